@@ -1,0 +1,90 @@
+"""What a row says: its systems, what each of them times, and the target.
+
+Invariant: every case of a row does the same work, which `Case.value` proves: the driver compares
+the values before it believes a single time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One system's part of a row, ready to be timed.
+
+    `step` is what is timed.  Without `before_each` it is repeated until a sample lasts long enough
+    for the clock; with it, every single call is timed by itself and `before_each` runs, untimed,
+    in front of each: for work that can be done only once per graph.  `burst` is how many such
+    calls follow each other before the next system has its turn.
+    """
+
+    step: Callable[[], object]
+    value: npt.ArrayLike
+    before_each: Callable[[], object] | None = None
+    burst: int = 1
+
+
+# Receives the system's module (`fb`, `tf`, `jax`, `torch`, `np`), so that a row can be read in
+# an interpreter that has only one of them.
+MakeCase = Callable[[Any], Case]
+
+
+@dataclass(frozen=True)
+class AtMost:
+    """A target in seconds (per operation where the row counts operations)."""
+
+    seconds: float
+
+    def describe(self, unit: str) -> str:
+        """Say the target in the row's unit, as in `10 us`."""
+        return f"{self.seconds / UNITS[unit]:g} {unit}"
+
+
+@dataclass(frozen=True)
+class Within:
+    """A target relative to another case of the row: at most `factor` times its time."""
+
+    factor: float
+    of: str
+
+    def describe(self, unit: str) -> str:
+        """Say the target, as in `1.1 x numpy`."""
+        return f"{self.factor:g} x {self.of}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table.
+
+    `cases` maps a label to what makes its case.  A label is a system's name (`flowbook`, `tf1`,
+    `jax`, `torch`, `numpy`), or that and a variant (`tf1 make_callable`).  `divisor` is the number
+    of operations in a step where times are per operation.  The ratio compares the label `flowbook`
+    with the fastest label of another system.
+    """
+
+    name: str
+    title: str
+    cases: Mapping[str, MakeCase]
+    target: AtMost | Within
+    unit: str
+    divisor: int = 1
+    rtol: float = 1e-5
+    atol: float = 1e-6
+    rounds: int = 30
+    shows_growth: bool = False
+    notes: tuple[str, ...] = ()
+    not_compared: frozenset[str] = field(default_factory=frozenset)
+    """Labels that are shown but take no part in the ratio (the note says why)."""
+
+
+def as_value(value: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """The float64 array in which values of all systems are compared."""
+    return np.asarray(value, dtype=np.float64)

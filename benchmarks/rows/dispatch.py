@@ -1,0 +1,100 @@
+"""What dispatch alone costs: chains of 10,000 operations whose kernels do nothing.
+
+Flowbook's kernel is a Python function that returns its argument, so its figure includes that
+call; the hand-generated function of the same calls shows what remains.  TensorFlow's is `Identity`
+with rewriting off (it would remove the chain).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks import tf1
+from benchmarks.case import AtMost, Case, Row
+from benchmarks.straight_line import straight_line
+
+_LENGTH = 10_000
+_VALUE = np.asarray(1.5, dtype=np.float32)
+
+
+def _no_op_chain(fb: Any) -> tuple[Any, Any, Any]:
+    """A graph of the chain, its placeholder and its end."""
+    no_op = fb.OpDef(
+        "BenchNoOp",
+        "x: T -> y: T",
+        T=(fb.float32,),
+        infer=lambda x: x.shape,
+        kernel=lambda xp, x: x,
+    )
+    graph = fb.Graph()
+    with graph.as_default():
+        x = end = fb.placeholder(fb.float32, [], name="x")
+        for _ in range(_LENGTH):
+            end = no_op(end)
+    return graph, x, end
+
+
+def _generated_flowbook(fb: Any) -> Case:
+    graph, x, end = _no_op_chain(fb)
+    session = fb.Session(graph=graph)
+    return Case(step=lambda: session.run(end, {x: _VALUE}), value=session.run(end, {x: _VALUE}))
+
+
+def _reference_flowbook(fb: Any) -> Case:
+    """Below the public API, which lets the reference executor run only a signature's first step."""
+    from flowbook.exec.compile.pipeline import prepare
+    from flowbook.exec.devices.cpu import local_devices
+    from flowbook.exec.executable import Executable
+    from flowbook.exec.resources.container import Resources
+
+    _, x, end = _no_op_chain(fb)
+    devices = local_devices()
+    prepared = prepare([end], [], [x], devices)
+    executable = Executable(prepared, devices[0], Resources(entropy=0))
+    return Case(
+        step=lambda: executable.run_reference([_VALUE]),
+        value=executable.run_reference([_VALUE])[0],
+    )
+
+
+def _tf1(tf: Any) -> Case:
+    graph = tf.Graph()
+    with graph.as_default():
+        x = end = tf.placeholder(tf.float32, [], name="x")
+        for _ in range(_LENGTH):
+            end = tf.identity(end)
+    session = tf1.session(tf, graph, rewrite=False)
+    return Case(step=lambda: session.run(end, {x: _VALUE}), value=session.run(end, {x: _VALUE}))
+
+
+def _python(np: Any) -> Case:
+    names = {"kernel": lambda xp, x: x, "xp": np}
+    run = straight_line("x = kernel(xp, x)", _LENGTH, names)
+    return Case(step=lambda: run(_VALUE), value=run(_VALUE))
+
+
+ROWS = (
+    Row(
+        name="dispatch_generated",
+        title="dispatch alone (no-op kernels), generated code, per operation",
+        cases={"flowbook": _generated_flowbook, "tf1": _tf1, "numpy": _python},
+        target=AtMost(30e-9),
+        unit="ns",
+        divisor=_LENGTH,
+        notes=(
+            "By hand: a generated function of 10,000 lines `x = kernel(xp, x)`. "
+            "TF1: `Identity`, rewriting off.",
+        ),
+    ),
+    Row(
+        name="dispatch_reference",
+        title="dispatch alone (no-op kernels), reference executor, per operation",
+        cases={"flowbook": _reference_flowbook, "tf1": _tf1},
+        target=AtMost(2e-6),
+        unit="us",
+        divisor=_LENGTH,
+        notes=("Flowbook: a prepared plan, kernel by kernel. TF1: its one executor, as above.",),
+    ),
+)

@@ -1,0 +1,220 @@
+"""MLP 784-500-10, batch 100: one SGD step, forward, backward and update, loss fetched.
+
+Every system starts from the same weights and gets the same batch from the caller's NumPy arrays in
+every step.  The value is the loss over the first ten steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks import tf1
+from benchmarks.case import AtMost, Case, Row
+
+_INPUTS, _HIDDEN, _CLASSES = 784, 500, 10
+_BATCH = 100
+_RATE = 0.1
+_COMPARED_STEPS = 10
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """A batch and the initial weights."""
+
+    x: Any
+    labels: Any
+    w1: Any
+    b1: Any
+    w2: Any
+    b2: Any
+
+
+def _problem() -> _Problem:
+    random = np.random.default_rng(0)
+
+    def weights(rows: int, columns: int) -> Any:
+        bound = (6 / (rows + columns)) ** 0.5
+        return random.uniform(-bound, bound, [rows, columns]).astype(np.float32)
+
+    return _Problem(
+        x=random.uniform(0, 1, [_BATCH, _INPUTS]).astype(np.float32),
+        labels=random.integers(0, _CLASSES, [_BATCH]).astype(np.int32),
+        w1=weights(_INPUTS, _HIDDEN),
+        b1=np.zeros([_HIDDEN], dtype=np.float32),
+        w2=weights(_HIDDEN, _CLASSES),
+        b2=np.zeros([_CLASSES], dtype=np.float32),
+    )
+
+
+def _case(step: Callable[[], Any]) -> Case:
+    return Case(step=step, value=[float(step()) for _ in range(_COMPARED_STEPS)])
+
+
+def _flowbook(fb: Any) -> Case:
+    problem = _problem()
+    graph = fb.Graph()
+    with graph.as_default():
+        x = fb.placeholder(fb.float32, [_BATCH, _INPUTS], name="x")
+        labels = fb.placeholder(fb.int32, [_BATCH], name="labels")
+        w1, b1 = fb.Variable(problem.w1, name="w1"), fb.Variable(problem.b1, name="b1")
+        w2, b2 = fb.Variable(problem.w2, name="w2"), fb.Variable(problem.b2, name="b2")
+        hidden = fb.nn.relu(fb.matmul(x, w1) + b1)
+        logits = fb.matmul(hidden, w2) + b2
+        loss = fb.reduce_mean(
+            fb.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+        )
+        train = fb.train.GradientDescentOptimizer(_RATE).minimize(loss)
+    session = fb.Session(graph=graph)
+    feeds = {x: problem.x, labels: problem.labels}
+    return _case(lambda: session.run([loss, train], feeds)[0])
+
+
+def _tf1(tf: Any) -> Case:
+    problem = _problem()
+    graph = tf.Graph()
+    with graph.as_default():
+        x = tf.placeholder(tf.float32, [_BATCH, _INPUTS], name="x")
+        labels = tf.placeholder(tf.int32, [_BATCH], name="labels")
+        w1, b1 = tf.Variable(problem.w1, name="w1"), tf.Variable(problem.b1, name="b1")
+        w2, b2 = tf.Variable(problem.w2, name="w2"), tf.Variable(problem.b2, name="b2")
+        hidden = tf.nn.relu(tf.matmul(x, w1) + b1)
+        logits = tf.matmul(hidden, w2) + b2
+        loss = tf.reduce_mean(
+            tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+        )
+        train = tf.train.GradientDescentOptimizer(_RATE).minimize(loss)
+        initialize = tf.global_variables_initializer()
+    session = tf1.session(tf, graph)
+    session.run(initialize)
+    feeds = {x: problem.x, labels: problem.labels}
+    return _case(lambda: session.run([loss, train], feeds)[0])
+
+
+def _jax(jax: Any) -> Case:
+    problem = _problem()
+    jnp = jax.numpy
+
+    def loss_of(weights: Any, x: Any, labels: Any) -> Any:
+        w1, b1, w2, b2 = weights
+        logits = jax.nn.relu(x @ w1 + b1) @ w2 + b2
+        chosen = jnp.take_along_axis(logits, labels[:, None], axis=1)[:, 0]
+        return jnp.mean(jax.nn.logsumexp(logits, axis=1) - chosen)
+
+    def train(weights: Any, x: Any, labels: Any) -> Any:
+        loss, gradients = jax.value_and_grad(loss_of)(weights, x, labels)
+        return [w - _RATE * g for w, g in zip(weights, gradients, strict=True)], loss
+
+    compiled = jax.jit(train, donate_argnums=0)
+    weights = [jnp.array(w) for w in (problem.w1, problem.b1, problem.w2, problem.b2)]
+
+    def step() -> float:
+        nonlocal weights
+        weights, loss = compiled(weights, problem.x, problem.labels)
+        jax.block_until_ready(weights)
+        return float(loss)
+
+    return _case(step)
+
+
+def _torch(torch: Any) -> Case:
+    problem = _problem()
+    weights = [
+        torch.tensor(w, requires_grad=True)
+        for w in (problem.w1, problem.b1, problem.w2, problem.b2)
+    ]
+    w1, b1, w2, b2 = weights
+    optimizer = torch.optim.SGD(weights, lr=_RATE)
+    functional = torch.nn.functional
+
+    def step() -> float:
+        x = torch.from_numpy(problem.x)
+        # PyTorch wants 64-bit labels; converting a hundred of them is part of feeding them.
+        labels = torch.from_numpy(problem.labels).long()
+        hidden = functional.relu(torch.addmm(b1, x, w1))
+        loss = functional.cross_entropy(torch.addmm(b2, hidden, w2), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return float(loss.detach())
+
+    return _case(step)
+
+
+def _numpy(np: Any) -> Case:
+    """By hand, in place: every intermediate has its buffer, made once."""
+    problem = _problem()
+    x, labels = problem.x, problem.labels
+    w1, b1, w2, b2 = (w.copy() for w in (problem.w1, problem.b1, problem.w2, problem.b2))
+    hidden = np.empty([_BATCH, _HIDDEN], np.float32)
+    hidden_gradient = np.empty_like(hidden)
+    active = np.empty([_BATCH, _HIDDEN], bool)
+    logits = np.empty([_BATCH, _CLASSES], np.float32)
+    per_example = np.empty([_BATCH, 1], np.float32)
+    w1_gradient, b1_gradient = np.empty_like(w1), np.empty_like(b1)
+    w2_gradient, b2_gradient = np.empty_like(w2), np.empty_like(b2)
+    examples = np.arange(_BATCH)
+
+    def update(weights: Any, gradient: Any) -> None:
+        np.multiply(gradient, np.float32(_RATE), gradient)
+        np.subtract(weights, gradient, weights)
+
+    def step() -> float:
+        np.matmul(x, w1, hidden)
+        np.add(hidden, b1, hidden)
+        np.greater(hidden, 0, active)
+        np.maximum(hidden, 0, hidden)
+        np.matmul(hidden, w2, logits)
+        np.add(logits, b2, logits)
+
+        np.max(logits, axis=1, keepdims=True, out=per_example)
+        np.subtract(logits, per_example, logits)
+        chosen = logits[examples, labels]
+        np.exp(logits, logits)
+        np.sum(logits, axis=1, keepdims=True, out=per_example)
+        loss = float(np.mean(np.log(per_example[:, 0]) - chosen))
+
+        # From here `logits` holds its own gradient: softmax minus one at the label.
+        np.divide(logits, per_example, logits)
+        logits[examples, labels] -= 1
+        np.divide(logits, np.float32(_BATCH), logits)
+        np.matmul(hidden.T, logits, w2_gradient)
+        np.sum(logits, axis=0, out=b2_gradient)
+        np.matmul(logits, w2.T, hidden_gradient)
+        np.multiply(hidden_gradient, active, hidden_gradient)
+        np.matmul(x.T, hidden_gradient, w1_gradient)
+        np.sum(hidden_gradient, axis=0, out=b1_gradient)
+
+        update(w1, w1_gradient)
+        update(b1, b1_gradient)
+        update(w2, w2_gradient)
+        update(b2, b2_gradient)
+        return loss
+
+    return _case(step)
+
+
+ROWS = (
+    Row(
+        name="mlp",
+        title="MLP 784-500-10, batch 100, one SGD step",
+        cases={
+            "flowbook": _flowbook,
+            "tf1": _tf1,
+            "jax": _jax,
+            "torch": _torch,
+            "numpy": _numpy,
+        },
+        target=AtMost(1.1e-3),
+        unit="ms",
+        rtol=1e-4,
+        rounds=40,
+        notes=(
+            "JAX: jit, weights donated. PyTorch: eager. "
+            "NumPy by hand: in place, buffers made once.",
+        ),
+    ),
+)

@@ -1,0 +1,44 @@
+"""Names of TensorFlow 1 that are spelt differently here: using one says what to write instead."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from typing import NoReturn
+
+_INSTEAD = {
+    "InteractiveSession": "fb.Session(), and sess.run(tensor) for a value",
+    "ConfigProto": "arguments of fb.Session",
+    "GraphDef": "graph.to_bytes() and fb.Graph.from_bytes(data)",
+    "RegisterGradient": "fb.OpDef(..., grad=function)",
+    "TensorShape": "fb.Shape",
+    "all_variables": "fb.get_default_graph().variables()",
+    "assert_equal": "an assert on fetched values",
+    "batch_matmul": "fb.matmul",
+    "get_collection": "graph.variables(), which is computed from the live operations",
+    "get_variable": "fb.Variable; share it by passing it on",
+    "global_variables": "fb.get_default_graph().variables()",
+    "initialize_all_variables": "fb.global_variables_initializer()",
+    "mul": "fb.multiply",
+    "neg": "fb.negative",
+    "pack": "fb.stack",
+    "sub": "fb.subtract",
+    "to_float": "fb.cast(x, fb.float32)",
+    "to_int32": "fb.cast(x, fb.int32)",
+    "trainable_variables": "fb.get_default_graph().variables(trainable=True)",
+    "truediv": "fb.divide",
+    "unpack": "fb.unstack",
+    "variable_scope": "fb.name_scope",
+}
+
+
+def no_such_name(name: str) -> NoReturn:
+    """Raise the AttributeError for a name that `flowbook` does not have."""
+    instead = _INSTEAD.get(name)
+    if instead is None:
+        close = difflib.get_close_matches(name, sys.modules["flowbook"].__all__, 3)
+        raise AttributeError(
+            f"module 'flowbook' has no attribute {name!r}"
+            + (f": did you mean {' or '.join(close)}?" if close else "")
+        )
+    raise AttributeError(f"flowbook has no {name}: use {instead}")

@@ -1,0 +1,62 @@
+"""What a cell's output says about the values of the variables that it made again: a line each.
+
+Only values that exist are mentioned: before a session has run, there is nothing to keep or lose.
+"""
+
+from __future__ import annotations
+
+from flowbook.graph.author import Author
+from flowbook.graph.operation import Operation
+
+_MANY = 6  # Longer lists are cut.
+
+
+def notices_of(author: Author) -> list[str]:
+    """The lines for one execution that has ended.
+
+    They say which variables kept their values, and how to reset them; which start afresh because
+    they are defined differently; and which do because the cell gave them no names.
+    """
+    restarted = list(dict.fromkeys(author.restarted))
+    kept = [
+        operation
+        for operation in dict.fromkeys(author.kept)
+        if operation.op_def.resource == "variable"
+        and operation not in restarted
+        and operation.graph.values.has_value(operation)
+    ]
+    changed = [
+        f"{new.name} ({_difference(new, old)})"
+        for new, old in author.replaced
+        if new.op_def.resource == "variable" and old.graph.values.has_value(old)
+    ]
+    notices = []
+    if kept:
+        notices.append(
+            f"kept the values of {_listed([op.name for op in kept])} "
+            "(sess.run(variable.initializer) starts one afresh)"
+        )
+    if changed:
+        notices.append(f"redefined, with values that start afresh: {_listed(changed)}")
+    if restarted:
+        notices.append(
+            f"the values of {_listed([op.name for op in restarted])} start afresh: the cell makes "
+            "other unnamed variables than before (a variable with a name keeps its value)"
+        )
+    return notices
+
+
+def _difference(new: Operation, old: Operation) -> str:
+    """What makes a variable another one than before."""
+    for key in ("dtype", "shape", "trainable"):
+        was, now = old.attributes[key], new.attributes[key]
+        if was != now:
+            return f"{key} {getattr(now, 'name', now)}, was {getattr(was, 'name', was)}"
+    if old.attributes["initial_digest"] != new.attributes["initial_digest"]:
+        return "another initial value"
+    return "another device, container or order"
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _MANY} more" if len(names) > _MANY else ""
+    return ", ".join(names[:_MANY]) + more

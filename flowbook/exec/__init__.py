@@ -1,0 +1,1 @@
+"""How one process runs a graph."""

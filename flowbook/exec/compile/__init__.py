@@ -1,0 +1,1 @@
+"""From a pruned graph to something that runs fast."""

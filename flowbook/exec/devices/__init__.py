@@ -1,0 +1,1 @@
+"""Devices: what runs kernels and owns memory."""

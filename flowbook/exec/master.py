@@ -1,0 +1,199 @@
+"""Who carries out what a session asks for: the protocol, and its implementation in this process.
+
+The master keeps the executables of signatures and the resources, and initialises variables before
+the first step that needs them.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from flowbook.exec.compile.pipeline import prepare
+from flowbook.exec.devices.cpu import local_devices
+from flowbook.exec.executable import Executable
+from flowbook.exec.executor import Execution, Executions
+from flowbook.exec.initialisation import Initialisation
+from flowbook.exec.resources.container import Resources
+from flowbook.graph.graph import Graph
+from flowbook.graph.operation import Operation
+from flowbook.graph.staleness import check_stale, old_feed_error
+from flowbook.graph.tensor import Tensor
+
+# Executables are kept while they have no more nodes than this together, the latest in any case.
+# Those that ran only once go first, so that a graph which grows under a loop drops its past, and
+# not what a training loop comes back to; beyond the second number everything goes.
+KEPT_NODES = 100_000
+KEPT_NODES_IN_USE = 1_000_000
+
+# What an executable costs besides its nodes, in nodes.
+OVERHEAD = 20
+
+
+class Master(Protocol):
+    """What a session needs of whoever runs its graph."""
+
+    def extend(self) -> None:
+        """Take what the graph gained, and drop what it lost, since the last time."""
+
+    def asked_for(
+        self,
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+        feeds: Sequence[Tensor],
+        is_late: Sequence[bool] = (),
+    ) -> Executable:
+        """What runs a signature that a person asked for."""
+
+    def run(
+        self, executable: Executable, feeds: Sequence[Any], deadline: float | None
+    ) -> Sequence[Any]:
+        """Run one step."""
+
+    def close(self) -> None:
+        """Cancel what waits, and free memory."""
+
+
+class LocalMaster:
+    """Runs a graph in this process.
+
+    Attributes:
+        graph: the graph.
+        entropy: the seed of random operations without one; recorded so that runs can be repeated.
+        resources: variables and random states.
+        drops: how many executables were dropped.
+    """
+
+    def __init__(self, graph: Graph, auto_initialize: bool) -> None:
+        self.graph = graph
+        self.devices = local_devices()
+        self.entropy = secrets.randbits(63)
+        self.resources = Resources(self.entropy)
+        self._lock = threading.RLock()
+        self._executables: dict[Any, Executable] = {}
+        self._nodes = 0
+        self.drops = 0
+        self._retirements = graph.retirements
+        self._made: weakref.WeakSet[Executable] = weakref.WeakSet()
+        self._made_lock = threading.Lock()
+        self._initialisation = Initialisation(self, auto_initialize)
+        self._executions = Executions()
+        graph.values.add_holder(self)
+
+    def extend(self) -> None:
+        """Take what the graph gained, and drop what it lost, since the last time."""
+        with self._lock:
+            self._initialisation.extend()
+            if self._retirements != self.graph.retirements:
+                self._retirements = self.graph.retirements
+                for key, executable in list(self._executables.items()):
+                    if any(op.retired for op in executable.operations):
+                        self._drop(key)
+
+    def executable(
+        self,
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+        feeds: Sequence[Tensor],
+        is_late: Sequence[bool] = (),
+    ) -> Executable:
+        """What runs a signature, prepared on first use."""
+        key = (tuple(fetches), tuple(targets), tuple(feeds), tuple(is_late))
+        with self._lock:
+            found = self._executables.get(key)
+            if found is None:
+                prepared = prepare(fetches, targets, feeds, self.devices)
+                found = Executable(
+                    prepared, self.devices[0], self.resources, is_late, self._executions
+                )
+                with self._made_lock:
+                    self._made.add(found)
+                self._executables[key] = found
+                self._nodes += found.size + OVERHEAD
+                self._make_room(key)
+            return found
+
+    def asked_for(
+        self,
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+        feeds: Sequence[Tensor],
+        is_late: Sequence[bool] = (),
+    ) -> Executable:
+        """What runs a signature that a person asked for, who hears of stale definitions in it.
+
+        Raises:
+            FailedPreconditionError: if a feed misses its aim, because a cell redefined the tensor.
+            StaleDefinitionError: if something is stale and `options.stale` is "error".
+        """
+        error = old_feed_error(fetches, targets, feeds)
+        if error is not None:
+            raise error
+        executable = self.executable(fetches, targets, feeds, is_late)
+        if not executable.is_known_stale:
+            check_stale(executable.operations, feeds)
+            executable.is_known_stale = True
+        return executable
+
+    def known_executables(self) -> list[Executable]:
+        """All executables that anyone may still run, those dropped from the cache included."""
+        with self._made_lock:
+            return list(self._made)
+
+    def has_value(self, operation: Operation) -> bool:
+        """Whether the variable of this handle operation has a value here now."""
+        resource = self.resources.find(operation)
+        return resource is not None and resource.is_initialized
+
+    def _make_room(self, latest: Any) -> None:
+        if self._nodes <= KEPT_NODES:
+            return
+        for key, executable in list(self._executables.items()):
+            if key is not latest and (not executable.ran_again or self._nodes > KEPT_NODES_IN_USE):
+                self._drop(key)
+            if self._nodes <= KEPT_NODES:
+                break
+
+    def _drop(self, key: Any) -> None:
+        executable = self._executables.pop(key)
+        self._nodes -= executable.size + OVERHEAD
+        executable.is_dropped = True
+        self.drops += 1
+
+    def run(
+        self, executable: Executable, feeds: Sequence[Any], deadline: float | None
+    ) -> Sequence[Any]:
+        """Run one step; variables that it needs are initialised before."""
+        if not executable.is_initialized:
+            given = dict(zip(executable.prepared.feeds, feeds, strict=True))
+            self.initialize(executable, given, deadline)
+        return executable.run(feeds, deadline)
+
+    def initialize(
+        self, executable: Executable, given: Mapping[Tensor, Any], deadline: float | None
+    ) -> None:
+        """Initialise the variables that the executable needs and that have no value yet.
+
+        Args:
+            executable: what is about to run.
+            given: the feeds that the initialising step sees.
+            deadline: when to give up.
+        """
+        self._initialisation.prepare_for(executable, given, deadline)
+
+    def begin(self, executable: Executable, feeds: Sequence[Any]) -> Execution:
+        """Begin a step that goes on as late feeds arrive."""
+        execution = executable.start(executable.reference, feeds)
+        self._executions.add(execution)
+        return execution
+
+    def close(self) -> None:
+        """Cancel what waits, and free memory."""
+        self._executions.close()
+        with self._lock:
+            self._executables.clear()
+            self._nodes = 0
+            self.resources.close()

@@ -1,0 +1,1 @@
+"""What stateful kernels hold between steps: one module per kind of resource."""

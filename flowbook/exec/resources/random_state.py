@@ -1,0 +1,61 @@
+"""The resource behind a random operation: its key, and the counter of what it has drawn.
+
+The key comes from the graph's and the operation's seed. With neither set it comes from entropy
+that the session draws once and records, so that a session can be repeated. Concurrent steps draw
+disjoint ranges of the counter.
+"""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from typing import Any
+
+import numpy as np
+
+from flowbook.exec.resources import philox
+from flowbook.graph.dtypes import DType
+
+# The graph's seed where only the operation has one (as in TensorFlow 1).
+DEFAULT_GRAPH_SEED = 87654321
+
+
+class RandomState:
+    """The state of one random operation.
+
+    Args:
+        name: the operation's name, from whose hash its seed comes by default.
+        graph_seed: the graph's seed, or None.
+        seed: the operation's seed, or None.
+        entropy: the session's, used where neither seed is set.
+    """
+
+    __slots__ = ("_counter", "_key", "_lock")
+
+    def __init__(self, name: str, graph_seed: int | None, seed: int | None, entropy: int) -> None:
+        if graph_seed is None:
+            graph_seed = entropy if seed is None else DEFAULT_GRAPH_SEED
+        if seed is None:
+            seed = zlib.crc32(name.encode())
+        self._key, self._counter = philox.key_and_counter(graph_seed, seed)
+        self._lock = threading.Lock()
+
+    def uniform(self, shape: Any, dtype: DType) -> Any:
+        """Uniform values in [0, 1)."""
+        return self._draw("uniform", shape, dtype)
+
+    def normal(self, shape: Any, dtype: DType) -> Any:
+        """Standard normal values."""
+        return self._draw("normal", shape, dtype)
+
+    def integers(self, shape: Any, low: Any, high: Any, dtype: DType) -> Any:
+        """Uniform integers in [low, high)."""
+        return self._draw("uniform_int", shape, dtype, low=int(low), high=int(high))
+
+    def _draw(self, kind: Any, shape: Any, dtype: DType, **arguments: Any) -> Any:
+        dims = tuple(int(d) for d in np.asarray(shape).ravel())
+        blocks = philox.blocks_for(dtype.numpy, int(np.prod(dims, dtype=np.int64)))
+        with self._lock:
+            counter = self._counter
+            self._counter = philox.advance(counter, blocks)
+        return philox.draw(kind, self._key, counter, dims, dtype.numpy, **arguments)[0]

@@ -1,0 +1,181 @@
+"""The resource behind `fb.Variable`: a buffer that is never seen half written.
+
+A step that reads gets a read-only view of the buffer. That reference is its lease: while any step
+(or anything else) holds one, a write puts a new buffer in place of the old; only a buffer that
+nobody holds is written in place. A write is one NumPy call or one reference store under the
+variable's lock, so that neither a concurrent step nor an interrupt finds it torn.
+
+The holders of a buffer are counted by CPython's reference counts: whoever keeps a view, by
+whatever way, is counted, and nobody has to remember to give a lease back.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.dtypes import DType, float32
+from flowbook.graph.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    OutOfRangeError,
+)
+from flowbook.graph.shape import SCALAR, Shape
+
+Array = np.ndarray[Any, Any]
+
+_serial = itertools.count()
+
+
+class VariableResource:
+    """The value of one variable in one container.
+
+    Attributes:
+        name: the variable's name, for errors.
+        dtype: the dtype of its values.
+        shape: the shape that they have, which may be partial.
+        serial: which of the process's variables it is: the order in which locks are taken.
+        initializing: held by the step that initialises it, so that it happens once.
+    """
+
+    __slots__ = (
+        "_buffer",
+        "_lock",
+        "_view",
+        "dtype",
+        "initializing",
+        "name",
+        "serial",
+        "shape",
+    )
+
+    def __init__(self, name: str, dtype: DType, shape: Shape) -> None:
+        self.name = name
+        self.dtype = dtype
+        self.shape = shape
+        self.serial = next(_serial)
+        self.initializing = threading.RLock()
+        self._lock = threading.Lock()
+        self._buffer: Array | None = None
+        self._view: Array | None = None
+
+    @property
+    def is_initialized(self) -> bool:
+        """Whether it has a value."""
+        return self._view is not None
+
+    def read(self) -> Array:
+        """The current value, as a read-only view that stays as it is."""
+        with self._lock:
+            if self._view is None:
+                raise self._uninitialized()
+            return self._view
+
+    def assign(self, value: Array) -> Array:
+        """Give it a new value; the value is copied."""
+        self._check(value.shape)
+        with self._lock:
+            if self._is_free() and self._buffer is not None and self._buffer.shape == value.shape:
+                np.copyto(self._buffer, value)
+            else:
+                self._swap(np.array(value, dtype=self.dtype.numpy, order="C"))
+            return self._view  # type: ignore[return-value]
+
+    def update(self, ufunc: Any, value: Array) -> Array:
+        """Combine it with a value by a ufunc, such as `numpy.add`."""
+        with self._lock:
+            buffer = self._buffer
+            if buffer is None:
+                raise self._uninitialized()
+            if buffer.shape != np.broadcast_shapes(buffer.shape, value.shape):
+                raise InvalidArgumentError(
+                    f"a value of shape {list(value.shape)} does not fit variable {self.name!r} "
+                    f"of shape {list(buffer.shape)}"
+                )
+            buffer = None
+            if self._is_free():
+                ufunc(self._buffer, value, self._buffer)
+            else:
+                self._swap(np.asarray(ufunc(self._buffer, value)))
+            return self._view  # type: ignore[return-value]
+
+    def scatter(self, ufunc: Any, indices: Array, updates: Array) -> Array:
+        """Combine rows with updates; `ufunc` None replaces them."""
+        with self._lock:
+            if self._buffer is None:
+                raise self._uninitialized()
+            check_indices(indices, len(self._buffer), self.name)
+            if not self._is_free():
+                self._swap(self._buffer.copy())
+            flat = np.reshape(indices, -1)
+            rows = np.reshape(updates, (flat.size, *self._buffer.shape[1:]))
+            if ufunc is None:
+                self._buffer[flat] = rows
+            else:
+                ufunc.at(self._buffer, flat, rows)
+            return self._view  # type: ignore[return-value]
+
+    def gather(self, indices: Array) -> Array:
+        """Copies of rows, taken under the lock: nothing of the buffer is leased."""
+        with self._lock:
+            if self._buffer is None:
+                raise self._uninitialized()
+            check_indices(indices, len(self._buffer), self.name)
+            return np.take(self._buffer, indices, axis=0)
+
+    def forget(self) -> None:
+        """Drop the value: it is initialised again on the next use."""
+        with self._lock:
+            self._buffer = self._view = None
+
+    def _is_free(self) -> bool:
+        """Whether nobody but this resource holds the buffer. Called under the lock."""
+        return self._references() == _UNHELD
+
+    def _references(self) -> tuple[int, int]:
+        return getrefcount(self._view), getrefcount(self._buffer)
+
+    def _swap(self, buffer: Array) -> None:
+        view = buffer.view()
+        view.flags.writeable = False
+        self._buffer, self._view = buffer, view
+
+    def _check(self, shape: tuple[int, ...]) -> None:
+        if self.shape.dims != shape and not self.shape.is_compatible_with(shape):
+            raise InvalidArgumentError(
+                f"a value of shape {list(shape)} does not fit variable {self.name!r} "
+                f"of shape {self.shape}"
+            )
+
+    def _uninitialized(self) -> FailedPreconditionError:
+        return FailedPreconditionError(
+            f"Attempting to use uninitialized value {self.name!r}",
+            hint="run its initializer, or fb.global_variables_initializer(), first; "
+            "sessions with auto_initialize=True (the default) do it by themselves",
+        )
+
+
+def _unheld_references() -> tuple[int, int]:
+    """What `_references` gives for a buffer that only its resource holds, on this interpreter."""
+    resource = VariableResource("", float32, SCALAR)
+    resource._swap(np.zeros((), np.float32))
+    return resource._references()
+
+
+_UNHELD = _unheld_references()
+
+
+def check_indices(indices: Any, length: int, what: str) -> None:
+    """Refuse indices outside [0, length), naming the first of them.
+
+    Raises:
+        OutOfRangeError: if there is one.
+    """
+    array = np.asarray(indices)
+    if array.size and (array.min() < 0 or array.max() >= length):
+        wrong = array[(array < 0) | (array >= length)].flat[0]
+        raise OutOfRangeError(f"index {wrong} is outside [0, {length}) of {what!r}")

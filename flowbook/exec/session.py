@@ -1,0 +1,310 @@
+"""The session: what a person holds to run a graph (white paper, section 2, "Sessions").
+
+It is thin: it takes fetches and feeds apart, finds the executable of their signature, and lets the
+master run it. On the hot path that is a look-up and one call.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, NoReturn
+
+from flowbook.exec.executable import Executable, deadline_after
+from flowbook.exec.feeds import Feed, check_mapping, check_no_duplicates, feedable
+from flowbook.exec.fetches import Rebuild, flatten
+from flowbook.exec.master import LocalMaster
+from flowbook.exec.partial_run import PartialRun
+from flowbook.graph import site as sites
+from flowbook.graph.errors import (
+    FailedPreconditionError,
+    InvalidTypeError,
+    without_internal_frames,
+)
+from flowbook.graph.graph import Graph, get_default_graph
+from flowbook.graph.operation import Operation
+from flowbook.graph.ops.variables import Variable
+from flowbook.graph.tensor import Tensor
+
+_LEAVES = (Tensor, Operation, Variable, str)
+
+# What tells spellings apart that have the same parts.
+_LIST, _TUPLE, _FED = object(), object(), object()
+
+# How many spellings of signatures a session remembers.
+_REMEMBERED = 4096
+
+
+_STARTS_AFRESH = "closed the session that this cell made before; its variables start afresh"
+
+
+class _Call:
+    """A spelling of a signature: how to check its feeds, what runs, how to rebuild its result."""
+
+    __slots__ = ("executable", "feeds", "rebuild")
+
+    def __init__(self, executable: Executable, feeds: list[Feed], rebuild: Rebuild) -> None:
+        self.executable = executable
+        self.feeds = feeds
+        self.rebuild = rebuild
+
+
+class Session:
+    """Runs parts of a graph, and keeps the state of its variables from run to run.
+
+    Args:
+        graph: the graph; by default the default graph.
+        auto_initialize: whether variables get their initial values on first use. If not, reading
+            one before its initializer ran is a FailedPreconditionError.
+
+    Attributes:
+        graph: the graph.
+
+    Source: white paper, section 2, "Sessions".
+
+    >>> import flowbook as fb
+    >>> a = fb.constant(2.0)
+    >>> b = a * 3
+    >>> sess = fb.Session()
+    >>> print(sess.run(b), sess.run(b, {a: 5.0}))
+    6.0 15.0
+    """
+
+    def __init__(self, graph: Graph | None = None, *, auto_initialize: bool = True) -> None:
+        if graph is not None and not isinstance(graph, Graph):
+            raise InvalidTypeError(f"graph is an fb.Graph, not {graph!r}")
+        self.graph = graph if graph is not None else get_default_graph()
+        self._site = sites.capture()
+        self._master = LocalMaster(self.graph, auto_initialize)
+        self._calls: dict[Any, _Call] = {}
+        self._version = -1
+        self._retirements = self.graph.retirements
+        self._drops = 0
+        self._closed = False
+        self._lock = threading.RLock()
+        if self._site.author is not None:
+            # When its cell runs again, the session that it made before is over.
+            self._site.author.own(self, _STARTS_AFRESH)
+
+    # Running
+
+    def run(
+        self,
+        fetches: Any,
+        feeds: Mapping[Any, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        **misspelt: Any,
+    ) -> Any:
+        """Run what the fetches need, and return their values.
+
+        Args:
+            fetches: a tensor, operation, variable or name, or any nesting of lists, tuples, dicts,
+                namedtuples and dataclasses of them. An operation gives None.
+            feeds: values for tensors, by tensor, variable or name. Any tensor may be fed; what
+                only served to compute it does not run. A fed variable is not read.
+            timeout: seconds after which the run is given up; None never.
+
+        Returns:
+            The values, in the structure of `fetches`: NumPy arrays that are the caller's own, and
+            NumPy scalars for tensors without dimensions.
+
+        Raises:
+            InvalidArgumentError: if a needed placeholder is not fed, or a fed value does not fit.
+            InvalidTypeError: if something cannot be fetched or fed.
+            DeadlineExceededError: if the timeout is over.
+            OpError: what an operation raised; it names the operation and its line.
+
+        Source: white paper, sections 2 and 4.2.
+        """
+        __tracebackhide__ = True
+        if misspelt:
+            raise TypeError(
+                f"Session.run has no argument {next(iter(misspelt))!r}: "
+                "it is sess.run(fetches, feeds, timeout=seconds)"
+            )
+        if self._version != self.graph.version:
+            self._guarded(self.extend)
+        try:
+            call = self._calls[_spelling(fetches, feeds)]
+        except (KeyError, TypeError):
+            call = self._guarded(self._prepare, fetches, feeds)
+        try:
+            values = [f.value(v) for f, v in zip(call.feeds, feeds.values())] if feeds else ()  # noqa: B905
+            deadline = None if timeout is None else deadline_after(timeout)
+            return call.rebuild(self._master.run(call.executable, values, deadline))
+        except BaseException as error:
+            if feeds and not isinstance(feeds, Mapping):
+                # It spells a signature that is known: its parts are the keys of one.
+                self._guarded(check_mapping, feeds)
+            raise without_internal_frames(error) from error.__cause__
+
+    def _prepare(self, fetches: Any, feeds: Mapping[Any, Any] | None) -> _Call:
+        self._check_open()
+        check_mapping(feeds)
+        call = self._call(fetches, list(feeds or ()))
+        self._forget_dropped()
+        if _is_lasting(fetches, feeds):
+            with self._lock:
+                if len(self._calls) >= _REMEMBERED:
+                    self._calls.clear()
+                if not self._closed:
+                    self._calls[_spelling(fetches, feeds)] = call
+        return call
+
+    def _forget_dropped(self) -> None:
+        with self._lock:
+            if self._drops != self._master.drops:
+                self._drops = self._master.drops
+                self._calls = {
+                    key: call for key, call in self._calls.items() if not call.executable.is_dropped
+                }
+
+    def _call(self, fetches: Any, keys: Sequence[Any]) -> _Call:
+        flat = flatten(self.graph, fetches)
+        specs = [Feed(feedable(self.graph, key)) for key in keys]
+        check_no_duplicates(specs)
+        executable = self._master.asked_for(
+            flat.tensors, flat.targets, [spec.tensor for spec in specs]
+        )
+        return _Call(executable, specs, flat.rebuild)
+
+    def make_callable(self, fetches: Any, feeds: Sequence[Any] = ()) -> Callable[..., Any]:
+        """A function that runs this signature: it takes the fed values in order.
+
+        Args:
+            fetches: as for `run`.
+            feeds: the tensors to feed.
+
+        Returns:
+            `f(*values)`, which returns what `run` would.
+        """
+        __tracebackhide__ = True
+        keys = self._guarded(_listed, feeds)
+
+        def call_session(*values: Any) -> Any:
+            __tracebackhide__ = True
+            if len(values) != len(keys):
+                raise InvalidTypeError(f"{len(keys)} values are fed, {len(values)} given")
+            return self.run(fetches, dict(zip(keys, values, strict=True)))
+
+        self._guarded(self._check_open)
+        self._guarded(self.extend)
+        self._guarded(self._call, fetches, keys)
+        return call_session
+
+    def partial_run(self, fetches: Any, feeds: Sequence[Any]) -> PartialRun:
+        """Begin a step whose feeds arrive bit by bit.
+
+        Args:
+            fetches: all that will be fetched, as for `run`.
+            feeds: all the tensors that will be fed.
+
+        Returns:
+            The step; its `run(fetches, feeds)` goes on with it.
+
+        Raises:
+            As `run`, for the whole of it.
+        """
+        __tracebackhide__ = True
+        self._guarded(self._check_open)
+        self._guarded(self.extend)
+        keys = self._guarded(_listed, feeds)
+        return self._guarded(PartialRun, self._master, fetches, keys)  # type: ignore[no-any-return]
+
+    def _guarded(self, function: Callable[..., Any], *args: Any) -> Any:
+        __tracebackhide__ = True
+        try:
+            return function(*args)
+        except Exception as error:
+            raise without_internal_frames(error) from error.__cause__
+
+    # Life
+
+    def extend(self) -> None:
+        """Take what the graph gained since the last run. `run` does it by itself.
+
+        Raises:
+            FailedPreconditionError: if the session is closed.
+        """
+        with self._lock:
+            self._check_open()
+            version, retirements = self.graph.version, self.graph.retirements
+            self._master.extend()
+            if retirements != self._retirements:
+                self._calls.clear()
+                self._retirements = retirements
+            self._version = version
+
+    def close(self) -> None:
+        """End the session: what waits is cancelled, its variables are gone. May be called again."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            self._version = -1
+            self._calls = {}
+        self._master.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the session was closed."""
+        return self._closed
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise FailedPreconditionError(
+                "this session is closed", hint="make a new one: sess = fb.Session()"
+            )
+
+    def __enter__(self) -> Session:
+        self._check_open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def list_devices(self) -> list[str]:
+        """The names of the devices that its operations run on."""
+        return [device.name for device in self._master.devices]
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name == "as_default":
+            raise AttributeError("Session has no as_default: name the session, as in sess.run(...)")
+        raise AttributeError(f"Session has no {name}")
+
+    def __repr__(self) -> str:
+        state = "closed " if self._closed else ""
+        return f"<{state}Session of {self.graph!r}>"
+
+
+def _spelling(fetches: Any, feeds: Mapping[Any, Any] | None) -> Any:
+    """The key under which a signature is remembered as it was written.
+
+    A list and a tuple of the same fetches differ; a namedtuple, which equals the tuple of its
+    fields, is not the key of anything.
+    """
+    kind = type(fetches)
+    if kind is list:
+        return (_LIST, *fetches, _FED, *feeds) if feeds else (_LIST, *fetches)
+    if kind is tuple:
+        return (_TUPLE, *fetches, _FED, *feeds) if feeds else (_TUPLE, *fetches)
+    return (_FED, fetches, *feeds) if feeds else fetches
+
+
+def _listed(feeds: Any) -> list[Any]:
+    if not isinstance(feeds, list | tuple):
+        raise InvalidTypeError(f"feeds is a list of the tensors to feed, not {feeds!r}")
+    return list(feeds)
+
+
+def _is_lasting(fetches: Any, feeds: Mapping[Any, Any] | None) -> bool:
+    """Whether a spelling means the same whenever it comes again: nothing in it can change."""
+    items = fetches if type(fetches) in (list, tuple) else (fetches,)
+    return all(isinstance(item, _LEAVES) for item in (*items, *(feeds or ())))

@@ -1,0 +1,1 @@
+"""WHAT is computed: operations, tensors, graphs, gradients. No threads, devices, files, network."""

@@ -1,0 +1,85 @@
+"""Attribute values: fixed at construction, plain data, comparable and digestible.
+
+An attribute is None, a bool, int, float, complex, str, bytes, DType, Shape, NumPy array or scalar,
+a tuple of such values, or, for operations that run Python, a callable (which has no digest but its
+identity).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.dtypes import DType
+from flowbook.graph.shape import Shape
+
+
+def same_value(a: Any, b: Any) -> bool:
+    """Whether two attribute values are the same: type, dtype and bits."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.ndarray):
+        return same_array(a, b)
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(same_value, a, b))
+    if isinstance(a, float | complex):
+        return repr(a) == repr(b)  # NaN is the same as NaN, 0.0 is not -0.0.
+    return bool(a == b)
+
+
+def same_array(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays agree in dtype, shape and bits."""
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    if a.dtype.hasobject:
+        return bool(np.array_equal(a, b))
+    return a.tobytes() == b.tobytes()
+
+
+def same_attributes(a: dict[str, Any], b: dict[str, Any]) -> bool:
+    """Whether two operations of one type have the same attributes."""
+    return a is b or (a.keys() == b.keys() and all(same_value(a[k], b[k]) for k in a))
+
+
+def update_digest(digest: Any, value: Any) -> None:
+    """Feed an attribute value to a hashlib object, unambiguously."""
+    if isinstance(value, np.ndarray):
+        data = repr(value.tolist()).encode() if value.dtype.hasobject else value.tobytes()
+        digest.update(f"array {value.dtype.str} {value.shape} {len(data)} ".encode())
+        digest.update(data)
+    elif isinstance(value, tuple):
+        digest.update(f"tuple {len(value)} ".encode())
+        for item in value:
+            update_digest(digest, item)
+    elif value is None or isinstance(
+        value, bool | int | float | complex | str | bytes | DType | Shape
+    ):
+        text = repr(value).encode()
+        digest.update(f"{type(value).__name__} {len(text)} ".encode())
+        digest.update(text)
+    else:
+        digest.update(f"object {id(value)} ".encode())
+
+
+def digest_of(*values: Any) -> str:
+    """A short stable digest of attribute values."""
+    digest = hashlib.blake2b(digest_size=16)
+    for value in values:
+        update_digest(digest, value)
+    return digest.hexdigest()
+
+
+def hashable(value: Any) -> Any:
+    """A dictionary key that is equal for the same attribute values and no others."""
+    if isinstance(value, np.ndarray):
+        data = tuple(value.ravel().tolist()) if value.dtype.hasobject else value.tobytes()
+        return ("array", value.dtype.str, value.shape, data)
+    if isinstance(value, tuple):
+        return tuple(hashable(item) for item in value)
+    if isinstance(value, float | complex):
+        return (type(value), repr(value))
+    return (type(value), value)

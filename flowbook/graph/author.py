@@ -1,0 +1,130 @@
+"""On whose behalf operations are built: one execution of a notebook cell.
+
+The graph asks little of an author: a name that an earlier execution of the same cell took is free
+for this one (DESIGN 8: re-running a cell redefines). Which cell is executing, and when it ends, is
+the business of `flowbook.cells`.
+
+Invariant: an author is cited by the site of everything it built, so it holds no operation once its
+execution has ended, and no graph but weakly.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from flowbook.graph.graph import Graph
+    from flowbook.graph.operation import Operation
+
+_serials = itertools.count(1)
+
+
+class Closeable(Protocol):
+    """What has a life of its own: a session, a runner, a live view."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has ended already."""
+
+    def close(self) -> Any:
+        """End it; doing so twice is harmless."""
+
+
+class Cell:
+    """A notebook cell: what all its executions have in common. Equal only to itself.
+
+    Attributes:
+        label: how its latest execution is shown, such as "cell [7]".
+        executions: how often it has been run.
+        graphs: the graphs that any of its executions built in.
+    """
+
+    __slots__ = ("__weakref__", "executions", "graphs", "label")
+
+    def __init__(self) -> None:
+        self.label = ""
+        self.executions = 0
+        self.graphs: weakref.WeakSet[Graph] = weakref.WeakSet()
+
+    def __repr__(self) -> str:
+        return f"<Cell {self.label}>"
+
+
+class Author:
+    """One execution of a notebook cell.
+
+    Args:
+        cell: the cell.
+        label: how errors name the execution, such as "cell [7]".
+        filename: the file name that the cell's source was compiled under.
+
+    Attributes:
+        serial: grows from each execution to the next, whatever the cell.
+        kept: operations with a resource that it built as an earlier execution had.
+        replaced: those that it built differently, as (new operation, old operation).
+        restarted: unnamed variables whose values it gave up (see `unnamed.py`).
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_owned",
+        "cell",
+        "filename",
+        "kept",
+        "label",
+        "replaced",
+        "restarted",
+        "serial",
+    )
+
+    def __init__(self, cell: Cell, label: str, filename: str = "") -> None:
+        self.cell = cell
+        cell.label = label
+        cell.executions += 1
+        self.label = label
+        self.filename = filename
+        self.serial = next(_serials)
+        self.kept: list[Operation] = []
+        self.replaced: list[tuple[Operation, Operation]] = []
+        self.restarted: list[Operation] = []
+        self._owned: list[tuple[weakref.ref[Closeable], str]] = []
+
+    def may_take(self, owner: Author | None) -> bool:
+        """Whether a name that `owner` took is free for this execution."""
+        return owner is not None and owner.cell is self.cell and owner.serial < self.serial
+
+    def own(self, closeable: Closeable, notice: str = "") -> None:
+        """Have something closed when this execution's cell runs again.
+
+        Args:
+            closeable: what to close. It is held weakly.
+            notice: what the cell's output then says, if it was still open.
+        """
+        self._owned = [(ref, text) for ref, text in self._owned if ref() is not None]
+        self._owned.append((weakref.ref(closeable), notice))
+
+    def close_owned(self) -> list[str]:
+        """Close what this execution owns; return the notices for what was still open."""
+        owned, self._owned = self._owned, []
+        notices = []
+        for ref, notice in owned:
+            closeable = ref()
+            if closeable is None or closeable.closed:
+                continue
+            try:
+                closeable.close()
+            except Exception as error:
+                # The cell runs all the same; what could not be closed is not worth less to know.
+                notices.append(f"closing {closeable!r} failed: {type(error).__name__}: {error}")
+            else:
+                notices.append(notice)
+        return [notice for notice in dict.fromkeys(notices) if notice]
+
+    def let_go(self) -> None:
+        """Hold no operation any longer: the execution has ended."""
+        self.kept, self.replaced, self.restarted = [], [], []
+
+    def __repr__(self) -> str:
+        return f"<Author {self.label}>"

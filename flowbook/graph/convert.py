@@ -1,0 +1,127 @@
+"""From Python values to arrays of a given dtype: the one rule for constants and feeds.
+
+Numbers and lists take the dtype that is asked for: floats may round, integers must fit, and
+nothing changes its kind silently (a float never becomes an integer).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph import dtypes
+from flowbook.graph.dtypes import DType
+from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.tensor import Arithmetic
+
+
+def to_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
+    """An array of `dtype` with the given values; the same array if it is one already.
+
+    Args:
+        value: anything array-like.
+        dtype: the wanted dtype; None takes NumPy arrays as they are and Python's numbers as
+            float32, int32 (or int64 where a number needs it), bool, complex128 or string.
+
+    Raises:
+        InvalidTypeError: if values are not of that kind.
+        InvalidArgumentError: if an integer does not fit or a list is ragged.
+    """
+    if dtype is not None and type(value) is np.ndarray and value.dtype == dtype.numpy:
+        return _as_bytes(value) if dtype is dtypes.string else value
+    array = _plain_array(value)
+    if dtype is None:
+        return _default_dtype(value, array)
+    return _cast(array, dtype)
+
+
+def dtype_of(array: np.ndarray[Any, Any]) -> DType:
+    """The DType of an array that `to_array` made."""
+    return dtypes.as_dtype(array.dtype)
+
+
+def _plain_array(value: Any) -> np.ndarray[Any, Any]:
+    if isinstance(value, Arithmetic):
+        raise InvalidTypeError(
+            f"{value!r} is symbolic where a value is wanted",
+            hint="fetch it with sess.run first",
+        )
+    try:
+        array = np.asarray(value)
+    except InvalidTypeError:  # A tensor in a list says so itself.
+        raise
+    except ValueError as error:
+        raise InvalidArgumentError(f"not an array: {error}") from None
+    except OverflowError:
+        raise InvalidArgumentError(f"an integer does not fit any dtype: {value!r}") from None
+    if array.dtype.kind in "SUO":
+        return _as_bytes(array)
+    if array.dtype.newbyteorder("=") != array.dtype:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return array
+
+
+def _as_bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """An object array of bytes; text becomes UTF-8."""
+    if array.dtype.kind == "O" and all(type(item) is bytes for item in array.flat):
+        return array
+    result = np.empty(array.shape, dtype=object)
+    for position, item in np.ndenumerate(array):
+        if isinstance(item, str):
+            item = item.encode()
+        elif not isinstance(item, bytes):
+            hint = "tensors go together with fb.stack" if isinstance(item, Arithmetic) else None
+            raise InvalidTypeError(f"{item!r} has no dtype", hint=hint)
+        result[position] = bytes(item)
+    return result
+
+
+def _default_dtype(value: Any, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__"):
+        dtypes.as_dtype(array.dtype)
+        return array
+    if array.dtype == np.float64:
+        return array.astype(np.float32) if _has_only_python_numbers(value) else array
+    if array.dtype == np.int64 and _has_only_python_numbers(value):
+        narrow = array.astype(np.int32)
+        return narrow if np.array_equal(narrow, array) else array
+    dtypes.as_dtype(array.dtype)
+    return array
+
+
+def _has_only_python_numbers(value: Any) -> bool:
+    """Whether NumPy's default dtype, and no NumPy scalar or array, decided an array's dtype."""
+    while isinstance(value, list | tuple) and value:
+        value = value[0]
+    return not isinstance(value, np.generic | np.ndarray)
+
+
+def _cast(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+    source, target = array.dtype, dtype.numpy
+    if source == target:
+        return array
+    if dtype is dtypes.string or source.kind == "O" or dtype is dtypes.resource:
+        raise InvalidTypeError(f"values of {_name(source)} where {dtype.name} is wanted")
+    if array.size == 0:
+        return array.astype(target)
+    if dtype.is_integer and source.kind in "iu":
+        limits = np.iinfo(target)
+        low, high = int(array.min()), int(array.max())
+        if low < limits.min or high > limits.max:
+            worst = low if low < limits.min else high
+            raise InvalidArgumentError(
+                f"{worst} does not fit {dtype.name}, which goes from {limits.min} to {limits.max}"
+            )
+        return array.astype(target)
+    if not np.can_cast(source, target, "same_kind"):
+        raise InvalidTypeError(
+            f"values of {_name(source)} where {dtype.name} is wanted",
+            hint=f"convert them yourself, as with np.asarray(values).astype(np.{dtype.name})",
+        )
+    with np.errstate(over="ignore"):
+        return array.astype(target)
+
+
+def _name(numpy: np.dtype[Any]) -> str:
+    return "string" if numpy.kind == "O" else numpy.name

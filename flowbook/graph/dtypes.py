@@ -1,0 +1,143 @@
+"""The element types of tensors (white paper, section 3) and their NumPy counterparts."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.errors import InvalidTypeError
+
+
+class DType:
+    """The type of a tensor's elements; there is one object per type.
+
+    Attributes:
+        name: such as "float32".
+        numpy: the NumPy dtype of its arrays (strings are object arrays of bytes).
+    """
+
+    __slots__ = ("is_complex", "is_floating", "is_integer", "name", "numpy", "type")
+
+    def __init__(self, name: str, numpy: Any) -> None:
+        self.name = name
+        self.numpy = np.dtype(numpy)
+        self.type = self.numpy.type
+        self.is_floating = self.numpy.kind == "f"
+        self.is_integer = self.numpy.kind in "iu"
+        self.is_complex = self.numpy.kind == "c"
+
+    @property
+    def is_numeric(self) -> builtins.bool:
+        """Whether arithmetic is defined: integers, floating point and complex numbers."""
+        return self.numpy.kind in "iufc"
+
+    @property
+    def size(self) -> int:
+        """Bytes per element; 0 where it is not fixed (strings, resources)."""
+        return 0 if self.numpy.kind == "O" else self.numpy.itemsize
+
+    @property
+    def min(self) -> Any:
+        """The smallest finite value."""
+        return self._limits().min
+
+    @property
+    def max(self) -> Any:
+        """The largest finite value."""
+        return self._limits().max
+
+    def _limits(self) -> Any:
+        if self.is_integer:
+            return np.iinfo(self.numpy)
+        if self.is_floating:
+            return np.finfo(self.numpy)
+        raise InvalidTypeError(f"{self.name} has no smallest or largest value")
+
+    def __eq__(self, other: object) -> builtins.bool:
+        if self is other:
+            return True
+        if other is None or isinstance(other, DType):
+            return False
+        try:
+            return as_dtype(other) is self
+        except TypeError:
+            return False
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"fb.{self.name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+int8 = DType("int8", np.int8)
+int16 = DType("int16", np.int16)
+int32 = DType("int32", np.int32)
+int64 = DType("int64", np.int64)
+uint8 = DType("uint8", np.uint8)
+uint16 = DType("uint16", np.uint16)
+uint32 = DType("uint32", np.uint32)
+uint64 = DType("uint64", np.uint64)
+float16 = DType("float16", np.float16)
+float32 = DType("float32", np.float32)
+float64 = DType("float64", np.float64)
+complex64 = DType("complex64", np.complex64)
+complex128 = DType("complex128", np.complex128)
+bool = DType("bool", np.bool_)
+string = DType("string", np.object_)
+resource = DType("resource", np.object_)
+
+INTS = (int8, int16, int32, int64, uint8, uint16, uint32, uint64)
+FLOATS = (float16, float32, float64)
+COMPLEX = (complex64, complex128)
+REALS = FLOATS + INTS
+NUMBERS = FLOATS + INTS + COMPLEX
+INEXACT = FLOATS + COMPLEX
+INDICES = (int32, int64)
+VALUES = (*NUMBERS, bool, string)
+
+BY_NAME: dict[str, DType] = {t.name: t for t in (*VALUES, resource)}
+_BY_NUMPY: dict[Any, DType] = {t.numpy: t for t in (*NUMBERS, bool)}
+_BY_PYTHON: dict[Any, DType] = {
+    float: float32,
+    int: int32,
+    complex: complex128,
+    type(True): bool,  # noqa: UP003 (this module's own bool shadows Python's)
+    str: string,
+    bytes: string,
+}
+
+
+def as_dtype(value: Any) -> DType:
+    """The DType that a DType, a name, a NumPy dtype or a Python type stands for.
+
+    Python's `float` and `int` stand for float32 and int32, as their values do in a graph.
+
+    Raises:
+        InvalidTypeError: if nothing corresponds.
+    """
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, str) and value in BY_NAME:
+        return BY_NAME[value]
+    if isinstance(value, type) and value in _BY_PYTHON:
+        return _BY_PYTHON[value]
+    try:
+        numpy = np.dtype(value)
+    except TypeError:
+        numpy = None
+    if numpy is not None:
+        if numpy.kind in "OSU":
+            return string
+        found = _BY_NUMPY.get(numpy.newbyteorder("="))
+        if found is not None:
+            return found
+    raise InvalidTypeError(f"{value!r} is not a dtype; known are {', '.join(BY_NAME)}")

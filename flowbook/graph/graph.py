@@ -1,0 +1,523 @@
+"""The graph: operations by name, in the order of their construction.
+
+Invariants: names are unique; an operation's inputs were built before it, so that the order of ids
+is a topological order; the graph only grows, except that a notebook cell which runs again retires
+what it does not build again (see `author.py`). Building is thread-safe: joining the graph happens
+under its lock, and scopes belong to threads.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import threading
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from flowbook.graph import serialize
+from flowbook.graph import site as sites
+from flowbook.graph.errors import (
+    AlreadyExistsError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    NotFoundError,
+)
+from flowbook.graph.names import Names
+from flowbook.graph.operation import Operation
+from flowbook.graph.scope import Scope
+from flowbook.graph.staleness import Stale, stale_among
+from flowbook.graph.tensor import Tensor
+from flowbook.graph.unnamed import UnnamedVariables
+from flowbook.graph.variable_values import VariableValues
+
+if TYPE_CHECKING:
+    from flowbook.graph.author import Author, Cell
+
+_VALID_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*\Z")
+_NO_SCOPE = Scope()
+
+
+class _ThreadState(threading.local):
+    """What a graph keeps per building thread."""
+
+    scope: Scope = _NO_SCOPE
+
+
+class Graph:
+    """A dataflow graph (white paper, section 2).
+
+    >>> import flowbook as fb
+    >>> with fb.Graph().as_default() as graph:
+    ...     y = fb.constant(2.0, name="a") * 3
+    >>> [op.name for op in graph.operations]
+    ['a', 'Mul/y', 'Mul']
+
+    Attributes:
+        version: grows with every change.
+        retirements: how many operations redefinition has taken out.
+        seed: the graph's random seed, or None.
+        site: where the graph was made.
+        values: who holds values of its variables, and which have been given up.
+    """
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.retirements = 0
+        self.seed: int | None = None
+        self.site = sites.capture()
+        self.finalized = False
+        self.lock = threading.RLock()
+        self._thread = _ThreadState()
+        self._operations: dict[str, Operation] = {}
+        self._stateful: dict[Operation, None] = {}
+        self._variables: dict[Operation, Any] = {}
+        self.values = VariableValues()
+        self._names = Names()
+        self._latest_author: Author | None = None
+        self._retired_by: weakref.WeakKeyDictionary[Operation, Cell] = weakref.WeakKeyDictionary()
+        self._unnamed: weakref.WeakKeyDictionary[Cell, UnnamedVariables] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._next_id = 0
+        self._generations: dict[str, int] = {}
+        self._consumers: dict[Tensor, list[Operation]] = {}
+        self._consumers_version = (-1, -1)
+
+    # Scopes
+
+    @property
+    def scope(self) -> Scope:
+        """What holds for what this thread builds now."""
+        return self._thread.scope
+
+    @scope.setter
+    def scope(self, scope: Scope) -> None:
+        self._thread.scope = scope
+
+    @contextmanager
+    def as_default(self) -> Iterator[Graph]:
+        """Make this the graph that the block's code builds in, on this thread."""
+        stack = _defaults.stack
+        stack.append(self)
+        try:
+            yield self
+        finally:
+            stack.pop()
+
+    def enter_name(self, name: str) -> str:
+        """Claim a name scope below the current one; a trailing "/" re-enters an existing one."""
+        if not isinstance(name, str):
+            raise InvalidTypeError(f"a name is a string, not {name!r}")
+        if name.endswith("/"):
+            _check_name(name)
+            return name
+        _check_name(name)
+        with self.lock:
+            self._check_open()
+            return self._names.claim(self.scope.prefix + name, sites.capture().author) + "/"
+
+    # Building
+
+    def add(
+        self,
+        operation: Operation,
+        name: str | None,
+        new_inputs: Sequence[tuple[int, Operation, str]] = (),
+    ) -> Operation:
+        """Let a built operation join the graph, under a unique name.
+
+        Args:
+            operation: complete but for its name, id and what its scope determines.
+            name: the requested name, or None for the name of its type.
+            new_inputs: constants made from Python values, as (position, operation, argument name),
+                which join the graph before it as `name/argument`.
+
+        Returns:
+            The operation; or the one that an earlier execution of the same notebook cell built,
+            if it means the same.
+        """
+        scope = self._thread.scope
+        if name is None:
+            name = operation.op_def.type
+        else:
+            _check_name(name)
+        author = operation.site.author
+        with self.lock:
+            self._check_open()
+            exact = name.endswith("/")
+            full = name[:-1] if exact else scope.prefix + name
+            full = self._take(full, author) if exact else self._names.claim(full, author)
+            if new_inputs:
+                inputs = list(operation.inputs)
+                for position, constant, argument in new_inputs:
+                    claimed = self._names.claim(f"{full}/{argument}", author)
+                    inputs[position] = self._join(constant, claimed, author).outputs[0]
+                operation.inputs = tuple(inputs)
+            if scope is not _NO_SCOPE:
+                operation.control_inputs = scope.control_inputs
+                operation.device = scope.device
+                operation.colocation = scope.colocation
+                operation.container = scope.container if operation.op_def.resource else ""
+            return self._join(operation, full, author)
+
+    def _join(self, operation: Operation, name: str, author: Author | None) -> Operation:
+        if author is not None:
+            if author is not self._latest_author:
+                self._latest_author = author
+                author.cell.graphs.add(self)
+            previous = self._operations.get(name)
+            if previous is not None:
+                has_resource = operation.op_def.resource is not None
+                if previous.is_same_as(operation):
+                    previous.site = operation.site
+                    if has_resource:
+                        author.kept.append(previous)
+                    return previous
+                self.retire(previous, author)
+                if has_resource and previous.op_def is operation.op_def:
+                    author.replaced.append((operation, previous))
+        operation.name = name
+        operation.id = self._next_id
+        self._next_id += 1
+        self._operations[name] = operation
+        if operation.op_def.is_stateful:
+            self._stateful[operation] = None
+        self.version += 1
+        return operation
+
+    def retire(self, operation: Operation, author: Author | None = None) -> None:
+        """Take an operation out of the graph; what still refers to it sees `name@generation`.
+
+        Args:
+            operation: one of this graph.
+            author: the cell's execution that redefined it, or no longer builds it.
+        """
+        with self.lock:
+            if operation.retired:
+                return
+            name = operation.name
+            del self._operations[name]
+            self._stateful.pop(operation, None)
+            self._variables.pop(operation, None)
+            self._names.give_back(name, operation.site.author)
+            # Consumers would keep it alive.
+            self._consumers, self._consumers_version = {}, (-1, -1)
+            generation = self._generations[name] = self._generations.get(name, 0) + 1
+            operation.name = f"{name}@{generation}"
+            operation.retired = True
+            if author is not None:
+                self._retired_by[operation] = author.cell
+            self.retirements += 1
+            self.version += 1
+
+    def end_execution(self, author: Author, completed: bool) -> None:
+        """Do what the end of a notebook cell's execution means for this graph.
+
+        Args:
+            author: the execution.
+            completed: whether it ended without an error. If so, what earlier executions of its
+                cell built and this one did not is retired, and the names of scopes are freed.
+        """
+        with self.lock:
+            if completed and author.cell.executions > 1 and not self.finalized:
+                operations = self._operations.values()
+                for operation in [o for o in operations if author.may_take(o.site.author)]:
+                    self.retire(operation, author)
+                self._names.release(author, self._operations)
+            unnamed = self._unnamed.get(author.cell)
+            if unnamed is not None:
+                self._give_up(unnamed.end(author, completed), author)
+            self._names.forget_search(author)
+            if self._latest_author is author:
+                self._latest_author = None
+
+    def retired_by(self, operation: Operation) -> Cell | None:
+        """The notebook cell that redefined a retired operation, if it is known."""
+        return self._retired_by.get(operation)
+
+    def stale(self) -> list[Stale]:
+        """The operations that were built, directly or not, from something since redefined.
+
+        Each says from what (`.reason`) and which cells to re-run (`.cells`).
+        """
+        return stale_among(self.operations) if self.retirements else []
+
+    def forget(self, operation: Operation) -> None:
+        """Give up the value of a variable, given its handle's operation, in all sessions."""
+        with self.lock:
+            self.values.forget(operation)
+            self.version += 1
+
+    def _give_up(self, operations: list[Operation], author: Author) -> None:
+        for operation in operations:
+            if self.values.has_value(operation):
+                author.restarted.append(operation)
+            self.forget(operation)
+
+    def _take(self, name: str, author: Author | None) -> str:
+        """Exactly `name`, which may be the name of a scope but not of an operation."""
+        present = self._operations.get(name)
+        if present is not None and not (
+            author is not None and author.may_take(present.site.author)
+        ):
+            return self._names.claim(name, author)
+        self._names.owners[name] = author
+        return name
+
+    # Storing
+
+    def to_bytes(self) -> bytes:
+        """The graph as bytes, from which `Graph.from_bytes` makes it anew; equal for equal graphs.
+
+        Raises:
+            UnimplementedError: if an operation holds Python code, as `py_func` does.
+            ResourceExhaustedError: if its constants are too large.
+
+        >>> import flowbook as fb
+        >>> with fb.Graph().as_default() as graph:
+        ...     y = fb.constant(2.0, name="a") * 3
+        >>> fb.Graph.from_bytes(graph.to_bytes()).get_tensor_by_name("Mul:0")
+        <Tensor 'Mul:0' shape=[] dtype=float32>
+        """
+        with self.lock:
+            return serialize.graph_to_bytes(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes | bytearray | memoryview) -> Graph:
+        """The graph that `to_bytes` wrote: it runs, trains and differentiates like the original.
+
+        The new graph can be extended. Its operations' errors cite the lines that built the
+        original's.
+
+        Raises:
+            DataLossError: if the data are damaged, or are not a graph.
+            InvalidArgumentError: if operations do not fit the definitions of their types here.
+            NotFoundError: if an operation's type is not defined here.
+        """
+        graph = cls()
+        serialize.fill_from_bytes(graph, data)
+        return graph
+
+    def restore(self, operation: Operation, name: str, retired: bool = False) -> None:
+        """Let an operation of a stored graph join under exactly its name.
+
+        Args:
+            operation: complete but for its name and id.
+            name: its name; of a retired operation `name@generation`.
+            retired: whether it only serves operations that still refer to it.
+
+        Raises:
+            AlreadyExistsError: if an operation of that name is there.
+        """
+        plain, at, generation = name.partition("@") if retired else (name, "", "")
+        _check_name(plain)
+        with self.lock:
+            self._check_open()
+            if name in self._operations:
+                raise AlreadyExistsError(f"the graph has an operation {name!r} already")
+            if retired:
+                if not (at and generation.isascii() and generation.isdigit()):
+                    raise InvalidArgumentError(f"{name!r} is not the name of a retired operation")
+                present = self._generations.get(plain, 0)
+                self._generations[plain] = max(present, int(generation))
+                operation.name, operation.retired = name, True
+                operation.id = self._next_id
+                self._next_id += 1
+                self.retirements += 1
+                return
+            self._names.owners[name] = None
+            self._join(operation, name, None)
+
+    def scope_names(self) -> list[str]:
+        """The names that scopes took and no operation has, sorted."""
+        with self.lock:
+            return sorted(self._names.owners.keys() - self._operations.keys())
+
+    def reserve_scopes(self, names: Iterable[str]) -> None:
+        """Take the names of a stored graph's scopes, so that new scopes get others."""
+        with self.lock:
+            for name in names:
+                _check_name(name)
+                self._names.owners.setdefault(name, None)
+
+    def finalize(self) -> None:
+        """Make every further change a RuntimeError; running stays possible."""
+        self.finalized = True
+
+    def _check_open(self) -> None:
+        if self.finalized:
+            raise RuntimeError(
+                f"the graph made at {self.site.place} is finalized and cannot be changed"
+            )
+
+    # Looking up
+
+    @property
+    def operations(self) -> list[Operation]:
+        """All operations, in the order of their construction."""
+        with self.lock:
+            return list(self._operations.values())
+
+    def stateful_operations(self) -> list[Operation]:
+        """The operations with effects or resources, in the order of their construction."""
+        with self.lock:
+            return list(self._stateful)
+
+    def register_variable(self, variable: Any, is_named: bool = True) -> None:
+        """Make a variable known by its handle's operation (`flowbook.graph.ops.variables`).
+
+        Args:
+            variable: the variable.
+            is_named: whether its name was given; what that means says `unnamed.py`.
+        """
+        with self.lock:
+            variable.op.variable = variable
+            if not variable.op.retired:
+                self._variables[variable.op] = variable
+            author = variable.op.site.author
+            if author is not None and not is_named:
+                unnamed = self._unnamed.setdefault(author.cell, UnnamedVariables())
+                self._give_up(unnamed.note(variable.op, author), author)
+
+    def variable_of(self, operation: Operation) -> Any:
+        """The variable whose handle the operation produces, or None."""
+        return operation.variable
+
+    def variables(self, trainable: bool | None = None) -> list[Any]:
+        """The variables, in the order of their construction.
+
+        Args:
+            trainable: only those whose `trainable` is this; None gives all.
+        """
+        with self.lock:
+            found = sorted(self._variables.values(), key=lambda variable: variable.op.id)
+        return [v for v in found if trainable is None or v.trainable == trainable]
+
+    def has_operation(self, name: str) -> bool:
+        """Whether there is an operation of that name."""
+        return name in self._operations
+
+    def get_operation_by_name(self, name: str) -> Operation:
+        """The operation of that name; NotFoundError if there is none."""
+        if not isinstance(name, str):
+            raise InvalidTypeError(f"an operation is named by a string, not {name!r}")
+        operation = self._operations.get(name)
+        if operation is None:
+            close = difflib.get_close_matches(name, self._operations, 3)
+            raise NotFoundError(
+                f"the graph has no operation {name!r}",
+                hint=f"did you mean {' or '.join(map(repr, close))}?"
+                if close
+                else f"it has {len(self._operations)} operations: graph.operations",
+            )
+        return operation
+
+    def get_tensor_by_name(self, name: str) -> Tensor:
+        """The tensor `operation:port`; NotFoundError if there is none."""
+        if not isinstance(name, str):
+            raise InvalidTypeError(f"a tensor is named by a string, not {name!r}")
+        operation_name, colon, port = name.rpartition(":")
+        if not colon or not port.isascii() or not port.isdigit():
+            raise InvalidArgumentError(
+                f"{name!r} is not the name of a tensor, which is 'operation:port'",
+                hint=f"did you mean {name + ':0'!r}?" if name in self._operations else None,
+            )
+        operation = self.get_operation_by_name(operation_name)
+        if int(port) >= len(operation.outputs):
+            raise NotFoundError(
+                f"{name!r}: operation {operation_name!r} has {len(operation.outputs)} outputs"
+            )
+        return operation.outputs[int(port)]
+
+    def as_operation(self, item: Any) -> Operation:
+        """The operation that an operation, tensor, variable or name stands for, in this graph."""
+        if isinstance(item, str):
+            if ":" in item:
+                return self.get_tensor_by_name(item).op
+            return self.get_operation_by_name(item)
+        operation = item if isinstance(item, Operation) else getattr(item, "op", None)
+        if not isinstance(operation, Operation):
+            raise InvalidTypeError(f"{item!r} is neither an operation nor a tensor of a graph")
+        if operation.graph is not self:
+            raise mixed_graphs([(operation.name, operation.graph), ("this code", self)])
+        return operation
+
+    def consumers(self, tensor: Tensor) -> list[Operation]:
+        """The operations that take the tensor as an input, in the order of their construction."""
+        with self.lock:
+            version = (self._next_id, self.retirements)
+            if self._consumers_version != version:
+                seen, retirements = self._consumers_version
+                if retirements != self.retirements:
+                    self._consumers, seen = {}, 0
+                for operation in reversed(self._operations.values()):
+                    if operation.id < seen:
+                        break
+                    for source in dict.fromkeys(operation.inputs):
+                        self._consumers.setdefault(source, []).append(operation)
+                self._consumers_version = version
+            return sorted(self._consumers.get(tensor, ()), key=lambda operation: operation.id)
+
+    def __repr__(self) -> str:
+        return f"<Graph of {len(self._operations)} operations, made at {self.site.place}>"
+
+
+def _check_name(name: str) -> None:
+    if not isinstance(name, str):
+        raise InvalidTypeError(f"a name is a string, not {name!r}")
+    if not _VALID_NAME.match(name):
+        raise InvalidArgumentError(
+            f"{name!r} is not a valid name",
+            hint="letters, digits and _ . - / > \\, beginning with a letter, a digit or a dot",
+        )
+
+
+def mixed_graphs(owners: Sequence[tuple[str, Graph]]) -> InvalidArgumentError:
+    """The error for operations of different graphs used together."""
+    where = "; ".join(f"{name} is in the graph made at {g.site.place}" for name, g in owners)
+    return InvalidArgumentError(
+        f"these belong to different graphs: {where}",
+        hint="build both in one graph: inside the same `with graph.as_default():`, and without "
+        "fb.reset_default_graph() between them",
+    )
+
+
+class _Defaults(threading.local):
+    """The graphs that this thread's `as_default` blocks entered."""
+
+    def __init__(self) -> None:
+        self.stack: list[Graph] = []
+
+
+_defaults = _Defaults()
+_global_graph: Graph | None = None
+_global_lock = threading.Lock()
+
+
+def get_default_graph() -> Graph:
+    """The graph that code builds in: the innermost `as_default`, or else the process's own."""
+    stack = _defaults.stack
+    if stack:
+        return stack[-1]
+    global _global_graph
+    if _global_graph is None:
+        with _global_lock:
+            if _global_graph is None:
+                _global_graph = Graph()
+    return _global_graph
+
+
+def reset_default_graph() -> None:
+    """Start the process's default graph afresh; what refers to the old one keeps it.
+
+    Raises:
+        FailedPreconditionError: inside a `with graph.as_default():` block.
+    """
+    if _defaults.stack:
+        raise FailedPreconditionError("reset_default_graph() inside `with graph.as_default():`")
+    global _global_graph
+    with _global_lock:
+        _global_graph = None

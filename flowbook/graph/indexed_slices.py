@@ -1,0 +1,57 @@
+"""Sparse gradients: some rows of a tensor, as values and indices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flowbook.graph.registry import op_named
+
+if TYPE_CHECKING:
+    from flowbook.graph.dtypes import DType
+    from flowbook.graph.graph import Graph
+    from flowbook.graph.tensor import Tensor
+
+
+class IndexedSlices:
+    """The rows `values[i]` at `indices[i]` of a tensor that is zero elsewhere.
+
+    Rows named twice add up. This is what the gradient of `fb.gather` is, so that a step that
+    touches few rows of a large table costs by those rows.
+
+    Attributes:
+        values: [n, ...], the rows.
+        indices: [n], int32 or int64.
+        dense_shape: an int vector, the shape of the whole.
+    """
+
+    __slots__ = ("dense_shape", "indices", "values")
+
+    def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor) -> None:
+        self.values = values
+        self.indices = indices
+        self.dense_shape = dense_shape
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the rows."""
+        return self.values.dtype
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of the rows."""
+        return self.values.graph
+
+    @property
+    def op(self) -> object:
+        """The operation that produces the rows."""
+        return self.values.op
+
+    def as_tensor(self, handle: bool = False) -> Tensor:
+        """The whole, as a dense tensor."""
+        rows = op_named("UnsortedSegmentSum").public(
+            self.values, self.indices, op_named("StridedSlice").public(self.dense_shape, 0)
+        )
+        return op_named("Reshape")(rows, self.dense_shape)  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        return f"<IndexedSlices values={self.values!r} indices={self.indices!r}>"

@@ -1,0 +1,63 @@
+"""The names that a graph's operations and scopes took, and on whose behalf.
+
+Invariant: a name is in `owners` from the moment it is claimed. An operation that leaves the graph
+gives its name back, unless a scope, or its successor, has taken it over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from flowbook.graph.author import Author
+
+
+class Names:
+    """Unique names, of which an author may take over those of its cell's earlier executions.
+
+    Attributes:
+        owners: the author who took each name; None outside notebooks.
+    """
+
+    __slots__ = ("_suffixes", "owners")
+
+    def __init__(self) -> None:
+        self.owners: dict[str, Author | None] = {}
+        # Where the search for a free suffix goes on, by author and name.
+        self._suffixes: dict[Author | None, dict[str, int]] = {}
+
+    def claim(self, name: str, author: Author | None) -> str:
+        """A unique name made from `name`, by a suffix where it is taken."""
+        owners = self.owners
+        if name not in owners or (author is not None and author.may_take(owners[name])):
+            owners[name] = author
+            return name
+        suffixes = self._suffixes.setdefault(author, {})
+        suffix = suffixes.get(name, 1)
+        candidate = f"{name}_{suffix}"
+        while candidate in owners and not (
+            author is not None and author.may_take(owners[candidate])
+        ):
+            suffix += 1
+            candidate = f"{name}_{suffix}"
+        suffixes[name] = suffix + 1
+        owners[candidate] = author
+        return candidate
+
+    def give_back(self, name: str, author: Author | None) -> None:
+        """Free the name of something that leaves, unless another author has it by now."""
+        if self.owners.get(name) is author:
+            del self.owners[name]
+            self._suffixes.pop(None, None)
+
+    def release(self, author: Author, in_use: Container[str]) -> None:
+        """Free what earlier executions of the author's cell took, and this one did not."""
+        may_take = author.may_take
+        for name in [n for n, owner in self.owners.items() if may_take(owner) and n not in in_use]:
+            del self.owners[name]
+        self._suffixes.clear()
+
+    def forget_search(self, author: Author) -> None:
+        """Drop what only sped up the naming for an execution that has ended."""
+        self._suffixes.pop(author, None)

@@ -1,0 +1,626 @@
+"""What an operation type is: signature, inference, kernel, gradient, and what the passes must know.
+
+One `OpDef` is the public function, the registry's row and the documentation of an operation:
+
+>>> import numpy as np
+>>> import flowbook as fb
+>>> cube = fb.OpDef(
+...     "Cube", "x: T -> y: T", T=fb.FLOATS,
+...     infer=lambda x: x.shape,
+...     kernel=lambda xp, x: x * x * x,
+...     grad=lambda op, dy: dy * 3.0 * op.inputs[0] * op.inputs[0],
+... )
+>>> with fb.Session(graph=fb.Graph()) as sess, sess.graph.as_default():
+...     print(sess.run(cube([1.0, 2.0])))
+[1. 8.]
+
+Signatures read `inputs -> outputs`, each `name: dtype`. A dtype is a type variable (given as a
+keyword with the dtypes that it admits), the name of a dtype, or the name of an attribute that holds
+one. `values: N*T` is a list of one dtype, `values: *Tin` one of any dtypes; `outputs: *Tout` are as
+many outputs as the attribute `Tout` names dtypes.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from itertools import islice
+from typing import Any, Protocol
+
+import numpy as np
+
+from flowbook.graph import dtypes, registry
+from flowbook.graph import site as sites
+from flowbook.graph.convert import dtype_of, to_array
+from flowbook.graph.dtypes import DType
+from flowbook.graph.errors import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    OpError,
+    without_internal_frames,
+)
+from flowbook.graph.graph import Graph, get_default_graph, mixed_graphs
+from flowbook.graph.operation import Operation
+from flowbook.graph.shape import Shape
+from flowbook.graph.tensor import Arithmetic, Tensor
+
+
+class Effects(Enum):
+    """What running an operation does besides producing its outputs."""
+
+    PURE = "pure"
+    HANDLE = "handle"  # produces the handle of the resource that it owns
+    READS = "reads"  # reads the resource of its first input
+    WRITES = "writes"  # changes the resource of its first input
+    RANDOM = "random"  # draws from the random state that it owns
+    IO = "input/output"  # touches the world outside; runs in the order of construction
+
+
+class _Required:
+    """The default of an attribute that has none."""
+
+    def __repr__(self) -> str:
+        return "required"
+
+
+REQUIRED = _Required()
+
+
+def NO_GRADIENT(op: Operation, *dys: Any) -> tuple[None, ...]:
+    """The gradient function of operations through which no gradient flows."""
+    return (None,) * len(op.inputs)
+
+
+class AsyncContext(Protocol):
+    """What an asynchronous kernel gets in place of `xp`."""
+
+    xp: Any
+
+    def complete(self, outputs: tuple[Any, ...]) -> None:
+        """Report the outputs; may be called from any thread."""
+
+    def fail(self, error: BaseException) -> None:
+        """Report an error; may be called from any thread."""
+
+    def on_cancel(self, callback: Callable[[], None]) -> None:
+        """Have `callback` called if the step is given up before this operation completes."""
+
+
+class Argument:
+    """One input or output of a signature."""
+
+    __slots__ = ("is_list", "is_mixed", "name", "token")
+
+    def __init__(self, text: str) -> None:
+        match = re.fullmatch(r"\s*(\w+)\s*:\s*(?:(N\s*\*|\*)\s*)?(\w+)\s*", text)
+        if match is None:
+            raise InvalidArgumentError(
+                f"{text!r} in a signature is not 'name: dtype'", hint="see help(fb.OpDef)"
+            )
+        self.name, kind, self.token = match.groups()
+        self.is_mixed = kind == "*"
+        self.is_list = kind is not None
+
+
+class OpDef:
+    """An operation type; called with tensors, it builds an operation.
+
+    Args:
+        type: the type's name, such as "MatMul".
+        signature: see the module's text.
+        infer: `infer(*inputs, **attributes)` gives the output's Shape, or a list of Shapes where
+            the outputs are not exactly one. Raises InvalidArgumentError where inputs do not fit.
+        kernel: `kernel(xp, *inputs, **attributes)` gives the output, or a tuple of them. It takes
+            those attributes that it names. `xp` is NumPy or a module like it.
+        expression: in place of a kernel, for elementwise operations: an expression of the inputs
+            and of functions of `xp`, from which all code for it is generated, such as
+            "logaddexp(x, 0)".
+        grad: `grad(op, *dys)` gives the gradient for each input (one for a single input), None
+            where there is none. `NO_GRADIENT` says that no gradient flows; without `grad`,
+            asking for it is a LookupError.
+        attributes: default values by name; REQUIRED where there is none.
+        effects: what running does besides producing outputs.
+        resource: the kind of resource that each operation of this type owns. Without a kernel its
+            handle is the output; with one, the kernel gets the resource after `xp`.
+        reads_as: for an operation that reads a variable, the pure type that means the same on the
+            variable's value, used where the variable is fed.
+        needs_value: whether the resource that it reads or writes must have been initialised.
+        aliases: {output: input} whose memory may be shared; None where it is not known.
+        is_async: the kernel gets an AsyncContext in place of `xp` and reports to it.
+        cost: `cost(operation)` estimates the floating-point operations of one run.
+        doc: the documentation of the public function.
+        function: its name, where it is not the type's in lower case.
+        type_variables: the dtypes that each type variable admits.
+    """
+
+    def __init__(
+        self,
+        type: str,
+        signature: str,
+        *,
+        infer: Callable[..., Any] | None = None,
+        kernel: Callable[..., Any] | None = None,
+        expression: str | None = None,
+        grad: Callable[..., Any] | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        effects: Effects = Effects.PURE,
+        resource: str | None = None,
+        reads_as: OpDef | None = None,
+        needs_value: bool = True,
+        aliases: Mapping[int, int] | None = None,
+        is_async: bool = False,
+        cost: Callable[[Operation], int] | None = None,
+        doc: str | None = None,
+        function: str | None = None,
+        **type_variables: tuple[DType, ...],
+    ) -> None:
+        self.type = type
+        self.signature = signature
+        self.infer = infer
+        self.expression: Expression | None = None
+        self.kernel = kernel
+        self.grad = grad
+        self.attributes = dict(attributes or {})
+        self.effects = effects
+        self.resource = resource
+        self.reads_as = reads_as
+        self.needs_value = needs_value
+        self.aliases = aliases
+        self.is_async = is_async
+        self.cost = cost
+        self.type_variables = type_variables
+        self.is_stateful = effects is not Effects.PURE
+        self.is_builtin = sites.calling_module(2).startswith("flowbook.")
+        inputs, arrow, outputs = signature.partition("->")
+        if not arrow:
+            raise InvalidArgumentError(f"the signature {signature!r} of {type} has no '->'")
+        self.inputs = [Argument(text) for text in inputs.split(",") if text.strip()]
+        self.outputs = [Argument(text) for text in outputs.split(",") if text.strip()]
+        for argument in (*self.inputs, *self.outputs):
+            self._check_token(argument)
+        if expression is not None:
+            names = [*(a.name for a in self.inputs), *self.attributes]
+            self.expression = Expression(expression, names)
+            self.kernel = self.expression.kernel()
+            self.aliases = {}
+        self.__name__ = function or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type).lower()
+        self.__doc__ = doc
+        self.public: Callable[..., Any] = self
+        self._defaults = self.attributes if REQUIRED not in self.attributes.values() else None
+        self._arity = len(self.inputs)
+        self._has_lists = any(a.is_list for a in (*self.inputs, *self.outputs))
+        self._input_tokens = tuple(a.token for a in self.inputs)
+        self._output_tokens = tuple(a.token for a in self.outputs)
+        # The common case, decided once: fixed inputs of one type variable, and outputs of it too.
+        tokens = {*self._input_tokens}
+        self._single = (
+            type_variables[self._input_tokens[0]]
+            if len(tokens) == 1 and not self._has_lists and self._input_tokens[0] in type_variables
+            else None
+        )
+        self._output_dtypes = (
+            tuple(
+                None if token == self._input_tokens[0] else dtypes.BY_NAME.get(token)
+                for token in self._output_tokens
+            )
+            if self._single is not None
+            and all(t in tokens or t in dtypes.BY_NAME for t in self._output_tokens)
+            else None
+        )
+        registry.define(self)
+
+    def _check_token(self, argument: Argument) -> None:
+        known = (*self.type_variables, *dtypes.BY_NAME, *self.attributes)
+        if argument.token not in known and not argument.is_mixed:
+            raise InvalidArgumentError(
+                f"{self.type}: {argument.token!r} in its signature is neither a type variable, "
+                "a dtype nor an attribute"
+            )
+
+    def front(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Make `function` the public function of this type, as a decorator."""
+        self.public = function
+        self.__name__ = function.__name__
+        return function
+
+    # Building
+
+    def __call__(self, *args: Any, name: str | None = None, **kwargs: Any) -> Any:
+        """Build one operation.
+
+        Args:
+            args: the inputs in the order of the signature, then attributes.
+            name: the operation's name; by default its type's.
+            kwargs: inputs and attributes by name.
+
+        Returns:
+            The output tensor, a tuple or list of them, or the Operation if it has none.
+
+        Raises:
+            InvalidTypeError: if a dtype does not fit.
+            InvalidArgumentError: if shapes or attributes do not fit.
+        """
+        __tracebackhide__ = True
+        attributes = self._defaults
+        if kwargs or attributes is None or len(args) != self._arity:
+            args, attributes = self._bind(args, kwargs)
+        graph = self._graph(args)
+        scope = graph.scope
+        site = scope.site or sites.capture()
+        single = self._single
+        dtype: DType | None = None
+        if single is not None:
+            for arg in args:
+                if type(arg) is not Tensor or (dtype is not None and arg.dtype is not dtype):
+                    dtype = None
+                    break
+                dtype = arg.dtype
+        try:
+            if dtype is not None and dtype in single and self._output_dtypes is not None:  # type: ignore[operator]
+                inputs: tuple[Tensor, ...] = args
+                pending: list[tuple[int, Operation, str]] = []
+                found = tuple([t or dtype for t in self._output_dtypes])
+            else:
+                inputs, args, pending, found = self._resolve(graph, args, attributes, site)
+            shapes = self._infer(args, attributes, len(found))
+        except OpError as error:
+            what = f"{self.type} {scope.prefix + name!r}" if name else self.type
+            described = [a for a in args if isinstance(a, Tensor) and a.op.name]
+            raise without_internal_frames(error.at(what, site, described)) from None
+        operation = graph.add(
+            Operation(graph, self, inputs, attributes, found, shapes, site), name, pending
+        )
+        outputs = operation.outputs
+        if len(self.outputs) == 1:
+            return (list(outputs) or operation) if self.outputs[0].is_list else outputs[0]
+        return outputs or operation
+
+    def _bind(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        names = [a.name for a in self.inputs] + list(self.attributes)
+        if len(args) > len(names):
+            raise InvalidTypeError(f"{self.__name__} takes {', '.join(names)}; {len(args)} given")
+        given = dict(zip(names, args, strict=False))
+        for key, value in kwargs.items():
+            if key not in names:
+                raise InvalidTypeError(
+                    f"{self.__name__} has no argument {key!r}; it takes {', '.join(names)}, name"
+                )
+            if key in given:
+                raise InvalidTypeError(f"{self.__name__} got {key!r} twice")
+            given[key] = value
+        for argument in self.inputs:
+            if argument.name not in given:
+                raise InvalidTypeError(f"{self.__name__} needs {argument.name!r}")
+        attributes = {n: given.get(n, default) for n, default in self.attributes.items()}
+        for key, value in attributes.items():
+            if value is REQUIRED:
+                raise InvalidTypeError(f"{self.__name__} needs {key!r}")
+            if isinstance(value, list):
+                attributes[key] = tuple(value)
+        return tuple(given[a.name] for a in self.inputs), attributes
+
+    def _graph(self, args: tuple[Any, ...]) -> Graph:
+        found: Graph | None = None
+        for arg in args:
+            if type(arg) is Tensor:
+                if found is None:
+                    found = arg.op.graph
+                elif arg.op.graph is not found:
+                    raise self._mixed(args)
+            elif isinstance(arg, list | tuple | Arithmetic):
+                for item in arg if isinstance(arg, list | tuple) else (arg,):
+                    if isinstance(item, Arithmetic):
+                        graph = item.graph  # type: ignore[attr-defined]
+                        if found is not None and graph is not found:
+                            raise self._mixed(args)
+                        found = graph
+        return found if found is not None else get_default_graph()
+
+    def _mixed(self, args: tuple[Any, ...]) -> InvalidArgumentError:
+        flat = [i for a in args for i in (a if isinstance(a, list | tuple) else (a,))]
+        owners = [(i.name, i.graph) for i in flat if isinstance(i, Arithmetic)]  # type: ignore[attr-defined]
+        error = mixed_graphs(owners)
+        error.at(self.type, sites.capture())
+        return error
+
+    def _infer(
+        self, args: tuple[Any, ...], attributes: dict[str, Any], count: int
+    ) -> tuple[Shape, ...]:
+        if self.infer is None:
+            return (Shape(),) * count
+        shapes = self.infer(*args, **attributes)
+        return (shapes,) if type(shapes) is Shape else tuple(shapes)
+
+    def _resolve(
+        self, graph: Graph, args: Sequence[Any], attributes: dict[str, Any], site: sites.Site
+    ) -> tuple[tuple[Tensor, ...], tuple[Any, ...], list[Any], tuple[DType, ...]]:
+        """Tensors for all arguments and dtypes for all outputs."""
+        resolver = _Resolver(self, graph, attributes, site)
+        tensors = resolver.inputs(args)
+        flat: list[Tensor] = []
+        for argument, value in zip(self.inputs, tensors, strict=True):
+            if argument.is_list:
+                flat.extend(value)
+            else:
+                flat.append(value)
+        return tuple(flat), tuple(tensors), resolver.pending, tuple(resolver.outputs())
+
+    # What others ask of a definition
+
+    def grouped(self, inputs: Sequence[Tensor], attributes: Mapping[str, Any]) -> list[Any]:
+        """An operation's inputs by arguments of the signature: a list for each that takes one.
+
+        Raises:
+            InvalidArgumentError: if they are too few or too many.
+        """
+        count = len(inputs) - sum(not a.is_list for a in self.inputs)
+        lengths = [self._length(a, attributes) for a in self.inputs if a.is_list]
+        known = sum(n for n in lengths if n is not None)
+        if count < known or lengths.count(None) > 1 or (None not in lengths and count != known):
+            raise InvalidArgumentError(f"{len(inputs)} inputs do not fit {self.signature!r}")
+        rest, sizes = iter(inputs), iter(count - known if n is None else n for n in lengths)
+        return [list(islice(rest, next(sizes))) if a.is_list else next(rest) for a in self.inputs]
+
+    @staticmethod
+    def _length(argument: Argument, attributes: Mapping[str, Any]) -> int | None:
+        """How many inputs a list takes, where an attribute says so."""
+        found = attributes.get(argument.token) if argument.is_mixed else None
+        return len(found) if isinstance(found, tuple) else None
+
+    def complete(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The attributes in the order of the definition, with defaults for those not given.
+
+        Raises:
+            InvalidArgumentError: if one is missing that has no default, or is not known.
+        """
+        attributes = {name: given.get(name, default) for name, default in self.attributes.items()}
+        missing = [name for name, value in attributes.items() if value is REQUIRED]
+        if missing or given.keys() - attributes.keys():
+            raise InvalidArgumentError(
+                f"the attributes are {', '.join(given) or 'none'}, "
+                f"but {self.type} has {', '.join(attributes) or 'none'}"
+            )
+        return attributes
+
+    def infer_outputs(
+        self, graph: Graph, inputs: Sequence[Tensor], attributes: dict[str, Any]
+    ) -> tuple[tuple[DType, ...], tuple[Shape, ...]]:
+        """The dtypes and shapes of the outputs that an operation with these inputs has.
+
+        Raises:
+            InvalidArgumentError: if inputs or attributes do not fit the definition.
+        """
+        grouped = self.grouped(inputs, attributes)
+        try:
+            _, args, _, found = self._resolve(graph, grouped, attributes, sites.UNKNOWN_SITE)
+            shapes = self._infer(args, attributes, len(found))
+        except OpError:
+            raise
+        except Exception as error:  # Definitions take for granted what attributes hold.
+            raise InvalidArgumentError(
+                f"attributes and inputs do not fit {self.type}: {type(error).__name__}: {error}"
+            ) from error
+        if len(shapes) != len(found):
+            raise InvalidArgumentError(
+                f"inference gives {len(shapes)} shapes for {len(found)} outputs"
+            )
+        return found, shapes
+
+    def kernel_attributes(self, kernel: Callable[..., Any]) -> list[str]:
+        """The attributes that a kernel takes, in the order of the definition."""
+        if not self.attributes:
+            return []
+        parameters = inspect.signature(kernel).parameters
+        if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+            return list(self.attributes)
+        return [name for name in self.attributes if name in parameters]
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        make, kind = inspect.Parameter, inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters = [make(a.name, kind) for a in self.inputs]
+        seen_default = False
+        for name, default in self.attributes.items():
+            required = default is REQUIRED and not seen_default
+            seen_default = seen_default or not required
+            parameters.append(make(name, kind, default=make.empty if required else default))
+        parameters.append(make("name", make.KEYWORD_ONLY, default=None))
+        return inspect.Signature(parameters)
+
+    def __repr__(self) -> str:
+        return f"<OpDef {self.type}: {self.signature}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return registry.op_named, (self.type,)
+
+
+class _Resolver:
+    """Finds dtypes by a signature and turns values into tensors of them."""
+
+    def __init__(
+        self, op_def: OpDef, graph: Graph, attributes: dict[str, Any], site: sites.Site
+    ) -> None:
+        self.op_def = op_def
+        self.graph = graph
+        self.attributes = attributes
+        self.site = site
+        self.bound: dict[str, tuple[DType, str]] = {}
+        self.pending: list[tuple[int, Operation, str]] = []
+        self.position = 0
+
+    def inputs(self, args: Sequence[Any]) -> list[Any]:
+        """Bind type variables from the tensors first, so that values can take their dtypes."""
+        arguments = self.op_def.inputs
+        listed = [self._as_list(a, v) for a, v in zip(arguments, args, strict=True)]
+        listed = [
+            [v.as_tensor(self._is_resource(a)) if hasattr(v, "as_tensor") else v for v in values]
+            for a, values in zip(arguments, listed, strict=True)
+        ]
+        for argument, values in zip(arguments, listed, strict=True):
+            for value in values:
+                if isinstance(value, Tensor):
+                    self._check(argument, value.dtype, value.name)
+        result = []
+        for argument, values in zip(arguments, listed, strict=True):
+            tensors = [self._tensor(argument, i, v) for i, v in enumerate(values)]
+            result.append(tensors if argument.is_list else tensors[0])
+        return result
+
+    @staticmethod
+    def _is_resource(argument: Argument) -> bool:
+        return argument.token == "resource"
+
+    def _as_list(self, argument: Argument, value: Any) -> list[Any]:
+        if not argument.is_list:
+            return [value]
+        if not isinstance(value, list | tuple):
+            raise InvalidTypeError(f"{argument.name!r} is a list of tensors, not {value!r}")
+        return list(value)
+
+    def _check(self, argument: Argument, dtype: DType, what: str) -> None:
+        if argument.is_mixed:
+            return
+        token = argument.token
+        allowed = self._wanted(token)
+        if isinstance(allowed, DType):
+            if dtype is not allowed:
+                raise InvalidTypeError(
+                    f"{argument.name!r} is {allowed.name}, but {what} is {dtype.name}",
+                    hint=f"convert it: fb.cast(x, fb.{allowed.name})",
+                )
+            return
+        if dtype not in allowed:
+            names = ", ".join(t.name for t in allowed)
+            castable = dtypes.float32 in allowed and (dtype.is_integer or dtype is dtypes.bool)
+            raise InvalidTypeError(
+                f"{argument.name!r} is one of {names}, but {what} is {dtype.name}",
+                hint="convert it: fb.cast(x, fb.float32)" if castable else None,
+            )
+        known = self.bound.get(token)
+        if known is None:
+            self.bound[token] = (dtype, what)
+        elif known[0] is not dtype:
+            raise InvalidTypeError(
+                f"{known[1]} is {known[0].name}, but {what} is {dtype.name}: "
+                "dtypes are never converted silently",
+                hint=f"convert one: fb.cast(x, fb.{known[0].name})",
+            )
+
+    def _wanted(self, token: str) -> Any:
+        """The dtype that a token stands for, or the tuple of those that it admits."""
+        if token in self.op_def.type_variables:
+            return self.op_def.type_variables[token]
+        if token in dtypes.BY_NAME:
+            return dtypes.BY_NAME[token]
+        return dtypes.as_dtype(self.attributes[token])
+
+    def _tensor(self, argument: Argument, index: int, value: Any) -> Tensor:
+        position, self.position = self.position, self.position + 1
+        if isinstance(value, Tensor):
+            return value
+        wanted: DType | None = None
+        if not argument.is_mixed:
+            admitted = self._wanted(argument.token)
+            bound = self.bound.get(argument.token)
+            wanted = admitted if isinstance(admitted, DType) else bound[0] if bound else None
+        array = self._array(argument, value, wanted)
+        constant = constant_operation(self.graph, array, self.site)
+        suffix = f"{argument.name}_{index}" if argument.is_list else argument.name
+        self.pending.append((position, constant, suffix))
+        return constant.outputs[0]
+
+    def _array(self, argument: Argument, value: Any, wanted: DType | None) -> np.ndarray[Any, Any]:
+        if wanted is dtypes.resource:
+            raise InvalidTypeError(f"{argument.name!r} is a variable, not {value!r}")
+        try:
+            array = to_array(value, wanted)
+        except OpError as error:
+            bound = self.bound.get(argument.token)
+            because = f" (the dtype of {bound[1]})" if bound else ""
+            error.message = f"{argument.name!r}: {error.message}{because}"
+            raise
+        if wanted is None and not argument.is_mixed:
+            array = self._admit(argument, value, array)
+        return array
+
+    def _admit(
+        self, argument: Argument, value: Any, array: np.ndarray[Any, Any]
+    ) -> np.ndarray[Any, Any]:
+        """Python's integers serve where only floating point is admitted."""
+        admitted = self._wanted(argument.token)
+        dtype = dtype_of(array)
+        plain = not isinstance(value, np.ndarray | np.generic)
+        if dtype not in admitted and dtype.is_integer and plain and dtypes.float32 in admitted:
+            array = to_array(array, dtypes.float32)
+        elif dtype not in admitted and dtype is dtypes.int32 and plain and dtypes.int64 in admitted:
+            array = to_array(array, dtypes.int64)
+        self._check(argument, dtype_of(array), repr(argument.name))
+        return array
+
+    def outputs(self) -> list[DType]:
+        """The dtypes of the outputs."""
+        found: list[DType] = []
+        for argument in self.op_def.outputs:
+            if argument.is_mixed:
+                found.extend(dtypes.as_dtype(t) for t in self.attributes[argument.token])
+            elif argument.token in self.op_def.type_variables:
+                if argument.token not in self.bound:
+                    raise InvalidArgumentError("a list is empty, so that no input gives a dtype")
+                found.append(self.bound[argument.token][0])
+            else:
+                found.append(self._wanted(argument.token))
+        return found
+
+
+def constant_operation(graph: Graph, array: np.ndarray[Any, Any], site: sites.Site) -> Operation:
+    """A constant that has not joined its graph yet. The array is copied and made read-only."""
+    owned = np.array(array, order="C")
+    owned.flags.writeable = False
+    dtype = dtype_of(owned)
+    return Operation(
+        graph,
+        registry.op_named("Const"),
+        (),
+        {"value": owned, "dtype": dtype},
+        (dtype,),
+        (Shape.of(owned.shape),),
+        site,
+    )
+
+
+class Expression:
+    """An elementwise operation as an expression of its inputs and of functions of `xp`.
+
+    >>> softplus = Expression("logaddexp(x, 0)", ["x"])
+    >>> softplus.render({"x": "v3", "logaddexp": "xp.logaddexp"})
+    'xp.logaddexp(v3, 0)'
+    """
+
+    def __init__(self, text: str, parameters: Sequence[str]) -> None:
+        self.text = text
+        self.parameters = list(parameters)
+        tree = ast.parse(text, mode="eval")
+        names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+        self.functions = [
+            name for name in dict.fromkeys(n.id for n in names) if name not in parameters
+        ]
+        for node in names:
+            node.id = "{" + node.id + "}"
+        self._template = ast.unparse(tree)
+
+    def render(self, names: Mapping[str, str]) -> str:
+        """The expression, with parameters and functions renamed."""
+        return self._template.format_map(names)
+
+    def kernel(self) -> Callable[..., Any]:
+        """The kernel `kernel(xp, *parameters)` that evaluates it."""
+        names = {name: name for name in self.parameters}
+        body = self.render(names | {name: f"xp.{name}" for name in self.functions})
+        source = f"lambda xp, {', '.join(self.parameters)}: {body}"
+        made: Callable[..., Any] = eval(compile(source, "<flowbook expression>", "eval"), {})
+        return made

@@ -1,0 +1,106 @@
+"""An operation: a node of the graph (white paper, section 2).
+
+Invariant: an operation does not change after it joined its graph. Three things are about it rather
+than part of it and may change: its `site`, when a re-run cell builds the same operation from
+another line; its name when it is retired (`name@generation`); and the `variable` that stands for
+the handle which it produces.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from flowbook.graph.attributes import same_attributes
+from flowbook.graph.tensor import Tensor
+
+if TYPE_CHECKING:
+    from flowbook.graph.dtypes import DType
+    from flowbook.graph.graph import Graph
+    from flowbook.graph.op_def import OpDef
+    from flowbook.graph.shape import Shape
+    from flowbook.graph.site import Site
+
+
+class Operation:
+    """A node of a graph.
+
+    Attributes:
+        name: unique in its graph.
+        op_def: what it computes and how.
+        inputs: the tensors that it takes.
+        outputs: the tensors that it produces.
+        control_inputs: operations that must end before it starts.
+        attributes: values fixed at construction, by name.
+        device: the requested device, in full or in part, or an empty string.
+        colocation: operations whose device it must share.
+        container: the container of its resource, if it has one; empty means the session's.
+        site: where it was defined.
+        graph: the graph that it belongs to.
+        id: its place in the order of construction.
+        retired: whether a redefinition by its notebook cell took it out of the graph.
+        variable: the variable whose handle it produces, or None. It lives as long as its handle:
+            a retired one can still be initialised.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "attributes",
+        "colocation",
+        "container",
+        "control_inputs",
+        "device",
+        "graph",
+        "id",
+        "inputs",
+        "name",
+        "op_def",
+        "outputs",
+        "retired",
+        "site",
+        "variable",
+    )
+
+    def __init__(
+        self,
+        graph: Graph,
+        op_def: OpDef,
+        inputs: tuple[Tensor, ...],
+        attributes: dict[str, Any],
+        dtypes: tuple[DType, ...],
+        shapes: tuple[Shape, ...],
+        site: Site,
+    ) -> None:
+        self.graph = graph
+        self.op_def = op_def
+        self.inputs = inputs
+        self.attributes = attributes
+        self.outputs = tuple([Tensor(self, i, dtypes[i], shapes[i]) for i in range(len(dtypes))])
+        self.site = site
+        self.retired = False
+        self.id = -1
+        self.name = ""
+        self.control_inputs: tuple[Operation, ...] = ()
+        self.device = ""
+        self.colocation: tuple[Operation, ...] = ()
+        self.container = ""
+        self.variable: Any = None
+
+    @property
+    def type(self) -> str:
+        """The name of its operation type, such as "MatMul"."""
+        return self.op_def.type
+
+    def is_same_as(self, other: Operation) -> bool:
+        """Whether both mean the same: type, inputs, control inputs, attributes, constraints."""
+        return (
+            self.op_def is other.op_def
+            and self.inputs == other.inputs
+            and self.control_inputs == other.control_inputs
+            and self.device == other.device
+            and self.container == other.container
+            and self.colocation == other.colocation
+            and same_attributes(self.attributes, other.attributes)
+        )
+
+    def __repr__(self) -> str:
+        return f"<Operation '{self.name}' type={self.type}>"

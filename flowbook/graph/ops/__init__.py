@@ -1,0 +1,25 @@
+"""All operation families. Importing this package fills the registry."""
+
+from flowbook.graph.ops import (  # noqa: F401
+    activations,
+    arithmetic,
+    broadcasting,
+    comparison,
+    constants,
+    elementwise,
+    filling,
+    functions,
+    gathering,
+    growing,
+    indexing,
+    joining,
+    linalg,
+    losses,
+    products,
+    random,
+    reductions,
+    regularization,
+    segments,
+    shaping,
+    variables,
+)

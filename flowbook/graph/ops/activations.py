@@ -1,0 +1,265 @@
+"""Activations of neural networks. `tanh` and `sigmoid` stand with the elementwise functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flowbook.graph.dtypes import FLOATS, NUMBERS, REALS
+from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.op_def import OpDef
+from flowbook.graph.operation import Operation
+from flowbook.graph.ops.axes import as_axis, in_range
+from flowbook.graph.ops.comparison import greater, less, where
+from flowbook.graph.ops.elementwise import exp, sigmoid
+from flowbook.graph.ops.filling import zeros_like_op
+from flowbook.graph.ops.inference import elementwise, same_as_input
+from flowbook.graph.ops.located import located
+from flowbook.graph.ops.reductions import sum_op
+from flowbook.graph.ops.shaping import reshape_op, shape_op
+from flowbook.graph.registry import op_named
+from flowbook.graph.shape import Shape
+from flowbook.graph.tensor import Tensor
+
+relu_gradient: OpDef = OpDef(
+    "ReluGrad",
+    "gradients: T, activations: T -> backprops: T",
+    T=REALS,
+    infer=same_as_input,
+    expression="multiply(gradients, greater(activations, 0))",
+    grad=lambda op, dy: (relu_gradient(dy, op.inputs[1]), None),
+    cost=elementwise(flops=2),
+)
+
+relu = OpDef(
+    "Relu",
+    "features: T -> activations: T",
+    T=REALS,
+    infer=same_as_input,
+    expression="maximum(features, 0)",
+    # From the output, so that the input's memory is free by then.
+    grad=lambda op, dy: relu_gradient(dy, op.outputs[0]),
+    cost=elementwise(),
+    doc="The rectified linear unit, `max(x, 0)` (Nair and Hinton 2010); the gradient at 0 is 0.",
+)
+
+
+def _relu6_gradient(op: Operation, dy: Tensor) -> Tensor:
+    y = op.outputs[0]
+    inside = op_named("And")(greater(y, 0), less(y, 6))
+    return where(inside, dy, zeros_like_op(dy))  # type: ignore[no-any-return]
+
+
+relu6 = OpDef(
+    "Relu6",
+    "features: T -> activations: T",
+    T=REALS,
+    infer=same_as_input,
+    expression="minimum(maximum(features, 0), 6)",
+    grad=_relu6_gradient,
+    cost=elementwise(flops=2),
+    doc="`min(max(x, 0), 6)`.",
+)
+
+
+def _elu_gradient(op: Operation, dy: Tensor) -> Tensor:
+    # exp(min(x, 0)) is 1 for positive x, as the derivative is.
+    x = op.inputs[0]
+    return dy * exp(op_named("Minimum")(x, zeros_like_op(x)))  # type: ignore[no-any-return]
+
+
+elu = OpDef(
+    "Elu",
+    "features: T -> activations: T",
+    T=FLOATS,
+    infer=same_as_input,
+    expression="add(maximum(features, 0), expm1(minimum(features, 0)))",
+    grad=_elu_gradient,
+    cost=elementwise(flops=12),
+    doc="The exponential linear unit: `x` if positive, else `exp(x) - 1` (Clevert et al. 2015).",
+)
+
+
+def _leaky_gradient(op: Operation, dy: Tensor) -> Tensor:
+    return where(greater(op.inputs[0], 0), dy, dy * op.attributes["alpha"])  # type: ignore[no-any-return]
+
+
+leaky_relu_op = OpDef(
+    "LeakyRelu",
+    "features: T -> activations: T",
+    T=FLOATS,
+    attributes={"alpha": 0.2},
+    infer=same_as_input,
+    expression="where(greater(features, 0), features, multiply(features, alpha))",
+    grad=_leaky_gradient,
+    cost=elementwise(flops=2),
+)
+
+
+@leaky_relu_op.front
+def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
+    """`x` if positive, else `alpha * x` (Maas et al. 2013).
+
+    Args:
+        features: of a floating-point dtype.
+        alpha: the slope for negative values, a number.
+        name: the operation's name.
+    """
+    __tracebackhide__ = True
+    result: Tensor = leaky_relu_op(features, alpha=float(alpha), name=name)
+    return result
+
+
+softplus = OpDef(
+    "Softplus",
+    "features: T -> activations: T",
+    T=FLOATS,
+    infer=same_as_input,
+    expression="logaddexp(features, 0)",
+    grad=lambda op, dy: dy * sigmoid(op.inputs[0]),
+    cost=elementwise(flops=20),
+    doc="`log(1 + exp(x))`, elementwise, without overflow.",
+)
+
+
+def _shape_with_axis(logits: Tensor, axis: int) -> Shape:
+    if logits.shape.dims is not None:
+        in_range(axis, len(logits.shape.dims))
+    return logits.shape
+
+
+def exponentials(xp: Any, logits: Any, axis: int) -> tuple[Any, Any, Any]:
+    """`z = logits - max`, `exp(z)` and its sum along an axis: what softmax and its kin share."""
+    i = in_range(axis, logits.ndim)
+    shifted = xp.subtract(logits, xp.max(logits, axis=i, keepdims=True))
+    raised = xp.exp(shifted)
+    return shifted, raised, xp.sum(raised, axis=i, dtype=logits.dtype, keepdims=True)
+
+
+def _softmax(xp: Any, logits: Any, axis: int) -> Any:
+    if not logits.size:
+        return logits.copy()
+    _, raised, total = exponentials(xp, logits, axis)
+    return xp.divide(raised, total, raised)
+
+
+def _log_softmax(xp: Any, logits: Any, axis: int) -> Any:
+    if not logits.size:
+        return logits.copy()
+    shifted, _, total = exponentials(xp, logits, axis)
+    return xp.subtract(shifted, xp.log(total), shifted)
+
+
+def _sum_along(op: Operation, tensor: Tensor) -> Tensor:
+    return sum_op(tensor, axis=(op.attributes["axis"],), keepdims=True)  # type: ignore[no-any-return]
+
+
+def _softmax_gradient(op: Operation, dy: Tensor) -> Tensor:
+    y = op.outputs[0]
+    return (dy - _sum_along(op, dy * y)) * y
+
+
+def _log_softmax_gradient(op: Operation, dy: Tensor) -> Tensor:
+    return dy - exp(op.outputs[0]) * _sum_along(op, dy)  # type: ignore[no-any-return]
+
+
+def _normalised(type: str, kernel: Callable[..., Any], grad: Callable[..., Any]) -> OpDef:
+    return OpDef(
+        type,
+        "logits: T -> output: T",
+        T=FLOATS,
+        attributes={"axis": -1},
+        infer=_shape_with_axis,
+        kernel=kernel,
+        grad=grad,
+        aliases={},
+        cost=elementwise(flops=14),
+    )
+
+
+softmax_op = _normalised("Softmax", _softmax, _softmax_gradient)
+log_softmax_op = _normalised("LogSoftmax", _log_softmax, _log_softmax_gradient)
+
+
+@softmax_op.front
+def softmax(logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
+    """`exp(x) / sum(exp(x))` along an axis, without overflow: probabilities that add up to 1.
+
+    Args:
+        logits: of a floating-point dtype and at least one dimension.
+        axis: an int, negative ones counted from the last.
+        name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: if there is no such axis.
+    """
+    __tracebackhide__ = True
+    return _normalise(softmax_op, logits, axis, name)
+
+
+@log_softmax_op.front
+def log_softmax(logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
+    """The logarithm of `softmax(logits)`, accurate where that is small. Arguments as there."""
+    __tracebackhide__ = True
+    return _normalise(log_softmax_op, logits, axis, name)
+
+
+def _normalise(op_def: OpDef, logits: Any, axis: Any, name: str | None) -> Tensor:
+    __tracebackhide__ = True
+    with located(op_def.type):
+        axis = as_axis(axis)
+    result: Tensor = op_def(logits, axis=axis, name=name)
+    return result
+
+
+def _biased_shape(value: Tensor, bias: Tensor) -> Shape:
+    if bias.shape.rank not in (None, 1) or value.shape.rank == 0:
+        raise InvalidArgumentError(
+            f"the bias is a vector and the value has an axis for it; they have the shapes "
+            f"{bias.shape} and {value.shape}"
+        )
+    if value.shape.dims is None or bias.shape.dims is None:
+        return value.shape
+    if not bias.shape.is_compatible_with(value.shape[-1:]):
+        raise InvalidArgumentError(
+            f"a bias of shape {bias.shape} does not fit the last dimension of {value.shape}"
+        )
+    return value.shape.merge(Shape.of((*value.shape.dims[:-1], bias.shape.dims[0])))
+
+
+def _bias_add(xp: Any, value: Any, bias: Any) -> Any:
+    if not value.ndim or bias.shape != value.shape[-1:]:
+        raise InvalidArgumentError(
+            f"a bias of shape {list(bias.shape)} does not fit the last dimension of "
+            f"{list(value.shape)}"
+        )
+    return xp.add(value, bias)
+
+
+def _bias_gradient(op: Operation, dy: Tensor) -> Any:
+    rank = dy.shape.rank
+    if rank is not None:
+        return dy, sum_op(dy, axis=tuple(range(rank - 1)))
+    rows = reshape_op(dy, op_named("Concat").public([[-1], shape_op(op.inputs[1])], 0))
+    return dy, sum_op(rows, axis=(0,))
+
+
+bias_add = OpDef(
+    "BiasAdd",
+    "value: T, bias: T -> output: T",
+    T=NUMBERS,
+    infer=_biased_shape,
+    kernel=_bias_add,
+    grad=_bias_gradient,
+    aliases={},
+    cost=elementwise(),
+    doc="""Add a vector along the last dimension.
+
+    Args:
+        value: [..., n] of a number dtype.
+        bias: [n] of the same dtype.
+
+    Raises:
+        InvalidArgumentError: if the sizes differ; in the run, where they are known only then.
+    """,
+)

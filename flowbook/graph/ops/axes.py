@@ -1,0 +1,85 @@
+"""Axes: how reductions, joining and shaping read them. They are attributes, fixed at construction.
+
+Invariant: what `as_axes` gives is None (all axes) or a tuple of ints, non-negative where the rank
+is known; whether they lie in range is for `infer` to say, where the error can name its operation.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.shape import SCALAR, UNKNOWN, Dims, Shape
+from flowbook.graph.tensor import Arithmetic, Tensor
+
+
+def as_axis(axis: Any) -> int:
+    """An axis as an int.
+
+    Raises:
+        InvalidTypeError: if it is not an integer.
+    """
+    if isinstance(axis, Arithmetic):
+        raise InvalidTypeError(
+            f"an axis is fixed when the graph is built, so it is an int, not {axis!r}"
+        )
+    try:
+        return operator.index(axis)
+    except TypeError:
+        raise InvalidTypeError(f"an axis is an int, not {axis!r}") from None
+
+
+def as_axes(axis: Any, tensor: Any = None) -> tuple[int, ...] | None:
+    """Axes as a tuple of ints; None stays, and means all.
+
+    Args:
+        axis: None, an int, or a sequence of ints.
+        tensor: what they belong to; where its rank is known, negative axes become positive.
+    """
+    if axis is None:
+        return None
+    found = tuple(as_axis(a) for a in axis) if isinstance(axis, list | tuple) else (as_axis(axis),)
+    rank = tensor.shape.rank if isinstance(tensor, Tensor) else None
+    if rank is None:
+        return found
+    return tuple(a + rank if -rank <= a < 0 else a for a in found)
+
+
+def in_range(axis: int, rank: int, what: str = "axis") -> int:
+    """The axis counted from the first.
+
+    Raises:
+        InvalidArgumentError: if there is no such axis.
+    """
+    if not -rank <= axis < rank:
+        raise InvalidArgumentError(
+            f"{what} {axis} is out of range for {rank} dimensions"
+            + (f": it goes from {-rank} to {rank - 1}" if rank else "")
+        )
+    return axis + rank if axis < 0 else axis
+
+
+def all_in_range(axes: tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
+    """The axes counted from the first; all of them for None.
+
+    Raises:
+        InvalidArgumentError: if one does not exist or is named twice.
+    """
+    if axes is None:
+        return tuple(range(rank))
+    found = tuple(in_range(a, rank) for a in axes)
+    if len(set(found)) != len(found):
+        raise InvalidArgumentError(f"axis {axes} names a dimension twice")
+    return found
+
+
+def reduced(shape: Shape, axes: tuple[int, ...] | None, keepdims: bool) -> Shape:
+    """The shape that is left after reducing over axes."""
+    if shape.dims is None:
+        return SCALAR if axes is None and not keepdims else UNKNOWN
+    gone = all_in_range(axes, len(shape.dims))
+    dims: Dims = tuple(1 if i in gone else d for i, d in enumerate(shape.dims))
+    if not keepdims:
+        dims = tuple(d for i, d in enumerate(dims) if i not in gone)
+    return Shape.of(dims)

@@ -1,0 +1,139 @@
+"""Comparison, logic, and the choice between values: elementwise, with NumPy's broadcasting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowbook.graph.dtypes import INTS, REALS, VALUES, DType
+from flowbook.graph.dtypes import bool as bool_
+from flowbook.graph.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.operation import Operation
+from flowbook.graph.ops.broadcasting import sum_to_shape
+from flowbook.graph.ops.constants import convert_to_tensor
+from flowbook.graph.ops.inference import broadcast_inputs, elementwise, same_as_input
+from flowbook.graph.ops.located import located
+from flowbook.graph.registry import op_named
+from flowbook.graph.shape import Shape
+from flowbook.graph.shape import broadcast as broadcast_shapes
+from flowbook.graph.tensor import Tensor
+
+
+def _comparison(type: str, ufunc: str, doc: str, T: tuple[DType, ...] = REALS) -> OpDef:
+    return OpDef(
+        type,
+        "x: T, y: T -> z: bool",
+        T=T,
+        infer=broadcast_inputs,
+        expression=f"{ufunc}(x, y)",
+        grad=NO_GRADIENT,
+        cost=elementwise(),
+        doc=f"{doc}, elementwise with broadcasting: a bool tensor.",
+    )
+
+
+equal = _comparison("Equal", "equal", "Whether `x` equals `y`", VALUES)
+
+not_equal = _comparison("NotEqual", "not_equal", "Whether `x` differs from `y`", VALUES)
+
+less = _comparison("Less", "less", "Whether `x` is below `y`")
+
+less_equal = _comparison("LessEqual", "less_equal", "Whether `x` is at most `y`")
+
+greater = _comparison("Greater", "greater", "Whether `x` is above `y`")
+
+greater_equal = _comparison("GreaterEqual", "greater_equal", "Whether `x` is at least `y`")
+
+
+def _logic(type: str, signature: str, expression: str, infer: Any = broadcast_inputs) -> OpDef:
+    return OpDef(
+        type,
+        signature,
+        T=(bool_, *INTS),
+        infer=infer,
+        expression=expression,
+        grad=NO_GRADIENT,
+        cost=elementwise(),
+    )
+
+
+and_op = _logic("And", "x: T, y: T -> z: T", "bitwise_and(x, y)")
+or_op = _logic("Or", "x: T, y: T -> z: T", "bitwise_or(x, y)")
+xor_op = _logic("Xor", "x: T, y: T -> z: T", "bitwise_xor(x, y)")
+not_op = _logic("Not", "x: T -> y: T", "invert(x)", same_as_input)
+
+
+def _of_bools(op_def: OpDef, *values: Any, name: str | None) -> Tensor:
+    with located(op_def.type):
+        tensors = [convert_to_tensor(value, bool_) for value in values]
+    result: Tensor = op_def(*tensors, name=name)
+    return result
+
+
+def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Whether both of two bool tensors are true, elementwise with broadcasting.
+
+    `x & y` is the same, and for integers works on their bits.
+    """
+    __tracebackhide__ = True
+    return _of_bools(and_op, x, y, name=name)
+
+
+def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Whether one of two bool tensors is true, elementwise with broadcasting.
+
+    `x | y` is the same, and for integers works on their bits.
+    """
+    __tracebackhide__ = True
+    return _of_bools(or_op, x, y, name=name)
+
+
+def logical_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """Whether exactly one of two bool tensors is true, elementwise with broadcasting.
+
+    `x ^ y` is the same, and for integers works on their bits.
+    """
+    __tracebackhide__ = True
+    return _of_bools(xor_op, x, y, name=name)
+
+
+def logical_not(x: Any, name: str | None = None) -> Tensor:
+    """Whether a bool tensor is false, elementwise.
+
+    `~x` is the same, and for integers works on their bits.
+    """
+    __tracebackhide__ = True
+    return _of_bools(not_op, x, name=name)
+
+
+def _chosen_shape(condition: Tensor, x: Tensor, y: Tensor) -> Shape:
+    return broadcast_shapes(condition.shape, broadcast_shapes(x.shape, y.shape))
+
+
+def _where_gradient(op: Operation, dz: Tensor) -> Any:
+    condition, x, y = op.inputs
+    zero = op_named("ZerosLike")(dz)
+    return (
+        None,
+        sum_to_shape(where(condition, dz, zero), x, condition, y),
+        sum_to_shape(where(condition, zero, dz), y, condition, x),
+    )
+
+
+where = OpDef(
+    "Where",
+    "condition: bool, x: T, y: T -> z: T",
+    T=VALUES,
+    infer=_chosen_shape,
+    expression="where(condition, x, y)",
+    grad=_where_gradient,
+    cost=elementwise(),
+    doc="""`x` where the condition holds and `y` elsewhere, elementwise; all three broadcast.
+
+    Both are computed. No gradient flows to the one that was not chosen, whatever it is there.
+
+    >>> import flowbook as fb
+    >>> x = fb.constant([-1.0, 4.0])
+    >>> fb.where(x > 0.0, x, 0.0)
+    <Tensor 'Where:0' shape=[2] dtype=float32>
+    """,
+)

@@ -1,0 +1,214 @@
+"""Where values enter a graph: constants and placeholders; and operations that pass them on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph import site as sites
+from flowbook.graph.convert import dtype_of, to_array
+from flowbook.graph.dtypes import VALUES, DType, as_dtype
+from flowbook.graph.errors import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    OpError,
+    without_internal_frames,
+)
+from flowbook.graph.graph import get_default_graph
+from flowbook.graph.op_def import REQUIRED, OpDef, constant_operation
+from flowbook.graph.ops.inference import no_flops, nothing, same_as_input
+from flowbook.graph.scopes import control_dependencies
+from flowbook.graph.shape import UNKNOWN, Shape
+from flowbook.graph.tensor import Arithmetic, Tensor
+
+
+def _constant_shape(value: Any, dtype: DType) -> Shape:
+    if not isinstance(value, np.ndarray) or dtype_of(value) is not dtype:
+        raise InvalidArgumentError(f"the value is not an array of {dtype.name}: {value!r:.80}")
+    return Shape.of(value.shape)
+
+
+const = OpDef(
+    "Const",
+    "-> output: dtype",
+    attributes={"value": REQUIRED, "dtype": REQUIRED},
+    infer=_constant_shape,
+    kernel=lambda xp, value: value,
+    aliases=None,
+    cost=no_flops,
+)
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Tensor:
+    """A tensor with a fixed value.
+
+    Args:
+        value: anything array-like. It is copied.
+        dtype: the dtype; by default NumPy arrays keep theirs, Python's floats become float32 and
+            its integers int32 (int64 where one needs it).
+        shape: the shape; a single value fills it, others are reshaped to it.
+        name: the operation's name.
+
+    Raises:
+        InvalidTypeError: if the values are not of that dtype's kind.
+        InvalidArgumentError: if the values do not fit the shape.
+
+    >>> import flowbook as fb
+    >>> fb.constant([1, 2, 3])
+    <Tensor 'Const:0' shape=[3] dtype=int32>
+    """
+    __tracebackhide__ = True
+    site = sites.capture()
+    try:
+        array = to_array(value, None if dtype is None else as_dtype(dtype))
+        if shape is not None:
+            dims = tuple(Shape(shape).as_list())
+            if None in dims:
+                raise InvalidArgumentError(f"a constant's shape is fully known, not {shape}")
+            if array.size == 1:
+                array = np.full(dims, array.reshape(()), dtype=array.dtype)
+            elif array.size != Shape(shape).size:
+                raise InvalidArgumentError(f"{array.size} values do not fit shape {Shape(shape)}")
+            array = array.reshape(dims)
+    except OpError as error:
+        raise without_internal_frames(error.at("constant", site)) from None
+    graph = get_default_graph()
+    operation = constant_operation(graph, array, graph.scope.site or site)
+    return graph.add(operation, name).outputs[0]
+
+
+placeholder_op = OpDef(
+    "Placeholder",
+    "-> output: dtype",
+    attributes={"dtype": REQUIRED, "shape": UNKNOWN},
+    infer=lambda dtype, shape: shape,
+    cost=no_flops,
+)
+
+
+def placeholder(dtype: Any = REQUIRED, shape: Any = None, name: str | None = None) -> Tensor:
+    """A tensor whose value every run that needs it must feed.
+
+    Args:
+        dtype: the dtype of the values.
+        shape: what feeds must agree with; None where a dimension, or all, may vary.
+        name: the operation's name.
+
+    Raises:
+        InvalidTypeError: if `dtype` is missing or not a dtype.
+
+    >>> import flowbook as fb
+    >>> fb.placeholder(fb.float32, [None, 784], name="x")
+    <Tensor 'x:0' shape=[?, 784] dtype=float32>
+    """
+    __tracebackhide__ = True
+    site = sites.capture()
+    try:
+        if dtype is REQUIRED:
+            raise InvalidTypeError(
+                "the dtype of what will be fed is missing",
+                hint="fb.placeholder(fb.float32, [None, 784], name='x')",
+            )
+        if isinstance(dtype, list | tuple | Shape | int) and not isinstance(dtype, bool):
+            raise InvalidTypeError(
+                f"placeholder takes the dtype first, not {dtype!r}",
+                hint=f"fb.placeholder(fb.float32, {dtype!r})",
+            )
+        attributes = {"dtype": as_dtype(dtype), "shape": Shape(shape)}
+    except OpError as error:
+        raise without_internal_frames(error.at("placeholder", site)) from None
+    result: Tensor = placeholder_op(**attributes, name=name)
+    return result
+
+
+identity = OpDef(
+    "Identity",
+    "input: T -> output: T",
+    T=VALUES,
+    infer=same_as_input,
+    kernel=lambda xp, x: x,
+    grad=lambda op, dy: dy,
+    aliases={0: 0},
+    cost=no_flops,
+    doc="""The same value, as an operation of its own.
+
+    It can be named, placed, fed, fetched, and made to wait by control dependencies.
+    """,
+)
+
+stop_gradient = OpDef(
+    "StopGradient",
+    "input: T -> output: T",
+    T=VALUES,
+    infer=same_as_input,
+    kernel=lambda xp, x: x,
+    grad=lambda op, dy: None,
+    aliases={0: 0},
+    cost=no_flops,
+    doc="The same value, through which no gradient flows.",
+)
+
+
+def _prevented(op: Any, dy: Tensor) -> None:
+    message = op.attributes["message"] or "a gradient through this operation is not wanted"
+    raise LookupError(f"PreventGradient {op.name!r} (defined at {op.site}): {message}")
+
+
+prevent_gradient = OpDef(
+    "PreventGradient",
+    "input: T -> output: T",
+    T=VALUES,
+    attributes={"message": ""},
+    infer=same_as_input,
+    kernel=lambda xp, x: x,
+    grad=_prevented,
+    aliases={0: 0},
+    cost=no_flops,
+    doc="The same value; asking for a gradient through it is a LookupError with `message`.",
+)
+
+no_op = OpDef(
+    "NoOp",
+    "->",
+    infer=nothing,
+    kernel=lambda xp: (),
+    aliases={},
+    cost=no_flops,
+    doc="Does nothing; control dependencies give it a meaning.",
+)
+
+
+def group(*inputs: Any, name: str | None = None) -> Any:
+    """An operation that is done when all of the given ones are.
+
+    Args:
+        inputs: operations, tensors or variables, or lists of them.
+        name: the operation's name.
+    """
+    flat = [i for item in inputs for i in (item if isinstance(item, list | tuple) else [item])]
+    graph = next((i.graph for i in flat if hasattr(i, "graph")), get_default_graph())
+    with graph.as_default(), control_dependencies(flat):
+        return no_op(name=name)
+
+
+def convert_to_tensor(value: Any, dtype: DType | None = None, name: str | None = None) -> Tensor:
+    """A tensor for anything that can be one: itself, a variable's value, or a constant.
+
+    Args:
+        value: a tensor, a variable, or anything array-like; lists may hold tensors.
+        dtype: the dtype that it must have, or None.
+        name: the name of the constant, if one is made.
+
+    Raises:
+        InvalidTypeError: if it is a tensor of another dtype, or values are of another kind.
+    """
+    if isinstance(value, Arithmetic) or hasattr(value, "as_tensor"):
+        tensor: Tensor = value if isinstance(value, Tensor) else value.as_tensor(False)
+        if dtype is not None and tensor.dtype is not as_dtype(dtype):
+            raise InvalidTypeError(
+                f"{tensor.name} is {tensor.dtype.name} where {as_dtype(dtype).name} is wanted",
+                hint=f"fb.cast(x, fb.{as_dtype(dtype).name})",
+            )
+        return tensor
+    return constant(value, dtype, name=name)

@@ -1,0 +1,235 @@
+"""Functions of one argument, elementwise, and conversion between dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flowbook.graph.dtypes import FLOATS, INEXACT, NUMBERS, DType, as_dtype
+from flowbook.graph.dtypes import bool as bool_
+from flowbook.graph.errors import InvalidTypeError
+from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.operation import Operation
+from flowbook.graph.ops.arithmetic import conjugate
+from flowbook.graph.ops.inference import elementwise, same_as_input
+from flowbook.graph.ops.located import located
+from flowbook.graph.tensor import Tensor
+
+
+def _function(
+    type: str,
+    expression: str,
+    grad: Callable[..., Any],
+    doc: str,
+    *,
+    flops: int = 10,
+    T: tuple[DType, ...] = FLOATS,
+    output: str = "T",
+) -> OpDef:
+    return OpDef(
+        type,
+        f"x: T -> y: {output}",
+        T=T,
+        infer=same_as_input,
+        expression=expression,
+        grad=grad,
+        cost=elementwise(flops),
+        doc=doc,
+    )
+
+
+exp = _function(
+    "Exp",
+    "exp(x)",
+    lambda op, dy: dy * conjugate(op.outputs[0]),
+    "The exponential function, elementwise.",
+    T=INEXACT,
+)
+
+log = _function(
+    "Log",
+    "log(x)",
+    lambda op, dy: dy / conjugate(op.inputs[0]),
+    "The natural logarithm, elementwise: -inf at 0, NaN below.",
+    T=INEXACT,
+)
+
+log1p = _function(
+    "Log1p",
+    "log1p(x)",
+    lambda op, dy: dy / (op.inputs[0] + 1.0),
+    "`log(1 + x)`, elementwise, accurate for small `x`.",
+)
+
+expm1 = _function(
+    "Expm1",
+    "expm1(x)",
+    lambda op, dy: dy * (op.outputs[0] + 1.0),
+    "`exp(x) - 1`, elementwise, accurate for small `x`.",
+)
+
+sqrt = _function(
+    "Sqrt",
+    "sqrt(x)",
+    lambda op, dy: dy * 0.5 / conjugate(op.outputs[0]),
+    "The square root, elementwise.",
+    T=INEXACT,
+    flops=4,
+)
+
+
+def _rsqrt_gradient(op: Operation, dy: Tensor) -> Tensor:
+    y = op.outputs[0]
+    return dy * -0.5 * (y * y * y)
+
+
+rsqrt = _function(
+    "Rsqrt",
+    "reciprocal(sqrt(x))",
+    _rsqrt_gradient,
+    "`1 / sqrt(x)`, elementwise.",
+    flops=5,
+)
+
+square = _function(
+    "Square",
+    "square(x)",
+    lambda op, dy: dy * (conjugate(op.inputs[0]) * 2),
+    "`x * x`, elementwise.",
+    T=NUMBERS,
+    flops=1,
+)
+
+
+def _reciprocal_gradient(op: Operation, dy: Tensor) -> Tensor:
+    y = conjugate(op.outputs[0])
+    return -dy * (y * y)
+
+
+reciprocal = _function(
+    "Reciprocal",
+    "reciprocal(x)",
+    _reciprocal_gradient,
+    "`1 / x`, elementwise.",
+    T=INEXACT,
+    flops=1,
+)
+
+sin = _function("Sin", "sin(x)", lambda op, dy: dy * cos(op.inputs[0]), "The sine of radians.")
+
+cos: OpDef = _function(
+    "Cos", "cos(x)", lambda op, dy: -dy * sin(op.inputs[0]), "The cosine of radians."
+)
+
+tanh = _function(
+    "Tanh",
+    "tanh(x)",
+    lambda op, dy: dy * (1.0 - square(op.outputs[0])),
+    "The hyperbolic tangent, elementwise.",
+)
+
+
+def _sigmoid_gradient(op: Operation, dy: Tensor) -> Tensor:
+    y = op.outputs[0]
+    return dy * (y * (1.0 - y))
+
+
+# Where exp(-x) overflows, its reciprocal is the right limit, 0.
+sigmoid = _function(
+    "Sigmoid",
+    "reciprocal(add(exp(negative(x)), 1))",
+    _sigmoid_gradient,
+    "`1 / (1 + exp(-x))`, elementwise.",
+    flops=14,
+)
+
+floor = _function(
+    "Floor", "floor(x)", NO_GRADIENT, "The largest whole number not above `x`.", flops=1
+)
+
+ceil = _function(
+    "Ceil", "ceil(x)", NO_GRADIENT, "The smallest whole number not below `x`.", flops=1
+)
+
+round = _function(
+    "Round",
+    "rint(x)",
+    NO_GRADIENT,
+    "The nearest whole number; halves go to the even one.",
+    flops=1,
+)
+
+is_nan = _function(
+    "IsNan", "isnan(x)", NO_GRADIENT, "Whether elements are NaN.", flops=1, output="bool"
+)
+
+is_inf = _function(
+    "IsInf",
+    "isinf(x)",
+    NO_GRADIENT,
+    "Whether elements are infinite, of either sign.",
+    flops=1,
+    output="bool",
+)
+
+is_finite = _function(
+    "IsFinite",
+    "isfinite(x)",
+    NO_GRADIENT,
+    "Whether elements are neither infinite nor NaN.",
+    flops=1,
+    output="bool",
+)
+
+
+def _cast(xp: Any, x: Any, dtype: DType) -> Any:
+    if x.dtype.kind == "c" and not dtype.is_complex and dtype is not bool_:
+        x = xp.real(x)
+    return x.astype(dtype.numpy, copy=False)
+
+
+def _cast_gradient(op: Operation, dy: Tensor) -> Tensor | None:
+    source = op.inputs[0].dtype
+    if not (source.is_floating or source.is_complex):
+        return None
+    return cast(dy, source)  # type: ignore[no-any-return]
+
+
+cast_op = OpDef(
+    "Cast",
+    "x: T -> y: dtype",
+    T=(*NUMBERS, bool_),
+    attributes={"dtype": REQUIRED},
+    infer=same_as_input,
+    kernel=_cast,
+    grad=_cast_gradient,
+    aliases={0: 0},
+    cost=elementwise(),
+)
+
+
+@cast_op.front
+def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """Convert to another dtype, the one way to do so.
+
+    Args:
+        x: a number tensor or a bool one.
+        dtype: the wanted dtype: a number or bool.
+        name: the operation's name.
+
+    Returns:
+        The same values as far as `dtype` can hold them: floats lose their fraction on the way to
+        integers, larger integers wrap, complex numbers lose their imaginary part, and as bool all
+        but zero are True. What NaN and infinities become as integers is not defined.
+
+    >>> import flowbook as fb
+    >>> fb.cast([1.7, -1.7], fb.int32).dtype
+    fb.int32
+    """
+    __tracebackhide__ = True
+    with located("Cast"):
+        wanted = as_dtype(dtype)
+        if not (wanted.is_numeric or wanted is bool_):
+            raise InvalidTypeError(f"nothing can be cast to {wanted.name}")
+    result: Tensor = cast_op(x, dtype=wanted, name=name)
+    return result

@@ -1,0 +1,285 @@
+"""Rows by their indices: gather, from tensors and straight from variables, and one-hot vectors.
+
+An index is never wrapped or clipped: one that lies outside is an OutOfRangeError that names it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.dtypes import (
+    INDICES,
+    NUMBERS,
+    VALUES,
+    DType,
+    as_dtype,
+    float32,
+)
+from flowbook.graph.errors import InvalidArgumentError, OutOfRangeError
+from flowbook.graph.indexed_slices import IndexedSlices
+from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, Effects, OpDef
+from flowbook.graph.operation import Operation
+from flowbook.graph.ops.axes import as_axis, in_range
+from flowbook.graph.ops.constants import convert_to_tensor
+from flowbook.graph.ops.indexing import strided_slice
+from flowbook.graph.ops.inference import constant_value, no_flops, shape_from
+from flowbook.graph.ops.joining import concat_op
+from flowbook.graph.ops.located import located
+from flowbook.graph.ops.shaping import dims_of, reshape_op, shape_of, shape_op
+from flowbook.graph.ops.variables import Variable, read_variable
+from flowbook.graph.shape import UNKNOWN, Shape
+from flowbook.graph.tensor import Tensor
+
+
+def check_indices(indices: Any, count: int, what: str = "index") -> None:
+    """See in a run that all indices lie in [0, count).
+
+    Raises:
+        OutOfRangeError: naming the first that does not.
+    """
+    if indices.size and (indices.min() < 0 or indices.max() >= count):
+        wrong = next(int(i) for i in indices.ravel().tolist() if not 0 <= i < count)
+        raise OutOfRangeError(f"{what} {wrong} is out of range: there are {count}, from 0")
+
+
+def _gathered_shape(params: Tensor, indices: Tensor, axis: int) -> Shape:
+    dims = params.shape.dims
+    if dims is None:
+        return UNKNOWN
+    if not dims:
+        raise InvalidArgumentError("a scalar has no rows to gather")
+    i = in_range(axis, len(dims))
+    known = constant_value(indices)
+    count = dims[i]
+    if known is not None and count is not None:
+        check_indices(known, count)
+    return Shape.of(dims[:i]).concatenate(indices.shape).concatenate(dims[i + 1 :])
+
+
+def _gather(xp: Any, params: Any, indices: Any, axis: int = 0) -> Any:
+    check_indices(indices, params.shape[in_range(axis, params.ndim)])
+    taken = xp.take(params, indices, axis=axis)
+    return taken if params.dtype.kind != "O" else np.asarray(taken, dtype=object)
+
+
+def _gather_gradient(op: Operation, dy: Tensor) -> Any:
+    params, indices = op.inputs
+    axis = op.attributes["axis"]
+    if axis == 0:
+        return _rows(dy, indices, params.shape, shape_of(params)), None
+    return gather_gradient_op(dy, indices, shape_of(params), axis=axis), None
+
+
+def _rows(dy: Tensor, indices: Tensor, known: Shape, shape: Any) -> IndexedSlices:
+    """Gradients of gathered rows, as one list of rows."""
+    shape = convert_to_tensor(shape)
+    if indices.shape.rank != 1:
+        if known.rank is not None and None not in known.dims[1:]:  # type: ignore[index]
+            flat: Any = [-1, *known.dims[1:]]  # type: ignore[index]
+        else:
+            flat = concat_op([[-1], strided_slice(shape, np.s_[1:])], axis=0)
+        if indices.shape.size is not None and isinstance(flat, list):
+            flat[0] = indices.shape.size
+        dy, indices = reshape_op(dy, flat), reshape_op(indices, [-1])
+    return IndexedSlices(dy, indices, shape)
+
+
+gather_op = OpDef(
+    "Gather",
+    "params: T, indices: I -> output: T",
+    T=VALUES,
+    I=INDICES,
+    attributes={"axis": 0},
+    infer=_gathered_shape,
+    kernel=_gather,
+    grad=_gather_gradient,
+    aliases={},
+    cost=no_flops,
+)
+
+
+def _gather_gradient_shape(dy: Tensor, indices: Tensor, shape: Tensor, axis: int) -> Shape:
+    return shape_from(shape)
+
+
+def _scatter(xp: Any, dy: Any, indices: Any, shape: Any, axis: int) -> Any:
+    result = xp.zeros(dims_of(shape), dtype=dy.dtype)
+    i = in_range(axis, result.ndim)
+    check_indices(indices, result.shape[i])
+    xp.add.at(result, (*(slice(None),) * i, indices), dy)
+    return result
+
+
+gather_gradient_op = OpDef(
+    "GatherGrad",
+    "dy: T, indices: I, shape: S -> output: T",
+    T=NUMBERS,
+    I=INDICES,
+    S=INDICES,
+    attributes={"axis": REQUIRED},
+    infer=_gather_gradient_shape,
+    kernel=_scatter,
+    grad=lambda op, dz: (
+        gather_op(dz, op.inputs[1], axis=op.attributes["axis"]),
+        None,
+        None,
+    ),
+    aliases={},
+    cost=lambda op: op.inputs[0].shape.size or 0,
+)
+
+
+def _variable_rows_shape(
+    variable: Tensor, indices: Tensor, dtype: DType, shape: Shape, axis: int
+) -> Shape:
+    if shape.dims is None:
+        return UNKNOWN
+    if not shape.dims:
+        raise InvalidArgumentError("a scalar has no rows to gather")
+    known = constant_value(indices)
+    if known is not None and shape.dims[0] is not None:
+        check_indices(known, shape.dims[0])
+    return indices.shape.concatenate(shape.dims[1:])
+
+
+def _variable_gather_gradient(op: Operation, dy: Tensor) -> Any:
+    handle, indices = op.inputs
+    typed = {"dtype": op.attributes["dtype"], "shape": op.attributes["shape"]}
+    known: Shape = typed["shape"]
+    if known.is_fully_defined:
+        whole = convert_to_tensor(np.array(known.dims, dtype=np.int32))
+    else:
+        whole = shape_op(read_variable(handle, **typed))
+    return _rows(dy, indices, known, whole), None
+
+
+# Reads rows under the variable's lock and copies no table, however large it is.
+variable_gather_op = OpDef(
+    "VariableGather",
+    "variable: resource, indices: I -> output: dtype",
+    I=INDICES,
+    # The axis is `reads_as`'s, for runs that feed the variable.
+    attributes={"dtype": REQUIRED, "shape": UNKNOWN, "axis": 0},
+    infer=_variable_rows_shape,
+    kernel=lambda xp, variable, indices: variable.gather(indices),
+    grad=_variable_gather_gradient,
+    effects=Effects.READS,
+    reads_as=gather_op,
+    aliases={},
+    cost=no_flops,
+)
+
+
+@gather_op.front
+def gather(params: Any, indices: Any, axis: int = 0, name: str | None = None) -> Tensor:
+    """Rows of a tensor, by their indices.
+
+    From a variable it reads only these rows, whatever the size of the whole, and the variable's
+    gradient is IndexedSlices.
+
+    Args:
+        params: a tensor of any dtype and at least one dimension, or a variable.
+        indices: int32 or int64 of any shape, each in [0, n) where the axis has n elements.
+        axis: which axis of `params` they count along, negative ones from the last.
+        name: the operation's name.
+
+    Returns:
+        A tensor of shape `params.shape[:axis] + indices.shape + params.shape[axis + 1:]`.
+
+    Raises:
+        OutOfRangeError: if an index lies outside; in the run, where it is known only then.
+
+    >>> import flowbook as fb
+    >>> fb.gather(fb.zeros([10, 3]), [[1, 2], [3, 1]]).shape
+    Shape([2, 2, 3])
+    """
+    __tracebackhide__ = True
+    with located("Gather"):
+        axis = as_axis(axis)
+        rank = getattr(getattr(params, "shape", None), "rank", None)
+        axis = axis + rank if rank is not None and -rank <= axis < 0 else axis
+    result: Tensor
+    if isinstance(params, Variable) and axis == 0:
+        with params.graph.as_default():
+            result = variable_gather_op(
+                params.handle, indices, dtype=params.dtype, shape=params.shape, name=name
+            )
+    else:
+        result = gather_op(params, indices, axis=axis, name=name)
+    return result
+
+
+def _one_hot_shape(
+    indices: Tensor, depth: Tensor, on_value: Tensor, off_value: Tensor, axis: int
+) -> Shape:
+    for name, tensor in (("depth", depth), ("on_value", on_value), ("off_value", off_value)):
+        if tensor.shape.rank not in (None, 0):
+            raise InvalidArgumentError(f"{name!r} is a scalar, not of shape {tensor.shape}")
+    known = constant_value(depth)
+    if known is not None and known < 0:
+        raise InvalidArgumentError(f"the depth is not negative: {known}")
+    dims = indices.shape.dims
+    if dims is None:
+        return UNKNOWN
+    i = in_range(axis, len(dims) + 1)
+    return Shape.of((*dims[:i], None if known is None else int(known), *dims[i:]))
+
+
+def _one_hot(xp: Any, indices: Any, depth: Any, on_value: Any, off_value: Any, axis: int) -> Any:
+    if depth < 0:
+        raise InvalidArgumentError(f"the depth is not negative: {depth}")
+    i = in_range(axis, indices.ndim + 1)
+    classes = xp.arange(int(depth)).reshape((-1,) + (1,) * (indices.ndim - i))
+    return xp.where(xp.expand_dims(indices, i) == classes, on_value, off_value)
+
+
+one_hot_op = OpDef(
+    "OneHot",
+    "indices: I, depth: int32, on_value: T, off_value: T -> output: T",
+    I=INDICES,
+    T=VALUES,
+    attributes={"axis": -1},
+    infer=_one_hot_shape,
+    kernel=_one_hot,
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=no_flops,
+)
+
+
+@one_hot_op.front
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any = None,
+    off_value: Any = None,
+    axis: int = -1,
+    dtype: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Vectors that are "on" at one place each.
+
+    Args:
+        indices: int32 or int64 of any shape; one outside [0, depth) gives a vector all "off".
+        depth: the length of the vectors, an int scalar.
+        on_value: a scalar; by default 1.
+        off_value: a scalar of the same dtype; by default 0.
+        axis: where the vectors' axis stands in the result; by default last.
+        dtype: the dtype of the result; by default that of the values, or float32.
+        name: the operation's name.
+    """
+    __tracebackhide__ = True
+    with located("OneHot"):
+        axis = as_axis(axis)
+        given = [v for v in (on_value, off_value) if v is not None]
+        wanted = as_dtype(dtype) if dtype is not None else None
+        if wanted is None:
+            wanted = convert_to_tensor(given[0]).dtype if given else float32
+        values = [
+            convert_to_tensor(np.asarray(default, wanted.numpy) if v is None else v, wanted)
+            for v, default in ((on_value, 1), (off_value, 0))
+        ]
+    result: Tensor = one_hot_op(indices, depth, *values, axis=axis, name=name)
+    return result

@@ -1,0 +1,178 @@
+"""Inference rules that several families share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.errors import OpError
+from flowbook.graph.operation import Operation
+from flowbook.graph.shape import SCALAR, UNKNOWN, Shape, broadcast
+from flowbook.graph.tensor import Tensor
+
+
+def same_as_input(x: Tensor, *_: Any, **__: Any) -> Shape:
+    """The shape of the first input."""
+    return x.shape
+
+
+def broadcast_inputs(x: Tensor, y: Tensor, **_: Any) -> Shape:
+    """What NumPy's broadcasting makes of two inputs."""
+    return broadcast(x.shape, y.shape)
+
+
+def scalar(*_: Any, **__: Any) -> Shape:
+    """A scalar."""
+    return SCALAR
+
+
+def nothing(*_: Any, **__: Any) -> list[Shape]:
+    """No outputs."""
+    return []
+
+
+# Arithmetic of shapes: what is computed at construction where all of its inputs are known.
+# fmt: off
+_FOLLOWED = frozenset(
+    (
+        "Add",
+        "Cast",
+        "Concat",
+        "ExpandDims",
+        "FloorDiv",
+        "Gather",
+        "Identity",
+        "Maximum",
+        "Minimum",
+        "Mod",
+        "Mul",
+        "Neg",
+        "Prod",
+        "Range",
+        "Reshape",
+        "Slice",
+        "Squeeze",
+        "Stack",
+        "StridedSlice",
+        "Sub",
+        "Sum",
+    )
+)
+_MOST_ELEMENTS = 64
+_DEPTH = 8
+
+
+def constant_value(tensor: Tensor) -> np.ndarray[Any, Any] | None:
+    """A tensor's value where the graph alone determines it: constants, and arithmetic of shapes.
+
+    A feed may still replace it in a run; so inference uses it for shapes only, which every feed
+    is checked against.
+    """
+    op = tensor.op
+    if op.type == "Const":
+        value: np.ndarray[Any, Any] = op.attributes["value"]
+        return value
+    return _computed(tensor, _DEPTH)
+
+
+def _computed(tensor: Tensor, depth: int) -> np.ndarray[Any, Any] | None:
+    op = tensor.op
+    shape = op.inputs[0].shape if op.inputs else UNKNOWN
+    match op.type:
+        case "Const":
+            value: np.ndarray[Any, Any] = op.attributes["value"]
+            return value
+        case "Shape" if shape.is_fully_defined:
+            return np.array(shape.dims, dtype=tensor.dtype.numpy)
+        case "Size" if shape.size is not None:
+            return np.array(shape.size, dtype=tensor.dtype.numpy)
+        case "Rank" if shape.dims is not None:
+            return np.array(len(shape.dims), dtype=tensor.dtype.numpy)
+        case "StridedSlice" if depth and len(op.inputs) == 1:
+            return _element(op, depth)
+    return _folded(op, depth) if depth and op.type in _FOLLOWED else None
+
+
+def _element(op: Operation, depth: int) -> np.ndarray[Any, Any] | None:
+    """A part of a shape, also of one that is known in that part only."""
+    dims = _dimensions(op.inputs[0], depth - 1)
+    [part, *rest] = op.attributes["key"]
+    if dims is None or rest or type(part) is not int or None in dims[part : part + 1 or None]:
+        return _folded(op, depth)
+    return np.array(dims[part], dtype=op.outputs[0].dtype.numpy)
+
+
+def _folded(op: Operation, depth: int) -> np.ndarray[Any, Any] | None:
+    """The value of an integer operation on known values."""
+    [output] = op.outputs
+    if not output.dtype.is_integer or not (output.shape.size or 0) <= _MOST_ELEMENTS:
+        return None
+    values = []
+    for source in op.inputs:
+        if not source.dtype.is_integer or (source.shape.size or 0) > _MOST_ELEMENTS:
+            return None
+        value = _computed(source, depth - 1)
+        if value is None:
+            return None
+        values.append(value)
+    kernel = op.op_def.kernel
+    assert kernel is not None
+    attributes = {n: op.attributes[n] for n in op.op_def.kernel_attributes(kernel)}
+    try:
+        return np.asarray(kernel(np, *values, **attributes))
+    except OpError:
+        return None  # The run says what is wrong.
+
+
+def shape_from(tensor: Tensor) -> Shape:
+    """What is known of the shape that an integer vector holds; -1 means unknown."""
+    dims = _dimensions(tensor, _DEPTH)
+    if dims is not None:
+        return Shape.of(tuple(None if d is None or d < 0 else d for d in dims))
+    if tensor.op.type == "Shape":
+        return tensor.op.inputs[0].shape
+    length = tensor.shape.dims[0] if tensor.shape.dims else None
+    return UNKNOWN if length is None else Shape.of((None,) * length)
+
+
+def _dimensions(tensor: Tensor, depth: int) -> tuple[int | None, ...] | None:
+    """The elements of an integer vector, None for those that only the run knows."""
+    value = _computed(tensor, depth)
+    if value is not None:
+        return tuple(value.ravel().tolist())
+    op = tensor.op
+    if not depth:
+        return None
+    match op.type:
+        case "Shape":
+            return op.inputs[0].shape.dims
+        case "Cast" | "Identity":
+            return _dimensions(op.inputs[0], depth - 1)
+        case "Stack" if op.inputs[0].shape.rank == 0:
+            items = [_computed(t, depth - 1) for t in op.inputs]
+            return tuple(None if item is None else int(item) for item in items)
+        case "Concat":
+            parts = [_dimensions(t, depth - 1) for t in op.inputs]
+            if all(part is not None for part in parts):
+                return tuple(d for part in parts if part is not None for d in part)
+        case "StridedSlice" if len(op.inputs) == 1 and len(op.attributes["key"]) == 1:
+            dims = _dimensions(op.inputs[0], depth - 1)
+            [part] = op.attributes["key"]
+            if dims is not None and type(part) is tuple:
+                return dims[slice(*part[1:])]
+    return None
+
+
+def elementwise(flops: int = 1) -> Any:
+    """A cost of so many floating-point operations per element of the first output."""
+
+    def cost(operation: Operation) -> int:
+        return flops * (operation.outputs[0].shape.size or 0)
+
+    return cost
+
+
+def no_flops(_: Operation) -> int:
+    """The cost of what only moves or names data."""
+    return 0

@@ -1,0 +1,345 @@
+"""Several tensors into one and one into several: concat and split, stack and unstack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.dtypes import INDICES, VALUES, DType
+from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.op_def import REQUIRED, OpDef
+from flowbook.graph.operation import Operation
+from flowbook.graph.ops.axes import as_axis, in_range
+from flowbook.graph.ops.constants import convert_to_tensor
+from flowbook.graph.ops.inference import no_flops, shape_from
+from flowbook.graph.ops.located import located
+from flowbook.graph.ops.shaping import integers, shape_op
+from flowbook.graph.shape import UNKNOWN, Shape
+from flowbook.graph.tensor import Tensor
+
+
+def _concatenated(values: list[Tensor], axis: int) -> Shape:
+    whole = UNKNOWN
+    length: int | None = 0
+    for tensor in values:
+        if tensor.shape.dims is None:
+            length = None
+            continue
+        rank = len(tensor.shape.dims)
+        if not rank:
+            raise InvalidArgumentError("scalars cannot be concatenated", hint="fb.stack joins them")
+        i = in_range(axis, rank)
+        along = tensor.shape.dims[i]
+        length = None if length is None or along is None else length + along
+        rest = Shape.of((*tensor.shape.dims[:i], None, *tensor.shape.dims[i + 1 :]))
+        if not whole.is_compatible_with(rest):
+            shapes = ", ".join(str(t.shape) for t in values)
+            raise InvalidArgumentError(
+                f"the shapes {shapes} differ in more than axis {axis}, along which they are joined"
+            )
+        whole = whole.merge(rest)
+    if whole.dims is None:
+        return UNKNOWN
+    i = in_range(axis, len(whole.dims))
+    return Shape.of((*whole.dims[:i], length, *whole.dims[i + 1 :]))
+
+
+def _concat(xp: Any, *values: Any, axis: int) -> Any:
+    try:
+        return xp.concatenate(values, axis=axis)
+    except ValueError:
+        shapes = ", ".join(str(list(v.shape)) for v in values)
+        raise InvalidArgumentError(
+            f"the shapes {shapes} cannot be joined along axis {axis}"
+        ) from None
+
+
+def _concat_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
+    axis = op.attributes["axis"]
+    sizes = [None if t.shape.dims is None else t.shape.dims[axis] for t in op.inputs]
+    pieces: list[Tensor]
+    if None not in sizes:
+        pieces = split_op(dy, axis=axis, sizes=tuple(sizes), Tout=(dy.dtype,) * len(sizes))
+    else:
+        shapes = [shape_op(t) for t in op.inputs]
+        pieces = concat_gradient_op(dy, shapes, axis=axis, Tout=(dy.dtype,) * len(sizes))
+    return pieces
+
+
+concat_op = OpDef(
+    "Concat",
+    "values: N*T -> output: T",
+    T=VALUES,
+    attributes={"axis": REQUIRED},
+    infer=_concatenated,
+    kernel=_concat,
+    grad=_concat_gradient,
+    aliases={},
+    cost=no_flops,
+)
+
+
+@concat_op.front
+def concat(values: Sequence[Any], axis: int, name: str | None = None) -> Tensor:
+    """Join tensors along an axis that they have.
+
+    Args:
+        values: tensors of one dtype whose shapes differ in this axis at most.
+        axis: an int, negative ones counted from the last.
+        name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: if the shapes do not fit; in the run, where it is known only then.
+
+    >>> import flowbook as fb
+    >>> fb.concat([fb.zeros([2, 3]), fb.zeros([4, 3])], 0).shape
+    Shape([6, 3])
+    """
+    __tracebackhide__ = True
+    with located("Concat"):
+        axis = as_axis(axis)
+    result: Tensor = concat_op(values, axis=axis, name=name)
+    return result
+
+
+def _concat_gradient_shapes(
+    dy: Tensor, shapes: list[Tensor], axis: int, Tout: tuple[DType, ...]
+) -> list[Shape]:
+    return [shape_from(shape) for shape in shapes]
+
+
+def _split_by_shapes(xp: Any, dy: Any, *shapes: Any, axis: int) -> Any:
+    return _cut(xp, dy, [int(s[axis]) for s in shapes], axis)
+
+
+def _cut(xp: Any, value: Any, sizes: Sequence[int], axis: int) -> tuple[Any, ...]:
+    pieces = []
+    start = 0
+    before = (slice(None),) * in_range(axis, value.ndim)
+    for size in sizes:
+        pieces.append(value[(*before, slice(start, start + size))])
+        start += size
+    return tuple(pieces)
+
+
+concat_gradient_op = OpDef(
+    "ConcatGrad",
+    "dy: T, shapes: N*I -> dvalues: *Tout",
+    T=VALUES,
+    I=INDICES,
+    attributes={"axis": REQUIRED, "Tout": REQUIRED},
+    infer=_concat_gradient_shapes,
+    kernel=_split_by_shapes,
+    grad=lambda op, *dzs: (
+        concat_op(list(dzs), axis=op.attributes["axis"]),
+        *(None,) * (len(op.inputs) - 1),
+    ),
+    cost=no_flops,
+)
+
+
+def _split_shapes(
+    value: Tensor, axis: int, sizes: tuple[int, ...], Tout: tuple[DType, ...]
+) -> list[Shape]:
+    dims = value.shape.dims
+    if dims is None:
+        return [UNKNOWN] * len(sizes)
+    i = in_range(axis, len(dims))
+    if dims[i] is not None and dims[i] != sum(sizes):
+        raise InvalidArgumentError(
+            f"sizes {list(sizes)} are {sum(sizes)} together, but axis {axis} of {value.shape} "
+            f"has {dims[i]}"
+        )
+    return [Shape.of((*dims[:i], size, *dims[i + 1 :])) for size in sizes]
+
+
+def _split(xp: Any, value: Any, axis: int, sizes: tuple[int, ...]) -> tuple[Any, ...]:
+    given = value.shape[in_range(axis, value.ndim)]
+    if given != sum(sizes):
+        raise InvalidArgumentError(
+            f"sizes {list(sizes)} are {sum(sizes)} together, but axis {axis} of "
+            f"{list(value.shape)} has {given}"
+        )
+    return _cut(xp, value, sizes, axis)
+
+
+split_op = OpDef(
+    "Split",
+    "value: T -> outputs: *Tout",
+    T=VALUES,
+    attributes={"axis": REQUIRED, "sizes": REQUIRED, "Tout": REQUIRED},
+    infer=_split_shapes,
+    kernel=_split,
+    grad=lambda op, *dys: concat_op(list(dys), axis=op.attributes["axis"]),
+    cost=no_flops,
+)
+
+
+@split_op.front
+def split(
+    value: Any, num_or_size_splits: Any, axis: int = 0, name: str | None = None
+) -> list[Tensor]:
+    """Cut a tensor into pieces along an axis: the reverse of `concat`.
+
+    Args:
+        value: of any dtype.
+        num_or_size_splits: an int, for so many equal pieces of an axis whose size is known and
+            divisible by it; or a sequence of ints, the size of each.
+        axis: an int, negative ones counted from the last.
+        name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: if the sizes do not add up to the axis.
+    """
+    __tracebackhide__ = True
+    with located("Split"):
+        value, axis = convert_to_tensor(value), as_axis(axis)
+        sizes = _sizes(value, num_or_size_splits, axis)
+    result: list[Tensor] = split_op(
+        value, axis=axis, sizes=sizes, Tout=(value.dtype,) * len(sizes), name=name
+    )
+    return result
+
+
+def _sizes(value: Tensor, given: Any, axis: int) -> tuple[int, ...]:
+    if isinstance(given, list | tuple | np.ndarray):
+        sizes = tuple(integers(list(given)).tolist())
+        if any(size < 0 for size in sizes):
+            raise InvalidArgumentError(f"a size is not negative: {list(sizes)}")
+        return sizes
+    count = as_axis(given)
+    dims = value.shape.dims
+    length = None if dims is None else dims[in_range(axis, len(dims))]
+    if length is None:
+        raise InvalidArgumentError(
+            f"the size of axis {axis} of {value.shape} is not known before the run",
+            hint="give the size of each piece instead of their number",
+        )
+    if count < 1 or length % count:
+        raise InvalidArgumentError(
+            f"axis {axis} of {value.shape} cannot be split into {count} equal pieces"
+        )
+    return (length // count,) * count
+
+
+def _stacked(values: list[Tensor], axis: int) -> Shape:
+    one = values[0].shape
+    for tensor in values[1:]:
+        one = one.merge(tensor.shape)
+    if one.dims is None:
+        return UNKNOWN
+    i = in_range(axis, len(one.dims) + 1)
+    return Shape.of((*one.dims[:i], len(values), *one.dims[i:]))
+
+
+def _stack(xp: Any, *values: Any, axis: int) -> Any:
+    try:
+        return xp.stack(values, axis=axis)
+    except ValueError:
+        shapes = ", ".join(str(list(v.shape)) for v in values)
+        raise InvalidArgumentError(
+            f"the shapes {shapes} cannot be stacked along axis {axis}"
+        ) from None
+
+
+stack_op = OpDef(
+    "Stack",
+    "values: N*T -> output: T",
+    T=VALUES,
+    attributes={"axis": 0},
+    infer=_stacked,
+    kernel=_stack,
+    grad=lambda op, dy: unstack_op(
+        dy, axis=op.attributes["axis"], Tout=(dy.dtype,) * len(op.inputs)
+    ),
+    aliases={},
+    cost=no_flops,
+)
+
+
+@stack_op.front
+def stack(values: Sequence[Any], axis: int = 0, name: str | None = None) -> Tensor:
+    """Join tensors along a new axis.
+
+    Args:
+        values: tensors of one dtype and shape.
+        axis: where the new axis stands in the result; negative counts from the result's end.
+        name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: if the shapes differ; in the run, where it is known only then.
+    """
+    __tracebackhide__ = True
+    with located("Stack"):
+        axis = as_axis(axis)
+    result: Tensor = stack_op(values, axis=axis, name=name)
+    return result
+
+
+def _unstacked(value: Tensor, axis: int, Tout: tuple[DType, ...]) -> list[Shape]:
+    dims = value.shape.dims
+    if dims is None:
+        return [UNKNOWN] * len(Tout)
+    i = in_range(axis, len(dims))
+    if dims[i] not in (None, len(Tout)):
+        raise InvalidArgumentError(
+            f"axis {axis} of {value.shape} has {dims[i]} elements, not {len(Tout)}"
+        )
+    return [Shape.of((*dims[:i], *dims[i + 1 :]))] * len(Tout)
+
+
+def _unstack(xp: Any, value: Any, axis: int, Tout: tuple[DType, ...]) -> tuple[Any, ...]:
+    i = in_range(axis, value.ndim)
+    if value.shape[i] != len(Tout):
+        raise InvalidArgumentError(
+            f"axis {axis} of {list(value.shape)} has {value.shape[i]} elements, not {len(Tout)}"
+        )
+    before = (slice(None),) * i
+    # The Ellipsis makes each part an array, also where it is a single string.
+    return tuple(value[(*before, k, ...)] for k in range(len(Tout)))
+
+
+unstack_op: OpDef = OpDef(
+    "Unstack",
+    "value: T -> outputs: *Tout",
+    T=VALUES,
+    attributes={"axis": 0, "Tout": REQUIRED},
+    infer=_unstacked,
+    kernel=_unstack,
+    grad=lambda op, *dys: stack_op(list(dys), axis=op.attributes["axis"]),
+    cost=no_flops,
+)
+
+
+@unstack_op.front
+def unstack(
+    value: Any, num: int | None = None, axis: int = 0, name: str | None = None
+) -> list[Tensor]:
+    """The parts of a tensor along an axis, without it: the reverse of `stack`.
+
+    Args:
+        value: of any dtype and at least one dimension.
+        num: how many there are; needed where the shape does not say it.
+        axis: an int, negative ones counted from the last.
+        name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: if the axis has not `num` elements.
+    """
+    __tracebackhide__ = True
+    with located("Unstack"):
+        value, axis = convert_to_tensor(value), as_axis(axis)
+        dims = value.shape.dims
+        if num is None:
+            num = None if dims is None else dims[in_range(axis, len(dims))]
+        if num is None:
+            raise InvalidArgumentError(
+                f"the size of axis {axis} of {value.shape} is not known before the run",
+                hint="say how many parts there are: num=...",
+            )
+    result: list[Tensor] = unstack_op(
+        value, axis=axis, Tout=(value.dtype,) * as_axis(num), name=name
+    )
+    return result

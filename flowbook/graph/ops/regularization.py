@@ -1,0 +1,88 @@
+"""Statistics and noise composed of other operations: moments and dropout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.ops.arithmetic import multiply, squared_difference
+from flowbook.graph.ops.comparison import greater_equal
+from flowbook.graph.ops.constants import convert_to_tensor, identity, stop_gradient
+from flowbook.graph.ops.elementwise import cast
+from flowbook.graph.ops.located import located
+from flowbook.graph.ops.random import random_uniform
+from flowbook.graph.ops.reductions import reduce_mean
+from flowbook.graph.ops.shaping import shape_of, squeeze
+from flowbook.graph.scopes import name_scope
+from flowbook.graph.tensor import Arithmetic, Tensor
+
+
+def dropout(
+    x: Any,
+    rate: Any,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Set elements to zero at random and scale up the others, so that sums stay on average.
+
+    Args:
+        x: of a floating-point dtype.
+        rate: the probability that an element is dropped, in [0, 1): a number or a scalar tensor.
+        noise_shape: the shape of the random choices, which broadcasts to `x`'s; by default `x`'s.
+        seed: an int that makes the choices reproducible, see `set_random_seed`.
+        name: the name scope.
+
+    Raises:
+        InvalidArgumentError: if `rate` is a number outside [0, 1).
+
+    Source: Srivastava et al., "Dropout", 2014.
+    """
+    __tracebackhide__ = True
+    with located("dropout"):
+        x = convert_to_tensor(x)
+        if not x.dtype.is_floating:
+            raise InvalidTypeError(f"dropout takes floating-point tensors, not {x.dtype.name}")
+        is_number = not isinstance(rate, Arithmetic)
+        if is_number and not 0 <= rate < 1:
+            raise InvalidArgumentError(f"rate is a probability in [0, 1), not {rate!r}")
+    if is_number and rate == 0:
+        return identity(x, name=name)  # type: ignore[no-any-return]
+    with name_scope(name or "dropout") as scope:
+        rate = convert_to_tensor(np.asarray(rate, x.dtype.numpy) if is_number else rate, x.dtype)
+        noise = random_uniform(
+            shape_of(x) if noise_shape is None else noise_shape, dtype=x.dtype, seed=seed
+        )
+        kept = cast(greater_equal(noise, rate), x.dtype)
+        return multiply(x / (1 - rate), kept, name=scope)  # type: ignore[no-any-return]
+
+
+def moments(
+    x: Any, axes: Any, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """The mean and the variance over axes.
+
+    Args:
+        x: of a floating-point dtype.
+        axes: an int or a sequence of ints; None takes all.
+        keepdims: keep the axes, with size 1.
+        name: the name scope.
+
+    Returns:
+        `(mean, variance)`; the variance is the mean squared distance from the mean.
+    """
+    __tracebackhide__ = True
+    with name_scope(name or "moments"):
+        x = convert_to_tensor(x)
+        mean = reduce_mean(x, axes, keepdims=True, name="mean")
+        # The variance's derivative by the mean is zero: the mean minimises it.
+        distances = squared_difference(x, stop_gradient(mean))
+        variance = reduce_mean(distances, axes, keepdims=keepdims, name="variance")
+        if keepdims:
+            return mean, variance
+        if axes is None and x.shape.rank is None:
+            return reduce_mean(x, name="mean"), variance
+        every = tuple(range(x.shape.rank)) if axes is None and x.shape.rank is not None else axes
+        return squeeze(mean, every), variance

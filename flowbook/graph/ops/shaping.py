@@ -1,0 +1,416 @@
+"""Shapes of tensors, and operations that arrange the same elements anew.
+
+What only arranges gives views where it can: the memory may be its input's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.dtypes import INDICES, VALUES, as_dtype, int32
+from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.operation import Operation
+from flowbook.graph.ops.axes import all_in_range, as_axes, as_axis, in_range
+from flowbook.graph.ops.inference import constant_value, no_flops, scalar, shape_from
+from flowbook.graph.ops.located import located
+from flowbook.graph.registry import op_named
+from flowbook.graph.shape import UNKNOWN, Shape
+from flowbook.graph.tensor import Arithmetic, Tensor
+
+Array = np.ndarray[Any, Any]
+
+
+def shape_argument(shape: Any) -> Any:
+    """A shape given to a public function, as what an int vector input takes.
+
+    Args:
+        shape: an int tensor; or a Shape, an int, or a sequence of ints and scalar int tensors.
+    """
+    if isinstance(shape, Arithmetic | np.ndarray):
+        return shape
+    if isinstance(shape, Shape):
+        if not shape.is_fully_defined:
+            raise InvalidArgumentError(
+                f"the shape {shape} is not fully known before the run",
+                hint="fb.shape(x) is the shape of x as a tensor",
+            )
+        shape = shape.dims
+    items = list(shape) if isinstance(shape, Sequence) else [shape]
+    if any(isinstance(item, Arithmetic) for item in items):
+        return op_named("Stack").public(items)
+    return integers(items)
+
+
+def integers(values: Sequence[Any]) -> Array:
+    """Python's ints as an int32 array, or int64 where one needs it.
+
+    Raises:
+        InvalidTypeError: if one is not an integer.
+    """
+    try:
+        exact = np.array([v.__index__() for v in values], dtype=np.int64)
+    except AttributeError:
+        raise InvalidTypeError(
+            f"{list(values)!r} are not all integers",
+            hint="a shape is a sequence of ints and of int scalar tensors",
+        ) from None
+    narrow = exact.astype(np.int32)
+    return narrow if np.array_equal(narrow, exact) else exact
+
+
+def dims_of(shape: Any) -> tuple[int, ...]:
+    """The dimensions that a shape holds in a run."""
+    if shape.ndim != 1:
+        raise InvalidArgumentError(f"a shape is a vector of ints, not of shape {list(shape.shape)}")
+    return tuple(shape.tolist())
+
+
+def check_vector(name: str, tensor: Tensor) -> None:
+    """See at construction that an input is a vector."""
+    if tensor.shape.rank not in (None, 1):
+        raise InvalidArgumentError(f"{name!r} is a vector of ints, not of shape {tensor.shape}")
+
+
+def _cast_shape(xp: Any, input: Any, out_type: Any) -> Any:
+    return np.array(input.shape, dtype=out_type.numpy)
+
+
+shape_op = OpDef(
+    "Shape",
+    "input: T -> output: out_type",
+    T=VALUES,
+    attributes={"out_type": int32},
+    infer=lambda input, out_type: Shape.of((input.shape.rank,)),
+    kernel=_cast_shape,
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=no_flops,
+)
+
+
+@shape_op.front
+def shape(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
+    """The shape of a tensor, as the run finds it.
+
+    Args:
+        input: a tensor of any shape and dtype.
+        out_type: int32 or int64.
+        name: the operation's name.
+
+    Returns:
+        A vector of `out_type` with one element per dimension. What is known before the run is
+        `tensor.shape`.
+
+    >>> import flowbook as fb
+    >>> fb.shape(fb.placeholder(fb.float32, [None, 3])).shape
+    Shape([2])
+    """
+    __tracebackhide__ = True
+    result: Tensor = shape_op(input, out_type=_index_dtype("Shape", out_type), name=name)
+    return result
+
+
+size_op = OpDef(
+    "Size",
+    "input: T -> output: out_type",
+    T=VALUES,
+    attributes={"out_type": int32},
+    infer=scalar,
+    kernel=lambda xp, input, out_type: out_type.type(input.size),
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=no_flops,
+)
+
+
+@size_op.front
+def size(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
+    """The number of elements of a tensor, a scalar. Arguments as for `shape`."""
+    __tracebackhide__ = True
+    result: Tensor = size_op(input, out_type=_index_dtype("Size", out_type), name=name)
+    return result
+
+
+def _index_dtype(what: str, dtype: Any) -> Any:
+    with located(what):
+        found = as_dtype(dtype)
+        if found not in INDICES:
+            raise InvalidTypeError(f"out_type is int32 or int64, not {found.name}")
+        return found
+
+
+rank = OpDef(
+    "Rank",
+    "input: T -> output: int32",
+    T=VALUES,
+    infer=scalar,
+    kernel=lambda xp, input: np.int32(input.ndim),
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=no_flops,
+    doc="""The number of dimensions of a tensor, as the run finds it: an int32 scalar.
+
+    What is known before the run is `tensor.shape.rank`.
+    """,
+)
+
+
+def shape_of(tensor: Tensor) -> Any:
+    """A tensor's shape as an int vector: values where they are known, `shape(tensor)` otherwise.
+
+    Gradients use it, so that a value is not kept in memory only to ask for its shape.
+    """
+    known = tensor.shape
+    return integers(known.as_list()) if known.is_fully_defined else shape_op(tensor)
+
+
+def _reshaped(tensor: Tensor, shape: Tensor) -> Shape:
+    check_vector("shape", shape)
+    given = constant_value(shape)
+    if given is not None and ((given == -1).sum() > 1 or (given < -1).any()):
+        raise InvalidArgumentError(
+            f"a shape has no negative dimension and at most one -1, not {given.tolist()}"
+        )
+    wanted = shape_from(shape)
+    size = tensor.shape.size
+    if wanted.dims is None or size is None:
+        return wanted
+    rest = 1
+    for d in wanted.dims:
+        rest *= 1 if d is None else d
+    if wanted.is_fully_defined and rest != size:
+        raise InvalidArgumentError(
+            f"{size} elements of shape {tensor.shape} do not fit the shape {wanted}"
+        )
+    if wanted.dims.count(None) == 1 and given is not None:
+        if rest == 0 or size % rest:
+            raise InvalidArgumentError(
+                f"{size} elements of shape {tensor.shape} do not fit the shape {wanted}"
+            )
+        wanted = Shape.of(tuple(size // rest if d is None else d for d in wanted.dims))
+    return wanted
+
+
+def _reshape(xp: Any, tensor: Any, shape: Any) -> Any:
+    dims = dims_of(shape)
+    try:
+        return xp.reshape(tensor, dims)
+    except ValueError:
+        raise InvalidArgumentError(
+            f"{tensor.size} elements of shape {list(tensor.shape)} do not fit the shape "
+            f"{list(dims)}"
+        ) from None
+
+
+reshape_op: OpDef = OpDef(
+    "Reshape",
+    "tensor: T, shape: I -> output: T",
+    T=VALUES,
+    I=INDICES,
+    infer=_reshaped,
+    kernel=_reshape,
+    grad=lambda op, dy: (reshape_op(dy, shape_of(op.inputs[0])), None),
+    aliases={0: 0},
+    cost=no_flops,
+)
+
+
+@reshape_op.front
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The same elements, in row-major order, in another shape.
+
+    Args:
+        tensor: of any shape and dtype.
+        shape: an int vector tensor, or a sequence of ints and int scalar tensors; one may be -1
+            and is what is left for it.
+        name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: if the number of elements differs; in the run, where it is known only
+            then.
+
+    >>> import flowbook as fb
+    >>> fb.reshape(fb.zeros([6, 4]), [3, -1]).shape
+    Shape([3, 8])
+    """
+    __tracebackhide__ = True
+    with located("Reshape"):
+        shape = shape_argument(shape)
+    result: Tensor = reshape_op(tensor, shape, name=name)
+    return result
+
+
+def _expanded(input: Tensor, axis: tuple[int, ...]) -> Shape:
+    if input.shape.dims is None:
+        return UNKNOWN
+    total = len(input.shape.dims) + len(axis)
+    new = all_in_range(axis, total)
+    old = iter(input.shape.dims)
+    return Shape.of(tuple(1 if i in new else next(old) for i in range(total)))
+
+
+expand_dims_op = OpDef(
+    "ExpandDims",
+    "input: T -> output: T",
+    T=VALUES,
+    attributes={"axis": REQUIRED},
+    infer=_expanded,
+    kernel=lambda xp, input, axis: xp.expand_dims(input, axis),
+    grad=lambda op, dy: reshape_op(dy, shape_of(op.inputs[0])),
+    aliases={0: 0},
+    cost=no_flops,
+)
+
+
+@expand_dims_op.front
+def expand_dims(input: Any, axis: int, name: str | None = None) -> Tensor:
+    """Insert a dimension of size 1.
+
+    Args:
+        input: of any shape and dtype.
+        axis: where it stands in the result; negative counts from the result's end. A sequence of
+            ints inserts several.
+        name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: if the axis is out of range.
+    """
+    __tracebackhide__ = True
+    with located("ExpandDims"):
+        axes = as_axes(axis)
+        if axes is None:
+            raise InvalidTypeError("an axis is an int, not None")
+    result: Tensor = expand_dims_op(input, axis=axes, name=name)
+    return result
+
+
+def _squeezed(input: Tensor, axis: tuple[int, ...] | None) -> Shape:
+    dims = input.shape.dims
+    if dims is None:
+        return UNKNOWN
+    if axis is None:
+        if None in dims:
+            return UNKNOWN
+        return Shape.of(tuple(d for d in dims if d != 1))
+    gone = all_in_range(axis, len(dims))
+    for i in gone:
+        if dims[i] not in (None, 1):
+            raise InvalidArgumentError(
+                f"dimension {i} of the shape {input.shape} is {dims[i]}: only 1 can be squeezed"
+            )
+    return Shape.of(tuple(d for i, d in enumerate(dims) if i not in gone))
+
+
+def _squeeze(xp: Any, input: Any, axis: tuple[int, ...] | None) -> Any:
+    if axis is not None:
+        for i in all_in_range(axis, input.ndim):
+            if input.shape[i] != 1:
+                raise InvalidArgumentError(
+                    f"dimension {i} of the shape {list(input.shape)} is {input.shape[i]}: "
+                    "only 1 can be squeezed"
+                )
+    return xp.squeeze(input, axis)
+
+
+squeeze_op = OpDef(
+    "Squeeze",
+    "input: T -> output: T",
+    T=VALUES,
+    attributes={"axis": None},
+    infer=_squeezed,
+    kernel=_squeeze,
+    grad=lambda op, dy: reshape_op(dy, shape_of(op.inputs[0])),
+    aliases={0: 0},
+    cost=no_flops,
+)
+
+
+@squeeze_op.front
+def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """Remove dimensions of size 1.
+
+    Args:
+        input: of any shape and dtype.
+        axis: which, an int or a sequence of ints; None removes all that are 1.
+        name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: if one of them is not 1; in the run, where it is known only then.
+    """
+    __tracebackhide__ = True
+    with located("Squeeze"):
+        axes = as_axes(axis, input)
+    result: Tensor = squeeze_op(input, axis=axes, name=name)
+    return result
+
+
+def _transposed(a: Tensor, perm: tuple[int, ...] | None) -> Shape:
+    dims = a.shape.dims
+    if dims is None:
+        return UNKNOWN if perm is None else Shape.of((None,) * len(perm))
+    if perm is None:
+        return Shape.of(dims[::-1])
+    if len(perm) != len(dims):
+        raise InvalidArgumentError(
+            f"perm {list(perm)} does not order the {len(dims)} dimensions of {a.shape}"
+        )
+    order = [in_range(p, len(dims), "perm's") for p in perm]
+    if len(set(order)) != len(dims):
+        raise InvalidArgumentError(f"perm {list(perm)} names a dimension twice")
+    return Shape.of(tuple(dims[p] for p in order))
+
+
+def _transpose(xp: Any, a: Any, perm: tuple[int, ...] | None) -> Any:
+    if perm is not None and len(perm) != a.ndim:
+        raise InvalidArgumentError(
+            f"perm {list(perm)} does not order the dimensions of {list(a.shape)}"
+        )
+    return xp.transpose(a, perm)
+
+
+def _transpose_gradient(op: Operation, dy: Tensor) -> Tensor:
+    perm = op.attributes["perm"]
+    if perm is not None:
+        order = [p % len(perm) for p in perm]
+        perm = tuple(order.index(i) for i in range(len(perm)))
+    return transpose_op(dy, perm=perm)  # type: ignore[no-any-return]
+
+
+transpose_op = OpDef(
+    "Transpose",
+    "a: T -> output: T",
+    T=VALUES,
+    attributes={"perm": None},
+    infer=_transposed,
+    kernel=_transpose,
+    grad=_transpose_gradient,
+    aliases={0: 0},
+    cost=no_flops,
+)
+
+
+@transpose_op.front
+def transpose(a: Any, perm: Sequence[int] | None = None, name: str | None = None) -> Tensor:
+    """The dimensions in another order.
+
+    Args:
+        a: of any shape and dtype.
+        perm: for each dimension of the result, which of `a`'s it is; None reverses them.
+        name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: if `perm` is not an order of all dimensions.
+
+    >>> import flowbook as fb
+    >>> fb.transpose(fb.zeros([2, 3, 4]), [0, 2, 1]).shape
+    Shape([2, 4, 3])
+    """
+    __tracebackhide__ = True
+    with located("Transpose"):
+        order = None if perm is None else tuple(as_axis(p) for p in perm)
+    result: Tensor = transpose_op(a, perm=order, name=name)
+    return result

@@ -1,0 +1,500 @@
+"""Variables: state that survives runs (white paper, section 2).
+
+A variable is a resource. Its `Variable` operation produces a handle; reads and writes take the
+handle. There are no reference dtypes: a read gives a value, and the order of reads and writes
+within a step is fixed by rule (`graph/rewrite/order_state.py`), not by chance.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn
+
+from flowbook.graph import site as sites
+from flowbook.graph.attributes import update_digest
+from flowbook.graph.dtypes import INDICES, DType, as_dtype
+from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.graph import Graph, get_default_graph
+from flowbook.graph.op_def import REQUIRED, Effects, OpDef
+from flowbook.graph.operation import Operation
+from flowbook.graph.ops.constants import constant, group, identity
+from flowbook.graph.ops.inference import no_flops, scalar
+from flowbook.graph.scopes import control_dependencies, device, name_scope
+from flowbook.graph.shape import UNKNOWN, Shape
+from flowbook.graph.tensor import Arithmetic, Tensor
+
+_TYPED = {"dtype": REQUIRED, "shape": UNKNOWN}
+
+variable_op = OpDef(
+    "Variable",
+    "-> handle: resource",
+    attributes={**_TYPED, "trainable": True, "initial_digest": ""},
+    infer=scalar,
+    effects=Effects.HANDLE,
+    resource="variable",
+    cost=no_flops,
+)
+
+
+def _variable_shape(*_: Any, shape: Shape, **__: Any) -> Shape:
+    return shape
+
+
+read_variable = OpDef(
+    "ReadVariable",
+    "variable: resource -> value: dtype",
+    attributes=_TYPED,
+    infer=_variable_shape,
+    kernel=lambda xp, variable: variable.read(),
+    grad=lambda op, dy: dy,
+    effects=Effects.READS,
+    reads_as=identity,
+    aliases={0: 0},
+    cost=no_flops,
+)
+
+is_initialized_op = OpDef(
+    "IsInitialized",
+    "variable: resource -> is_initialized: bool",
+    infer=scalar,
+    kernel=lambda xp, variable: xp.bool_(variable.is_initialized),
+    effects=Effects.READS,
+    needs_value=False,
+    aliases={},
+    cost=no_flops,
+)
+
+
+def _written_shape(variable: Tensor, value: Tensor, *, shape: Shape, **_: Any) -> Shape:
+    if not shape.is_compatible_with(value.shape):
+        raise InvalidArgumentError(
+            f"a value of shape {value.shape} does not fit the variable of shape {shape}"
+        )
+    return shape
+
+
+assign_op = OpDef(
+    "Assign",
+    "variable: resource, value: dtype -> new_value: dtype",
+    attributes={**_TYPED, "is_initializer": False},
+    infer=_written_shape,
+    kernel=lambda xp, variable, value: variable.assign(value),
+    effects=Effects.WRITES,
+    needs_value=False,
+    aliases={0: 0},
+    cost=no_flops,
+)
+
+
+def _flops_of_value(operation: Operation) -> int:
+    return operation.inputs[-1].shape.size or 0
+
+
+assign_add_op = OpDef(
+    "AssignAdd",
+    "variable: resource, value: dtype -> new_value: dtype",
+    attributes=_TYPED,
+    infer=_written_shape,
+    kernel=lambda xp, variable, value: variable.update(xp.add, value),
+    effects=Effects.WRITES,
+    aliases={0: 0},
+    cost=_flops_of_value,
+)
+
+assign_sub_op = OpDef(
+    "AssignSub",
+    "variable: resource, value: dtype -> new_value: dtype",
+    attributes=_TYPED,
+    infer=_written_shape,
+    kernel=lambda xp, variable, value: variable.update(xp.subtract, value),
+    effects=Effects.WRITES,
+    aliases={0: 0},
+    cost=_flops_of_value,
+)
+
+
+def _scattered_shape(
+    variable: Tensor, indices: Tensor, updates: Tensor, *, shape: Shape, **_: Any
+) -> Shape:
+    if shape.rank == 0:
+        raise InvalidArgumentError("a scalar variable has no rows to scatter into")
+    rows = indices.shape.concatenate(shape[1:] if shape.rank else UNKNOWN)
+    if not rows.is_compatible_with(updates.shape):
+        raise InvalidArgumentError(
+            f"updates of shape {updates.shape} do not fit indices {indices.shape} "
+            f"into the variable of shape {shape}, which need {rows}"
+        )
+    return shape
+
+
+def _scatter(type_name: str, ufunc: str | None) -> OpDef:
+    return OpDef(
+        type_name,
+        "variable: resource, indices: I, updates: dtype -> new_value: dtype",
+        I=INDICES,
+        attributes=_TYPED,
+        infer=_scattered_shape,
+        kernel=lambda xp, variable, indices, updates: variable.scatter(
+            getattr(xp, ufunc) if ufunc else None, indices, updates
+        ),
+        effects=Effects.WRITES,
+        aliases={0: 0},
+        cost=_flops_of_value,
+    )
+
+
+scatter_add_op = _scatter("ScatterAdd", "add")
+scatter_sub_op = _scatter("ScatterSub", "subtract")
+scatter_update_op = _scatter("ScatterUpdate", None)
+
+
+@variable_op.front
+class Variable(Arithmetic):
+    """State that survives runs: a tensor's worth of values that operations read and write.
+
+    Used where a tensor is wanted, it stands for its value at that point of the step. Fetching it
+    reads it; feeding it replaces every read of it in that run.
+
+    Args:
+        initial_value: what it starts with: a tensor, anything array-like, or a function without
+            arguments that gives one. It is computed on first use, in a step of its own.
+        trainable: whether optimizers update it by default.
+        name: the variable's name; by default "Variable".
+        dtype: the dtype that array-like initial values get.
+
+    Attributes:
+        op: the operation that produces its handle.
+        handle: the handle, which reads and writes take.
+        initial_value: the tensor that it starts with.
+        initializer: the operation that (re)initialises it.
+        value: the read that was built with it.
+
+    Raises:
+        InvalidTypeError: if the initial value has no dtype, or another than `dtype`.
+
+    Source: white paper, section 2, "Variables".
+
+    >>> import flowbook as fb
+    >>> W = fb.Variable(fb.zeros([2]), name="W")
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(fb.assign_add(W, [1.0, 2.0])), sess.run(W))
+    [1. 2.] [1. 2.]
+    """
+
+    def __init__(
+        self,
+        initial_value: Any,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        __tracebackhide__ = True
+        with control_dependencies(None), name_scope(name or "Variable") as scope:
+            initial = self._initial(initial_value, dtype)
+            with initial.graph.as_default():
+                typed = {"dtype": initial.dtype, "shape": initial.shape}
+                handle = variable_op(
+                    **typed,
+                    trainable=bool(trainable),
+                    initial_digest=definition_digest(initial),
+                    name=scope,
+                )
+                self._set(
+                    handle.op,
+                    initial,
+                    assign_op(handle, initial, **typed, is_initializer=True, name="Assign").op,
+                    read_variable(handle, **typed, name="read"),
+                )
+        self.graph.register_variable(self, is_named=name is not None)
+
+    @staticmethod
+    def _initial(initial_value: Any, dtype: Any) -> Tensor:
+        if callable(initial_value) and not isinstance(initial_value, Arithmetic):
+            initial_value = initial_value()
+        if hasattr(initial_value, "as_tensor"):
+            initial_value = initial_value.as_tensor(False)
+        if isinstance(initial_value, Tensor):
+            if dtype is not None and initial_value.dtype is not as_dtype(dtype):
+                raise InvalidTypeError(
+                    f"the initial value {initial_value.name} is {initial_value.dtype.name}, "
+                    f"not {as_dtype(dtype).name}",
+                    hint=f"fb.cast(initial_value, fb.{as_dtype(dtype).name})",
+                )
+            return initial_value
+        return constant(initial_value, dtype, name="initial_value")
+
+    def _set(self, op: Operation, initial: Tensor, initializer: Operation, value: Tensor) -> None:
+        self.op = op
+        self.handle: Tensor = op.outputs[0]
+        self.initial_value = initial
+        self.initializer = initializer
+        self.value = value
+
+    @classmethod
+    def of(cls, op: Operation, among: Iterable[Operation] | None = None) -> Variable:
+        """The variable of an existing `Variable` operation, as when a graph was loaded.
+
+        Args:
+            op: the operation that produces its handle.
+            among: where to look for what reads and initialises it; by default in the graph.
+
+        Raises:
+            InvalidArgumentError: if nothing reads or initialises it.
+        """
+        known = op.graph.variable_of(op)
+        if known is not None:
+            return known  # type: ignore[no-any-return]
+        consumers = op.graph.consumers(op.outputs[0]) if among is None else list(among)
+        assignments = (c for c in consumers if c.op_def is assign_op)
+        initializer = next((c for c in assignments if c.attributes["is_initializer"]), None)
+        read = next((c for c in consumers if c.op_def is read_variable), None)
+        if initializer is None or read is None:
+            raise InvalidArgumentError("the variable has no initializer or no read", op)
+        self = cls.__new__(cls)
+        self._set(op, initializer.inputs[1], initializer, read.outputs[0])
+        op.graph.register_variable(self)
+        return self
+
+    @property
+    def name(self) -> str:
+        """The handle's name, such as "W:0"."""
+        return self.handle.name
+
+    @property
+    def dtype(self) -> DType:
+        """The type of its elements."""
+        return self.op.attributes["dtype"]  # type: ignore[no-any-return]
+
+    @property
+    def shape(self) -> Shape:
+        """What is known of its shape."""
+        return self.op.attributes["shape"]  # type: ignore[no-any-return]
+
+    @property
+    def trainable(self) -> bool:
+        """Whether optimizers update it by default."""
+        return self.op.attributes["trainable"]  # type: ignore[no-any-return]
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that it belongs to."""
+        return self.op.graph
+
+    @property
+    def device(self) -> str:
+        """The device that was requested for it, or an empty string."""
+        return self.op.device
+
+    def as_tensor(self, handle: bool) -> Tensor:
+        """Its handle, or its value at this point of the step."""
+        if handle:
+            return self.handle
+        if not self.graph.scope.control_inputs:
+            # Without control dependencies every read means the same: one is enough.
+            return self.value
+        with self.graph.as_default(), name_scope(f"{self.op.name}/"):
+            return read_variable(self.handle, dtype=self.dtype, shape=self.shape, name="read")  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Any:
+        return iter(self.as_tensor(False))
+
+    def __len__(self) -> int:
+        return len(self.as_tensor(False))
+
+    def __bool__(self) -> NoReturn:
+        self.value.__bool__()
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        self.value.__array__()
+
+    def assign(self, *_: Any) -> NoReturn:
+        """Not here: `fb.assign(variable, value)` is the one way to build an assignment."""
+        raise AttributeError("Variable has no assign: use fb.assign(variable, value)")
+
+    def assign_add(self, *_: Any) -> NoReturn:
+        """Not here: use `fb.assign_add(variable, value)`."""
+        raise AttributeError("Variable has no assign_add: use fb.assign_add(variable, value)")
+
+    def assign_sub(self, *_: Any) -> NoReturn:
+        """Not here: use `fb.assign_sub(variable, value)`."""
+        raise AttributeError("Variable has no assign_sub: use fb.assign_sub(variable, value)")
+
+    def eval(self, *_: Any) -> NoReturn:
+        """Not here: `sess.run(variable)` reads it."""
+        raise AttributeError("Variable has no eval: use sess.run(variable)")
+
+    def __repr__(self) -> str:
+        return f"<Variable '{self.op.name}' shape={self.shape} dtype={self.dtype.name}>"
+
+
+def _write(op_def: OpDef, ref: Any, *values: Any, name: str | None) -> Tensor:
+    __tracebackhide__ = True
+    if not isinstance(ref, Variable):
+        raise InvalidTypeError(f"only a variable can be written to, not {ref!r}").at(
+            op_def.type, sites.capture()
+        )
+    with ref.graph.as_default():
+        result: Tensor = op_def(ref.handle, *values, dtype=ref.dtype, shape=ref.shape, name=name)
+    return result
+
+
+def assign(ref: Variable, value: Any, name: str | None = None) -> Tensor:
+    """Give a variable a new value.
+
+    Args:
+        ref: the variable.
+        value: its new value, of its dtype and shape.
+        name: the operation's name.
+
+    Returns:
+        The value after the assignment.
+
+    Raises:
+        InvalidArgumentError: if the shape does not fit.
+        InvalidTypeError: if the dtype does not.
+    """
+    __tracebackhide__ = True
+    return _write(assign_op, ref, value, name=name)
+
+
+def assign_add(ref: Variable, value: Any, name: str | None = None) -> Tensor:
+    """Add to a variable; no concurrent addition is lost. Arguments and errors as `assign`."""
+    __tracebackhide__ = True
+    return _write(assign_add_op, ref, value, name=name)
+
+
+def assign_sub(ref: Variable, value: Any, name: str | None = None) -> Tensor:
+    """Subtract from a variable. Arguments and errors as `assign`."""
+    __tracebackhide__ = True
+    return _write(assign_sub_op, ref, value, name=name)
+
+
+def scatter_add(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """Add rows to those of a variable; rows named twice get both.
+
+    Args:
+        ref: a variable of shape [n, ...].
+        indices: int32 or int64 of any shape, each in [0, n).
+        updates: of shape `indices.shape + ref.shape[1:]`.
+        name: the operation's name.
+
+    Returns:
+        The variable's value afterwards.
+
+    Raises:
+        OutOfRangeError: in the run, if an index lies outside [0, n); nothing is written then.
+    """
+    __tracebackhide__ = True
+    return _write(scatter_add_op, ref, indices, updates, name=name)
+
+
+def scatter_sub(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """Subtract rows from those of a variable. Arguments and errors as `scatter_add`."""
+    __tracebackhide__ = True
+    return _write(scatter_sub_op, ref, indices, updates, name=name)
+
+
+def scatter_update(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """Replace rows of a variable; of rows named twice the last wins. As `scatter_add`."""
+    __tracebackhide__ = True
+    return _write(scatter_update_op, ref, indices, updates, name=name)
+
+
+def is_variable_initialized(ref: Variable, name: str | None = None) -> Tensor:
+    """Whether a variable has a value: a bool scalar. Asking does not initialise it."""
+    with ref.graph.as_default():
+        result: Tensor = is_initialized_op(ref.handle, name=name)
+    return result
+
+
+def variables_initializer(variables: Iterable[Variable], name: str = "init") -> Operation:
+    """An operation that (re)initialises the given variables.
+
+    Where the initial value of one reads others of them, it sees their new values.
+    """
+    assigned: dict[Operation, Operation] = {}
+    for variable in sorted(set(variables), key=lambda v: v.op.id):
+        with variable.graph.as_default(), control_dependencies(None):
+            assigned[variable.op] = _initializer_after(variable, assigned)
+    return group(*assigned.values(), name=name)  # type: ignore[no-any-return]
+
+
+def _initializer_after(variable: Variable, assigned: Mapping[Operation, Operation]) -> Operation:
+    """A variable's initializer; built anew if it reads what others assign, to wait for them."""
+    rebuilt: dict[Operation, Operation] = {}
+    for op in sorted(_ancestors(variable.initializer), key=lambda op: op.id):
+        reads = op.op_def.effects is Effects.READS and op.inputs[0].op in assigned
+        if not reads and rebuilt.keys().isdisjoint(
+            (*[t.op for t in op.inputs], *op.control_inputs)
+        ):
+            continue
+        inputs = [rebuilt[t.op].outputs[t.index] if t.op in rebuilt else t for t in op.inputs]
+        waits = [rebuilt.get(c, c) for c in op.control_inputs]
+        if reads:
+            waits.append(assigned[op.inputs[0].op])
+        with control_dependencies(waits), device(op.device), name_scope(f"{variable.op.name}/"):
+            built = op.op_def(
+                *op.op_def.grouped(inputs, op.attributes),
+                **op.attributes,
+                name=op.name.rpartition("/")[2],
+            )
+        first = built[0] if isinstance(built, list | tuple) else built
+        rebuilt[op] = first.op if isinstance(first, Tensor) else first
+    return rebuilt.get(variable.initializer, variable.initializer)
+
+
+def _ancestors(operation: Operation) -> set[Operation]:
+    stack, seen = [operation], {operation}
+    while stack:
+        op = stack.pop()
+        for other in (*[t.op for t in op.inputs], *op.control_inputs):
+            if other not in seen:
+                seen.add(other)
+                stack.append(other)
+    return seen
+
+
+def global_variables_initializer() -> Operation:
+    """An operation that (re)initialises all variables that the default graph has now.
+
+    Sessions initialise variables on first use by themselves; this is for starting over, and for
+    sessions made with `auto_initialize=False`.
+    """
+    return variables_initializer(get_default_graph().variables())
+
+
+_digests: weakref.WeakKeyDictionary[Operation, bytes] = weakref.WeakKeyDictionary()
+
+
+def definition_digest(tensor: Tensor) -> str:
+    """A digest of all that determines a tensor's value: operations, attributes, seeds.
+
+    Two tensors of equal digest have equal definitions. Random operations count by name too, which
+    their default seeds come from, and variables by name.
+    """
+    stack = [tensor.op]
+    while stack:
+        op = stack[-1]
+        if op in _digests:
+            stack.pop()
+            continue
+        missing = [i.op for i in op.inputs if i.op not in _digests]
+        missing += [c for c in op.control_inputs if c not in _digests]
+        if missing:
+            stack.extend(missing)
+            continue
+        digest = hashlib.blake2b(op.type.encode(), digest_size=16)
+        for key in sorted(op.attributes):
+            digest.update(key.encode())
+            update_digest(digest, op.attributes[key])
+        if op.op_def.is_stateful:
+            digest.update(op.name.encode())
+        for source in op.inputs:
+            digest.update(_digests[source.op] + bytes([source.index % 256]))
+        for control in op.control_inputs:
+            digest.update(b"^" + _digests[control])
+        _digests[op] = digest.digest()
+        stack.pop()
+    return f"{_digests[tensor.op].hex()}:{tensor.index}"

@@ -1,0 +1,75 @@
+"""All operation types, by name. Importing `flowbook.graph.ops` fills it; users add their own."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from flowbook.graph.errors import AlreadyExistsError, NotFoundError
+
+if TYPE_CHECKING:
+    from flowbook.graph.op_def import OpDef
+
+_definitions: dict[str, OpDef] = {}
+_kernels: dict[tuple[str, str], Callable[..., Any]] = {}
+
+
+def op_named(type_name: str) -> OpDef:
+    """The definition of an operation type.
+
+    Raises:
+        NotFoundError: if no such type is defined.
+    """
+    try:
+        return _definitions[type_name]
+    except KeyError:
+        close = difflib.get_close_matches(type_name, _definitions, 3)
+        raise NotFoundError(
+            f"no operation type {type_name!r} is defined",
+            hint=f"did you mean {' or '.join(close)}?"
+            if close
+            else "import the module that defines it before loading this graph",
+        ) from None
+
+
+def op_definitions() -> dict[str, OpDef]:
+    """All definitions, by type name, in the order of their definition."""
+    return dict(_definitions)
+
+
+def define(op_def: OpDef) -> None:
+    """Add a definition. A user's own type may be defined again, as by re-running its cell.
+
+    Raises:
+        AlreadyExistsError: if one of Flowbook's own types has this name.
+    """
+    existing = _definitions.get(op_def.type)
+    if existing is not None and existing.is_builtin:
+        raise AlreadyExistsError(f"operation type {op_def.type!r} is one of Flowbook's own")
+    _definitions[op_def.type] = op_def
+
+
+def register_kernel(
+    type_name: str, device_kind: str
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a faster kernel of an operation type for one kind of device, as a decorator.
+
+    Args:
+        type_name: the operation type, such as "MatMul".
+        device_kind: the kind of device, such as "cpu" or "gpu".
+
+    The kernel takes what the type's own kernel takes and means the same.
+    """
+    op_named(type_name)
+
+    def register(kernel: Callable[..., Any]) -> Callable[..., Any]:
+        _kernels[type_name, device_kind] = kernel
+        return kernel
+
+    return register
+
+
+def kernel_for(op_def: OpDef, device_kind: str) -> Callable[..., Any] | None:
+    """The kernel registered for this kind of device, or None: the definition's own serves."""
+    return _kernels.get((op_def.type, device_kind))

@@ -1,0 +1,85 @@
+"""Common subexpressions are computed once (white paper, section 5.1).
+
+Two nodes merge if they do the same with the same inputs under the same constraints. Nothing
+stateful or random merges, except reads of a variable that see the same state: those whose
+preceding writes are the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowbook.graph.attributes import hashable
+from flowbook.graph.op_def import Effects
+from flowbook.graph.rewrite.subgraph import Node, Subgraph
+
+SMALL = 256
+
+
+def merge_common(graph: Subgraph) -> None:
+    """Let the first of equal nodes stand for all of them."""
+    first: dict[Any, Node] = {}
+    kept: list[Node] = []
+    values = _equal_constants(graph)
+    merged: dict[Node, tuple[Node, ...]] = {}
+    attribute_keys: dict[int, Any] = {}
+    followed = _writes_after_reads(graph)
+    for node in graph.nodes:
+        if values:
+            node.inputs = tuple([values.get(v, v) for v in node.inputs])
+        if node.after and merged:
+            waited = [merged.get(n, (n,))[0] for n in node.after]
+            node.after = tuple(dict.fromkeys(waited))
+        effects = node.op_def.effects
+        if effects is Effects.PURE or effects is Effects.READS:
+            operation = node.operation
+            attributes = attribute_keys.get(id(node.attributes))
+            if attributes is None:
+                attributes = attribute_keys[id(node.attributes)] = tuple(
+                    [(k, hashable(v)) for k, v in node.attributes.items()]
+                )
+            key = (
+                node.op_def,
+                node.inputs,
+                attributes,
+                node.after and frozenset(node.after),
+                operation.device,
+                operation.colocation,
+                followed.get(node, ()),
+            )
+            same = first.setdefault(key, node)
+            if same is not node:
+                values.update(zip(node.outputs, same.outputs, strict=True))
+                merged[node] = (same,)
+                graph.went[operation] = f"merged into {same.operation.name!r}, which is the same"
+                continue
+        kept.append(node)
+    if values:
+        graph.replace(kept, values, merged)
+
+
+def _equal_constants(graph: Subgraph) -> dict[int, int]:
+    """For small constants the first one with the same bits. Large ones are not worth comparing."""
+    first: dict[Any, int] = {}
+    values: dict[int, int] = {}
+    for value, array in graph.constants.items():
+        if array.nbytes <= SMALL and not array.dtype.hasobject:
+            same = first.setdefault((array.dtype, array.shape, array.tobytes()), value)
+            if same != value:
+                values[value] = same
+    return values
+
+
+def _writes_after_reads(graph: Subgraph) -> dict[Node, tuple[Node, ...]]:
+    """For each read the writes that are ordered after it.
+
+    Two reads of one variable with equal such writes lie between the same ones, as the writes of a
+    variable form a chain.
+    """
+    followed: dict[Node, tuple[Node, ...]] = {}
+    for node in graph.nodes:
+        if node.op_def.effects is Effects.WRITES:
+            for other in node.after:
+                if other.op_def.effects is Effects.READS and other.inputs[0] == node.inputs[0]:
+                    followed[other] = (*followed.get(other, ()), node)
+    return followed

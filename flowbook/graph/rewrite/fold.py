@@ -1,0 +1,83 @@
+"""Constant folding: what constants alone determine is computed once, before the first run.
+
+An error is left to the run, where it belongs; results above a megabyte are not kept, as they cost
+more memory than computing them again costs time. Nothing stateful or random is ever folded.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.op_def import Effects
+from flowbook.graph.rewrite.subgraph import Node, Subgraph
+from flowbook.graph.tensor import Tensor
+
+LARGEST = 1 << 20
+
+
+def fold(graph: Subgraph) -> None:
+    """Replace nodes whose inputs are constants by their values."""
+    constants = graph.constants
+    kept: list[Node] = []
+    folded: dict[Node, tuple[Node, ...]] = {}
+    with np.errstate(all="ignore"):
+        for node in graph.nodes:
+            if node.inputs and _is_foldable(node, constants, folded):
+                outputs = _evaluate(node, [constants[v] for v in node.inputs])
+                if outputs is not None:
+                    constants.update(zip(node.outputs, outputs, strict=True))
+                    folded[node] = ()
+                    graph.went[node.operation] = "computed before the run: its inputs are constants"
+                    continue
+            kept.append(node)
+    if folded:
+        graph.replace(kept, {}, folded)
+
+
+def _is_foldable(
+    node: Node, constants: dict[int, Any], folded: dict[Node, tuple[Node, ...]]
+) -> bool:
+    return (
+        all(v in constants for v in node.inputs)
+        and all(n in folded for n in node.after)
+        and node.op_def.effects is Effects.PURE
+        and not node.op_def.is_async
+        and node.op_def.kernel is not None
+    )
+
+
+def _evaluate(node: Node, inputs: list[Any]) -> list[np.ndarray[Any, Any]] | None:
+    """The outputs, owned and read-only; None where folding is not worth it or fails."""
+    kernel = node.op_def.kernel
+    assert kernel is not None
+    tensors = node.operation.outputs
+    if any((t.shape.size or 0) * t.dtype.size > LARGEST for t in tensors):
+        return None
+    attributes = {k: node.attributes[k] for k in node.op_def.kernel_attributes(kernel)}
+    try:
+        found = kernel(np, *inputs, **attributes)
+    except Exception:
+        return None
+    results = []
+    declared = node.op_def.outputs
+    outputs = (found,) if len(declared) == 1 and not declared[0].is_list else found
+    if not isinstance(outputs, list | tuple) or len(outputs) != len(tensors):
+        return None
+    for value, tensor in zip(outputs, tensors, strict=True):
+        if not _fits(value, tensor) or value.nbytes > LARGEST:
+            return None
+        owned = np.array(value)
+        owned.flags.writeable = False
+        results.append(owned)
+    return results
+
+
+def _fits(value: Any, tensor: Tensor) -> bool:
+    """Whether a kernel gave what its definition declares; if not, the run says so."""
+    return (
+        isinstance(value, np.ndarray | np.generic)
+        and value.dtype == tensor.dtype.numpy
+        and tensor.shape.is_compatible_with(value.shape)
+    )

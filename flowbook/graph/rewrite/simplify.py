@@ -1,0 +1,45 @@
+"""Operations that pass a value on unchanged drop out of the step."""
+
+from __future__ import annotations
+
+from flowbook.graph.rewrite.subgraph import Node, Subgraph
+
+_PASSED_ON = frozenset({"Identity", "StopGradient", "PreventGradient"})
+
+
+def simplify(graph: Subgraph) -> None:
+    """Let consumers of an identity use its input.
+
+    An identity that waits for something besides its input stays: who uses it waits with it. So
+    does one that is asked to run on another device: it moves its input there.
+    """
+    kept: list[Node] = []
+    values: dict[int, int] = {}
+    instead: dict[Node, tuple[Node, ...]] = {}
+    for node in graph.nodes:
+        if values:
+            node.inputs = tuple([values.get(v, v) for v in node.inputs])
+        if _passes_on(node):
+            (value,) = node.inputs
+            values[node.outputs[0]] = value
+            source = graph.producer.get(value)
+            instead[node] = (source,) if source is not None and value not in graph.constants else ()
+            graph.went[node.operation] = "passed on: it only hands its input over"
+        else:
+            kept.append(node)
+    if values:
+        graph.replace(kept, values, instead)
+
+
+def _passes_on(node: Node) -> bool:
+    if node.after or len(node.inputs) != 1:
+        return False
+    kind = node.op_def.type
+    if kind not in _PASSED_ON and kind != "Cast":
+        return False
+    operation = node.operation
+    source = operation.inputs[0].op
+    if operation.device != source.device or operation.colocation != source.colocation:
+        return False
+    # The operation may be a variable's read that a feed made an identity of.
+    return kind in _PASSED_ON or operation.inputs[0].dtype is operation.outputs[0].dtype

@@ -1,0 +1,118 @@
+"""Name scopes, control dependencies, devices, containers: what surrounds the code that builds.
+
+A `Scope` is immutable; a `with` statement replaces the current one for its graph and thread and
+puts it back. So building threads never see each other's scopes, and leaving is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from flowbook.graph.device_spec import DeviceSpec
+from flowbook.graph.errors import InvalidTypeError
+from flowbook.graph.graph import Graph, get_default_graph
+from flowbook.graph.scope import Scope
+
+
+@contextmanager
+def within(graph: Graph, change: Callable[[Scope], Scope]) -> Iterator[Scope]:
+    """Build in `graph`, on this thread, under a changed scope."""
+    before = graph.scope
+    graph.scope = change(before)
+    try:
+        yield graph.scope
+    finally:
+        graph.scope = before
+
+
+@contextmanager
+def name_scope(name: str | None) -> Iterator[str]:
+    """Prefix the names of what is built in the block with `name/`.
+
+    Args:
+        name: the scope; made unique in its graph by a suffix. A name that ends with "/" re-enters
+            that scope; None or "" leaves all scopes.
+
+    Yields:
+        The full prefix, ending with "/" (or ""), which may be given to `name_scope` again.
+    """
+    graph = get_default_graph()
+    prefix = graph.enter_name(name) if name else ""
+    with within(graph, lambda scope: replace(scope, prefix=prefix)):
+        yield prefix
+
+
+@contextmanager
+def control_dependencies(control_inputs: Iterable[Any] | None) -> Iterator[None]:
+    """What is built in the block runs only after the given operations.
+
+    Args:
+        control_inputs: operations, tensors or variables; None clears the dependencies in force.
+    """
+    graph = get_default_graph()
+    if control_inputs is None:
+        with within(graph, lambda scope: replace(scope, control_inputs=())):
+            yield
+        return
+    if not isinstance(control_inputs, Iterable):
+        raise InvalidTypeError(
+            f"control_dependencies takes a list of operations or tensors, not {control_inputs!r}"
+        )
+    waited = [graph.as_operation(item) for item in control_inputs]
+    with within(
+        graph,
+        lambda scope: replace(
+            scope, control_inputs=tuple(dict.fromkeys((*scope.control_inputs, *waited)))
+        ),
+    ):
+        yield
+
+
+@contextmanager
+def device(name: str | None) -> Iterator[None]:
+    """Request a device for what is built in the block.
+
+    Args:
+        name: a full or partial device name, such as "/device:gpu:0"; it refines the request in
+            force. None clears it.
+    """
+    graph = get_default_graph()
+    if name is not None and not isinstance(name, str):
+        raise InvalidTypeError(f"a device is named by a string, not {name!r}")
+
+    def change(scope: Scope) -> Scope:
+        if name is None:
+            return replace(scope, device="")
+        merged = DeviceSpec.parse(scope.device).merge(DeviceSpec.parse(name))
+        return replace(scope, device=str(merged))
+
+    with within(graph, change):
+        yield
+
+
+@contextmanager
+def colocate_with(operation: Any) -> Iterator[None]:
+    """What is built in the block runs on the device of the given operation, tensor or variable."""
+    graph = get_default_graph()
+    other = graph.as_operation(operation)
+    with within(
+        graph,
+        lambda scope: replace(scope, colocation=tuple(dict.fromkeys((*scope.colocation, other)))),
+    ):
+        yield
+
+
+@contextmanager
+def container(name: str) -> Iterator[None]:
+    """The variables made in the block live in the named container.
+
+    Args:
+        name: the container, which sessions of this process share by name; "" is the session's own.
+    """
+    if not isinstance(name, str):
+        raise InvalidTypeError(f"a container is named by a string, not {name!r}")
+    with within(get_default_graph(), lambda scope: replace(scope, container=name)):
+        yield

@@ -1,0 +1,13 @@
+"""Text for pages: what comes from graphs stays text, whatever it contains."""
+
+from html import escape
+
+
+def shown_text(text: str) -> str:
+    """Text for HTML and SVG: escaped, with a mark for each character that cannot be shown."""
+    return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things: "1 operation", "36,000 operations"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

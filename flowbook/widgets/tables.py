@@ -1,0 +1,142 @@
+"""The static HTML forms of operations, tensors, variables and sessions: one small table each.
+
+They take their colours from the page, so that they read on light and dark ones. All text from
+graphs is escaped and bounded in length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.operation import Operation
+from flowbook.graph.ops.variables import Variable
+from flowbook.graph.site import Site
+from flowbook.graph.tensor import Tensor
+from flowbook.widgets.shown_text import counted, shown_text
+
+_LONGEST = 200  # Characters of one text.
+_MOST = 12  # Rows of one kind.
+
+Row = tuple[str, str]  # A heading, and HTML.
+
+
+def operation_html(operation: Operation) -> str:
+    """The table of an operation: attributes, inputs, outputs, constraints, definition."""
+    rows = [*_attributes(operation)]
+    rows += _listed("input", [_tensor(tensor) for tensor in operation.inputs])
+    rows += _listed("waits for", [_code(op.name) for op in operation.control_inputs])
+    rows += _listed("output", [_tensor(tensor) for tensor in operation.outputs])
+    rows += _constraints(operation)
+    rows += _definition(operation.site)
+    return _table(f"Operation {_code(operation.name)} of type {_code(operation.type)}", rows)
+
+
+def tensor_html(tensor: Tensor) -> str:
+    """The table of a tensor: its type and shape, where it comes from and where it goes."""
+    rows = [
+        ("dtype", _code(tensor.dtype.name)),
+        ("shape", _code(str(tensor.shape))),
+        ("operation", f"{_code(tensor.op.name)} of type {_code(tensor.op.type)}"),
+    ]
+    rows += _listed("taken by", [_code(op.name) for op in tensor.consumers()])
+    rows += _constraints(tensor.op)
+    rows += _definition(tensor.op.site)
+    return _table(f"Tensor {_code(tensor.name)}", rows)
+
+
+def variable_html(variable: Variable) -> str:
+    """The table of a variable: its type and shape, what it starts with, where it was defined."""
+    rows = [
+        ("dtype", _code(variable.dtype.name)),
+        ("shape", _code(str(variable.shape))),
+        ("trainable", "yes" if variable.trainable else "no"),
+        ("starts as", _tensor(variable.initial_value)),
+    ]
+    rows += _constraints(variable.op)
+    rows += _definition(variable.op.site)
+    return _table(f"Variable {_code(variable.op.name)}", rows)
+
+
+def session_html(session: Any) -> str:
+    """The table of a session: whether it is open, and on which graph."""
+    graph = session.graph
+    rows = [
+        ("state", "closed" if session.closed else "open"),
+        (
+            "graph",
+            f"{counted(len(graph.operations), 'operation')}, "
+            f"{counted(len(graph.variables()), 'variable')}, "
+            f"made at {_text(graph.site.place)}",
+        ),
+    ]
+    return _table("Session", rows)
+
+
+def _attributes(operation: Operation) -> Iterable[Row]:
+    for name, value in operation.attributes.items():
+        if not (isinstance(value, str) and not value):
+            yield name, _value(value)
+
+
+def _constraints(operation: Operation) -> Iterable[Row]:
+    if operation.device:
+        yield "device", _code(operation.device)
+    if operation.container:
+        yield "container", _code(operation.container)
+    yield from _listed("together with", [_code(op.name) for op in operation.colocation])
+
+
+def _definition(site: Site) -> Iterable[Row]:
+    source = f"<br>{_code(site.source)}" if site.source else ""
+    yield "defined at", _text(site.place) + source
+
+
+def _listed(heading: str, items: list[str]) -> Iterable[Row]:
+    for i, item in enumerate(items[:_MOST]):
+        yield heading if i == 0 else "", item
+    if len(items) > _MOST:
+        yield "", f"and {len(items) - _MOST:,} more"
+
+
+def _tensor(tensor: Tensor) -> str:
+    return f"{_code(tensor.name)} {_text(tensor.dtype.name)} {_text(str(tensor.shape))}"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        kind = f"{value.dtype.name if value.dtype.kind != 'O' else 'string'} {list(value.shape)}"
+        return _code(f"{kind} {_elements(value)}".rstrip())
+    if callable(value):
+        return _code(getattr(value, "__qualname__", type(value).__name__))
+    return _code(getattr(value, "name", None) or str(value))
+
+
+def _elements(array: np.ndarray[Any, Any]) -> str:
+    if array.size > 8:
+        return ""
+    return str(array.tolist())
+
+
+def _table(title: str, rows: Iterable[Row]) -> str:
+    left = 'style="text-align:left;vertical-align:top"'
+    body = "\n".join(
+        f'<tr><th scope="row" {left}>{_text(heading)}</th><td {left}>{cell}</td></tr>'
+        for heading, cell in rows
+    )
+    return (
+        f'<table><thead><tr><th colspan="2" {left}>{title}</th></tr></thead>\n'
+        f"<tbody>\n{body}\n</tbody></table>"
+    )
+
+
+def _code(text: str) -> str:
+    return f"<code>{_text(text)}</code>"
+
+
+def _text(text: str) -> str:
+    if len(text) > _LONGEST:
+        text = f"{text[:_LONGEST]}… ({len(text):,} characters)"
+    return shown_text(text)

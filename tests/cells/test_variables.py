@@ -1,0 +1,168 @@
+"""Which variables keep their values when their cell runs again, and what the output says."""
+
+import weakref
+from typing import Any
+
+import pytest
+
+KEPT = "flowbook: kept the values of {} (sess.run(variable.initializer) starts one afresh)"
+
+
+def test_equal_variable_is_kept(notebook: Any, holder_of: Any) -> None:
+    notebook.run("a", "W = fb.Variable([1.0, 2.0], name='W')\nb = fb.Variable(0.0, name='b')")
+    assert notebook.notices == []
+    op = notebook["W"].op
+    notebook.run("a", "W = fb.Variable([1.0, 2.0], name='W')\nb = fb.Variable(0.0, name='b')")
+    assert notebook.notices == []  # Nothing has run: there is no value to keep.
+    holder = holder_of(notebook.graph)
+    notebook.run("a", "W = fb.Variable([1.0, 2.0], name='W')\nb = fb.Variable(0.0, name='b')")
+    assert notebook["W"].op is op
+    assert notebook.notices == [KEPT.format("W, b")]
+    holder.extend()
+    assert holder.has_value(op)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("fb.Variable([1.0, 3.0], name='W')", "another initial value"),
+        ("fb.Variable([1.0, 2.0, 3.0], name='W')", "shape [3], was [2]"),
+        ("fb.Variable([1, 2], name='W')", "dtype int32, was float32"),
+        ("fb.Variable([1.0, 2.0], name='W', trainable=False)", "trainable False, was True"),
+    ],
+)
+def test_changed_variable_starts_afresh(
+    notebook: Any, holder_of: Any, change: str, said: str
+) -> None:
+    notebook.run("a", "W = fb.Variable([1.0, 2.0], name='W')")
+    old, holder = notebook["W"].op, holder_of(notebook.graph)
+    notebook.run("a", f"W = {change}")
+    assert notebook["W"].op is not old
+    assert (notebook["W"].name, old.name) == ("W:0", "W@1")
+    assert notebook.notices == [f"flowbook: redefined, with values that start afresh: W ({said})"]
+    assert holder.has_value(old)  # For what still refers to it.
+    assert notebook.graph.variables() == [notebook["W"]]
+
+
+def test_long_lists_are_cut(notebook: Any, holder_of: Any) -> None:
+    source = "vs = [fb.Variable(0.0, name=f'v{i}') for i in range(40)]"
+    notebook.run("a", source)
+    holder = holder_of(notebook.graph)
+    notebook.run("a", source)
+    assert notebook.notices == [KEPT.format("v0, v1, v2, v3, v4, v5 and 34 more")]
+    assert all(map(holder.has_value, (v.op for v in notebook["vs"])))
+
+
+def test_notice_of_a_failing_cell(notebook: Any, holder_of: Any) -> None:
+    notebook.run("a", "W = fb.Variable(1.0, name='W')")
+    holder = holder_of(notebook.graph)
+    notebook.run("a", "W = fb.Variable(1.0, name='W')\n1 / 0", fails=True)
+    assert notebook.notices == [KEPT.format("W")]
+    assert holder.has_value(notebook["W"].op)
+
+
+def unnamed(*values: float) -> str:
+    return "vs = [" + ", ".join(f"fb.Variable({v})" for v in values) + "]"
+
+
+def test_unnamed_variables_of_the_same_sequence_are_kept(notebook: Any, holder_of: Any) -> None:
+    notebook.run("a", unnamed(1.0, 2.0))
+    holder = holder_of(notebook.graph)
+    notebook.run("a", unnamed(1.0, 2.0))
+    holder.extend()
+    assert notebook.notices == [KEPT.format("Variable, Variable_1")]
+    assert all(holder.has_value(v.op) for v in notebook["vs"])
+
+
+@pytest.mark.parametrize(
+    "after", [(1.0,), (1.0, 1.0, 1.0), (1.0, 2.0), (2.0, 1.0), (2.0, 1.0, 1.0)]
+)
+def test_unnamed_variables_of_another_sequence_all_start_afresh(
+    notebook: Any, holder_of: Any, after: tuple[float, ...]
+) -> None:
+    notebook.run("a", unnamed(1.0, 1.0))
+    holder = holder_of(notebook.graph)
+    notebook.run("b", "other = fb.Variable(5.0)")
+    version = notebook.graph.version
+    notebook.run("a", unnamed(*after))
+    holder.extend()
+    assert notebook.graph.version > version
+    assert not any(holder.has_value(v.op) for v in notebook["vs"])
+    assert len(notebook.notices) >= 1
+    assert not any("kept" in line for line in notebook.notices)
+    assert any("start afresh" in line for line in notebook.notices)
+
+
+def test_unnamed_variables_of_other_cells_are_theirs(notebook: Any, holder_of: Any) -> None:
+    notebook.run("a", unnamed(1.0))
+    notebook.run("b", unnamed(1.0))
+    theirs = notebook["vs"][0].op
+    holder = holder_of(notebook.graph)
+    notebook.run("a", unnamed(1.0, 1.0))
+    holder.extend()
+    assert holder.has_value(theirs)
+    assert [v.op.name for v in notebook["vs"]] == ["Variable", "Variable_2"]
+
+
+def test_unnamed_variables_after_a_failure(notebook: Any, holder_of: Any) -> None:
+    notebook.run("a", unnamed(1.0, 2.0))
+    holder = holder_of(notebook.graph)
+    notebook.run("a", unnamed(1.0) + "\n1 / 0", fails=True)
+    notebook.run("a", unnamed(1.0, 2.0))
+    holder.extend()
+    assert all(holder.has_value(v.op) for v in notebook["vs"])
+    notebook.run("a", unnamed(3.0) + "\n1 / 0", fails=True)
+    notebook.run("a", unnamed(1.0, 2.0))
+    holder.extend()
+    assert not any(holder.has_value(v.op) for v in notebook["vs"])
+
+
+class Session:
+    """What has a life of its own."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+OWN = "s = Session(); fb.constant(1.0).op.site.author.own(s, 'the session closes')"
+
+
+def test_what_a_cell_owns_is_closed_when_it_runs_again(notebook: Any) -> None:
+    notebook.shell.user_ns["Session"] = Session
+    notebook.run("a", OWN)
+    first = notebook["s"]
+    notebook.run("b", "pass")
+    notebook.run("a", "s = (", fails=True)
+    assert not first.closed
+    notebook.run("a", OWN)
+    assert first.closed
+    assert notebook.notices == ["flowbook: the session closes"]
+    notebook["s"].close()
+    notebook.run("a", "1 / 0", fails=True)
+    assert notebook.notices == []
+
+
+def test_what_cannot_be_closed_is_told(notebook: Any) -> None:
+    class Stuck(Session):
+        def close(self) -> None:
+            raise OSError("no")
+
+        def __repr__(self) -> str:
+            return "<Stuck>"
+
+    notebook.shell.user_ns["Session"] = Stuck
+    notebook.run("a", OWN)
+    notebook.run("a", "x = fb.constant(2.0)")
+    assert notebook.notices == ["flowbook: closing <Stuck> failed: OSError: no"]
+    assert notebook["x"].op.site.author.label == "cell [2]"
+
+
+def test_what_is_owned_is_held_weakly(notebook: Any) -> None:
+    notebook.shell.user_ns["Session"] = Session
+    notebook.run("a", OWN)
+    ref = weakref.ref(notebook["s"])
+    del notebook.shell.user_ns["s"]
+    assert ref() is None

@@ -1,0 +1,48 @@
+"""What holds for every test: a default graph of its own, reproducible examples, no hidden gaps."""
+
+import os
+from collections.abc import Generator
+
+import pytest
+from hypothesis import settings
+
+import flowbook as fb
+
+# The same examples every time, whatever the machine's speed. `make soak` looks further.
+settings.register_profile("ci", derandomize=True, deadline=None)
+settings.register_profile("soak", max_examples=5_000, derandomize=False, deadline=None)
+settings.load_profile("ci")
+
+Report = pytest.TestReport | pytest.CollectReport
+
+
+@pytest.fixture(autouse=True)
+def fresh_default_graph() -> None:
+    """Start a test on an empty default graph. The examples of one property test share it."""
+    fb.reset_default_graph()
+
+
+def fail_if_missing(report: Report) -> None:
+    """Where FLOWBOOK_NO_SKIPS is set, make a failure of a skip for want of something."""
+    if not (report.skipped and os.environ.get("FLOWBOOK_NO_SKIPS")):
+        return
+    _, _, reason = report.longrepr
+    if reason.startswith("Skipped: missing:"):
+        report.outcome = "failed"
+        report.longrepr = f"{reason}, and FLOWBOOK_NO_SKIPS allows no skip for that"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, Report, Report]:
+    """Judge the skip of a test, by a mark or from within."""
+    report = yield
+    fail_if_missing(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, Report, Report]:
+    """Judge the skip of a whole file, by `pytest.importorskip(..., reason="missing: ...")`."""
+    report = yield
+    fail_if_missing(report)
+    return report

@@ -1,0 +1,168 @@
+"""Containers: the session's own, and named ones that sessions and graphs share by name."""
+
+import gc
+import threading
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowbook as fb
+from tests.exec.state.threads import run_together
+
+
+@pytest.fixture(autouse=True)
+def fresh_containers() -> Iterator[None]:
+    yield
+    for name in ("shared", "other"):
+        fb.reset_container(name)
+
+
+def build(value: Any = 1.0, name: str = "W", container: str = "shared") -> fb.Variable:
+    with fb.container(container):
+        return fb.Variable(value, name=name)
+
+
+def test_sessions_share_a_named_container() -> None:
+    W = build()
+    add = fb.assign_add(W, 1.0)
+    with fb.Session() as first, fb.Session() as second:
+        assert first.run(add) == 2.0
+        assert second.run(add) == 3.0
+        assert first.run(W) == 3.0
+    with fb.Session() as later:
+        assert later.run(W) == 3.0
+
+
+def test_disjoint_graphs_share_by_name() -> None:
+    W = build()
+    with fb.Session() as first:
+        first.run(fb.assign(W, 5.0))
+    with fb.Graph().as_default() as graph:
+        again, other = build(), build(7.0, name="V")
+        with fb.Session(graph) as second:
+            assert second.run([again, other]) == [5.0, 7.0]
+
+
+def test_containers_are_kept_apart() -> None:
+    W = build()
+    with fb.Graph().as_default() as graph:
+        V = build(2.0, container="other")
+        with fb.Session(graph) as sess:
+            assert sess.run(V) == 2.0
+    with fb.Session() as sess:
+        assert sess.run(W) == 1.0
+        fb.reset_container("other")
+        sess.run(fb.assign(W, 3.0))
+        assert sess.run(W) == 3.0
+
+
+def test_reset_starts_over_in_prepared_and_in_new_steps() -> None:
+    W = build()
+    add = fb.assign_add(W, 1.0)
+    with fb.Session() as sess, fb.Session() as other:
+        for _ in range(3):
+            sess.run(add)
+            other.run(W)
+        fb.reset_container("shared")
+        assert sess.run(add) == 2.0
+        assert other.run(W) == 2.0
+        fb.reset_container("shared")
+        assert other.run(W + 0.0) == 1.0
+        assert sess.run(add) == 2.0
+        assert other.run(W) == 2.0
+
+
+def test_reset_of_what_does_not_exist_does_nothing() -> None:
+    fb.reset_container("never heard of")
+
+
+def test_reset_leaves_an_explicit_session_uninitialised() -> None:
+    W = build()
+    with fb.Session(auto_initialize=False) as sess:
+        sess.run(W.initializer)
+        for _ in range(3):
+            assert sess.run(W) == 1.0
+        fb.reset_container("shared")
+        with pytest.raises(fb.errors.FailedPreconditionError, match="uninitialized value 'W'"):
+            sess.run(W)
+
+
+@pytest.mark.parametrize("value", [np.float64(1.0), [1.0, 2.0], 1])
+def test_another_dtype_or_shape_is_refused_until_a_reset(value: Any) -> None:
+    W = build()
+    with fb.Session() as first, fb.Graph().as_default() as graph:
+        for _ in range(2):
+            first.run(W)
+        V = build(value)
+        with fb.Session(graph) as second:
+            for use in (V, fb.assign(V, value)):
+                with pytest.raises(fb.errors.InvalidArgumentError, match="'shared' holds 'W'"):
+                    second.run(use)
+            fb.reset_container("shared")
+            np.testing.assert_array_equal(second.run(V), value)
+            for _ in range(2):
+                with pytest.raises(fb.errors.InvalidArgumentError, match="'shared' holds 'W'"):
+                    first.run(W)
+
+
+def test_concurrent_first_runs_of_sessions_and_graphs_initialise_once() -> None:
+    began = threading.Semaphore(0)
+    calls: list[int] = []
+
+    def initial() -> Any:
+        # Whoever would initialise a second time has begun by then, or soon will.
+        for _ in range(6):
+            assert began.acquire(timeout=60)
+        began.release(6)
+        threading.Event().wait(0.02)
+        calls.append(1)
+        return np.float32(1.0)
+
+    def first_run(sess: fb.Session, made: list[fb.Variable]) -> None:
+        began.release()
+        assert sess.run(made) == [1.0, 1.0]
+
+    sessions = []
+    for which in range(6):
+        with fb.Graph().as_default() as graph, fb.container("shared"):
+            # Built in either order: threads must not wait for one another in a circle.
+            names = ["A", "B"] if which % 2 else ["B", "A"]
+            made = [fb.Variable(fb.py_func(initial, [], fb.float32), name=n) for n in names]
+            sessions.append((fb.Session(graph), made))
+    run_together(*[lambda s=s, m=m: first_run(s, m) for s, m in sessions])
+    assert len(calls) == 2
+
+
+def test_random_operations_are_not_shared() -> None:
+    with fb.container("shared"):
+        drawn = fb.random_uniform([4], seed=3)
+    with fb.Session() as first, fb.Session() as second:
+        np.testing.assert_array_equal(first.run(drawn), second.run(drawn))
+
+
+def test_closing_frees_the_sessions_own_variables_and_keeps_shared_ones() -> None:
+    W, V = build(), fb.Variable(np.ones(1000))
+    sess = fb.Session()
+    for _ in range(3):
+        sess.run([W, V])
+    buffer = weakref.ref(sess._master.resources.find(V.op)._buffer)
+    sess.close()
+    gc.collect()
+    assert buffer() is None
+    with fb.Session() as later:
+        assert later.run(fb.is_variable_initialized(W))
+        assert not later.run(fb.is_variable_initialized(V))
+
+
+def test_session_without_references_is_collected() -> None:
+    W = fb.Variable(np.ones(1000))
+    sess = fb.Session()
+    sess.run(W)
+    sess.run(W)
+    buffer = weakref.ref(sess._master.resources.find(W.op)._buffer)
+    del sess
+    gc.collect()
+    assert buffer() is None

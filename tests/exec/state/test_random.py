@@ -1,0 +1,197 @@
+"""Random operations in sessions: seeds give the same numbers, and each run draws the next ones."""
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowbook as fb
+from flowbook.exec.resources.random_state import RandomState
+from tests.exec.state.executors import EXECUTORS, run_in
+
+DRAWS: dict[str, Any] = {
+    "uniform": lambda **k: fb.random_uniform([5], **k),
+    "scaled": lambda **k: fb.random_uniform([5], -1, 3, **k),
+    "normal": lambda **k: fb.random_normal([5], 2.0, 0.5, **k),
+    "double": lambda **k: fb.random_normal([5], dtype=fb.float64, **k),
+    "integers": lambda **k: fb.random_uniform([5], 0, 1000, dtype=fb.int32, **k),
+}
+
+
+def drawn(fetch: Any, runs: int = 4) -> list[Any]:
+    with fb.Session() as sess:
+        return [sess.run(fetch) for _ in range(runs)]
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+def test_seed_gives_the_same_numbers_in_every_session(kind: str) -> None:
+    x = DRAWS[kind](seed=7)
+    np.testing.assert_array_equal(drawn(x), drawn(x))
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+def test_sessions_without_seeds_differ(kind: str) -> None:
+    x = DRAWS[kind]()
+    assert not np.array_equal(drawn(x), drawn(x))
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+def test_each_run_draws_other_numbers(kind: str) -> None:
+    found = drawn(DRAWS[kind](seed=7), runs=6)
+    assert len({tuple(f) for f in found}) == 6
+
+
+def test_graph_seed_gives_operations_different_numbers_by_their_names() -> None:
+    fb.set_random_seed(3)
+    x, y = fb.random_uniform([5], name="x"), fb.random_uniform([5], name="y")
+    first = drawn([x, y])
+    assert not np.array_equal(first[0][0], first[0][1])
+    np.testing.assert_array_equal(first, drawn([x, y]))
+    with fb.Graph().as_default():
+        fb.set_random_seed(3)
+        fb.constant(0.0)
+        y, x = fb.random_uniform([5], name="y"), fb.random_uniform([5], name="x")
+        np.testing.assert_array_equal(first, drawn([x, y]))
+    with fb.Graph().as_default():
+        fb.set_random_seed(4)
+        x, y = fb.random_uniform([5], name="x"), fb.random_uniform([5], name="y")
+        assert not np.array_equal(first, drawn([x, y]))
+
+
+def test_equal_operation_seeds_give_equal_numbers() -> None:
+    x, y = fb.random_uniform([5], seed=3, name="x"), fb.random_uniform([5], seed=3, name="y")
+    for a, b in drawn([x, y]):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_seeds_mean_the_same_in_another_process() -> None:
+    program = """
+import flowbook as fb
+fb.set_random_seed(11)
+x = [fb.random_uniform([3], name="x"), fb.random_normal([3], seed=5)]
+x.append(fb.random_uniform([3], 0, 99, fb.int64))
+with fb.Session() as sess:
+    for _ in range(3):
+        print([v.tolist() for v in sess.run(x)])
+"""
+    found = [
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    assert found[0].stdout == found[1].stdout
+    fb.set_random_seed(11)
+    x = [
+        fb.random_uniform([3], name="x"),
+        fb.random_normal([3], seed=5),
+        fb.random_uniform([3], 0, 99, fb.int64),
+    ]
+    here = [str([v.tolist() for v in values]) for values in drawn(x, 3)]
+    assert found[0].stdout.splitlines() == here
+
+
+@pytest.mark.parametrize("kind", EXECUTORS)
+def test_no_executor_draws_more_or_less(kind: str) -> None:
+    x = fb.random_uniform([3], seed=5)
+    y = x + fb.random_uniform([2, 3], seed=6)
+    expected = drawn([x, y], 8)
+    with fb.Session() as sess:
+        for i in range(0, 8, 2):
+            np.testing.assert_equal(run_in(kind, sess, [x, y]), expected[i])
+            np.testing.assert_equal(sess.run([x, y]), expected[i + 1])
+
+
+def test_first_second_and_third_run_draw_consecutive_numbers() -> None:
+    state = RandomState("x", 1, 2, 0)
+    fb.set_random_seed(1)
+    x = fb.random_uniform([8], seed=2, name="x")
+    with fb.Session() as sess:
+        for _ in range(5):
+            np.testing.assert_array_equal(sess.run(x), state.uniform(np.array([8]), fb.float32))
+
+
+def test_signatures_share_one_counter() -> None:
+    x = fb.random_uniform([4], seed=2)
+    expected = drawn(x, 9)
+    doubled, summed = x * 2.0, fb.reduce_sum(x)
+    with fb.Session() as sess:
+        for i in range(0, 9, 3):
+            np.testing.assert_array_equal(sess.run(x), expected[i])
+            np.testing.assert_array_equal(sess.run(doubled), expected[i + 1] * 2)
+            np.testing.assert_allclose(sess.run(summed), expected[i + 2].sum(), rtol=1e-6)
+
+
+def test_one_step_draws_once_for_all_its_uses() -> None:
+    x = fb.random_uniform([4], seed=2)
+    for a, b, c in drawn([x, x * 1.0, fb.identity(x)]):
+        np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(a, c)
+
+
+def test_equal_random_operations_are_never_merged() -> None:
+    x, y = fb.random_uniform([4]), fb.random_uniform([4])
+    assert all(not np.array_equal(a, b) for a, b in drawn([x, y]))
+
+
+def test_runs_that_do_not_need_an_operation_do_not_draw_from_it() -> None:
+    x, y = fb.random_uniform([4], seed=2), fb.random_uniform([4], seed=3)
+    both = x + y
+    expected = drawn(x, 2)
+    with fb.Session() as sess:
+        np.testing.assert_array_equal(sess.run(x), expected[0])
+        sess.run(y)
+        sess.run(both, {x: np.zeros(4)})
+        sess.extend()
+        np.testing.assert_array_equal(sess.run(x), expected[1])
+
+
+def test_initial_values_are_drawn_once() -> None:
+    start = fb.random_uniform([4], seed=2)
+    expected = drawn(start, 3)
+    W = fb.Variable(start)
+    with fb.Session() as sess:
+        for _ in range(3):
+            np.testing.assert_array_equal(sess.run(W), expected[0])
+        np.testing.assert_array_equal(sess.run(start), expected[1])
+        sess.run(W.initializer)
+        np.testing.assert_array_equal(sess.run(W), expected[2])
+
+
+def test_shapes_may_change_from_run_to_run() -> None:
+    size = fb.placeholder(fb.int32, [1])
+    x = fb.random_uniform(size, seed=4)
+    whole = drawn(fb.random_uniform([16], seed=4), 1)[0]
+    with fb.Session() as sess:
+        parts = [sess.run(x, {size: [n]}) for n in (4, 8, 4)]
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+
+
+def test_partial_run_draws_once() -> None:
+    x = fb.random_uniform([4], seed=2)
+    a = fb.placeholder(fb.float32, [])
+    scaled = x * a
+    expected = drawn(x, 2)
+    with fb.Session() as sess:
+        step = sess.partial_run([x, scaled], [a])
+        np.testing.assert_array_equal(step.run(x), expected[0])
+        np.testing.assert_array_equal(step.run(scaled, {a: 2.0}), expected[0] * 2)
+        np.testing.assert_array_equal(sess.run(x), expected[1])
+
+
+def test_seed_does_not_depend_on_the_hash_seed_of_python() -> None:
+    program = (
+        "import flowbook as fb; fb.set_random_seed(1); x = fb.random_uniform([2], name='x');"
+        "print(fb.Session().run(x).tolist())"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(found) == 1

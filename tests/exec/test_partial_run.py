@@ -1,0 +1,221 @@
+"""Steps whose feeds arrive bit by bit."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import flowbook as fb
+
+
+@pytest.fixture
+def sess():
+    with fb.Session() as session:
+        yield session
+
+
+@pytest.fixture
+def x():
+    return fb.placeholder(fb.float32, [], name="x")
+
+
+@pytest.fixture
+def y():
+    return fb.placeholder(fb.float32, [], name="y")
+
+
+def test_a_step_goes_on_with_more_feeds(sess, x, y):
+    a = fb.add(x, 1.0, name="a")
+    b = fb.multiply(a, y, name="b")
+    for _ in range(3):
+        step = sess.partial_run([a, b, b.op], [x, "y:0"])
+        assert step.run(a, {x: 1.0}) == 2.0
+        assert step.run({"b": [b], "op": b.op}, {"y:0": 10.0}) == {"b": [20.0], "op": None}
+
+
+def test_what_ran_does_not_run_again(sess, x, y):
+    calls = []
+
+    def note(value):
+        calls.append(float(value))
+        return value
+
+    a = fb.py_func(note, [x], fb.float32)
+    b = a + y
+    step = sess.partial_run([a, b], [x, y])
+    assert calls == []
+    assert step.run(a, {x: 3.0}) == 3.0
+    assert step.run(b, {y: 4.0}) == 7.0
+    assert calls == [3.0]
+
+
+def test_feeds_may_come_before_the_fetches_that_need_them(sess, x, y):
+    total = x + y
+    step = sess.partial_run(total, [x, y])
+    assert step.run([], {x: 1.0}) == []
+    assert step.run([], {y: 2.0}) == []
+    assert step.run(total) == 3.0
+
+
+def test_variables_are_read_once_per_step(sess, x):
+    v = fb.Variable(1.0)
+    first, second = v + 0.0, v * x
+    step = sess.partial_run([first, second], [x])
+    assert step.run(first) == 1.0
+    sess.run(fb.assign(v, 100.0))
+    assert step.run(second, {x: 2.0}) == 2.0
+
+
+def test_variables_may_be_fed(sess, x):
+    v = fb.Variable(fb.placeholder(fb.float32, []), name="v")
+    y = v * x
+    step = sess.partial_run([v, y], [v, x])
+    assert step.run(v, {v: 3.0}) == 3.0
+    assert step.run(y, {x: 2.0}) == 6.0
+
+
+def test_several_steps_at_once(sess, x, y):
+    total = x * 10.0 + y
+    steps = [sess.partial_run(total, [x, y]) for _ in range(3)]
+    for i, step in enumerate(steps):
+        step.run([], {x: float(i)})
+    assert [step.run(total, {y: 5.0}) for step in reversed(steps)] == [25.0, 15.0, 5.0]
+
+
+def test_each_feed_and_fetch_once(sess, x, y):
+    a, b = x + 1.0, x + y
+    step = sess.partial_run([a, b], [x, y])
+    with pytest.raises(ValueError, match="needs 'x:0', not fed yet"):
+        step.run(a)
+    assert step.run(a, {x: 1.0}) == 2.0
+    with pytest.raises(ValueError, match="'x:0' has already been fed"):
+        step.run(b, {x: 1.0, y: 1.0})
+    with pytest.raises(ValueError, match="already been fetched"):
+        step.run(a)
+    with pytest.raises(ValueError, match="needs 'y:0', not fed yet"):
+        step.run(b)
+    with pytest.raises(ValueError, match="already been fed"):
+        step.run(b, {y: 1.0, "y:0": 1.0})
+    assert step.run(b, {y: 5.0}) == 6.0
+    with pytest.raises(fb.errors.FailedPreconditionError, match="everything was fetched"):
+        step.run(b)
+
+
+def test_what_was_not_announced_is_refused(sess, x, y):
+    a, b = x + 1.0, x + y
+    step = sess.partial_run([a], [x])
+    with pytest.raises(ValueError, match="not among the fetches"):
+        step.run(b, {x: 1.0})
+    with pytest.raises(ValueError, match="not among the fetches"):
+        step.run(b.op, {x: 1.0})
+    with pytest.raises(ValueError, match="not among the feeds"):
+        step.run(a, {x: 1.0, y: 1.0})
+    with pytest.raises(ValueError, match="feeds is a dict"):
+        step.run(a, [x])
+    assert step.run(a, {x: 1.0}) == 2.0
+
+
+def test_the_whole_signature_is_checked_at_the_beginning(sess, x, y):
+    with pytest.raises(ValueError, match=r"'y'.*must be fed"):
+        sess.partial_run([x + y], [x])
+    with pytest.raises(ValueError, match="fed twice"):
+        sess.partial_run([x], [x, "x:0"])
+    with pytest.raises(TypeError, match="feeds is a list"):
+        sess.partial_run([x], x)
+
+
+def test_values_are_checked_and_the_step_goes_on(sess, x):
+    a = x + 1.0
+    step = sess.partial_run(a, [x])
+    with pytest.raises(ValueError, match="dimensions instead"):
+        step.run(a, {x: [1.0, 2.0]})
+    assert step.run(a, {x: 1.0}) == 2.0
+
+
+def test_an_error_ends_the_step(sess, x, y):
+    a = fb.py_func(lambda v: 1 / v, [x], fb.float32, name="a")
+    b = a + y
+    step = sess.partial_run([a, b], [x, y])
+
+    def fail(value):
+        raise KeyError("no")
+
+    failing = fb.py_func(fail, [x], fb.float32, name="failing")
+    step = sess.partial_run([failing, b], [x, y])
+    with pytest.raises(fb.errors.InternalError, match="PyFunc 'failing': KeyError: 'no'"):
+        step.run(failing, {x: 1.0})
+    with pytest.raises(fb.errors.FailedPreconditionError, match="has ended"):
+        step.run(b, {y: 1.0})
+    assert sess.run(b, {x: 1.0, y: 1.0}) == 2.0
+
+
+def test_close_gives_the_rest_up(sess, x):
+    a = x + 1.0
+    with sess.partial_run(a, [x]) as step:
+        pass
+    step.close()
+    with pytest.raises(fb.errors.FailedPreconditionError, match="it was closed"):
+        step.run(a, {x: 1.0})
+
+
+def test_effects_keep_their_order(sess, x, y):
+    """What was built first runs first; what waits for that is not passed off as done."""
+    calls = []
+
+    def note(name):
+        return lambda *_: calls.append(name)
+
+    first = fb.py_func(note("first"), [x], [], name="first")
+    second = fb.py_func(note("second"), [], [], name="second")
+    valued = fb.py_func(lambda: np.float32(len(calls)), [], fb.float32)
+    step = sess.partial_run([first, second, valued], [x])
+    for fetch in (second, valued):
+        with pytest.raises(fb.errors.FailedPreconditionError, match="need feeds not given yet"):
+            step.run(fetch)
+    assert calls == []
+    assert step.run([first, second, valued], {x: 1.0}) == [None, None, 2.0]
+    assert calls == ["first", "second"]
+
+
+def test_reads_precede_later_writes(sess, x, y):
+    v = fb.Variable(1.0)
+    before = v * x
+    update = fb.assign_add(v, y)
+    step = sess.partial_run([before, update], [x, y])
+    with pytest.raises(ValueError, match="needs 'y:0'"):
+        step.run(update)
+    assert step.run(before, {x: 3.0}) == 3.0
+    assert step.run(update, {y: 5.0}) == 6.0
+
+
+def test_asynchronous_operations(sess, x, y):
+    def kernel(context, value):
+        threading.Thread(target=context.complete, args=((value + np.float32(1),),)).start()
+
+    increment = fb.OpDef(
+        "PartialIncrement",
+        "x: float32 -> y: float32",
+        infer=lambda x: x.shape,
+        kernel=kernel,
+        is_async=True,
+    )
+    a = increment(x)
+    b = increment(a * y)
+    for _ in range(3):
+        step = sess.partial_run([a, b], [x, y])
+        assert step.run(a, {x: 1.0}) == 2.0
+        assert step.run(b, {y: 10.0}) == 21.0
+
+
+def test_arrays_are_the_callers_again(sess):
+    x = fb.placeholder(fb.float32, [3])
+    y = fb.placeholder(fb.float32, [3])
+    view = fb.reshape(x, [3, 1])
+    late = fb.reduce_sum(view) + y
+    step = sess.partial_run([x, view, late], [x, y])
+    given = np.ones(3, np.float32)
+    fetched, viewed = step.run([x, view], {x: given})
+    given[:] = 100.0
+    fetched[:] = 200.0
+    viewed[:] = 300.0
+    assert step.run(late, {y: np.zeros(3)}).tolist() == [3.0] * 3

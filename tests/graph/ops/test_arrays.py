@@ -1,0 +1,272 @@
+"""What cannot be arranged, joined, filled, gathered or learnt from is refused with the reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowbook as fb
+from tests.interpreter import evaluate
+
+Error = fb.errors.InvalidArgumentError
+
+
+AT_CONSTRUCTION = [
+    (lambda x: fb.zeros([2.5]), "not all integers"),
+    (lambda x: fb.tile(x, [1, -1]), "a multiple is not negative"),
+    (lambda x: fb.pad(x, [[0, 0], [0, 0]], [1.0]), "'constant_values' is a scalar"),
+    (lambda x: fb.split(x, [-1, 4], 1), "a size is not negative"),
+    (lambda x: fb.unsorted_segment_sum(x, [0, 1], -1), "number of segments is not negative"),
+    (lambda x: fb.unsorted_segment_sum(x, [0, 1], [3]), "'num_segments' is a scalar"),
+    (lambda x: fb.nn.bias_add(x, x), "the bias is a vector"),
+    (lambda x: fb.clip_by_value(x, fb.zeros([4, 2, 3]), 1.0), "do not broadcast"),
+    (
+        lambda x: fb.nn.softmax_cross_entropy_with_logits(labels=fb.zeros([3]), logits=x),
+        "labels of shape",
+    ),
+    (
+        lambda x: fb.nn.softmax_cross_entropy_with_logits(labels=1.0, logits=2.0),
+        "at least one dimension",
+    ),
+    (
+        lambda x: fb.nn.sparse_softmax_cross_entropy_with_logits(labels=0, logits=2.0),
+        "at least one dimension",
+    ),
+    (lambda x: fb.reshape(x, [4]), r"6 elements of shape \[2, 3\] do not fit the shape \[4\]"),
+    (lambda x: fb.reshape(x, [4, -1]), "do not fit"),
+    (lambda x: fb.reshape(x, [-1, -1]), "at most one -1"),
+    (lambda x: fb.reshape(x, [[6]]), "vector"),
+    (lambda x: fb.expand_dims(x, 4), "out of range"),
+    (lambda x: fb.squeeze(x, 0), "only 1 can be squeezed"),
+    (lambda x: fb.transpose(x, [0]), "does not order"),
+    (lambda x: fb.transpose(x, [0, 0]), "twice"),
+    (lambda x: fb.transpose(x, [0, 2]), "out of range"),
+    (lambda x: fb.concat([x, fb.zeros([3, 2])], 0), "differ in more than axis 0"),
+    (lambda x: fb.concat([x, x], 2), "out of range"),
+    (lambda x: fb.concat([], 0), "at least one"),
+    (lambda x: fb.concat([fb.constant(1.0)], 0), "scalars cannot"),
+    (lambda x: fb.stack([x, fb.zeros([3, 2])]), "not compatible"),
+    (lambda x: fb.split(x, 2, 1), "cannot be split into 2 equal"),
+    (lambda x: fb.split(x, [1, 3], 1), "4 together"),
+    (lambda x: fb.unstack(x, 3), "has 2 elements, not 3"),
+    (lambda x: fb.tile(x, [1]), "1 multiples do not fit"),
+    (lambda x: fb.pad(x, [[0, 0]]), "paddings of shape"),
+    (lambda x: fb.pad(x, [[0, 0], [-1, 0]]), "not negative"),
+    (lambda x: fb.zeros([2, -1]), "not negative"),
+    (lambda x: fb.fill([2], [1.0, 2.0]), "scalar"),
+    (lambda x: fb.range(0, 5, 0), "step other than 0"),
+    (lambda x: fb.linspace(0.0, 1.0, 0), "at least one point"),
+    (lambda x: fb.one_hot([1], -1), "depth"),
+    (lambda x: fb.gather(fb.constant(1.0), [0]), "no rows"),
+    (lambda x: fb.add_n([x, fb.zeros([3])]), "not compatible"),
+    (lambda x: fb.add_n([]), "at least one|needs"),
+    (lambda x: fb.nn.bias_add(x, fb.zeros([2])), "does not fit the last dimension"),
+    (lambda x: fb.nn.softmax(x, 2), "out of range"),
+    (lambda x: fb.unsorted_segment_sum(x, [0, 1, 2], 3), "does not begin"),
+    (lambda x: fb.reshape(x, fb.Shape([None, 3])), "not fully known"),
+]
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    AT_CONSTRUCTION,
+    ids=[f"{i}: {message}" for i, (_, message) in enumerate(AT_CONSTRUCTION)],
+)
+def test_errors_at_construction(build: Any, message: str) -> None:
+    with pytest.raises(Error, match=message) as caught:
+        build(fb.zeros([2, 3]))
+    assert "test_arrays.py, line" in str(caught.value)
+
+
+IN_THE_RUN = [
+    (lambda x, n: fb.pad(x, fb.reshape(n, [1, 2])), [1, 1], "paddings"),
+    (
+        lambda x, n: fb.nn.softmax_cross_entropy_with_logits(labels=fb.zeros([3]), logits=x),
+        [0],
+        "labels of shape",
+    ),
+    (
+        lambda x, n: fb.nn.sparse_softmax_cross_entropy_with_logits(labels=n, logits=x),
+        [0],
+        "do not fit logits",
+    ),
+    (lambda x, n: fb.nn.in_top_k(x, n, 1), [0, 3], "target 3 is out of range"),
+    (lambda x, n: fb.reshape(x, n), [4], "6 elements"),
+    (lambda x, n: fb.squeeze(x, 1), [0], "only 1 can be squeezed"),
+    (lambda x, n: fb.transpose(x, [0, 2, 1]), [0], "does not order"),
+    (lambda x, n: fb.concat([x, fb.zeros([3, 2])], 0), [0], "cannot be joined"),
+    (lambda x, n: fb.stack([x, fb.zeros([3, 2])]), [0], "cannot be stacked"),
+    (lambda x, n: fb.split(x, [1, 3], 1)[0], [0], "has 3"),
+    (lambda x, n: fb.unstack(x, 5)[0], [0], "not 5"),
+    (lambda x, n: fb.tile(x, n), [2], "multiples"),
+    (lambda x, n: fb.zeros(n), [-1], "not negative"),
+    (lambda x, n: fb.range(0, 5, n[0]), [0], "step other than 0"),
+    (lambda x, n: fb.linspace(0.0, 1.0, n[0]), [0], "at least one point"),
+    (lambda x, n: fb.one_hot([1], n[0]), [-3], "depth"),
+    (lambda x, n: fb.gather(x, n), [2], "index 2 is out of range: there are 2"),
+    (lambda x, n: fb.gather(x, n), [-1], "index -1 is out of range"),
+    (lambda x, n: fb.gather(x, n, 1), [3], "index 3 is out of range: there are 3"),
+    (lambda x, n: fb.add_n([x, fb.zeros([3])]), [0], "does not broadcast"),
+    (lambda x, n: fb.nn.bias_add(x, fb.zeros([2])), [0], "last dimension"),
+    (lambda x, n: fb.unsorted_segment_sum(x, [0, 1], n[0]), [1], "segment id 1"),
+    (lambda x, n: fb.unsorted_segment_sum(x, [0, 1, 2], n[0]), [3], "does not begin"),
+    (lambda x, n: fb.clip_by_value(x, fb.zeros([4, 2, 3]), 1.0), [0], "do not broadcast"),
+]
+
+
+@pytest.mark.parametrize(
+    ("build", "values", "message"),
+    IN_THE_RUN,
+    ids=[f"{i}: {message}" for i, (_, _, message) in enumerate(IN_THE_RUN)],
+)
+def test_errors_in_the_run(build: Any, values: Any, message: str) -> None:
+    x, n = fb.placeholder(fb.float32), fb.placeholder(fb.int32, [None])
+    with pytest.raises((Error, fb.errors.OutOfRangeError), match=message):
+        evaluate(build(x, n), {x: np.zeros((2, 3)), n: values})
+
+
+def test_gather_checks_constants_at_construction() -> None:
+    with pytest.raises(fb.errors.OutOfRangeError, match="index 5 is out of range"):
+        fb.gather(fb.zeros([3]), [0, 5])
+
+
+def test_shapes_may_mix_ints_and_tensors() -> None:
+    x = fb.placeholder(fb.float32, [None, 4])
+    n = fb.shape(x)[0]
+    feeds = {x: np.zeros((3, 4))}
+    assert evaluate(fb.reshape(x, [n * 2, -1]), feeds).shape == (6, 2)
+    assert evaluate(fb.ones([n, 2]), feeds).shape == (3, 2)
+    assert fb.ones([n, 2]).shape == [None, 2]
+    assert evaluate(fb.reshape(fb.ones([1]), []), feeds).shape == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "dtype"),
+    [
+        ((5,), fb.int32),
+        ((2, 8), fb.int32),
+        ((2, 9, 3), fb.int32),
+        ((9, 2, -3), fb.int32),
+        ((0.0, 1.0, 0.25), fb.float32),
+        ((5, 2), fb.int32),
+        ((3.0,), fb.float32),
+    ],
+)
+def test_ranges(arguments: Any, dtype: fb.DType) -> None:
+    x = fb.range(*arguments)
+    expected = np.arange(*arguments)
+    assert x.dtype is dtype
+    assert x.shape == expected.shape
+    np.testing.assert_allclose(evaluate(x), expected)
+
+
+def test_ranges_of_tensors_and_dtypes() -> None:
+    n = fb.placeholder(fb.int64, [])
+    assert fb.range(n).dtype is fb.int64
+    assert evaluate(fb.range(n), {n: 3}).tolist() == [0, 1, 2]
+    assert fb.range(3, dtype=fb.float16).dtype is fb.float16
+    assert fb.range(np.int64(3)).dtype is fb.int64
+
+
+def test_filled() -> None:
+    for made, expected in (
+        (fb.zeros([2], fb.bool), [False, False]),
+        (fb.ones([2], fb.uint8), [1, 1]),
+        (fb.ones([]), 1.0),
+        (fb.fill([2], "a"), [b"a", b"a"]),
+        (fb.zeros_like(fb.constant([1, 2])), [0, 0]),
+        (fb.ones_like([1.0, 2.0], fb.int32), [1, 1]),
+        (fb.eye(2), [[1, 0], [0, 1]]),
+        (fb.linspace(0.0, 1.0, 3), [0, 0.5, 1]),
+    ):
+        value = evaluate(made)
+        assert value.dtype == made.dtype.numpy
+        assert value.tolist() == expected
+
+
+def test_one_hot_defaults() -> None:
+    x = fb.one_hot([0, 2], 3)
+    assert x.dtype is fb.float32
+    assert evaluate(x).tolist() == [[1, 0, 0], [0, 0, 1]]
+    assert fb.one_hot([0], 2, True, False).dtype is fb.bool
+    assert evaluate(fb.one_hot([[0], [1]], 2, axis=1)).shape == (2, 2, 1)
+
+
+def test_moments() -> None:
+    array = np.random.default_rng(0).normal(3, 2, (4, 5))
+    x = fb.constant(array)
+    for axes in (0, [0, 1], -1, None):
+        found = evaluate(list(fb.nn.moments(x, axes)))
+        axis = tuple(axes) if isinstance(axes, list) else axes
+        np.testing.assert_allclose(found[0], array.mean(axis))
+        np.testing.assert_allclose(found[1], array.var(axis))
+
+
+def test_labels_that_are_no_classes() -> None:
+    labels, logits = fb.placeholder(fb.int32, [None]), fb.zeros([2, 3])
+    loss = fb.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    for wrong in (3, -1):
+        with pytest.raises(fb.errors.OutOfRangeError, match=f"label {wrong} is out of range"):
+            evaluate(loss, {labels: [0, wrong]})
+    with pytest.raises(Error, match="one label for each row"):
+        fb.nn.sparse_softmax_cross_entropy_with_logits(labels=[[0], [1]], logits=logits)
+
+
+def test_losses_of_far_out_logits_are_finite() -> None:
+    logits = fb.constant([[1000.0, 0.0], [-1000.0, 0.0]])
+    sparse = fb.nn.sparse_softmax_cross_entropy_with_logits(labels=[1, 1], logits=logits)
+    full = fb.nn.softmax_cross_entropy_with_logits(labels=[[0.0, 1.0]] * 2, logits=logits)
+    single = fb.nn.sigmoid_cross_entropy_with_logits(
+        labels=fb.constant([0.0, 1.0]), logits=fb.constant([1000.0, 1000.0])
+    )
+    for loss in evaluate([sparse, full, single]):
+        np.testing.assert_allclose(loss, [1000, 0])
+
+
+def test_a_loss_builds_no_second_derivative_unasked() -> None:
+    logits = fb.placeholder(fb.float32, [2, 3])
+    loss = fb.nn.sparse_softmax_cross_entropy_with_logits(labels=[0, 1], logits=logits)
+    fb.gradients(loss, logits)
+    assert "Softmax" not in {op.type for op in fb.get_default_graph().operations}
+
+
+def test_split_into_equal_parts() -> None:
+    pieces = fb.split(fb.constant(np.arange(6).reshape(2, 3)), 3, -1)
+    assert [p.shape for p in pieces] == [[2, 1]] * 3
+    assert evaluate(pieces[2]).tolist() == [[2], [5]]
+    with pytest.raises(Error, match="not known before the run"):
+        fb.split(fb.placeholder(fb.float32, [None]), 2)
+    with pytest.raises(Error, match="num="):
+        fb.unstack(fb.placeholder(fb.float32, [None]))
+
+
+def test_gradients_that_need_a_rank_say_so() -> None:
+    x = fb.placeholder(fb.float32)
+    with pytest.raises(Error, match="known rank"):
+        fb.gradients(fb.tile(x, [2]), x)
+    with pytest.raises(Error, match="known rank"):
+        fb.gradients(fb.matrix_determinant(x), x)
+
+
+def test_the_gradient_of_a_bias_of_unknown_rank() -> None:
+    x, bias = fb.placeholder(fb.float32), fb.constant([1.0, 2.0])
+    [gradient] = fb.gradients(fb.nn.bias_add(x, bias), bias)
+    assert evaluate(gradient, {x: np.zeros((3, 4, 2))}).tolist() == [12, 12]
+
+
+def test_strings_are_compared() -> None:
+    words = fb.constant(["a", "b"])
+    assert evaluate(fb.equal(words, "b")).tolist() == [False, True]
+    assert evaluate(fb.not_equal(words[0], "a")).dtype == bool
+
+
+def test_sizes_and_ranks_decide_shapes() -> None:
+    x = fb.placeholder(fb.float32, [2, 3])
+    assert fb.zeros([fb.size(x), fb.rank(x)]).shape == [6, 2]
+    n = fb.placeholder(fb.float32, [None, 3])
+    assert fb.zeros(fb.cast(fb.shape(n), fb.int64)).shape == [None, 3]
+    assert fb.zeros([fb.shape(x)[0] // fb.shape(n)[0]]).shape == [None]
+    zero = fb.shape(fb.placeholder(fb.float32, [0]))[0]
+    assert fb.zeros([7 // zero]).shape == [None]

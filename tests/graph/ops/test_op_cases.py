@@ -1,0 +1,437 @@
+"""Every check of every row in `tests/op_cases.py`, and that every operation type has one."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowbook as fb
+from flowbook.graph import dtypes
+from flowbook.graph.dtypes import DType
+from flowbook.graph.gradients import gradients
+from flowbook.graph.graph import Graph
+from flowbook.graph.indexed_slices import IndexedSlices
+from flowbook.graph.ops.constants import constant, placeholder
+from flowbook.graph.ops.reductions import reduce_sum
+from flowbook.graph.registry import op_definitions, op_named
+from flowbook.graph.tensor import Tensor
+from tests.interpreter import evaluate
+from tests.op_cases import CASES, SCENARIOS, Case
+
+EACH = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+STEP = 1e-5
+
+
+def test_every_type_has_a_row() -> None:
+    rows = {case.type for case in CASES} | {scenario.type for scenario in SCENARIOS}
+    builtin = {d.type for d in op_definitions().values() if d.is_builtin}
+    assert builtin - rows == set(), "operation types without a row in tests/op_cases.py"
+    assert rows - builtin == set(), "rows of types that do not exist"
+
+
+@EACH
+def test_a_row_is_about_its_type(case: Case) -> None:
+    outputs, _ = built(case, case.inputs)
+    assert case.type in {t.op.type for t in outputs}
+
+
+def as_list(outputs: Any) -> list[Tensor]:
+    return list(outputs) if isinstance(outputs, list | tuple) else [outputs]
+
+
+def argument_tokens(case: Case) -> list[str]:
+    """For each of a row's inputs the type variable or dtype in the signature."""
+    arguments = op_named(case.type).inputs
+    tokens = [a.token for a in arguments]
+    if arguments and arguments[-1].is_list:
+        tokens += [arguments[-1].token] * (len(case.inputs) - len(arguments))
+    return tokens[: len(case.inputs)]
+
+
+def variable_token(case: Case) -> str | None:
+    """The type variable that a row is tried for: the one admitting most dtypes."""
+    variables = op_named(case.type).type_variables
+    named = [t for t in argument_tokens(case) if t in variables]
+    return max(named, key=lambda t: len(variables[t]), default=None)
+
+
+def admitted(case: Case) -> list[DType | None]:
+    token = variable_token(case)
+    if case.only is not None:
+        return list(case.only)
+    if token is None:
+        return [None]
+    return list(op_named(case.type).type_variables[token])
+
+
+def natural(case: Case) -> DType | None:
+    """The dtype that a row's checks of shapes and values are made in."""
+    known = admitted(case)
+    preferred = (dtypes.float64, dtypes.complex128, dtypes.int64, dtypes.bool)
+    return next((t for t in preferred if t in known), known[0])
+
+
+def converted(case: Case, inputs: Any, dtype: DType | None) -> list[np.ndarray]:
+    """A row's inputs, those of its type variable in `dtype`."""
+    token = variable_token(case)
+    return [
+        in_dtype(np.asarray(value), dtype)
+        if t == token and dtype is not None
+        else np.asarray(value)
+        for value, t in zip(inputs, argument_tokens(case), strict=True)
+    ]
+
+
+def in_dtype(value: np.ndarray, dtype: DType) -> np.ndarray:
+    if dtype is dtypes.string:
+        text = np.empty(value.shape, object)
+        for place, item in np.ndenumerate(value):
+            text[place] = str(item).encode()
+        return text
+    if dtype.is_integer:
+        rounded = np.round(value.real)
+        value = np.abs(rounded) if dtype.numpy.kind == "u" else rounded
+    return value.astype(dtype.numpy)
+
+
+def built(
+    case: Case,
+    inputs: Any,
+    shape_of: Callable[[np.ndarray], Any] = np.shape,
+    dtype: DType | None = None,
+    fix: bool = True,
+) -> tuple[list[Tensor], dict[Tensor, np.ndarray]]:
+    """The row's outputs in a graph of its own, and the feeds of its inputs."""
+    values = converted(case, inputs, dtype or natural(case))
+    feeds = {}
+    tensors = []
+    with Graph().as_default():
+        for k, value in enumerate(values):
+            if fix and k in case.fixed:
+                tensors.append(constant(value))
+                continue
+            tensor = placeholder(dtypes.as_dtype(value.dtype), shape_of(value), name=f"input{k}")
+            feeds[tensor] = value
+            tensors.append(tensor)
+        return as_list(case.build(*tensors)), feeds
+
+
+def compared(case: Case, inputs: Any, dtype: DType | None = None) -> None:
+    """Compare the kernel's values with the reference's."""
+    outputs, feeds = built(case, inputs, dtype=dtype)
+    results = evaluate(outputs, feeds)
+    values = converted(case, inputs, dtype or natural(case))
+    with np.errstate(all="ignore"):
+        chosen = [t == variable_token(case) for t in argument_tokens(case)]
+        exact = [
+            v.astype(np.float64) if c and v.dtype.kind in "fiub" else v
+            for c, v in zip(chosen, values, strict=True)
+        ]
+        expected = case.reference(*exact)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    assert len(results) == len(expected)
+    for output, result, wanted in zip(outputs, results, expected, strict=True):
+        assert isinstance(result, np.ndarray | np.generic)
+        assert result.dtype == output.dtype.numpy
+        agree(result, np.asarray(wanted), case.tolerance, values)
+
+
+def agree(result: Any, wanted: np.ndarray, tolerance: float, values: list[np.ndarray]) -> None:
+    assert result.shape == wanted.shape
+    if result.dtype.kind == "O":
+        assert result.tolist() == wanted.tolist()
+        return
+    if result.dtype.kind in "iub":
+        if wanted.dtype.kind in "fc":
+            wanted = wanted.real.astype(np.int64)
+        np.testing.assert_array_equal(result, wanted.astype(result.dtype))
+        return
+    coarse = [v.dtype for v in (*values, result) if v.dtype.kind in "fc"]
+    epsilon = max(float(np.finfo(d).eps) for d in coarse)
+    np.testing.assert_allclose(
+        result, wanted, rtol=4 * tolerance * epsilon, atol=4 * tolerance * epsilon
+    )
+
+
+@EACH
+def test_values(case: Case) -> None:
+    compared(case, case.inputs)
+
+
+@pytest.mark.parametrize(
+    ("case", "dtype"),
+    [pytest.param(c, d, id=f"{c.name}-{d}") for c in CASES for d in admitted(c) if d is not None],
+)
+def test_every_dtype(case: Case, dtype: DType) -> None:
+    compared(case, case.inputs, dtype)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.empty is not None], ids=lambda c: c.name)
+def test_without_elements(case: Case) -> None:
+    assert case.empty is not None
+    outputs, feeds = built(case, case.empty)
+    results = evaluate(outputs, feeds)
+    for output, result in zip(outputs, results, strict=True):
+        assert result.dtype == output.dtype.numpy
+        assert output.shape == result.shape
+    if not any(v.size == 0 and v.ndim == 0 for v in map(np.asarray, case.empty)):
+        with np.errstate(all="ignore"):
+            try:
+                expected = case.reference(*map(np.asarray, case.empty))
+            except (ValueError, IndexError):
+                return
+        expected = expected if isinstance(expected, tuple) else (expected,)
+        for result, wanted in zip(results, expected, strict=True):
+            np.testing.assert_array_equal(result, wanted)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.special is not None], ids=lambda c: c.name)
+def test_nan_and_infinity(case: Case) -> None:
+    floats = [d for d in (dtypes.float64, dtypes.float32) if d in admitted(case)]
+    for dtype in floats:
+        compared(case, case.special, dtype)
+
+
+def test_nan_rows_are_where_floats_are() -> None:
+    rows = [c for c in CASES if c.special is not None]
+    assert all({dtypes.float64, dtypes.float32} & set(admitted(c)) for c in rows)
+
+
+@EACH
+def test_the_order_of_memory_does_not_matter(case: Case) -> None:
+    outputs, feeds = built(case, case.inputs)
+    turned = {t: np.repeat(v[::-1], 2, 0)[::-2] if v.ndim else v for t, v in feeds.items()}
+    fortran = {t: np.array(v, order="F") for t, v in feeds.items()}
+    expected = evaluate(outputs, feeds)
+    for order in (turned, fortran):
+        for value, wanted in zip(evaluate(outputs, order), expected, strict=True):
+            np.testing.assert_array_equal(value, wanted)
+
+
+# Inference
+
+
+@EACH
+def test_known_shapes_are_inferred(case: Case) -> None:
+    outputs, feeds = built(case, case.inputs)
+    for output, result in zip(outputs, evaluate(outputs, feeds), strict=True):
+        if case.type not in ("PyFuncStateless",):
+            assert output.shape.is_compatible_with(result.shape)
+            if (
+                all(t.shape.is_fully_defined for t in feeds)
+                and len(case.fixed) + len(feeds) == len(case.inputs)
+                and not _depends_on_values(case)
+            ):
+                assert output.shape == result.shape
+
+
+def _depends_on_values(case: Case) -> bool:
+    """Whether the result's shape depends on what a tensor that is not fixed holds."""
+    return case.note == "tensors" or case.type == "ConcatGrad"
+
+
+def partially_known(value: np.ndarray) -> Iterator[Any]:
+    """Shapes that a value has and that say less than all."""
+    for known in itertools.product([True, False], repeat=value.ndim):
+        yield [d if k else None for d, k in zip(value.shape, known, strict=True)]
+    yield None
+
+
+@EACH
+@pytest.mark.parametrize("fix", [True, False], ids=["known-arguments", "fed-arguments"])
+def test_partial_shapes_are_compatible(case: Case, fix: bool) -> None:
+    expected = evaluate(*built(case, case.inputs))
+    choices = [list(partially_known(np.asarray(v)))[-5:] for v in case.inputs]
+    for shapes in itertools.islice(itertools.product(*choices), 60):
+        remaining = [s for k, s in enumerate(shapes) if not (fix and k in case.fixed)]
+        pending = iter(remaining)
+        outputs, feeds = built(case, case.inputs, lambda _, p=pending: next(p), fix=fix)
+        for output, result, wanted in zip(outputs, evaluate(outputs, feeds), expected, strict=True):
+            assert output.shape.is_compatible_with(result.shape)
+            np.testing.assert_array_equal(result, wanted)
+
+
+# Storing
+
+
+def by_name(graph: Graph, tensor: Tensor) -> Tensor:
+    return graph.get_tensor_by_name(tensor.name)
+
+
+@EACH
+def test_a_stored_graph_means_the_same(case: Case) -> None:
+    outputs, feeds = built(case, case.inputs)
+    graph = outputs[0].graph
+    if case.type == "PyFuncStateless":
+        with pytest.raises(fb.errors.UnimplementedError, match="func"):
+            graph.to_bytes()
+        return
+    loaded = Graph.from_bytes(graph.to_bytes())
+    assert loaded.to_bytes() == graph.to_bytes()
+    copies = [by_name(loaded, t) for t in outputs]
+    for output, copy in zip(outputs, copies, strict=True):
+        assert (copy.dtype, copy.shape) == (output.dtype, output.shape)
+        assert copy.op.attributes.keys() == output.op.attributes.keys()
+    values = evaluate(copies, {by_name(loaded, t): v for t, v in feeds.items()})
+    for value, expected in zip(values, evaluate(outputs, feeds), strict=True):
+        np.testing.assert_array_equal(value, expected)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.differentiable], ids=lambda c: c.name)
+def test_a_stored_graph_differentiates_the_same(case: Case) -> None:
+    outputs, xs, feeds = prepared(case, False)
+    loaded = Graph.from_bytes(outputs[0].graph.to_bytes())
+    found = []
+    for graph, get in ((outputs[0].graph, lambda t: t), (loaded, lambda t: by_name(loaded, t))):
+        with graph.as_default():
+            ys = [get(o) for o in outputs if o.dtype.is_floating]
+            grads = [dense(g) for g in gradients(ys, [get(x) for x in xs])]
+        found.append(evaluate(grads, {get(t): v for t, v in feeds.items()}))
+    for value, expected in zip(found[1], found[0], strict=True):
+        np.testing.assert_array_equal(value, expected)
+
+
+# Gradients
+
+
+def weighted_sum(outputs: list[Tensor], seed: int, feeds: dict[Tensor, Any]) -> Tensor:
+    """A scalar whose gradient exercises every output element differently."""
+    random = np.random.default_rng(seed)
+    floats = [o for o in outputs if o.dtype.is_floating]
+    shapes = [value.shape for value in evaluate(floats, feeds)]
+    weights = [random.uniform(0.5, 1.5, shape) for shape in shapes]
+    terms = [reduce_sum(o * w) for o, w in zip(floats, weights, strict=True)]
+    return sum(terms[1:], terms[0])
+
+
+def numeric_gradient(loss: Tensor, at: Tensor, feeds: dict[Tensor, np.ndarray]) -> np.ndarray:
+    found = np.zeros(feeds[at].shape)
+    for place in np.ndindex(found.shape):
+        ends = []
+        for sign in (1, -1):
+            moved = feeds[at].copy()
+            moved[place] += sign * STEP
+            ends.append(float(evaluate(loss, {**feeds, at: moved})))
+        found[place] = (ends[0] - ends[1]) / (2 * STEP)
+    return found
+
+
+def dense(gradient: Any) -> Tensor:
+    assert gradient is not None
+    result = gradient.as_tensor() if isinstance(gradient, IndexedSlices) else gradient
+    assert isinstance(result, Tensor)
+    return result
+
+
+DIFFERENTIABLE = [c for c in CASES if c.differentiable]
+
+
+def prepared(case: Case, unknown: bool) -> tuple[list[Tensor], list[Tensor], dict[Tensor, Any]]:
+    """Outputs with their shapes known for the check, the inputs to differentiate by, and feeds."""
+    rank_only = lambda value: [None] * np.ndim(value)  # noqa: E731
+    outputs, feeds = built(case, case.inputs, rank_only if unknown else np.shape)
+    xs = [t for t in feeds if int(t.op.name.removeprefix("input")) in case.differentiable]
+    return outputs, xs, feeds
+
+
+@pytest.mark.parametrize("case", DIFFERENTIABLE, ids=lambda c: c.name)
+@pytest.mark.parametrize("unknown", [False, True], ids=["known", "unknown"])
+def test_gradient(case: Case, unknown: bool) -> None:
+    outputs, xs, feeds = prepared(case, unknown)
+    with outputs[0].graph.as_default():
+        loss = weighted_sum(outputs, 1, feeds)
+        found = [dense(g) for g in gradients(loss, xs)]
+    for x, g in zip(xs, found, strict=True):
+        value = evaluate(g, feeds)
+        assert value.dtype == np.float64
+        assert g.shape.is_compatible_with(value.shape)
+        np.testing.assert_allclose(value, numeric_gradient(loss, x, feeds), rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("case", [c for c in DIFFERENTIABLE if c.twice], ids=lambda c: c.name)
+def test_second_gradient(case: Case) -> None:
+    outputs, xs, feeds = prepared(case, False)
+    with outputs[0].graph.as_default():
+        # The square makes the first gradient depend on every input, linear operations' too.
+        loss = weighted_sum([o * o for o in outputs if o.dtype.is_floating], 2, feeds)
+        first = [dense(g) for g in gradients(loss, xs)]
+        total = weighted_sum(first, 3, feeds)
+        second = [dense(g) for g in gradients(total, xs)]
+    for x, g in zip(xs, second, strict=True):
+        np.testing.assert_allclose(
+            evaluate(g, feeds), numeric_gradient(total, x, feeds), rtol=2e-4, atol=1e-6
+        )
+
+
+@EACH
+def test_rows_name_all_differentiable_inputs(case: Case) -> None:
+    """A gradient that exists is checked; an input that a row leaves out has none."""
+    outputs, feeds = built(case, case.inputs)
+    floats = [o for o in outputs if o.dtype.is_floating]
+    xs = [t for t in feeds if t.dtype.is_floating]
+    if not floats or not xs or op_named(case.type).grad is None or case.type == "PreventGradient":
+        return
+    with outputs[0].graph.as_default():
+        found = gradients(floats, xs)
+    have = {
+        int(x.op.name.removeprefix("input"))
+        for x, g in zip(xs, found, strict=True)
+        if g is not None
+    }
+    declared = {k for c in CASES if c.type == case.type for k in c.differentiable}
+    assert have <= declared
+
+
+# Aliases
+
+
+@EACH
+def test_memory_is_shared_only_where_declared(case: Case) -> None:
+    op_def = op_named(case.type)
+    if op_def.aliases is None or op_def.kernel is None:
+        return
+    outputs, feeds = built(case, case.inputs)
+    op = next(t.op for t in outputs if t.op.type == case.type)
+    values = evaluate([*op.inputs], feeds)
+    attributes = {n: op.attributes[n] for n in op_def.kernel_attributes(op_def.kernel)}
+    values = [np.asarray(v) for v in values]
+    with np.errstate(all="ignore"):
+        results = op_def.kernel(np, *values, **attributes)
+    results = results if isinstance(results, tuple) else (results,)
+    for port, result in enumerate(results):
+        for place, value in enumerate(values):
+            if np.may_share_memory(result, value):
+                assert op_def.aliases.get(port) == place
+
+
+# Sessions
+
+
+@EACH
+def test_sessions_agree_with_the_oracle(case: Case) -> None:
+    """Both of a session's executors: the second run takes the faster one."""
+    outputs, feeds = built(case, case.inputs)
+    expected = evaluate(outputs, feeds)
+    with fb.Session(graph=outputs[0].graph) as sess:
+        for _ in range(3):
+            for value, wanted in zip(sess.run(outputs, feeds), expected, strict=True):
+                assert value.dtype == wanted.dtype
+                np.testing.assert_array_equal(value, wanted)
+
+
+# Costs
+
+
+@EACH
+def test_costs_are_counts(case: Case) -> None:
+    for unknown in (False, True):
+        outputs, _ = built(case, case.inputs, (lambda v: None) if unknown else np.shape)
+        for op in outputs[0].graph.operations:
+            assert op.op_def.cost is not None
+            cost = op.op_def.cost(op)
+            assert isinstance(cost, int)
+            assert cost >= 0

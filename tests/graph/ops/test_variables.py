@@ -1,0 +1,122 @@
+"""The operations of variables, on a plain resource; `tests/exec` tests the real one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowbook as fb
+from tests.interpreter import Interpreter, evaluate
+
+
+def rows() -> Any:
+    return fb.Variable(np.arange(6.0).reshape(3, 2), name="rows")
+
+
+def test_assignments_give_the_value_afterwards() -> None:
+    v = fb.Variable([1.0, 2.0])
+    run = Interpreter().run
+    assert run(fb.assign_add(v, [1.0, 1.0])).tolist() == [2, 3]
+    assert run(fb.assign_sub(v, [0.5, 0.5])).tolist() == [1.5, 2.5]
+    assert run(fb.assign(v, [7.0, 8.0])).tolist() == [7, 8]
+    assert run(v).tolist() == [7, 8]
+
+
+def test_a_read_sees_the_value_from_before_writes_that_nothing_orders_before_it() -> None:
+    v = fb.Variable(1.0)
+    write = fb.assign_add(v, 1.0)
+    assert Interpreter().run([write, v]) == [2, 1]
+    with fb.control_dependencies([write]):
+        after = fb.identity(v)
+    assert Interpreter().run([v, after]) == [1, 2]
+
+
+def test_initialisation_can_be_asked_about_and_repeated() -> None:
+    v = fb.Variable(3.0)
+    interpreter = Interpreter()
+    asked = fb.is_variable_initialized(v)
+    assert not interpreter.run(asked)
+    assert interpreter.run(fb.assign_add(v, 1.0)) == 4
+    assert interpreter.run(asked)
+    interpreter.run(v.initializer)
+    assert interpreter.run(v) == 3
+
+
+@pytest.mark.parametrize(
+    ("scatter", "expected"),
+    [
+        (fb.scatter_add, [[30, 41], [2, 3], [14, 25]]),
+        (fb.scatter_sub, [[-30, -39], [2, 3], [-6, -15]]),
+        (fb.scatter_update, [[20, 20], [2, 3], [10, 20]]),
+    ],
+)
+def test_scatter(scatter: Any, expected: Any) -> None:
+    updates = [[10.0, 20.0], [10.0, 20.0], [20.0, 20.0]]
+    result = evaluate(scatter(rows(), [2, 0, 0], updates))
+    assert result.tolist() == expected
+
+
+def test_what_does_not_fit_is_an_error() -> None:
+    v = rows()
+    with pytest.raises(fb.errors.InvalidArgumentError, match="does not fit the variable"):
+        fb.assign(v, np.zeros(2))
+    with pytest.raises(fb.errors.InvalidArgumentError, match="do not fit indices"):
+        fb.scatter_add(v, [0], np.zeros((2, 2)))
+    with pytest.raises(fb.errors.InvalidTypeError):
+        fb.assign(v, fb.constant(np.zeros((3, 2), np.float32)))
+    with pytest.raises(fb.errors.InvalidTypeError, match="only a variable"):
+        fb.assign(fb.constant(1.0), 2.0)
+
+
+def test_gather_reads_rows_of_a_variable_in_one_operation() -> None:
+    v = rows()
+    y = fb.gather(v, [[2, 0]])
+    assert y.op.type == "VariableGather"
+    assert y.op.inputs[0] is v.handle
+    assert y.shape == [1, 2, 2]
+    assert evaluate(y).tolist() == [[[4, 5], [0, 1]]]
+    assert fb.gather(v, [1], axis=1).op.type == "Gather"
+
+
+def test_the_gradient_of_gathered_rows_is_sparse() -> None:
+    v = rows()
+    y = fb.gather(v, [[2, 0], [2, 2]])
+    [gradient] = fb.gradients(y * 2.0, [v])
+    assert isinstance(gradient, fb.IndexedSlices)
+    indices, values, dense = evaluate([gradient.indices, gradient.values, gradient.as_tensor()])
+    assert indices.tolist() == [2, 0, 2, 2]
+    assert values.shape == (4, 2)
+    assert dense.tolist() == [[2, 2], [0, 0], [6, 6]]
+
+
+def test_gathered_and_whole_gradients_add_up() -> None:
+    v = rows()
+    loss = fb.reduce_sum(fb.gather(v, [1])) + fb.reduce_sum(v * v)
+    [gradient] = fb.gradients(loss, [v])
+    assert evaluate(gradient).tolist() == [[0, 2], [5, 7], [8, 10]]
+
+
+def test_two_gathers_stay_sparse() -> None:
+    v = rows()
+    loss = fb.reduce_sum(fb.gather(v, [1])) + fb.reduce_sum(fb.gather(v, [0, 1]))
+    [gradient] = fb.gradients(loss, [v])
+    assert isinstance(gradient, fb.IndexedSlices)
+    assert evaluate(gradient.as_tensor()).tolist() == [[1, 1], [2, 2], [0, 0]]
+
+
+def test_a_gather_from_a_variable_of_unknown_shape() -> None:
+    initial = fb.placeholder(fb.float64, [None, 2])
+    v = fb.Variable(initial)
+    [gradient] = fb.gradients(fb.gather(v, [1, 1]), [v])
+    feeds = {initial: np.ones((3, 2))}
+    assert evaluate(gradient.as_tensor(), feeds).tolist() == [[0, 0], [2, 2], [0, 0]]
+
+
+def test_a_variable_read_twice_sums_its_gradients() -> None:
+    v = fb.Variable(3.0)
+    with fb.control_dependencies([fb.no_op()]):
+        y = v * v
+    [gradient] = fb.gradients(y + v, [v])
+    assert evaluate(gradient) == 7

@@ -1,0 +1,208 @@
+"""What a graph means, in the plainest way: the oracle for both executors.
+
+It walks the operations that the fetches need, in an order that keeps DESIGN's rules for state (a
+read that nothing orders after a write sees the value before it; writes in the order of
+construction), and calls kernels with NumPy. It plans, frees and shares nothing.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.errors import FailedPreconditionError, InvalidArgumentError
+from flowbook.graph.op_def import Effects
+from flowbook.graph.operation import Operation
+from flowbook.graph.tensor import Tensor
+
+
+class PlainVariable:
+    """A variable's resource: an array, copied on every way in and out."""
+
+    def __init__(self) -> None:
+        self.value: np.ndarray | None = None
+
+    @property
+    def is_initialized(self) -> bool:
+        return self.value is not None
+
+    def read(self) -> np.ndarray:
+        if self.value is None:
+            raise FailedPreconditionError("Attempting to use uninitialized value")
+        return self.value.copy()
+
+    def assign(self, value: np.ndarray) -> np.ndarray:
+        self.value = np.array(value)
+        return self.read()
+
+    def update(self, ufunc: Callable[..., Any], value: np.ndarray) -> np.ndarray:
+        return self.assign(ufunc(self.read(), value))
+
+    def scatter(self, ufunc: np.ufunc | None, indices: Any, updates: Any) -> np.ndarray:
+        value = self.read()
+        for place, row in zip(
+            np.ravel(indices),
+            np.reshape(updates, (np.size(indices), *value.shape[1:])),
+            strict=True,
+        ):
+            value[place] = row if ufunc is None else ufunc(value[place], row)
+        return self.assign(value)
+
+    def gather(self, indices: Any) -> np.ndarray:
+        return np.take(self.read(), indices, axis=0)
+
+
+class PlainRandomState:
+    """A random operation's resource; any generator will do here."""
+
+    def __init__(self, name: str) -> None:
+        self.generator = np.random.default_rng(zlib.crc32(name.encode()))
+
+    def uniform(self, shape: Any, dtype: Any) -> np.ndarray:
+        return self.generator.random(tuple(shape)).astype(dtype.numpy)
+
+    def normal(self, shape: Any, dtype: Any) -> np.ndarray:
+        return self.generator.standard_normal(tuple(shape)).astype(dtype.numpy)
+
+    def integers(self, shape: Any, low: Any, high: Any, dtype: Any) -> np.ndarray:
+        return self.generator.integers(int(low), int(high), tuple(shape), dtype.numpy)
+
+
+def plain_resource(operation: Operation) -> Any:
+    """A stand-in for the resource that an operation owns."""
+    kind = operation.op_def.resource
+    return PlainVariable() if kind == "variable" else PlainRandomState(operation.name)
+
+
+class Interpreter:
+    """Runs fetches of a graph; variables keep their values between runs.
+
+    Args:
+        make_resource: makes the resource that an operation owns.
+    """
+
+    def __init__(self, make_resource: Callable[[Operation], Any] = plain_resource) -> None:
+        self.make_resource = make_resource
+        self.resources: dict[Operation, Any] = {}
+
+    def run(self, fetches: Any, feeds: Mapping[Tensor, Any] | None = None) -> Any:
+        """The values of a tensor or operation, or a list of them."""
+        if not isinstance(fetches, list | tuple):
+            return self.run([fetches], feeds)[0]
+        values: dict[Tensor, Any] = {}
+        for tensor, value in (feeds or {}).items():
+            values[tensor] = np.asarray(value, tensor.dtype.numpy)
+        fetched = [f.as_tensor(False) if hasattr(f, "as_tensor") else f for f in fetches]
+        needed = _needed([f.op if isinstance(f, Tensor) else f for f in fetched], values)
+        self._initialise(needed, feeds, values)
+        with np.errstate(all="ignore"):
+            for operation in _ordered(needed, values):
+                self._execute(operation, values)
+        return [values[f] if isinstance(f, Tensor) else None for f in fetched]
+
+    def _execute(self, operation: Operation, values: dict[Tensor, Any]) -> None:
+        op_def = operation.op_def
+        leading = []
+        if op_def.resource is not None:
+            if operation not in self.resources:
+                self.resources[operation] = self.make_resource(operation)
+            leading = [self.resources[operation]]
+        if op_def.kernel is None:
+            if not leading:
+                raise InvalidArgumentError(f"{operation.name} is not fed", operation)
+            values[operation.outputs[0]] = leading[0]
+            return
+        names = op_def.kernel_attributes(op_def.kernel)
+        result = op_def.kernel(
+            np,
+            *leading,
+            *(values[t] for t in operation.inputs),
+            **{name: operation.attributes[name] for name in names},
+        )
+        is_single = len(op_def.outputs) == 1 and not op_def.outputs[0].is_list
+        results = (result,) if is_single else result
+        assert len(results) == len(operation.outputs), f"{operation} gave {len(results)} outputs"
+        for tensor, value in zip(operation.outputs, results, strict=True):
+            values.setdefault(tensor, value)
+
+    def _initialise(
+        self, needed: Iterable[Operation], feeds: Any, values: Mapping[Tensor, Any]
+    ) -> None:
+        for operation in needed:
+            op_def = operation.op_def
+            if op_def.effects not in (Effects.READS, Effects.WRITES) or not op_def.needs_value:
+                continue
+            handle = operation.inputs[0]
+            resource = self.resources.get(handle.op)
+            if resource is not None and resource.is_initialized:
+                continue
+            initializer = next(c for c in handle.consumers() if c.attributes.get("is_initializer"))
+            self.run([initializer], feeds)
+
+
+def _needed(targets: Iterable[Operation], fed: Mapping[Tensor, Any]) -> list[Operation]:
+    found: set[Operation] = set()
+    stack = list(targets)
+    while stack:
+        operation = stack.pop()
+        if operation in found or _is_fed(operation, fed):
+            continue
+        found.add(operation)
+        stack.extend(t.op for t in operation.inputs if t not in fed)
+        stack.extend(operation.control_inputs)
+    return sorted(found, key=lambda op: op.id)
+
+
+def _is_fed(operation: Operation, fed: Mapping[Tensor, Any]) -> bool:
+    return bool(operation.outputs) and all(t in fed for t in operation.outputs)
+
+
+def _ordered(operations: list[Operation], fed: Mapping[Tensor, Any]) -> list[Operation]:
+    """The operations in an order that keeps inputs, control inputs and the rules for state."""
+    before: dict[Operation, set[Operation]] = {
+        op: {t.op for t in op.inputs if t not in fed} | set(op.control_inputs) for op in operations
+    }
+    touching: dict[Tensor, list[Operation]] = {}
+    for op in operations:
+        if op.op_def.effects in (Effects.READS, Effects.WRITES):
+            touching.setdefault(op.inputs[0], []).append(op)
+
+    def comes_before(first: Operation, second: Operation) -> bool:
+        stack, seen = [second], set()
+        while stack:
+            op = stack.pop()
+            if op is first:
+                return True
+            if op not in seen:
+                seen.add(op)
+                stack.extend(before.get(op, ()))
+        return False
+
+    def put_before(first: Operation, second: Operation) -> None:
+        if not comes_before(second, first):
+            before[second].add(first)
+
+    for users in touching.values():
+        writes = [op for op in users if op.op_def.effects is Effects.WRITES]
+        for write in writes:
+            for read in users:
+                if read.op_def.effects is Effects.READS:
+                    put_before(read, write)
+        for i, write in enumerate(writes):
+            for later in writes[i + 1 :]:
+                put_before(write, later)
+    done: dict[Operation, None] = {}
+    waiting = list(operations)
+    while waiting:
+        ready = next(op for op in waiting if all(b in done or b not in before for b in before[op]))
+        waiting.remove(ready)
+        done[ready] = None
+    return list(done)
+
+
+def evaluate(fetches: Any, feeds: Mapping[Tensor, Any] | None = None) -> Any:
+    """Run once, with fresh state."""
+    return Interpreter().run(fetches, feeds)

@@ -1,0 +1,60 @@
+"""The public interface is what `__all__` says, is documented, and loads nothing needlessly."""
+
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+import flowbook as fb
+
+# The layers behind the interface. Python binds each as an attribute once it is imported.
+LAYERS = {"graph", "exec", "cluster", "cells", "widgets"}
+
+# What a session may come to need, but `import flowbook` may not load.
+HEAVY = {"IPython", "ipywidgets", "distributed", "grpc", "cupy", "numba", "matplotlib"}
+
+
+def public_modules() -> list[ModuleType]:
+    """Return the modules that a user reaches by attributes: flowbook, flowbook.nn, ..."""
+    members = [getattr(fb, name) for name in fb.__all__]
+    return [fb, *(member for member in members if isinstance(member, ModuleType))]
+
+
+def documentation(member: object) -> str | None:
+    """Return a member's own docstring, not the one that an instance has from its class."""
+    own = member.__doc__
+    inherited = not isinstance(member, type) and own is type(member).__doc__
+    return None if inherited else own
+
+
+MODULES = pytest.mark.parametrize("module", public_modules(), ids=lambda module: module.__name__)
+
+
+@MODULES
+def test_all_is_sorted_without_duplicates(module: ModuleType) -> None:
+    assert list(module.__all__) == sorted(set(module.__all__))
+
+
+def test_all_is_exactly_what_the_package_exposes() -> None:
+    exposed = {name for name in vars(fb) if not name.startswith("_")}
+    assert exposed - LAYERS == set(fb.__all__)
+
+
+@MODULES
+def test_every_public_member_exists_and_is_documented(module: ModuleType) -> None:
+    members = {name: getattr(module, name) for name in module.__all__}
+    undocumented = [
+        name
+        for name, member in members.items()
+        if (callable(member) or isinstance(member, ModuleType)) and not documentation(member)
+    ]
+    assert not undocumented
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    program = f"import sys, flowbook; print(*sorted({HEAVY!r} & set(sys.modules)))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not loaded

@@ -1,0 +1,49 @@
+"""The README's example runs and prints what it says, and its table lists what is installed."""
+
+import contextlib
+import io
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_example_prints_what_the_readme_says() -> None:
+    [(program, printed)] = re.findall(r"```python\n(.*?)```\n+```\n(.*?)```", README, re.DOTALL)
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        exec(program, {})
+    assert output.getvalue() == printed
+
+
+def requirements() -> dict[str, set[str]]:
+    """Return for each required distribution where `pyproject.toml` asks for it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = project["project"]["optional-dependencies"]
+    groups = {
+        "always": project["project"]["dependencies"],
+        "when built": project["build-system"]["requires"],
+        **{f"`{extra}`": required for extra, required in extras.items()},
+    }
+    found: dict[str, set[str]] = {}
+    for group, required in groups.items():
+        for requirement in required:
+            found.setdefault(re.split(r"[^\w.-]", requirement)[0].lower(), set()).add(group)
+    return found
+
+
+def test_table_lists_every_dependency_and_what_installs_it() -> None:
+    rows = [line.lower().split("|")[1:3] for line in README.splitlines() if line.startswith("| ")]
+    listed = {
+        name: installed_by for names, installed_by in rows for name in re.findall(r"[\w.-]+", names)
+    }
+    for name, groups in requirements().items():
+        assert name in listed, f"{name} is missing in the README's table"
+        assert all(group in listed[name] for group in groups), name
+
+
+def test_links_lead_somewhere() -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", README):
+        assert target.startswith("https://") or (ROOT / target).exists(), target

@@ -1,0 +1,390 @@
+"""Optimizers against the formulas that they implement, in NumPy."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowbook as fb
+
+STEPS = 100
+DTYPES = [fb.float32, fb.float64]
+
+
+class Reference:
+    """What each optimizer computes, for one variable."""
+
+    def __init__(self, start: Any, dtype: Any) -> None:
+        self.x = np.array(start, np.float64)
+        self.dtype = dtype
+        self.slots: dict[str, Any] = {}
+        self.t = 0
+
+    def slot(self, name: str) -> Any:
+        return self.slots.get(name, np.zeros_like(self.x))
+
+    def descent(self, g: Any, rate: float = 0.05) -> None:
+        self.x -= rate * g
+
+    def momentum(
+        self, g: Any, rate: float = 0.05, momentum: float = 0.9, nesterov: bool = False
+    ) -> None:
+        a = self.slots["a"] = momentum * self.slot("a") + g
+        self.x -= rate * (g + momentum * a if nesterov else a)
+
+    def nesterov(self, g: Any) -> None:
+        self.momentum(g, nesterov=True)
+
+    def adam(self, g: Any, rate: float = 0.05, b1: float = 0.9, b2: float = 0.999) -> None:
+        self.t += 1
+        m = self.slots["m"] = b1 * self.slot("m") + (1 - b1) * g
+        v = self.slots["v"] = b2 * self.slot("v") + (1 - b2) * g * g
+        scale = rate * np.sqrt(1 - b2**self.t) / (1 - b1**self.t)
+        self.x -= scale * m / (np.sqrt(v) + 1e-8)
+
+
+OPTIMIZERS: dict[str, Callable[[Any], fb.train.Optimizer]] = {
+    "descent": lambda rate: fb.train.GradientDescentOptimizer(rate),
+    "momentum": lambda rate: fb.train.MomentumOptimizer(rate, 0.9),
+    "nesterov": lambda rate: fb.train.MomentumOptimizer(rate, 0.9, use_nesterov=True),
+    "adam": lambda rate: fb.train.AdamOptimizer(rate),
+}
+
+RATES: dict[str, Callable[[], Any]] = {
+    "number": lambda: 0.05,
+    "float32 tensor": lambda: fb.constant(0.05),
+    "float64 tensor": lambda: fb.constant(0.05, fb.float64),
+    "variable": lambda: fb.Variable(0.05, trainable=False),
+}
+
+
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: d.name)
+@pytest.mark.parametrize("kind", OPTIMIZERS)
+def test_hundred_steps_equal_the_formula(kind: str, dtype: fb.DType, rate: str) -> None:
+    scale = np.array([[1.0, 3.0], [0.5, 2.0]])
+    start = np.array([[1.0, -2.0], [3.0, 0.5]])
+    x = fb.Variable(start.astype(dtype.numpy))
+    loss = fb.reduce_sum(fb.square(x) * scale.astype(dtype.numpy))
+    train = OPTIMIZERS[kind](RATES[rate]()).minimize(loss)
+    reference = Reference(start, dtype)
+    tolerance = 3e-4 if dtype is fb.float32 or "32" in rate or rate == "variable" else 1e-12
+    with fb.Session() as sess:
+        for _ in range(STEPS):
+            sess.run(train)
+            getattr(reference, kind)(2 * scale * reference.x)
+            np.testing.assert_allclose(sess.run(x), reference.x, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: d.name)
+@pytest.mark.parametrize("kind", OPTIMIZERS)
+def test_sparse_gradients_equal_dense_ones(kind: str, dtype: fb.DType) -> None:
+    start = np.arange(12.0).reshape(6, 2) / 10 - 0.4
+    x = fb.Variable(start.astype(dtype.numpy))
+    indices = fb.placeholder(fb.int32, [None])
+    loss = fb.reduce_sum(fb.square(fb.gather(x, indices)))
+    optimizer = OPTIMIZERS[kind](0.05)
+    [(gradient, _)] = optimizer.compute_gradients(loss)
+    assert isinstance(gradient, fb.IndexedSlices)
+    train = optimizer.apply_gradients([(gradient, x)])
+    reference = Reference(start, dtype)
+    random = np.random.default_rng(0)
+    tolerance = 3e-4 if dtype is fb.float32 else 1e-12
+    with fb.Session() as sess:
+        for _ in range(STEPS):
+            rows = random.integers(0, 6, 4)
+            sess.run(train, {indices: rows})
+            dense = np.zeros_like(start)
+            np.add.at(dense, rows, 2 * reference.x[rows])
+            getattr(reference, kind)(dense)
+            np.testing.assert_allclose(sess.run(x), reference.x, rtol=tolerance, atol=tolerance)
+
+
+def test_sparse_descent_copies_no_table() -> None:
+    x = fb.Variable(np.ones((1000, 4), np.float32))
+    train = fb.train.GradientDescentOptimizer(0.5).minimize(fb.reduce_sum(fb.gather(x, [1, 1])))
+    assert not any(
+        op.type in ("AssignSub", "UnsortedSegmentSum") for op in fb.get_default_graph().operations
+    )
+    with fb.Session() as sess:
+        sess.run(x)
+        resource = sess._master.resources.of(x.op)
+        for _ in range(3):
+            buffer = id(resource._buffer)
+            sess.run(train)
+            assert id(resource._buffer) == buffer
+        np.testing.assert_array_equal(sess.run(x)[:3, 0], [1.0, -2.0, 1.0])
+
+
+def test_variable_read_densely_and_by_rows_gets_both_gradients() -> None:
+    x = fb.Variable(np.ones((3, 2)))
+    loss = fb.reduce_sum(x * 2.0) + fb.reduce_sum(fb.gather(x, [1]) * 3.0)
+    with fb.control_dependencies([loss]):
+        loss += fb.reduce_sum(fb.square(fb.identity(x)))
+    [gradient] = fb.gradients(loss, [x])
+    with fb.Session() as sess:
+        dense = fb.convert_to_tensor(gradient)
+        np.testing.assert_array_equal(sess.run(dense), [[4, 4], [7, 7], [4, 4]])
+
+
+def test_learning_rate_may_depend_on_the_step() -> None:
+    step = fb.Variable(0, trainable=False, name="step")
+    x = fb.Variable(0.0)
+    rate = 1.0 / fb.cast(step + 1, fb.float32)
+    train = fb.train.GradientDescentOptimizer(rate).minimize(x * 1.0, global_step=step)
+    with fb.Session() as sess:
+        for i in range(1, 6):
+            sess.run(train)
+            assert sess.run(step) == i
+        assert sess.run(x) == pytest.approx(-sum(1 / i for i in range(1, 6)))
+
+
+@pytest.mark.parametrize("dtype", [fb.int32, fb.int64, fb.float32], ids=lambda d: d.name)
+def test_global_step_is_counted_after_the_updates(dtype: fb.DType) -> None:
+    step = fb.Variable(np.zeros((), dtype.numpy), trainable=False)
+    x = fb.Variable(1.0)
+    train = fb.train.AdamOptimizer(0.1).minimize(x * x, step)
+    with fb.control_dependencies([train]):
+        after = [fb.identity(step), fb.identity(x)]
+    with fb.Session() as sess:
+        count, value = sess.run(after)
+        assert count == 1
+        assert value == pytest.approx(0.9, abs=1e-5)
+
+
+def test_compute_and_apply_are_minimize() -> None:
+    x, y = fb.Variable([1.0, 2.0]), fb.Variable(3.0)
+    optimizer = fb.train.GradientDescentOptimizer(0.1)
+    pairs = optimizer.compute_gradients(fb.reduce_sum(x) * y)
+    assert [v for _, v in pairs] == [x, y]
+    clipped = [(fb.minimum(g, 2.0), v) for g, v in pairs]
+    with fb.Session() as sess:
+        sess.run(optimizer.apply_gradients(clipped))
+        np.testing.assert_allclose(sess.run(x), [0.8, 1.8], rtol=1e-6)
+        assert sess.run(y) == pytest.approx(2.8)
+
+
+def test_only_listed_variables_change() -> None:
+    x, y, z = fb.Variable(1.0), fb.Variable(1.0), fb.Variable(1.0, trainable=False)
+    loss = x * y * z
+    optimizer = fb.train.GradientDescentOptimizer(0.5)
+    some, default = optimizer.minimize(loss, var_list=[y]), optimizer.minimize(loss)
+    listed = optimizer.minimize(loss, var_list=[z])
+    with fb.Session() as sess:
+        sess.run(some)
+        assert sess.run([x, y, z]) == [1.0, 0.5, 1.0]
+        sess.run(default)
+        assert sess.run([x, y, z]) == [0.75, 0.0, 1.0]
+        sess.run(listed)
+        assert sess.run([x, y, z]) == [0.75, 0.0, 1.0]
+
+
+def test_variables_without_gradient_are_left_alone() -> None:
+    x, y = fb.Variable(1.0), fb.Variable(1.0)
+    optimizer = fb.train.AdamOptimizer(0.1)
+    pairs = optimizer.compute_gradients(x * 2.0)
+    assert pairs[1] == (None, y)
+    train = optimizer.apply_gradients(pairs)
+    assert optimizer.get_slot(y, "m") is None
+    with fb.Session() as sess:
+        sess.run(train)
+        assert sess.run(y) == 1.0
+
+
+def test_one_step_updates_all_variables_from_the_values_before_it() -> None:
+    x, y = fb.Variable(2.0), fb.Variable(3.0)
+    train = fb.train.GradientDescentOptimizer(1.0).minimize(x * y)
+    with fb.Session() as sess:
+        assert sess.run([train, x, y]) == [None, 2.0, 3.0]
+        assert sess.run([x, y]) == [-1.0, 1.0]
+
+
+# Slots
+
+
+def test_slots_are_non_trainable_colocated_and_zero() -> None:
+    with fb.device("/device:cpu:0"):
+        x = fb.Variable(np.ones((2, 3)), name="x")
+    loss = fb.reduce_sum(x * x)
+    optimizers = [fb.train.MomentumOptimizer(0.1, 0.9), fb.train.AdamOptimizer()]
+    for optimizer, names in zip(optimizers, (["momentum"], ["m", "v"]), strict=True):
+        assert optimizer.get_slot_names() == []
+        optimizer.minimize(loss)
+        assert optimizer.get_slot_names() == names
+        for name in names:
+            slot = optimizer.get_slot(x, name)
+            assert slot is not None
+            assert not slot.trainable
+            assert (slot.dtype, slot.shape) == (x.dtype, x.shape)
+            assert x.op in slot.op.colocation
+            assert slot.op.name == f"x/{optimizer.name}/{name}"
+            with fb.Session() as sess:
+                np.testing.assert_array_equal(sess.run(slot), np.zeros((2, 3)))
+    assert fb.get_default_graph().variables(trainable=True) == [x]
+    assert optimizers[0].get_slot(x, "m") is None
+    assert optimizers[0].get_slot(fb.Variable(1.0), "momentum") is None
+
+
+def test_slots_draw_no_random_numbers() -> None:
+    start = fb.random_uniform([4], seed=1)
+    with fb.Session() as sess:
+        expected = [sess.run(start) for _ in range(2)]
+    for made in (
+        lambda n: fb.train.MomentumOptimizer(0.0, 0.0, name=n),
+        lambda n: fb.train.AdamOptimizer(0.0, name=n),
+    ):
+        x = fb.Variable(start)
+        train = made("slots").minimize(fb.reduce_sum(x))
+        with fb.Session() as sess:
+            sess.run(train)
+            np.testing.assert_array_equal(sess.run(x), expected[0])
+            np.testing.assert_array_equal(sess.run(start), expected[1])
+
+
+def test_slots_of_a_variable_of_unknown_shape() -> None:
+    size = fb.placeholder(fb.int32, [1])
+    calls: list[int] = []
+
+    def initial(n: Any) -> Any:
+        calls.append(1)
+        return np.ones(n, np.float32)
+
+    x = fb.Variable(fb.py_func(initial, [size], fb.float32))
+    optimizer = fb.train.MomentumOptimizer(0.5, 0.5)
+    train = optimizer.minimize(fb.reduce_sum(x))
+    with fb.Session() as sess:
+        sess.run(x, {size: [3]})
+        for _ in range(2):
+            sess.run(train)  # Nothing needs the size any more.
+        np.testing.assert_allclose(sess.run(x), np.full(3, 1 - 0.5 - 0.75))
+    assert len(calls) == 1
+
+
+def test_minimize_twice_shares_the_slots() -> None:
+    x = fb.Variable(1.0)
+    optimizer = fb.train.MomentumOptimizer(0.1, 0.5)
+    first, second = optimizer.minimize(x * 1.0), optimizer.minimize(x * 3.0)
+    assert len(fb.get_default_graph().variables()) == 2
+    with fb.Session() as sess:
+        sess.run(first)
+        assert sess.run(optimizer.get_slot(x, "momentum")) == 1.0
+        sess.run(second)
+        assert sess.run(optimizer.get_slot(x, "momentum")) == 3.5
+        assert sess.run(x) == pytest.approx(1 - 0.1 - 0.35)
+
+
+def test_two_optimizers_keep_apart() -> None:
+    x = fb.Variable(1.0)
+    one, two = fb.train.MomentumOptimizer(0.1, 0.9), fb.train.MomentumOptimizer(0.1, 0.9)
+    one.minimize(x * 1.0), two.minimize(x * 1.0)
+    assert one.get_slot(x, "momentum") is not two.get_slot(x, "momentum")
+
+
+def test_adam_with_variables_of_two_dtypes() -> None:
+    x, y = fb.Variable(np.float32(1.0)), fb.Variable(np.float64(1.0))
+    train = fb.train.AdamOptimizer(0.1).minimize(x * x + fb.cast(y * y, fb.float32))
+    references = [Reference(1.0, None), Reference(1.0, None)]
+    with fb.Session() as sess:
+        for _ in range(10):
+            sess.run(train)
+            for reference in references:
+                reference.adam(2 * reference.x, rate=0.1)
+        np.testing.assert_allclose(sess.run(x), references[0].x, rtol=1e-4)
+        np.testing.assert_allclose(sess.run(y), references[1].x, rtol=1e-12)
+
+
+def test_built_inside_scopes_it_does_not_wait_for_them() -> None:
+    x = fb.Variable(1.0)
+    blocked = fb.placeholder(fb.float32, [])
+    loss = x * x
+    with fb.name_scope("outer"), fb.control_dependencies([blocked]):
+        train = fb.train.AdamOptimizer(0.1).minimize(loss, name="go")
+    assert train.name == "outer/go"
+    with fb.Session() as sess:
+        sess.run(train)
+
+
+# Errors
+
+
+def test_loss_without_variables_is_an_error() -> None:
+    optimizer = fb.train.GradientDescentOptimizer(0.1)
+    with pytest.raises(fb.errors.InvalidArgumentError, match="there are none"):
+        optimizer.minimize(fb.constant(1.0) * 2.0)
+    fb.Variable(1.0, name="lonely")
+    with pytest.raises(fb.errors.InvalidArgumentError, match="'lonely'"):
+        optimizer.minimize(fb.constant(1.0) * 2.0)
+
+
+@pytest.mark.parametrize("loss", [3.0, None, "loss", np.ones(3)])
+def test_loss_that_is_no_tensor_is_an_error(loss: Any) -> None:
+    fb.Variable(1.0)
+    with pytest.raises(TypeError, match="loss"):
+        fb.train.GradientDescentOptimizer(0.1).minimize(loss)
+
+
+def test_loss_of_integers_is_an_error() -> None:
+    x = fb.Variable(1)
+    with pytest.raises(fb.errors.InvalidArgumentError, match="int32"):
+        fb.train.GradientDescentOptimizer(0.1).minimize(x * x)
+
+
+def test_what_is_listed_must_be_variables() -> None:
+    x = fb.Variable(1.0)
+    with pytest.raises(TypeError, match="var_list holds variables"):
+        fb.train.GradientDescentOptimizer(0.1).minimize(x * x, var_list=[x.value])
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        lambda x: [x],
+        lambda x: [(x.value, x.value)],
+        lambda x: [(1.0, x)],
+        lambda x: [(x.value, x, 3)],
+    ],
+    ids=["no pair", "no variable", "no tensor", "three"],
+)
+def test_what_is_applied_must_be_pairs(pairs: Any) -> None:
+    with pytest.raises(TypeError):
+        fb.train.GradientDescentOptimizer(0.1).apply_gradients(pairs(fb.Variable(1.0)))
+
+
+def test_nothing_to_apply_is_an_error() -> None:
+    x = fb.Variable(1.0)
+    for pairs in ([], [(None, x)]):
+        with pytest.raises(fb.errors.InvalidArgumentError, match="no gradient"):
+            fb.train.GradientDescentOptimizer(0.1).apply_gradients(pairs)
+
+
+@pytest.mark.parametrize("made", OPTIMIZERS.values(), ids=OPTIMIZERS)
+def test_learning_rate_of_a_wrong_kind_is_an_error(made: Any) -> None:
+    x = fb.Variable(1.0)
+    with pytest.raises(fb.errors.InvalidArgumentError):
+        made("fast").minimize(x * x)
+
+
+def test_global_step_must_be_a_variable() -> None:
+    x = fb.Variable(1.0)
+    with pytest.raises(TypeError, match="variable"):
+        fb.train.GradientDescentOptimizer(0.1).minimize(x * x, global_step=3)
+
+
+def test_variable_of_another_graph_is_an_error() -> None:
+    with fb.Graph().as_default():
+        other = fb.Variable(1.0)
+    x = fb.Variable(1.0)
+    with pytest.raises(fb.errors.InvalidArgumentError, match="graph"):
+        fb.train.GradientDescentOptimizer(0.1).minimize(x * x, var_list=[other])
+
+
+def test_imported_graph_trains_on() -> None:
+    x = fb.Variable([1.0, -1.0], name="x")
+    train = fb.train.AdamOptimizer(0.1).minimize(fb.reduce_sum(x * x), name="train")
+    graph = fb.Graph.from_bytes(fb.get_default_graph().to_bytes())
+    with fb.Session() as sess, fb.Session(graph) as again:
+        for _ in range(5):
+            sess.run(train)
+            again.run("train")
+        np.testing.assert_array_equal(sess.run(x), again.run("x:0"))

@@ -1,0 +1,129 @@
+"""What a notebook shows without a kernel: deterministic, without addresses, text stays text."""
+
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+import flowbook as fb
+from flowbook.widgets import install
+from flowbook.widgets.graph_svg import graph_svg
+from flowbook.widgets.tables import operation_html, session_html, tensor_html, variable_html
+
+
+@pytest.fixture
+def shell() -> Any:
+    config = Config()
+    config.HistoryManager.enabled = False
+    shell = InteractiveShell(config=config)
+    install(shell)
+    return shell
+
+
+def build() -> dict[str, Any]:
+    with fb.Graph().as_default() as graph:
+        x = fb.placeholder(fb.float32, [None, 2], name="x")
+        W = fb.Variable(np.zeros((2, 3), np.float32), name="W")
+        with fb.name_scope("layer"), fb.device("/device:cpu:0"):
+            y = fb.matmul(x, W, name="y")
+        session = fb.Session(graph=graph)
+    return {"x": x, "W": W, "y": y, "op": y.op, "graph": graph, "session": session}
+
+
+def test_every_type_has_its_forms(shell: Any) -> None:
+    for name, value in build().items():
+        data, _ = shell.display_formatter.format(value)
+        rich = "image/svg+xml" if name == "graph" else "text/html"
+        assert set(data) == {"text/plain", rich}, name
+        assert not re.search(r"0x[0-9a-f]{6}", "".join(data.values()))
+
+
+def test_forms_are_deterministic(shell: Any) -> None:
+    first, second = build(), build()
+    for name in first:
+        assert shell.display_formatter.format(first[name]) == shell.display_formatter.format(
+            second[name]
+        ), name
+
+
+def test_operation_table() -> None:
+    html = operation_html(build()["op"])
+    for text in ("layer/y", "MatMul", "x:0", "float32 [?, 2]", "W/read:0", "/device:cpu:0"):
+        assert text in html
+    assert f"{__file__.rpartition('/')[2]}, line" in html
+    assert "fb.matmul(x, W, name=&quot;y&quot;)" in html
+
+
+def test_tensor_and_variable_tables() -> None:
+    made = build()
+    assert "taken by</th><td" in tensor_html(made["x"])
+    html = variable_html(made["W"])
+    for text in ("Variable <code>W</code>", "[2, 3]", "trainable", "yes", "W/initial_value:0"):
+        assert text in html
+
+
+def test_session_table() -> None:
+    session = build()["session"]
+    assert "open" in session_html(session)
+    session.close()
+    assert "closed" in session_html(session)
+
+
+def test_large_and_small_constants() -> None:
+    assert "[1.0, 2.0]" in operation_html(fb.constant([1.0, 2.0]).op)
+    html = operation_html(fb.constant(np.zeros((100, 100))).op)
+    assert "float64 [100, 100]" in html
+    assert len(html) < 2_000
+
+
+def test_many_inputs_are_cut() -> None:
+    op = fb.add_n([fb.constant(1.0) for _ in range(100)]).op
+    assert "and 88 more" in operation_html(op)
+
+
+HOSTILE = "<script>alert('x')</script>&\"\x00\x1b[31m\ud800"
+
+
+def test_hostile_text_stays_text() -> None:
+    x = fb.placeholder(fb.float32, [1], name="x")
+    y = fb.identity(x, name="y")
+    # Names are checked when operations are built; a picture does not rely on it.
+    graph = x.graph
+    for operation in graph.operations:
+        operation.name = f"{operation.name}{HOSTILE}" * 20_000
+    x.op.attributes = {**x.op.attributes, "note": HOSTILE}
+    svg, html = graph_svg(graph), operation_html(y.op) + operation_html(x.op) + tensor_html(x)
+    for text in (svg, html):
+        assert "<script" not in text
+        assert len(text) < 20_000
+        text.encode()
+    root = ElementTree.fromstring(svg)
+    texts = [t.text for t in root.iter() if t.tag.endswith("}text")]
+    assert any(t is not None and t.startswith("x<script>") for t in texts)
+
+
+def test_picture_is_xml_of_its_own() -> None:
+    root = ElementTree.fromstring(graph_svg(build()["graph"]))
+    assert root.attrib["role"] == "img"
+    svg = ElementTree.tostring(root, encoding="unicode")
+    # Pictures of one page must not meet: no identifiers, nothing fetched.
+    assert " id=" not in svg
+    assert "href" not in svg
+    assert "url(" not in svg
+
+
+def test_picture_of_an_empty_graph() -> None:
+    assert "0 operations" in graph_svg(fb.Graph())
+
+
+def test_picture_of_a_huge_graph_is_small() -> None:
+    with fb.Graph().as_default() as graph:
+        x = fb.placeholder(fb.float32, [], name="x")
+        for i in range(400):
+            with fb.name_scope(f"s{i}"):
+                x = fb.identity(x) + x
+    assert len(graph_svg(graph)) < 60_000
