@@ -35,7 +35,6 @@ class _Found(NamedTuple):
     is_positional: bool
     expression: Any
     is_single: bool
-    is_trusted: bool
     kind: type[Kernel]
 
 
@@ -71,7 +70,6 @@ def bind(
                 found.is_positional,
                 found.expression,
                 found.is_single,
-                found.is_trusted,
             )
         )
     return Bound(units, known)
@@ -90,7 +88,6 @@ def _find(op_def: OpDef, device: Device) -> _Found:
         function is not None and _is_positional(function, attributes),
         op_def.expression if special is None else None,
         len(op_def.outputs) == 1 and not op_def.outputs[0].is_list,
-        op_def.is_builtin and special is None,
         AsyncKernel if op_def.is_async else Kernel,
     )
 

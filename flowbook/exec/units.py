@@ -77,7 +77,6 @@ class Kernel(Unit):
         is_positional: whether they may follow the inputs without their names.
         expression: the expression that means the same, if there is one.
         is_single: whether it returns its one output as it is, instead of a tuple.
-        is_trusted: whether generated code takes its results unchecked.
     """
 
     __slots__ = (
@@ -86,7 +85,6 @@ class Kernel(Unit):
         "function",
         "is_positional",
         "is_single",
-        "is_trusted",
         "leading",
         "operation",
         "xp",
@@ -103,7 +101,6 @@ class Kernel(Unit):
         is_positional: bool,
         expression: Expression | None,
         is_single: bool,
-        is_trusted: bool,
     ) -> None:
         self.inputs, self.outputs, self.after = links
         self.operation = operation
@@ -114,7 +111,6 @@ class Kernel(Unit):
         self.is_positional = is_positional
         self.expression = expression
         self.is_single = is_single
-        self.is_trusted = is_trusted
 
     def run(self, values: list[Any]) -> None:
         """Call the kernel, and hold what it gives against what the definition declares."""

@@ -37,7 +37,7 @@ class Generated:
         finish: for each output the expression that is returned, such as "copied({})".
         xp: the device's array module.
         with_deadline: whether the function takes a deadline first, and keeps it.
-        is_wary: whether the results of all kernels are checked, not only of users' kernels.
+        is_wary: whether what kernels give is checked against what was inferred.
 
     Attributes:
         inputs: the values that `function` takes, in the order of its parameters.
@@ -234,7 +234,7 @@ class _Writer:
             dropped = [n for n in dict.fromkeys((*released, *targets)) if n not in written]
             if self.with_deadline:
                 self.line("if clock() > deadline: raise late()", index)
-            if not kernel.is_trusted or self.is_wary:
+            if self.is_wary:
                 checked = f"checked{index}"
                 self.scope[checked] = kernel.checked if kernel.is_single else kernel.checked_all
                 call = f"{checked}({call})"
