@@ -132,6 +132,9 @@ class Arithmetic:
 class Tensor(Arithmetic):
     """One output of an operation.
 
+    Python's operators on it build operations with NumPy's meaning. `==` compares identity, so that
+    tensors can be keys of feeds; `fb.equal(a, b)` compares values.
+
     Attributes:
         op: the operation that produces it.
         index: which of its outputs (the port in `name:port`).
