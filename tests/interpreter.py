@@ -145,14 +145,17 @@ class Interpreter:
 
 def _needed(targets: Iterable[Operation], fed: Mapping[Tensor, Any]) -> list[Operation]:
     found: set[Operation] = set()
-    stack = list(targets)
+    stack = [op for op in targets if not _is_fed(op, fed)]
     while stack:
         operation = stack.pop()
-        if operation in found or _is_fed(operation, fed):
+        if operation in found:
             continue
         found.add(operation)
         stack.extend(t.op for t in operation.inputs if t not in fed)
-        stack.extend(operation.control_inputs)
+        for waited in operation.control_inputs:
+            # A feed gives values; it cannot write, or do what happens outside.
+            if waited.op_def.effects in (Effects.WRITES, Effects.IO) or not _is_fed(waited, fed):
+                stack.append(waited)
     return sorted(found, key=lambda op: op.id)
 
 
@@ -187,13 +190,15 @@ def _ordered(operations: list[Operation], fed: Mapping[Tensor, Any]) -> list[Ope
 
     for users in touching.values():
         writes = [op for op in users if op.op_def.effects is Effects.WRITES]
+        for i, write in enumerate(writes):
+            for later in writes[i + 1 :]:
+                put_before(write, later)
+    for users in touching.values():
+        writes = [op for op in users if op.op_def.effects is Effects.WRITES]
         for write in writes:
             for read in users:
                 if read.op_def.effects is Effects.READS:
                     put_before(read, write)
-        for i, write in enumerate(writes):
-            for later in writes[i + 1 :]:
-                put_before(write, later)
     done: dict[Operation, None] = {}
     waiting = list(operations)
     while waiting:

@@ -19,6 +19,7 @@ from flowbook.graph.errors import (
     without_internal_frames,
 )
 from flowbook.graph.operation import Operation
+from flowbook.graph.rewrite.prune import is_replaced
 from flowbook.graph.tensor import Tensor
 
 
@@ -142,7 +143,7 @@ class PartialRun:
                     seen.add(tensor.op)
                     stack.append(tensor.op)
             for control in operation.control_inputs:
-                if control not in seen and not any(t in self._feeds for t in control.outputs):
+                if control not in seen and not is_replaced(control, self._feeds):
                     seen.add(control)
                     stack.append(control)
         return list(needed)

@@ -43,11 +43,15 @@ class Placement:
         )
 
 
-def place(nodes: Sequence[Node], devices: Sequence[Device]) -> Placement:
+def place(
+    operations: Sequence[Operation], nodes: Sequence[Node], devices: Sequence[Device]
+) -> Placement:
     """Choose a device for every node.
 
     Args:
-        nodes: in a topological order.
+        operations: what the run needs, before rewriting: a request holds even for an operation
+            that was computed before the run.
+        nodes: what is left of them.
         devices: those that there are.
 
     Raises:
@@ -55,7 +59,7 @@ def place(nodes: Sequence[Node], devices: Sequence[Device]) -> Placement:
             admit no device, naming what rules each out.
     """
     placement = Placement(devices[0])
-    constrained = [n.operation for n in nodes if n.operation.device or n.operation.colocation]
+    constrained = [op for op in operations if op.device or op.colocation]
     for group in _colocated(constrained):
         requests = {op: DeviceSpec.parse(op.device) for op in group if op.device}
         feasible = [d for d in devices if all(r.admits(d.spec) for r in requests.values())]

@@ -55,11 +55,28 @@ def _plain_array(value: Any) -> np.ndarray[Any, Any]:
         raise InvalidArgumentError(f"not an array: {error}") from None
     except OverflowError:
         raise InvalidArgumentError(f"an integer does not fit any dtype: {value!r}") from None
+    if array.dtype.kind in "fO" and type(_first(value)) is int:
+        array = _exact_integers(value, array)
     if array.dtype.kind in "SUO":
         return _as_bytes(array)
     if array.dtype.newbyteorder("=") != array.dtype:
         array = array.astype(array.dtype.newbyteorder("="))
     return array
+
+
+def _exact_integers(value: Any, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array, or if all its values are integers too large for int64, as uint64 exactly.
+
+    NumPy makes of such lists floating-point numbers, or objects.
+    """
+    exact = np.asarray(value, dtype=object)
+    if not all(type(item) is int for item in exact.flat):
+        return array
+    low, high = min(exact.flat), max(exact.flat)
+    if low < 0 or high > np.iinfo(np.uint64).max:
+        worst = low if -low > high else high
+        raise InvalidArgumentError(f"the integer {worst} does not fit any dtype with the others")
+    return exact.astype(np.uint64)
 
 
 def _as_bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -92,19 +109,24 @@ def _default_dtype(value: Any, array: np.ndarray[Any, Any]) -> np.ndarray[Any, A
 
 def _has_only_python_numbers(value: Any) -> bool:
     """Whether NumPy's default dtype, and no NumPy scalar or array, decided an array's dtype."""
+    return not isinstance(_first(value), np.generic | np.ndarray)
+
+
+def _first(value: Any) -> Any:
+    """The first value in nested lists."""
     while isinstance(value, list | tuple) and value:
         value = value[0]
-    return not isinstance(value, np.generic | np.ndarray)
+    return value
 
 
 def _cast(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
     source, target = array.dtype, dtype.numpy
     if source == target:
         return array
+    if array.size == 0 and dtype is not dtypes.resource:
+        return array.astype(target)
     if dtype is dtypes.string or source.kind == "O" or dtype is dtypes.resource:
         raise InvalidTypeError(f"values of {_name(source)} where {dtype.name} is wanted")
-    if array.size == 0:
-        return array.astype(target)
     if dtype.is_integer and source.kind in "iu":
         limits = np.iinfo(target)
         low, high = int(array.min()), int(array.max())

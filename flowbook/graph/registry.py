@@ -59,7 +59,8 @@ def register_kernel(
         type_name: the operation type, such as "MatMul".
         device_kind: the kind of device, such as "cpu" or "gpu".
 
-    The kernel takes what the type's own kernel takes and means the same.
+    The kernel takes what the type's own kernel takes and means the same. Signatures that a session
+    has prepared already keep the kernels that they have.
     """
     op_named(type_name)
 

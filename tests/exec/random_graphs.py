@@ -158,7 +158,10 @@ class _Builder:
     def step(self) -> None:
         waited = []
         if self.operations and self.draw(st.integers(0, 2)) == 0:
-            waited = [self.pick(self.operations)]
+            effects = [tensor.op for tensor in self.effects]
+            waited = [
+                self.pick(effects if effects and self.draw(st.booleans()) else self.operations)
+            ]
         with fb.control_dependencies(waited or None):
             made = self.pick(self.kinds)()
         for tensor in made:
@@ -224,6 +227,8 @@ class _Builder:
         return fb.split(flat, [size // 2, size - size // 2] if size > 1 else 1)
 
     def variable(self) -> list[fb.Tensor]:
+        if len(self.variables) == 2:
+            return self.read()
         made = fb.Variable(self.values(self.pick(SHAPES)))
         self.variables.append(made)
         return [made.value]

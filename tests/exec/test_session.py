@@ -216,13 +216,16 @@ def test_a_constant_waits_for_its_control_dependencies(sess):
         assert len(calls) == count
 
 
-def test_a_feed_stands_for_what_the_operation_did(sess):
+def test_a_feed_stands_for_a_value_and_not_for_an_effect(sess):
     calls = []
     a = noting(calls, "a")
-    with fb.control_dependencies([a]):
+    pure = fb.identity(fb.placeholder(fb.float32, []))
+    with fb.control_dependencies([a, pure]):
         b = fb.constant(1.0) + 1.0
-    assert sess.run(b, {a: 0.0}) == 2.0
-    assert calls == []
+    assert sess.run(b, {a: 0.0, pure: 0.0}) == 2.0
+    assert calls == ["a"]
+    assert sess.run(a * 2.0, {a: 1.0}) == 2.0
+    assert calls == ["a"]
 
 
 def test_many_signatures_are_remembered_within_bounds(sess, monkeypatch):

@@ -55,7 +55,7 @@ def prepare(
     pruned = tuple([node.operation for node in graph.nodes])
     order_state(graph)
     rewrite(graph)
-    placement = place(graph.nodes, devices)
+    placement = place(pruned, graph.nodes, devices)
     # One device, one part: partitioning has its place here.
     schedule(graph)
     return Prepared(

@@ -339,6 +339,8 @@ def unstack(
                 f"the size of axis {axis} of {value.shape} is not known before the run",
                 hint="say how many parts there are: num=...",
             )
+    if not num:
+        return []
     result: list[Tensor] = unstack_op(
         value, axis=axis, Tout=(value.dtype,) * as_axis(num), name=name
     )

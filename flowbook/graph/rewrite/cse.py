@@ -23,7 +23,6 @@ def merge_common(graph: Subgraph) -> None:
     values = _equal_constants(graph)
     merged: dict[Node, tuple[Node, ...]] = {}
     attribute_keys: dict[int, Any] = {}
-    followed = _writes_after_reads(graph)
     for node in graph.nodes:
         if values:
             node.inputs = tuple([values.get(v, v) for v in node.inputs])
@@ -45,7 +44,6 @@ def merge_common(graph: Subgraph) -> None:
                 node.after and frozenset(node.after),
                 operation.device,
                 operation.colocation,
-                followed.get(node, ()),
             )
             same = first.setdefault(key, node)
             if same is not node:
@@ -68,18 +66,3 @@ def _equal_constants(graph: Subgraph) -> dict[int, int]:
             if same != value:
                 values[value] = same
     return values
-
-
-def _writes_after_reads(graph: Subgraph) -> dict[Node, tuple[Node, ...]]:
-    """For each read the writes that are ordered after it.
-
-    Two reads of one variable with equal such writes lie between the same ones, as the writes of a
-    variable form a chain.
-    """
-    followed: dict[Node, tuple[Node, ...]] = {}
-    for node in graph.nodes:
-        if node.op_def.effects is Effects.WRITES:
-            for other in node.after:
-                if other.op_def.effects is Effects.READS and other.inputs[0] == node.inputs[0]:
-                    followed[other] = (*followed.get(other, ()), node)
-    return followed

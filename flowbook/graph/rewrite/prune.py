@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from flowbook.graph.dtypes import resource
 from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.op_def import Effects
 from flowbook.graph.operation import Operation
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 from flowbook.graph.tensor import Tensor
@@ -92,13 +93,18 @@ def _closure(
             elif tensor in fed_variables and op.op_def.reads_as is None:
                 stack.append(tensor.op)
         for control in op.control_inputs:
-            if control not in seen and not _is_replaced(control, fed):
+            if control not in seen and not is_replaced(control, fed):
                 stack.append(control)
     return sorted(seen, key=lambda op: op.id)
 
 
-def _is_replaced(op: Operation, fed: set[Tensor]) -> bool:
-    """Whether feeds stand for all that the operation does, so that nothing waits for it."""
+def is_replaced(op: Operation, fed: Collection[Tensor]) -> bool:
+    """Whether feeds stand for all that the operation does, so that nothing waits for it.
+
+    They cannot stand for a write, or for what happens outside.
+    """
+    if op.op_def.effects in (Effects.WRITES, Effects.IO):
+        return False
     return bool(op.outputs) and all(t in fed for t in op.outputs)
 
 

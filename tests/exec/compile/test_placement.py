@@ -14,7 +14,8 @@ def x():
 
 
 def placed(x, *fetches):
-    return place(prune(list(fetches), [], [x]).nodes, local_devices())
+    nodes = prune(list(fetches), [], [x]).nodes
+    return place([node.operation for node in nodes], nodes, local_devices())
 
 
 def test_without_requests_everything_runs_on_the_first_device(x):
