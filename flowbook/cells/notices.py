@@ -11,11 +11,16 @@ from flowbook.graph.operation import Operation
 _MANY = 6  # Longer lists are cut.
 
 
-def notices_of(author: Author) -> list[str]:
+def notices_of(author: Author, completed: bool) -> list[str]:
     """The lines for one execution that has ended.
 
     They say which variables kept their values, and how to reset them; which start afresh because
-    they are defined differently; and which do because the cell gave them no names.
+    they are defined differently; and which do because the cell gave them no names. Below an error
+    only losses are news.
+
+    Args:
+        author: the execution.
+        completed: whether its cell ended without an error.
     """
     restarted = list(dict.fromkeys(author.restarted))
     kept = [
@@ -31,7 +36,7 @@ def notices_of(author: Author) -> list[str]:
         if new.op_def.resource == "variable" and old.graph.values.has_value(old)
     ]
     notices = []
-    if kept:
+    if kept and completed:
         notices.append(
             f"kept the values of {_listed([op.name for op in kept])} "
             "(sess.run(variable.initializer) starts one afresh)"

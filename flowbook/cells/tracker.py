@@ -156,7 +156,7 @@ class Tracker:
         completed = result is not None and result.success
         for graph in list(author.cell.graphs):
             graph.end_execution(author, completed)
-        for notice in (*execution.notices, *notices_of(author)):
+        for notice in (*execution.notices, *notices_of(author, completed)):
             print(f"flowbook: {notice}")
         author.let_go()
 

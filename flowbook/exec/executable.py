@@ -46,7 +46,7 @@ class Executable:
         is_initialized: whether the variables that it needs are known to have values.
         size: how many nodes it has.
         ran_again: whether it ran more than once.
-        is_known_stale: whether whoever asked for it has heard of stale definitions in it.
+        is_stale: whether it used old definitions when it was last asked for (see `check_stale`).
         is_dropped: whether the master keeps it no longer.
         late_units: for each late feed, by its place, the index of its unit.
     """
@@ -77,7 +77,7 @@ class Executable:
             for tensor in prepared.feeds
         )
         self.is_dropped = False
-        self.is_known_stale = False
+        self.is_stale = False
         self.ran_again = False
         self._has_run = False
         self._step: Generated | None = None

@@ -133,9 +133,7 @@ class LocalMaster:
         if error is not None:
             raise error
         executable = self.executable(fetches, targets, feeds, is_late)
-        if not executable.is_known_stale:
-            check_stale(executable.operations, feeds)
-            executable.is_known_stale = True
+        executable.is_stale = check_stale(executable.operations, feeds)
         return executable
 
     def known_executables(self) -> list[Executable]:

@@ -145,7 +145,8 @@ class Session:
         check_mapping(feeds)
         call = self._call(fetches, list(feeds or ()))
         self._forget_dropped()
-        if _is_lasting(fetches, feeds):
+        # A stale one is asked for anew each time: the next cell that runs it hears of it too.
+        if not call.executable.is_stale and _is_lasting(fetches, feeds):
             with self._lock:
                 if len(self._calls) >= _REMEMBERED:
                     self._calls.clear()

@@ -65,6 +65,7 @@ class Author:
         kept: operations with a resource that it built as an earlier execution had.
         replaced: those that it built differently, as (new operation, old operation).
         restarted: unnamed variables whose values it gave up (see `unnamed.py`).
+        warned: the sets of cells to re-run that its runs have been told of (see `staleness.py`).
     """
 
     __slots__ = (
@@ -77,6 +78,7 @@ class Author:
         "replaced",
         "restarted",
         "serial",
+        "warned",
     )
 
     def __init__(self, cell: Cell, label: str, filename: str = "") -> None:
@@ -89,6 +91,7 @@ class Author:
         self.kept: list[Operation] = []
         self.replaced: list[tuple[Operation, Operation]] = []
         self.restarted: list[Operation] = []
+        self.warned: list[frozenset[str]] = []
         self._owned: list[tuple[weakref.ref[Closeable], str]] = []
 
     def may_take(self, owner: Author | None) -> bool:

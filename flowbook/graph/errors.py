@@ -40,6 +40,8 @@ __all__ = [
     "UnimplementedError",
 ]
 
+HIDDEN_FRAMES = "(Flowbook's own frames are hidden; fb.options.full_tracebacks = True shows them)"
+
 
 class OpError(Exception):
     """An error of the graph or of a run.
@@ -120,7 +122,7 @@ class InvalidTypeError(InvalidArgumentError, TypeError):
 
 
 class NotFoundError(OpError, LookupError):
-    """What was asked for by name does not exist."""
+    """What was asked for does not exist: a name, or the gradient of an operation."""
 
     code = "NOT_FOUND"
 
@@ -215,9 +217,8 @@ def without_internal_frames(error: BaseException) -> BaseException:
     """
     if options.full_tracebacks:
         return error
-    note = "(Flowbook's own frames are hidden; fb.options.full_tracebacks = True shows them)"
-    if isinstance(error, Exception) and note not in getattr(error, "__notes__", ()):
-        error.add_note(note)
+    if isinstance(error, Exception) and HIDDEN_FRAMES not in getattr(error, "__notes__", ()):
+        error.add_note(HIDDEN_FRAMES)
     return error.with_traceback(users_frames(error.__traceback__))
 
 

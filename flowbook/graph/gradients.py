@@ -15,7 +15,13 @@ from typing import Any
 
 from flowbook.graph import site as sites
 from flowbook.graph.dtypes import resource
-from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError, OpError
+from flowbook.graph.errors import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    NotFoundError,
+    OpError,
+    without_internal_frames,
+)
 from flowbook.graph.graph import Graph, mixed_graphs
 from flowbook.graph.indexed_slices import IndexedSlices
 from flowbook.graph.op_def import NO_GRADIENT as NO_GRADIENT
@@ -50,7 +56,7 @@ def gradients(
         it; None where `ys` does not depend on it.
 
     Raises:
-        LookupError: if an operation on the way has no gradient.
+        NotFoundError: if an operation on the way has no gradient. It is a LookupError.
         InvalidTypeError: if a dtype has no gradient.
 
     Source: white paper, section 4.1.
@@ -63,6 +69,16 @@ def gradients(
     6.0
     """
     __tracebackhide__ = True
+    try:
+        return _gradients(ys, xs, grad_ys, stop_gradients, name)
+    except OpError as error:
+        error.at("gradients", sites.capture())
+        raise without_internal_frames(error) from error.__cause__
+
+
+def _gradients(
+    ys: Any, xs: Any, grad_ys: Any, stop_gradients: Any, name: str
+) -> list[Gradient | None]:
     y_list = [convert_to_tensor(y) for y in _as_list(ys)]
     x_list = [_differentiated(x) for x in _as_list(xs)]
     stopped = {_differentiated(t) for t in _as_list(stop_gradients)}
@@ -178,10 +194,10 @@ class _Backward:
     def _gradients_of(self, op: Operation, totals: list[Gradient | None]) -> list[Gradient | None]:
         grad = op.op_def.grad
         if grad is None:
-            raise LookupError(
-                f"no gradient is defined for {op.type} {op.name!r}\n"
-                f"  defined at {op.site}\n"
-                "  hint: give its OpDef a `grad`, or put fb.stop_gradient before it"
+            raise NotFoundError(
+                "no gradient is defined for it",
+                op,
+                hint="give its OpDef a `grad`, or put fb.stop_gradient before it",
             )
         with self._on_behalf_of(op, f"{op.name.replace('@', '_')}_grad"):
             dys = [

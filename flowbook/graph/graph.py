@@ -28,7 +28,7 @@ from flowbook.graph.errors import (
 from flowbook.graph.names import Names
 from flowbook.graph.operation import Operation
 from flowbook.graph.scope import Scope
-from flowbook.graph.staleness import Stale, stale_among
+from flowbook.graph.stale_operations import StaleOperations, stale_among
 from flowbook.graph.tensor import Tensor
 from flowbook.graph.unnamed import UnnamedVariables
 from flowbook.graph.variable_values import VariableValues
@@ -238,12 +238,14 @@ class Graph:
         """The notebook cell that redefined a retired operation, if it is known."""
         return self._retired_by.get(operation)
 
-    def stale(self) -> list[Stale]:
+    def stale(self) -> StaleOperations:
         """The operations that were built, directly or not, from something since redefined.
 
-        Each says from what (`.reason`) and which cells to re-run (`.cells`).
+        Returns:
+            A list, shown by the cells to re-run. Each item says what its operation was built from
+            (`.reason`) and which cells to re-run for it (`.cells`).
         """
-        return stale_among(self.operations) if self.retirements else []
+        return stale_among(self.operations) if self.retirements else StaleOperations()
 
     def forget(self, operation: Operation) -> None:
         """Give up the value of a variable, given its handle's operation, in all sessions."""

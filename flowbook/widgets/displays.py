@@ -11,6 +11,7 @@ from typing import Any
 from flowbook.graph.graph import Graph
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.variables import Variable
+from flowbook.graph.stale_operations import StaleOperations
 from flowbook.graph.tensor import Tensor
 from flowbook.widgets import tables
 from flowbook.widgets.graph_svg import graph_svg
@@ -27,5 +28,6 @@ def install(shell: Any) -> None:
     html.for_type(Operation, tables.operation_html)
     html.for_type(Tensor, tables.tensor_html)
     html.for_type(Variable, tables.variable_html)
+    html.for_type(StaleOperations, tables.stale_html)
     html.for_type_by_name("flowbook.exec.session", "Session", tables.session_html)
     formatters["image/svg+xml"].for_type(Graph, graph_svg)

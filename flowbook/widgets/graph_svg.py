@@ -11,13 +11,16 @@ import math
 from itertools import pairwise
 
 from flowbook.graph.graph import Graph
-from flowbook.widgets.layers import Layout, lay_out
-from flowbook.widgets.scope_blocks import Block, Blocks, Edge, collapse
+from flowbook.widgets.layers import LAYER_GAP, Layout, lay_out
+from flowbook.widgets.scope_blocks import MAX_BLOCKS, Block, Blocks, Edge, collapse
 from flowbook.widgets.shown_text import counted, shown_text
 
 _MARGIN = 20.0
 _HEADING = 30.0
 _NAME, _DETAIL = 13.0, 11.0  # Font sizes.
+_COLUMN = 820.0  # What JupyterLab has room for: it shows pictures without fitting them.
+_WIDEST = 900.0  # Shown in the column, the smallest text of a picture so wide is still legible.
+_FEWER = (MAX_BLOCKS, 24, 14)  # Wider ones are drawn with fewer blocks.
 _LONGEST = 34  # Longer names lose their middle; the tooltip has them whole.
 _NARROW = frozenset("fijlrtI.,:;'|!()[]/ ")
 _WIDE = frozenset("mwMWN@%…")
@@ -37,17 +40,24 @@ Point = tuple[float, float]
 
 def graph_svg(graph: Graph) -> str:
     """Draw a graph, collapsed to its top-level name scopes, as an SVG document."""
-    collapsed = collapse(graph)
-    sizes = [_size(block) for block in collapsed.blocks]
-    layout = lay_out(sizes, list(collapsed.edges))
+    for max_blocks in _FEWER:
+        collapsed = collapse(graph, max_blocks)
+        sizes = [_size(block) for block in collapsed.blocks]
+        weights = {
+            ends: edge.tensors + 0.5 * (not edge.tensors) for ends, edge in collapsed.edges.items()
+        }
+        layout = lay_out(sizes, weights)
+        if layout.width + 2 * _MARGIN <= _WIDEST:
+            break
     heading = _heading(graph)
     width = max(layout.width, _text_width(heading, _DETAIL)) + 2 * _MARGIN
     height = layout.height + 2 * _MARGIN + _HEADING
+    shown = min(1.0, _COLUMN / width)
     shift = (width - layout.width) / 2
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_n(width)}" height="{_n(height)}" '
-        f'viewBox="0 0 {_n(width)} {_n(height)}" role="img" aria-label="{shown_text(heading)}" '
-        'style="max-width:100%;height:auto" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_n(width * shown)}" '
+        f'height="{_n(height * shown)}" viewBox="0 0 {_n(width)} {_n(height)}" '
+        f'role="img" aria-label="{shown_text(heading)}" style="max-width:100%;height:auto" '
         "font-family=\"system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif\">",
         f'<rect x="0.5" y="0.5" width="{_n(width - 1)}" height="{_n(height - 1)}" rx="8" '
         f'fill="{_PAPER}" stroke="#d5dae1"/>',
@@ -55,13 +65,24 @@ def graph_svg(graph: Graph) -> str:
         f'fill="{_FAINT}">{shown_text(heading)}</text>',
         f'<g transform="translate({_n(shift)} {_n(_MARGIN + _HEADING)})">',
         *_draw_edges(collapsed, layout, sizes),
+        _draw_rule(layout),
         *(
             _draw_block(block, centre, size)
             for block, centre, size in zip(collapsed.blocks, layout.centres, sizes, strict=True)
         ),
         "</g></svg>",
     ]
-    return "\n".join(parts)
+    return "\n".join(filter(None, parts))
+
+
+def _draw_rule(layout: Layout) -> str:
+    """A line above what stands aside."""
+    if layout.loose_top is None:
+        return ""
+    return (
+        f'<path d="M0 {_n(layout.loose_top - LAYER_GAP / 2)}h{_n(layout.width)}" '
+        'stroke="#d5dae1" stroke-dasharray="2 4"/>'
+    )
 
 
 def _heading(graph: Graph) -> str:

@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 from flowbook.graph.graph import Graph
 from flowbook.graph.operation import Operation
 from flowbook.graph.tensor import Tensor
+from flowbook.widgets import block_groups
+from flowbook.widgets.block_groups import Group
 from flowbook.widgets.shown_text import counted
 
 MAX_BLOCKS = 40
-_LONG = 12  # A picture of more blocks than these has its chains drawn as one block each.
+_LONG = 12  # A picture of more blocks than these has several drawn as one.
 
 
 @dataclass
@@ -61,8 +63,10 @@ class Blocks:
 def collapse(graph: Graph, max_blocks: int = MAX_BLOCKS) -> Blocks:
     """Collapse a graph to at most `max_blocks` blocks.
 
-    Long chains of single operations become one block. Where there are still too many, the
-    smallest become one without edges, which would only be a tangle.
+    In a picture of many blocks, variables have their initialisers in them, and long chains of
+    single operations and blocks that are alike become one block each. What is fed from everywhere,
+    such as gradients, has no edges. Where there are still too many, the smallest become one
+    without edges, which would only be a tangle.
     """
     operations = graph.operations
     members: dict[str, list[Operation]] = {}
@@ -72,22 +76,29 @@ def collapse(graph: Graph, max_blocks: int = MAX_BLOCKS) -> Blocks:
     top = {operation: name for name, group in members.items() for operation in group}
     names = list(members)
     position = {name: i for i, name in enumerate(names)}
-    groups = [[i] for i in range(len(names))]
+    faces = _Faces(names, members)
+    groups = block_groups.single(len(names))
     if len(groups) > _LONG:
-        neighbours = _edges({op: position[name] for op, name in top.items()})
-        groups = _join_chains(groups, names, members, neighbours)
-    several = _Several(names, members)
+        pairs = set(_edges({op: position[name] for op, name in top.items()}))
+        groups = block_groups.with_initialisers(groups, pairs, faces.is_variable)
+        groups = block_groups.with_chains(groups, pairs, faces.is_operation)
+        groups = block_groups.with_alike(groups, pairs, faces.make)
+    rest: list[int] = []
     if len(groups) > max_blocks:
-        groups, rest = _split(groups, lambda group: several.count(group), max_blocks - 1)
-    else:
-        rest = []
-    group_of = {names[i]: g for g, group in enumerate(groups) for i in group}
-    blocks = [several.block(group) for group in groups]
+        groups, rest = _split(groups, faces.count, max_blocks - 1)
+    group_of = {names[i]: g for g, group in enumerate(groups) for i in group.all}
+    blocks = [faces.block(group) for group in groups]
+    edges = _edges({op: group_of[name] for op, name in top.items() if name in group_of})
+    if len(names) > _LONG:
+        scopes = {g for g, block in enumerate(blocks) if block.kind == "scope"}
+        aside = block_groups.hubs(scopes, set(edges), len(blocks))
+        for g, feeders in aside.items():
+            held = counted(blocks[g].operations, "operation")
+            blocks[g].detail = f"{held}, fed by {feeders} blocks"
+        edges = {ends: edge for ends, edge in edges.items() if not aside.keys() & set(ends)}
     if rest:
-        blocks.append(several.rest(rest))
-    return Blocks(
-        blocks, _edges({op: group_of[name] for op, name in top.items() if name in group_of})
-    )
+        blocks.append(faces.rest(rest))
+    return Blocks(blocks, edges)
 
 
 def _top(operation: Operation) -> str:
@@ -114,57 +125,30 @@ def _edges(block_of: dict[Operation, int]) -> dict[tuple[int, int], Edge]:
     return edges
 
 
-def _join_chains(
-    groups: list[list[int]],
-    names: list[str],
-    members: dict[str, list[Operation]],
-    edges: dict[tuple[int, int], Edge],
-) -> list[list[int]]:
-    """Put runs of single operations, each of which only feeds the next, into one group."""
-    before: dict[int, list[int]] = {}
-    after: dict[int, list[int]] = {}
-    for source, target in edges:
-        after.setdefault(source, []).append(target)
-        before.setdefault(target, []).append(source)
-
-    def is_link(i: int) -> bool:
-        return (
-            _kind(members[names[i]]) == "operation"
-            and len(before.get(i, ())) == 1
-            and len(after.get(i, ())) <= 1
-        )
-
-    joined: list[list[int]] = []
-    group_of: dict[int, list[int]] = {}
-    for [i] in groups:
-        previous = before[i][0] if is_link(i) else -1
-        if previous in group_of and is_link(previous):
-            group = group_of[previous]
-            group.append(i)
-        else:
-            group = [i]
-            joined.append(group)
-        group_of[i] = group
-    return joined
-
-
 def _split(
-    groups: list[list[int]], size: Callable[[list[int]], int], keep: int
-) -> tuple[list[list[int]], list[int]]:
+    groups: list[Group], size: Callable[[Group], int], keep: int
+) -> tuple[list[Group], list[int]]:
     """The largest `keep` groups in their order, and the members of all others."""
     ranked = sorted(range(len(groups)), key=lambda g: (-size(groups[g]), g))
     kept = set(ranked[:keep])
-    rest = [i for g, group in enumerate(groups) if g not in kept for i in group]
+    rest = [i for g, group in enumerate(groups) if g not in kept for i in group.all]
     return [groups[g] for g in sorted(kept)], rest
 
 
 def _kind(members: list[Operation]) -> str:
-    handles = [op for op in members if op.op_def.resource == "variable"]
-    if len(handles) == 1 and handles[0].name == _top(handles[0]) and len(members) <= 4:
+    if _handle(members) is not None:
         return "variable"
     if len(members) > 1:
         return "operation" if _is_with_constants(members) else "scope"
     return "input" if members[0].type == "Placeholder" else "operation"
+
+
+def _handle(members: list[Operation]) -> Operation | None:
+    """The variable that a block of its name is: its reads, and what optimizers keep for it."""
+    for op in members:
+        if op.op_def.resource == "variable" and op.name == _top(op):
+            return op
+    return None
 
 
 def _is_with_constants(members: list[Operation]) -> bool:
@@ -173,27 +157,44 @@ def _is_with_constants(members: list[Operation]) -> bool:
     return len(others) == 1 and others[0].name == _top(others[0])
 
 
-class _Several:
-    """Makes blocks out of groups of top-level names."""
+class _Faces:
+    """What groups of top-level names look like as blocks."""
 
     def __init__(self, names: list[str], members: dict[str, list[Operation]]) -> None:
         self._names = names
-        self._members = members
+        self._members = [members[name] for name in names]
 
-    def count(self, group: list[int]) -> int:
-        return sum(len(self._members[self._names[i]]) for i in group)
+    def is_variable(self, i: int) -> bool:
+        return _handle(self._members[i]) is not None
 
-    def block(self, group: list[int]) -> Block:
-        first = self._names[group[0]]
-        members = self._members[first]
-        if len(group) == 1:
-            return Block(first, _kind(members), _detail(members), len(members))
-        name = f"{first} … {self._names[group[-1]]}"
-        return Block(name, "several", counted(len(group), "operation"), self.count(group))
+    def is_operation(self, group: Group) -> bool:
+        return all(_kind(self._members[i]) == "operation" for i in group.shown)
 
-    def rest(self, group: list[int]) -> Block:
-        count = self.count(group)
-        return Block(f"and {len(group):,} more", "several", counted(count, "operation"), count)
+    def look(self, group: Group) -> tuple[str, str]:
+        members = self._members[group.shown[0]]
+        return _kind(members), _detail(members)
+
+    def make(self, group: Group) -> tuple[str, ...]:
+        """What blocks that are alike have in common: the look, and the types of operations."""
+        members = self._members[group.shown[0]]
+        return *self.look(group), *sorted(op.type for op in members)
+
+    def count(self, group: Group) -> int:
+        return sum(len(self._members[i]) for i in group.all)
+
+    def block(self, group: Group) -> Block:
+        first, last = (self._names[group.shown[i]] for i in (0, -1))
+        if group.how == "one":
+            kind, detail = self.look(group)
+            return Block(first, kind, detail, self.count(group))
+        detail = counted(len(group.shown), "operation")
+        if group.how == "alike":
+            detail = f"{len(group.shown):,} × {self.look(group)[1]}"
+        return Block(f"{first} … {last}", "several", detail, self.count(group))
+
+    def rest(self, numbers: list[int]) -> Block:
+        count = sum(len(self._members[i]) for i in numbers)
+        return Block(f"and {len(numbers):,} more", "several", counted(count, "operation"), count)
 
 
 def _detail(members: list[Operation]) -> str:
@@ -203,8 +204,11 @@ def _detail(members: list[Operation]) -> str:
         held = f", {counted(variables, 'variable')}" if variables else ""
         return counted(len(members), "operation") + held
     if kind == "variable":
-        handle = next(op for op in members if op.op_def.resource == "variable")
-        return f"variable {handle.attributes['shape']}"
+        handle = _handle(members)
+        assert handle is not None
+        slots = sum(op.op_def.resource == "variable" for op in members) - 1
+        kept = f", {counted(slots, 'slot')}" if slots else ""
+        return f"variable {handle.attributes['shape']}{kept}"
     main = next((op for op in members if op.type != "Const"), members[0])
     shapes = " ".join(str(tensor.shape) for tensor in main.outputs[:2])
     # The name mostly says the type already: "MatMul_3".

@@ -1,4 +1,4 @@
-"""The static HTML forms of operations, tensors, variables and sessions: one small table each.
+"""The static HTML forms of what a person looks at: one small table each.
 
 They take their colours from the page, so that they read on light and dark ones. All text from
 graphs is escaped and bounded in length.
@@ -14,6 +14,7 @@ import numpy as np
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.variables import Variable
 from flowbook.graph.site import Site
+from flowbook.graph.stale_operations import StaleOperations
 from flowbook.graph.tensor import Tensor
 from flowbook.widgets.shown_text import counted, shown_text
 
@@ -58,6 +59,16 @@ def variable_html(variable: Variable) -> str:
     rows += _constraints(variable.op)
     rows += _definition(variable.op.site)
     return _table(f"Variable {_code(variable.op.name)}", rows)
+
+
+def stale_html(stale: StaleOperations) -> str:
+    """The table of stale operations: the cells to re-run, and for each why."""
+    rows = [
+        (each.cell, f"{_text(each.operations)}, built from {_text(each.cause)}")
+        for each in stale.by_cell()
+    ]
+    more = [("", f"and {len(rows) - _MOST:,} more cells")] if len(rows) > _MOST else []
+    return _table(_text(stale.summary()), rows[:_MOST] + more)
 
 
 def session_html(session: Any) -> str:

@@ -1,5 +1,6 @@
 """In a real kernel, with the cells' ids in the requests' metadata, as JupyterLab sends them."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -41,11 +42,12 @@ class Kernel:
             elif kind in ("execute_result", "display_data"):
                 text.append("\n".join(content["data"].get(m, "") for m in SHOWN))
             elif kind == "error":
-                text.append(f"{content['ename']}: {content['evalue']}")
+                text.append(COLOURS.sub("", "\n".join(content["traceback"])))
             elif kind == "status" and content["execution_state"] == "idle":
                 return "".join(text).strip()
 
 
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 SHOWN = ("text/plain", "text/html", "image/svg+xml")
 
 
@@ -77,7 +79,7 @@ def test_a_session_of_work(kernel: Kernel) -> None:
     before = kernel.run("names", NAMES)
     kernel.run("model", MODEL)
     assert kernel.run("names", NAMES) == before
-    assert kernel.run("show", "print(fb.get_default_graph().stale())") == "[]"
+    assert kernel.run("show", "print(fb.get_default_graph().stale())") == "nothing is stale"
 
     kernel.run("model", MODEL.replace("[2]", "[None]"))
     assert kernel.run("show", "for s in fb.get_default_graph().stale()[:1]: print(s)") == (
@@ -85,7 +87,7 @@ def test_a_session_of_work(kernel: Kernel) -> None:
         "re-run cell [6]"
     )
     kernel.run("use", "y = fb.identity(x * W, name='y')")
-    assert kernel.run("show", "print(fb.get_default_graph().stale())") == "[]"
+    assert kernel.run("show", "print(fb.get_default_graph().stale())") == "nothing is stale"
 
 
 def test_two_cells_of_one_source(kernel: Kernel) -> None:
@@ -141,3 +143,14 @@ def test_running_again_leaks_nothing(kernel: Kernel) -> None:
     assert kernel.run("count", count) == kernel.run(
         "show", "print(len(fb.get_default_graph().operations))"
     )
+
+
+def test_errors_show_the_cells_frames_only(kernel: Kernel) -> None:
+    kernel.run("start", "import flowbook as fb; fb.reset_default_graph()")
+    kernel.run("model", MODEL)
+    for source in ("x @ W @ x", "fb.Session().run(x)", "fb.Session().run(x, feed_dict={})"):
+        lines = kernel.run("wrong", source).splitlines()
+        assert lines[2].startswith("Cell In["), lines
+        assert lines[3:5] == [f"----> 1 {source}", ""]
+        assert "Error: " in lines[5]
+        assert lines[-1].startswith("(Flowbook's own frames are hidden;")

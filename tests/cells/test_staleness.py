@@ -73,8 +73,8 @@ def test_one_warning_per_run(chain: Any) -> None:
     with pytest.warns(fb.errors.StaleDefinitionWarning) as caught:
         check_stale(closure(chain["z"]))
     assert [str(w.message) for w in caught] == [
-        "this run uses 'y', 'z', built from the 'x' of before cell [4] redefined it: "
-        "re-run cell [2], then cell [3]"
+        "re-run cell [2], then cell [3]: this run uses 'y', 'z' built from the 'x' of before "
+        "cell [4] redefined it"
     ]
     assert caught[0].filename == __file__
 
@@ -85,6 +85,103 @@ def test_warning_names_the_line_of_the_cell(chain: Any) -> None:
         warnings.simplefilter("always")
         chain.run("d", "pass\n\ncheck(closure(z))")
     assert (caught[0].filename, caught[0].lineno) == ("cell [5]", 3)
+
+
+def warned(notebook: Any, cell_id: str, source: str) -> list[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        notebook.run(cell_id, source)
+    return [str(w.message).partition(":")[0] for w in caught]
+
+
+def test_a_cell_hears_of_the_same_cells_once(chain: Any) -> None:
+    chain.run("b2", "y2 = fb.identity(y, name='y2')")
+    chain.shell.user_ns.update(check=check_stale, closure=closure)
+    both = ["re-run cell [2], then cell [3]"]
+    assert warned(chain, "d", "check(closure(z)); check(closure(z, y)); check(closure(z))") == both
+    # What a part of these cells would mend is no news.
+    assert warned(chain, "d", "check(closure(z)); check(closure(y))") == both
+    assert warned(chain, "e", "check(closure(z))\ncheck(closure(y2))") == [
+        *both,
+        "re-run cell [2], then cell [5]",
+    ]
+
+
+def test_code_outside_cells_hears_once(chain: Any) -> None:
+    with pytest.warns(fb.errors.StaleDefinitionWarning):
+        assert check_stale(closure(chain["z"]))
+    assert check_stale(closure(chain["z"], chain["y"]))  # A second warning would be an error.
+
+
+def test_whether_a_run_is_stale_is_said_each_time(chain: Any) -> None:
+    chain.shell.user_ns.update(check=check_stale, closure=closure)
+    warned(chain, "d", "told = [check(closure(z)), check(closure(z)), check(closure(x))]")
+    assert chain["told"] == [True, True, False]
+
+
+def test_every_cell_that_runs_it_hears_of_it(notebook: Any) -> None:
+    notebook.run("a", "x = fb.constant(1.0, name='x')")
+    notebook.run("b", "y = fb.identity(x, name='y'); sess = fb.Session()")
+    notebook.run("a", "x = fb.constant(2.0, name='x')")
+    for cell in ("d", "e", "d"):
+        text = f"import warnings\nwith warnings.catch_warnings(record=True) as {cell}:\n"
+        notebook.run(cell, text + "    warnings.simplefilter('always'); sess.run(y); sess.run([y])")
+        assert len(notebook[cell]) == 1
+        assert "re-run cell [2]" in str(notebook[cell][0].message)
+    notebook.run("f", "fb.options.stale = 'error'")
+    try:
+        notebook.run("g", "sess.run(y)", fails=True)
+    finally:
+        notebook.run("f", "fb.options.stale = 'warn'")
+    notebook.run("b", "y = fb.identity(x, name='y'); sess = fb.Session()")
+    notebook.run("h", "value = sess.run(y)")
+    assert notebook["value"] == 2.0
+
+
+def test_summary(chain: Any) -> None:
+    assert repr(chain.graph.stale()) == (
+        "2 stale operations: re-run, in this order\n"
+        "  cell [2]: 'y', built from the 'x' of before cell [4] redefined it\n"
+        "  cell [3]: 'z', built from the 'x' of before cell [4] redefined it"
+    )
+    assert [item.operation.name for item in chain.graph.stale()[:1]] == ["y"]
+
+
+def test_summary_of_an_optimizer_is_short(notebook: Any) -> None:
+    notebook.run("a", "W = fb.Variable([1.0, 2.0], name='W')\nh = fb.nn.relu(W)")
+    notebook.run("b", "loss = fb.reduce_mean(h)")
+    notebook.run("c", "train = fb.train.AdamOptimizer(0.1).minimize(loss)")
+    notebook.run("a", "W = fb.Variable([1.0, 2.0, 3.0], name='W')\nh = fb.tanh(W)")
+    stale = notebook.graph.stale()
+    first, second, third = repr(stale).splitlines()
+    assert first == f"{len(stale)} stale operations: re-run, in this order"
+    assert second.startswith("  cell [2]: ")
+    count = sum(item.operation.site.author.label == "cell [3]" for item in stale)
+    assert third.startswith(f"  cell [3]: {count} operations, built from ")
+    message = stale_message(closure(notebook["loss"]))
+    assert message is not None
+    assert max(len(line) for line in (second, third, message)) < 160
+
+
+def test_nothing_stale(notebook: Any) -> None:
+    assert repr(notebook.graph.stale()) == "nothing is stale"
+    assert not notebook.graph.stale()
+
+
+def test_lists_of_cells_and_causes_are_cut(notebook: Any) -> None:
+    for i in range(9):
+        notebook.run(f"a{i}", f"v{i} = fb.constant(1.0, name='v{i}')")
+    for i in range(9):
+        notebook.run(f"b{i}", f"w{i} = fb.identity(v{i}, name='w{i}')")
+    for i in range(9):
+        notebook.run(f"a{i}", f"v{i} = fb.constant(2.0, name='v{i}')")
+    message = stale_message(closure(*(notebook[f"w{i}"] for i in range(9))))
+    assert message == (
+        "re-run cell [10], then cell [11], then cell [12], then cell [13], then cell [14], "
+        "then cell [15] and 3 more: this run uses 9 operations built from "
+        "the 'v0' of before cell [19] redefined it; the 'v1' of before cell [20] redefined it "
+        "and 7 more"
+    )
 
 
 def test_options(chain: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +200,9 @@ def test_what_is_fed_is_not_stale(chain: Any) -> None:
 def test_fetching_an_old_definition(chain: Any) -> None:
     message = stale_message(closure(chain.old_x))
     assert message is not None
-    assert message.startswith("this run uses the 'x' of before cell [4] redefined it")
+    assert message == (
+        "fetch what the re-run cell built: this run uses the 'x' of before cell [4] redefined it"
+    )
 
 
 def test_feeding_the_new_where_the_old_is_used(chain: Any) -> None:

@@ -53,12 +53,19 @@ def test_long_lists_are_cut(notebook: Any, holder_of: Any) -> None:
     assert all(map(holder.has_value, (v.op for v in notebook["vs"])))
 
 
-def test_notice_of_a_failing_cell(notebook: Any, holder_of: Any) -> None:
-    notebook.run("a", "W = fb.Variable(1.0, name='W')")
+def test_below_an_error_only_losses_are_said(notebook: Any, holder_of: Any) -> None:
+    two = "W = fb.Variable(1.0, name='W')\nb = fb.Variable(2.0, name='b')"
+    notebook.run("a", two)
     holder = holder_of(notebook.graph)
-    notebook.run("a", "W = fb.Variable(1.0, name='W')\n1 / 0", fails=True)
-    assert notebook.notices == [KEPT.format("W")]
+    notebook.run("a", f"{two}\n1 / 0", fails=True)
+    assert notebook.notices == []
     assert holder.has_value(notebook["W"].op)
+    notebook.run("a", f"{two.replace('1.0', '3.0')}\n1 / 0", fails=True)
+    assert notebook.notices == [
+        "flowbook: redefined, with values that start afresh: W (another initial value)"
+    ]
+    notebook.run("a", two.replace("1.0", "3.0"))
+    assert notebook.notices == [KEPT.format("b")]
 
 
 def unnamed(*values: float) -> str:

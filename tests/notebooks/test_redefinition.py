@@ -123,7 +123,7 @@ def test_changing_the_layer_and_going_on(notebook: Notebook) -> None:
     assert said(notebook, "flowbook: kept") in notebook.run("layer")
     assert notebook.value("sess.run(W).tolist()") == before
 
-    assert said(notebook, "built from a 'Relu'") in notebook.run("train")
+    assert said(notebook, "re-run cell") in notebook.run("train")
     for cell_id in ("output", "optimizer"):
         assert "start afresh:" not in notebook.run(cell_id)
     assert "Stale" not in notebook.run("train")

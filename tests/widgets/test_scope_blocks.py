@@ -3,6 +3,7 @@
 import pytest
 
 import flowbook as fb
+from flowbook.widgets import block_groups
 from flowbook.widgets.scope_blocks import collapse
 
 
@@ -51,9 +52,10 @@ def test_long_chains_are_one_block() -> None:
 
 @pytest.mark.parametrize("count", [39, 40, 41, 500])
 def test_the_smallest_are_summarised(count: int) -> None:
+    x = None
     for i in range(count):
         with fb.name_scope(f"s{i}"):
-            fb.constant(1.0)
+            x = fb.identity(fb.constant(1.0) if x is None else fb.identity(x))
             if i % 100 == 7:
                 fb.constant(2.0)
     collapsed = collapse(fb.get_default_graph())
@@ -64,6 +66,74 @@ def test_the_smallest_are_summarised(count: int) -> None:
         assert "s7" in [b.name for b in collapsed.blocks]
         if count == 500:
             assert "s407" in [b.name for b in collapsed.blocks]
+
+
+def test_scopes_of_one_size_but_other_operations_stay_apart() -> None:
+    x = fb.placeholder(fb.float32, [4], name="x")
+    for function in (fb.tanh, fb.exp, fb.log, fb.abs):
+        for i in range(4):
+            with fb.name_scope(f"{function.__name__}_{i}"):
+                function(x) * 2.0
+    found = collapse(fb.get_default_graph())
+    assert [b.name for b in found.blocks] == [
+        "x",
+        "tanh_0 … tanh_3",
+        "exp_0 … exp_3",
+        "log_0 … log_3",
+        "abs_0 … abs_3",
+    ]
+
+
+def test_blocks_of_one_look_and_place_are_one() -> None:
+    x = fb.placeholder(fb.float32, [4], name="x")
+    made = []
+    for i in range(20):
+        with fb.name_scope(f"tower_{i}"):
+            made.append(fb.tanh(x) * 2.0)
+    fb.add_n(made, name="sum")
+    found = collapse(fb.get_default_graph())
+    assert [(b.name, b.kind, b.detail) for b in found.blocks] == [
+        ("x", "input", "Placeholder [4]"),
+        ("tower_0 … tower_19", "several", "20 × 3 operations"),
+        ("sum", "operation", "AddN [4]"),
+    ]
+    assert found.edges[1, 2].tensors == 20
+
+
+def mlp(layers: int) -> None:
+    h = fb.placeholder(fb.float32, [None, 8], name="x")
+    for i in range(layers):
+        W = fb.Variable(fb.random_normal([8, 8]), name=f"W{i}")
+        b = fb.Variable(fb.zeros([8]), name=f"b{i}")
+        h = fb.nn.relu(h @ W + b)
+    fb.train.AdamOptimizer(0.1).minimize(fb.reduce_mean(h))
+
+
+def test_many_blocks_hold_their_initialisers_and_set_optimizers_aside() -> None:
+    mlp(6)
+    found = collapse(fb.get_default_graph())
+    blocks = {b.name: b for b in found.blocks}
+    assert not [name for name in blocks if name.startswith(("zeros", "random"))]
+    assert blocks["W3"].kind == "variable"
+    assert blocks["W3"].detail == "variable [8, 8], 2 slots"
+    assert "fed by" in blocks["gradients"].detail
+    assert "fed by" in blocks["Adam"].detail
+    aside = {i for i, b in enumerate(found.blocks) if b.name in ("gradients", "Adam")}
+    assert not any(aside & set(edge) for edge in found.edges)
+    assert sum(b.operations for b in found.blocks) == len(fb.get_default_graph().operations)
+
+
+def test_what_goes_on_with_what_is_aside_is_aside_too() -> None:
+    pairs = {(i, 6) for i in range(5)} | {(6, 7), (0, 7), (6, 8), (8, 5), (0, 9)}
+    assert block_groups.hubs({6, 7, 8, 9}, pairs, 10) == {6: 5, 7: 2}
+
+
+def test_few_blocks_keep_all_their_edges() -> None:
+    mlp(1)
+    found = collapse(fb.get_default_graph())
+    names = [b.name for b in found.blocks]
+    assert "zeros" in names
+    assert (names.index("gradients"), names.index("Adam")) in found.edges
 
 
 def test_empty_graph() -> None:

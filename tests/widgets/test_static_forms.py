@@ -127,3 +127,52 @@ def test_picture_of_a_huge_graph_is_small() -> None:
             with fb.name_scope(f"s{i}"):
                 x = fb.identity(x) + x
     assert len(graph_svg(graph)) < 60_000
+
+
+def wide_graph() -> fb.Graph:
+    """Twelve blocks of long names in one layer, each unlike the others."""
+    with fb.Graph().as_default() as graph:
+        x = fb.placeholder(fb.float32, [4], name="x")
+        made = []
+        for i in range(12):
+            with fb.name_scope(f"a_tower_of_a_rather_long_name_{i}"):
+                y = x
+                for _ in range(i + 1):
+                    y = fb.tanh(y)
+                made.append(y)
+        for i in range(11):
+            fb.add_n([made[i], made[i + 1]], name=f"sum_{i}")
+    return graph
+
+
+@pytest.mark.parametrize("make", [wide_graph, lambda: build()["graph"]])
+def test_pictures_fit_the_column_and_stay_legible(make: Any) -> None:
+    root = ElementTree.fromstring(graph_svg(make()))
+    width, height = float(root.attrib["width"]), float(root.attrib["height"])
+    _, _, inner_width, inner_height = map(float, root.attrib["viewBox"].split())
+    assert width <= 820
+    assert height / inner_height == pytest.approx(width / inner_width, rel=0.01)
+    smallest = min(float(t.attrib["font-size"]) for t in root.iter() if "font-size" in t.attrib)
+    assert smallest * width / inner_width >= 9
+
+
+def test_stale_table(shell: Any) -> None:
+    graph = build()["graph"]
+    assert "nothing is stale" in shell.display_formatter.format(graph.stale())[0]["text/html"]
+
+
+def test_pictures_flow_down_after_a_redefinition() -> None:
+    """Kept operations come first in the order of construction, whatever feeds them now."""
+    with fb.Graph().as_default() as graph:
+        x = fb.placeholder(fb.float32, [2], name="x")
+        last = fb.identity(x, name="output")
+        first = fb.tanh(x, name="layer")
+    last.op.inputs = (first,)
+    root = ElementTree.fromstring(graph_svg(graph))
+    heights = {
+        title.text: float(next(r for r in group if r.tag.endswith("}rect")).attrib["y"])
+        for group in root.iter()
+        for title in group
+        if title.tag.endswith("}title")
+    }
+    assert heights["x"] < heights["layer"] < heights["output"]

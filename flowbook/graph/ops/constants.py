@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from flowbook.graph.dtypes import VALUES, DType, as_dtype
 from flowbook.graph.errors import (
     InvalidArgumentError,
     InvalidTypeError,
+    NotFoundError,
     OpError,
     without_internal_frames,
 )
@@ -150,9 +151,9 @@ stop_gradient = OpDef(
 )
 
 
-def _prevented(op: Any, dy: Tensor) -> None:
+def _prevented(op: Any, dy: Tensor) -> NoReturn:
     message = op.attributes["message"] or "a gradient through this operation is not wanted"
-    raise LookupError(f"PreventGradient {op.name!r} (defined at {op.site}): {message}")
+    raise NotFoundError(message, op, hint="fb.stop_gradient lets none through without an error")
 
 
 prevent_gradient = OpDef(

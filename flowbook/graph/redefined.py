@@ -1,0 +1,61 @@
+"""What to tell of definitions that a notebook cell has taken back or changed (DESIGN 8).
+
+Pure: operations and names of cells in, words out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from flowbook.graph.operation import Operation
+
+_MANY = 3  # Lists of names are cut after so many,
+_FEW = 2  # lists in which only the count matters after so many,
+_CELLS = 6  # and lists of cells after so many.
+
+
+def plain_name(operation: Operation) -> str:
+    """The name without the generation that a retired operation carries."""
+    return operation.name.rpartition("@")[0] if operation.retired else operation.name
+
+
+def what_became_of(retired: Iterable[Operation]) -> str:
+    """What cells did to operations that they built before: `the 'x' of before cell [4] ...`."""
+    told: dict[tuple[bool, str], dict[str, None]] = {}
+    for operation in retired:
+        name = plain_name(operation)
+        cell = operation.graph.retired_by(operation)
+        by = cell.label if cell is not None else "a cell"
+        told.setdefault((operation.graph.has_operation(name), by), {})[name] = None
+    fates = []
+    for (is_back, by), found in told.items():
+        names = listed(found)
+        if is_back:
+            them = "it" if len(found) == 1 else "them"
+            fates.append(f"the {names} of before {by} redefined {them}")
+        else:
+            article = "a " if len(found) == 1 else ""
+            fates.append(f"{article}{names} that {by} no longer builds")
+    return "; ".join(fates[:_FEW]) + _and_more(len(fates) - _FEW)
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names in quotes, the first few of them."""
+    names = list(dict.fromkeys(names))
+    return ", ".join(map(repr, names[:_MANY])) + _and_more(len(names) - _MANY)
+
+
+def named_or_counted(operations: Iterable[Operation]) -> str:
+    """One operation or two by their names, more by their count."""
+    names = list(dict.fromkeys(operation.name for operation in operations))
+    return listed(names) if len(names) <= _FEW else f"{len(names):,} operations"
+
+
+def rerun(cells: Iterable[str]) -> str:
+    """Which cells to re-run: `re-run cell [2], then cell [3]`."""
+    cells = list(cells)
+    return f"re-run {', then '.join(cells[:_CELLS])}{_and_more(len(cells) - _CELLS)}"
+
+
+def _and_more(count: int) -> str:
+    return f" and {count} more" if count > 0 else ""
