@@ -35,6 +35,7 @@ class _Found(NamedTuple):
     is_positional: bool
     expression: Any
     is_single: bool
+    is_users: bool
     kind: type[Kernel]
 
 
@@ -70,6 +71,7 @@ def bind(
                 found.is_positional,
                 found.expression,
                 found.is_single,
+                found.is_users,
             )
         )
     return Bound(units, known)
@@ -88,6 +90,7 @@ def _find(op_def: OpDef, device: Device) -> _Found:
         function is not None and _is_positional(function, attributes),
         op_def.expression if special is None else None,
         len(op_def.outputs) == 1 and not op_def.outputs[0].is_list,
+        special is not None or not op_def.is_builtin,
         AsyncKernel if op_def.is_async else Kernel,
     )
 

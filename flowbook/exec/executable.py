@@ -3,6 +3,10 @@
 The first run of a signature goes kernel by kernel, so that nobody waits for a compiler and every
 kernel's result is checked. From the second run on regions run as generated Python; a plan that is
 one region is one call.
+
+Users' kernels run unchecked from then on, like all others, as a check costs more than the dispatch.
+But what they do stays inside the step: they get feeds as read-only views, and what is fetched is
+what its definition declares.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from flowbook.exec.resources.container import Resources
 from flowbook.exec.run_errors import as_op_error, cause_of
 from flowbook.exec.units import Kernel, LateFeed, Region, Unit
 from flowbook.graph.dtypes import INDICES
-from flowbook.graph.errors import OpError
+from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError, OpError
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.inference import constant_value
 
@@ -71,6 +75,9 @@ class Executable:
         self.late_units = {place: self.size + i for i, place in enumerate(late)}
         self._units += [LateFeed((), (place,), ()) for place in late]
         self._waits = any(unit.waits for unit in self._units)
+        self._has_users_kernels = any(
+            isinstance(unit, Kernel) and unit.is_users for unit in self._units
+        )
         # Shapes may have been inferred from a constant that is fed now: nothing is sure of them.
         self._is_wary = any(
             tensor.dtype in INDICES and constant_value(tensor) is not None
@@ -106,8 +113,16 @@ class Executable:
         step = self._step
         if step is None or deadline is not None:
             return self._run_otherwise(feeds, deadline)
+        return self._call(step, feeds)
+
+    def _call(self, step: Generated, feeds: Sequence[Any], *deadline: float) -> Sequence[Any]:
+        """Run the whole step as generated code."""
         try:
-            return quietly(step.function, feeds)  # type: ignore[no-any-return]
+            if self._has_users_kernels:
+                found = quietly(step.function, (*deadline, *map(_read_only, feeds)))
+                self._check_fetched(found)
+                return found  # type: ignore[no-any-return]
+            return quietly(step.function, (*deadline, *feeds))  # type: ignore[no-any-return]
         except Exception as error:
             raise self._explained(error, step) from cause_of(error)
 
@@ -123,10 +138,7 @@ class Executable:
         if deadline is None:
             self._step = self._generate(with_deadline=False)
             return self.run(feeds)
-        try:
-            return quietly(self._timed_step.function, (deadline, *feeds))  # type: ignore[no-any-return]
-        except Exception as error:
-            raise self._explained(error, self._timed_step) from cause_of(error)
+        return self._call(self._timed_step, feeds, deadline)
 
     def run_reference(self, feeds: Sequence[Any], deadline: float | None = None) -> list[Any]:
         """Run one step kernel by kernel."""
@@ -150,13 +162,27 @@ class Executable:
             for value, ownership in zip(plan.fetches, plan.ownership, strict=True)
         ]
 
+    def _check_fetched(self, found: Sequence[Any]) -> None:
+        """Hold fetched values against what the operations that produced them declare."""
+        for value, result in zip(self._plan.fetches, found, strict=True):
+            kernel = self._producers.get(value)
+            if kernel is not None and not isinstance(result, bytes):
+                try:
+                    kernel.check_value(value, result)
+                except OpError as error:
+                    raise error.about(kernel.operation) from None
+
+    @cached_property
+    def _producers(self) -> dict[int, Kernel]:
+        return {v: k for k in self._units if isinstance(k, Kernel) for v in k.outputs}
+
     def start(
         self, program: Program, feeds: Sequence[Any], deadline: float | None = None
     ) -> Execution:
         """Begin a step; nothing has run yet."""
         values: list[Any] = [None] * self._plan.values
         values.append(deadline)
-        values[: len(feeds)] = feeds
+        values[: len(feeds)] = map(_read_only, feeds) if self._has_users_kernels else feeds
         for value, known in self._known.items():
             values[value] = known
         execution = Execution(program, values, deadline)
@@ -269,6 +295,15 @@ class Executable:
         return result
 
 
+def _read_only(value: Any) -> Any:
+    """A fed array that a user's kernel cannot write to."""
+    if not isinstance(value, np.ndarray):
+        return value
+    view = value.view()
+    view.flags.writeable = False
+    return view
+
+
 def _after(units: Sequence[Unit], members: Sequence[int], unit_of: dict[int, int]) -> set[int]:
     return {unit_of[other] for index in members for other in units[index].after}
 
@@ -281,5 +316,16 @@ def _moved(unit: Unit, after: tuple[int, ...]) -> Unit:
 
 
 def deadline_after(timeout: float | None) -> float | None:
-    """The moment at which a timeout given in seconds is over."""
-    return None if timeout is None else time.monotonic() + timeout
+    """The moment at which a timeout given in seconds is over.
+
+    Raises:
+        InvalidTypeError: if it is not a number.
+        InvalidArgumentError: if it is negative.
+    """
+    if timeout is None:
+        return None
+    if not isinstance(timeout, int | float | np.number):
+        raise InvalidTypeError(f"timeout is a number of seconds, not {timeout!r}")
+    if not timeout >= 0:
+        raise InvalidArgumentError(f"timeout is a number of seconds from 0 on, not {timeout}")
+    return time.monotonic() + float(timeout)

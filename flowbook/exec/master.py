@@ -152,8 +152,8 @@ class LocalMaster:
         for key, executable in list(self._executables.items()):
             if key is not latest and (not executable.ran_again or self._nodes > KEPT_NODES_IN_USE):
                 self._drop(key)
-            if self._nodes <= KEPT_NODES:
-                break
+            if self._nodes <= KEPT_NODES * 3 // 4:
+                break  # Room for many more at once: dropping has a price per time.
 
     def _drop(self, key: Any) -> None:
         executable = self._executables.pop(key)

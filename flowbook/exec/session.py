@@ -143,6 +143,7 @@ class Session:
     def _prepare(self, fetches: Any, feeds: Mapping[Any, Any] | None) -> _Call:
         self._check_open()
         check_mapping(feeds)
+        retirements = self._retirements
         call = self._call(fetches, list(feeds or ()))
         self._forget_dropped()
         # A stale one is asked for anew each time: the next cell that runs it hears of it too.
@@ -150,7 +151,8 @@ class Session:
             with self._lock:
                 if len(self._calls) >= _REMEMBERED:
                     self._calls.clear()
-                if not self._closed:
+                # What a name stood for may have been redefined meanwhile by another thread.
+                if not self._closed and retirements == self._retirements:
                     self._calls[_spelling(fetches, feeds)] = call
         return call
 

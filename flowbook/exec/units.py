@@ -76,6 +76,7 @@ class Kernel(Unit):
         attributes: those attributes that the function takes.
         is_positional: whether they may follow the inputs without their names.
         expression: the expression that means the same, if there is one.
+        is_users: whether it is a user's, and not Flowbook's own.
         is_single: whether it returns its one output as it is, instead of a tuple.
     """
 
@@ -85,6 +86,7 @@ class Kernel(Unit):
         "function",
         "is_positional",
         "is_single",
+        "is_users",
         "leading",
         "operation",
         "xp",
@@ -101,6 +103,7 @@ class Kernel(Unit):
         is_positional: bool,
         expression: Expression | None,
         is_single: bool,
+        is_users: bool,
     ) -> None:
         self.inputs, self.outputs, self.after = links
         self.operation = operation
@@ -111,6 +114,7 @@ class Kernel(Unit):
         self.is_positional = is_positional
         self.expression = expression
         self.is_single = is_single
+        self.is_users = is_users
 
     def run(self, values: list[Any]) -> None:
         """Call the kernel, and hold what it gives against what the definition declares."""
@@ -145,6 +149,10 @@ class Kernel(Unit):
         for port, output in enumerate(found):
             self._check(port, output)
         return found
+
+    def check_value(self, value: int, found: Any) -> None:
+        """Refuse what is not what the definition declares of one of the outputs."""
+        self._check(self.outputs.index(value), found)
 
     def _check(self, port: int, output: Any) -> None:
         tensor = self.operation.outputs[port]

@@ -108,7 +108,7 @@ class Optimizer:
         if not pairs:
             raise InvalidArgumentError("there is no gradient to apply")
         graph: Graph = pairs[0][1].graph
-        with graph.as_default(), control_dependencies(None), name_scope(name or self.name) as scope:
+        with graph.as_default(), name_scope(name or self.name) as scope:
             updates: list[Any] = list(self.begin([variable for _, variable in pairs]))
             for gradient, variable in pairs:
                 with colocate_with(variable.op), name_scope(f"update_{variable.op.name}"):

@@ -424,3 +424,41 @@ def test_other_errors_keep_their_own_causes():
     error.__cause__ = cause
     assert run_errors.cause_of(error) is cause
     assert run_errors.cause_of(errors.AbortedError("x")) is None
+
+
+def test_what_a_users_kernel_gives_later_does_not_leave_the_step(sess, x):
+    given = [np.float32(1)]
+    later = fb.OpDef(
+        "WrongLater",
+        "x: float32 -> y: float32",
+        infer=lambda x: fb.Shape([]),
+        kernel=lambda xp, x: given[0],
+    )
+    y = later(x)
+    for _ in range(3):
+        assert sess.run(y, {x: [1.0, 2.0]}) == 1.0
+    for wrong in (np.float64(1), [1.0], np.ones(2, np.float32)):
+        given[0] = wrong
+        with pytest.raises(errors.InternalError) as caught:
+            sess.run(y, {x: [1.0, 2.0]})
+        assert caught.value.operation is y.op
+
+
+def test_a_users_kernel_cannot_write_to_what_is_fed(sess, x):
+    def write(xp, x):
+        x += 1
+        return x
+
+    mine = fb.OpDef("WritesToItsInput", "x: float32 -> y: float32", kernel=write)
+    y, fed = mine(x), np.ones(2, np.float32)
+    for found in failures(sess, y, {x: fed}):
+        assert "read-only" in str(found)
+    assert fed.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("timeout", "error"), [("1", TypeError), (-1.0, ValueError), (float("nan"), ValueError)]
+)
+def test_a_timeout_that_is_no_time(sess, x, timeout, error):
+    with pytest.raises(error, match="number of seconds"):
+        sess.run(x, {x: [1.0, 2.0]}, timeout=timeout)

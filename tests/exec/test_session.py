@@ -244,3 +244,22 @@ def test_a_wide_and_a_deep_graph(sess):
     wide = fb.add_n([x * float(i) for i in range(500)])
     for _ in range(2):
         assert sess.run([deep, wide], {x: 1.0}) == [3001.0, sum(range(500))]
+
+
+def test_a_name_redefined_while_it_is_looked_up_is_looked_up_again(monkeypatch):
+    graph = fb.get_default_graph()
+    old = fb.constant(1.0, name="z")
+    sess = fb.Session()
+    asked_for = sess._master.asked_for
+
+    def redefining(*args):
+        if not old.op.retired:
+            graph.retire(old.op)
+            fb.constant(2.0, name="z")
+            sess.extend()
+        return asked_for(*args)
+
+    monkeypatch.setattr(sess._master, "asked_for", redefining)
+    with pytest.warns(fb.errors.StaleDefinitionWarning):
+        assert sess.run("z:0") == 1.0
+    assert sess.run("z:0") == 2.0

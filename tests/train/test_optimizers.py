@@ -294,15 +294,22 @@ def test_adam_with_variables_of_two_dtypes() -> None:
         np.testing.assert_allclose(sess.run(y), references[1].x, rtol=1e-12)
 
 
-def test_built_inside_scopes_it_does_not_wait_for_them() -> None:
+def test_built_inside_scopes_it_waits_and_its_slots_do_not() -> None:
     x = fb.Variable(1.0)
-    blocked = fb.placeholder(fb.float32, [])
+    mean = fb.Variable(0.0, trainable=False)
+    batch = fb.placeholder(fb.float32, [2])
     loss = x * x
-    with fb.name_scope("outer"), fb.control_dependencies([blocked]):
-        train = fb.train.AdamOptimizer(0.1).minimize(loss, name="go")
+    with fb.name_scope("outer"), fb.control_dependencies([fb.assign(mean, fb.reduce_mean(batch))]):
+        optimizer = fb.train.AdamOptimizer(0.1)
+        train = optimizer.minimize(loss, name="go")
     assert train.name == "outer/go"
+    slot = optimizer.get_slot(x, "m")
+    assert slot is not None
     with fb.Session() as sess:
-        sess.run(train)
+        sess.run(slot.initializer)
+        sess.run(train, {batch: [4.0, 6.0]})
+        assert sess.run(mean) == 5.0
+        assert sess.run(x) < 1.0
 
 
 # Errors

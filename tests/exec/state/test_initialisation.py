@@ -367,3 +367,20 @@ def test_nothing_waits_for_the_deadline_of_another_steps_initialisation() -> Non
 
         run_together(first, second)
         assert sess.run(W) == 1.0
+
+
+def test_a_variable_that_joins_late_is_noted_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread may begin a variable before, and register it after, another thread's."""
+    graph = fb.get_default_graph()
+    base = fb.Variable(1.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(graph, "register_variable", lambda variable: None)
+        late = fb.Variable(base * 10.0)
+    update = fb.assign_add(base, 1.0)
+    fb.Variable(0.0)
+    with fb.Session() as sess:
+        sess.extend()
+        graph.register_variable(late)
+        fb.constant(0.0)
+        sess.run(update)
+        assert sess.run(late) == 10.0

@@ -1,5 +1,6 @@
 """The interrupt button of a real kernel, through the protocol that JupyterLab speaks."""
 
+import os
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -64,7 +65,9 @@ class Kernel:
 
 @pytest.fixture(scope="module")
 def kernel() -> Iterator[Kernel]:
-    manager, client = start_new_kernel(kernel_name="python3", startup_timeout=SECONDS)
+    # BLAS threads that spin while they wait starve the kernel's own on a busy machine.
+    env = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+    manager, client = start_new_kernel(kernel_name="python3", startup_timeout=SECONDS, env=env)
     try:
         kernel = Kernel(manager, client)
         kernel.run(SETUP)
