@@ -52,7 +52,7 @@ def prepare(
         InvalidArgumentError: if a needed placeholder is not fed, or a device request cannot be met.
     """
     graph = prune(fetches, targets, feeds)
-    pruned = tuple([node.operation for node in graph.nodes])
+    pruned = tuple(graph.operations)
     order_state(graph)
     rewrite(graph)
     placement = place(pruned, graph.nodes, devices)

@@ -30,7 +30,7 @@ def prune(
     operations = _closure(fetches, targets, fed, fed_variables)
     values: dict[Tensor, int] = {tensor: i for i, tensor in enumerate(feeds)}
     node_of: dict[Operation, Node] = {}
-    graph = Subgraph(feeds=list(feeds), fetches=[], targets=[], nodes=[])
+    graph = Subgraph(operations=operations, feeds=list(feeds), fetches=[], targets=[], nodes=[])
     producer, nodes, constants = graph.producer, graph.nodes, graph.constants
     count = len(feeds)
     for op in operations:
@@ -61,7 +61,7 @@ def prune(
         after: tuple[Node, ...] = ()
         if op.control_inputs:
             after = tuple([node_of[c] for c in op.control_inputs if c in node_of])
-        node = Node(op, op_def, attributes, numbers, tuple(outputs), after)
+        node = Node(op, op_def, dict(attributes), numbers, tuple(outputs), after)
         node_of[op] = node
         nodes.append(node)
         for value in outputs:

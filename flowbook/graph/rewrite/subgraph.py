@@ -58,6 +58,7 @@ class Subgraph:
     """What one signature needs.
 
     Attributes:
+        operations: all operations that are needed, before any rewriting.
         feeds: the fed tensors; a variable's handle stands for all its reads.
         fetches: the values to return.
         targets: nodes to run without returning anything.
@@ -67,6 +68,7 @@ class Subgraph:
         went: where operations went that have no node any more: what became of them.
     """
 
+    operations: list[Operation]
     feeds: list[Tensor]
     fetches: list[int]
     targets: list[Node]

@@ -374,7 +374,7 @@ def test_a_variable_that_joins_late_is_noted_all_the_same(monkeypatch: pytest.Mo
     graph = fb.get_default_graph()
     base = fb.Variable(1.0)
     with monkeypatch.context() as patch:
-        patch.setattr(graph, "register_variable", lambda variable: None)
+        patch.setattr(graph, "register_variable", lambda *_, **__: None)
         late = fb.Variable(base * 10.0)
     update = fb.assign_add(base, 1.0)
     fb.Variable(0.0)
