@@ -46,7 +46,7 @@ class Initialisation:
         self._master = master
         self._is_automatic = is_automatic
         self._readers: dict[Operation, list[Operation]] = {}
-        self._seen: set[Operation] = set()
+        self._seen = 0
         self._retirements = master.graph.retirements
         self._forgets = master.graph.values.forgets
         self._epoch = 0
@@ -70,11 +70,10 @@ class Initialisation:
             return
         if graph.retirements != self._retirements:
             self._retirements = graph.retirements
-            self._readers, self._seen = {}, set()
-        # Not by their number: a thread may register one that it began before others'.
-        new = [v.op for v in graph.variables() if v.op not in self._seen]
-        readers = {op: _handles_read(op, ()) for op in new}
-        self._seen.update(new)
+            self._readers, self._seen = {}, 0
+        new = graph.variables_registered(self._seen)
+        readers = {variable.op: _handles_read(variable.op, ()) for variable in new}
+        self._seen += len(new)
         for reader, handles in readers.items():
             for handle in handles:
                 self._readers.setdefault(handle, []).append(reader)

@@ -8,12 +8,45 @@ identity).
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
+from types import NoneType
 from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import DType
+from flowbook.graph.dtypes import DType, as_dtype
+from flowbook.graph.errors import InvalidTypeError
 from flowbook.graph.shape import Shape
+
+PLAIN_TYPES = frozenset((NoneType, bool, int, float, complex, str, bytes, DType, Shape))
+_PLAIN = (*PLAIN_TYPES, np.generic)
+
+
+def fixed_value(value: Any) -> Any:
+    """An attribute value that nobody can change: lists as tuples, arrays as read-only copies.
+
+    Raises:
+        InvalidTypeError: if it is not plain data.
+    """
+    if isinstance(value, _PLAIN):
+        return value
+    if isinstance(value, list | tuple):
+        return tuple([fixed_value(item) for item in value])
+    if isinstance(value, np.ndarray):
+        if value.dtype.hasobject and not all(isinstance(v, bytes | str) for v in value.flat):
+            raise InvalidTypeError("an attribute's array holds objects, which are not plain data")
+        as_dtype(value.dtype)
+        if value.flags.writeable or not value.flags.owndata:
+            value = np.array(value)
+            value.flags.writeable = False
+        return value
+    if callable(value):
+        return value
+    hint = "a tensor is an input: name it in the signature" if hasattr(value, "op") else None
+    raise InvalidTypeError(
+        f"an attribute is plain data or a function, not the {type(value).__name__} {value!r:.80}",
+        hint=hint or "numbers, strings, dtypes, shapes, arrays and tuples of them are plain data",
+    )
 
 
 def same_value(a: Any, b: Any) -> bool:
@@ -40,7 +73,7 @@ def same_array(a: np.ndarray, b: np.ndarray) -> bool:
     return a.tobytes() == b.tobytes()
 
 
-def same_attributes(a: dict[str, Any], b: dict[str, Any]) -> bool:
+def same_attributes(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
     """Whether two operations of one type have the same attributes."""
     return a is b or (a.keys() == b.keys() and all(same_value(a[k], b[k]) for k in a))
 

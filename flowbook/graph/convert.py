@@ -47,21 +47,39 @@ def _plain_array(value: Any) -> np.ndarray[Any, Any]:
             f"{value!r} is symbolic where a value is wanted",
             hint="fetch it with sess.run first",
         )
+    first = _first(value)
     try:
-        array = np.asarray(value)
-    except InvalidTypeError:  # A tensor in a list says so itself.
-        raise
+        # NumPy's own dtypes for bytes and text lose trailing zeros.
+        array = np.asarray(value, dtype=object if isinstance(first, bytes | str) else None)
+        if array.dtype.kind in "SU" and not isinstance(value, np.ndarray):
+            array = np.asarray(value, dtype=object)
+    except InvalidTypeError:  # What `__array__` of a tensor in a list raises.
+        raise _not_packed(value) from None
     except ValueError as error:
         raise InvalidArgumentError(f"not an array: {error}") from None
     except OverflowError:
         raise InvalidArgumentError(f"an integer does not fit any dtype: {value!r}") from None
-    if array.dtype.kind in "fO" and type(_first(value)) is int:
+    if array.dtype.kind in "fO" and type(first) is int:
         array = _exact_integers(value, array)
     if array.dtype.kind in "SUO":
         return _as_bytes(array)
     if array.dtype.newbyteorder("=") != array.dtype:
         array = array.astype(array.dtype.newbyteorder("="))
     return array
+
+
+def _not_packed(value: Any) -> InvalidTypeError:
+    """The error for tensors among values."""
+    leaves = [value]
+    while leaves and not isinstance(leaves[-1], Arithmetic):
+        leaf = leaves.pop()
+        if isinstance(leaf, list | tuple | np.ndarray):
+            leaves.extend(reversed(list(leaf)))
+    what = repr(leaves[-1]) if leaves else "a tensor"
+    return InvalidTypeError(
+        f"{what} stands in a list, where values of one dtype are wanted",
+        hint="tensors go together with fb.stack([...])",
+    )
 
 
 def _exact_integers(value: Any, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -88,8 +106,11 @@ def _as_bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         if isinstance(item, str):
             item = item.encode()
         elif not isinstance(item, bytes):
-            hint = "tensors go together with fb.stack" if isinstance(item, Arithmetic) else None
-            raise InvalidTypeError(f"{item!r} has no dtype", hint=hint)
+            if isinstance(item, list | tuple):
+                raise InvalidArgumentError("not an array: the lists in it differ in length")
+            if isinstance(item, Arithmetic):
+                raise _not_packed(item)
+            raise InvalidTypeError(f"{item!r} has no dtype")
         result[position] = bytes(item)
     return result
 

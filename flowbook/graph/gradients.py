@@ -48,7 +48,8 @@ def gradients(
         ys: a tensor, or a list of them, of floating-point or complex dtype.
         xs: a tensor or variable, or a list of them.
         grad_ys: for each of `ys` the gradient to start from, of its shape; None means ones.
-        stop_gradients: tensors that count as constants.
+        stop_gradients: tensors that count as constants: nothing flows through them. As one of `xs`
+            a stopped tensor still gets its own gradient.
         name: the name scope of what is built.
 
     Returns:
@@ -232,7 +233,6 @@ class _Backward:
                 prefix=prefix,
                 device=op.device,
                 colocation=op.colocation,
-                control_inputs=(),
                 site=site,
             )
 
@@ -240,7 +240,10 @@ class _Backward:
 
 
 def _between(xs: list[Tensor], ys: list[Tensor], stopped: set[Tensor]) -> set[Operation]:
-    """The operations on a path from one of the xs to one of the ys, ends of it included."""
+    """The operations on a path from one of the xs to one of the ys, ends of it included.
+
+    A path may begin at a stopped tensor that is one of the xs, but not pass through one.
+    """
     ancestors: set[Operation] = set()
     stack = [y.op for y in ys]
     while stack:
@@ -251,9 +254,9 @@ def _between(xs: list[Tensor], ys: list[Tensor], stopped: set[Tensor]) -> set[Op
     reached: set[Tensor] = set(xs)
     between: set[Operation] = set()
     for op in sorted(ancestors, key=lambda op: op.id):
-        if any(t in reached and t not in stopped and is_differentiable(t) for t in op.inputs):
+        if any(t in reached and is_differentiable(t) for t in op.inputs):
             between.add(op)
-            reached.update(op.outputs)
+            reached.update(t for t in op.outputs if t not in stopped)
     return between
 
 

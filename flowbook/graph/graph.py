@@ -9,6 +9,7 @@ under its lock, and scopes belong to threads.
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 import threading
 import weakref
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from flowbook.graph.author import Author, Cell
 
 _VALID_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*\Z")
+_VALID_INNER_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\\/>-]*\Z")
 _NO_SCOPE = Scope()
 
 
@@ -101,11 +103,12 @@ class Graph:
     def as_default(self) -> Iterator[Graph]:
         """Make this the graph that the block's code builds in, on this thread."""
         stack = _defaults.stack
-        stack.append(self)
-        try:
+        depth = len(stack)
+        try:  # An interrupt may come right before or after it is appended.
+            stack.append(self)
             yield self
         finally:
-            stack.pop()
+            del stack[depth:]
 
     def enter_name(self, name: str) -> str:
         """Claim a name scope below the current one; a trailing "/" re-enters an existing one."""
@@ -114,10 +117,11 @@ class Graph:
         if name.endswith("/"):
             _check_name(name)
             return name
-        _check_name(name)
+        prefix = self.scope.prefix
+        _check_name(name, prefix)
         with self.lock:
             self._check_open()
-            return self._names.claim(self.scope.prefix + name, sites.capture().author) + "/"
+            return self._names.claim(prefix + name, sites.capture().author) + "/"
 
     # Building
 
@@ -143,7 +147,7 @@ class Graph:
         if name is None:
             name = operation.op_def.type
         else:
-            _check_name(name)
+            _check_name(name, scope.prefix)
         author = operation.site.author
         with self.lock:
             self._check_open()
@@ -182,10 +186,12 @@ class Graph:
         operation.name = name
         operation.id = self._next_id
         self._next_id += 1
-        self._operations[name] = operation
+        # An interrupt leaves at worst a version without a change, and an operation in `_stateful`
+        # that is not in the graph.
         if operation.op_def.is_stateful:
             self._stateful[operation] = None
         self.version += 1
+        self._operations[name] = operation
         return operation
 
     def retire(self, operation: Operation, author: Author | None = None) -> None:
@@ -366,7 +372,8 @@ class Graph:
     def stateful_operations(self) -> list[Operation]:
         """The operations with effects or resources, in the order of their construction."""
         with self.lock:
-            return list(self._stateful)
+            operations = self._operations
+            return [op for op in self._stateful if operations.get(op.name) is op]
 
     def register_variable(self, variable: Any, is_named: bool = True) -> None:
         """Make a variable known by its handle's operation (`flowbook.graph.ops.variables`).
@@ -397,6 +404,14 @@ class Graph:
         with self.lock:
             found = sorted(self._variables.values(), key=lambda variable: variable.op.id)
         return [v for v in found if trainable is None or v.trainable == trainable]
+
+    def variables_registered(self, start: int) -> list[Any]:
+        """The variables from the given place on, in the order in which they became known.
+
+        That is not always the order of construction: threads may build at the same time.
+        """
+        with self.lock:
+            return list(itertools.islice(self._variables.values(), start, None))
 
     def has_operation(self, name: str) -> bool:
         """Whether there is an operation of that name."""
@@ -467,13 +482,16 @@ class Graph:
         return f"<Graph of {len(self._operations)} operations, made at {self.site.place}>"
 
 
-def _check_name(name: str) -> None:
+def _check_name(name: str, prefix: str = "") -> None:
+    """Refuse what cannot be a name after the prefix of a scope."""
     if not isinstance(name, str):
         raise InvalidTypeError(f"a name is a string, not {name!r}")
-    if not _VALID_NAME.match(name):
+    is_inner = prefix and not name.endswith("/")
+    if not (_VALID_INNER_NAME if is_inner else _VALID_NAME).match(name):
         raise InvalidArgumentError(
             f"{name!r} is not a valid name",
-            hint="letters, digits and _ . - / > \\, beginning with a letter, a digit or a dot",
+            hint="letters, digits and _ . - / > \\, beginning with a letter, a digit or a dot "
+            "(inside a name scope also with _)",
         )
 
 

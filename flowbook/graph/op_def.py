@@ -28,12 +28,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
 
 from flowbook.graph import dtypes, registry
 from flowbook.graph import site as sites
+from flowbook.graph.attributes import PLAIN_TYPES, fixed_value
 from flowbook.graph.convert import dtype_of, to_array
 from flowbook.graph.dtypes import DType
 from flowbook.graph.errors import (
@@ -163,7 +165,10 @@ class OpDef:
         self.expression: Expression | None = None
         self.kernel = kernel
         self.grad = grad
-        self.attributes = dict(attributes or {})
+        defaults = {
+            k: v if v is REQUIRED else self._fixed(k, v) for k, v in (attributes or {}).items()
+        }
+        self.attributes: Mapping[str, Any] = MappingProxyType(defaults)
         self.effects = effects
         self.resource = resource
         self.reads_as = reads_as
@@ -189,7 +194,8 @@ class OpDef:
         self.__name__ = function or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type).lower()
         self.__doc__ = doc
         self.public: Callable[..., Any] = self
-        self._defaults = self.attributes if REQUIRED not in self.attributes.values() else None
+        has_all = all(value is not REQUIRED for value in defaults.values())
+        self._defaults = defaults if has_all else None
         self._arity = len(self.inputs)
         self._has_lists = any(a.is_list for a in (*self.inputs, *self.outputs))
         self._input_tokens = tuple(a.token for a in self.inputs)
@@ -269,9 +275,19 @@ class OpDef:
         except OpError as error:
             what = f"{self.type} {scope.prefix + name!r}" if name else self.type
             described = [a for a in args if isinstance(a, Tensor) and a.op.name]
-            raise without_internal_frames(error.at(what, site, described)) from None
+            raise without_internal_frames(error.at(what, site, described)) from error.__cause__
         operation = graph.add(
-            Operation(graph, self, inputs, attributes, found, shapes, site), name, pending
+            Operation(
+                graph,
+                self,
+                inputs,
+                self.attributes if attributes is self._defaults else MappingProxyType(attributes),
+                found,
+                shapes,
+                site,
+            ),
+            name,
+            pending,
         )
         outputs = operation.outputs
         if len(self.outputs) == 1:
@@ -300,9 +316,16 @@ class OpDef:
         for key, value in attributes.items():
             if value is REQUIRED:
                 raise InvalidTypeError(f"{self.__name__} needs {key!r}")
-            if isinstance(value, list):
-                attributes[key] = tuple(value)
+            if type(value) not in PLAIN_TYPES and key in given:
+                attributes[key] = self._fixed(key, value)
         return tuple(given[a.name] for a in self.inputs), attributes
+
+    def _fixed(self, name: str, value: Any) -> Any:
+        try:
+            return fixed_value(value)
+        except OpError as error:
+            error.message = f"{name!r}: {error.message}"
+            raise without_internal_frames(error.at(self.type, sites.capture())) from None
 
     def _graph(self, args: tuple[Any, ...]) -> Graph:
         found: Graph | None = None
@@ -329,15 +352,42 @@ class OpDef:
         return error
 
     def _infer(
-        self, args: tuple[Any, ...], attributes: dict[str, Any], count: int
+        self, args: tuple[Any, ...], attributes: Mapping[str, Any], count: int
     ) -> tuple[Shape, ...]:
         if self.infer is None:
             return (Shape(),) * count
+        if not self.is_builtin:
+            return self._checked_shapes(args, attributes, count)
         shapes = self.infer(*args, **attributes)
         return (shapes,) if type(shapes) is Shape else tuple(shapes)
 
+    def _checked_shapes(
+        self, args: tuple[Any, ...], attributes: Mapping[str, Any], count: int
+    ) -> tuple[Shape, ...]:
+        """What a user's `infer` gives, which may be anything."""
+        assert self.infer is not None
+        try:
+            result = self.infer(*args, **attributes)
+        except OpError:
+            raise
+        except Exception as error:
+            raise InvalidArgumentError(
+                f"its infer raised {type(error).__name__}: {error}"
+            ) from without_internal_frames(error)
+        shapes = (result,) if isinstance(result, Shape) else result
+        if not isinstance(shapes, list | tuple) or not all(
+            isinstance(shape, Shape | list | tuple) for shape in shapes
+        ):
+            raise InvalidTypeError(
+                f"its infer gave {result!r:.80}, which is no Shape",
+                hint="return a Shape such as x.shape, or a list of Shapes for several outputs",
+            )
+        if len(shapes) != count:
+            raise InvalidArgumentError(f"its infer gave {len(shapes)} shapes for {count} outputs")
+        return tuple([Shape(shape) for shape in shapes])
+
     def _resolve(
-        self, graph: Graph, args: Sequence[Any], attributes: dict[str, Any], site: sites.Site
+        self, graph: Graph, args: Sequence[Any], attributes: Mapping[str, Any], site: sites.Site
     ) -> tuple[tuple[Tensor, ...], tuple[Any, ...], list[Any], tuple[DType, ...]]:
         """Tensors for all arguments and dtypes for all outputs."""
         resolver = _Resolver(self, graph, attributes, site)
@@ -372,7 +422,7 @@ class OpDef:
         found = attributes.get(argument.token) if argument.is_mixed else None
         return len(found) if isinstance(found, tuple) else None
 
-    def complete(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def complete(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """The attributes in the order of the definition, with defaults for those not given.
 
         Raises:
@@ -385,10 +435,10 @@ class OpDef:
                 f"the attributes are {', '.join(given) or 'none'}, "
                 f"but {self.type} has {', '.join(attributes) or 'none'}"
             )
-        return attributes
+        return MappingProxyType(attributes)
 
     def infer_outputs(
-        self, graph: Graph, inputs: Sequence[Tensor], attributes: dict[str, Any]
+        self, graph: Graph, inputs: Sequence[Tensor], attributes: Mapping[str, Any]
     ) -> tuple[tuple[DType, ...], tuple[Shape, ...]]:
         """The dtypes and shapes of the outputs that an operation with these inputs has.
 
@@ -443,7 +493,7 @@ class _Resolver:
     """Finds dtypes by a signature and turns values into tensors of them."""
 
     def __init__(
-        self, op_def: OpDef, graph: Graph, attributes: dict[str, Any], site: sites.Site
+        self, op_def: OpDef, graph: Graph, attributes: Mapping[str, Any], site: sites.Site
     ) -> None:
         self.op_def = op_def
         self.graph = graph
@@ -586,7 +636,7 @@ def constant_operation(graph: Graph, array: np.ndarray[Any, Any], site: sites.Si
         graph,
         registry.op_named("Const"),
         (),
-        {"value": owned, "dtype": dtype},
+        MappingProxyType({"value": owned, "dtype": dtype}),
         (dtype,),
         (Shape.of(owned.shape),),
         site,

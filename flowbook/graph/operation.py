@@ -8,6 +8,7 @@ the handle which it produces.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from flowbook.graph.attributes import same_attributes
@@ -30,7 +31,7 @@ class Operation:
         inputs: the tensors that it takes.
         outputs: the tensors that it produces.
         control_inputs: operations that must end before it starts.
-        attributes: values fixed at construction, by name.
+        attributes: values fixed at construction, by name; a read-only view.
         device: the requested device, in full or in part, or an empty string.
         colocation: operations whose device it must share.
         container: the container of its resource, if it has one; empty means the session's.
@@ -65,7 +66,7 @@ class Operation:
         graph: Graph,
         op_def: OpDef,
         inputs: tuple[Tensor, ...],
-        attributes: dict[str, Any],
+        attributes: Mapping[str, Any],
         dtypes: tuple[DType, ...],
         shapes: tuple[Shape, ...],
         site: Site,

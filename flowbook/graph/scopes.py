@@ -6,7 +6,7 @@ puts it back. So building threads never see each other's scopes, and leaving is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -15,14 +15,15 @@ from flowbook.graph.device_spec import DeviceSpec
 from flowbook.graph.errors import InvalidTypeError
 from flowbook.graph.graph import Graph, get_default_graph
 from flowbook.graph.scope import Scope
+from flowbook.graph.tensor import Arithmetic
 
 
 @contextmanager
 def within(graph: Graph, change: Callable[[Scope], Scope]) -> Iterator[Scope]:
     """Build in `graph`, on this thread, under a changed scope."""
     before = graph.scope
-    graph.scope = change(before)
-    try:
+    try:  # An interrupt may come right after the assignment.
+        graph.scope = change(before)
         yield graph.scope
     finally:
         graph.scope = before
@@ -50,16 +51,23 @@ def control_dependencies(control_inputs: Iterable[Any] | None) -> Iterator[None]
     """What is built in the block runs only after the given operations.
 
     Args:
-        control_inputs: operations, tensors or variables; None clears the dependencies in force.
+        control_inputs: a list of operations, tensors or variables; None clears the dependencies in
+            force.
+
+    Raises:
+        InvalidTypeError: if it is no list of them.
     """
     graph = get_default_graph()
     if control_inputs is None:
         with within(graph, lambda scope: replace(scope, control_inputs=())):
             yield
         return
-    if not isinstance(control_inputs, Iterable):
+    if not isinstance(control_inputs, Iterable) or isinstance(
+        control_inputs, Arithmetic | str | bytes | Mapping
+    ):
         raise InvalidTypeError(
-            f"control_dependencies takes a list of operations or tensors, not {control_inputs!r}"
+            f"control_dependencies takes a list of operations or tensors, not {control_inputs!r}",
+            hint="for one of them write [x]: fb.control_dependencies([x])",
         )
     waited = [graph.as_operation(item) for item in control_inputs]
     with within(

@@ -8,7 +8,7 @@ before the caller sees a graph.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -220,7 +220,7 @@ class _Reader:
         self._graph.restore(operation, stored.name, stored.retired)
         return operation
 
-    def _attributes(self, op_def: OpDef, stored: OperationDef) -> dict[str, Any]:
+    def _attributes(self, op_def: OpDef, stored: OperationDef) -> Mapping[str, Any]:
         given: dict[str, Any] = {}
         for attribute in stored.attributes:
             if attribute.name in given:

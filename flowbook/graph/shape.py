@@ -160,8 +160,10 @@ def _dimension(value: Any) -> int | None:
     if value is None:
         return None
     try:
+        if isinstance(value, bool):
+            raise AttributeError
         dimension = value.__index__()
-    except AttributeError:
+    except (AttributeError, TypeError):  # NumPy's bools have an __index__ that raises.
         raise InvalidTypeError(
             f"a dimension is an int or None, not {value!r}",
             hint="a shape known only in the run is given as an int32 tensor, as by fb.shape(x)",

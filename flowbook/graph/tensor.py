@@ -128,6 +128,13 @@ class Arithmetic:
     def __getitem__(self, key: Any) -> Tensor:
         return _build("StridedSlice", self, key)
 
+    def __contains__(self, value: object) -> NoReturn:
+        # Without it Python would compare rows, by identity.
+        raise InvalidTypeError(
+            f"whether {value!r} is in {self!r} is not known while the graph is built",
+            hint="fb.reduce_any(fb.equal(tensor, value)) says it in the run",
+        )
+
 
 class Tensor(Arithmetic):
     """One output of an operation.

@@ -46,6 +46,29 @@ def test_what_is_not_a_name_is_refused(name: str) -> None:
         fb.no_op(name=name)
 
 
+def test_a_name_begins_with_an_underscore_only_inside_a_scope() -> None:
+    with fb.name_scope("a"):
+        assert fb.no_op(name="_b").name == "a/_b"
+        with fb.name_scope("_c") as scope:
+            assert scope == "a/_c/"
+    with pytest.raises(fb.errors.InvalidArgumentError, match="not a valid name"):
+        fb.no_op(name="_b")
+    with (
+        pytest.raises(fb.errors.InvalidArgumentError, match="not a valid name"),
+        fb.name_scope("a"),
+    ):
+        fb.no_op(name="_b/")
+    graph = fb.Graph.from_bytes(fb.get_default_graph().to_bytes())
+    assert graph.has_operation("a/_b")
+
+
+def test_whether_a_tensor_holds_a_value_is_asked_in_the_run() -> None:
+    for item in (x(), fb.Variable([1.0])):
+        with pytest.raises(fb.errors.InvalidTypeError, match="is not known") as caught:
+            1.0 in item  # noqa: B015
+        assert "fb.reduce_any(fb.equal" in str(caught.value)
+
+
 @pytest.mark.parametrize("name", [3, b"a", ["a"]])
 def test_a_name_is_a_string(name: Any) -> None:
     with pytest.raises(fb.errors.InvalidTypeError, match="a name is a string"):
@@ -130,6 +153,54 @@ def test_a_variable_is_made_outside_of_control_dependencies() -> None:
 def test_control_dependencies_are_operations(wrong: Any) -> None:
     with pytest.raises(fb.errors.InvalidTypeError), fb.control_dependencies(wrong):
         pass
+
+
+@pytest.mark.parametrize("one", [x, lambda: fb.Variable([1.0]), str, dict, fb.no_op])
+def test_control_dependencies_are_a_list(one: Callable[[], Any]) -> None:
+    with (
+        pytest.raises(fb.errors.InvalidTypeError, match="takes a list") as caught,
+        fb.control_dependencies(one()),
+    ):
+        pass
+    assert caught.value.hint is not None
+    assert "[x]" in caught.value.hint
+
+
+def test_scopes_and_the_default_graph_are_put_back_after_an_interrupt(monkeypatch: Any) -> None:
+    graph = fb.get_default_graph()
+    before = graph.scope
+
+    def interrupted(self: fb.Graph, scope: Any) -> None:
+        self._thread.scope = scope
+        if scope is not before:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fb.Graph, "scope", property(fb.Graph.scope.fget, interrupted))
+        with pytest.raises(KeyboardInterrupt), fb.device("/device:cpu:0"):
+            pass
+    assert graph.scope is before
+
+    with fb.Graph().as_default():
+        with pytest.raises(KeyboardInterrupt), fb.Graph().as_default():
+            raise KeyboardInterrupt
+        assert fb.get_default_graph() is not graph
+    assert fb.get_default_graph() is graph
+
+
+def test_an_operation_that_an_interrupt_kept_from_joining_does_not_run() -> None:
+    class Interrupted(dict[str, Any]):
+        def __setitem__(self, name: str, operation: Any) -> None:
+            raise KeyboardInterrupt
+
+    graph = fb.get_default_graph()
+    operations = graph._operations
+    graph._operations = Interrupted(operations)
+    with pytest.raises(KeyboardInterrupt):
+        fb.random_uniform([2], name="noise")
+    graph._operations = operations
+    assert graph.stateful_operations() == []
+    assert fb.random_uniform([2], name="other").op in graph.stateful_operations()
 
 
 def test_device_scopes_refine_each_other() -> None:

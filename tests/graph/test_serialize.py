@@ -338,9 +338,6 @@ def test_a_line_is_stored_once() -> None:
     [
         (small_graph, r"Python code \(small_graph\)"),
         (np.add, r"Python code \(add\)"),
-        ((1, [2]), "a list"),
-        ({"a": 1}, "a dict"),
-        (np.array([1, None]), "a ndarray"),
         (np.array([b"a"]), "a ndarray"),
     ],
 )

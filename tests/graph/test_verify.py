@@ -117,12 +117,12 @@ BREACHES: dict[str, tuple[Callable[[Ops], object], str, str]] = {
         "output 0 is int32",
     ),
     "attribute missing": (
-        lambda op: op("a").attributes.pop("shape"),
+        lambda op: setattr(op("a"), "attributes", {"dtype": fb.float32}),
         "a",
         "it has the attributes dtype, but its type dtype, shape",
     ),
     "attribute of another kind": (
-        lambda op: op("a").attributes.update(shape=3),
+        lambda op: setattr(op("a"), "attributes", {"dtype": fb.float32, "shape": 3}),
         "a",
         "do not fit Placeholder",
     ),

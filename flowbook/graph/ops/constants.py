@@ -8,7 +8,7 @@ import numpy as np
 
 from flowbook.graph import site as sites
 from flowbook.graph.convert import dtype_of, to_array
-from flowbook.graph.dtypes import VALUES, DType, as_dtype
+from flowbook.graph.dtypes import VALUES, DType, as_dtype, resource
 from flowbook.graph.errors import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -117,6 +117,11 @@ def placeholder(dtype: Any = REQUIRED, shape: Any = None, name: str | None = Non
                 hint=f"fb.placeholder(fb.float32, {dtype!r})",
             )
         attributes = {"dtype": as_dtype(dtype), "shape": Shape(shape)}
+        if attributes["dtype"] is resource:
+            raise InvalidTypeError(
+                "a variable's handle cannot be fed",
+                hint="a variable itself can be: sess.run(fetches, {variable: value})",
+            )
     except OpError as error:
         raise without_internal_frames(error.at("placeholder", site)) from None
     result: Tensor = placeholder_op(**attributes, name=name)
@@ -197,12 +202,13 @@ def convert_to_tensor(value: Any, dtype: DType | None = None, name: str | None =
     """A tensor for anything that can be one: itself, a variable's value, or a constant.
 
     Args:
-        value: a tensor, a variable, or anything array-like; lists may hold tensors.
+        value: a tensor, a variable, or anything array-like.
         dtype: the dtype that it must have, or None.
         name: the name of the constant, if one is made.
 
     Raises:
-        InvalidTypeError: if it is a tensor of another dtype, or values are of another kind.
+        InvalidTypeError: if it is a tensor of another dtype, values are of another kind, or a list
+            holds tensors, which `stack` puts together.
     """
     if isinstance(value, Arithmetic) or hasattr(value, "as_tensor"):
         tensor: Tensor = value if isinstance(value, Tensor) else value.as_tensor(False)

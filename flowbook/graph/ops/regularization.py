@@ -9,7 +9,7 @@ import numpy as np
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.ops.arithmetic import multiply, squared_difference
 from flowbook.graph.ops.comparison import greater_equal
-from flowbook.graph.ops.constants import convert_to_tensor, identity, stop_gradient
+from flowbook.graph.ops.constants import convert_to_tensor, identity
 from flowbook.graph.ops.elementwise import cast
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.random import random_uniform
@@ -77,8 +77,7 @@ def moments(
     with name_scope(name or "moments"):
         x = convert_to_tensor(x)
         mean = reduce_mean(x, axes, keepdims=True, name="mean")
-        # The variance's derivative by the mean is zero: the mean minimises it.
-        distances = squared_difference(x, stop_gradient(mean))
+        distances = squared_difference(x, mean)
         variance = reduce_mean(distances, axes, keepdims=keepdims, name="variance")
         if keepdims:
             return mean, variance

@@ -14,13 +14,15 @@ from typing import Any, NoReturn
 
 from flowbook.graph import site as sites
 from flowbook.graph.attributes import update_digest
+from flowbook.graph.convert import to_array
 from flowbook.graph.dtypes import INDICES, DType, as_dtype
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
-from flowbook.graph.graph import Graph, get_default_graph
+from flowbook.graph.graph import Graph, get_default_graph, mixed_graphs
 from flowbook.graph.op_def import REQUIRED, Effects, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.constants import constant, group, identity
 from flowbook.graph.ops.inference import no_flops, scalar
+from flowbook.graph.ops.located import located
 from flowbook.graph.scopes import control_dependencies, device, name_scope
 from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.tensor import Arithmetic, Tensor
@@ -191,39 +193,57 @@ class Variable(Arithmetic):
         dtype: Any = None,
     ) -> None:
         __tracebackhide__ = True
-        with control_dependencies(None), name_scope(name or "Variable") as scope:
-            initial = self._initial(initial_value, dtype)
-            with initial.graph.as_default():
-                typed = {"dtype": initial.dtype, "shape": initial.shape}
-                handle = variable_op(
-                    **typed,
-                    trainable=bool(trainable),
-                    initial_digest=definition_digest(initial),
-                    name=scope,
-                )
-                self._set(
-                    handle.op,
-                    initial,
-                    assign_op(handle, initial, **typed, is_initializer=True, name="Assign").op,
-                    read_variable(handle, **typed, name="read"),
-                )
+        # A value that cannot be an initial one is refused before the name is taken.
+        with located("Variable"):
+            given, graph = self._checked(initial_value, dtype)
+        with (
+            graph.as_default(),
+            control_dependencies(None),
+            name_scope(name or "Variable") as scope,
+        ):
+            initial = self._initial(given, dtype)
+            if initial.graph is not graph:
+                raise mixed_graphs([(initial.name, initial.graph), (scope[:-1], graph)])
+            typed = {"dtype": initial.dtype, "shape": initial.shape}
+            handle = variable_op(
+                **typed,
+                trainable=bool(trainable),
+                initial_digest=definition_digest(initial),
+                name=scope,
+            )
+            self._set(
+                handle.op,
+                initial,
+                assign_op(handle, initial, **typed, is_initializer=True, name="Assign").op,
+                read_variable(handle, **typed, name="read"),
+            )
         self.graph.register_variable(self, is_named=name is not None)
 
     @staticmethod
-    def _initial(initial_value: Any, dtype: Any) -> Tensor:
-        if callable(initial_value) and not isinstance(initial_value, Arithmetic):
-            initial_value = initial_value()
-        if hasattr(initial_value, "as_tensor"):
-            initial_value = initial_value.as_tensor(False)
-        if isinstance(initial_value, Tensor):
-            if dtype is not None and initial_value.dtype is not as_dtype(dtype):
+    def _checked(value: Any, dtype: Any) -> tuple[Any, Graph]:
+        """An initial value that can be one (a function is not called yet), and its graph."""
+        wanted = None if dtype is None else as_dtype(dtype)
+        if isinstance(value, Tensor) or hasattr(value, "as_tensor"):
+            if wanted is not None and value.dtype is not wanted:
                 raise InvalidTypeError(
-                    f"the initial value {initial_value.name} is {initial_value.dtype.name}, "
-                    f"not {as_dtype(dtype).name}",
-                    hint=f"fb.cast(initial_value, fb.{as_dtype(dtype).name})",
+                    f"the initial value {getattr(value, 'name', value)} is {value.dtype.name}, "
+                    f"not {wanted.name}",
+                    hint=f"fb.cast(initial_value, fb.{wanted.name})",
                 )
-            return initial_value
-        return constant(initial_value, dtype, name="initial_value")
+            return value, value.graph
+        if callable(value):
+            return value, get_default_graph()
+        return to_array(value, wanted), get_default_graph()
+
+    @staticmethod
+    def _initial(given: Any, dtype: Any) -> Tensor:
+        """The initial value, built under the variable's name."""
+        if callable(given):
+            with located("Variable"):
+                given, _ = Variable._checked(given(), dtype)
+        if hasattr(given, "as_tensor"):
+            given = given.as_tensor(False)
+        return given if isinstance(given, Tensor) else constant(given, name="initial_value")
 
     def _set(self, op: Operation, initial: Tensor, initializer: Operation, value: Tensor) -> None:
         self.op = op
@@ -263,6 +283,11 @@ class Variable(Arithmetic):
         return self.handle.name
 
     @property
+    def name_prefix(self) -> str:
+        """The name scope of what is built about it; a retired one's name is no name for that."""
+        return self.op.name.replace("@", "_") + "/"
+
+    @property
     def dtype(self) -> DType:
         """The type of its elements."""
         return self.op.attributes["dtype"]  # type: ignore[no-any-return]
@@ -294,7 +319,7 @@ class Variable(Arithmetic):
         if not self.graph.scope.control_inputs:
             # Without control dependencies every read means the same: one is enough.
             return self.value
-        with self.graph.as_default(), name_scope(f"{self.op.name}/"):
+        with self.graph.as_default(), name_scope(self.name_prefix):
             return read_variable(self.handle, dtype=self.dtype, shape=self.shape, name="read")  # type: ignore[no-any-return]
 
     def __iter__(self) -> Any:
@@ -434,11 +459,11 @@ def _initializer_after(variable: Variable, assigned: Mapping[Operation, Operatio
         waits = [rebuilt.get(c, c) for c in op.control_inputs]
         if reads:
             waits.append(assigned[op.inputs[0].op])
-        with control_dependencies(waits), device(op.device), name_scope(f"{variable.op.name}/"):
+        with control_dependencies(waits), device(op.device), name_scope(variable.name_prefix):
             built = op.op_def(
                 *op.op_def.grouped(inputs, op.attributes),
                 **op.attributes,
-                name=op.name.rpartition("/")[2],
+                name=op.name.rpartition("/")[2].replace("@", "_"),
             )
         first = built[0] if isinstance(built, list | tuple) else built
         rebuilt[op] = first.op if isinstance(first, Tensor) else first
@@ -485,16 +510,17 @@ def definition_digest(tensor: Tensor) -> str:
         if missing:
             stack.extend(missing)
             continue
-        digest = hashlib.blake2b(op.type.encode(), digest_size=16)
+        digest = hashlib.blake2b(digest_size=16)
+        # The lengths of all parts go first, so that no two definitions read the same.
+        update_digest(digest, (op.type, op.name if op.op_def.is_stateful else None))
+        update_digest(digest, (len(op.attributes), len(op.inputs), len(op.control_inputs)))
         for key in sorted(op.attributes):
-            digest.update(key.encode())
+            update_digest(digest, key)
             update_digest(digest, op.attributes[key])
-        if op.op_def.is_stateful:
-            digest.update(op.name.encode())
         for source in op.inputs:
-            digest.update(_digests[source.op] + bytes([source.index % 256]))
+            digest.update(_digests[source.op] + source.index.to_bytes(4))
         for control in op.control_inputs:
-            digest.update(b"^" + _digests[control])
+            digest.update(_digests[control])
         _digests[op] = digest.digest()
         stack.pop()
     return f"{_digests[tensor.op].hex()}:{tensor.index}"

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
+from flowbook.graph.convert import to_array
 from tests.interpreter import evaluate
 
 
@@ -79,3 +80,65 @@ def test_gradients_stop_and_are_prevented() -> None:
     assert fb.gradients(fb.stop_gradient(x) * 3.0, x) == [None]
     with pytest.raises(LookupError, match="on purpose"):
         fb.gradients(fb.prevent_gradient(x, message="on purpose"), x)
+
+
+VALUES = {
+    "bytes": b"a\0",
+    "mixed": [b"a\0", "b\0\0"],
+    "nested": [[b"\0"], [b"abc"]],
+    "numpy": np.bytes_(b"a\0"),
+    "text": "a\0",
+}
+
+
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+def test_bytes_are_kept_exactly(value: Any) -> None:
+    def encoded(item: Any) -> Any:
+        if isinstance(item, list):
+            return [encoded(i) for i in item]
+        return item.encode() if isinstance(item, str) else bytes(item)
+
+    assert evaluate(fb.constant(value)).tolist() == encoded(value)
+    assert evaluate(fb.py_func(lambda: value, [], fb.string)).tolist() == encoded(value)
+    assert to_array(value, fb.string).tolist() == encoded(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([[b"a"], [b"b", b"c"]], "not an array"),
+        ([[b"a"], b"b"], "not an array"),
+        (["a", 1], "1 has no dtype"),
+        ([1, "a"], "1 has no dtype"),
+    ],
+)
+def test_strings_that_are_no_array(value: Any, message: str) -> None:
+    with pytest.raises(fb.errors.InvalidArgumentError, match=message):
+        fb.constant(value)
+
+
+def test_a_list_with_tensors_is_no_tensor() -> None:
+    t, v = fb.constant(1.0, name="t"), fb.Variable(1.0, name="v")
+    objects = np.empty(2, object)
+    objects[0], objects[1] = t, 1.0
+    builds: list[Any] = [
+        lambda: fb.convert_to_tensor([t, 2.0]),
+        lambda: fb.constant([[1.0, 2.0], [3.0, t]]),
+        lambda: fb.add(t, [t, 2.0]),
+        lambda: fb.reduce_sum([1.0, v]),
+        lambda: fb.constant([b"a", t]),
+        lambda: fb.constant(objects),
+        lambda: fb.Variable([t, 2.0]),
+    ]
+    for build in builds:
+        with pytest.raises(fb.errors.InvalidTypeError, match="stands in a list") as caught:
+            build()
+        assert caught.value.hint == "tensors go together with fb.stack([...])"
+
+
+def test_a_placeholder_is_no_handle_and_has_no_bools_as_dimensions() -> None:
+    with pytest.raises(fb.errors.InvalidTypeError, match="cannot be fed"):
+        fb.placeholder("resource")
+    for dimension in (True, np.True_):
+        with pytest.raises(fb.errors.InvalidTypeError, match="a dimension is an int"):
+            fb.placeholder(fb.float32, [dimension])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
+from flowbook.graph.ops.variables import definition_digest
 from tests.interpreter import Interpreter, evaluate
 
 
@@ -120,3 +121,62 @@ def test_a_variable_read_twice_sums_its_gradients() -> None:
         y = v * v
     [gradient] = fb.gradients(y + v, [v])
     assert evaluate(gradient) == 7
+
+
+def test_a_retired_variable_is_read_and_initialised() -> None:
+    W = fb.Variable(2.0, name="W")
+    V = fb.Variable(W * 3.0, name="V")
+    for variable in (V, W):
+        for op in variable.graph.operations:
+            if op.name.startswith(variable.op.name):
+                op.graph.retire(op)
+    with fb.control_dependencies([fb.no_op()]):
+        read = W + 1.0
+    assert evaluate(read) == 3.0
+    run = Interpreter().run
+    run(fb.variables_initializer([W, V]))
+    assert run(V) == 6.0
+
+
+def test_a_variable_lies_in_the_graph_of_its_initial_value() -> None:
+    with fb.Graph().as_default() as graph:
+        initial = fb.constant(1.0, name="one")
+        other = fb.Variable(2.0, name="other")
+        wait = fb.no_op()
+    W, V = fb.Variable(initial, name="W"), fb.Variable(other, name="V")
+    with graph.as_default(), fb.control_dependencies([wait]):
+        U = fb.Variable(initial)
+    assert {v.graph for v in (W, V, U)} == {graph}
+    assert [op.name for op in (W.op, W.initializer, W.value.op)] == ["W", "W/Assign", "W/read"]
+    assert U.value.op.control_inputs == U.initializer.control_inputs == ()
+    assert fb.get_default_graph().operations == []
+    with pytest.raises(fb.errors.InvalidArgumentError, match="different graphs"):
+        fb.Variable(lambda: initial)
+
+
+def test_initial_values_are_built_under_the_variables_name() -> None:
+    array = fb.Variable([1.0], name="a")
+    called = fb.Variable(lambda: fb.zeros([2]) + 1.0, name="c")
+    value = fb.Variable(lambda: [1, 2], name="v")
+    assert array.initial_value.op.name == "a/initial_value"
+    assert called.initial_value.op.name == "c/Add"
+    assert value.initial_value.op.name == "v/initial_value"
+    assert (value.dtype, fb.Variable(1, dtype=fb.float64).dtype) == (fb.int32, fb.float64)
+
+
+@pytest.mark.parametrize(
+    ("initial", "dtype"), [(None, None), ([[1.0], [1.0, 2.0]], None), (1.5, fb.int32)]
+)
+def test_a_refused_initial_value_takes_no_name(initial: Any, dtype: Any) -> None:
+    with pytest.raises(fb.errors.InvalidArgumentError, match=r"^Variable: "):
+        fb.Variable(initial, name="W", dtype=dtype)
+    with pytest.raises(fb.errors.InvalidTypeError, match="not int32"):
+        fb.Variable(fb.constant(1.0), name="W", dtype=fb.int32)
+    assert fb.Variable(1.0, name="W").op.name == "W"
+
+
+def test_digests_tell_output_ports_apart() -> None:
+    parts = fb.split(fb.zeros([257]), 257)
+    digests = [definition_digest(fb.identity(parts[i])) for i in (0, 0, 1, 256)]
+    assert digests[0] == digests[1]
+    assert len(set(digests)) == 3

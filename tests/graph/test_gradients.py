@@ -1,0 +1,68 @@
+"""The backward pass: where it goes, where it stops, and what it waits for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import flowbook as fb
+from tests.interpreter import evaluate
+
+
+def test_what_is_built_waits_for_control_dependencies() -> None:
+    x = fb.placeholder(fb.float32, [2], name="x")
+    y = fb.exp(x) + x
+    update = fb.no_op(name="update")
+    before = len(fb.get_default_graph().operations)
+    with fb.control_dependencies([update]):
+        fb.gradients(y, x)
+    built = fb.get_default_graph().operations[before:]
+    assert built
+    assert all(op.control_inputs == (update,) for op in built)
+
+
+def test_a_gradient_read_after_an_update_sees_it() -> None:
+    W = fb.Variable(3.0)
+    with fb.control_dependencies([fb.assign_add(W, 1.0)]):
+        y = W * W
+        [dy] = fb.gradients(y, W)
+    assert evaluate(dy) == 8.0
+
+
+def sums() -> tuple[Any, Any, Any]:
+    a = fb.constant(1.0, name="a")
+    b = fb.multiply(2.0, a, name="b")
+    return a, b, a + b + 3.0 * b
+
+
+def test_nothing_flows_through_a_stopped_tensor_that_gets_its_own_gradient() -> None:
+    a, b, y = sums()
+    assert evaluate(fb.gradients(y, [a, b], stop_gradients=[b])) == [1.0, 4.0]
+    assert evaluate(fb.gradients(y, [a, b])) == [9.0, 4.0]
+    assert evaluate(fb.gradients(a + b, [a, b], stop_gradients=[a, b])) == [1.0, 1.0]
+
+
+def test_only_paths_from_the_xs_are_followed() -> None:
+    a, b, y = sums()
+    assert evaluate(fb.gradients(y, a, stop_gradients=b)) == [1.0]
+    assert fb.gradients(b * 2.0, a, stop_gradients=b) == [None]
+    assert evaluate(fb.gradients(b, b, stop_gradients=b)) == [1.0]
+
+
+def test_a_stopped_variable_gets_its_partial_derivative() -> None:
+    W, U = fb.Variable(2.0), fb.Variable(3.0)
+    y = W * U + W * W
+    assert evaluate(fb.gradients(y, [W, U], stop_gradients=[W])) == [7.0, 2.0]
+    assert fb.gradients(W * 2.0, U, stop_gradients=[W]) == [None]
+
+
+def test_moments_have_second_derivatives() -> None:
+    array = np.random.default_rng(0).normal(3, 2, 5)
+    x = fb.constant(array)
+    _, variance = fb.nn.moments(x, [0])
+    [first] = fb.gradients(variance, x)
+    np.testing.assert_allclose(evaluate(first), 2 * (array - array.mean()) / 5)
+    # The second derivatives are 2/n (delta_ij - 1/n).
+    [second] = fb.gradients(first[0], x)
+    np.testing.assert_allclose(evaluate(second), 0.4 * (np.eye(5)[0] - 0.2))
