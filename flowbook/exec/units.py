@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flowbook.graph.errors import InternalError, InvalidArgumentError
-from flowbook.graph.op_def import Expression
+from flowbook.graph.expression import Expression
 from flowbook.graph.operation import Operation
 
 if TYPE_CHECKING:

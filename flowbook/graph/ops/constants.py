@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from flowbook.graph import site as sites
+from flowbook.graph.arguments import constant_operation
 from flowbook.graph.convert import dtype_of, to_array
 from flowbook.graph.dtypes import VALUES, DType, as_dtype, resource
 from flowbook.graph.errors import (
@@ -17,7 +18,7 @@ from flowbook.graph.errors import (
     without_internal_frames,
 )
 from flowbook.graph.graph import get_default_graph
-from flowbook.graph.op_def import REQUIRED, OpDef, constant_operation
+from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.ops.inference import no_flops, nothing, same_as_input
 from flowbook.graph.scopes import control_dependencies
 from flowbook.graph.shape import UNKNOWN, Shape
