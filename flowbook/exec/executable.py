@@ -157,10 +157,13 @@ class Executable:
             self._executions.add(execution)
         self.advance(execution)
         plan = self._plan
-        return [
+        found = [
             FINISHED[ownership](execution.values[value])
             for value, ownership in zip(plan.fetches, plan.ownership, strict=True)
         ]
+        if self._has_users_kernels:
+            self._check_fetched(found)
+        return found
 
     def _check_fetched(self, found: Sequence[Any]) -> None:
         """Hold fetched values against what the operations that produced them declare."""

@@ -444,6 +444,30 @@ def test_what_a_users_kernel_gives_later_does_not_leave_the_step(sess, x):
         assert caught.value.operation is y.op
 
 
+def test_nor_does_it_from_a_region_beside_an_asynchronous_operation(sess, x):
+    given = [np.float32(1)]
+    later = fb.OpDef(
+        "WrongLaterInARegion",
+        "x: float32 -> y: float32",
+        infer=lambda x: fb.Shape([]),
+        kernel=lambda xp, x: given[0],
+    )
+    at_once = fb.OpDef(
+        "CompletesAtOnce",
+        "x: float32 -> y: float32",
+        infer=lambda x: x.shape,
+        kernel=lambda context, x: context.complete((x.copy(),)),
+        is_async=True,
+    )
+    y = later(at_once(x))
+    for _ in range(3):
+        assert sess.run(y, {x: [1.0, 2.0]}) == 1.0
+    given[0] = np.float64(1)
+    with pytest.raises(errors.InternalError) as caught:
+        sess.run(y, {x: [1.0, 2.0]})
+    assert caught.value.operation is y.op
+
+
 def test_a_users_kernel_cannot_write_to_what_is_fed(sess, x):
     def write(xp, x):
         x += 1
