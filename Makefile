@@ -42,9 +42,9 @@ clean:
 
 # A stamp older than pyproject.toml asks for the installation anew.
 .venv/lab.stamp: pyproject.toml | .venv/bin/python
-	$(INSTALL) '.[lab,data]'
+	$(INSTALL) '.[lab,data,images]'
 	touch $@
 
 .venv/dev.stamp: pyproject.toml | .venv/bin/python
-	$(INSTALL) '.[lab,data,dev]'
+	$(INSTALL) '.[lab,data,images,onnx,dev]'
 	touch $@

@@ -1,9 +1,9 @@
-"""Every check of every row in `tests/op_cases.py`, and that every operation type has one."""
+"""Every check of every row in `tests/op_cases/`, and that every operation type has one."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,13 @@ from flowbook.graph.dtypes import DType
 from flowbook.graph.gradients import gradients
 from flowbook.graph.graph import Graph
 from flowbook.graph.indexed_slices import IndexedSlices
-from flowbook.graph.ops.constants import constant, placeholder
 from flowbook.graph.ops.reductions import reduce_sum
 from flowbook.graph.registry import op_definitions, op_named
 from flowbook.graph.tensor import Tensor
 from tests.interpreter import evaluate
 from tests.op_cases import CASES, SCENARIOS, Case
+from tests.op_cases.case import admitted
+from tests.op_checks import built, compared
 
 EACH = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 STEP = 1e-5
@@ -29,132 +30,19 @@ STEP = 1e-5
 def test_every_type_has_a_row() -> None:
     rows = {case.type for case in CASES} | {scenario.type for scenario in SCENARIOS}
     builtin = {d.type for d in op_definitions().values() if d.is_builtin}
-    assert builtin - rows == set(), "operation types without a row in tests/op_cases.py"
+    assert builtin - rows == set(), "operation types without a row in tests/op_cases/"
     assert rows - builtin == set(), "rows of types that do not exist"
+
+
+def test_no_two_rows_have_one_name() -> None:
+    names = [case.name for case in CASES]
+    assert sorted(set(names)) == sorted(names)
 
 
 @EACH
 def test_a_row_is_about_its_type(case: Case) -> None:
     outputs, _ = built(case, case.inputs)
     assert case.type in {t.op.type for t in outputs}
-
-
-def as_list(outputs: Any) -> list[Tensor]:
-    return list(outputs) if isinstance(outputs, list | tuple) else [outputs]
-
-
-def argument_tokens(case: Case) -> list[str]:
-    """For each of a row's inputs the type variable or dtype in the signature."""
-    arguments = op_named(case.type).inputs
-    tokens = [a.token for a in arguments]
-    if arguments and arguments[-1].is_list:
-        tokens += [arguments[-1].token] * (len(case.inputs) - len(arguments))
-    return tokens[: len(case.inputs)]
-
-
-def variable_token(case: Case) -> str | None:
-    """The type variable that a row is tried for: the one admitting most dtypes."""
-    variables = op_named(case.type).type_variables
-    named = [t for t in argument_tokens(case) if t in variables]
-    return max(named, key=lambda t: len(variables[t]), default=None)
-
-
-def admitted(case: Case) -> list[DType | None]:
-    token = variable_token(case)
-    if case.only is not None:
-        return list(case.only)
-    if token is None:
-        return [None]
-    return list(op_named(case.type).type_variables[token])
-
-
-def natural(case: Case) -> DType | None:
-    """The dtype that a row's checks of shapes and values are made in."""
-    known = admitted(case)
-    preferred = (dtypes.float64, dtypes.complex128, dtypes.int64, dtypes.bool)
-    return next((t for t in preferred if t in known), known[0])
-
-
-def converted(case: Case, inputs: Any, dtype: DType | None) -> list[np.ndarray]:
-    """A row's inputs, those of its type variable in `dtype`."""
-    token = variable_token(case)
-    return [
-        in_dtype(np.asarray(value), dtype)
-        if t == token and dtype is not None
-        else np.asarray(value)
-        for value, t in zip(inputs, argument_tokens(case), strict=True)
-    ]
-
-
-def in_dtype(value: np.ndarray, dtype: DType) -> np.ndarray:
-    if dtype is dtypes.string:
-        text = np.empty(value.shape, object)
-        for place, item in np.ndenumerate(value):
-            text[place] = str(item).encode()
-        return text
-    if dtype.is_integer:
-        rounded = np.round(value.real)
-        value = np.abs(rounded) if dtype.numpy.kind == "u" else rounded
-    return value.astype(dtype.numpy)
-
-
-def built(
-    case: Case,
-    inputs: Any,
-    shape_of: Callable[[np.ndarray], Any] = np.shape,
-    dtype: DType | None = None,
-    fix: bool = True,
-) -> tuple[list[Tensor], dict[Tensor, np.ndarray]]:
-    """The row's outputs in a graph of its own, and the feeds of its inputs."""
-    values = converted(case, inputs, dtype or natural(case))
-    feeds = {}
-    tensors = []
-    with Graph().as_default():
-        for k, value in enumerate(values):
-            if fix and k in case.fixed:
-                tensors.append(constant(value))
-                continue
-            tensor = placeholder(dtypes.as_dtype(value.dtype), shape_of(value), name=f"input{k}")
-            feeds[tensor] = value
-            tensors.append(tensor)
-        return as_list(case.build(*tensors)), feeds
-
-
-def compared(case: Case, inputs: Any, dtype: DType | None = None) -> None:
-    """Compare the kernel's values with the reference's."""
-    outputs, feeds = built(case, inputs, dtype=dtype)
-    results = evaluate(outputs, feeds)
-    values = converted(case, inputs, dtype or natural(case))
-    with np.errstate(all="ignore"):
-        chosen = [t == variable_token(case) for t in argument_tokens(case)]
-        exact = [
-            v.astype(np.float64) if c and v.dtype.kind in "fiub" else v
-            for c, v in zip(chosen, values, strict=True)
-        ]
-        expected = case.reference(*exact)
-    expected = expected if isinstance(expected, tuple) else (expected,)
-    assert len(results) == len(expected)
-    for output, result, wanted in zip(outputs, results, expected, strict=True):
-        assert isinstance(result, np.ndarray | np.generic)
-        assert result.dtype == output.dtype.numpy
-        agree(result, np.asarray(wanted), case.tolerance, values)
-
-
-def agree(result: Any, wanted: np.ndarray, tolerance: float, values: list[np.ndarray]) -> None:
-    assert result.shape == wanted.shape
-    if result.dtype.kind == "O":
-        assert result.tolist() == wanted.tolist()
-        return
-    if result.dtype.kind in "iub":
-        if wanted.dtype.kind in "fc":
-            wanted = wanted.real.astype(np.int64)
-        np.testing.assert_array_equal(result, wanted.astype(result.dtype))
-        return
-    coarse = [v.dtype for v in (*values, result) if v.dtype.kind in "fc"]
-    epsilon = max(float(np.finfo(d).eps) for d in coarse)
-    np.testing.assert_allclose(
-        result, wanted, rtol=4 * tolerance * epsilon, atol=4 * tolerance * epsilon
-    )
 
 
 @EACH
@@ -224,14 +112,9 @@ def test_known_shapes_are_inferred(case: Case) -> None:
             if (
                 all(t.shape.is_fully_defined for t in feeds)
                 and len(case.fixed) + len(feeds) == len(case.inputs)
-                and not _depends_on_values(case)
+                and not case.by_value
             ):
                 assert output.shape == result.shape
-
-
-def _depends_on_values(case: Case) -> bool:
-    """Whether the result's shape depends on what a tensor that is not fixed holds."""
-    return case.note == "tensors" or case.type == "ConcatGrad"
 
 
 def partially_known(value: np.ndarray) -> Iterator[Any]:

@@ -1,0 +1,76 @@
+"""Comparison, logic, bits and choice."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flowbook.graph import dtypes
+from flowbook.graph.ops import (
+    comparison,
+)
+from tests.op_cases.case import (
+    NONE,
+    ODD,
+    OTHER,
+    ROW,
+    SOME,
+    TRUTH,
+    Case,
+    binary,
+    f,
+)
+
+CASES = [
+    *(
+        binary(op, ufunc, np.round(SOME), np.round(OTHER[:1]), smooth=False)
+        for op, ufunc in (
+            (comparison.equal, np.equal),
+            (comparison.not_equal, np.not_equal),
+            (comparison.less, np.less),
+            (comparison.less_equal, np.less_equal),
+            (comparison.greater, np.greater),
+            (comparison.greater_equal, np.greater_equal),
+        )
+    ),
+    *(
+        binary(
+            op,
+            lambda x, y, ufunc=ufunc: ufunc(np.int64(x), np.int64(y)),
+            f([[0.0, 1.0, 6.0], [5.0, 3.0, 1.0]]),
+            f([1.0, 0.0, 5.0]),
+            smooth=False,
+            special=None,
+        )
+        for op, ufunc in (
+            (comparison.and_op, np.bitwise_and),
+            (comparison.or_op, np.bitwise_or),
+            (comparison.xor_op, np.bitwise_xor),
+        )
+    ),
+    Case(
+        "Not",
+        comparison.not_op,
+        [f([[0.0, 1.0, 6.0]])],
+        lambda x: np.invert(np.int64(x)),
+        empty=[NONE],
+        only=(dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64),
+    ),
+    Case(
+        "Not",
+        comparison.logical_not,
+        [TRUTH],
+        np.logical_not,
+        empty=[TRUTH[:0]],
+        note="bool",
+        only=[dtypes.bool],
+    ),
+    Case(
+        "Where",
+        comparison.where,
+        [TRUTH, SOME, ROW],
+        np.where,
+        [1, 2],
+        empty=[TRUTH[:0], NONE, ROW],
+        special=[np.arange(7) % 2 == 0, ODD, -ODD],
+    ),
+]

@@ -1,0 +1,21 @@
+"""State: what a row of values cannot express."""
+
+from __future__ import annotations
+
+from tests.op_cases.case import Scenario
+
+SCENARIOS = [
+    Scenario(type, "tests/graph/ops/test_variables.py")
+    for type in (
+        "Variable",
+        "ReadVariable",
+        "IsInitialized",
+        "Assign",
+        "AssignAdd",
+        "AssignSub",
+        "ScatterAdd",
+        "ScatterSub",
+        "ScatterUpdate",
+        "VariableGather",
+    )
+]

@@ -1,0 +1,80 @@
+"""A row's operation, built and held against its reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph import dtypes
+from flowbook.graph.dtypes import DType
+from flowbook.graph.graph import Graph
+from flowbook.graph.ops.constants import constant, placeholder
+from flowbook.graph.tensor import Tensor
+from tests.interpreter import evaluate
+from tests.op_cases import Case
+from tests.op_cases.case import argument_tokens, converted, natural, variable_token
+
+
+def as_list(outputs: Any) -> list[Tensor]:
+    return list(outputs) if isinstance(outputs, list | tuple) else [outputs]
+
+
+def built(
+    case: Case,
+    inputs: Any,
+    shape_of: Callable[[np.ndarray], Any] = np.shape,
+    dtype: DType | None = None,
+    fix: bool = True,
+) -> tuple[list[Tensor], dict[Tensor, np.ndarray]]:
+    """The row's outputs in a graph of its own, and the feeds of its inputs."""
+    values = converted(case, inputs, dtype or natural(case))
+    feeds = {}
+    tensors = []
+    with Graph().as_default():
+        for k, value in enumerate(values):
+            if fix and k in case.fixed:
+                tensors.append(constant(value))
+                continue
+            tensor = placeholder(dtypes.as_dtype(value.dtype), shape_of(value), name=f"input{k}")
+            feeds[tensor] = value
+            tensors.append(tensor)
+        return as_list(case.build(*tensors)), feeds
+
+
+def compared(case: Case, inputs: Any, dtype: DType | None = None) -> None:
+    """Compare the kernel's values with the reference's."""
+    outputs, feeds = built(case, inputs, dtype=dtype)
+    results = evaluate(outputs, feeds)
+    values = converted(case, inputs, dtype or natural(case))
+    with np.errstate(all="ignore"):
+        chosen = [t == variable_token(case) for t in argument_tokens(case)]
+        exact = [
+            v.astype(np.float64) if c and v.dtype.kind in "fiub" else v
+            for c, v in zip(chosen, values, strict=True)
+        ]
+        expected = case.reference(*exact)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    assert len(results) == len(expected)
+    for output, result, wanted in zip(outputs, results, expected, strict=True):
+        assert isinstance(result, np.ndarray | np.generic)
+        assert result.dtype == output.dtype.numpy
+        agree(result, np.asarray(wanted), case.tolerance, values)
+
+
+def agree(result: Any, wanted: np.ndarray, tolerance: float, values: list[np.ndarray]) -> None:
+    assert result.shape == wanted.shape
+    if result.dtype.kind == "O":
+        assert result.tolist() == wanted.tolist()
+        return
+    if result.dtype.kind in "iub":
+        if wanted.dtype.kind in "fc":
+            wanted = wanted.real.astype(np.int64)
+        np.testing.assert_array_equal(result, wanted.astype(result.dtype))
+        return
+    coarse = [v.dtype for v in (*values, result) if v.dtype.kind in "fc"]
+    epsilon = max(float(np.finfo(d).eps) for d in coarse)
+    np.testing.assert_allclose(
+        result, wanted, rtol=4 * tolerance * epsilon, atol=4 * tolerance * epsilon
+    )
