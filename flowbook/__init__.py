@@ -120,7 +120,18 @@ from flowbook.graph.ops.growing import pad, tile
 from flowbook.graph.ops.indexing import slice
 from flowbook.graph.ops.joining import concat, split, stack, unstack
 from flowbook.graph.ops.linalg import matmul, matrix_determinant, matrix_inverse
-from flowbook.graph.ops.random import random_normal, random_uniform, set_random_seed
+from flowbook.graph.ops.random import (
+    random_normal,
+    random_uniform,
+    set_random_seed,
+    truncated_normal,
+)
+from flowbook.graph.ops.random_distributions import (
+    random_categorical,
+    random_gamma,
+    random_poisson,
+)
+from flowbook.graph.ops.random_order import random_crop, random_permutation, random_shuffle
 from flowbook.graph.ops.reductions import (
     argmax,
     argmin,
@@ -135,6 +146,12 @@ from flowbook.graph.ops.reductions import (
 )
 from flowbook.graph.ops.segments import unsorted_segment_sum
 from flowbook.graph.ops.shaping import expand_dims, rank, reshape, shape, size, squeeze, transpose
+from flowbook.graph.ops.stateless_random import (
+    stateless_random_categorical,
+    stateless_random_normal,
+    stateless_random_uniform,
+    stateless_truncated_normal,
+)
 from flowbook.graph.ops.variables import (
     Variable,
     assign,
@@ -267,7 +284,13 @@ __all__ = [
     "pow",
     "prevent_gradient",
     "py_func",
+    "random_categorical",
+    "random_crop",
+    "random_gamma",
     "random_normal",
+    "random_permutation",
+    "random_poisson",
+    "random_shuffle",
     "random_uniform",
     "range",
     "rank",
@@ -302,6 +325,10 @@ __all__ = [
     "squared_difference",
     "squeeze",
     "stack",
+    "stateless_random_categorical",
+    "stateless_random_normal",
+    "stateless_random_uniform",
+    "stateless_truncated_normal",
     "stop_gradient",
     "string",
     "subtract",
@@ -309,6 +336,7 @@ __all__ = [
     "tile",
     "train",
     "transpose",
+    "truncated_normal",
     "uint16",
     "uint32",
     "uint64",

@@ -20,6 +20,7 @@ _INSTEAD = {
     "global_variables": "fb.get_default_graph().variables()",
     "initialize_all_variables": "fb.global_variables_initializer()",
     "mul": "fb.multiply",
+    "multinomial": "fb.random_categorical",
     "neg": "fb.negative",
     "pack": "fb.stack",
     "sub": "fb.subtract",

@@ -67,6 +67,10 @@ class PlainRandomState:
     def normal(self, shape: Any, dtype: Any) -> np.ndarray:
         return self.generator.standard_normal(tuple(shape)).astype(dtype.numpy)
 
+    def reserve(self, blocks: int) -> tuple[Any, Any]:
+        words = self.generator.integers(0, 2**32, 6).tolist()
+        return tuple(words[:2]), tuple(words[2:])
+
     def integers(self, shape: Any, low: Any, high: Any, dtype: Any) -> np.ndarray:
         return self.generator.integers(int(low), int(high), tuple(shape), dtype.numpy)
 

@@ -17,9 +17,12 @@ from flowbook.graph.ops import (  # noqa: F401
     losses,
     products,
     random,
+    random_distributions,
+    random_order,
     reductions,
     regularization,
     segments,
     shaping,
+    stateless_random,
     variables,
 )
