@@ -4,7 +4,7 @@ The public API is what `__all__` lists; `fb.nn` holds building blocks of neural 
 `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
-from flowbook import _notebook, nn, train
+from flowbook import _notebook, nn, strings, train
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
 from flowbook.exec.resources.container import reset_container
@@ -58,6 +58,26 @@ from flowbook.graph.ops.arithmetic import (
     sign,
     squared_difference,
     subtract,
+)
+from flowbook.graph.ops.assertions import (
+    Assert,
+    assert_equal,
+    assert_greater,
+    assert_greater_equal,
+    assert_integer,
+    assert_less,
+    assert_less_equal,
+    assert_near,
+    assert_negative,
+    assert_non_negative,
+    assert_non_positive,
+    assert_none_equal,
+    assert_positive,
+    assert_rank,
+    assert_rank_at_least,
+    assert_rank_in,
+    assert_scalar,
+    assert_type,
 )
 from flowbook.graph.ops.broadcasting import broadcast_to
 from flowbook.graph.ops.comparison import (
@@ -120,6 +140,7 @@ from flowbook.graph.ops.growing import pad, tile
 from flowbook.graph.ops.indexing import slice
 from flowbook.graph.ops.joining import concat, split, stack, unstack
 from flowbook.graph.ops.linalg import matmul, matrix_determinant, matrix_inverse
+from flowbook.graph.ops.printing import Print, print
 from flowbook.graph.ops.random import (
     random_normal,
     random_uniform,
@@ -178,6 +199,7 @@ from flowbook.graph.tensor import Tensor
 from flowbook.train.gradient_error import gradient_error
 
 __all__ = [
+    "Assert",
     "AsyncContext",
     "COMPLEX",
     "DType",
@@ -192,6 +214,7 @@ __all__ = [
     "OpDef",
     "Operation",
     "PartialRun",
+    "Print",
     "REALS",
     "REQUIRED",
     "Session",
@@ -205,6 +228,23 @@ __all__ = [
     "argmax",
     "argmin",
     "as_dtype",
+    "assert_equal",
+    "assert_greater",
+    "assert_greater_equal",
+    "assert_integer",
+    "assert_less",
+    "assert_less_equal",
+    "assert_near",
+    "assert_negative",
+    "assert_non_negative",
+    "assert_non_positive",
+    "assert_none_equal",
+    "assert_positive",
+    "assert_rank",
+    "assert_rank_at_least",
+    "assert_rank_in",
+    "assert_scalar",
+    "assert_type",
     "assign",
     "assign_add",
     "assign_sub",
@@ -283,6 +323,7 @@ __all__ = [
     "placeholder",
     "pow",
     "prevent_gradient",
+    "print",
     "py_func",
     "random_categorical",
     "random_crop",
@@ -331,6 +372,7 @@ __all__ = [
     "stateless_truncated_normal",
     "stop_gradient",
     "string",
+    "strings",
     "subtract",
     "tanh",
     "tile",

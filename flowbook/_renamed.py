@@ -13,7 +13,6 @@ _INSTEAD = {
     "RegisterGradient": "fb.OpDef(..., grad=function)",
     "TensorShape": "fb.Shape",
     "all_variables": "fb.get_default_graph().variables()",
-    "assert_equal": "an assert on fetched values",
     "batch_matmul": "fb.matmul",
     "get_collection": "graph.variables(), which is computed from the live operations",
     "get_variable": "fb.Variable; share it by passing it on",

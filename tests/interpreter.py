@@ -75,9 +75,22 @@ class PlainRandomState:
         return self.generator.integers(int(low), int(high), tuple(shape), dtype.numpy)
 
 
+class PlainCounter:
+    """The resource of what happens only so many times."""
+
+    def __init__(self) -> None:
+        self.runs = -1
+
+    def next(self) -> int:
+        self.runs += 1
+        return self.runs
+
+
 def plain_resource(operation: Operation) -> Any:
     """A stand-in for the resource that an operation owns."""
     kind = operation.op_def.resource
+    if kind == "counter":
+        return PlainCounter()
     return PlainVariable() if kind == "variable" else PlainRandomState(operation.name)
 
 

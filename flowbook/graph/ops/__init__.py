@@ -3,6 +3,7 @@
 from flowbook.graph.ops import (  # noqa: F401
     activations,
     arithmetic,
+    assertions,
     broadcasting,
     comparison,
     constants,
@@ -15,6 +16,7 @@ from flowbook.graph.ops import (  # noqa: F401
     joining,
     linalg,
     losses,
+    printing,
     products,
     random,
     random_distributions,
