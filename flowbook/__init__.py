@@ -4,7 +4,7 @@ The public API is what `__all__` lists; `fb.nn` holds building blocks of neural 
 `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
-from flowbook import _notebook, nn, strings, train
+from flowbook import _notebook, image, nn, strings, train
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
 from flowbook.exec.resources.container import reset_container
@@ -286,6 +286,7 @@ __all__ = [
     "greater_equal",
     "group",
     "identity",
+    "image",
     "int16",
     "int32",
     "int64",

@@ -23,6 +23,7 @@ from flowbook.graph.ops import (  # noqa: F401
     random_order,
     reductions,
     regularization,
+    resizing,
     segments,
     shaping,
     stateless_random,

@@ -73,8 +73,8 @@ def string_format(
 
     >>> import flowbook as fb
     >>> with fb.Session() as sess:
-    ...     print(sess.run(fb.strings.format("x is {}.", fb.range(10))).decode())
-    x is [0 1 2 ... 7 8 9].
+    ...     sess.run(fb.strings.format("x is {}.", fb.range(10)))
+    b'x is [0 1 2 ... 7 8 9].'
     """
     __tracebackhide__ = True
     with located("StringFormat"):
