@@ -173,6 +173,7 @@ from flowbook.graph.ops.stateless_random import (
     stateless_random_uniform,
     stateless_truncated_normal,
 )
+from flowbook.graph.ops.string_numbers import decode_base64, decode_raw, encode_base64
 from flowbook.graph.ops.variables import (
     Variable,
     assign,
@@ -263,8 +264,11 @@ __all__ = [
     "control_dependencies",
     "convert_to_tensor",
     "cos",
+    "decode_base64",
+    "decode_raw",
     "device",
     "divide",
+    "encode_base64",
     "equal",
     "errors",
     "exp",

@@ -30,5 +30,8 @@ from flowbook.graph.ops import (  # noqa: F401
     segments,
     shaping,
     stateless_random,
+    string_numbers,
+    string_patterns,
+    strings,
     variables,
 )

@@ -88,7 +88,18 @@ def _cropped(image: Tensor, top: Any, left: Any, height: Any, width: Any, name: 
     dims = [-1 if d is None else d for d in image.shape.as_list()]
     begin = shape_argument([*(0 for _ in dims[:-3]), top, left, 0])
     size = shape_argument([*dims[:-3], height, width, dims[-1]])
-    return slice_of(image, begin, size, name=name)
+    if isinstance(size, np.ndarray):
+        return slice_of(image, begin, size, name=name)
+    return _reshaped(slice_of(image, begin, size), image, height, width, name)
+
+
+def _reshaped(part: Tensor, image: Tensor, height: Any, width: Any, name: str | None) -> Any:
+    """A part or a padded whole of an image, with all that is known of its shape."""
+    dims = image.shape.as_list()
+    wanted = [*dims[:-3], height, width, dims[-1]]
+    actual = shape_of(image) if None in wanted else None
+    given = [d if d is not None or actual is None else actual[i] for i, d in enumerate(wanted)]
+    return reshape(part, shape_argument(given), name=name)
 
 
 def _padded(image: Tensor, top: Any, left: Any, height: Any, width: Any, name: str | None) -> Any:
@@ -105,12 +116,7 @@ def _padded(image: Tensor, top: Any, left: Any, height: Any, width: Any, name: s
     if all(isinstance(n, int) for n in flat):
         return pad(image, np.array(sides, np.int32), name=name)
     widths = stack([shape_argument(list(pair)) for pair in sides])
-    # How wide the borders are only the run knows, but not how large the result is.
-    dims = image.shape.as_list()
-    whole = [*dims[:-3], height, width, dims[-1]]
-    actual = shape_of(image) if None in whole else whole
-    result = [actual[i] if d is None else d for i, d in enumerate(whole)]
-    return reshape(pad(image, widths), shape_argument(result), name=name)
+    return _reshaped(pad(image, widths), image, height, width, name)
 
 
 def crop_to_bounding_box(
