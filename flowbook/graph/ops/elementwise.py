@@ -16,7 +16,7 @@ from flowbook.graph.ops.located import located
 from flowbook.graph.tensor import Tensor
 
 
-def _function(
+def function_of_one(
     type: str,
     expression: str,
     grad: Callable[..., Any],
@@ -26,6 +26,7 @@ def _function(
     T: tuple[DType, ...] = FLOATS,
     output: str = "T",
 ) -> OpDef:
+    """A function of one argument, elementwise; `output` is the dtype of what it gives."""
     return OpDef(
         type,
         f"x: T -> y: {output}",
@@ -38,7 +39,7 @@ def _function(
     )
 
 
-exp = _function(
+exp = function_of_one(
     "Exp",
     "exp(x)",
     lambda op, dy: dy * conjugate(op.outputs[0]),
@@ -46,7 +47,7 @@ exp = _function(
     T=INEXACT,
 )
 
-log = _function(
+log = function_of_one(
     "Log",
     "log(x)",
     lambda op, dy: dy / conjugate(op.inputs[0]),
@@ -54,21 +55,23 @@ log = _function(
     T=INEXACT,
 )
 
-log1p = _function(
+log1p = function_of_one(
     "Log1p",
     "log1p(x)",
-    lambda op, dy: dy / (op.inputs[0] + 1.0),
+    lambda op, dy: dy / (conjugate(op.inputs[0]) + 1.0),
     "`log(1 + x)`, elementwise, accurate for small `x`.",
+    T=INEXACT,
 )
 
-expm1 = _function(
+expm1 = function_of_one(
     "Expm1",
     "expm1(x)",
-    lambda op, dy: dy * (op.outputs[0] + 1.0),
+    lambda op, dy: dy * (conjugate(op.outputs[0]) + 1.0),
     "`exp(x) - 1`, elementwise, accurate for small `x`.",
+    T=INEXACT,
 )
 
-sqrt = _function(
+sqrt = function_of_one(
     "Sqrt",
     "sqrt(x)",
     lambda op, dy: dy * 0.5 / conjugate(op.outputs[0]),
@@ -79,19 +82,20 @@ sqrt = _function(
 
 
 def _rsqrt_gradient(op: Operation, dy: Tensor) -> Tensor:
-    y = op.outputs[0]
+    y = conjugate(op.outputs[0])
     return dy * -0.5 * (y * y * y)
 
 
-rsqrt = _function(
+rsqrt = function_of_one(
     "Rsqrt",
     "reciprocal(sqrt(x))",
     _rsqrt_gradient,
     "`1 / sqrt(x)`, elementwise.",
+    T=INEXACT,
     flops=5,
 )
 
-square = _function(
+square = function_of_one(
     "Square",
     "square(x)",
     lambda op, dy: dy * (conjugate(op.inputs[0]) * 2),
@@ -106,7 +110,7 @@ def _reciprocal_gradient(op: Operation, dy: Tensor) -> Tensor:
     return -dy * (y * y)
 
 
-reciprocal = _function(
+reciprocal = function_of_one(
     "Reciprocal",
     "reciprocal(x)",
     _reciprocal_gradient,
@@ -115,43 +119,39 @@ reciprocal = _function(
     flops=1,
 )
 
-sin = _function("Sin", "sin(x)", lambda op, dy: dy * cos(op.inputs[0]), "The sine of radians.")
-
-cos: OpDef = _function(
-    "Cos", "cos(x)", lambda op, dy: -dy * sin(op.inputs[0]), "The cosine of radians."
-)
-
-tanh = _function(
+tanh = function_of_one(
     "Tanh",
     "tanh(x)",
-    lambda op, dy: dy * (1.0 - square(op.outputs[0])),
+    lambda op, dy: dy * (1.0 - square(conjugate(op.outputs[0]))),
     "The hyperbolic tangent, elementwise.",
+    T=INEXACT,
 )
 
 
 def _sigmoid_gradient(op: Operation, dy: Tensor) -> Tensor:
-    y = op.outputs[0]
+    y = conjugate(op.outputs[0])
     return dy * (y * (1.0 - y))
 
 
 # Where exp(-x) overflows, its reciprocal is the right limit, 0.
-sigmoid = _function(
+sigmoid = function_of_one(
     "Sigmoid",
     "reciprocal(add(exp(negative(x)), 1))",
     _sigmoid_gradient,
     "`1 / (1 + exp(-x))`, elementwise.",
+    T=INEXACT,
     flops=14,
 )
 
-floor = _function(
+floor = function_of_one(
     "Floor", "floor(x)", NO_GRADIENT, "The largest whole number not above `x`.", flops=1
 )
 
-ceil = _function(
+ceil = function_of_one(
     "Ceil", "ceil(x)", NO_GRADIENT, "The smallest whole number not below `x`.", flops=1
 )
 
-round = _function(
+round = function_of_one(
     "Round",
     "rint(x)",
     NO_GRADIENT,
@@ -159,11 +159,11 @@ round = _function(
     flops=1,
 )
 
-is_nan = _function(
+is_nan = function_of_one(
     "IsNan", "isnan(x)", NO_GRADIENT, "Whether elements are NaN.", flops=1, output="bool"
 )
 
-is_inf = _function(
+is_inf = function_of_one(
     "IsInf",
     "isinf(x)",
     NO_GRADIENT,
@@ -172,7 +172,7 @@ is_inf = _function(
     output="bool",
 )
 
-is_finite = _function(
+is_finite = function_of_one(
     "IsFinite",
     "isfinite(x)",
     NO_GRADIENT,
