@@ -133,6 +133,7 @@ from flowbook.graph.ops.elementwise import (
     sqrt,
     square,
     tanh,
+    trunc,
 )
 from flowbook.graph.ops.filling import (
     eye,
@@ -162,6 +163,7 @@ from flowbook.graph.ops.norms import (
     norm,
     reduce_euclidean_norm,
 )
+from flowbook.graph.ops.numeric import copysign, heaviside, nextafter, sinc
 from flowbook.graph.ops.powers import (
     cbrt,
     exp2,
@@ -320,6 +322,7 @@ __all__ = [
     "container",
     "control_dependencies",
     "convert_to_tensor",
+    "copysign",
     "cos",
     "cosh",
     "cumprod",
@@ -354,6 +357,7 @@ __all__ = [
     "greater",
     "greater_equal",
     "group",
+    "heaviside",
     "hypot",
     "identity",
     "igamma",
@@ -395,6 +399,7 @@ __all__ = [
     "name_scope",
     "ndtri",
     "negative",
+    "nextafter",
     "nn",
     "no_op",
     "norm",
@@ -444,6 +449,7 @@ __all__ = [
     "sigmoid",
     "sign",
     "sin",
+    "sinc",
     "sinh",
     "size",
     "slice",
@@ -461,6 +467,7 @@ __all__ = [
     "tile",
     "train",
     "transpose",
+    "trunc",
     "truncatediv",
     "truncatemod",
     "uint16",

@@ -123,7 +123,7 @@ CASES = [
     ),
     Case(
         "ProductOfOthersGrad",
-        lambda x, dy: products.product_of_others_gradient(x, dy, axis=(1,)),
+        lambda x, dy: products.product_of_others_gradient(x, [dy], axis=(1,)),
         [f([[0.0, 2.0], [1.5, -1.0]]), f([[1.0, 3.0], [0.5, 2.0]])],
         lambda x, dy: dy[:, ::-1],
         empty=[np.zeros((0, 2)), np.zeros((0, 2))],

@@ -22,6 +22,7 @@ from flowbook.graph.ops import (  # noqa: F401
     losses,
     no_nan,
     norms,
+    numeric,
     powers,
     products,
     random,

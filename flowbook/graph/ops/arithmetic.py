@@ -163,7 +163,8 @@ def refuse_zero(xp: Any, y: Any) -> None:
 
 def _floordiv(xp: Any, x: Any, y: Any) -> Any:
     refuse_zero(xp, y)
-    return xp.floor_divide(x, y)
+    # As TensorFlow's, of what the division gives: NumPy's floor_divide makes NaN of infinities.
+    return xp.floor(xp.divide(x, y)) if x.dtype.kind == "f" else xp.floor_divide(x, y)
 
 
 floordiv = OpDef(

@@ -11,6 +11,7 @@ from flowbook.graph.errors import InvalidTypeError
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import conjugate
+from flowbook.graph.ops.constants import convert_to_tensor, identity
 from flowbook.graph.ops.inference import elementwise, same_as_input
 from flowbook.graph.ops.located import located
 from flowbook.graph.tensor import Tensor
@@ -151,13 +152,32 @@ ceil = function_of_one(
     "Ceil", "ceil(x)", NO_GRADIENT, "The smallest whole number not below `x`.", flops=1
 )
 
-round = function_of_one(
-    "Round",
-    "rint(x)",
+trunc = function_of_one(
+    "Trunc",
+    "trunc(x)",
     NO_GRADIENT,
-    "The nearest whole number; halves go to the even one.",
+    "The whole number next to `x` towards zero.",
     flops=1,
 )
+
+round_op = function_of_one("Round", "rint(x)", NO_GRADIENT, "", flops=1)
+
+
+@round_op.front
+def round(x: Any, name: str | None = None) -> Tensor:
+    """The nearest whole number, elementwise; halves go to the even one. Of a real dtype.
+
+    >>> import flowbook as fb
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(fb.round([0.5, 1.5, -0.7])))
+    [ 0.  2. -1.]
+    """
+    __tracebackhide__ = True
+    with located("Round"):
+        x = convert_to_tensor(x)
+    result: Tensor = identity(x, name=name) if x.dtype.is_integer else round_op(x, name=name)
+    return result
+
 
 is_nan = function_of_one(
     "IsNan", "isnan(x)", NO_GRADIENT, "Whether elements are NaN.", flops=1, output="bool"

@@ -9,7 +9,7 @@ from flowbook.graph.dtypes import FLOATS
 from flowbook.graph.op_def import OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.broadcasting import gradients_of_two
-from flowbook.graph.ops.elementwise import function_of_one, sigmoid, square
+from flowbook.graph.ops.elementwise import function_of_one, is_inf, sigmoid, square
 from flowbook.graph.ops.inference import broadcast_inputs, elementwise
 from flowbook.graph.ops.no_nan import div_no_nan
 from flowbook.graph.registry import op_named
@@ -67,10 +67,10 @@ hypot = OpDef(
 
 def _logaddexp_gradient(op: Operation, dz: Tensor) -> Any:
     x, y = op.inputs
-    # Equal ones share it; the difference of equal infinities would be NaN.
-    equal, where, zero = op_named("Equal"), op_named("Where"), op_named("ZerosLike")
     difference = x - y
-    share = sigmoid(where(equal(x, y), zero(difference), difference))
+    # Equal infinities share it, whose difference would be NaN.
+    is_lost = op_named("And")(op_named("Equal")(x, y), is_inf(x))
+    share = sigmoid(op_named("Where")(is_lost, op_named("ZerosLike")(difference), difference))
     return gradients_of_two(op, dz * share, dz * (1.0 - share))
 
 

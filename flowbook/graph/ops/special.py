@@ -34,13 +34,13 @@ def _in_dtype(function: str) -> Any:
     return kernel
 
 
-def _function(type: str, function: str, grad: Any, doc: str, name: str | None = None) -> OpDef:
+def _function(type: str, function: Any, grad: Any, doc: str, name: str | None = None) -> OpDef:
     return OpDef(
         type,
         "x: T -> y: T",
         T=FLOATS,
         infer=same_as_input,
-        kernel=_in_dtype(function),
+        kernel=_in_dtype(function) if isinstance(function, str) else function,
         grad=grad,
         aliases={},
         cost=elementwise(flops=30),
@@ -88,9 +88,15 @@ ndtri = _function(
 # Gamma and zeta
 
 
+def _lgamma(xp: Any, x: Any) -> Any:
+    # As in C; SciPy gives -inf at -inf.
+    value = special_of(xp).gammaln(x)
+    return xp.where(x == -xp.inf, xp.inf, value).astype(x.dtype, copy=False)
+
+
 lgamma = _function(
     "Lgamma",
-    "gammaln",
+    _lgamma,
     lambda op, dy: dy * digamma(op.inputs[0]),
     "The logarithm of the absolute value of the gamma function, elementwise.",
 )
@@ -253,7 +259,8 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
         name: the name scope.
 
     Returns:
-        `reduce_sum(lgamma(x), -1) - lgamma(reduce_sum(x, -1))`, of the shape [...]; of nothing -inf.
+        `reduce_sum(lgamma(x), -1) - lgamma(reduce_sum(x, -1))`, of the shape [...]; -inf of
+        nothing.
     """
     __tracebackhide__ = True
     with located("lbeta"):

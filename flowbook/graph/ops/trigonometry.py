@@ -91,7 +91,7 @@ atan2 = OpDef(
     expression="arctan2(y, x)",
     grad=_atan2_gradient,
     cost=elementwise(flops=20),
-    doc="""The angle of the point (`x`, `y`) in radians, from -π to π, elementwise with broadcasting.
+    doc="""The angle of the points (`x`, `y`) in radians, from -π to π, with broadcasting.
 
     The gradient at the origin is 0.
 
