@@ -111,6 +111,13 @@ from flowbook.graph.ops.constants import (
     prevent_gradient,
     stop_gradient,
 )
+from flowbook.graph.ops.counting import (
+    bincount,
+    confusion_matrix,
+    count_nonzero,
+    histogram_fixed_width,
+    histogram_fixed_width_bins,
+)
 from flowbook.graph.ops.division import (
     truncatediv,
     truncatemod,
@@ -299,6 +306,7 @@ __all__ = [
     "bessel_i1e",
     "betainc",
     "bfloat16",
+    "bincount",
     "bitcast",
     "bitwise_and",
     "bitwise_or",
@@ -317,6 +325,7 @@ __all__ = [
     "complex128",
     "complex64",
     "concat",
+    "confusion_matrix",
     "conj",
     "constant",
     "container",
@@ -325,6 +334,7 @@ __all__ = [
     "copysign",
     "cos",
     "cosh",
+    "count_nonzero",
     "cumprod",
     "cumsum",
     "cumulative_logsumexp",
@@ -358,6 +368,8 @@ __all__ = [
     "greater_equal",
     "group",
     "heaviside",
+    "histogram_fixed_width",
+    "histogram_fixed_width_bins",
     "hypot",
     "identity",
     "igamma",

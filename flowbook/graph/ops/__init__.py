@@ -10,6 +10,7 @@ from flowbook.graph.ops import (  # noqa: F401
     comparison,
     complex,
     constants,
+    counting,
     division,
     elementwise,
     filling,
