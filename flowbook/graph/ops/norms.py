@@ -29,7 +29,7 @@ from flowbook.graph.ops.reductions import (
     wide_dtype,
     with_reduced_axes,
 )
-from flowbook.graph.ops.shaping import squeeze
+from flowbook.graph.ops.shaping import expand_dims_op, squeeze, transpose
 from flowbook.graph.registry import op_named
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.tensor import Tensor
@@ -200,4 +200,15 @@ def _matrix_norm(x: Tensor, ord: float, axes: Sequence[int], keepdims: bool, sco
 
 
 def _spectral_norm(x: Tensor, axes: Sequence[int], keepdims: bool, scope: str) -> Tensor:
-    raise UnimplementedError("the largest singular value")
+    rank = x.shape.rank
+    if rank is None:
+        raise UnimplementedError(
+            f"the matrices of {x.name} are not known while its rank is not",
+            hint="fb.reshape gives it one",
+        )
+    others = [k for k in range(rank) if k not in axes]
+    values = op_named("Svd").public(transpose(x, [*others, *axes]), compute_uv=False)
+    if not keepdims:
+        return reduce_max(values, -1, name=scope)
+    result: Tensor = expand_dims_op(reduce_max(values, -1), axis=tuple(sorted(axes)), name=scope)
+    return result
