@@ -158,6 +158,7 @@ from flowbook.graph.ops.growing import pad, tile
 from flowbook.graph.ops.indexing import slice
 from flowbook.graph.ops.joining import concat, split, stack, unstack
 from flowbook.graph.ops.linalg import matmul, matrix_determinant, matrix_inverse
+from flowbook.graph.ops.monotonic import is_non_decreasing, is_strictly_increasing
 from flowbook.graph.ops.no_nan import (
     div_no_nan,
     multiply_no_nan,
@@ -171,6 +172,7 @@ from flowbook.graph.ops.norms import (
     reduce_euclidean_norm,
 )
 from flowbook.graph.ops.numeric import copysign, heaviside, nextafter, sinc
+from flowbook.graph.ops.polynomials import polyval
 from flowbook.graph.ops.powers import (
     cbrt,
     exp2,
@@ -383,6 +385,8 @@ __all__ = [
     "is_finite",
     "is_inf",
     "is_nan",
+    "is_non_decreasing",
+    "is_strictly_increasing",
     "is_variable_initialized",
     "isclose",
     "lbeta",
@@ -423,6 +427,7 @@ __all__ = [
     "pad",
     "placeholder",
     "polygamma",
+    "polyval",
     "population_count",
     "pow",
     "prevent_gradient",

@@ -44,21 +44,26 @@ def conj(x: Any, name: str | None = None) -> Tensor:
     """The complex conjugate, elementwise; real numbers are their own."""
     __tracebackhide__ = True
     with located("Conj"):
-        x = _numeric(x)
+        x = numbers(x)
     result: Tensor = conj_op(x, name=name) if x.dtype.is_complex else x
     return result
 
 
-def _numeric(x: Any) -> Tensor:
+def numbers(x: Any) -> Tensor:
+    """A tensor of a numeric dtype.
+
+    Raises:
+        InvalidTypeError: if it is of another one.
+    """
     x = convert_to_tensor(x)
     if not x.dtype.is_numeric:
         raise InvalidTypeError(f"{x.name} is {x.dtype.name} where numbers are wanted")
-    return x
+    return x  # type: ignore[no-any-return]
 
 
 def conjugate(x: Tensor) -> Tensor:
     """The conjugate of a complex tensor; a real one as it is."""
-    return conj_op(x) if x.dtype.is_complex else x  # type: ignore[no-any-return]
+    return conj_op(x) if x.dtype.is_complex else x
 
 
 add = OpDef(
@@ -281,9 +286,9 @@ def abs(x: Any, name: str | None = None) -> Tensor:
     """
     __tracebackhide__ = True
     with located("Abs"):
-        x = _numeric(x)
-    op_def = op_named("ComplexAbs") if x.dtype.is_complex else abs_op
-    result: Tensor = op_def.public(x, name=name) if op_def is not abs_op else abs_op(x, name=name)
+        x = numbers(x)
+    op_def = op_named("ComplexAbs").public if x.dtype.is_complex else abs_op
+    result: Tensor = op_def(x, name=name)
     return result
 
 

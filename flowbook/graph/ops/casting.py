@@ -44,7 +44,7 @@ def _saturate_gradient(op: Operation, dy: Tensor) -> Tensor | None:
         return None
     found = cast(dy, value.dtype)
     if wanted.size >= value.dtype.size:
-        return found
+        return found  # type: ignore[no-any-return]
     beyond = op_named("Or")(less(value, float(wanted.min)), greater(value, float(wanted.max)))
     return op_named("Where")(beyond, op_named("ZerosLike")(found), found)  # type: ignore[no-any-return]
 

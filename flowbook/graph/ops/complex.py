@@ -21,7 +21,7 @@ from flowbook.graph.dtypes import (
 from flowbook.graph.errors import InvalidTypeError
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
-from flowbook.graph.ops.arithmetic import sign
+from flowbook.graph.ops.arithmetic import numbers, sign
 from flowbook.graph.ops.broadcasting import gradients_of_two
 from flowbook.graph.ops.comparison import less, where
 from flowbook.graph.ops.constants import convert_to_tensor
@@ -49,7 +49,7 @@ complex_op = OpDef(
     attributes={"Tout": REQUIRED},
     infer=broadcast_inputs,
     kernel=_complex,
-    grad=lambda op, dz: gradients_of_two(op, real(dz), imag(dz)),
+    grad=lambda op, dz: gradients_of_two(op, real_op.public(dz), imag_op.public(dz)),
     aliases={},
     cost=elementwise(),
 )
@@ -102,7 +102,7 @@ def _part(type: str, kernel: Callable[..., Any], grad: Any, aliases: Any, flops:
 
 def _as_complex(x: Tensor) -> Tensor:
     """Real numbers as complex ones."""
-    return cast(x, _COMPLEX[x.dtype])
+    return cast(x, _COMPLEX[x.dtype])  # type: ignore[no-any-return]
 
 
 def _angle_gradient(op: Operation, dy: Tensor) -> Tensor:
@@ -113,8 +113,8 @@ def _angle_gradient(op: Operation, dy: Tensor) -> Tensor:
     return div_no_nan(div_no_nan(turned, distance), distance) * _as_complex(dy)  # type: ignore[no-any-return]
 
 
-real_op = _part("Real", lambda xp, x: x.real, lambda op, dy: _as_complex(dy), {0: 0}, 0)
-imag_op = _part(
+real_op: OpDef = _part("Real", lambda xp, x: x.real, lambda op, dy: _as_complex(dy), {0: 0}, 0)
+imag_op: OpDef = _part(
     "Imag",
     lambda xp, x: x.imag,
     lambda op, dy: complex_op(op_named("ZerosLike")(dy), dy, Tout=op.inputs[0].dtype),
@@ -142,19 +142,12 @@ def complex_abs(x: Any, name: str | None = None) -> Tensor:
     return _of_parts(complex_abs_op, x, name)
 
 
-def _numbers(input: Any) -> Tensor:
-    input = convert_to_tensor(input)
-    if not input.dtype.is_numeric:
-        raise InvalidTypeError(f"{input.name} is {input.dtype.name} where numbers are wanted")
-    return input
-
-
 @real_op.front
 def real(input: Any, name: str | None = None) -> Tensor:
     """The real part, elementwise; real numbers as they are."""
     __tracebackhide__ = True
     with located("Real"):
-        input = _numbers(input)
+        input = numbers(input)
     return _of_parts(real_op, input, name) if input.dtype.is_complex else input
 
 
@@ -163,7 +156,7 @@ def imag(input: Any, name: str | None = None) -> Tensor:
     """The imaginary part, elementwise; 0 of real numbers."""
     __tracebackhide__ = True
     with located("Imag"):
-        input = _numbers(input)
+        input = numbers(input)
     if not input.dtype.is_complex:
         return op_named("ZerosLike")(input, name=name)  # type: ignore[no-any-return]
     return _of_parts(imag_op, input, name)
@@ -182,7 +175,7 @@ def angle(input: Any, name: str | None = None) -> Tensor:
     """
     __tracebackhide__ = True
     with located("Angle"):
-        input = _numbers(input)
+        input = numbers(input)
         if not (input.dtype.is_complex or input.dtype.is_floating):
             raise InvalidTypeError(f"an integer ({input.dtype.name}) has no angle of its dtype")
     if input.dtype.is_complex:

@@ -14,6 +14,7 @@ from flowbook.graph.dtypes import (
     as_dtype,
     int32,
     int64,
+    string,
 )
 from flowbook.graph.dtypes import bool as bool_
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
@@ -263,7 +264,7 @@ def histogram_fixed_width(
     __tracebackhide__ = True
     with name_scope(name or "histogram_fixed_width") as scope:
         bins = histogram_fixed_width_bins(values, value_range, nbins)
-        return bincount(bins, minlength=nbins, maxlength=nbins, dtype=dtype, name=scope)
+        return bincount(bins, minlength=nbins, maxlength=nbins, dtype=dtype, name=scope)  # type: ignore[no-any-return]
 
 
 def count_nonzero(
@@ -276,7 +277,7 @@ def count_nonzero(
     """How many elements are not zero, over axes.
 
     Args:
-        input: of a numeric dtype or bool; NaN is not zero.
+        input: of any dtype. NaN is not zero; of strings the empty one is.
         axis: an int or a sequence of ints, negative ones counted from the last; None takes all.
         keepdims: keep the axes, with size 1.
         dtype: the dtype of the counts.
@@ -286,12 +287,10 @@ def count_nonzero(
     with located("count_nonzero"):
         x = convert_to_tensor(input)
         wanted = _numeric_dtype(dtype)
-        if not (x.dtype.is_numeric or x.dtype is bool_):
-            raise InvalidTypeError(f"{x.name} is {x.dtype.name}, which has no zero")
     with name_scope(name or "count_nonzero") as scope:
-        is_counted = x if x.dtype is bool_ else not_equal(x, op_named("ZerosLike")(x))
+        is_counted = x if x.dtype is bool_ else not_equal(x, b"" if x.dtype is string else 0)
         total = reduce_sum(cast(is_counted, int64), axis, keepdims)
-        return cast(total, wanted, name=scope)
+        return cast(total, wanted, name=scope)  # type: ignore[no-any-return]
 
 
 # Pairs

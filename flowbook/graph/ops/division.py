@@ -61,8 +61,8 @@ truncatemod = OpDef(
 
     >>> import flowbook as fb
     >>> with fb.Session() as sess:
-    ...     print(sess.run([fb.truncatemod(-7, 3), fb.mod(-7, 3)]))
-    [-1, 2]
+    ...     print(*sess.run([fb.truncatemod(-7, 3), fb.mod(-7, 3)]))
+    -1 2
     """,
     function="truncatemod",
 )

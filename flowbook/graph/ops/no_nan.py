@@ -73,7 +73,7 @@ multiply_no_nan: OpDef = OpDef(
 
 def _counts(x: Tensor) -> Tensor:
     """1 where a factor is not 0, else 0."""
-    return cast(not_equal(x, 0), x.dtype)
+    return cast(not_equal(x, 0), x.dtype)  # type: ignore[no-any-return]
 
 
 def _xlogy_gradient(op: Operation, dz: Tensor) -> Any:

@@ -133,7 +133,7 @@ def norm(
         _check_order(ord, axes)
     with name_scope(name or "norm") as scope:
         if ord in ("euclidean", "fro") or (ord == 2 and not isinstance(axes, tuple)):
-            return reduce_euclidean_norm(x, axes, keepdims, name=scope)
+            return reduce_euclidean_norm(x, axes, keepdims, name=scope)  # type: ignore[no-any-return]
         if isinstance(axes, tuple):
             return _matrix_norm(x, ord, axes, keepdims, scope)
         return _vector_norm(abs(x), ord, axes, keepdims, scope)
@@ -159,12 +159,13 @@ def _norm_axes(axis: Any, x: Tensor) -> Any:
 
 def _check_order(ord: Any, axes: Any) -> None:
     named = ("euclidean", "fro") if isinstance(axes, tuple) else ("euclidean",)
+    known: bool
     if isinstance(ord, str):
         known = ord in named
     elif isinstance(axes, tuple):
         known = ord in (1, 2, math.inf)
     else:
-        known = isinstance(ord, int | float | np.number) and ord > 0
+        known = isinstance(ord, int | float | np.number) and bool(ord > 0)
     if not known:
         what = "a matrix" if isinstance(axes, tuple) else "a vector"
         numbers = "1, 2 or inf" if isinstance(axes, tuple) else "a positive number"
@@ -175,9 +176,9 @@ def _check_order(ord: Any, axes: Any) -> None:
 
 def _vector_norm(x: Tensor, ord: float, axis: Any, keepdims: bool, scope: str) -> Tensor:
     if ord == 1:
-        return reduce_sum(x, axis, keepdims, name=scope)
+        return reduce_sum(x, axis, keepdims, name=scope)  # type: ignore[no-any-return]
     if ord == math.inf:
-        return reduce_max(x, axis, keepdims, name=scope)
+        return reduce_max(x, axis, keepdims, name=scope)  # type: ignore[no-any-return]
     # What it is scaled by cancels, so that no gradient flows through it.
     largest = stop_gradient(reduce_max(x, axis, keepdims=True))
     is_zero = op_named("Equal")(largest, 0)
@@ -186,7 +187,7 @@ def _vector_norm(x: Tensor, ord: float, axis: Any, keepdims: bool, scope: str) -
     root = where(is_zero, one, total) ** (1 / float(ord))
     if keepdims:
         return op_named("Mul")(largest, root, name=scope)  # type: ignore[no-any-return]
-    return reduce_sum(largest * root, axis, name=scope)
+    return reduce_sum(largest * root, axis, name=scope)  # type: ignore[no-any-return]
 
 
 def _matrix_norm(x: Tensor, ord: float, axes: Sequence[int], keepdims: bool, scope: str) -> Tensor:
@@ -195,8 +196,8 @@ def _matrix_norm(x: Tensor, ord: float, axes: Sequence[int], keepdims: bool, sco
     summed, compared = axes if ord == 1 else axes[::-1]
     sums = reduce_sum(abs(x), summed, keepdims=True)
     if keepdims:
-        return reduce_max(sums, compared, keepdims=True, name=scope)
-    return squeeze(reduce_max(sums, compared, keepdims=True), axes, name=scope)
+        return reduce_max(sums, compared, keepdims=True, name=scope)  # type: ignore[no-any-return]
+    return squeeze(reduce_max(sums, compared, keepdims=True), axes, name=scope)  # type: ignore[no-any-return]
 
 
 def _spectral_norm(x: Tensor, axes: Sequence[int], keepdims: bool, scope: str) -> Tensor:
@@ -209,6 +210,6 @@ def _spectral_norm(x: Tensor, axes: Sequence[int], keepdims: bool, scope: str) -
     others = [k for k in range(rank) if k not in axes]
     values = op_named("Svd").public(transpose(x, [*others, *axes]), compute_uv=False)
     if not keepdims:
-        return reduce_max(values, -1, name=scope)
+        return reduce_max(values, -1, name=scope)  # type: ignore[no-any-return]
     result: Tensor = expand_dims_op(reduce_max(values, -1), axis=tuple(sorted(axes)), name=scope)
     return result

@@ -86,7 +86,7 @@ def _shifted(xp: Any, x: Any, axis: int, reverse: bool) -> Any:
     return _back(xp, found, axis, reverse)
 
 
-shift_by_one = OpDef(
+shift_by_one: OpDef = OpDef(
     "ShiftByOne",
     "x: T -> y: T",
     T=INEXACT,
@@ -146,7 +146,7 @@ linear_recurrence: OpDef = OpDef(
 
 
 def _settings(op: Operation) -> tuple[int, bool, bool]:
-    return tuple(op.attributes[n] for n in ("axis", "exclusive", "reverse"))  # type: ignore[return-value]
+    return tuple(op.attributes[n] for n in ("axis", "exclusive", "reverse"))
 
 
 def _sum_gradient(op: Operation, dy: Tensor) -> Tensor:

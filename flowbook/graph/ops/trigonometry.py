@@ -97,8 +97,8 @@ atan2 = OpDef(
 
     >>> import flowbook as fb
     >>> with fb.Session() as sess:
-    ...     print(sess.run(fb.atan2([1.0, -1.0], [1.0, -1.0])))
-    [ 0.7853982 -2.3561945]
+    ...     print(sess.run(fb.atan2([1.0, -1.0], [1.0, -1.0])).round(3))
+    [ 0.785 -2.356]
     """,
 )
 

@@ -133,6 +133,126 @@ def test_approximately_equal() -> None:
     assert evaluate(fb.approximate_equal(x, [1.0, 2.5, 2.0], 0.75)).tolist() == [True, True, False]
 
 
+def test_order() -> None:
+    for values, weakly, strictly in (
+        ([1, 2, 2], True, False),
+        ([1, 2, 3], True, True),
+        ([[1, 5], [2, 6]], False, False),
+        ([7], True, True),
+        ([1, 3, 2], False, False),
+    ):
+        assert evaluate(fb.is_non_decreasing(values)) == weakly
+        assert evaluate(fb.is_strictly_increasing(values)) == strictly
+    x = fb.placeholder(fb.float32)
+    assert evaluate(fb.is_non_decreasing(x), {x: np.zeros(0)})
+
+
+def test_polynomials() -> None:
+    x = fb.constant(np.array([[0.5, -2.0], [3.0, 0.0]]))
+    y = fb.polyval([2.0, fb.constant(np.array([-1.0, 0.5])), 4.0], x)
+    at = evaluate(x)
+    np.testing.assert_allclose(evaluate(y), 2 * at**2 + np.array([-1.0, 0.5]) * at + 4)
+    assert evaluate(fb.polyval([], x)).tolist() == [[0, 0], [0, 0]]
+    with pytest.raises(TypeError_, match="a list"):
+        fb.polyval(2.0, x)
+
+
+def test_scalars() -> None:
+    """Of no dimensions, which kernels may get as NumPy's scalars."""
+    x = fb.placeholder(fb.float64, [])
+    h = x * 0.5
+    names = [
+        "abs",
+        "acos",
+        "asin",
+        "asinh",
+        "atan",
+        "bessel_i0",
+        "bessel_i0e",
+        "bessel_i1",
+        "bessel_i1e",
+        "cbrt",
+        "cos",
+        "cosh",
+        "digamma",
+        "erf",
+        "erfc",
+        "erfinv",
+        "exp2",
+        "expm1",
+        "lgamma",
+        "log10",
+        "log2",
+        "ndtri",
+        "reciprocal_no_nan",
+        "reduce_std",
+        "reduce_euclidean_norm",
+        "reduce_variance",
+        "round",
+        "sign",
+        "sinc",
+        "sinh",
+        "tan",
+        "trunc",
+        "norm",
+        "angle",
+        "real",
+        "imag",
+        "count_nonzero",
+    ]
+    two = [
+        "atan2",
+        "copysign",
+        "div_no_nan",
+        "heaviside",
+        "hypot",
+        "igamma",
+        "igammac",
+        "logaddexp",
+        "multiply_no_nan",
+        "nextafter",
+        "polygamma",
+        "truncatediv",
+        "truncatemod",
+        "xdivy",
+        "xlog1py",
+        "xlogy",
+        "zeta",
+        "complex",
+        "isclose",
+        "approximate_equal",
+    ]
+    outputs = [getattr(fb, n)(h) for n in names] + [getattr(fb, n)(h, h) for n in two]
+    floats = [y for y in outputs if y.dtype is fb.float64]
+    outputs += fb.gradients(floats, h)
+    z = fb.complex(h, x)
+    outputs += [fb.abs(z), fb.angle(z), fb.real(z), fb.imag(z), fb.sign(z), z**z]
+    n = fb.cast(x, fb.int32) + 1
+    outputs += [n << 1, n >> 1, fb.population_count(n), fb.bitcast(h, fb.uint8)]
+    outputs += [fb.saturate_cast(h, fb.int8), fb.bitcast(h, fb.int64), fb.bincount(n)]
+    outputs += [fb.betainc(h, h, h), fb.histogram_fixed_width_bins(h, [0.0, 1.0])]
+    expected = evaluate(outputs, {x: 0.75})
+    with fb.Session() as sess:
+        for _ in range(3):
+            for y, value, wanted in zip(
+                outputs, sess.run(outputs, {x: 0.75}), expected, strict=True
+            ):
+                assert np.shape(value) == y.shape or y.op.type == "Bincount"
+                assert value.dtype == y.dtype.numpy
+                np.testing.assert_array_equal(value, wanted)
+
+
+def test_variables_are_taken() -> None:
+    v = fb.Variable([4.0, -9.0])
+    with fb.Session() as sess:
+        for function in (fb.abs, fb.round, fb.conj, fb.real, fb.angle, fb.norm, fb.reduce_variance):
+            function(v)
+        assert sess.run(abs(v)).tolist() == [4, 9]
+        assert sess.run(fb.abs(fb.complex(v, 0.0))).tolist() == [4, 9]
+        assert sess.run(fb.global_norm([v])) == pytest.approx(97**0.5)
+        assert sess.run(fb.polyval([v, 1.0], v)).tolist() == [17, 82]
+
+
 # Bits
 
 
