@@ -81,7 +81,7 @@ def observe(
         executor: "reference", kernel by kernel, or "compiled", as generated code.
 
     Raises:
-        As `Session.run`.
+        OpError: as `Session.run` does.
 
     >>> import flowbook as fb
     >>> x = fb.placeholder(fb.float32, [3], name="x")

@@ -75,7 +75,7 @@ def source_of(sess: Session, fetches: Any, feeds: Mapping[Any, Any] | None) -> S
     """What a run of the session would compute from; its variables are initialised, not changed.
 
     Raises:
-        As `Session.run`.
+        OpError: as `Session.run` does.
     """
     check_mapping(feeds)
     graph = sess.graph
