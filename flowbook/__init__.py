@@ -4,80 +4,6 @@ The public API is what `__all__` lists; `fb.nn` holds building blocks of neural 
 `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
-from flowbook.graph.ops.bitwise import (
-    bitwise_and,
-    bitwise_or,
-    bitwise_xor,
-    invert,
-    left_shift,
-    population_count,
-    right_shift,
-)
-from flowbook.graph.ops.casting import bitcast, saturate_cast
-from flowbook.graph.ops.clipping import (
-    clip_by_average_norm,
-    clip_by_global_norm,
-    clip_by_norm,
-    clip_by_value,
-    global_norm,
-)
-from flowbook.graph.ops.complex import angle, complex, imag, real
-from flowbook.graph.ops.counting import (
-    bincount,
-    confusion_matrix,
-    count_nonzero,
-    histogram_fixed_width,
-    histogram_fixed_width_bins,
-)
-from flowbook.graph.ops.division import truncatediv, truncatemod
-from flowbook.graph.ops.monotonic import is_non_decreasing, is_strictly_increasing
-from flowbook.graph.ops.no_nan import (
-    div_no_nan,
-    multiply_no_nan,
-    reciprocal_no_nan,
-    xdivy,
-    xlog1py,
-    xlogy,
-)
-from flowbook.graph.ops.norms import norm, reduce_euclidean_norm
-from flowbook.graph.ops.numeric import copysign, heaviside, nextafter, sinc
-from flowbook.graph.ops.polynomials import polyval
-from flowbook.graph.ops.powers import cbrt, exp2, hypot, log2, log10, logaddexp
-from flowbook.graph.ops.scans import cumprod, cumsum, cumulative_logsumexp
-from flowbook.graph.ops.special import (
-    bessel_i0,
-    bessel_i0e,
-    bessel_i1,
-    bessel_i1e,
-    betainc,
-    digamma,
-    erf,
-    erfc,
-    erfinv,
-    igamma,
-    igammac,
-    lbeta,
-    lgamma,
-    ndtri,
-    polygamma,
-    zeta,
-)
-from flowbook.graph.ops.statistics import reduce_std, reduce_variance
-from flowbook.graph.ops.trigonometry import (
-    acos,
-    acosh,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    cos,
-    cosh,
-    sin,
-    sinh,
-    tan,
-)
-
 from flowbook import _notebook, nn, train
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
@@ -137,7 +63,24 @@ from flowbook.graph.ops.arithmetic import (
     squared_difference,
     subtract,
 )
+from flowbook.graph.ops.bitwise import (
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    invert,
+    left_shift,
+    population_count,
+    right_shift,
+)
 from flowbook.graph.ops.broadcasting import broadcast_to
+from flowbook.graph.ops.casting import bitcast, saturate_cast
+from flowbook.graph.ops.clipping import (
+    clip_by_average_norm,
+    clip_by_global_norm,
+    clip_by_norm,
+    clip_by_value,
+    global_norm,
+)
 from flowbook.graph.ops.comparison import (
     approximate_equal,
     equal,
@@ -153,6 +96,7 @@ from flowbook.graph.ops.comparison import (
     not_equal,
     where,
 )
+from flowbook.graph.ops.complex import angle, complex, imag, real
 from flowbook.graph.ops.constants import (
     constant,
     convert_to_tensor,
@@ -163,6 +107,14 @@ from flowbook.graph.ops.constants import (
     prevent_gradient,
     stop_gradient,
 )
+from flowbook.graph.ops.counting import (
+    bincount,
+    confusion_matrix,
+    count_nonzero,
+    histogram_fixed_width,
+    histogram_fixed_width_bins,
+)
+from flowbook.graph.ops.division import truncatediv, truncatemod
 from flowbook.graph.ops.elementwise import (
     cast,
     ceil,
@@ -199,6 +151,19 @@ from flowbook.graph.ops.growing import pad, tile
 from flowbook.graph.ops.indexing import slice
 from flowbook.graph.ops.joining import concat, split, stack, unstack
 from flowbook.graph.ops.linalg import matmul, matrix_determinant, matrix_inverse
+from flowbook.graph.ops.monotonic import is_non_decreasing, is_strictly_increasing
+from flowbook.graph.ops.no_nan import (
+    div_no_nan,
+    multiply_no_nan,
+    reciprocal_no_nan,
+    xdivy,
+    xlog1py,
+    xlogy,
+)
+from flowbook.graph.ops.norms import norm, reduce_euclidean_norm
+from flowbook.graph.ops.numeric import copysign, heaviside, nextafter, sinc
+from flowbook.graph.ops.polynomials import polyval
+from flowbook.graph.ops.powers import cbrt, exp2, hypot, log2, log10, logaddexp
 from flowbook.graph.ops.random import random_normal, random_uniform, set_random_seed
 from flowbook.graph.ops.reductions import (
     argmax,
@@ -212,8 +177,42 @@ from flowbook.graph.ops.reductions import (
     reduce_prod,
     reduce_sum,
 )
+from flowbook.graph.ops.scans import cumprod, cumsum, cumulative_logsumexp
 from flowbook.graph.ops.segments import unsorted_segment_sum
 from flowbook.graph.ops.shaping import expand_dims, rank, reshape, shape, size, squeeze, transpose
+from flowbook.graph.ops.special import (
+    bessel_i0,
+    bessel_i0e,
+    bessel_i1,
+    bessel_i1e,
+    betainc,
+    digamma,
+    erf,
+    erfc,
+    erfinv,
+    igamma,
+    igammac,
+    lbeta,
+    lgamma,
+    ndtri,
+    polygamma,
+    zeta,
+)
+from flowbook.graph.ops.statistics import reduce_std, reduce_variance
+from flowbook.graph.ops.trigonometry import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    cos,
+    cosh,
+    sin,
+    sinh,
+    tan,
+)
 from flowbook.graph.ops.variables import (
     Variable,
     assign,

@@ -116,6 +116,17 @@ CASES = [
     ),
     *(
         Case(
+            "LinearRecurrence",
+            lambda a, b, o=own: scans.linear_recurrence(a, b, axis=1, reverse=o, own=o),
+            [np.linspace(-2, 2, 320).reshape(80, 4), np.linspace(0.5, 1.5, 320).reshape(80, 4)],
+            lambda a, b, o=own: recurrence(a, b, o, o),
+            only=[dtypes.float32, dtypes.float64],
+            note=f"many-rows-{own}",
+        )
+        for own in (True, False)
+    ),
+    *(
+        Case(
             "ShiftByOne",
             lambda x, r=reverse: scans.shift_by_one(x, axis=1, reverse=r),
             [CUBE],

@@ -42,23 +42,17 @@ def _along_last(xp: Any, x: Any, axis: int, reverse: bool) -> Any:
     return turned[..., ::-1] if reverse else turned
 
 
-def _back(xp: Any, x: Any, axis: int, reverse: bool) -> Any:
-    """The reverse of `_along_last`, as memory of its own."""
-    return xp.ascontiguousarray(xp.moveaxis(x[..., ::-1] if reverse else x, -1, axis))
-
-
 def _accumulated(accumulate: Callable[..., Any], first: float) -> Callable[..., Any]:
     """A kernel; `first` is what an exclusive scan begins with."""
 
     def kernel(xp: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
-        rows = _along_last(xp, x, axis, reverse)
-        found = xp.empty(rows.shape, x.dtype)
+        found = xp.empty(x.shape, x.dtype)
+        rows, results = (_along_last(xp, a, axis, reverse) for a in (x, found))
         if exclusive:
-            found[..., :1] = first
-            found[..., 1:] = accumulate(xp, rows[..., :-1])
-        else:
-            found[...] = accumulate(xp, rows)
-        return _back(xp, found, axis, reverse)
+            results[..., :1] = first
+            rows, results = rows[..., :-1], results[..., 1:]
+        results[...] = accumulate(xp, rows)
+        return found
 
     return kernel
 
@@ -80,10 +74,10 @@ def _scan(
 
 
 def _shifted(xp: Any, x: Any, axis: int, reverse: bool) -> Any:
-    rows = _along_last(xp, x, axis, reverse)
-    found = xp.zeros(rows.shape, x.dtype)
-    found[..., 1:] = rows[..., :-1]
-    return _back(xp, found, axis, reverse)
+    found = xp.zeros(x.shape, x.dtype)
+    rows, results = (_along_last(xp, a, axis, reverse) for a in (x, found))
+    results[..., 1:] = rows[..., :-1]
+    return found
 
 
 shift_by_one: OpDef = OpDef(
@@ -102,19 +96,30 @@ shift_by_one: OpDef = OpDef(
 )
 
 
+# From so many on, rows that go on together keep a step's work above the cost of its calls.
+_MANY_ROWS = 64
+
+
 def _recurrence(xp: Any, a: Any, b: Any, axis: int, reverse: bool, own: bool) -> Any:
-    sums = _along_last(xp, a, axis, reverse)
-    factors = _along_last(xp, b, axis, reverse)
+    found = xp.empty(a.shape, a.dtype)
+    sums, factors, results = (_along_last(xp, v, axis, reverse) for v in (a, b, found))
     if not own:
         factors = xp.concatenate([xp.zeros_like(factors[..., :1]), factors[..., :-1]], axis=-1)
-    reach, length = 1, sums.shape[-1]
+    length = sums.shape[-1]
+    if length and sums.size // length >= _MANY_ROWS:
+        results[...] = sums
+        for k in range(1, length):
+            results[..., k] += factors[..., k] * results[..., k - 1]
+        return found
+    reach = 1
     while reach < length:  # Each round doubles how many elements a sum spans.
         more = sums[..., reach:] + factors[..., reach:] * sums[..., :-reach]
         sums = xp.concatenate([sums[..., :reach], more], axis=-1)
         reached = factors[..., reach:] * factors[..., :-reach]
         factors = xp.concatenate([xp.zeros_like(factors[..., :reach]), reached], axis=-1)
         reach *= 2
-    return xp.array(_back(xp, sums, axis, reverse))
+    results[...] = sums
+    return found
 
 
 def _recurrence_gradient(op: Operation, dy: Tensor) -> Any:
