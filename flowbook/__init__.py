@@ -50,6 +50,7 @@ from flowbook.graph.ops.arithmetic import (
     abs,
     add,
     add_n,
+    clip_by_value,
     conj,
     divide,
     floordiv,
@@ -78,7 +79,6 @@ from flowbook.graph.ops.clipping import (
     clip_by_average_norm,
     clip_by_global_norm,
     clip_by_norm,
-    clip_by_value,
     global_norm,
 )
 from flowbook.graph.ops.comparison import (
@@ -118,6 +118,7 @@ from flowbook.graph.ops.division import truncatediv, truncatemod
 from flowbook.graph.ops.elementwise import (
     cast,
     ceil,
+    cos,
     exp,
     expm1,
     floor,
@@ -130,6 +131,7 @@ from flowbook.graph.ops.elementwise import (
     round,
     rsqrt,
     sigmoid,
+    sin,
     sqrt,
     square,
     tanh,
@@ -207,9 +209,7 @@ from flowbook.graph.ops.trigonometry import (
     atan,
     atan2,
     atanh,
-    cos,
     cosh,
-    sin,
     sinh,
     tan,
 )

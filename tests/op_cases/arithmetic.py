@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flowbook.graph import dtypes
-from flowbook.graph.ops import arithmetic, clipping, division, no_nan
+from flowbook.graph.ops import arithmetic, division, no_nan
 from tests.op_cases.case import (
     NONE,
     ODD,
@@ -116,7 +116,7 @@ CASES = [
     binary(arithmetic.minimum, np.minimum, tensorflow=lambda tf, x, y: tf.minimum(x, y)),
     Case(
         "ClipByValue",
-        clipping.clip_by_value,
+        arithmetic.clip_by_value,
         [SOME, f(-1.0), f([1.0, 0.5, 1.5])],
         lambda x, a, b: np.minimum(np.maximum(x, a), b),
         [0, 1, 2],

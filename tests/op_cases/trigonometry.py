@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph import dtypes
-from flowbook.graph.ops import numeric, powers, trigonometry
+from flowbook.graph.ops import elementwise, numeric, powers, trigonometry
 from tests.op_cases.case import (
     NONE,
     ODD,
@@ -39,8 +39,8 @@ def _both(op: Any, name: str, reference: Any, inputs: Any = SOME, numpy: Any = N
 
 
 CASES = [
-    *_both(trigonometry.sin, "sin", np.sin),
-    *_both(trigonometry.cos, "cos", np.cos),
+    *_both(elementwise.sin, "sin", np.sin),
+    *_both(elementwise.cos, "cos", np.cos),
     *_both(trigonometry.tan, "tan", lambda x: np.sin(x) / np.cos(x), INSIDE),
     *_both(trigonometry.asin, "asin", np.arcsin, INSIDE),
     *_both(trigonometry.acos, "acos", np.arccos, INSIDE),

@@ -20,12 +20,13 @@ from flowbook.graph.dtypes import (
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.operation import Operation
-from flowbook.graph.ops.broadcasting import gradients_of_two
+from flowbook.graph.ops.broadcasting import gradients_of_two, sum_to_shape
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.inference import broadcast_inputs, elementwise, same_as_input
 from flowbook.graph.ops.located import located
 from flowbook.graph.registry import op_named
 from flowbook.graph.shape import Shape
+from flowbook.graph.shape import broadcast as broadcast_shapes
 from flowbook.graph.tensor import Arithmetic, Tensor
 
 conj_op: OpDef = OpDef(
@@ -355,6 +356,67 @@ minimum = OpDef(
     Where both are equal, the gradient goes to `x`.
     """,
 )
+
+
+def _clip_gradient(op: Operation, dy: Tensor) -> Any:
+    x, low, high = op.inputs
+    less, where, zero = op_named("Less"), op_named("Where"), op_named("ZerosLike")(dy)
+    is_low, is_high = less(x, low), less(high, op_named("Maximum")(x, low))
+    inner = where(op_named("Or")(is_low, is_high), zero, dy)
+    lower = where(is_high, zero, where(is_low, dy, zero))
+    return (
+        inner,
+        sum_to_shape(lower, low, x, high),
+        sum_to_shape(where(is_high, dy, zero), high, x, low),
+    )
+
+
+def _clipped(x: Tensor, low: Tensor, high: Tensor) -> Shape:
+    whole = broadcast_shapes(x.shape, broadcast_shapes(low.shape, high.shape))
+    if not whole.is_compatible_with(x.shape):
+        raise InvalidArgumentError(
+            f"the limits of shapes {low.shape} and {high.shape} do not broadcast to {x.shape}"
+        )
+    return x.shape
+
+
+def _clip(xp: Any, x: Any, low: Any, high: Any) -> Any:
+    clipped = xp.minimum(xp.maximum(x, low), high)
+    if clipped.shape != x.shape:
+        raise InvalidArgumentError(
+            f"the limits of shapes {list(low.shape)} and {list(high.shape)} do not broadcast to "
+            f"{list(x.shape)}"
+        )
+    return clipped
+
+
+clip_op = OpDef(
+    "ClipByValue",
+    "x: T, low: T, high: T -> y: T",
+    T=REALS,
+    infer=_clipped,
+    kernel=_clip,
+    grad=_clip_gradient,
+    aliases={},
+    cost=elementwise(flops=2),
+)
+
+
+@clip_op.front
+def clip_by_value(
+    t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
+) -> Tensor:
+    """Values outside two limits replaced by the limit: `minimum(maximum(t, min), max)`.
+
+    Args:
+        t: of a real dtype.
+        clip_value_min: the lower limit, of `t`'s dtype and a shape that broadcasts to `t`'s.
+        clip_value_max: the upper limit, likewise.
+        name: the operation's name.
+    """
+    __tracebackhide__ = True
+    result: Tensor = clip_op(t, clip_value_min, clip_value_max, name=name)
+    return result
 
 
 def _difference_gradient(op: Operation, dz: Tensor) -> Any:

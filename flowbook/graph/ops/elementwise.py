@@ -120,6 +120,22 @@ reciprocal = function_of_one(
     flops=1,
 )
 
+sin = function_of_one(
+    "Sin",
+    "sin(x)",
+    lambda op, dy: dy * conjugate(cos(op.inputs[0])),
+    "The sine of radians.",
+    T=INEXACT,
+)
+
+cos: OpDef = function_of_one(
+    "Cos",
+    "cos(x)",
+    lambda op, dy: -dy * conjugate(sin(op.inputs[0])),
+    "The cosine of radians.",
+    T=INEXACT,
+)
+
 tanh = function_of_one(
     "Tanh",
     "tanh(x)",

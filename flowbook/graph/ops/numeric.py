@@ -10,9 +10,8 @@ from flowbook.graph.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.broadcasting import gradients_of_two
 from flowbook.graph.ops.comparison import less, where
-from flowbook.graph.ops.elementwise import function_of_one, square
+from flowbook.graph.ops.elementwise import cos, function_of_one, square
 from flowbook.graph.ops.inference import broadcast_inputs, elementwise
-from flowbook.graph.ops.trigonometry import cos
 from flowbook.graph.registry import op_named
 from flowbook.graph.tensor import Tensor
 

@@ -1,6 +1,6 @@
 """Trigonometric and hyperbolic functions and their inverses, elementwise, of radians.
 
-Complex arguments are allowed; branch cuts are NumPy's. `tanh` stands with `sigmoid`, in
+Complex arguments are allowed; branch cuts are NumPy's. `sin`, `cos` and `tanh` stand in
 `elementwise`.
 """
 
@@ -18,22 +18,6 @@ from flowbook.graph.ops.inference import broadcast_inputs, elementwise
 from flowbook.graph.ops.no_nan import div_no_nan
 from flowbook.graph.ops.powers import hypot
 from flowbook.graph.tensor import Tensor
-
-sin = function_of_one(
-    "Sin",
-    "sin(x)",
-    lambda op, dy: dy * conjugate(cos(op.inputs[0])),
-    "The sine of radians.",
-    T=INEXACT,
-)
-
-cos: OpDef = function_of_one(
-    "Cos",
-    "cos(x)",
-    lambda op, dy: -dy * conjugate(sin(op.inputs[0])),
-    "The cosine of radians.",
-    T=INEXACT,
-)
 
 tan = function_of_one(
     "Tan",
