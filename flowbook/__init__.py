@@ -59,7 +59,12 @@ from flowbook.graph.ops.arithmetic import (
     squared_difference,
     subtract,
 )
-from flowbook.graph.ops.broadcasting import broadcast_to
+from flowbook.graph.ops.broadcasting import (
+    broadcast_dynamic_shape,
+    broadcast_static_shape,
+    broadcast_to,
+)
+from flowbook.graph.ops.checking import check_numerics
 from flowbook.graph.ops.comparison import (
     equal,
     greater,
@@ -80,9 +85,11 @@ from flowbook.graph.ops.constants import (
     identity,
     no_op,
     placeholder,
+    placeholder_with_default,
     prevent_gradient,
     stop_gradient,
 )
+from flowbook.graph.ops.edit_distance import edit_distance
 from flowbook.graph.ops.elementwise import (
     cast,
     ceil,
@@ -108,6 +115,7 @@ from flowbook.graph.ops.filling import (
     eye,
     fill,
     linspace,
+    meshgrid,
     ones,
     ones_like,
     range,
@@ -118,8 +126,20 @@ from flowbook.graph.ops.functions import py_func
 from flowbook.graph.ops.gathering import gather, one_hot
 from flowbook.graph.ops.growing import pad, tile
 from flowbook.graph.ops.indexing import slice
+from flowbook.graph.ops.indexing_nd import (
+    gather_nd,
+    scatter_nd,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_sub,
+    tensor_scatter_nd_update,
+)
 from flowbook.graph.ops.joining import concat, split, stack, unstack
 from flowbook.graph.ops.linalg import matmul, matrix_determinant, matrix_inverse
+from flowbook.graph.ops.masking import boolean_mask, sequence_mask
+from flowbook.graph.ops.ordering import argsort, sort
+from flowbook.graph.ops.partitioning import dynamic_partition, dynamic_stitch
+from flowbook.graph.ops.patches import extract_image_patches
+from flowbook.graph.ops.positions import invert_permutation, searchsorted, unravel_index
 from flowbook.graph.ops.random import random_normal, random_uniform, set_random_seed
 from flowbook.graph.ops.reductions import (
     argmax,
@@ -133,8 +153,50 @@ from flowbook.graph.ops.reductions import (
     reduce_prod,
     reduce_sum,
 )
-from flowbook.graph.ops.segments import unsorted_segment_sum
-from flowbook.graph.ops.shaping import expand_dims, rank, reshape, shape, size, squeeze, transpose
+from flowbook.graph.ops.repeating import repeat
+from flowbook.graph.ops.reversing import reverse, reverse_sequence, roll
+from flowbook.graph.ops.scattering import (
+    assign_slice,
+    scatter_div,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+    scatter_nd_add,
+    scatter_nd_sub,
+    scatter_nd_update,
+)
+from flowbook.graph.ops.segments import (
+    unsorted_segment_max,
+    unsorted_segment_mean,
+    unsorted_segment_min,
+    unsorted_segment_prod,
+    unsorted_segment_sqrt_n,
+    unsorted_segment_sum,
+)
+from flowbook.graph.ops.shaping import (
+    expand_dims,
+    rank,
+    reshape,
+    shape,
+    shape_n,
+    size,
+    squeeze,
+    transpose,
+)
+from flowbook.graph.ops.sorted_segments import (
+    segment_max,
+    segment_mean,
+    segment_min,
+    segment_prod,
+    segment_sum,
+)
+from flowbook.graph.ops.spaces import (
+    batch_to_space_nd,
+    depth_to_space,
+    space_to_batch_nd,
+    space_to_depth,
+)
+from flowbook.graph.ops.uniqueness import setdiff1d, unique, unique_with_counts
 from flowbook.graph.ops.variables import (
     Variable,
     assign,
@@ -187,14 +249,21 @@ __all__ = [
     "add_n",
     "argmax",
     "argmin",
+    "argsort",
     "as_dtype",
     "assign",
     "assign_add",
+    "assign_slice",
     "assign_sub",
+    "batch_to_space_nd",
     "bool",
+    "boolean_mask",
+    "broadcast_dynamic_shape",
+    "broadcast_static_shape",
     "broadcast_to",
     "cast",
     "ceil",
+    "check_numerics",
     "clip_by_value",
     "colocate_with",
     "complex128",
@@ -206,13 +275,18 @@ __all__ = [
     "control_dependencies",
     "convert_to_tensor",
     "cos",
+    "depth_to_space",
     "device",
     "divide",
+    "dynamic_partition",
+    "dynamic_stitch",
+    "edit_distance",
     "equal",
     "errors",
     "exp",
     "expand_dims",
     "expm1",
+    "extract_image_patches",
     "eye",
     "fill",
     "float16",
@@ -221,6 +295,7 @@ __all__ = [
     "floor",
     "floordiv",
     "gather",
+    "gather_nd",
     "get_default_graph",
     "global_variables_initializer",
     "gradient_error",
@@ -233,6 +308,7 @@ __all__ = [
     "int32",
     "int64",
     "int8",
+    "invert_permutation",
     "is_finite",
     "is_inf",
     "is_nan",
@@ -250,6 +326,7 @@ __all__ = [
     "matrix_determinant",
     "matrix_inverse",
     "maximum",
+    "meshgrid",
     "minimum",
     "mod",
     "multiply",
@@ -264,6 +341,7 @@ __all__ = [
     "options",
     "pad",
     "placeholder",
+    "placeholder_with_default",
     "pow",
     "prevent_gradient",
     "py_func",
@@ -281,21 +359,45 @@ __all__ = [
     "reduce_prod",
     "reduce_sum",
     "register_kernel",
+    "repeat",
     "reset_container",
     "reset_default_graph",
     "reshape",
+    "reverse",
+    "reverse_sequence",
+    "roll",
     "round",
     "rsqrt",
     "scatter_add",
+    "scatter_div",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_nd",
+    "scatter_nd_add",
+    "scatter_nd_sub",
+    "scatter_nd_update",
     "scatter_sub",
     "scatter_update",
+    "searchsorted",
+    "segment_max",
+    "segment_mean",
+    "segment_min",
+    "segment_prod",
+    "segment_sum",
+    "sequence_mask",
     "set_random_seed",
+    "setdiff1d",
     "shape",
+    "shape_n",
     "sigmoid",
     "sign",
     "sin",
     "size",
     "slice",
+    "sort",
+    "space_to_batch_nd",
+    "space_to_depth",
     "split",
     "sqrt",
     "square",
@@ -306,6 +408,9 @@ __all__ = [
     "string",
     "subtract",
     "tanh",
+    "tensor_scatter_nd_add",
+    "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update",
     "tile",
     "train",
     "transpose",
@@ -313,6 +418,14 @@ __all__ = [
     "uint32",
     "uint64",
     "uint8",
+    "unique",
+    "unique_with_counts",
+    "unravel_index",
+    "unsorted_segment_max",
+    "unsorted_segment_mean",
+    "unsorted_segment_min",
+    "unsorted_segment_prod",
+    "unsorted_segment_sqrt_n",
     "unsorted_segment_sum",
     "unstack",
     "variables_initializer",

@@ -18,6 +18,7 @@ from flowbook.graph.ops.losses import (
     sparse_softmax_cross_entropy_with_logits,
 )
 from flowbook.graph.ops.regularization import dropout, moments
+from flowbook.graph.ops.selecting import nth_element, top_k
 
 __all__ = [
     "bias_add",
@@ -28,6 +29,7 @@ __all__ = [
     "leaky_relu",
     "log_softmax",
     "moments",
+    "nth_element",
     "relu",
     "relu6",
     "sigmoid_cross_entropy_with_logits",
@@ -35,4 +37,5 @@ __all__ = [
     "softmax_cross_entropy_with_logits",
     "softplus",
     "sparse_softmax_cross_entropy_with_logits",
+    "top_k",
 ]
