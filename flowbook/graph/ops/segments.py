@@ -122,7 +122,8 @@ def _count_of(op: Operation) -> Tensor:
     """The number of an operation's segments."""
     if len(op.inputs) > 2:
         return op.inputs[2]
-    return strided_slice(shape_op(op.outputs[0]), 0)
+    count: Tensor = strided_slice(shape_op(op.outputs[0]), 0)
+    return count
 
 
 def _nones(op: Operation) -> tuple[None, ...]:
