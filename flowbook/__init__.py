@@ -4,11 +4,56 @@ The public API is what `__all__` lists; `fb.nn` holds building blocks of neural 
 `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
+from flowbook.graph.ops.checking import check_numerics
+from flowbook.graph.ops.edit_distance import edit_distance
+from flowbook.graph.ops.indexing_nd import (
+    gather_nd,
+    scatter_nd,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_sub,
+    tensor_scatter_nd_update,
+)
+from flowbook.graph.ops.masking import boolean_mask, sequence_mask
+from flowbook.graph.ops.ordering import argsort, sort
+from flowbook.graph.ops.partitioning import dynamic_partition, dynamic_stitch
+from flowbook.graph.ops.patches import extract_image_patches
+from flowbook.graph.ops.positions import invert_permutation, searchsorted, unravel_index
+from flowbook.graph.ops.repeating import repeat
+from flowbook.graph.ops.reversing import reverse, reverse_sequence, roll
+from flowbook.graph.ops.scattering import (
+    assign_slice,
+    scatter_div,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+    scatter_nd_add,
+    scatter_nd_sub,
+    scatter_nd_update,
+)
+from flowbook.graph.ops.sorted_segments import (
+    segment_max,
+    segment_mean,
+    segment_min,
+    segment_prod,
+    segment_sum,
+)
+from flowbook.graph.ops.spaces import (
+    batch_to_space_nd,
+    depth_to_space,
+    space_to_batch_nd,
+    space_to_depth,
+)
+from flowbook.graph.ops.uniqueness import setdiff1d, unique, unique_with_counts
+
 from flowbook import _notebook, nn, train
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
 from flowbook.exec.resources.container import reset_container
 from flowbook.exec.session import Session
+from flowbook.explain.compare import compare, observe
+from flowbook.explain.forecast import forecast
+from flowbook.explain.lint import lint
+from flowbook.explain.parameters import parameter_counts
 from flowbook.graph import errors
 from flowbook.graph.dtypes import (
     COMPLEX,
@@ -20,6 +65,7 @@ from flowbook.graph.dtypes import (
     VALUES,
     DType,
     as_dtype,
+    bfloat16,
     bool,
     complex64,
     complex128,
@@ -64,7 +110,6 @@ from flowbook.graph.ops.broadcasting import (
     broadcast_static_shape,
     broadcast_to,
 )
-from flowbook.graph.ops.checking import check_numerics
 from flowbook.graph.ops.comparison import (
     equal,
     greater,
@@ -89,7 +134,6 @@ from flowbook.graph.ops.constants import (
     prevent_gradient,
     stop_gradient,
 )
-from flowbook.graph.ops.edit_distance import edit_distance
 from flowbook.graph.ops.elementwise import (
     cast,
     ceil,
@@ -126,20 +170,8 @@ from flowbook.graph.ops.functions import py_func
 from flowbook.graph.ops.gathering import gather, one_hot
 from flowbook.graph.ops.growing import pad, tile
 from flowbook.graph.ops.indexing import slice
-from flowbook.graph.ops.indexing_nd import (
-    gather_nd,
-    scatter_nd,
-    tensor_scatter_nd_add,
-    tensor_scatter_nd_sub,
-    tensor_scatter_nd_update,
-)
 from flowbook.graph.ops.joining import concat, split, stack, unstack
 from flowbook.graph.ops.linalg import matmul, matrix_determinant, matrix_inverse
-from flowbook.graph.ops.masking import boolean_mask, sequence_mask
-from flowbook.graph.ops.ordering import argsort, sort
-from flowbook.graph.ops.partitioning import dynamic_partition, dynamic_stitch
-from flowbook.graph.ops.patches import extract_image_patches
-from flowbook.graph.ops.positions import invert_permutation, searchsorted, unravel_index
 from flowbook.graph.ops.random import random_normal, random_uniform, set_random_seed
 from flowbook.graph.ops.reductions import (
     argmax,
@@ -152,18 +184,6 @@ from flowbook.graph.ops.reductions import (
     reduce_min,
     reduce_prod,
     reduce_sum,
-)
-from flowbook.graph.ops.repeating import repeat
-from flowbook.graph.ops.reversing import reverse, reverse_sequence, roll
-from flowbook.graph.ops.scattering import (
-    assign_slice,
-    scatter_div,
-    scatter_max,
-    scatter_min,
-    scatter_mul,
-    scatter_nd_add,
-    scatter_nd_sub,
-    scatter_nd_update,
 )
 from flowbook.graph.ops.segments import (
     unsorted_segment_max,
@@ -183,20 +203,6 @@ from flowbook.graph.ops.shaping import (
     squeeze,
     transpose,
 )
-from flowbook.graph.ops.sorted_segments import (
-    segment_max,
-    segment_mean,
-    segment_min,
-    segment_prod,
-    segment_sum,
-)
-from flowbook.graph.ops.spaces import (
-    batch_to_space_nd,
-    depth_to_space,
-    space_to_batch_nd,
-    space_to_depth,
-)
-from flowbook.graph.ops.uniqueness import setdiff1d, unique, unique_with_counts
 from flowbook.graph.ops.variables import (
     Variable,
     assign,
@@ -211,13 +217,7 @@ from flowbook.graph.ops.variables import (
 )
 from flowbook.graph.options import options
 from flowbook.graph.registry import register_kernel
-from flowbook.graph.scopes import (
-    colocate_with,
-    container,
-    control_dependencies,
-    device,
-    name_scope,
-)
+from flowbook.graph.scopes import colocate_with, container, control_dependencies, device, name_scope
 from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Tensor
 from flowbook.train.gradient_error import gradient_error
@@ -256,6 +256,7 @@ __all__ = [
     "assign_slice",
     "assign_sub",
     "batch_to_space_nd",
+    "bfloat16",
     "bool",
     "boolean_mask",
     "broadcast_dynamic_shape",
@@ -266,6 +267,7 @@ __all__ = [
     "check_numerics",
     "clip_by_value",
     "colocate_with",
+    "compare",
     "complex128",
     "complex64",
     "concat",
@@ -294,6 +296,7 @@ __all__ = [
     "float64",
     "floor",
     "floordiv",
+    "forecast",
     "gather",
     "gather_nd",
     "get_default_graph",
@@ -316,6 +319,7 @@ __all__ = [
     "less",
     "less_equal",
     "linspace",
+    "lint",
     "log",
     "log1p",
     "logical_and",
@@ -335,11 +339,13 @@ __all__ = [
     "nn",
     "no_op",
     "not_equal",
+    "observe",
     "one_hot",
     "ones",
     "ones_like",
     "options",
     "pad",
+    "parameter_counts",
     "placeholder",
     "placeholder_with_default",
     "pow",
