@@ -4,47 +4,6 @@ The public API is what `__all__` lists; `fb.nn` holds building blocks of neural 
 `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
-from flowbook.graph.ops.checking import check_numerics
-from flowbook.graph.ops.edit_distance import edit_distance
-from flowbook.graph.ops.indexing_nd import (
-    gather_nd,
-    scatter_nd,
-    tensor_scatter_nd_add,
-    tensor_scatter_nd_sub,
-    tensor_scatter_nd_update,
-)
-from flowbook.graph.ops.masking import boolean_mask, sequence_mask
-from flowbook.graph.ops.ordering import argsort, sort
-from flowbook.graph.ops.partitioning import dynamic_partition, dynamic_stitch
-from flowbook.graph.ops.patches import extract_image_patches
-from flowbook.graph.ops.positions import invert_permutation, searchsorted, unravel_index
-from flowbook.graph.ops.repeating import repeat
-from flowbook.graph.ops.reversing import reverse, reverse_sequence, roll
-from flowbook.graph.ops.scattering import (
-    assign_slice,
-    scatter_div,
-    scatter_max,
-    scatter_min,
-    scatter_mul,
-    scatter_nd_add,
-    scatter_nd_sub,
-    scatter_nd_update,
-)
-from flowbook.graph.ops.sorted_segments import (
-    segment_max,
-    segment_mean,
-    segment_min,
-    segment_prod,
-    segment_sum,
-)
-from flowbook.graph.ops.spaces import (
-    batch_to_space_nd,
-    depth_to_space,
-    space_to_batch_nd,
-    space_to_depth,
-)
-from flowbook.graph.ops.uniqueness import setdiff1d, unique, unique_with_counts
-
 from flowbook import _notebook, nn, train
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
@@ -110,6 +69,7 @@ from flowbook.graph.ops.broadcasting import (
     broadcast_static_shape,
     broadcast_to,
 )
+from flowbook.graph.ops.checking import check_numerics
 from flowbook.graph.ops.comparison import (
     equal,
     greater,
@@ -134,6 +94,7 @@ from flowbook.graph.ops.constants import (
     prevent_gradient,
     stop_gradient,
 )
+from flowbook.graph.ops.edit_distance import edit_distance
 from flowbook.graph.ops.elementwise import (
     cast,
     ceil,
@@ -170,8 +131,20 @@ from flowbook.graph.ops.functions import py_func
 from flowbook.graph.ops.gathering import gather, one_hot
 from flowbook.graph.ops.growing import pad, tile
 from flowbook.graph.ops.indexing import slice
+from flowbook.graph.ops.indexing_nd import (
+    gather_nd,
+    scatter_nd,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_sub,
+    tensor_scatter_nd_update,
+)
 from flowbook.graph.ops.joining import concat, split, stack, unstack
 from flowbook.graph.ops.linalg import matmul, matrix_determinant, matrix_inverse
+from flowbook.graph.ops.masking import boolean_mask, sequence_mask
+from flowbook.graph.ops.ordering import argsort, sort
+from flowbook.graph.ops.partitioning import dynamic_partition, dynamic_stitch
+from flowbook.graph.ops.patches import extract_image_patches
+from flowbook.graph.ops.positions import invert_permutation, searchsorted, unravel_index
 from flowbook.graph.ops.random import random_normal, random_uniform, set_random_seed
 from flowbook.graph.ops.reductions import (
     argmax,
@@ -184,6 +157,18 @@ from flowbook.graph.ops.reductions import (
     reduce_min,
     reduce_prod,
     reduce_sum,
+)
+from flowbook.graph.ops.repeating import repeat
+from flowbook.graph.ops.reversing import reverse, reverse_sequence, roll
+from flowbook.graph.ops.scattering import (
+    assign_slice,
+    scatter_div,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+    scatter_nd_add,
+    scatter_nd_sub,
+    scatter_nd_update,
 )
 from flowbook.graph.ops.segments import (
     unsorted_segment_max,
@@ -203,6 +188,20 @@ from flowbook.graph.ops.shaping import (
     squeeze,
     transpose,
 )
+from flowbook.graph.ops.sorted_segments import (
+    segment_max,
+    segment_mean,
+    segment_min,
+    segment_prod,
+    segment_sum,
+)
+from flowbook.graph.ops.spaces import (
+    batch_to_space_nd,
+    depth_to_space,
+    space_to_batch_nd,
+    space_to_depth,
+)
+from flowbook.graph.ops.uniqueness import setdiff1d, unique, unique_with_counts
 from flowbook.graph.ops.variables import (
     Variable,
     assign,
