@@ -154,9 +154,11 @@ def test_parts_are_written_in_place_only_where_nobody_looks(kind: str) -> None:
         before = run_in(kind, sess, W, {})
         after = run_in(kind, sess, swap, {})
         last = run_in(kind, sess, mark, {})
+        scaled = run_in(kind, sess, fb.scatter_mul(W, [0, 2, 0], 2.0), {})
         np.testing.assert_array_equal(before, [1, 2, 3, 4])
         np.testing.assert_array_equal(after, [3, 4, 3, 4])
         np.testing.assert_array_equal(last, [3, 4, 3, 9])
+        np.testing.assert_array_equal(scaled, [12, 4, 6, 9])
 
 
 # Between concurrent steps
