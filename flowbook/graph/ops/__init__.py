@@ -9,6 +9,7 @@ from flowbook.graph.ops import (  # noqa: F401
     elementwise,
     filling,
     functions,
+    gated_activations,
     gathering,
     growing,
     indexing,
