@@ -119,7 +119,8 @@ softplus = OpDef(
     "features: T -> activations: T",
     T=FLOATS,
     infer=same_as_input,
-    expression="logaddexp(features, 0)",
+    # Several times faster than logaddexp, which has no vectorised loop.
+    expression="add(maximum(features, 0), log1p(exp(negative(absolute(features)))))",
     grad=lambda op, dy: dy * sigmoid(op.inputs[0]),
     cost=elementwise(flops=20),
     doc="`log(1 + exp(x))`, elementwise, without overflow.",

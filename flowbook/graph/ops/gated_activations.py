@@ -81,8 +81,8 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
 
     >>> import flowbook as fb
     >>> with fb.Session() as sess:
-    ...     print(sess.run(fb.nn.gelu([-1.0, 0.0, 1.0])))
-    [-0.15865526  0.          0.8413447 ]
+    ...     print(sess.run(fb.nn.gelu([-1.0, 0.0, 1.0])).round(4))
+    [-0.1587  0.      0.8413]
     """
     __tracebackhide__ = True
     x = _features("gelu", features)
