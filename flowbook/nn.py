@@ -20,6 +20,7 @@ from flowbook.graph.ops.attention import (
 from flowbook.graph.ops.ctc import (
     ctc_loss,
 )
+from flowbook.graph.ops.ctc_decoding import ctc_beam_search_decoder, ctc_greedy_decoder
 from flowbook.graph.ops.embedding import (
     embedding_lookup,
     embedding_lookup_sparse,
@@ -58,6 +59,8 @@ __all__ = [
     "bias_add",
     "compute_accidental_hits",
     "crelu",
+    "ctc_beam_search_decoder",
+    "ctc_greedy_decoder",
     "ctc_loss",
     "dropout",
     "elu",

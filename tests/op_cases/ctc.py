@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.dtypes import float32
-from flowbook.graph.ops import ctc
+from flowbook.graph.ops import ctc, ctc_decoding
 from tests.op_cases.case import Array, Case, i
 
 LOGITS = np.random.default_rng(3).normal(size=(4, 3, 4)) * 2
@@ -74,6 +74,60 @@ def _loss_and_gradient(logits: Array, *others: Array) -> Any:
     chances = np.exp(logits - np.logaddexp.reduce(logits, axis=2, keepdims=True))
     is_hopeless = np.isinf(loss) & (np.arange(len(logits))[:, None] < lengths)
     return loss, np.where(is_hopeless[:, :, None], chances, gradient)
+
+
+DECODED = np.random.default_rng(8).normal(size=(7, 3, 3)) * 2
+
+
+def _as_sparse(rows: list[tuple[int, ...]]) -> tuple[Array, Array, Array]:
+    indices = [(b, place) for b, row in enumerate(rows) for place in range(len(row))]
+    longest = max(map(len, rows))
+    values = np.array([label for row in rows for label in row], int)
+    return np.array(indices, int).reshape(-1, 2), values, np.array([len(rows), longest])
+
+
+def _greedy(logits: Array, lengths: Array, merge: bool) -> Any:
+    paths = [logits[:n, b].argmax(1).tolist() for b, n in enumerate(np.asarray(lengths, int))]
+    sums = [-logits[:n, b].max(1).sum() for b, n in enumerate(np.asarray(lengths, int))]
+    blank = logits.shape[2] - 1
+    return *_as_sparse([_spelt(p, merge, blank) for p in paths]), np.array(sums)[:, None]
+
+
+def _in_order(decoded: Any, last: Any) -> list[Any]:
+    parts = ("indices", "values", "dense_shape")
+    return [*(getattr(d, part) for part in parts for d in decoded), last]
+
+
+def _greedy_in_tensorflow(tf: Any, *arrays: Any, **options: Any) -> Any:
+    return _in_order(*tf.compat.v1.nn.ctc_greedy_decoder(*arrays, **options))
+
+
+def _beam_search(inputs: Any, lengths: Any, **options: Any) -> Any:
+    return _in_order(*ctc_decoding.ctc_beam_search_decoder(inputs, lengths, **options))
+
+
+def _beam_search_in_tensorflow(tf: Any, *arrays: Any, **options: Any) -> Any:
+    return _in_order(*tf.compat.v1.nn.ctc_beam_search_decoder(*arrays, **options))
+
+
+def _beam_search_by_all(logits: Array, lengths: Array, top_paths: int, merge_repeated: bool) -> Any:
+    """By all paths: exact where the beam is as wide as there are prefixes."""
+    logs = logits - np.logaddexp.reduce(logits, axis=2, keepdims=True)
+    classes = logits.shape[2]
+    best: list[list[tuple[int, ...]]] = [[] for _ in range(top_paths)]
+    scores = []
+    for b, length in enumerate(np.asarray(lengths, int)):
+        chances: dict[tuple[int, ...], float] = {}
+        for path in itertools.product(range(classes), repeat=int(length)):
+            score = sum(logs[t, b, k] for t, k in enumerate(path))
+            key = _spelt(path, True, classes - 1)
+            chances[key] = np.logaddexp(chances.get(key, -np.inf), score)
+        ordered = sorted(chances, key=chances.__getitem__, reverse=True)[:top_paths]
+        scores.append([chances[key] for key in ordered])
+        for place, key in enumerate(ordered):
+            best[place].append(_spelt(key, merge_repeated, -1))
+    parts = [_as_sparse(rows) for rows in best]
+    return *(part[k] for k in range(3) for part in parts), np.array(scores)
 
 
 CASES = [
@@ -148,5 +202,44 @@ CASES = [
                 partial(_loss, merge=False),
             ),
         )
+    ),
+    Case(
+        "CTCGreedyDecoder",
+        ctc_decoding.greedy_op,
+        [DECODED, i([7, 5, 0])],
+        partial(_greedy, merge=True),
+        special=[DECODED * 1e4, i([7, 5, 0])],
+        by_value=True,
+        only=[float32],
+        tensorflow=_greedy_in_tensorflow,
+    ),
+    Case(
+        "CTCGreedyDecoder",
+        partial(ctc_decoding.greedy_op, merge_repeated=False),
+        [DECODED, i([7, 5, 0])],
+        partial(_greedy, merge=False),
+        by_value=True,
+        only=[float32],
+        tensorflow=partial(_greedy_in_tensorflow, merge_repeated=False),
+        note="unmerged",
+    ),
+    *(
+        Case(
+            "CTCBeamSearchDecoder",
+            partial(_beam_search, beam_width=width, top_paths=paths, merge_repeated=merge_repeated),
+            [DECODED, i([7, 5, 3])],
+            partial(_beam_search_by_all, top_paths=paths, merge_repeated=merge_repeated),
+            by_value=True,
+            only=[float32],
+            tolerance=4,
+            tensorflow=partial(
+                _beam_search_in_tensorflow,
+                beam_width=width,
+                top_paths=paths,
+                merge_repeated=merge_repeated,
+            ),
+            note=f"{paths}-{merge_repeated}",
+        )
+        for width, paths, merge_repeated in ((100, 1, True), (100, 3, False))
     ),
 ]

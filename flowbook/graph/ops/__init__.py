@@ -8,6 +8,7 @@ from flowbook.graph.ops import (  # noqa: F401
     comparison,
     constants,
     ctc,
+    ctc_decoding,
     elementwise,
     embedding,
     filling,

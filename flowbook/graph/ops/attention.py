@@ -60,12 +60,13 @@ def scaled_dot_product_attention(
         key, value = convert_to_tensor(key, query.dtype), convert_to_tensor(value, query.dtype)
         if not query.dtype.is_floating:
             raise InvalidTypeError(f"attention takes floating-point tensors, not {query.dtype}")
+        mask = _as_mask(mask, query)
     with name_scope(name or "attention") as scope:
         if scale is None:
             scale = _inverse_root_of_width(query)
         # The queries are fewer than the products that would be scaled in their place.
         scores = matmul(multiply(query, scale), key, transpose_b=True)
-        bias, allowed = _biases(mask, scores)
+        bias, allowed = _biases(mask)
         if is_causal:
             earlier = _causal(scores)
             allowed = earlier if allowed is None else logical_and(allowed, earlier)
@@ -86,17 +87,21 @@ def _inverse_root_of_width(query: Tensor) -> Any:
     return rsqrt(cast(strided_slice(shape(query), -1), query.dtype))
 
 
-def _biases(mask: Any, scores: Tensor) -> tuple[Tensor | None, Tensor | None]:
-    """What a mask adds to the scores, and where it allows to look."""
+def _as_mask(mask: Any, query: Tensor) -> Tensor | None:
     if mask is None:
-        return None, None
-    mask = convert_to_tensor(mask)
-    if mask.dtype is bool_:
-        return None, mask
-    if mask.dtype is not scores.dtype:
+        return None
+    found = convert_to_tensor(mask)
+    if found.dtype not in (bool_, query.dtype):
         raise InvalidTypeError(
-            f"a mask is bool or {scores.dtype.name}, as the query, not {mask.dtype.name}"
+            f"a mask is bool or {query.dtype.name}, as the query, not {found.dtype.name}"
         )
+    return found
+
+
+def _biases(mask: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+    """What a mask adds to the scores, and where it allows to look."""
+    if mask is None or mask.dtype is bool_:
+        return None, mask
     allowed = greater(mask, float("-inf"))
     return where(allowed, mask, 0.0), allowed
 

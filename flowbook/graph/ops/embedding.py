@@ -82,7 +82,7 @@ def _clipped(rows: Tensor, table: Any, max_norm: Any) -> Tensor:
     is_zero = equal(squares, 0)
     norm = where(is_zero, 0.0, sqrt(where(is_zero, ones_like(squares), squares)))
     limit = convert_to_tensor(max_norm, rows.dtype)
-    return rows * (limit / maximum(norm, limit))  # type: ignore[no-any-return]
+    return rows * (limit / maximum(limit, norm))  # type: ignore[no-any-return]
 
 
 _COMBINED: dict[str, Callable[[Tensor], Tensor] | None] = {

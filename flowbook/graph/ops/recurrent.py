@@ -30,7 +30,7 @@ Activation = Callable[[Any], Any]
 def _linear(x: Any, h: Any, kernel: Any, bias: Any) -> Tensor:
     """The input and the state, side by side, times the kernel, plus the bias."""
     kernel = convert_to_tensor(kernel)
-    columns = kernel.shape.with_rank(2).dims[1]  # type: ignore[index]
+    columns = kernel.shape.with_rank(2).dims[1]
     product = matmul(concat([x, h], 1), kernel)
     if product.shape.rank is None and columns is not None:
         product = reshape(product, [-1, columns])
