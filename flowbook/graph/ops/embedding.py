@@ -14,17 +14,20 @@ import numpy as np
 from flowbook.graph.dtypes import INDICES
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.ops.arithmetic import maximum
-from flowbook.graph.ops.comparison import equal, where
+from flowbook.graph.ops.comparison import equal, less, where
 from flowbook.graph.ops.constants import convert_to_tensor, identity
 from flowbook.graph.ops.elementwise import cast, sqrt, square
 from flowbook.graph.ops.filling import ones_like
+from flowbook.graph.ops.filling import range as range_of
 from flowbook.graph.ops.gathering import gather
 from flowbook.graph.ops.indexing import strided_slice
+from flowbook.graph.ops.joining import concat
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.reductions import reduce_sum
 from flowbook.graph.ops.segments import unsorted_segment_sum
 from flowbook.graph.ops.shaping import expand_dims_op
 from flowbook.graph.ops.sparse_arguments import sparse_parts
+from flowbook.graph.registry import op_named
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.tensor import Tensor
 
@@ -39,9 +42,11 @@ def embedding_lookup(
     """Rows of a table, by their ids.
 
     Args:
-        params: the table, a tensor or variable [rows, ...].
+        params: the table, a tensor or variable [rows, ...]; or a list of them, the shards into which
+            a table is divided as evenly as possible.
         ids: int32 or int64 of any shape, each in [0, rows).
-        partition_strategy: "mod" or "div".
+        partition_strategy: where the rows of a list lie: "mod", row i in shard i % n, or "div", the
+            first rows in the first shard and so on.
         max_norm: scale rows of a larger Euclidean norm down to this one; None leaves all.
         name: the name scope.
 
@@ -59,16 +64,67 @@ def embedding_lookup(
     """
     __tracebackhide__ = True
     with located("embedding_lookup"):
-        _check_strategy(partition_strategy)
+        if partition_strategy not in _PLACES:
+            raise InvalidArgumentError(
+                f"partition_strategy is 'mod' or 'div', not {partition_strategy!r}"
+            )
         tables = list(params) if isinstance(params, list | tuple) else [params]
+        if not tables:
+            raise InvalidArgumentError("an empty list of shards has no rows")
+        ids = convert_to_tensor(ids)
+        if ids.dtype not in INDICES:
+            raise InvalidTypeError(f"ids are int32 or int64, not {ids.dtype.name}")
     with name_scope(name or "embedding_lookup"):
-        rows = gather(tables[0], ids)
+        if len(tables) == 1:
+            rows = gather(tables[0], ids)
+        else:
+            rows = _from_shards(tables, ids, _PLACES[partition_strategy])
         return rows if max_norm is None else _clipped(rows, tables[0], max_norm)
 
 
-def _check_strategy(strategy: Any) -> None:
-    if strategy not in ("mod", "div"):
-        raise InvalidArgumentError(f"partition_strategy is 'mod' or 'div', not {strategy!r}")
+def _in_turn(ids: Tensor, tables: list[Any]) -> tuple[Tensor, Tensor]:
+    """Shards and places there: neighbours lie in different shards."""
+    count = len(tables)
+    return ids % count, ids // count
+
+
+def _in_blocks(ids: Tensor, tables: list[Any]) -> tuple[Tensor, Tensor]:
+    """Shards and places there: neighbours lie together; the first shards may have one row more."""
+    total = sum(_rows(table, ids) for table in tables)
+    # A divisor of 0 means that there are less rows than shards; then it decides nothing.
+    least = maximum(total // len(tables), 1)
+    more = total % len(tables)
+    shard = maximum(ids // (least + 1), (ids - more) // least)
+    return shard, where(less(shard, more), ids % (least + 1), (ids - more) % least)
+
+
+def _rows(table: Any, ids: Tensor) -> Any:
+    known = table.shape.dims[0] if table.shape.dims else None
+    if known is not None:
+        return convert_to_tensor(known, ids.dtype)
+    return strided_slice(shape(table, out_type=ids.dtype), 0)
+
+
+_PLACES = {"mod": _in_turn, "div": _in_blocks}
+
+
+def _from_shards(tables: list[Any], ids: Tensor, place: Callable[..., Any]) -> Tensor:
+    """Rows of a table that lies in parts: gathered from each, and put into the order of the ids."""
+    partition, stitch = op_named("DynamicPartition").public, op_named("DynamicStitch").public
+    flat = reshape(ids, [-1])
+    shards, places = place(flat, tables)
+    shards = cast(shards, int32)
+    orders = partition(range_of(0, size(flat)), shards, len(tables))
+    parts = partition(places, shards, len(tables))
+    found = [gather(table, part) for table, part in zip(tables, parts, strict=True)]
+    rows: Tensor = stitch(orders, found)
+    if ids.shape.rank == 1:
+        return rows
+    width = strided_slice(shape(rows), np.s_[1:])
+    known = tables[0].shape.dims
+    if known is not None and None not in known[1:]:
+        width = np.array(known[1:], np.int32)
+    return reshape(rows, concat([shape_of(ids), width], 0))
 
 
 def _clipped(rows: Tensor, table: Any, max_norm: Any) -> Tensor:
@@ -109,7 +165,7 @@ def embedding_lookup_sparse(
             example.
         sp_weights: a sparse tensor of the same indices with the weight of each id; None weighs all
             alike.
-        partition_strategy: "mod" or "div".
+        partition_strategy: as for `embedding_lookup`.
         combiner: "sum", "mean" (the weighted sum over the sum of weights) or "sqrtn" (over the root
             of the sum of squared weights).
         max_norm: as for `embedding_lookup`, before rows are combined.
@@ -126,7 +182,7 @@ def embedding_lookup_sparse(
     with located("embedding_lookup_sparse"):
         if combiner not in _COMBINED:
             raise InvalidArgumentError(f"combiner is 'sum', 'mean' or 'sqrtn', not {combiner!r}")
-        indices, ids, shape = sparse_parts("sp_ids", sp_ids)
+        indices, ids, dense_shape = sparse_parts("sp_ids", sp_ids)
         if ids.dtype not in INDICES:
             raise InvalidTypeError(f"ids are int32 or int64, not {ids.dtype.name}")
         weights = None
@@ -138,7 +194,7 @@ def embedding_lookup_sparse(
                 )
     with name_scope(name or "embedding_lookup_sparse") as scope:
         rows = embedding_lookup(params, ids, partition_strategy, max_norm)
-        examples, count = strided_slice(indices, np.s_[:, 0]), strided_slice(shape, 0)
+        examples, count = strided_slice(indices, np.s_[:, 0]), strided_slice(dense_shape, 0)
         if weights is not None:
             weights = cast(weights, rows.dtype)
             rows = rows * _beside(weights, rows)
