@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import INDICES
+from flowbook.graph.dtypes import INDICES, int32
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.ops.arithmetic import maximum
 from flowbook.graph.ops.comparison import equal, less, where
@@ -25,7 +25,7 @@ from flowbook.graph.ops.joining import concat
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.reductions import reduce_sum
 from flowbook.graph.ops.segments import unsorted_segment_sum
-from flowbook.graph.ops.shaping import expand_dims_op
+from flowbook.graph.ops.shaping import expand_dims_op, reshape, shape, shape_of, size
 from flowbook.graph.ops.sparse_arguments import sparse_parts
 from flowbook.graph.registry import op_named
 from flowbook.graph.scopes import name_scope
@@ -42,8 +42,8 @@ def embedding_lookup(
     """Rows of a table, by their ids.
 
     Args:
-        params: the table, a tensor or variable [rows, ...]; or a list of them, the shards into which
-            a table is divided as evenly as possible.
+        params: the table, a tensor or variable [rows, ...]; or a list of them, the shards that a
+            table is divided into as evenly as possible.
         ids: int32 or int64 of any shape, each in [0, rows).
         partition_strategy: where the rows of a list lie: "mod", row i in shard i % n, or "div", the
             first rows in the first shard and so on.
@@ -124,7 +124,7 @@ def _from_shards(tables: list[Any], ids: Tensor, place: Callable[..., Any]) -> T
     known = tables[0].shape.dims
     if known is not None and None not in known[1:]:
         width = np.array(known[1:], np.int32)
-    return reshape(rows, concat([shape_of(ids), width], 0))
+    return reshape(rows, concat([shape_of(ids), width], 0))  # type: ignore[no-any-return]
 
 
 def _clipped(rows: Tensor, table: Any, max_norm: Any) -> Tensor:
