@@ -91,11 +91,11 @@ def _in_turn(ids: Tensor, tables: list[Any]) -> tuple[Tensor, Tensor]:
 def _in_blocks(ids: Tensor, tables: list[Any]) -> tuple[Tensor, Tensor]:
     """Shards and places there: neighbours lie together; the first shards may have one row more."""
     total = sum(_rows(table, ids) for table in tables)
-    # A divisor of 0 means that there are less rows than shards; then it decides nothing.
-    least = maximum(total // len(tables), 1)
-    more = total % len(tables)
-    shard = maximum(ids // (least + 1), (ids - more) // least)
-    return shard, where(less(shard, more), ids % (least + 1), (ids - more) % least)
+    count, more = total // len(tables), total % len(tables)
+    # Without a row for each shard nothing lies behind the first ones; the divisor must not be 0.
+    least, most = maximum(count, 1), count + 1
+    shard = maximum(ids // most, (ids - more) // least)
+    return shard, where(less(shard, more), ids % most, (ids - more) % least)
 
 
 def _rows(table: Any, ids: Tensor) -> Any:
