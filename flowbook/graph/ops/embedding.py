@@ -23,9 +23,10 @@ from flowbook.graph.ops.gathering import gather
 from flowbook.graph.ops.indexing import strided_slice
 from flowbook.graph.ops.joining import concat
 from flowbook.graph.ops.located import located
-from flowbook.graph.ops.reductions import reduce_sum
+from flowbook.graph.ops.reductions import reduce_prod, reduce_sum
 from flowbook.graph.ops.segments import unsorted_segment_sum
 from flowbook.graph.ops.shaping import expand_dims_op, reshape, shape, shape_of, size
+from flowbook.graph.ops.shaping import rank as rank_of
 from flowbook.graph.ops.sparse_arguments import sparse_parts
 from flowbook.graph.registry import op_named
 from flowbook.graph.scopes import name_scope
@@ -79,7 +80,7 @@ def embedding_lookup(
             rows = gather(tables[0], ids)
         else:
             rows = _from_shards(tables, ids, _PLACES[partition_strategy])
-        return rows if max_norm is None else _clipped(rows, tables[0], max_norm)
+        return rows if max_norm is None else _clipped(rows, ids, tables[0].shape.rank, max_norm)
 
 
 def _in_turn(ids: Tensor, tables: list[Any]) -> tuple[Tensor, Tensor]:
@@ -127,11 +128,11 @@ def _from_shards(tables: list[Any], ids: Tensor, place: Callable[..., Any]) -> T
     return reshape(rows, concat([shape_of(ids), width], 0))  # type: ignore[no-any-return]
 
 
-def _clipped(rows: Tensor, table: Any, max_norm: Any) -> Tensor:
-    """Rows with norms of at most `max_norm`."""
-    rank = table.shape.rank
+def _clipped(rows: Tensor, ids: Tensor, rank: int | None, max_norm: Any) -> Tensor:
+    """Rows of a table of that rank with norms of at most `max_norm`."""
     if rank is None:
-        raise InvalidArgumentError("max_norm needs a table of known rank")
+        matrix = _clipped(_as_matrix(rows, ids), ids, 2, max_norm)
+        return reshape(matrix, shape(rows))  # type: ignore[no-any-return]
     axes = tuple(range(1 - rank, 0))
     squares = reduce_sum(square(rows), axes, keepdims=True) if axes else square(rows)
     # The root's slope at 0 is infinite; a row of zeros is left as it is.
@@ -139,6 +140,13 @@ def _clipped(rows: Tensor, table: Any, max_norm: Any) -> Tensor:
     norm = where(is_zero, 0.0, sqrt(where(is_zero, ones_like(squares), squares)))
     limit = convert_to_tensor(max_norm, rows.dtype)
     return rows * (limit / maximum(limit, norm))  # type: ignore[no-any-return]
+
+
+def _as_matrix(rows: Tensor, ids: Tensor) -> Tensor:
+    """Looked up rows of any rank as [ids, width]."""
+    first = rank_of(ids) if ids.shape.rank is None else ids.shape.rank
+    width = reduce_prod(strided_slice(shape(rows), slice(first, None)))
+    return reshape(rows, [size(ids), width])  # type: ignore[no-any-return]
 
 
 _COMBINED: dict[str, Callable[[Tensor], Tensor] | None] = {
@@ -195,25 +203,34 @@ def embedding_lookup_sparse(
     with name_scope(name or "embedding_lookup_sparse") as scope:
         rows = embedding_lookup(params, ids, partition_strategy, max_norm)
         examples, count = strided_slice(indices, np.s_[:, 0]), strided_slice(dense_shape, 0)
-        if weights is not None:
-            weights = cast(weights, rows.dtype)
-            rows = rows * _beside(weights, rows)
-        total: Tensor = unsorted_segment_sum(rows, examples, count)
-        measure = _COMBINED[combiner]
-        if measure is None:
-            return identity(total, name=scope)  # type: ignore[no-any-return]
-        given = ones_like(ids, rows.dtype) if weights is None else measure(weights)
-        amount: Tensor = unsorted_segment_sum(given, examples, count)
-        is_nothing = equal(amount, 0)
-        amount = where(is_nothing, ones_like(amount), amount)
-        amount = sqrt(amount) if combiner == "sqrtn" else amount
-        result = where(_beside(is_nothing, total), 0.0, total / _beside(amount, total))
+        matrix = rows if rows.shape.rank is not None else _as_matrix(rows, ids)
+        result = _combined(matrix, weights, examples, count, combiner)
+        if matrix is not rows:
+            row = strided_slice(shape(rows), np.s_[1:])
+            result = reshape(result, concat([strided_slice(shape(result), np.s_[:1]), row], 0))
         return identity(result, name=scope)  # type: ignore[no-any-return]
 
 
-def _beside(values: Tensor, rows: Tensor) -> Tensor:
-    """One value for each row, shaped to broadcast against the rows."""
-    rank = rows.shape.rank
-    if rank is None:
-        raise InvalidArgumentError("combining rows needs a table of known rank")
+def _combined(
+    rows: Tensor, weights: Tensor | None, examples: Tensor, count: Tensor, combiner: str
+) -> Tensor:
+    """For each example its weighted rows, summed and divided by what the weights come to."""
+    rank = rows.shape.rank or 1
+    if weights is not None:
+        weights = cast(weights, rows.dtype)
+        rows = rows * _beside(weights, rank)
+    total: Tensor = unsorted_segment_sum(rows, examples, count)
+    measure = _COMBINED[combiner]
+    if measure is None:
+        return total
+    given = ones_like(examples, rows.dtype) if weights is None else measure(weights)
+    amount: Tensor = unsorted_segment_sum(given, examples, count)
+    is_nothing = equal(amount, 0)
+    amount = where(is_nothing, ones_like(amount), amount)
+    amount = sqrt(amount) if combiner == "sqrtn" else amount
+    return where(_beside(is_nothing, rank), 0.0, total / _beside(amount, rank))  # type: ignore[no-any-return]
+
+
+def _beside(values: Tensor, rank: int) -> Tensor:
+    """One value for each row, shaped to broadcast against rows of a tensor of this rank."""
     return expand_dims_op(values, axis=tuple(range(1, rank))) if rank > 1 else values
