@@ -153,3 +153,11 @@ def test_errors(build: Any, message: str) -> None:
     with pytest.raises(fb.errors.InvalidArgumentError, match=message) as caught:
         build()
     assert "test_activations.py" in str(caught.value)
+
+
+def test_errors_in_the_run() -> None:
+    x, weight = fb.placeholder(fb.float32), fb.placeholder(fb.float32)
+    loss = fb.nn.weighted_cross_entropy_with_logits(x, x, weight)
+    for wrong in ([1.0, 2.0], [[1.0]] * 4):
+        with pytest.raises(fb.errors.InvalidArgumentError, match="pos_weight of shape"):
+            evaluate(loss, {x: [1.0, 2.0, 3.0], weight: wrong})
