@@ -46,6 +46,7 @@ from flowbook.graph.graph import Graph, get_default_graph, reset_default_graph
 from flowbook.graph.indexed_slices import IndexedSlices
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, AsyncContext, Effects, OpDef
 from flowbook.graph.operation import Operation
+from flowbook.graph.ops.activations import log_sigmoid
 from flowbook.graph.ops.arithmetic import (
     abs,
     add,
@@ -73,20 +74,24 @@ from flowbook.graph.ops.bitwise import (
     population_count,
     right_shift,
 )
-from flowbook.graph.ops.broadcasting import broadcast_to
+from flowbook.graph.ops.broadcasting import (
+    broadcast_dynamic_shape,
+    broadcast_static_shape,
+    broadcast_to,
+)
 from flowbook.graph.ops.casting import bitcast, saturate_cast
+from flowbook.graph.ops.checking import check_numerics
 from flowbook.graph.ops.clipping import (
     clip_by_average_norm,
     clip_by_global_norm,
     clip_by_norm,
     global_norm,
 )
+from flowbook.graph.ops.closeness import approximate_equal, isclose
 from flowbook.graph.ops.comparison import (
-    approximate_equal,
     equal,
     greater,
     greater_equal,
-    isclose,
     less,
     less_equal,
     logical_and,
@@ -104,6 +109,7 @@ from flowbook.graph.ops.constants import (
     identity,
     no_op,
     placeholder,
+    placeholder_with_default,
     prevent_gradient,
     stop_gradient,
 )
@@ -115,6 +121,7 @@ from flowbook.graph.ops.counting import (
     histogram_fixed_width_bins,
 )
 from flowbook.graph.ops.division import truncatediv, truncatemod
+from flowbook.graph.ops.edit_distance import edit_distance
 from flowbook.graph.ops.elementwise import (
     cast,
     ceil,
@@ -141,6 +148,7 @@ from flowbook.graph.ops.filling import (
     eye,
     fill,
     linspace,
+    meshgrid,
     ones,
     ones_like,
     range,
@@ -151,8 +159,16 @@ from flowbook.graph.ops.functions import py_func
 from flowbook.graph.ops.gathering import gather, one_hot
 from flowbook.graph.ops.growing import pad, tile
 from flowbook.graph.ops.indexing import slice
+from flowbook.graph.ops.indexing_nd import (
+    gather_nd,
+    scatter_nd,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_sub,
+    tensor_scatter_nd_update,
+)
 from flowbook.graph.ops.joining import concat, split, stack, unstack
 from flowbook.graph.ops.linalg import matmul, matrix_determinant, matrix_inverse
+from flowbook.graph.ops.masking import boolean_mask, sequence_mask
 from flowbook.graph.ops.monotonic import is_non_decreasing, is_strictly_increasing
 from flowbook.graph.ops.no_nan import (
     div_no_nan,
@@ -164,7 +180,11 @@ from flowbook.graph.ops.no_nan import (
 )
 from flowbook.graph.ops.norms import norm, reduce_euclidean_norm
 from flowbook.graph.ops.numeric import copysign, heaviside, nextafter, sinc
+from flowbook.graph.ops.ordering import argsort, sort
+from flowbook.graph.ops.partitioning import dynamic_partition, dynamic_stitch
+from flowbook.graph.ops.patches import extract_image_patches
 from flowbook.graph.ops.polynomials import polyval
+from flowbook.graph.ops.positions import invert_permutation, searchsorted, unravel_index
 from flowbook.graph.ops.powers import cbrt, exp2, hypot, log2, log10, logaddexp
 from flowbook.graph.ops.random import random_normal, random_uniform, set_random_seed
 from flowbook.graph.ops.reductions import (
@@ -179,9 +199,50 @@ from flowbook.graph.ops.reductions import (
     reduce_prod,
     reduce_sum,
 )
+from flowbook.graph.ops.repeating import repeat
+from flowbook.graph.ops.reversing import reverse, reverse_sequence, roll
 from flowbook.graph.ops.scans import cumprod, cumsum, cumulative_logsumexp
-from flowbook.graph.ops.segments import unsorted_segment_sum
-from flowbook.graph.ops.shaping import expand_dims, rank, reshape, shape, size, squeeze, transpose
+from flowbook.graph.ops.scattering import (
+    assign_slice,
+    scatter_div,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+    scatter_nd_add,
+    scatter_nd_sub,
+    scatter_nd_update,
+)
+from flowbook.graph.ops.segments import (
+    unsorted_segment_max,
+    unsorted_segment_mean,
+    unsorted_segment_min,
+    unsorted_segment_prod,
+    unsorted_segment_sqrt_n,
+    unsorted_segment_sum,
+)
+from flowbook.graph.ops.shaping import (
+    expand_dims,
+    rank,
+    reshape,
+    shape,
+    shape_n,
+    size,
+    squeeze,
+    transpose,
+)
+from flowbook.graph.ops.sorted_segments import (
+    segment_max,
+    segment_mean,
+    segment_min,
+    segment_prod,
+    segment_sum,
+)
+from flowbook.graph.ops.spaces import (
+    batch_to_space_nd,
+    depth_to_space,
+    space_to_batch_nd,
+    space_to_depth,
+)
 from flowbook.graph.ops.special import (
     bessel_i0,
     bessel_i0e,
@@ -213,6 +274,7 @@ from flowbook.graph.ops.trigonometry import (
     sinh,
     tan,
 )
+from flowbook.graph.ops.uniqueness import setdiff1d, unique, unique_with_counts
 from flowbook.graph.ops.variables import (
     Variable,
     assign,
@@ -263,15 +325,18 @@ __all__ = [
     "approximate_equal",
     "argmax",
     "argmin",
+    "argsort",
     "as_dtype",
     "asin",
     "asinh",
     "assign",
     "assign_add",
+    "assign_slice",
     "assign_sub",
     "atan",
     "atan2",
     "atanh",
+    "batch_to_space_nd",
     "bessel_i0",
     "bessel_i0e",
     "bessel_i1",
@@ -284,10 +349,14 @@ __all__ = [
     "bitwise_or",
     "bitwise_xor",
     "bool",
+    "boolean_mask",
+    "broadcast_dynamic_shape",
+    "broadcast_static_shape",
     "broadcast_to",
     "cast",
     "cbrt",
     "ceil",
+    "check_numerics",
     "clip_by_average_norm",
     "clip_by_global_norm",
     "clip_by_norm",
@@ -311,10 +380,14 @@ __all__ = [
     "cumprod",
     "cumsum",
     "cumulative_logsumexp",
+    "depth_to_space",
     "device",
     "digamma",
     "div_no_nan",
     "divide",
+    "dynamic_partition",
+    "dynamic_stitch",
+    "edit_distance",
     "equal",
     "erf",
     "erfc",
@@ -324,6 +397,7 @@ __all__ = [
     "exp2",
     "expand_dims",
     "expm1",
+    "extract_image_patches",
     "eye",
     "fill",
     "float16",
@@ -333,6 +407,7 @@ __all__ = [
     "floordiv",
     "forecast",
     "gather",
+    "gather_nd",
     "get_default_graph",
     "global_norm",
     "global_variables_initializer",
@@ -354,6 +429,7 @@ __all__ = [
     "int64",
     "int8",
     "invert",
+    "invert_permutation",
     "is_finite",
     "is_inf",
     "is_nan",
@@ -372,6 +448,7 @@ __all__ = [
     "log10",
     "log1p",
     "log2",
+    "log_sigmoid",
     "logaddexp",
     "logical_and",
     "logical_not",
@@ -381,6 +458,7 @@ __all__ = [
     "matrix_determinant",
     "matrix_inverse",
     "maximum",
+    "meshgrid",
     "minimum",
     "mod",
     "multiply",
@@ -401,6 +479,7 @@ __all__ = [
     "pad",
     "parameter_counts",
     "placeholder",
+    "placeholder_with_default",
     "polygamma",
     "polyval",
     "population_count",
@@ -426,18 +505,39 @@ __all__ = [
     "reduce_sum",
     "reduce_variance",
     "register_kernel",
+    "repeat",
     "reset_container",
     "reset_default_graph",
     "reshape",
+    "reverse",
+    "reverse_sequence",
     "right_shift",
+    "roll",
     "round",
     "rsqrt",
     "saturate_cast",
     "scatter_add",
+    "scatter_div",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_nd",
+    "scatter_nd_add",
+    "scatter_nd_sub",
+    "scatter_nd_update",
     "scatter_sub",
     "scatter_update",
+    "searchsorted",
+    "segment_max",
+    "segment_mean",
+    "segment_min",
+    "segment_prod",
+    "segment_sum",
+    "sequence_mask",
     "set_random_seed",
+    "setdiff1d",
     "shape",
+    "shape_n",
     "sigmoid",
     "sign",
     "sin",
@@ -445,6 +545,9 @@ __all__ = [
     "sinh",
     "size",
     "slice",
+    "sort",
+    "space_to_batch_nd",
+    "space_to_depth",
     "split",
     "sqrt",
     "square",
@@ -456,6 +559,9 @@ __all__ = [
     "subtract",
     "tan",
     "tanh",
+    "tensor_scatter_nd_add",
+    "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update",
     "tile",
     "train",
     "transpose",
@@ -466,6 +572,14 @@ __all__ = [
     "uint32",
     "uint64",
     "uint8",
+    "unique",
+    "unique_with_counts",
+    "unravel_index",
+    "unsorted_segment_max",
+    "unsorted_segment_mean",
+    "unsorted_segment_min",
+    "unsorted_segment_prod",
+    "unsorted_segment_sqrt_n",
     "unsorted_segment_sum",
     "unstack",
     "variables_initializer",

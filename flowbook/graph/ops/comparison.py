@@ -6,6 +6,7 @@ from typing import Any
 
 from flowbook.graph.dtypes import INTS, REALS, VALUES, DType
 from flowbook.graph.dtypes import bool as bool_
+from flowbook.graph.errors import InvalidTypeError
 from flowbook.graph.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.broadcasting import sum_to_shape
@@ -13,10 +14,9 @@ from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.inference import broadcast_inputs, elementwise, same_as_input
 from flowbook.graph.ops.located import located
 from flowbook.graph.registry import op_named
-from flowbook.graph.scopes import name_scope
 from flowbook.graph.shape import Shape
 from flowbook.graph.shape import broadcast as broadcast_shapes
-from flowbook.graph.tensor import Arithmetic, Tensor
+from flowbook.graph.tensor import Tensor
 
 
 def _comparison(type: str, ufunc: str, doc: str, T: tuple[DType, ...] = REALS) -> OpDef:
@@ -115,12 +115,12 @@ def _where_gradient(op: Operation, dz: Tensor) -> Any:
     zero = op_named("ZerosLike")(dz)
     return (
         None,
-        sum_to_shape(where(condition, dz, zero), x, condition, y),
-        sum_to_shape(where(condition, zero, dz), y, condition, x),
+        sum_to_shape(where_op(condition, dz, zero), x, condition, y),
+        sum_to_shape(where_op(condition, zero, dz), y, condition, x),
     )
 
 
-where = OpDef(
+where_op: OpDef = OpDef(
     "Where",
     "condition: bool, x: T, y: T -> z: T",
     T=VALUES,
@@ -128,69 +128,43 @@ where = OpDef(
     expression="where(condition, x, y)",
     grad=_where_gradient,
     cost=elementwise(),
-    doc="""`x` where the condition holds and `y` elsewhere, elementwise; all three broadcast.
+)
 
-    Both are computed. No gradient flows to the one that was not chosen, whatever it is there.
+
+@where_op.front
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """`x` where the condition holds and `y` elsewhere, elementwise; or where it holds.
+
+    Args:
+        condition: a bool tensor. Without `x` and `y` it may also hold numbers, of which those
+            other than zero count.
+        x: what to take where it holds. Both are computed, and all three broadcast, so that a
+            condition for each of n rows has the shape [n, 1]. No gradient flows to the one that
+            was not chosen, whatever it is there.
+        y: what to take elsewhere.
+        name: the operation's name.
+
+    Returns:
+        What was chosen. Without `x` and `y`, the indices of the elements that hold, in row-major
+        order: an int64 tensor of shape [number of them, condition.rank].
+
+    Raises:
+        InvalidTypeError: if only one of `x` and `y` is given.
 
     >>> import flowbook as fb
     >>> x = fb.constant([-1.0, 4.0])
     >>> fb.where(x > 0.0, x, 0.0)
     <Tensor 'Where:0' shape=[2] dtype=float32>
-    """,
-)
-
-
-def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5, name: str | None = None) -> Tensor:
-    """Whether `x` and `y` differ by less than a tolerance, elementwise with broadcasting.
-
-    Args:
-        x: of a numeric dtype.
-        y: of the same dtype.
-        tolerance: a positive number; see `isclose` for one that is relative to the values.
-        name: the name scope.
-
-    >>> import flowbook as fb
-    >>> with fb.Session() as sess:
-    ...     print(sess.run(fb.approximate_equal([1.0, 2.0], [1.000001, 2.1])))
-    [ True False]
+    >>> fb.where(x > 0.0)
+    <Tensor 'TrueIndices:0' shape=[?, 1] dtype=int64>
     """
     __tracebackhide__ = True
-    with name_scope(name or "approximate_equal") as scope:
-        distance = op_named("Abs").public(op_named("Sub")(x, y))
-        result: Tensor = less(distance, float(tolerance), name=scope)
+    result: Tensor
+    if x is None and y is None:
+        result = op_named("TrueIndices")(condition, name=name)
         return result
-
-
-def isclose(
-    a: Any,
-    b: Any,
-    rtol: float = 1e-5,
-    atol: float = 1e-8,
-    equal_nan: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """Whether `abs(a - b) <= atol + rtol * abs(b)`, elementwise with broadcasting.
-
-    Args:
-        a: of a floating-point or complex dtype.
-        b: of the same dtype.
-        rtol: the tolerance relative to `b`.
-        atol: the absolute tolerance.
-        equal_nan: whether NaN is about NaN.
-        name: the name scope.
-
-    Returns:
-        A bool tensor. Infinities are close to their equals only.
-    """
-    __tracebackhide__ = True
-    with name_scope(name or "isclose") as scope:
-        given = next((v.dtype for v in (a, b) if isinstance(v, Arithmetic)), None)  # type: ignore[attr-defined]
-        a, b = convert_to_tensor(a, given), convert_to_tensor(b, given)
-        size = op_named("Abs").public
-        limit = size(b) * float(rtol) + float(atol)
-        # The difference of equal infinities is NaN, and an infinite limit would let all pass.
-        near = less_equal(size(a - b), limit) & less(limit, float("inf"))
-        close = near | equal(a, b)
-        if equal_nan:
-            close = close | (not_equal(a, a) & not_equal(b, b))
-        return op_named("Identity")(close, name=scope)  # type: ignore[no-any-return]
+    if x is None or y is None:
+        with located("Where"):
+            raise InvalidTypeError("where takes both x and y, or neither of them")
+    result = where_op(condition, x, y, name=name)
+    return result
