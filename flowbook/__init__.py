@@ -4,11 +4,46 @@ The public API is what `__all__` lists; `fb.nn` holds building blocks of neural 
 `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
+from flowbook.graph.ops.assertions import (
+    Assert,
+    assert_equal,
+    assert_greater,
+    assert_greater_equal,
+    assert_integer,
+    assert_less,
+    assert_less_equal,
+    assert_near,
+    assert_negative,
+    assert_non_negative,
+    assert_non_positive,
+    assert_none_equal,
+    assert_positive,
+    assert_rank,
+    assert_rank_at_least,
+    assert_rank_in,
+    assert_scalar,
+    assert_type,
+)
+from flowbook.graph.ops.printing import Print, print
+from flowbook.graph.ops.random_distributions import random_categorical, random_gamma, random_poisson
+from flowbook.graph.ops.random_order import random_crop, random_permutation, random_shuffle
+from flowbook.graph.ops.stateless_random import (
+    stateless_random_categorical,
+    stateless_random_normal,
+    stateless_random_uniform,
+    stateless_truncated_normal,
+)
+from flowbook.graph.ops.string_numbers import decode_base64, decode_raw, encode_base64
+
 from flowbook import _notebook, image, nn, strings, train
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
 from flowbook.exec.resources.container import reset_container
 from flowbook.exec.session import Session
+from flowbook.explain.compare import compare, observe
+from flowbook.explain.forecast import forecast
+from flowbook.explain.lint import lint
+from flowbook.explain.parameters import parameter_counts
 from flowbook.graph import errors
 from flowbook.graph.dtypes import (
     COMPLEX,
@@ -20,6 +55,7 @@ from flowbook.graph.dtypes import (
     VALUES,
     DType,
     as_dtype,
+    bfloat16,
     bool,
     complex64,
     complex128,
@@ -41,6 +77,7 @@ from flowbook.graph.graph import Graph, get_default_graph, reset_default_graph
 from flowbook.graph.indexed_slices import IndexedSlices
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, AsyncContext, Effects, OpDef
 from flowbook.graph.operation import Operation
+from flowbook.graph.ops.activations import log_sigmoid
 from flowbook.graph.ops.arithmetic import (
     abs,
     add,
@@ -59,27 +96,29 @@ from flowbook.graph.ops.arithmetic import (
     squared_difference,
     subtract,
 )
-from flowbook.graph.ops.assertions import (
-    Assert,
-    assert_equal,
-    assert_greater,
-    assert_greater_equal,
-    assert_integer,
-    assert_less,
-    assert_less_equal,
-    assert_near,
-    assert_negative,
-    assert_non_negative,
-    assert_non_positive,
-    assert_none_equal,
-    assert_positive,
-    assert_rank,
-    assert_rank_at_least,
-    assert_rank_in,
-    assert_scalar,
-    assert_type,
+from flowbook.graph.ops.bitwise import (
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    invert,
+    left_shift,
+    population_count,
+    right_shift,
 )
-from flowbook.graph.ops.broadcasting import broadcast_to
+from flowbook.graph.ops.broadcasting import (
+    broadcast_dynamic_shape,
+    broadcast_static_shape,
+    broadcast_to,
+)
+from flowbook.graph.ops.casting import bitcast, saturate_cast
+from flowbook.graph.ops.checking import check_numerics
+from flowbook.graph.ops.clipping import (
+    clip_by_average_norm,
+    clip_by_global_norm,
+    clip_by_norm,
+    global_norm,
+)
+from flowbook.graph.ops.closeness import approximate_equal, isclose
 from flowbook.graph.ops.comparison import (
     equal,
     greater,
@@ -93,6 +132,7 @@ from flowbook.graph.ops.comparison import (
     not_equal,
     where,
 )
+from flowbook.graph.ops.complex import angle, complex, imag, real
 from flowbook.graph.ops.constants import (
     constant,
     convert_to_tensor,
@@ -100,9 +140,19 @@ from flowbook.graph.ops.constants import (
     identity,
     no_op,
     placeholder,
+    placeholder_with_default,
     prevent_gradient,
     stop_gradient,
 )
+from flowbook.graph.ops.counting import (
+    bincount,
+    confusion_matrix,
+    count_nonzero,
+    histogram_fixed_width,
+    histogram_fixed_width_bins,
+)
+from flowbook.graph.ops.division import truncatediv, truncatemod
+from flowbook.graph.ops.edit_distance import edit_distance
 from flowbook.graph.ops.elementwise import (
     cast,
     ceil,
@@ -123,11 +173,13 @@ from flowbook.graph.ops.elementwise import (
     sqrt,
     square,
     tanh,
+    trunc,
 )
 from flowbook.graph.ops.filling import (
     eye,
     fill,
     linspace,
+    meshgrid,
     ones,
     ones_like,
     range,
@@ -138,21 +190,39 @@ from flowbook.graph.ops.functions import py_func
 from flowbook.graph.ops.gathering import gather, one_hot
 from flowbook.graph.ops.growing import pad, tile
 from flowbook.graph.ops.indexing import slice
+from flowbook.graph.ops.indexing_nd import (
+    gather_nd,
+    scatter_nd,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_sub,
+    tensor_scatter_nd_update,
+)
 from flowbook.graph.ops.joining import concat, split, stack, unstack
 from flowbook.graph.ops.linalg import matmul, matrix_determinant, matrix_inverse
-from flowbook.graph.ops.printing import Print, print
+from flowbook.graph.ops.masking import boolean_mask, sequence_mask
+from flowbook.graph.ops.monotonic import is_non_decreasing, is_strictly_increasing
+from flowbook.graph.ops.no_nan import (
+    div_no_nan,
+    multiply_no_nan,
+    reciprocal_no_nan,
+    xdivy,
+    xlog1py,
+    xlogy,
+)
+from flowbook.graph.ops.norms import norm, reduce_euclidean_norm
+from flowbook.graph.ops.numeric import copysign, heaviside, nextafter, sinc
+from flowbook.graph.ops.ordering import argsort, sort
+from flowbook.graph.ops.partitioning import dynamic_partition, dynamic_stitch
+from flowbook.graph.ops.patches import extract_image_patches
+from flowbook.graph.ops.polynomials import polyval
+from flowbook.graph.ops.positions import invert_permutation, searchsorted, unravel_index
+from flowbook.graph.ops.powers import cbrt, exp2, hypot, log2, log10, logaddexp
 from flowbook.graph.ops.random import (
     random_normal,
     random_uniform,
     set_random_seed,
     truncated_normal,
 )
-from flowbook.graph.ops.random_distributions import (
-    random_categorical,
-    random_gamma,
-    random_poisson,
-)
-from flowbook.graph.ops.random_order import random_crop, random_permutation, random_shuffle
 from flowbook.graph.ops.reductions import (
     argmax,
     argmin,
@@ -165,15 +235,82 @@ from flowbook.graph.ops.reductions import (
     reduce_prod,
     reduce_sum,
 )
-from flowbook.graph.ops.segments import unsorted_segment_sum
-from flowbook.graph.ops.shaping import expand_dims, rank, reshape, shape, size, squeeze, transpose
-from flowbook.graph.ops.stateless_random import (
-    stateless_random_categorical,
-    stateless_random_normal,
-    stateless_random_uniform,
-    stateless_truncated_normal,
+from flowbook.graph.ops.repeating import repeat
+from flowbook.graph.ops.reversing import reverse, reverse_sequence, roll
+from flowbook.graph.ops.scans import cumprod, cumsum, cumulative_logsumexp
+from flowbook.graph.ops.scattering import (
+    assign_slice,
+    scatter_div,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+    scatter_nd_add,
+    scatter_nd_sub,
+    scatter_nd_update,
 )
-from flowbook.graph.ops.string_numbers import decode_base64, decode_raw, encode_base64
+from flowbook.graph.ops.segments import (
+    unsorted_segment_max,
+    unsorted_segment_mean,
+    unsorted_segment_min,
+    unsorted_segment_prod,
+    unsorted_segment_sqrt_n,
+    unsorted_segment_sum,
+)
+from flowbook.graph.ops.shaping import (
+    expand_dims,
+    rank,
+    reshape,
+    shape,
+    shape_n,
+    size,
+    squeeze,
+    transpose,
+)
+from flowbook.graph.ops.sorted_segments import (
+    segment_max,
+    segment_mean,
+    segment_min,
+    segment_prod,
+    segment_sum,
+)
+from flowbook.graph.ops.spaces import (
+    batch_to_space_nd,
+    depth_to_space,
+    space_to_batch_nd,
+    space_to_depth,
+)
+from flowbook.graph.ops.special import (
+    bessel_i0,
+    bessel_i0e,
+    bessel_i1,
+    bessel_i1e,
+    betainc,
+    digamma,
+    erf,
+    erfc,
+    erfinv,
+    igamma,
+    igammac,
+    lbeta,
+    lgamma,
+    ndtri,
+    polygamma,
+    zeta,
+)
+from flowbook.graph.ops.statistics import reduce_std, reduce_variance
+from flowbook.graph.ops.trigonometry import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    cosh,
+    sinh,
+    tan,
+)
+from flowbook.graph.ops.uniqueness import setdiff1d, unique, unique_with_counts
 from flowbook.graph.ops.variables import (
     Variable,
     assign,
@@ -188,13 +325,7 @@ from flowbook.graph.ops.variables import (
 )
 from flowbook.graph.options import options
 from flowbook.graph.registry import register_kernel
-from flowbook.graph.scopes import (
-    colocate_with,
-    container,
-    control_dependencies,
-    device,
-    name_scope,
-)
+from flowbook.graph.scopes import colocate_with, container, control_dependencies, device, name_scope
 from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Tensor
 from flowbook.train.gradient_error import gradient_error
@@ -224,11 +355,18 @@ __all__ = [
     "VALUES",
     "Variable",
     "abs",
+    "acos",
+    "acosh",
     "add",
     "add_n",
+    "angle",
+    "approximate_equal",
     "argmax",
     "argmin",
+    "argsort",
     "as_dtype",
+    "asin",
+    "asinh",
     "assert_equal",
     "assert_greater",
     "assert_greater_equal",
@@ -248,32 +386,76 @@ __all__ = [
     "assert_type",
     "assign",
     "assign_add",
+    "assign_slice",
     "assign_sub",
+    "atan",
+    "atan2",
+    "atanh",
+    "batch_to_space_nd",
+    "bessel_i0",
+    "bessel_i0e",
+    "bessel_i1",
+    "bessel_i1e",
+    "betainc",
+    "bfloat16",
+    "bincount",
+    "bitcast",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
     "bool",
+    "boolean_mask",
+    "broadcast_dynamic_shape",
+    "broadcast_static_shape",
     "broadcast_to",
     "cast",
+    "cbrt",
     "ceil",
+    "check_numerics",
+    "clip_by_average_norm",
+    "clip_by_global_norm",
+    "clip_by_norm",
     "clip_by_value",
     "colocate_with",
+    "compare",
+    "complex",
     "complex128",
     "complex64",
     "concat",
+    "confusion_matrix",
     "conj",
     "constant",
     "container",
     "control_dependencies",
     "convert_to_tensor",
+    "copysign",
     "cos",
+    "cosh",
+    "count_nonzero",
+    "cumprod",
+    "cumsum",
+    "cumulative_logsumexp",
     "decode_base64",
     "decode_raw",
+    "depth_to_space",
     "device",
+    "digamma",
+    "div_no_nan",
     "divide",
+    "dynamic_partition",
+    "dynamic_stitch",
+    "edit_distance",
     "encode_base64",
     "equal",
+    "erf",
+    "erfc",
+    "erfinv",
     "errors",
     "exp",
+    "exp2",
     "expand_dims",
     "expm1",
+    "extract_image_patches",
     "eye",
     "fill",
     "float16",
@@ -281,29 +463,52 @@ __all__ = [
     "float64",
     "floor",
     "floordiv",
+    "forecast",
     "gather",
+    "gather_nd",
     "get_default_graph",
+    "global_norm",
     "global_variables_initializer",
     "gradient_error",
     "gradients",
     "greater",
     "greater_equal",
     "group",
+    "heaviside",
+    "histogram_fixed_width",
+    "histogram_fixed_width_bins",
+    "hypot",
     "identity",
+    "igamma",
+    "igammac",
+    "imag",
     "image",
     "int16",
     "int32",
     "int64",
     "int8",
+    "invert",
+    "invert_permutation",
     "is_finite",
     "is_inf",
     "is_nan",
+    "is_non_decreasing",
+    "is_strictly_increasing",
     "is_variable_initialized",
+    "isclose",
+    "lbeta",
+    "left_shift",
     "less",
     "less_equal",
+    "lgamma",
     "linspace",
+    "lint",
     "log",
+    "log10",
     "log1p",
+    "log2",
+    "log_sigmoid",
+    "logaddexp",
     "logical_and",
     "logical_not",
     "logical_or",
@@ -312,20 +517,31 @@ __all__ = [
     "matrix_determinant",
     "matrix_inverse",
     "maximum",
+    "meshgrid",
     "minimum",
     "mod",
     "multiply",
+    "multiply_no_nan",
     "name_scope",
+    "ndtri",
     "negative",
+    "nextafter",
     "nn",
     "no_op",
+    "norm",
     "not_equal",
+    "observe",
     "one_hot",
     "ones",
     "ones_like",
     "options",
     "pad",
+    "parameter_counts",
     "placeholder",
+    "placeholder_with_default",
+    "polygamma",
+    "polyval",
+    "population_count",
     "pow",
     "prevent_gradient",
     "print",
@@ -340,31 +556,64 @@ __all__ = [
     "random_uniform",
     "range",
     "rank",
+    "real",
     "reciprocal",
+    "reciprocal_no_nan",
     "reduce_all",
     "reduce_any",
+    "reduce_euclidean_norm",
     "reduce_logsumexp",
     "reduce_max",
     "reduce_mean",
     "reduce_min",
     "reduce_prod",
+    "reduce_std",
     "reduce_sum",
+    "reduce_variance",
     "register_kernel",
+    "repeat",
     "reset_container",
     "reset_default_graph",
     "reshape",
+    "reverse",
+    "reverse_sequence",
+    "right_shift",
+    "roll",
     "round",
     "rsqrt",
+    "saturate_cast",
     "scatter_add",
+    "scatter_div",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_nd",
+    "scatter_nd_add",
+    "scatter_nd_sub",
+    "scatter_nd_update",
     "scatter_sub",
     "scatter_update",
+    "searchsorted",
+    "segment_max",
+    "segment_mean",
+    "segment_min",
+    "segment_prod",
+    "segment_sum",
+    "sequence_mask",
     "set_random_seed",
+    "setdiff1d",
     "shape",
+    "shape_n",
     "sigmoid",
     "sign",
     "sin",
+    "sinc",
+    "sinh",
     "size",
     "slice",
+    "sort",
+    "space_to_batch_nd",
+    "space_to_depth",
     "split",
     "sqrt",
     "square",
@@ -379,21 +628,40 @@ __all__ = [
     "string",
     "strings",
     "subtract",
+    "tan",
     "tanh",
+    "tensor_scatter_nd_add",
+    "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update",
     "tile",
     "train",
     "transpose",
+    "trunc",
     "truncated_normal",
+    "truncatediv",
+    "truncatemod",
     "uint16",
     "uint32",
     "uint64",
     "uint8",
+    "unique",
+    "unique_with_counts",
+    "unravel_index",
+    "unsorted_segment_max",
+    "unsorted_segment_mean",
+    "unsorted_segment_min",
+    "unsorted_segment_prod",
+    "unsorted_segment_sqrt_n",
     "unsorted_segment_sum",
     "unstack",
     "variables_initializer",
     "where",
+    "xdivy",
+    "xlog1py",
+    "xlogy",
     "zeros",
     "zeros_like",
+    "zeta",
 ]
 
 _notebook.connect()

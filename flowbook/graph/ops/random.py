@@ -142,10 +142,16 @@ def set_random_seed(seed: int | None) -> None:
     Operations without a seed of their own still differ from one another: theirs comes from their
     names.
     """
-    get_default_graph().seed = _as_seed(seed)
+    get_default_graph().seed = as_seed(seed)
 
 
-def _as_seed(seed: Any) -> int | None:
+def as_seed(seed: Any) -> int | None:
+    """A seed as an int, or None.
+
+    Raises:
+        InvalidTypeError: if it is no integer.
+        InvalidArgumentError: if it does not fit 64 bits.
+    """
     if seed is None:
         return None
     try:
@@ -168,7 +174,7 @@ def drawn_dtype(dtype: Any, admitted: tuple[DType, ...]) -> DType:
 
 def seeds(seed: Any) -> dict[str, Any]:
     """The attributes that decide a random operation's key."""
-    return {"seed": _as_seed(seed), "graph_seed": get_default_graph().seed}
+    return {"seed": as_seed(seed), "graph_seed": get_default_graph().seed}
 
 
 def seeded(dtype: Any, seed: Any, admitted: tuple[DType, ...]) -> dict[str, Any]:
