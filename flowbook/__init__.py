@@ -83,6 +83,25 @@ from flowbook.graph.ops.constants import (
     prevent_gradient,
     stop_gradient,
 )
+from flowbook.graph.ops.contractions import (
+    einsum,
+    tensordot,
+)
+from flowbook.graph.ops.decompositions import (
+    cholesky,
+    logdet,
+    lu,
+    qr,
+)
+from flowbook.graph.ops.diagonals import (
+    diag,
+    diag_part,
+    matrix_band_part,
+    matrix_diag,
+    matrix_diag_part,
+    matrix_set_diag,
+    trace,
+)
 from flowbook.graph.ops.elementwise import (
     cast,
     ceil,
@@ -114,12 +133,43 @@ from flowbook.graph.ops.filling import (
     zeros,
     zeros_like,
 )
+from flowbook.graph.ops.fourier import (
+    fft,
+    fft2d,
+    fft3d,
+    ifft,
+    ifft2d,
+    ifft3d,
+    irfft,
+    irfft2d,
+    irfft3d,
+    rfft,
+    rfft2d,
+    rfft3d,
+)
 from flowbook.graph.ops.functions import py_func
 from flowbook.graph.ops.gathering import gather, one_hot
 from flowbook.graph.ops.growing import pad, tile
 from flowbook.graph.ops.indexing import slice
 from flowbook.graph.ops.joining import concat, split, stack, unstack
-from flowbook.graph.ops.linalg import matmul, matrix_determinant, matrix_inverse
+from flowbook.graph.ops.least_squares import (
+    matrix_solve_ls,
+    pinv,
+)
+from flowbook.graph.ops.linalg import (
+    cross,
+    matmul,
+    matvec,
+)
+from flowbook.graph.ops.matrices import (
+    adjoint,
+    matrix_transpose,
+)
+from flowbook.graph.ops.matrix_functions import (
+    matrix_exponential,
+    matrix_logarithm,
+    matrix_square_root,
+)
 from flowbook.graph.ops.random import random_normal, random_uniform, set_random_seed
 from flowbook.graph.ops.reductions import (
     argmax,
@@ -135,6 +185,19 @@ from flowbook.graph.ops.reductions import (
 )
 from flowbook.graph.ops.segments import unsorted_segment_sum
 from flowbook.graph.ops.shaping import expand_dims, rank, reshape, shape, size, squeeze, transpose
+from flowbook.graph.ops.solving import (
+    cholesky_solve,
+    log_matrix_determinant,
+    matrix_determinant,
+    matrix_inverse,
+    matrix_solve,
+    matrix_triangular_solve,
+)
+from flowbook.graph.ops.spectra import (
+    self_adjoint_eig,
+    self_adjoint_eigvals,
+    svd,
+)
 from flowbook.graph.ops.variables import (
     Variable,
     assign,
@@ -185,6 +248,7 @@ __all__ = [
     "abs",
     "add",
     "add_n",
+    "adjoint",
     "argmax",
     "argmin",
     "as_dtype",
@@ -195,6 +259,8 @@ __all__ = [
     "broadcast_to",
     "cast",
     "ceil",
+    "cholesky",
+    "cholesky_solve",
     "clip_by_value",
     "colocate_with",
     "complex128",
@@ -206,14 +272,21 @@ __all__ = [
     "control_dependencies",
     "convert_to_tensor",
     "cos",
+    "cross",
     "device",
+    "diag",
+    "diag_part",
     "divide",
+    "einsum",
     "equal",
     "errors",
     "exp",
     "expand_dims",
     "expm1",
     "eye",
+    "fft",
+    "fft2d",
+    "fft3d",
     "fill",
     "float16",
     "float32",
@@ -229,10 +302,16 @@ __all__ = [
     "greater_equal",
     "group",
     "identity",
+    "ifft",
+    "ifft2d",
+    "ifft3d",
     "int16",
     "int32",
     "int64",
     "int8",
+    "irfft",
+    "irfft2d",
+    "irfft3d",
     "is_finite",
     "is_inf",
     "is_nan",
@@ -242,13 +321,28 @@ __all__ = [
     "linspace",
     "log",
     "log1p",
+    "log_matrix_determinant",
+    "logdet",
     "logical_and",
     "logical_not",
     "logical_or",
     "logical_xor",
+    "lu",
     "matmul",
+    "matrix_band_part",
     "matrix_determinant",
+    "matrix_diag",
+    "matrix_diag_part",
+    "matrix_exponential",
     "matrix_inverse",
+    "matrix_logarithm",
+    "matrix_set_diag",
+    "matrix_solve",
+    "matrix_solve_ls",
+    "matrix_square_root",
+    "matrix_transpose",
+    "matrix_triangular_solve",
+    "matvec",
     "maximum",
     "minimum",
     "mod",
@@ -263,10 +357,12 @@ __all__ = [
     "ones_like",
     "options",
     "pad",
+    "pinv",
     "placeholder",
     "pow",
     "prevent_gradient",
     "py_func",
+    "qr",
     "random_normal",
     "random_uniform",
     "range",
@@ -284,11 +380,16 @@ __all__ = [
     "reset_container",
     "reset_default_graph",
     "reshape",
+    "rfft",
+    "rfft2d",
+    "rfft3d",
     "round",
     "rsqrt",
     "scatter_add",
     "scatter_sub",
     "scatter_update",
+    "self_adjoint_eig",
+    "self_adjoint_eigvals",
     "set_random_seed",
     "shape",
     "sigmoid",
@@ -305,8 +406,11 @@ __all__ = [
     "stop_gradient",
     "string",
     "subtract",
+    "svd",
     "tanh",
+    "tensordot",
     "tile",
+    "trace",
     "train",
     "transpose",
     "uint16",
