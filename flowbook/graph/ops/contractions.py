@@ -96,7 +96,7 @@ def _labelled(term: str, dims: Any, equation: str) -> tuple[dict[str, Any], Any]
 
 def _sizes(equation: str, shapes: Sequence[Any]) -> tuple[dict[str, Any], Shape]:
     """The dimension of each label, and the shape that ellipses stand for together."""
-    terms, output = _terms(equation)
+    terms, _ = _terms(equation)
     sizes: dict[str, Any] = {}
     rest = Shape(())
     for term, dims in zip(terms, shapes, strict=True):
@@ -114,15 +114,20 @@ def _sizes(equation: str, shapes: Sequence[Any]) -> tuple[dict[str, Any], Shape]
             sizes[label] = d if sizes.get(label) is None else sizes[label]
         if rest.dims is not None:
             rest = broadcast_shapes(rest, Shape.of(batch))
-    if rest.dims and REST not in output:
-        raise InvalidArgumentError(
-            f"the output of {equation!r} has no '...' for the dimensions {rest}"
-        )
     return sizes, rest
 
 
-def _einsum_shape(inputs: list[Tensor], equation: str) -> Shape:
+def _check_rest(equation: str, rest: Any) -> None:
+    if rest and REST not in _terms(equation)[1]:
+        raise InvalidArgumentError(
+            f"the output of {equation!r} has no '...' for the dimensions {Shape(rest)}"
+        )
+
+
+def _einsum_shape(inputs: list[Tensor], equation: str, sums_rest: bool) -> Shape:
     sizes, rest = _sizes(equation, [t.shape.dims for t in inputs])
+    if not sums_rest:
+        _check_rest(equation, rest.dims)
     _, output = _terms(equation)
     before, ellipsis, after = output.partition(REST)
     if ellipsis and rest.dims is None:
@@ -138,11 +143,13 @@ Labels = tuple[int, ...]
 
 @lru_cache(maxsize=1024)
 def _plan(
-    equation: str, shapes: tuple[tuple[int, ...], ...]
+    equation: str, sums_rest: bool, shapes: tuple[tuple[int, ...], ...]
 ) -> tuple[list[Labels], Labels, list[tuple[int, ...]]]:
     """The labels of each input and of the output, and the order of contraction."""
     _, rest = _sizes(equation, shapes)
     assert rest.dims is not None
+    if not sums_rest:
+        _check_rest(equation, rest.dims)
     terms, output = _terms(equation)
     inputs = []
     for term, dims in zip(terms, shapes, strict=True):
@@ -171,8 +178,8 @@ def _order(
     return [tuple(step) for step in path[1:]]
 
 
-def _einsum(xp: Any, *inputs: Any, equation: str) -> Any:
-    labels, output, order = _plan(equation, tuple([x.shape for x in inputs]))
+def _einsum(xp: Any, *inputs: Any, equation: str, sums_rest: bool) -> Any:
+    labels, output, order = _plan(equation, sums_rest, tuple([x.shape for x in inputs]))
     dtype = inputs[0].dtype
     if dtype.char == "e":
         # Half precision has no fast product, and sums of it lose digits.
@@ -222,8 +229,8 @@ def _contracted(
     xp: Any, left: tuple[Any, Labels], right: tuple[Any, Labels], output: Labels
 ) -> Any:
     """The sum of the products of two operands."""
-    a, in_a = left
-    b, in_b = right
+    a, in_a = _without_repeated(left, right, output)
+    b, in_b = _without_repeated(right, left, output)
     own_a = tuple(c for c in dict.fromkeys(in_a) if c in output or c in in_b)
     own_b = tuple(c for c in dict.fromkeys(in_b) if c in output or c in in_a)
     shared = [c for c in own_a if c in own_b]
@@ -256,6 +263,22 @@ def _contracted(
     result = xp.reshape(result, (*np.broadcast_shapes(*heads), *rows, *columns))
     where = [order.index(c) for c in output]
     return result if where == sorted(where) else xp.transpose(result, where)
+
+
+def _without_repeated(
+    operand: tuple[Any, Labels], other: tuple[Any, Labels], output: Labels
+) -> tuple[Any, Labels]:
+    """An operand without the dimensions along which it would be repeated only to be summed."""
+    array, names = operand
+    gone = [
+        i
+        for i, c in enumerate(names)
+        if c < 0 and c not in output and array.shape[i] == 1 and c in other[1]
+    ]
+    if not gone:
+        return operand
+    array = array[tuple(0 if i in gone else slice(None) for i in range(len(names)))]
+    return array, tuple(c for i, c in enumerate(names) if i not in gone)
 
 
 def _product(dims: tuple[int, ...]) -> int:
@@ -306,7 +329,8 @@ def _ones_along(x: Tensor, axis: int) -> Tensor:
 
 
 def _build(names: list[str], output: str, operands: list[Tensor]) -> Tensor:
-    result: Tensor = einsum_op(operands, equation=f"{','.join(names)}->{output}")
+    equation = f"{','.join(names)}->{output}"
+    result: Tensor = einsum_op(operands, equation=equation, sums_rest=True)
     return result
 
 
@@ -322,7 +346,8 @@ einsum_op: OpDef = OpDef(
     "Einsum",
     "inputs: N*T -> output: T",
     T=NUMBERS,
-    attributes={"equation": REQUIRED},
+    # For gradients: dimensions of '...' that the output lacks are summed, not refused.
+    attributes={"equation": REQUIRED, "sums_rest": False},
     infer=_einsum_shape,
     kernel=_einsum,
     grad=_einsum_gradient,
