@@ -23,6 +23,7 @@ from flowbook.graph.ops.matrices import (
     check_matrix,
     check_square,
     cubic,
+    is_zero,
     real_dtype,
     real_part,
     smaller,
@@ -140,10 +141,14 @@ def _qr_gradient(op: Operation, dq: Tensor, dr: Tensor) -> Tensor:
     input, (q, r) = op.inputs[0], op.outputs
     excess = _excess_columns(input)
     if op.attributes["full_matrices"] and (excess is None or excess < 0):
-        raise UnimplementedError(
-            f"the gradient of all of Q is not defined for the shape {input.shape}",
-            hint="full_matrices=False",
-        )
+        if not is_zero(dq):
+            raise UnimplementedError(
+                f"the gradient of all of Q is not defined for the shape {input.shape}",
+                hint="full_matrices=False",
+            )
+        q, r = qr_op(input)
+        dr = dr[..., : op_named("StridedSlice").public(shape_op(r), -2), :]
+        dq = zeros_like_op(q)
     if excess is not None and excess <= 0:
         return _qr_gradient_of_square(q, r, dq, dr)
     # The first columns have Q and a square R as factors; the others are Q times the rest of R.
