@@ -85,6 +85,11 @@ def _parts(x: Tensor) -> list[Tensor]:
     return [x, cast(x, real), cast(x * -1j, real)]
 
 
+def _signal_gradient(dy: Tensor, shape: Tensor, n: int) -> list[Tensor]:
+    found = fourier.irfft_gradient_op(dy, shape, fft_length=(n,), Tout=COMPLEX_OF[dy.dtype])
+    return _parts(found)
+
+
 def _real_case(function: Any, lengths: Any, given: bool, **options: Any) -> Case:
     fft_length = lengths if given else None
     return Case(
@@ -99,7 +104,7 @@ def _real_case(function: Any, lengths: Any, given: bool, **options: Any) -> Case
     )
 
 
-def _half_case(function: Any, lengths: Any, given: bool, tensorflow: Any) -> Case:
+def _half_case(function: Any, lengths: Any, given: bool, tensorflow: Any = None) -> Case:
     fft_length = lengths if given else None
     return Case(
         "IRFFT",
@@ -107,9 +112,10 @@ def _half_case(function: Any, lengths: Any, given: bool, tensorflow: Any) -> Cas
         [WAVES],
         lambda x: _signal(x, lengths),
         empty=[np.zeros((0, 2, 3, 4))],
+        only=COMPLEX[:1] if tensorflow else COMPLEX,
         tolerance=64,
-        note=f"{len(lengths)}-{lengths if given else ''}",
-        tensorflow=lambda tf, x: tensorflow(tf)(x, fft_length),
+        note=f"{len(lengths)}-{lengths if given else ''}{'-single' if tensorflow else ''}",
+        tensorflow=tensorflow and (lambda tf, x: tensorflow(tf)(x, fft_length)),
     )
 
 
@@ -120,10 +126,11 @@ CASES = [
             function,
             [WAVES],
             reference,
-            only=COMPLEX,
+            only=only,
             empty=[np.zeros((2, 0, 3, 4))],
             tolerance=64,
-            tensorflow=tensorflow,
+            note=note,
+            tensorflow=tensorflow if note else None,
         )
         for type, function, reference, tensorflow in (
             ("FFT", fourier.fft, _forward(1), lambda tf, x: tf.signal.fft(x)),
@@ -133,6 +140,8 @@ CASES = [
             ("FFT3D", fourier.fft3d, _forward(3), lambda tf, x: tf.signal.fft3d(x)),
             ("IFFT3D", fourier.ifft3d, _backward(3), lambda tf, x: tf.signal.ifft3d(x)),
         )
+        # TensorFlow computes most transforms of doubles in single precision.
+        for note, only in (("", COMPLEX), ("single", COMPLEX[:1]))
     ),
     _real_case(fourier.rfft, (4,), False, empty=[np.zeros((2, 0, 4))]),
     _real_case(fourier.rfft, (3,), True),
@@ -146,16 +155,23 @@ CASES = [
         fourier.rfft2d,
         [SIGNAL],
         lambda x: _spectrum(x, (3, 4)),
+        only=[float32],
         tolerance=64,
-        note="recorded",
+        note="single",
         tensorflow=lambda tf, x: tf.signal.rfft2d(x),
     ),
-    _half_case(fourier.irfft, (6,), False, lambda tf: tf.signal.irfft),
-    _half_case(fourier.irfft, (7,), True, lambda tf: tf.signal.irfft),
-    _half_case(fourier.irfft, (4,), True, lambda tf: tf.signal.irfft),
-    _half_case(fourier.irfft2d, (3, 6), False, lambda tf: tf.signal.irfft2d),
-    _half_case(fourier.irfft2d, (4, 5), True, lambda tf: tf.signal.irfft2d),
-    _half_case(fourier.irfft3d, (2, 3, 6), False, lambda tf: tf.signal.irfft3d),
+    *(
+        _half_case(function, lengths, given, tensorflow)
+        for function, lengths, given, public in (
+            (fourier.irfft, (6,), False, lambda tf: tf.signal.irfft),
+            (fourier.irfft, (7,), True, lambda tf: tf.signal.irfft),
+            (fourier.irfft, (4,), True, lambda tf: tf.signal.irfft),
+            (fourier.irfft2d, (3, 6), False, lambda tf: tf.signal.irfft2d),
+            (fourier.irfft2d, (4, 5), True, lambda tf: tf.signal.irfft2d),
+            (fourier.irfft3d, (2, 3, 6), False, lambda tf: tf.signal.irfft3d),
+        )
+        for tensorflow in (None, public)
+    ),
     *(
         Case(
             "RFFTGrad",
