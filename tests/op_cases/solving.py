@@ -290,7 +290,7 @@ CASES = [
         Case(
             "MatrixLogarithm",
             matrix_functions.matrix_logarithm,
-            [x],
+            [x + 0j],
             _of_each(lambda x: scipy.linalg.logm(x.astype(np.complex128))),
             tolerance=64,
             empty=[NO_SIDES],

@@ -257,8 +257,8 @@ def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tens
         name: the operation's name.
 
     Returns:
-        e [..., n] of the input's dtype, in ascending order, and V [..., n, n], an eigenvector in each column.
-        The gradient of the vectors exists where eigenvalues differ.
+        e [..., n] of the input's dtype, in ascending order, and V [..., n, n], an eigenvector in
+        each column. The gradient of the vectors exists where eigenvalues differ.
 
     Raises:
         InvalidArgumentError: in the run, if the input is not finite.
