@@ -242,25 +242,24 @@ def _contracted(
     for c in [c for c in free_a + free_b if c < 0]:
         batch.append(c)
     free_a, free_b = [c for c in free_a if c >= 0], [c for c in free_b if c >= 0]
+    if not summed or (batch and not free_a and not free_b):
+        # Products of single elements, or many short sums: no work for a product of matrices.
+        a, b = _reduced(xp, a, in_a, own_a), _reduced(xp, b, in_b, own_b)
+        among = (*own_a, *own_b)
+        return xp.einsum(a, _small(own_a, among), b, _small(own_b, among), _small(output, among))
+    in_order_a = (*(c for c in batch if c in own_a), *free_a, *summed)
+    in_order_b = (*(c for c in batch if c in own_b), *summed, *free_b)
+    a, b = _reduced(xp, a, in_a, in_order_a), _reduced(xp, b, in_b, in_order_b)
+    sizes_a = dict(zip(in_order_a, a.shape, strict=True))
+    sizes_b = dict(zip(in_order_b, b.shape, strict=True))
+    rows, inner = [sizes_a[c] for c in free_a], _product([sizes_a[c] for c in summed])
+    columns = [sizes_b[c] for c in free_b]
+    heads = [[sizes.get(c, 1) for c in batch] for sizes in (sizes_a, sizes_b)]
+    x = xp.reshape(a, (*heads[0], _product(rows), inner))
+    y = xp.reshape(b, (*heads[1], inner, _product(columns)))
+    whole = np.broadcast_shapes(*map(tuple, heads))
+    result = xp.reshape(xp.matmul(x, y), (*whole, *rows, *columns))
     order = (*batch, *free_a, *free_b)
-    a = _reduced(xp, a, in_a, (*(c for c in batch if c in own_a), *free_a, *summed))
-    b = _reduced(xp, b, in_b, (*(c for c in batch if c in own_b), *summed, *free_b))
-    heads = [
-        tuple(x.shape[[c for c in batch if c in own].index(c)] if c in own else 1 for c in batch)
-        for x, own in ((a, own_a), (b, own_b))
-    ]
-    rows, columns = a.shape[a.ndim - len(free_a) - len(summed) :], b.shape[b.ndim - len(free_b) :]
-    rows = rows[: len(free_a)]
-    inner = b.shape[b.ndim - len(free_b) - len(summed) : b.ndim - len(free_b)]
-    if summed:
-        x = xp.reshape(a, (*heads[0], _product(rows), _product(inner)))
-        y = xp.reshape(b, (*heads[1], _product(inner), _product(columns)))
-        result = xp.matmul(x, y)
-    else:
-        x = xp.reshape(a, (*heads[0], *rows, *(1,) * len(columns)))
-        y = xp.reshape(b, (*heads[1], *(1,) * len(rows), *columns))
-        result = xp.multiply(x, y)
-    result = xp.reshape(result, (*np.broadcast_shapes(*heads), *rows, *columns))
     where = [order.index(c) for c in output]
     return result if where == sorted(where) else xp.transpose(result, where)
 
@@ -281,7 +280,7 @@ def _without_repeated(
     return array, tuple(c for i, c in enumerate(names) if i not in gone)
 
 
-def _product(dims: tuple[int, ...]) -> int:
+def _product(dims: Sequence[int]) -> int:
     result = 1
     for d in dims:
         result *= d

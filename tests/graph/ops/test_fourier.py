@@ -40,7 +40,7 @@ def test_gradients_of_complex_transforms(function: Any) -> None:
         (fb.irfft2d, (2, 6)),
         (fb.irfft3d, None),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_gradients_of_half_spectra(function: Any, length: Any) -> None:
     check_complex_gradient(lambda x: as_complex(function(x, length)), [WAVES])
