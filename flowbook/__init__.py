@@ -4,11 +4,57 @@ The public API is what `__all__` lists; `fb.nn` holds building blocks of neural 
 `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
+from flowbook.graph.ops.contractions import einsum, tensordot
+from flowbook.graph.ops.decompositions import cholesky, logdet, lu, qr
+from flowbook.graph.ops.diagonals import (
+    diag,
+    diag_part,
+    matrix_band_part,
+    matrix_diag,
+    matrix_diag_part,
+    matrix_set_diag,
+    trace,
+)
+from flowbook.graph.ops.fourier import (
+    fft,
+    fft2d,
+    fft3d,
+    ifft,
+    ifft2d,
+    ifft3d,
+    irfft,
+    irfft2d,
+    irfft3d,
+    rfft,
+    rfft2d,
+    rfft3d,
+)
+from flowbook.graph.ops.least_squares import matrix_solve_ls, pinv
+from flowbook.graph.ops.matrices import adjoint, matrix_transpose
+from flowbook.graph.ops.matrix_functions import (
+    matrix_exponential,
+    matrix_logarithm,
+    matrix_square_root,
+)
+from flowbook.graph.ops.solving import (
+    cholesky_solve,
+    log_matrix_determinant,
+    matrix_determinant,
+    matrix_inverse,
+    matrix_solve,
+    matrix_triangular_solve,
+)
+from flowbook.graph.ops.spectra import self_adjoint_eig, self_adjoint_eigvals, svd
+
 from flowbook import _notebook, nn, train
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
 from flowbook.exec.resources.container import reset_container
 from flowbook.exec.session import Session
+from flowbook.explain.compare import compare, observe
+from flowbook.explain.forecast import forecast
+from flowbook.explain.lint import lint
+from flowbook.explain.parameters import parameter_counts
 from flowbook.graph import errors
 from flowbook.graph.dtypes import (
     COMPLEX,
@@ -20,6 +66,7 @@ from flowbook.graph.dtypes import (
     VALUES,
     DType,
     as_dtype,
+    bfloat16,
     bool,
     complex64,
     complex128,
@@ -83,25 +130,6 @@ from flowbook.graph.ops.constants import (
     prevent_gradient,
     stop_gradient,
 )
-from flowbook.graph.ops.contractions import (
-    einsum,
-    tensordot,
-)
-from flowbook.graph.ops.decompositions import (
-    cholesky,
-    logdet,
-    lu,
-    qr,
-)
-from flowbook.graph.ops.diagonals import (
-    diag,
-    diag_part,
-    matrix_band_part,
-    matrix_diag,
-    matrix_diag_part,
-    matrix_set_diag,
-    trace,
-)
 from flowbook.graph.ops.elementwise import (
     cast,
     ceil,
@@ -133,43 +161,12 @@ from flowbook.graph.ops.filling import (
     zeros,
     zeros_like,
 )
-from flowbook.graph.ops.fourier import (
-    fft,
-    fft2d,
-    fft3d,
-    ifft,
-    ifft2d,
-    ifft3d,
-    irfft,
-    irfft2d,
-    irfft3d,
-    rfft,
-    rfft2d,
-    rfft3d,
-)
 from flowbook.graph.ops.functions import py_func
 from flowbook.graph.ops.gathering import gather, one_hot
 from flowbook.graph.ops.growing import pad, tile
 from flowbook.graph.ops.indexing import slice
 from flowbook.graph.ops.joining import concat, split, stack, unstack
-from flowbook.graph.ops.least_squares import (
-    matrix_solve_ls,
-    pinv,
-)
-from flowbook.graph.ops.linalg import (
-    cross,
-    matmul,
-    matvec,
-)
-from flowbook.graph.ops.matrices import (
-    adjoint,
-    matrix_transpose,
-)
-from flowbook.graph.ops.matrix_functions import (
-    matrix_exponential,
-    matrix_logarithm,
-    matrix_square_root,
-)
+from flowbook.graph.ops.linalg import cross, matmul, matvec
 from flowbook.graph.ops.random import random_normal, random_uniform, set_random_seed
 from flowbook.graph.ops.reductions import (
     argmax,
@@ -185,19 +182,6 @@ from flowbook.graph.ops.reductions import (
 )
 from flowbook.graph.ops.segments import unsorted_segment_sum
 from flowbook.graph.ops.shaping import expand_dims, rank, reshape, shape, size, squeeze, transpose
-from flowbook.graph.ops.solving import (
-    cholesky_solve,
-    log_matrix_determinant,
-    matrix_determinant,
-    matrix_inverse,
-    matrix_solve,
-    matrix_triangular_solve,
-)
-from flowbook.graph.ops.spectra import (
-    self_adjoint_eig,
-    self_adjoint_eigvals,
-    svd,
-)
 from flowbook.graph.ops.variables import (
     Variable,
     assign,
@@ -212,13 +196,7 @@ from flowbook.graph.ops.variables import (
 )
 from flowbook.graph.options import options
 from flowbook.graph.registry import register_kernel
-from flowbook.graph.scopes import (
-    colocate_with,
-    container,
-    control_dependencies,
-    device,
-    name_scope,
-)
+from flowbook.graph.scopes import colocate_with, container, control_dependencies, device, name_scope
 from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Tensor
 from flowbook.train.gradient_error import gradient_error
@@ -255,6 +233,7 @@ __all__ = [
     "assign",
     "assign_add",
     "assign_sub",
+    "bfloat16",
     "bool",
     "broadcast_to",
     "cast",
@@ -263,6 +242,7 @@ __all__ = [
     "cholesky_solve",
     "clip_by_value",
     "colocate_with",
+    "compare",
     "complex128",
     "complex64",
     "concat",
@@ -293,6 +273,7 @@ __all__ = [
     "float64",
     "floor",
     "floordiv",
+    "forecast",
     "gather",
     "get_default_graph",
     "global_variables_initializer",
@@ -319,6 +300,7 @@ __all__ = [
     "less",
     "less_equal",
     "linspace",
+    "lint",
     "log",
     "log1p",
     "log_matrix_determinant",
@@ -352,11 +334,13 @@ __all__ = [
     "nn",
     "no_op",
     "not_equal",
+    "observe",
     "one_hot",
     "ones",
     "ones_like",
     "options",
     "pad",
+    "parameter_counts",
     "pinv",
     "placeholder",
     "pow",
