@@ -4,48 +4,6 @@ The public API is what `__all__` lists; `fb.nn` holds building blocks of neural 
 `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
-from flowbook.graph.ops.contractions import einsum, tensordot
-from flowbook.graph.ops.decompositions import cholesky, logdet, lu, qr
-from flowbook.graph.ops.diagonals import (
-    diag,
-    diag_part,
-    matrix_band_part,
-    matrix_diag,
-    matrix_diag_part,
-    matrix_set_diag,
-    trace,
-)
-from flowbook.graph.ops.fourier import (
-    fft,
-    fft2d,
-    fft3d,
-    ifft,
-    ifft2d,
-    ifft3d,
-    irfft,
-    irfft2d,
-    irfft3d,
-    rfft,
-    rfft2d,
-    rfft3d,
-)
-from flowbook.graph.ops.least_squares import matrix_solve_ls, pinv
-from flowbook.graph.ops.matrices import adjoint, matrix_transpose
-from flowbook.graph.ops.matrix_functions import (
-    matrix_exponential,
-    matrix_logarithm,
-    matrix_square_root,
-)
-from flowbook.graph.ops.solving import (
-    cholesky_solve,
-    log_matrix_determinant,
-    matrix_determinant,
-    matrix_inverse,
-    matrix_solve,
-    matrix_triangular_solve,
-)
-from flowbook.graph.ops.spectra import self_adjoint_eig, self_adjoint_eigvals, svd
-
 from flowbook import _notebook, nn, train
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
@@ -130,6 +88,17 @@ from flowbook.graph.ops.constants import (
     prevent_gradient,
     stop_gradient,
 )
+from flowbook.graph.ops.decompositions import cholesky, logdet, lu, qr
+from flowbook.graph.ops.diagonals import (
+    diag,
+    diag_part,
+    matrix_band_part,
+    matrix_diag,
+    matrix_diag_part,
+    matrix_set_diag,
+    trace,
+)
+from flowbook.graph.ops.einsum import einsum
 from flowbook.graph.ops.elementwise import (
     cast,
     ceil,
@@ -161,12 +130,33 @@ from flowbook.graph.ops.filling import (
     zeros,
     zeros_like,
 )
+from flowbook.graph.ops.fourier import (
+    fft,
+    fft2d,
+    fft3d,
+    ifft,
+    ifft2d,
+    ifft3d,
+    irfft,
+    irfft2d,
+    irfft3d,
+    rfft,
+    rfft2d,
+    rfft3d,
+)
 from flowbook.graph.ops.functions import py_func
 from flowbook.graph.ops.gathering import gather, one_hot
 from flowbook.graph.ops.growing import pad, tile
 from flowbook.graph.ops.indexing import slice
 from flowbook.graph.ops.joining import concat, split, stack, unstack
+from flowbook.graph.ops.least_squares import matrix_solve_ls, pinv
 from flowbook.graph.ops.linalg import cross, matmul, matvec
+from flowbook.graph.ops.matrices import adjoint, matrix_transpose
+from flowbook.graph.ops.matrix_functions import (
+    matrix_exponential,
+    matrix_logarithm,
+    matrix_square_root,
+)
 from flowbook.graph.ops.random import random_normal, random_uniform, set_random_seed
 from flowbook.graph.ops.reductions import (
     argmax,
@@ -182,6 +172,16 @@ from flowbook.graph.ops.reductions import (
 )
 from flowbook.graph.ops.segments import unsorted_segment_sum
 from flowbook.graph.ops.shaping import expand_dims, rank, reshape, shape, size, squeeze, transpose
+from flowbook.graph.ops.solving import (
+    cholesky_solve,
+    log_matrix_determinant,
+    matrix_determinant,
+    matrix_inverse,
+    matrix_solve,
+    matrix_triangular_solve,
+)
+from flowbook.graph.ops.spectra import self_adjoint_eig, self_adjoint_eigvals, svd
+from flowbook.graph.ops.tensordot import tensordot
 from flowbook.graph.ops.variables import (
     Variable,
     assign,

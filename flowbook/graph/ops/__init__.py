@@ -6,9 +6,9 @@ from flowbook.graph.ops import (  # noqa: F401
     broadcasting,
     comparison,
     constants,
-    contractions,
     decompositions,
     diagonals,
+    einsum,
     elementwise,
     filling,
     fourier,
@@ -30,5 +30,6 @@ from flowbook.graph.ops import (  # noqa: F401
     shaping,
     solving,
     spectra,
+    tensordot,
     variables,
 )

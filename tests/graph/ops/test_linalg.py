@@ -93,8 +93,8 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], list[np.ndarray]]] = {
     "eigenvalues": (lambda x: fb.self_adjoint_eigvals(hermitian(x)), [SQUARE]),
     "eigenvectors": (lambda x: turned_to_real(fb.self_adjoint_eig(hermitian(x))[1]), [SQUARE]),
     "exponential": (fb.matrix_exponential, [SQUARE]),
-    "root": (fb.matrix_square_root, [SAFE]),
-    "logarithm": (fb.matrix_logarithm, [SAFE]),
+    "root": (fb.matrix_square_root, [SAFE[:2, :2]]),
+    "logarithm": (fb.matrix_logarithm, [SAFE[:2, :2]]),
     "trace": (fb.trace, [TALL]),
     "diag": (fb.matrix_diag, [WIDE]),
 }
