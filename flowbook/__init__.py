@@ -4,6 +4,49 @@ The public API is what `__all__` lists; `fb.nn` holds building blocks of neural 
 `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
+from flowbook.graph.ops.decompositions import cholesky, logdet, lu, qr
+from flowbook.graph.ops.diagonals import (
+    diag,
+    diag_part,
+    matrix_band_part,
+    matrix_diag,
+    matrix_diag_part,
+    matrix_set_diag,
+    trace,
+)
+from flowbook.graph.ops.einsum import einsum
+from flowbook.graph.ops.fourier import (
+    fft,
+    fft2d,
+    fft3d,
+    ifft,
+    ifft2d,
+    ifft3d,
+    irfft,
+    irfft2d,
+    irfft3d,
+    rfft,
+    rfft2d,
+    rfft3d,
+)
+from flowbook.graph.ops.least_squares import matrix_solve_ls, pinv
+from flowbook.graph.ops.matrices import adjoint, matrix_transpose
+from flowbook.graph.ops.matrix_functions import (
+    matrix_exponential,
+    matrix_logarithm,
+    matrix_square_root,
+)
+from flowbook.graph.ops.solving import (
+    cholesky_solve,
+    log_matrix_determinant,
+    matrix_determinant,
+    matrix_inverse,
+    matrix_solve,
+    matrix_triangular_solve,
+)
+from flowbook.graph.ops.spectra import self_adjoint_eig, self_adjoint_eigvals, svd
+from flowbook.graph.ops.tensordot import tensordot
+
 from flowbook import _notebook, nn, train
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
@@ -46,6 +89,7 @@ from flowbook.graph.graph import Graph, get_default_graph, reset_default_graph
 from flowbook.graph.indexed_slices import IndexedSlices
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, AsyncContext, Effects, OpDef
 from flowbook.graph.operation import Operation
+from flowbook.graph.ops.activations import log_sigmoid
 from flowbook.graph.ops.arithmetic import (
     abs,
     add,
@@ -64,7 +108,12 @@ from flowbook.graph.ops.arithmetic import (
     squared_difference,
     subtract,
 )
-from flowbook.graph.ops.broadcasting import broadcast_to
+from flowbook.graph.ops.broadcasting import (
+    broadcast_dynamic_shape,
+    broadcast_static_shape,
+    broadcast_to,
+)
+from flowbook.graph.ops.checking import check_numerics
 from flowbook.graph.ops.comparison import (
     equal,
     greater,
@@ -85,20 +134,11 @@ from flowbook.graph.ops.constants import (
     identity,
     no_op,
     placeholder,
+    placeholder_with_default,
     prevent_gradient,
     stop_gradient,
 )
-from flowbook.graph.ops.decompositions import cholesky, logdet, lu, qr
-from flowbook.graph.ops.diagonals import (
-    diag,
-    diag_part,
-    matrix_band_part,
-    matrix_diag,
-    matrix_diag_part,
-    matrix_set_diag,
-    trace,
-)
-from flowbook.graph.ops.einsum import einsum
+from flowbook.graph.ops.edit_distance import edit_distance
 from flowbook.graph.ops.elementwise import (
     cast,
     ceil,
@@ -124,39 +164,31 @@ from flowbook.graph.ops.filling import (
     eye,
     fill,
     linspace,
+    meshgrid,
     ones,
     ones_like,
     range,
     zeros,
     zeros_like,
 )
-from flowbook.graph.ops.fourier import (
-    fft,
-    fft2d,
-    fft3d,
-    ifft,
-    ifft2d,
-    ifft3d,
-    irfft,
-    irfft2d,
-    irfft3d,
-    rfft,
-    rfft2d,
-    rfft3d,
-)
 from flowbook.graph.ops.functions import py_func
 from flowbook.graph.ops.gathering import gather, one_hot
 from flowbook.graph.ops.growing import pad, tile
 from flowbook.graph.ops.indexing import slice
-from flowbook.graph.ops.joining import concat, split, stack, unstack
-from flowbook.graph.ops.least_squares import matrix_solve_ls, pinv
-from flowbook.graph.ops.linalg import cross, matmul, matvec
-from flowbook.graph.ops.matrices import adjoint, matrix_transpose
-from flowbook.graph.ops.matrix_functions import (
-    matrix_exponential,
-    matrix_logarithm,
-    matrix_square_root,
+from flowbook.graph.ops.indexing_nd import (
+    gather_nd,
+    scatter_nd,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_sub,
+    tensor_scatter_nd_update,
 )
+from flowbook.graph.ops.joining import concat, split, stack, unstack
+from flowbook.graph.ops.linalg import cross, matmul, matvec
+from flowbook.graph.ops.masking import boolean_mask, sequence_mask
+from flowbook.graph.ops.ordering import argsort, sort
+from flowbook.graph.ops.partitioning import dynamic_partition, dynamic_stitch
+from flowbook.graph.ops.patches import extract_image_patches
+from flowbook.graph.ops.positions import invert_permutation, searchsorted, unravel_index
 from flowbook.graph.ops.random import random_normal, random_uniform, set_random_seed
 from flowbook.graph.ops.reductions import (
     argmax,
@@ -170,18 +202,50 @@ from flowbook.graph.ops.reductions import (
     reduce_prod,
     reduce_sum,
 )
-from flowbook.graph.ops.segments import unsorted_segment_sum
-from flowbook.graph.ops.shaping import expand_dims, rank, reshape, shape, size, squeeze, transpose
-from flowbook.graph.ops.solving import (
-    cholesky_solve,
-    log_matrix_determinant,
-    matrix_determinant,
-    matrix_inverse,
-    matrix_solve,
-    matrix_triangular_solve,
+from flowbook.graph.ops.repeating import repeat
+from flowbook.graph.ops.reversing import reverse, reverse_sequence, roll
+from flowbook.graph.ops.scattering import (
+    assign_slice,
+    scatter_div,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+    scatter_nd_add,
+    scatter_nd_sub,
+    scatter_nd_update,
 )
-from flowbook.graph.ops.spectra import self_adjoint_eig, self_adjoint_eigvals, svd
-from flowbook.graph.ops.tensordot import tensordot
+from flowbook.graph.ops.segments import (
+    unsorted_segment_max,
+    unsorted_segment_mean,
+    unsorted_segment_min,
+    unsorted_segment_prod,
+    unsorted_segment_sqrt_n,
+    unsorted_segment_sum,
+)
+from flowbook.graph.ops.shaping import (
+    expand_dims,
+    rank,
+    reshape,
+    shape,
+    shape_n,
+    size,
+    squeeze,
+    transpose,
+)
+from flowbook.graph.ops.sorted_segments import (
+    segment_max,
+    segment_mean,
+    segment_min,
+    segment_prod,
+    segment_sum,
+)
+from flowbook.graph.ops.spaces import (
+    batch_to_space_nd,
+    depth_to_space,
+    space_to_batch_nd,
+    space_to_depth,
+)
+from flowbook.graph.ops.uniqueness import setdiff1d, unique, unique_with_counts
 from flowbook.graph.ops.variables import (
     Variable,
     assign,
@@ -229,15 +293,22 @@ __all__ = [
     "adjoint",
     "argmax",
     "argmin",
+    "argsort",
     "as_dtype",
     "assign",
     "assign_add",
+    "assign_slice",
     "assign_sub",
+    "batch_to_space_nd",
     "bfloat16",
     "bool",
+    "boolean_mask",
+    "broadcast_dynamic_shape",
+    "broadcast_static_shape",
     "broadcast_to",
     "cast",
     "ceil",
+    "check_numerics",
     "cholesky",
     "cholesky_solve",
     "clip_by_value",
@@ -253,16 +324,21 @@ __all__ = [
     "convert_to_tensor",
     "cos",
     "cross",
+    "depth_to_space",
     "device",
     "diag",
     "diag_part",
     "divide",
+    "dynamic_partition",
+    "dynamic_stitch",
+    "edit_distance",
     "einsum",
     "equal",
     "errors",
     "exp",
     "expand_dims",
     "expm1",
+    "extract_image_patches",
     "eye",
     "fft",
     "fft2d",
@@ -275,6 +351,7 @@ __all__ = [
     "floordiv",
     "forecast",
     "gather",
+    "gather_nd",
     "get_default_graph",
     "global_variables_initializer",
     "gradient_error",
@@ -290,6 +367,7 @@ __all__ = [
     "int32",
     "int64",
     "int8",
+    "invert_permutation",
     "irfft",
     "irfft2d",
     "irfft3d",
@@ -304,6 +382,7 @@ __all__ = [
     "log",
     "log1p",
     "log_matrix_determinant",
+    "log_sigmoid",
     "logdet",
     "logical_and",
     "logical_not",
@@ -326,6 +405,7 @@ __all__ = [
     "matrix_triangular_solve",
     "matvec",
     "maximum",
+    "meshgrid",
     "minimum",
     "mod",
     "multiply",
@@ -343,6 +423,7 @@ __all__ = [
     "parameter_counts",
     "pinv",
     "placeholder",
+    "placeholder_with_default",
     "pow",
     "prevent_gradient",
     "py_func",
@@ -361,26 +442,50 @@ __all__ = [
     "reduce_prod",
     "reduce_sum",
     "register_kernel",
+    "repeat",
     "reset_container",
     "reset_default_graph",
     "reshape",
+    "reverse",
+    "reverse_sequence",
     "rfft",
     "rfft2d",
     "rfft3d",
+    "roll",
     "round",
     "rsqrt",
     "scatter_add",
+    "scatter_div",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_nd",
+    "scatter_nd_add",
+    "scatter_nd_sub",
+    "scatter_nd_update",
     "scatter_sub",
     "scatter_update",
+    "searchsorted",
+    "segment_max",
+    "segment_mean",
+    "segment_min",
+    "segment_prod",
+    "segment_sum",
     "self_adjoint_eig",
     "self_adjoint_eigvals",
+    "sequence_mask",
     "set_random_seed",
+    "setdiff1d",
     "shape",
+    "shape_n",
     "sigmoid",
     "sign",
     "sin",
     "size",
     "slice",
+    "sort",
+    "space_to_batch_nd",
+    "space_to_depth",
     "split",
     "sqrt",
     "square",
@@ -392,6 +497,9 @@ __all__ = [
     "subtract",
     "svd",
     "tanh",
+    "tensor_scatter_nd_add",
+    "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update",
     "tensordot",
     "tile",
     "trace",
@@ -401,6 +509,14 @@ __all__ = [
     "uint32",
     "uint64",
     "uint8",
+    "unique",
+    "unique_with_counts",
+    "unravel_index",
+    "unsorted_segment_max",
+    "unsorted_segment_mean",
+    "unsorted_segment_min",
+    "unsorted_segment_prod",
+    "unsorted_segment_sqrt_n",
     "unsorted_segment_sum",
     "unstack",
     "variables_initializer",
