@@ -4,49 +4,6 @@ The public API is what `__all__` lists; `fb.nn` holds building blocks of neural 
 `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
-from flowbook.graph.ops.decompositions import cholesky, logdet, lu, qr
-from flowbook.graph.ops.diagonals import (
-    diag,
-    diag_part,
-    matrix_band_part,
-    matrix_diag,
-    matrix_diag_part,
-    matrix_set_diag,
-    trace,
-)
-from flowbook.graph.ops.einsum import einsum
-from flowbook.graph.ops.fourier import (
-    fft,
-    fft2d,
-    fft3d,
-    ifft,
-    ifft2d,
-    ifft3d,
-    irfft,
-    irfft2d,
-    irfft3d,
-    rfft,
-    rfft2d,
-    rfft3d,
-)
-from flowbook.graph.ops.least_squares import matrix_solve_ls, pinv
-from flowbook.graph.ops.matrices import adjoint, matrix_transpose
-from flowbook.graph.ops.matrix_functions import (
-    matrix_exponential,
-    matrix_logarithm,
-    matrix_square_root,
-)
-from flowbook.graph.ops.solving import (
-    cholesky_solve,
-    log_matrix_determinant,
-    matrix_determinant,
-    matrix_inverse,
-    matrix_solve,
-    matrix_triangular_solve,
-)
-from flowbook.graph.ops.spectra import self_adjoint_eig, self_adjoint_eigvals, svd
-from flowbook.graph.ops.tensordot import tensordot
-
 from flowbook import _notebook, nn, train
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
@@ -138,7 +95,19 @@ from flowbook.graph.ops.constants import (
     prevent_gradient,
     stop_gradient,
 )
+from flowbook.graph.ops.cosines import dct, idct
+from flowbook.graph.ops.decompositions import cholesky, logdet, lu, qr
+from flowbook.graph.ops.diagonals import (
+    diag,
+    diag_part,
+    matrix_band_part,
+    matrix_diag,
+    matrix_diag_part,
+    matrix_set_diag,
+    trace,
+)
 from flowbook.graph.ops.edit_distance import edit_distance
+from flowbook.graph.ops.einsum import einsum
 from flowbook.graph.ops.elementwise import (
     cast,
     ceil,
@@ -171,6 +140,20 @@ from flowbook.graph.ops.filling import (
     zeros,
     zeros_like,
 )
+from flowbook.graph.ops.fourier import (
+    fft,
+    fft2d,
+    fft3d,
+    ifft,
+    ifft2d,
+    ifft3d,
+    irfft,
+    irfft2d,
+    irfft3d,
+    rfft,
+    rfft2d,
+    rfft3d,
+)
 from flowbook.graph.ops.functions import py_func
 from flowbook.graph.ops.gathering import gather, one_hot
 from flowbook.graph.ops.growing import pad, tile
@@ -183,8 +166,15 @@ from flowbook.graph.ops.indexing_nd import (
     tensor_scatter_nd_update,
 )
 from flowbook.graph.ops.joining import concat, split, stack, unstack
+from flowbook.graph.ops.least_squares import matrix_solve_ls, pinv
 from flowbook.graph.ops.linalg import cross, matmul, matvec
 from flowbook.graph.ops.masking import boolean_mask, sequence_mask
+from flowbook.graph.ops.matrices import adjoint, matrix_transpose
+from flowbook.graph.ops.matrix_functions import (
+    matrix_exponential,
+    matrix_logarithm,
+    matrix_square_root,
+)
 from flowbook.graph.ops.ordering import argsort, sort
 from flowbook.graph.ops.partitioning import dynamic_partition, dynamic_stitch
 from flowbook.graph.ops.patches import extract_image_patches
@@ -232,6 +222,14 @@ from flowbook.graph.ops.shaping import (
     squeeze,
     transpose,
 )
+from flowbook.graph.ops.solving import (
+    cholesky_solve,
+    log_matrix_determinant,
+    matrix_determinant,
+    matrix_inverse,
+    matrix_solve,
+    matrix_triangular_solve,
+)
 from flowbook.graph.ops.sorted_segments import (
     segment_max,
     segment_mean,
@@ -245,6 +243,8 @@ from flowbook.graph.ops.spaces import (
     space_to_batch_nd,
     space_to_depth,
 )
+from flowbook.graph.ops.spectra import self_adjoint_eig, self_adjoint_eigvals, svd
+from flowbook.graph.ops.tensordot import tensordot
 from flowbook.graph.ops.uniqueness import setdiff1d, unique, unique_with_counts
 from flowbook.graph.ops.variables import (
     Variable,
@@ -324,6 +324,7 @@ __all__ = [
     "convert_to_tensor",
     "cos",
     "cross",
+    "dct",
     "depth_to_space",
     "device",
     "diag",
@@ -359,6 +360,7 @@ __all__ = [
     "greater",
     "greater_equal",
     "group",
+    "idct",
     "identity",
     "ifft",
     "ifft2d",

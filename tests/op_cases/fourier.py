@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.dtypes import COMPLEX, complex64, complex128, float32, float64
-from flowbook.graph.ops import fourier
+from flowbook.graph.ops import cosines, fourier
 from flowbook.graph.ops.elementwise import cast
 from flowbook.graph.tensor import Tensor
 from tests.op_cases.case import Array, Case
@@ -83,6 +83,39 @@ def _parts(x: Tensor) -> list[Tensor]:
     """A complex tensor, and its real and imaginary parts to differentiate."""
     real = REAL_OF[x.dtype]
     return [x, cast(x, real), cast(x * -1j, real)]
+
+
+def _cosine_matrix(type: int, n: int) -> Array:
+    """Each type's sum, as a matrix [k, j]."""
+    k, j = np.arange(n)[:, None], np.arange(n)
+    if type == 1:
+        inner = np.where((j == 0) | (j == n - 1), 1.0, 2.0)
+        return inner * np.cos(np.pi * k * j / max(n - 1, 1))
+    if type == 2:
+        return 2 * np.cos(np.pi * k * (2 * j + 1) / (2 * n))
+    if type == 3:
+        return np.where(j == 0, 1.0, 2.0) * np.cos(np.pi * j * (2 * k + 1) / (2 * n))
+    return 2 * np.cos(np.pi * (2 * k + 1) * (2 * j + 1) / (4 * n))
+
+
+def _orthogonal(type: int, n: int) -> Array:
+    matrix = _cosine_matrix(type, n)
+    if type == 3:
+        return _orthogonal(2, n).T
+    return matrix / np.sqrt((matrix**2).sum(1, keepdims=True))
+
+
+def _cosine_case(type: int, norm: str | None) -> Case:
+    return Case(
+        "DCT",
+        lambda x: cosines.dct(x, type, norm=norm),
+        [SIGNAL[0]],
+        lambda x: x @ (_orthogonal if norm else _cosine_matrix)(type, x.shape[-1]).T,
+        [0],
+        empty=[np.zeros((0, 3))],
+        tolerance=16,
+        note=f"{type}{norm or ''}",
+    )
 
 
 def _signal_gradient(dy: Tensor, shape: Tensor, n: int) -> list[Tensor]:
@@ -199,5 +232,39 @@ CASES = [
             note=str(n),
         )
         for n in (3, 4)
+    ),
+    *(_cosine_case(type, norm) for type in (2, 3, 4) for norm in (None, "ortho")),
+    _cosine_case(1, None),
+    Case(
+        "DCT",
+        lambda x: [cosines.idct(x, norm="ortho"), cosines.idct(x), cosines.idct(x, 3)],
+        [SIGNAL[0]],
+        lambda x: (
+            x @ _orthogonal(2, 4),
+            x @ np.linalg.inv(_cosine_matrix(2, 4)).T * 8,
+            x @ np.linalg.inv(_cosine_matrix(3, 4)).T * 8,
+        ),
+        [0],
+        only=[float32, float64],
+        tolerance=16,
+        note="inverse",
+    ),
+    Case(
+        "DCT",
+        lambda x: [cosines.idct(x, norm="ortho"), cosines.dct(x), cosines.dct(x, 1)],
+        [SIGNAL[0]],
+        lambda x: (
+            x @ _orthogonal(2, 4),
+            x @ _cosine_matrix(2, 4).T,
+            x @ _cosine_matrix(1, 4).T,
+        ),
+        only=[float32],
+        tolerance=16,
+        note="single",
+        tensorflow=lambda tf, x: [
+            tf.signal.idct(x, norm="ortho"),
+            tf.signal.dct(x),
+            tf.signal.dct(x, 1),
+        ],
     ),
 ]

@@ -8,6 +8,7 @@ from flowbook.graph.ops import (  # noqa: F401
     checking,
     comparison,
     constants,
+    cosines,
     ctc,
     ctc_decoding,
     decompositions,

@@ -97,3 +97,30 @@ def test_transforms_of_nothing() -> None:
         assert sess.run(fb.irfft(np.ones((2, 1), np.complex64))).shape == (2, 0)
         assert sess.run(fb.rfft(np.zeros((2, 0), np.float32), [4])).tolist() == [[0, 0, 0]] * 2
         assert sess.run(fb.fft(np.zeros((2, 0), np.complex64))).shape == (2, 0)
+
+
+@pytest.mark.parametrize("n", [3, 6])
+def test_cosine_transforms_of_other_lengths(n: int) -> None:
+    x = RANDOM.standard_normal((2, 4))
+    padded = np.concatenate([x, np.zeros((2, 2))], 1)[:, :n]
+    fed = fb.placeholder(fb.float64, [None, None])
+    with fb.Session() as sess:
+        wanted = sess.run(fb.dct(padded))
+        np.testing.assert_allclose(sess.run(fb.dct(x, n=n)), wanted)
+        np.testing.assert_allclose(sess.run(fb.dct(fed, n=n), {fed: x}), wanted)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"type": 5}, "type 5"),
+        ({"type": 1, "norm": "ortho"}, "type 1"),
+        ({"norm": "backward"}, "norm 'backward'"),
+        ({"axis": 0}, "last one"),
+        ({"n": 0}, "at least 1"),
+        ({"n": 1, "type": 1}, "at least 2"),
+    ],
+)
+def test_cosine_transforms_check_their_arguments(options: Any, message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
+        fb.dct(np.ones((2, 3), np.float32), **options)
