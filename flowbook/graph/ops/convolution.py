@@ -212,9 +212,7 @@ def conv1d(
         [batch, new width, channels out].
     """
     __tracebackhide__ = True
-    return _convolve(
-        "Conv1D", 1, input, filters, name, stride, padding, data_format, dilations
-    )
+    return _convolve("Conv1D", 1, input, filters, name, stride, padding, data_format, dilations)
 
 
 def conv2d(

@@ -192,6 +192,6 @@ def input_gradient(
 
 
 def chunks(count: int, size: int) -> Iterator[tuple[int, int]]:
-    """Where chunks of a batch begin, and how long they are at most, for examples of so many bytes."""
+    """Where chunks of a batch begin and how long they are, for examples of `size` bytes."""
     step = max(1, _CHUNK // max(1, size))
     return ((n, step) for n in range(0, count, step))

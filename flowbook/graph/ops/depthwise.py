@@ -89,6 +89,11 @@ def _repeated(xp: Any, x: Any, multiplier: int) -> Any:
     return x if multiplier == 1 else xp.repeat(x, multiplier, axis=-1)
 
 
+def _row(xp: Any, weights: Any, outputs: Any) -> Any:
+    """A filter's weights for each window of a row: NumPy is slow at short inner loops."""
+    return xp.broadcast_to(weights, (outputs[-1].stop - outputs[-1].start, *weights.shape)).copy()
+
+
 def _forward(
     xp: Any, input: Any, filters: Any, strides: Ints, padding: Padding, dilations: Ints
 ) -> Any:
@@ -101,7 +106,8 @@ def _forward(
     for n, images in chunks(len(x), x[:1].nbytes * multiplier) if result.size else ():
         source, target = _repeated(xp, x[n : n + images], multiplier), result[n : n + images]
         for place, outputs, sources in places:
-            target[(slice(None), *outputs)] += source[(slice(None), *sources)] * w[place]
+            row = _row(xp, w[place], outputs)
+            target[(slice(None), *outputs)] += source[(slice(None), *sources)] * row
     return result.astype(input.dtype, copy=False)
 
 
@@ -127,7 +133,8 @@ def _input_gradient(
         shape = (*target.shape[:-1], channels * multiplier)
         sums = target if multiplier == 1 else xp.zeros(shape, dy.dtype)
         for place, outputs, sources in places:
-            sums[(slice(None), *sources)] += source[(slice(None), *outputs)] * w[place]
+            row = _row(xp, w[place], outputs)
+            sums[(slice(None), *sources)] += source[(slice(None), *outputs)] * row
         if multiplier != 1:
             xp.sum(sums.reshape(*target.shape, multiplier), axis=-1, out=target)
     return result.astype(out_backprop.dtype, copy=False)
@@ -153,7 +160,8 @@ def _filter_gradient(
         source, part = _repeated(xp, x[n : n + images], multiplier), dy[n : n + images]
         for place, outputs, sources in places:
             terms = source[(slice(None), *sources)] * part[(slice(None), *outputs)]
-            total[place] += xp.sum(terms.reshape(-1, terms.shape[-1]), axis=0)
+            rows = terms.reshape(-1, terms.shape[-2] * terms.shape[-1])
+            total[place] += xp.sum(xp.sum(rows, axis=0).reshape(terms.shape[-2:]), axis=0)
     return total.reshape(dims).astype(input.dtype, copy=False)
 
 

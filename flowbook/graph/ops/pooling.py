@@ -7,6 +7,7 @@ and a mean is over the elements that exist. Of equal maxima the first has the gr
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 from typing import Any
 
@@ -18,6 +19,7 @@ from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.convolution import inner_rank
+from flowbook.graph.ops.convolution_kernels import chunks
 from flowbook.graph.ops.inference import shape_from
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.shaping import check_vector, shape_of
@@ -37,13 +39,15 @@ from flowbook.graph.tensor import Tensor
 Ints = tuple[int, ...]
 
 
-def _pooled(
-    input: Shape, ksize: Ints, strides: Ints, padding: Padding, dilations: Ints
-) -> Shape:
+def _pooled(input: Shape, ksize: Ints, strides: Ints, padding: Padding, dilations: Ints) -> Shape:
     if input.rank not in (None, len(ksize)):
         raise InvalidArgumentError(
             f"windows {list(ksize)} are for {len(ksize)} dimensions, [batch, ..., channels], "
             f"not for the shape {input}"
+        )
+    if ksize[0] != 1 or strides[0] != 1:
+        raise InvalidArgumentError(
+            f"windows do not extend over the batch: ksize {list(ksize)}, strides {list(strides)}"
         )
     return Shape.of(output_dims(input, ksize, strides, dilations, padding))
 
@@ -84,7 +88,7 @@ def _along_each(xp: Any, combine: Any, neutral: Any, input: Any, windows: Any) -
         for k in range(w.size):
             outputs, sources = w.tap(k)
             target = result[(*before, outputs)]
-            combine(target, source[(*before, sources)], target)
+            combine(target, source[(*before, sources)], out=target)
     return input.copy() if result is input else result
 
 
@@ -97,22 +101,34 @@ def _max_pool(xp: Any, input: Any, **how: Any) -> Any:
     return _along_each(xp, xp.maximum, _lowest(input.dtype), input, windows)
 
 
-def _first_maxima(xp: Any, input: Any, output: Any, windows: Any) -> Any:
+def _first_maxima(xp: Any, input: Any, output: Any, windows: Any) -> Iterator[Any]:
     """For each place of a window where the windows' first maximum lies there.
 
-    Yields outputs' and inputs' slices, and the truth for each of those windows.
+    Yields, in chunks of the batch, outputs' and inputs' slices, and the truth for those windows.
     """
     # Where the maximum is NaN, the first NaN is it; elsewhere there is none.
     has_nan = output.dtype.kind == "f" and bool(xp.isnan(output).any())
-    free = xp.ones(output.shape, np.bool_)
-    for _, outputs, sources in taps(windows):
-        values, still = input[sources], free[outputs]
-        is_first = xp.equal(values, output[outputs])
-        if has_nan:
-            is_first |= xp.isnan(values)
-        is_first &= still
-        still ^= is_first
-        yield outputs, sources, is_first
+    places = list(taps(windows[1:]))
+    for n, images in chunks(len(output), output[:1].nbytes):
+        some = slice(n, n + images)
+        free = xp.ones(output[some].shape, np.bool_)
+        for _, outputs, sources in places:
+            values, still = input[(some, *sources)], free[(slice(None), *outputs)]
+            is_first = xp.equal(values, output[(some, *outputs)])
+            if has_nan:
+                is_first |= xp.isnan(values)
+            is_first &= still
+            still ^= is_first
+            yield (some, *outputs), (some, *sources), is_first
+
+
+def _where(xp: Any, truth: Any, values: Any) -> Any:
+    """The bits of the values where that is true, and of zero elsewhere.
+
+    By bits it is several times as fast as by `where`; a product would make NaN of infinity.
+    """
+    mask = xp.negative(truth.view(np.int8)).astype(f"i{values.dtype.itemsize}")
+    return xp.bitwise_and(values.view(mask.dtype), mask, out=mask)
 
 
 def _max_pool_gradient(xp: Any, orig_input: Any, orig_output: Any, grad: Any, **how: Any) -> Any:
@@ -121,10 +137,16 @@ def _max_pool_gradient(xp: Any, orig_input: Any, orig_output: Any, grad: Any, **
     _check("its gradient", grad, windows)
     result = xp.zeros(orig_input.shape, grad.dtype)
     for outputs, sources, is_first in _first_maxima(xp, orig_input, orig_output, windows):
-        # Adding where it is chosen keeps an infinite gradient from spreading as 0 times infinity.
-        target = result[sources]
-        xp.add(target, grad[outputs], out=target, where=is_first)
+        result[sources] += _where(xp, is_first, grad[outputs]).view(grad.dtype)
     return result
+
+
+def _chosen(xp: Any, input: Any, output: Any, values: Any, windows: Any) -> Any:
+    """The values at the windows' first maxima."""
+    result = xp.zeros(output.shape, f"i{values.dtype.itemsize}")
+    for outputs, sources, is_first in _first_maxima(xp, input, output, windows):
+        result[outputs] |= _where(xp, is_first, values[sources])
+    return result.view(values.dtype)
 
 
 def _max_pool_choice(xp: Any, orig_input: Any, orig_output: Any, values: Any, **how: Any) -> Any:
@@ -134,15 +156,7 @@ def _max_pool_choice(xp: Any, orig_input: Any, orig_output: Any, values: Any, **
         raise InvalidArgumentError(
             f"values of shape {list(values.shape)} for an input of {list(orig_input.shape)}"
         )
-    result = xp.zeros(orig_output.shape, values.dtype)
-    for outputs, sources, is_first in _first_maxima(xp, orig_input, orig_output, windows):
-        xp.copyto(result[outputs], values[sources], where=is_first)
-    return result
-
-
-def _argmax_shapes(input: Tensor, include_batch_in_index: bool, **how: Any) -> list[Shape]:
-    found = _pooled(input.shape, **how)
-    return [found, found]
+    return _chosen(xp, orig_input, orig_output, values, windows)
 
 
 def _max_pool_with_argmax(xp: Any, input: Any, include_batch_in_index: bool, **how: Any) -> Any:
@@ -151,10 +165,12 @@ def _max_pool_with_argmax(xp: Any, input: Any, include_batch_in_index: bool, **h
     index = xp.arange(input.size, dtype=np.int64).reshape(input.shape)
     if not include_batch_in_index:
         index = xp.broadcast_to(index[:1], input.shape)
-    argmax = xp.zeros(output.shape, np.int64)
-    for outputs, sources, is_first in _first_maxima(xp, input, output, windows):
-        xp.copyto(argmax[outputs], index[sources], where=is_first)
-    return output, argmax
+    return output, _chosen(xp, input, output, index, windows)
+
+
+def _argmax_shapes(input: Tensor, include_batch_in_index: bool, **how: Any) -> list[Shape]:
+    found = _pooled(input.shape, **how)
+    return [found, found]
 
 
 def _max_gradient(op: Operation, dy: Tensor, *_: Any) -> Tensor:
@@ -173,11 +189,11 @@ def _like_output(orig_input: Tensor, orig_output: Tensor, values: Tensor, **how:
 
 def _flops(op: Operation) -> int:
     """One operation for each element of each window."""
-    return (op.outputs[0].shape.size or 0) * prod(op.attributes["ksize"])
+    return (op.outputs[0].shape.size or 0) * int(prod(op.attributes["ksize"]))
 
 
 def _flops_of_gradient(op: Operation) -> int:
-    return 3 * (op.inputs[1].shape.size or 0) * prod(op.attributes["ksize"])
+    return 3 * (op.inputs[1].shape.size or 0) * int(prod(op.attributes["ksize"]))
 
 
 _WINDOWS = {"ksize": REQUIRED, "strides": REQUIRED, "padding": REQUIRED, "dilations": REQUIRED}
@@ -327,7 +343,7 @@ def _windows(
         for (before, after), size, gap in zip(found, sizes, gaps, strict=True):
             if max(before, after) > (size - 1) * gap:
                 raise InvalidArgumentError(
-                    f"a padding of {before} + {after} makes windows of {size} that hold nothing else"
+                    f"with a padding of {before} + {after} windows of {size} hold nothing else"
                 )
     return {
         "ksize": sizes,

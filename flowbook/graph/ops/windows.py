@@ -126,6 +126,8 @@ def output_size(
         return None
     before, after = (0, 0) if isinstance(padding, str) else padding
     extent = (size - 1) * dilation + 1
+    if before + input + after == 0:
+        return 0
     if extent > before + input + after:
         spread = f" with gaps of {dilation - 1}" if dilation > 1 else ""
         padded = f" with {before} + {after} of padding" if before + after else ""
@@ -147,9 +149,7 @@ def output_dims(
     """How many windows there are along each axis of a partial shape, from `first_axis` on."""
     dims = (None,) * len(sizes) if shape.dims is None else shape.dims[first_axis:]
     return tuple(
-        output_size(
-            dims[i], sizes[i], strides[i], dilations[i], _along(padding, i), first_axis + i
-        )
+        output_size(dims[i], sizes[i], strides[i], dilations[i], _along(padding, i), first_axis + i)
         for i in range(len(sizes))
     )
 
