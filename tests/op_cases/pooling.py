@@ -151,7 +151,7 @@ CASES = [
     *pool_rows("nothing-moves", IMAGES, how((1, 1, 1, 1), (1, 1, 1, 1), "SAME")),
     *pool_rows("one-dimension", distinct(2, 6, 2), how((1, 3, 1), (1, 2, 1), "SAME")),
     *pool_rows("volumes", distinct(1, 3, 2, 3, 2), how((1, 2, 2, 2, 1), (1, 1, 2, 1, 1), "SAME")),
-    *pool_rows("channels", distinct(2, 2, 2, 4), how((1, 1, 1, 2), (1, 1, 1, 2), "VALID")),,
+    *pool_rows("channels", distinct(2, 2, 2, 4), how((1, 1, 1, 2), (1, 1, 1, 2), "VALID")),
     argmax_row("same", IMAGES, how(TWO, TWO, "SAME")),
     argmax_row("batch", IMAGES, how(THREE, (1, 1, 2, 1), "VALID"), batch=True),
 ]

@@ -14,13 +14,13 @@ from flowbook.graph.ops.constants import convert_to_tensor, stop_gradient
 from flowbook.graph.ops.elementwise import cast, rsqrt, square
 from flowbook.graph.ops.filling import ones_like, zeros_like
 from flowbook.graph.ops.growing import pad
+from flowbook.graph.ops.joining import stack
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.pooling import avg_pool_op
-from flowbook.graph.ops.reductions import reduce_max, reduce_mean, reduce_sum
+from flowbook.graph.ops.reductions import reduce_max, reduce_mean, reduce_prod, reduce_sum
 from flowbook.graph.ops.shaping import reshape, shape_of, squeeze
 from flowbook.graph.ops.standardising import centred_moments, elements_per, normalize_op
 from flowbook.graph.ops.windows import check_channels_last
-from flowbook.graph.registry import op_named
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.tensor import Tensor
 
@@ -348,7 +348,7 @@ def group_normalization(
     """Normalise each example over groups of its channels, and over all places.
 
     Args:
-        x: [batch, ..., channels], of a floating-point dtype; rank and channels must be known.
+        x: [batch, ..., channels], of a floating-point dtype.
         groups: how many groups there are, an int that divides the channels. With one group for
             each channel it is instance normalisation.
         scale: [channels], or None for 1.
@@ -364,28 +364,25 @@ def group_normalization(
     __tracebackhide__ = True
     with located("group_normalization"):
         x = _floating(x)
-        dims = x.shape.dims
-        if dims is None or len(dims) < 2 or dims[-1] is None:
+        channels = None if not x.shape.dims else x.shape.dims[-1]
+        if x.shape.rank in (0, 1):
+            raise InvalidArgumentError(f"it takes [batch, ..., channels], not the shape {x.shape}")
+        if not isinstance(groups, int) or groups < 1 or (channels or 0) % groups:
             raise InvalidArgumentError(
-                f"the rank and the number of channels must be known, but the shape is {x.shape}"
+                f"groups is an int that divides the {channels} channels, not {groups!r}"
             )
-        if not isinstance(groups, int) or groups < 1 or dims[-1] % groups:
-            raise InvalidArgumentError(
-                f"groups is an int that divides the {dims[-1]} channels, not {groups!r}"
-            )
-        last = [groups, dims[-1] // groups]
+    with name_scope(name or "group_normalization") as scope:
         factors = [
-            None if f is None else reshape(convert_to_tensor(f, x.dtype), last)
+            None if f is None else reshape(convert_to_tensor(f, x.dtype), [groups, -1])
             for f in (scale, offset)
         ]
-    with name_scope(name or "group_normalization") as scope:
-        shape = shape_of(x)
-        apart = op_named("Concat").public([shape[:-1], last], 0)
-        axes = (*range(1, len(dims) - 1), len(dims))
+        shape = convert_to_tensor(shape_of(x))
+        places = reduce_prod(shape[1:-1])
+        apart = stack([shape[0], places, groups, shape[-1] // groups])
         y, _, _ = normalize_op(
-            reshape(x, apart), *_scale_and_offset(x, *factors), axes=axes, epsilon=float(epsilon)
+            reshape(x, apart), *_scale_and_offset(x, *factors), axes=(1, 3), epsilon=float(epsilon)
         )
-        return reshape(y, shape, name=scope)  # type: ignore[no-any-return]
+        return reshape(y, shape, name=scope)
 
 
 def local_response_normalization(
