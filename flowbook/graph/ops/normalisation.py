@@ -20,7 +20,7 @@ from flowbook.graph.ops.pooling import avg_pool_op
 from flowbook.graph.ops.reductions import reduce_max, reduce_mean, reduce_prod, reduce_sum
 from flowbook.graph.ops.shaping import reshape, shape_of, squeeze
 from flowbook.graph.ops.standardising import centred_moments, elements_per, normalize_op
-from flowbook.graph.ops.windows import check_channels_last
+from flowbook.graph.ops.windows import check_channels_last, whole
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.tensor import Tensor
 
@@ -367,7 +367,8 @@ def group_normalization(
         channels = None if not x.shape.dims else x.shape.dims[-1]
         if x.shape.rank in (0, 1):
             raise InvalidArgumentError(f"it takes [batch, ..., channels], not the shape {x.shape}")
-        if not isinstance(groups, int) or groups < 1 or (channels or 0) % groups:
+        groups = whole("groups", groups)
+        if groups < 1 or (channels or 0) % groups:
             raise InvalidArgumentError(
                 f"groups is an int that divides the {channels} channels, not {groups!r}"
             )
@@ -382,7 +383,7 @@ def group_normalization(
         y, _, _ = normalize_op(
             reshape(x, apart), *_scale_and_offset(x, *factors), axes=(1, 3), epsilon=float(epsilon)
         )
-        return reshape(y, shape, name=scope)
+        return reshape(y, shape, name=scope)  # type: ignore[no-any-return]
 
 
 def local_response_normalization(
@@ -411,7 +412,8 @@ def local_response_normalization(
     __tracebackhide__ = True
     with located("local_response_normalization"):
         input = _floating(input)
-        if not isinstance(depth_radius, int) or depth_radius < 0:
+        depth_radius = whole("depth_radius", depth_radius)
+        if depth_radius < 0:
             raise InvalidArgumentError(f"depth_radius is a count, not {depth_radius!r}")
         input.shape.with_rank(4)
     with name_scope(name or "local_response_normalization") as scope:

@@ -482,8 +482,8 @@ def pool(
     padding: Any,
     dilations: Any = None,
     strides: Any = None,
-    name: str | None = None,
     data_format: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """The maxima or means of windows over as many dimensions as lie between batch and channels.
 
@@ -494,8 +494,8 @@ def pool(
         padding: "SAME", "VALID" or a pair for each axis.
         dilations: the distance of a window's elements, as for `window_shape`; 1 by default.
         strides: how far the window moves, as for `window_shape`; 1 by default.
-        name: the operation's name.
         data_format: channels last, such as "NHWC".
+        name: the operation's name.
     """
     __tracebackhide__ = True
     kinds = {"MAX": (max_pool_op, "MaxPool"), "AVG": (avg_pool_op, "AvgPool")}
