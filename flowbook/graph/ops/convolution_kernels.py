@@ -20,9 +20,9 @@ from flowbook.graph.ops.windows import AxisWindows, Padding, laid, taps
 
 Ints = tuple[int, ...]
 
-# Bytes of one chunk: what is reused soon after stays in the second or third level of the cache.
-_COLUMNS = 8 << 20
-_CHUNK = 1 << 20
+# Bytes of one chunk: what is reused soon after stays in the cache, and products are few and large.
+_COLUMNS = 16 << 20
+_CHUNK = 2 << 20
 
 
 def wide(array: Any) -> Any:

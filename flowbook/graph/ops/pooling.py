@@ -18,7 +18,6 @@ from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.constants import convert_to_tensor
-from flowbook.graph.ops.convolution import inner_rank
 from flowbook.graph.ops.convolution_kernels import chunks
 from flowbook.graph.ops.inference import shape_from
 from flowbook.graph.ops.located import located
@@ -27,6 +26,7 @@ from flowbook.graph.ops.windows import (
     AxisWindows,
     Padding,
     check_channels_last,
+    inner_rank,
     laid,
     numbers_of,
     output_dims,

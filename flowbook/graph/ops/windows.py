@@ -15,7 +15,7 @@ from typing import Any
 
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
 from flowbook.graph.shape import Shape
-from flowbook.graph.tensor import Arithmetic
+from flowbook.graph.tensor import Arithmetic, Tensor
 
 Padding = str | tuple[tuple[int, int], ...]
 
@@ -182,6 +182,21 @@ def check_channels_last(data_format: Any, count: int) -> None:
             hint=f"transpose to it: fb.transpose(x, {order})",
         )
     raise InvalidArgumentError(f"data_format is {last!r}, not {data_format!r}")
+
+
+def inner_rank(*tensors: Tensor) -> int:
+    """How many dimensions lie between batch and channels, by the first tensor of known rank."""
+    known = [t.shape for t in tensors if t.shape.rank is not None]
+    if not known:
+        raise InvalidArgumentError(
+            f"over how many dimensions to go is not known: {tensors[0].name} has no known rank",
+            hint="give a placeholder a shape, such as [None, None, None, 3]",
+        )
+    if known[0].dims is None or len(known[0].dims) < 3:
+        raise InvalidArgumentError(
+            f"windows move over the dimensions between batch and channels; {known[0]} has none"
+        )
+    return len(known[0].dims) - 2
 
 
 def whole(what: str, value: Any) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -245,6 +246,22 @@ def test_half_precision_is_summed_up_in_single() -> None:
     mean = nn.avg_pool(np.full((1, 100, 100, 1), 100.0, np.float16), 100, 1, "VALID")
     assert evaluate(y).ravel()[0] == np.float16(4097 / 64)
     assert evaluate(mean).ravel()[0] == 100
+
+
+def test_memory_is_bounded() -> None:
+    x, w = image(8, 64, 64, 16, dtype=np.float32), image(5, 5, 16, 8, dtype=np.float32)
+    how = ((1, 1), "SAME", (1, 1))
+    y = convolution_kernels.convolve(np, x, w, *how)
+    of_all_windows = y[..., 0].size * w[..., 0].nbytes
+    tracemalloc.start()
+    try:
+        convolution_kernels.convolve(np, x, w, *how)
+        convolution_kernels.filter_gradient(np, x, np.array(w.shape), y, *how)
+        convolution_kernels.input_gradient(np, np.array(x.shape), w, y, *how)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < of_all_windows / 2 < 40 << 20
 
 
 def test_bias_is_added_along_the_last_of_any_number_of_axes() -> None:
