@@ -135,6 +135,7 @@ from flowbook.graph.ops.reductions import (
 )
 from flowbook.graph.ops.segments import unsorted_segment_sum
 from flowbook.graph.ops.shaping import expand_dims, rank, reshape, shape, size, squeeze, transpose
+from flowbook.graph.ops.updates import mark_as_update
 from flowbook.graph.ops.variables import (
     Variable,
     assign,
@@ -246,6 +247,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "mark_as_update",
     "matmul",
     "matrix_determinant",
     "matrix_inverse",
