@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from flowbook.exec.session import Session
@@ -151,8 +152,9 @@ class LBFGSOptimizer:
             callback: called after each step with its number, from 1, and the loss.
 
         Returns:
-            How it ended. Not converged are a search that ran out of iterations, and one whose
-            line search found no better point, as when the loss is not smooth or not finite.
+            How it ended. Not converged are a search that ran out of iterations, one whose line
+            search found no better point, as when the loss is not smooth, and one that begins where
+            the loss is not finite.
         """
         __tracebackhide__ = True
         from scipy.optimize import minimize
@@ -160,35 +162,38 @@ class LBFGSOptimizer:
         start = [np.asarray(v) for v in sess.run(self.variables, feeds)]
         shapes = [v.shape for v in start]
         search = _Search(self, sess, dict(feeds or {}), shapes, callback)
-        coarsest = max(np.finfo(t.dtype.numpy).eps for t in (self.loss, *self.variables))
-        tolerance = 10 * coarsest if self.loss_tolerance is None else self.loss_tolerance
+        if not search.begins_at(_flat(start)):
+            loss = search.accepted.loss
+            return LBFGSResult(loss, 0, 1, False, f"The search begins where the loss is {loss}")
         options = {
             "maxiter": self.max_iterations,
             "maxfun": max(15000, 20 * self.max_iterations),
             "maxcor": self.history,
             "gtol": self.gradient_tolerance,
-            "ftol": float(tolerance),
+            "ftol": self._tolerance(),
         }
         try:
             found = minimize(
                 search.evaluate,
-                _flat(start),
+                search.accepted.place,
                 method="L-BFGS-B",
                 jac=True,
                 bounds=self._flat_bounds(shapes),
                 callback=search.accept,
                 options=options,
             )
-            if np.isfinite(found.fun):
-                search.best = found.x
         finally:
-            if search.best is not None:
-                values = search.values(search.best)
-                sess.run(self._assign, dict(zip(self._values, values, strict=True)))
+            values = search.values(search.accepted.place)
+            sess.run(self._assign, dict(zip(self._values, values, strict=True)))
         message = str(found.message).capitalize()
-        return LBFGSResult(
-            float(found.fun), int(found.nit), int(found.nfev), bool(found.success), message
-        )
+        evaluations, loss = int(found.nfev) + 1, search.accepted.loss
+        return LBFGSResult(loss, int(found.nit), evaluations, bool(found.success), message)
+
+    def _tolerance(self) -> float:
+        if self.loss_tolerance is not None:
+            return self.loss_tolerance
+        kinds = {tensor.dtype for tensor in (self.loss, *self.variables)}
+        return 10 * max(float(ml_dtypes.finfo(kind.numpy).eps) for kind in kinds)  # type: ignore[no-untyped-call]
 
     def _flat_bounds(self, shapes: Sequence[tuple[int, ...]]) -> Any:
         if not self.bounds:
@@ -203,8 +208,23 @@ class LBFGSOptimizer:
         return Bounds(_flat(least), _flat(largest))
 
 
+@dataclass(frozen=True)
+class _Point:
+    """Where the loss was computed, and what it is."""
+
+    place: Array
+    loss: float
+    slope: Array
+
+
 class _Search:
-    """One minimisation: the loss as a function of one flat vector."""
+    """One minimisation: the loss as a function of one flat vector.
+
+    Attributes:
+        accepted: the point that the last step led to.
+    """
+
+    accepted: _Point
 
     def __init__(
         self,
@@ -219,8 +239,8 @@ class _Search:
         self.feeds = feeds
         self.shapes = shapes
         self.callback = callback
-        self.best: Array | None = None
         self.steps = 0
+        self._latest: _Point
 
     def values(self, flat: Array) -> list[Array]:
         """The vector as a value for each variable."""
@@ -233,19 +253,39 @@ class _Search:
             )
         ]
 
-    def evaluate(self, flat: Array) -> tuple[float, Array]:
-        """The loss and its gradient."""
-        fed = dict(zip(self.optimizer.variables, self.values(flat), strict=True))
+    def begins_at(self, place: Array) -> bool:
+        """Begin; whether the loss and its gradient are finite there."""
+        self._latest = self.accepted = self._computed(place)
+        return _is_finite(self.accepted)
+
+    def evaluate(self, place: Array) -> tuple[float, Array]:
+        """The loss and its gradient, as the search sees them."""
+        point = self._computed(place)
+        if not _is_finite(point):
+            # The line search has gone too far. It is shown a wall as steep as the descent was, so
+            # that it goes back by a fixed part, and can never accept the point.
+            before = self.accepted
+            rise = abs(float(before.slope @ (place - before.place)))
+            return before.loss + rise, -before.slope
+        self._latest = point
+        return point.loss, point.slope
+
+    def _computed(self, place: Array) -> _Point:
+        fed = dict(zip(self.optimizer.variables, self.values(place), strict=True))
         fetches = [self.optimizer.loss, *self.optimizer._gradients]
         loss, *found = self.sess.run(fetches, {**self.feeds, **fed})
-        return float(loss), _flat(found)
+        return _Point(np.array(place), float(loss), _flat(found))
 
     def accept(self, intermediate_result: Any) -> None:
-        """Note a step that was taken."""
-        self.best = np.array(intermediate_result.x)
+        """Note a step that was taken: to the point that was computed last."""
+        self.accepted = self._latest
         self.steps += 1
         if self.callback is not None:
-            self.callback(self.steps, float(intermediate_result.fun))
+            self.callback(self.steps, self.accepted.loss)
+
+
+def _is_finite(point: _Point) -> bool:
+    return bool(np.isfinite(point.loss) and np.isfinite(point.slope).all())
 
 
 def _flat(values: Sequence[Any]) -> Array:

@@ -37,8 +37,9 @@ def get_or_create_global_step(graph: Graph | None = None) -> Variable:
         operation = graph.get_operation_by_name(_NAME)
         found = graph.variable_of(operation)
         if found is None or not found.dtype.is_integer or found.shape.rank != 0:
+            what = operation if found is None else found
             raise InvalidTypeError(
-                f"the graph's {_NAME!r} is {found or operation!r}, not an integer scalar variable"
+                f"the graph's {_NAME!r} is {what!r}, not an integer scalar variable"
             )
         if is_current(found):
             return found  # type: ignore[no-any-return]
