@@ -9,6 +9,10 @@ from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
 from flowbook.exec.resources.container import reset_container
 from flowbook.exec.session import Session
+from flowbook.explain.compare import compare, observe
+from flowbook.explain.forecast import forecast
+from flowbook.explain.lint import lint
+from flowbook.explain.parameters import parameter_counts
 from flowbook.graph import errors
 from flowbook.graph.dtypes import (
     COMPLEX,
@@ -20,6 +24,7 @@ from flowbook.graph.dtypes import (
     VALUES,
     DType,
     as_dtype,
+    bfloat16,
     bool,
     complex64,
     complex128,
@@ -192,12 +197,14 @@ __all__ = [
     "assign",
     "assign_add",
     "assign_sub",
+    "bfloat16",
     "bool",
     "broadcast_to",
     "cast",
     "ceil",
     "clip_by_value",
     "colocate_with",
+    "compare",
     "complex128",
     "complex64",
     "concat",
@@ -221,6 +228,7 @@ __all__ = [
     "float64",
     "floor",
     "floordiv",
+    "forecast",
     "gather",
     "get_default_graph",
     "global_variables_initializer",
@@ -241,6 +249,7 @@ __all__ = [
     "less",
     "less_equal",
     "linspace",
+    "lint",
     "log",
     "log1p",
     "logical_and",
@@ -260,11 +269,13 @@ __all__ = [
     "nn",
     "no_op",
     "not_equal",
+    "observe",
     "one_hot",
     "ones",
     "ones_like",
     "options",
     "pad",
+    "parameter_counts",
     "placeholder",
     "pow",
     "prevent_gradient",
