@@ -85,10 +85,23 @@ def complement(value: Any) -> Any:
 class Optimizer:
     """Finds variables, their gradients and slots, and puts one step together as an operation.
 
-    A subclass says in `update` how a part of one variable changes.
+    A subclass says in `update` how a part of one variable changes: all of it, or the rows that a
+    sparse gradient names.
 
     Args:
         name: the name scope of what is built, and part of the names of slots.
+
+    >>> import flowbook as fb
+    >>> class SignDescent(fb.train.Optimizer):
+    ...     def update(self, part, variable, step):
+    ...         rate = step.number("learning_rate", 0.25, variable.dtype)
+    ...         part.subtract(variable, rate * fb.sign(part.gradient))
+    >>> x = fb.Variable([4.0, -4.0])
+    >>> train = SignDescent("SignDescent").minimize(fb.reduce_sum(fb.square(x)))
+    >>> with fb.Session() as sess:
+    ...     sess.run(train)
+    ...     print(sess.run(x))
+    [ 3.75 -3.75]
     """
 
     def __init__(self, name: str) -> None:
