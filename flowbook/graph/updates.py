@@ -37,8 +37,11 @@ def updates_among(
 
 
 def _sources(operation: Operation) -> list[Operation]:
-    """What an operation comes from: inputs, and for a group what it waits for."""
-    return [*(tensor.op for tensor in operation.inputs), *operation.control_inputs]
+    """What an operation comes from: its inputs; of one without, as a group, what it waits for.
+
+    What others wait for is often everything around them, and says nothing about their data.
+    """
+    return [tensor.op for tensor in operation.inputs] or list(operation.control_inputs)
 
 
 def _ancestors(operations: Iterable[Operation]) -> set[Operation]:

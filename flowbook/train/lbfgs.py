@@ -164,7 +164,8 @@ class LBFGSOptimizer:
         search = _Search(self, sess, dict(feeds or {}), shapes, callback)
         if not search.begins_at(_flat(start)):
             loss = search.accepted.loss
-            return LBFGSResult(loss, 0, 1, False, f"The search begins where the loss is {loss}")
+            message = f"Where the search begins the loss, {loss}, or its gradient is not finite"
+            return LBFGSResult(loss, 0, 1, False, message)
         options = {
             "maxiter": self.max_iterations,
             "maxfun": max(15000, 20 * self.max_iterations),
