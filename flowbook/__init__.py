@@ -4,8 +4,6 @@ The public API is what `__all__` lists; `fb.nn` holds building blocks of neural 
 `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
-from flowbook.graph.ops.updates import mark_as_update
-
 from flowbook import _notebook, nn, train
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
@@ -320,6 +318,7 @@ from flowbook.graph.ops.trigonometry import (
     tan,
 )
 from flowbook.graph.ops.uniqueness import setdiff1d, unique, unique_with_counts
+from flowbook.graph.ops.updates import mark_as_update
 from flowbook.graph.ops.variables import (
     Variable,
     assign,
