@@ -318,6 +318,7 @@ from flowbook.graph.ops.trigonometry import (
     tan,
 )
 from flowbook.graph.ops.uniqueness import setdiff1d, unique, unique_with_counts
+from flowbook.graph.ops.updates import mark_as_update
 from flowbook.graph.ops.variables import (
     Variable,
     assign,
@@ -518,6 +519,7 @@ __all__ = [
     "logical_or",
     "logical_xor",
     "lu",
+    "mark_as_update",
     "matmul",
     "matrix_band_part",
     "matrix_determinant",

@@ -75,5 +75,6 @@ from flowbook.graph.ops import (  # noqa: F401
     tensordot,
     trigonometry,
     uniqueness,
+    updates,
     variables,
 )
