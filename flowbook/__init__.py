@@ -4,6 +4,37 @@ The public API is what `__all__` lists; `fb.nn` holds building blocks of neural 
 `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
+from flowbook.graph.ops.assertions import (
+    Assert,
+    assert_equal,
+    assert_greater,
+    assert_greater_equal,
+    assert_integer,
+    assert_less,
+    assert_less_equal,
+    assert_near,
+    assert_negative,
+    assert_non_negative,
+    assert_non_positive,
+    assert_none_equal,
+    assert_positive,
+    assert_rank,
+    assert_rank_at_least,
+    assert_rank_in,
+    assert_scalar,
+    assert_type,
+)
+from flowbook.graph.ops.printing import Print, print
+from flowbook.graph.ops.random_distributions import random_categorical, random_gamma, random_poisson
+from flowbook.graph.ops.random_order import random_crop, random_permutation, random_shuffle
+from flowbook.graph.ops.stateless_random import (
+    stateless_random_categorical,
+    stateless_random_normal,
+    stateless_random_uniform,
+    stateless_truncated_normal,
+)
+from flowbook.graph.ops.string_numbers import decode_base64, decode_raw, encode_base64
+
 from flowbook import _notebook, image, nn, strings, train
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
@@ -65,26 +96,6 @@ from flowbook.graph.ops.arithmetic import (
     squared_difference,
     subtract,
 )
-from flowbook.graph.ops.assertions import (
-    Assert,
-    assert_equal,
-    assert_greater,
-    assert_greater_equal,
-    assert_integer,
-    assert_less,
-    assert_less_equal,
-    assert_near,
-    assert_negative,
-    assert_non_negative,
-    assert_non_positive,
-    assert_none_equal,
-    assert_positive,
-    assert_rank,
-    assert_rank_at_least,
-    assert_rank_in,
-    assert_scalar,
-    assert_type,
-)
 from flowbook.graph.ops.bitwise import (
     bitwise_and,
     bitwise_or,
@@ -133,6 +144,7 @@ from flowbook.graph.ops.constants import (
     prevent_gradient,
     stop_gradient,
 )
+from flowbook.graph.ops.cosines import dct, idct
 from flowbook.graph.ops.counting import (
     bincount,
     confusion_matrix,
@@ -140,8 +152,19 @@ from flowbook.graph.ops.counting import (
     histogram_fixed_width,
     histogram_fixed_width_bins,
 )
+from flowbook.graph.ops.decompositions import cholesky, logdet, lu, qr
+from flowbook.graph.ops.diagonals import (
+    diag,
+    diag_part,
+    matrix_band_part,
+    matrix_diag,
+    matrix_diag_part,
+    matrix_set_diag,
+    trace,
+)
 from flowbook.graph.ops.division import truncatediv, truncatemod
 from flowbook.graph.ops.edit_distance import edit_distance
+from flowbook.graph.ops.einsum import einsum
 from flowbook.graph.ops.elementwise import (
     cast,
     ceil,
@@ -175,6 +198,20 @@ from flowbook.graph.ops.filling import (
     zeros,
     zeros_like,
 )
+from flowbook.graph.ops.fourier import (
+    fft,
+    fft2d,
+    fft3d,
+    ifft,
+    ifft2d,
+    ifft3d,
+    irfft,
+    irfft2d,
+    irfft3d,
+    rfft,
+    rfft2d,
+    rfft3d,
+)
 from flowbook.graph.ops.functions import py_func
 from flowbook.graph.ops.gathering import gather, one_hot
 from flowbook.graph.ops.growing import pad, tile
@@ -187,8 +224,15 @@ from flowbook.graph.ops.indexing_nd import (
     tensor_scatter_nd_update,
 )
 from flowbook.graph.ops.joining import concat, split, stack, unstack
-from flowbook.graph.ops.linalg import matmul, matrix_determinant, matrix_inverse
+from flowbook.graph.ops.least_squares import matrix_solve_ls, pinv
+from flowbook.graph.ops.linalg import cross, matmul, matvec
 from flowbook.graph.ops.masking import boolean_mask, sequence_mask
+from flowbook.graph.ops.matrices import adjoint, matrix_transpose
+from flowbook.graph.ops.matrix_functions import (
+    matrix_exponential,
+    matrix_logarithm,
+    matrix_square_root,
+)
 from flowbook.graph.ops.monotonic import is_non_decreasing, is_strictly_increasing
 from flowbook.graph.ops.no_nan import (
     div_no_nan,
@@ -206,15 +250,12 @@ from flowbook.graph.ops.patches import extract_image_patches
 from flowbook.graph.ops.polynomials import polyval
 from flowbook.graph.ops.positions import invert_permutation, searchsorted, unravel_index
 from flowbook.graph.ops.powers import cbrt, exp2, hypot, log2, log10, logaddexp
-from flowbook.graph.ops.printing import Print, print
 from flowbook.graph.ops.random import (
     random_normal,
     random_uniform,
     set_random_seed,
     truncated_normal,
 )
-from flowbook.graph.ops.random_distributions import random_categorical, random_gamma, random_poisson
-from flowbook.graph.ops.random_order import random_crop, random_permutation, random_shuffle
 from flowbook.graph.ops.reductions import (
     argmax,
     argmin,
@@ -258,6 +299,14 @@ from flowbook.graph.ops.shaping import (
     squeeze,
     transpose,
 )
+from flowbook.graph.ops.solving import (
+    cholesky_solve,
+    log_matrix_determinant,
+    matrix_determinant,
+    matrix_inverse,
+    matrix_solve,
+    matrix_triangular_solve,
+)
 from flowbook.graph.ops.sorted_segments import (
     segment_max,
     segment_mean,
@@ -289,14 +338,9 @@ from flowbook.graph.ops.special import (
     polygamma,
     zeta,
 )
-from flowbook.graph.ops.stateless_random import (
-    stateless_random_categorical,
-    stateless_random_normal,
-    stateless_random_uniform,
-    stateless_truncated_normal,
-)
+from flowbook.graph.ops.spectra import self_adjoint_eig, self_adjoint_eigvals, svd
 from flowbook.graph.ops.statistics import reduce_std, reduce_variance
-from flowbook.graph.ops.string_numbers import decode_base64, decode_raw, encode_base64
+from flowbook.graph.ops.tensordot import tensordot
 from flowbook.graph.ops.trigonometry import (
     acos,
     acosh,
@@ -310,6 +354,7 @@ from flowbook.graph.ops.trigonometry import (
     tan,
 )
 from flowbook.graph.ops.uniqueness import setdiff1d, unique, unique_with_counts
+from flowbook.graph.ops.updates import mark_as_update
 from flowbook.graph.ops.variables import (
     Variable,
     assign,
@@ -358,6 +403,7 @@ __all__ = [
     "acosh",
     "add",
     "add_n",
+    "adjoint",
     "angle",
     "approximate_equal",
     "argmax",
@@ -411,6 +457,8 @@ __all__ = [
     "cbrt",
     "ceil",
     "check_numerics",
+    "cholesky",
+    "cholesky_solve",
     "clip_by_average_norm",
     "clip_by_global_norm",
     "clip_by_norm",
@@ -431,19 +479,24 @@ __all__ = [
     "cos",
     "cosh",
     "count_nonzero",
+    "cross",
     "cumprod",
     "cumsum",
     "cumulative_logsumexp",
+    "dct",
     "decode_base64",
     "decode_raw",
     "depth_to_space",
     "device",
+    "diag",
+    "diag_part",
     "digamma",
     "div_no_nan",
     "divide",
     "dynamic_partition",
     "dynamic_stitch",
     "edit_distance",
+    "einsum",
     "encode_base64",
     "equal",
     "erf",
@@ -456,6 +509,9 @@ __all__ = [
     "expm1",
     "extract_image_patches",
     "eye",
+    "fft",
+    "fft2d",
+    "fft3d",
     "fill",
     "float16",
     "float32",
@@ -477,7 +533,11 @@ __all__ = [
     "histogram_fixed_width",
     "histogram_fixed_width_bins",
     "hypot",
+    "idct",
     "identity",
+    "ifft",
+    "ifft2d",
+    "ifft3d",
     "igamma",
     "igammac",
     "imag",
@@ -488,6 +548,9 @@ __all__ = [
     "int8",
     "invert",
     "invert_permutation",
+    "irfft",
+    "irfft2d",
+    "irfft3d",
     "is_finite",
     "is_inf",
     "is_nan",
@@ -506,15 +569,31 @@ __all__ = [
     "log10",
     "log1p",
     "log2",
+    "log_matrix_determinant",
     "log_sigmoid",
     "logaddexp",
+    "logdet",
     "logical_and",
     "logical_not",
     "logical_or",
     "logical_xor",
+    "lu",
+    "mark_as_update",
     "matmul",
+    "matrix_band_part",
     "matrix_determinant",
+    "matrix_diag",
+    "matrix_diag_part",
+    "matrix_exponential",
     "matrix_inverse",
+    "matrix_logarithm",
+    "matrix_set_diag",
+    "matrix_solve",
+    "matrix_solve_ls",
+    "matrix_square_root",
+    "matrix_transpose",
+    "matrix_triangular_solve",
+    "matvec",
     "maximum",
     "meshgrid",
     "minimum",
@@ -536,6 +615,7 @@ __all__ = [
     "options",
     "pad",
     "parameter_counts",
+    "pinv",
     "placeholder",
     "placeholder_with_default",
     "polygamma",
@@ -545,6 +625,7 @@ __all__ = [
     "prevent_gradient",
     "print",
     "py_func",
+    "qr",
     "random_categorical",
     "random_crop",
     "random_gamma",
@@ -576,6 +657,9 @@ __all__ = [
     "reshape",
     "reverse",
     "reverse_sequence",
+    "rfft",
+    "rfft2d",
+    "rfft3d",
     "right_shift",
     "roll",
     "round",
@@ -598,6 +682,8 @@ __all__ = [
     "segment_min",
     "segment_prod",
     "segment_sum",
+    "self_adjoint_eig",
+    "self_adjoint_eigvals",
     "sequence_mask",
     "set_random_seed",
     "setdiff1d",
@@ -627,12 +713,15 @@ __all__ = [
     "string",
     "strings",
     "subtract",
+    "svd",
     "tan",
     "tanh",
     "tensor_scatter_nd_add",
     "tensor_scatter_nd_sub",
     "tensor_scatter_nd_update",
+    "tensordot",
     "tile",
+    "trace",
     "train",
     "transpose",
     "trunc",
