@@ -46,6 +46,7 @@ from flowbook.graph.graph import Graph, get_default_graph, reset_default_graph
 from flowbook.graph.indexed_slices import IndexedSlices
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, AsyncContext, Effects, OpDef
 from flowbook.graph.operation import Operation
+from flowbook.graph.ops.activations import log_sigmoid
 from flowbook.graph.ops.arithmetic import (
     abs,
     add,
@@ -251,6 +252,7 @@ __all__ = [
     "lint",
     "log",
     "log1p",
+    "log_sigmoid",
     "logical_and",
     "logical_not",
     "logical_or",
