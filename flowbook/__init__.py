@@ -4,7 +4,37 @@ The public API is what `__all__` lists; `fb.nn` holds building blocks of neural 
 `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
-from flowbook import _notebook, nn, train
+from flowbook.graph.ops.assertions import (
+    Assert,
+    assert_equal,
+    assert_greater,
+    assert_greater_equal,
+    assert_integer,
+    assert_less,
+    assert_less_equal,
+    assert_near,
+    assert_negative,
+    assert_non_negative,
+    assert_non_positive,
+    assert_none_equal,
+    assert_positive,
+    assert_rank,
+    assert_rank_at_least,
+    assert_rank_in,
+    assert_scalar,
+    assert_type,
+)
+from flowbook.graph.ops.printing import Print, print
+from flowbook.graph.ops.random_distributions import random_categorical, random_gamma, random_poisson
+from flowbook.graph.ops.random_order import random_crop, random_permutation, random_shuffle
+from flowbook.graph.ops.stateless_random import (
+    stateless_random_categorical,
+    stateless_random_normal,
+    stateless_random_uniform,
+    stateless_truncated_normal,
+)
+
+from flowbook import _notebook, image, nn, strings, train
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
 from flowbook.exec.resources.container import reset_container
@@ -126,7 +156,12 @@ from flowbook.graph.ops.growing import pad, tile
 from flowbook.graph.ops.indexing import slice
 from flowbook.graph.ops.joining import concat, split, stack, unstack
 from flowbook.graph.ops.linalg import matmul, matrix_determinant, matrix_inverse
-from flowbook.graph.ops.random import random_normal, random_uniform, set_random_seed
+from flowbook.graph.ops.random import (
+    random_normal,
+    random_uniform,
+    set_random_seed,
+    truncated_normal,
+)
 from flowbook.graph.ops.reductions import (
     argmax,
     argmin,
@@ -155,18 +190,13 @@ from flowbook.graph.ops.variables import (
 )
 from flowbook.graph.options import options
 from flowbook.graph.registry import register_kernel
-from flowbook.graph.scopes import (
-    colocate_with,
-    container,
-    control_dependencies,
-    device,
-    name_scope,
-)
+from flowbook.graph.scopes import colocate_with, container, control_dependencies, device, name_scope
 from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Tensor
 from flowbook.train.gradient_error import gradient_error
 
 __all__ = [
+    "Assert",
     "AsyncContext",
     "COMPLEX",
     "DType",
@@ -181,6 +211,7 @@ __all__ = [
     "OpDef",
     "Operation",
     "PartialRun",
+    "Print",
     "REALS",
     "REQUIRED",
     "Session",
@@ -194,6 +225,23 @@ __all__ = [
     "argmax",
     "argmin",
     "as_dtype",
+    "assert_equal",
+    "assert_greater",
+    "assert_greater_equal",
+    "assert_integer",
+    "assert_less",
+    "assert_less_equal",
+    "assert_near",
+    "assert_negative",
+    "assert_non_negative",
+    "assert_non_positive",
+    "assert_none_equal",
+    "assert_positive",
+    "assert_rank",
+    "assert_rank_at_least",
+    "assert_rank_in",
+    "assert_scalar",
+    "assert_type",
     "assign",
     "assign_add",
     "assign_sub",
@@ -238,6 +286,7 @@ __all__ = [
     "greater_equal",
     "group",
     "identity",
+    "image",
     "int16",
     "int32",
     "int64",
@@ -279,8 +328,15 @@ __all__ = [
     "placeholder",
     "pow",
     "prevent_gradient",
+    "print",
     "py_func",
+    "random_categorical",
+    "random_crop",
+    "random_gamma",
     "random_normal",
+    "random_permutation",
+    "random_poisson",
+    "random_shuffle",
     "random_uniform",
     "range",
     "rank",
@@ -315,13 +371,19 @@ __all__ = [
     "squared_difference",
     "squeeze",
     "stack",
+    "stateless_random_categorical",
+    "stateless_random_normal",
+    "stateless_random_uniform",
+    "stateless_truncated_normal",
     "stop_gradient",
     "string",
+    "strings",
     "subtract",
     "tanh",
     "tile",
     "train",
     "transpose",
+    "truncated_normal",
     "uint16",
     "uint32",
     "uint64",

@@ -33,6 +33,7 @@ __all__ = [
     "Key",
     "Kind",
     "advance",
+    "blocks_at",
     "blocks_for",
     "draw",
     "key_and_counter",
@@ -40,6 +41,7 @@ __all__ = [
     "normal_float32",
     "normal_float64",
     "random_bits",
+    "stateless_key_and_counter",
     "uniform_float16",
     "uniform_float32",
     "uniform_float64",
@@ -63,6 +65,7 @@ _LOW = _WORD - 1
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 _ROUNDS = 10
+_SCRAMBLING_KEY = (0x3EC8F720, 0x02461E29)
 # As arrays, because a ufunc takes these in two thirds of the time that it needs for a Python
 # integer, and small draws consist of such calls.
 _MULTIPLIER0, _MULTIPLIER1 = np.array(_MULTIPLIERS, np.uint64)[:, np.newaxis]
@@ -103,6 +106,24 @@ def key_and_counter(seed: int, seed2: int = 0) -> tuple[Key, Counter]:
     )
 
 
+def stateless_key_and_counter(seed: int, seed2: int) -> tuple[Key, Counter]:
+    """Return the key and the first counter of a draw that only two seeds determine.
+
+    One block scrambles the seeds, so that neighbouring ones give unrelated streams; these are the
+    streams of TensorFlow's stateless operations.
+
+    Args:
+        seed: any int, taken modulo 2**64.
+        seed2: likewise.
+
+    >>> stateless_key_and_counter(3, 7)
+    ((1062149921, 2147208749), (0, 0, 1433866757, 2019731594))
+    """
+    counter = (seed & _LOW, seed >> 32 & _LOW, seed2 & _LOW, seed2 >> 32 & _LOW)
+    k0, k1, c2, c3 = random_bits(_SCRAMBLING_KEY, counter, 4).tolist()
+    return (k0, k1), (0, 0, c2, c3)
+
+
 def advance(counter: Counter, blocks: int) -> Counter:
     """Return the counter `blocks` blocks further on (back, if negative), modulo 2**128.
 
@@ -139,6 +160,35 @@ def random_bits(key: Key, counter: Counter, count: int) -> _Words:
     """
     bits, _ = draw("bits", key, counter, [count], np.uint32)
     return bits
+
+
+def blocks_at(key: Key, counter: Counter, offsets: NDArray[np.uint64]) -> _Words:
+    """Return the blocks that stand at the given distances from `counter`, in their order.
+
+    Args:
+        key: as from `key_and_counter`.
+        counter: where distances count from.
+        offsets: uint64 [n], numbers of blocks.
+
+    Returns:
+        uint32 [n, 4].
+    """
+    low = np.uint64(counter[0] | counter[1] << 32)
+    position = offsets + low
+    # Where the lower half wrapped around, the upper half is one more.
+    high = _carried(counter, position < low)
+    half = np.uint64(32)
+    state: _State = (position & np.uint64(_LOW), position >> half, *high)
+    for round_key in _key_schedule(key):
+        state = _round(state, round_key)
+    return np.stack(np.broadcast_arrays(*state), axis=-1).astype(np.uint32)
+
+
+def _carried(counter: Counter, wrapped: NDArray[np.bool_]) -> tuple[Any, Any]:
+    if not wrapped.any():
+        return counter[2], counter[3]
+    high = np.uint64(counter[2] | counter[3] << 32) + wrapped.astype(np.uint64)
+    return high & np.uint64(_LOW), high >> np.uint64(32)
 
 
 def draw(

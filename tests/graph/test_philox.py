@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from flowbook.exec.resources import philox
-from flowbook.exec.resources.philox import Counter, Key, Kind
+from flowbook.graph import philox
+from flowbook.graph.philox import Counter, Key, Kind
 
 TOP = 2**32 - 1
 
