@@ -33,6 +33,7 @@ from flowbook.graph.ops.stateless_random import (
     stateless_random_uniform,
     stateless_truncated_normal,
 )
+from flowbook.graph.ops.updates import mark_as_update
 
 from flowbook import _notebook, image, nn, strings, train
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
@@ -306,6 +307,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "mark_as_update",
     "matmul",
     "matrix_determinant",
     "matrix_inverse",

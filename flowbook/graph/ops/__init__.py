@@ -40,5 +40,6 @@ from flowbook.graph.ops import (  # noqa: F401
     shaping,
     standardising,
     stateless_random,
+    updates,
     variables,
 )

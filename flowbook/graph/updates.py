@@ -1,0 +1,63 @@
+"""Updates: changes of state that belong to a loss, though nothing of the loss needs them.
+
+Batch normalisation moves its averages when the network is trained. Which operations do so is
+computed from the live operations (DESIGN 10): whoever builds one marks it, and it belongs to the
+losses that are computed from what it is computed from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from flowbook.graph.operation import Operation
+
+# The type of the operations that mark others (`flowbook.graph.ops.updates`).
+MARK = "MarkUpdate"
+
+
+def updates_among(
+    operations: Iterable[Operation], of: Iterable[Operation] | None
+) -> list[Operation]:
+    """The live operations that are marked as updates.
+
+    Args:
+        operations: where the marks are.
+        of: only those that share an ancestor with one of these, other than reads of variables and
+            constants; None gives all.
+
+    Returns:
+        Each once, in the order of their construction.
+    """
+    marked = [op.control_inputs[-1] for op in operations if op.type == MARK]
+    live = sorted({op for op in marked if not op.retired}, key=lambda op: op.id)
+    if of is None or not live:
+        return live
+    shared = _ancestors(of)
+    return [op for op in live if not shared.isdisjoint(_ancestors(_sources(op)))]
+
+
+def _sources(operation: Operation) -> list[Operation]:
+    """What an operation comes from: inputs, and for a group what it waits for."""
+    return [*(tensor.op for tensor in operation.inputs), *operation.control_inputs]
+
+
+def _ancestors(operations: Iterable[Operation]) -> set[Operation]:
+    """Operations and what they come from, without what says nothing about data.
+
+    Everybody reads variables and makes constants: to share one of them connects nothing. What a
+    read waits for is left out too: it is the business of whoever writes the variable.
+    """
+    stack, seen, found = list(operations), set[Operation](), set[Operation]()
+    while stack:
+        operation = stack.pop()
+        if operation in seen:
+            continue
+        seen.add(operation)
+        definition = operation.op_def
+        if definition.reads_as is not None:
+            stack.extend([tensor.op for tensor in operation.inputs])
+            continue
+        if (definition.resource is None or definition.kernel) and operation.type != "Const":
+            found.add(operation)
+            stack.extend(_sources(operation))
+    return found

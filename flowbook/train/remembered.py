@@ -1,0 +1,42 @@
+"""Variables that an idiom makes once and finds again: slots, averages, counters.
+
+An optimizer may outlive the notebook cell in which it is applied. When that cell runs again, what
+it does not build again is retired; so what was made in an earlier execution of the cell is built
+anew, which gives the same operations, and keeps their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from flowbook.graph import site as sites
+from flowbook.graph.ops.variables import Variable
+
+
+def is_current(variable: Variable) -> bool:
+    """Whether a variable is in its graph, and stays there when the running cell ends."""
+    author = sites.capture().author
+    takes_over = author is not None and author.may_take(variable.op.site.author)
+    return not variable.op.retired and not takes_over
+
+
+class Remembered:
+    """Variables by what they are for, in the order in which they were made."""
+
+    def __init__(self) -> None:
+        self._made: dict[Hashable, Variable] = {}
+
+    def find(self, key: Hashable) -> Variable | None:
+        """The variable, if it was made."""
+        return self._made.get(key)
+
+    def get(self, key: Hashable, build: Callable[[], Variable]) -> Variable:
+        """The variable, built if it has to be."""
+        found = self._made.get(key)
+        if found is None or not is_current(found):
+            found = self._made[key] = build()
+        return found
+
+    def items(self) -> list[tuple[Hashable, Variable]]:
+        """All that were made, with their keys."""
+        return list(self._made.items())
