@@ -24,6 +24,7 @@ from flowbook.graph.ops.assertions import (
     assert_scalar,
     assert_type,
 )
+from flowbook.graph.ops.checking import check_numerics
 from flowbook.graph.ops.contractions import einsum, tensordot
 from flowbook.graph.ops.decompositions import cholesky, logdet, lu, qr
 from flowbook.graph.ops.diagonals import (
@@ -35,6 +36,7 @@ from flowbook.graph.ops.diagonals import (
     matrix_set_diag,
     trace,
 )
+from flowbook.graph.ops.edit_distance import edit_distance
 from flowbook.graph.ops.fourier import (
     fft,
     fft2d,
@@ -49,16 +51,40 @@ from flowbook.graph.ops.fourier import (
     rfft2d,
     rfft3d,
 )
+from flowbook.graph.ops.indexing_nd import (
+    gather_nd,
+    scatter_nd,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_sub,
+    tensor_scatter_nd_update,
+)
 from flowbook.graph.ops.least_squares import matrix_solve_ls, pinv
+from flowbook.graph.ops.masking import boolean_mask, sequence_mask
 from flowbook.graph.ops.matrices import adjoint, matrix_transpose
 from flowbook.graph.ops.matrix_functions import (
     matrix_exponential,
     matrix_logarithm,
     matrix_square_root,
 )
+from flowbook.graph.ops.ordering import argsort, sort
+from flowbook.graph.ops.partitioning import dynamic_partition, dynamic_stitch
+from flowbook.graph.ops.patches import extract_image_patches
+from flowbook.graph.ops.positions import invert_permutation, searchsorted, unravel_index
 from flowbook.graph.ops.printing import Print, print
 from flowbook.graph.ops.random_distributions import random_categorical, random_gamma, random_poisson
 from flowbook.graph.ops.random_order import random_crop, random_permutation, random_shuffle
+from flowbook.graph.ops.repeating import repeat
+from flowbook.graph.ops.reversing import reverse, reverse_sequence, roll
+from flowbook.graph.ops.scattering import (
+    assign_slice,
+    scatter_div,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+    scatter_nd_add,
+    scatter_nd_sub,
+    scatter_nd_update,
+)
 from flowbook.graph.ops.solving import (
     cholesky_solve,
     log_matrix_determinant,
@@ -67,6 +93,19 @@ from flowbook.graph.ops.solving import (
     matrix_solve,
     matrix_triangular_solve,
 )
+from flowbook.graph.ops.sorted_segments import (
+    segment_max,
+    segment_mean,
+    segment_min,
+    segment_prod,
+    segment_sum,
+)
+from flowbook.graph.ops.spaces import (
+    batch_to_space_nd,
+    depth_to_space,
+    space_to_batch_nd,
+    space_to_depth,
+)
 from flowbook.graph.ops.spectra import self_adjoint_eig, self_adjoint_eigvals, svd
 from flowbook.graph.ops.stateless_random import (
     stateless_random_categorical,
@@ -74,6 +113,7 @@ from flowbook.graph.ops.stateless_random import (
     stateless_random_uniform,
     stateless_truncated_normal,
 )
+from flowbook.graph.ops.uniqueness import setdiff1d, unique, unique_with_counts
 from flowbook.graph.ops.updates import mark_as_update
 
 from flowbook import _notebook, image, nn, strings, train
@@ -137,7 +177,11 @@ from flowbook.graph.ops.arithmetic import (
     squared_difference,
     subtract,
 )
-from flowbook.graph.ops.broadcasting import broadcast_to
+from flowbook.graph.ops.broadcasting import (
+    broadcast_dynamic_shape,
+    broadcast_static_shape,
+    broadcast_to,
+)
 from flowbook.graph.ops.comparison import (
     equal,
     greater,
@@ -158,6 +202,7 @@ from flowbook.graph.ops.constants import (
     identity,
     no_op,
     placeholder,
+    placeholder_with_default,
     prevent_gradient,
     stop_gradient,
 )
@@ -186,6 +231,7 @@ from flowbook.graph.ops.filling import (
     eye,
     fill,
     linspace,
+    meshgrid,
     ones,
     ones_like,
     range,
@@ -216,8 +262,24 @@ from flowbook.graph.ops.reductions import (
     reduce_prod,
     reduce_sum,
 )
-from flowbook.graph.ops.segments import unsorted_segment_sum
-from flowbook.graph.ops.shaping import expand_dims, rank, reshape, shape, size, squeeze, transpose
+from flowbook.graph.ops.segments import (
+    unsorted_segment_max,
+    unsorted_segment_mean,
+    unsorted_segment_min,
+    unsorted_segment_prod,
+    unsorted_segment_sqrt_n,
+    unsorted_segment_sum,
+)
+from flowbook.graph.ops.shaping import (
+    expand_dims,
+    rank,
+    reshape,
+    shape,
+    shape_n,
+    size,
+    squeeze,
+    transpose,
+)
 from flowbook.graph.ops.variables import (
     Variable,
     assign,
@@ -267,6 +329,7 @@ __all__ = [
     "adjoint",
     "argmax",
     "argmin",
+    "argsort",
     "as_dtype",
     "assert_equal",
     "assert_greater",
@@ -287,12 +350,18 @@ __all__ = [
     "assert_type",
     "assign",
     "assign_add",
+    "assign_slice",
     "assign_sub",
+    "batch_to_space_nd",
     "bfloat16",
     "bool",
+    "boolean_mask",
+    "broadcast_dynamic_shape",
+    "broadcast_static_shape",
     "broadcast_to",
     "cast",
     "ceil",
+    "check_numerics",
     "cholesky",
     "cholesky_solve",
     "clip_by_value",
@@ -308,16 +377,21 @@ __all__ = [
     "convert_to_tensor",
     "cos",
     "cross",
+    "depth_to_space",
     "device",
     "diag",
     "diag_part",
     "divide",
+    "dynamic_partition",
+    "dynamic_stitch",
+    "edit_distance",
     "einsum",
     "equal",
     "errors",
     "exp",
     "expand_dims",
     "expm1",
+    "extract_image_patches",
     "eye",
     "fft",
     "fft2d",
@@ -330,6 +404,7 @@ __all__ = [
     "floordiv",
     "forecast",
     "gather",
+    "gather_nd",
     "get_default_graph",
     "global_variables_initializer",
     "gradient_error",
@@ -346,6 +421,7 @@ __all__ = [
     "int32",
     "int64",
     "int8",
+    "invert_permutation",
     "irfft",
     "irfft2d",
     "irfft3d",
@@ -384,6 +460,7 @@ __all__ = [
     "matrix_triangular_solve",
     "matvec",
     "maximum",
+    "meshgrid",
     "minimum",
     "mod",
     "multiply",
@@ -401,6 +478,7 @@ __all__ = [
     "parameter_counts",
     "pinv",
     "placeholder",
+    "placeholder_with_default",
     "pow",
     "prevent_gradient",
     "print",
@@ -426,26 +504,50 @@ __all__ = [
     "reduce_prod",
     "reduce_sum",
     "register_kernel",
+    "repeat",
     "reset_container",
     "reset_default_graph",
     "reshape",
+    "reverse",
+    "reverse_sequence",
     "rfft",
     "rfft2d",
     "rfft3d",
+    "roll",
     "round",
     "rsqrt",
     "scatter_add",
+    "scatter_div",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_nd",
+    "scatter_nd_add",
+    "scatter_nd_sub",
+    "scatter_nd_update",
     "scatter_sub",
     "scatter_update",
+    "searchsorted",
+    "segment_max",
+    "segment_mean",
+    "segment_min",
+    "segment_prod",
+    "segment_sum",
     "self_adjoint_eig",
     "self_adjoint_eigvals",
+    "sequence_mask",
     "set_random_seed",
+    "setdiff1d",
     "shape",
+    "shape_n",
     "sigmoid",
     "sign",
     "sin",
     "size",
     "slice",
+    "sort",
+    "space_to_batch_nd",
+    "space_to_depth",
     "split",
     "sqrt",
     "square",
@@ -462,6 +564,9 @@ __all__ = [
     "subtract",
     "svd",
     "tanh",
+    "tensor_scatter_nd_add",
+    "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update",
     "tensordot",
     "tile",
     "trace",
@@ -472,6 +577,14 @@ __all__ = [
     "uint32",
     "uint64",
     "uint8",
+    "unique",
+    "unique_with_counts",
+    "unravel_index",
+    "unsorted_segment_max",
+    "unsorted_segment_mean",
+    "unsorted_segment_min",
+    "unsorted_segment_prod",
+    "unsorted_segment_sqrt_n",
     "unsorted_segment_sum",
     "unstack",
     "variables_initializer",

@@ -1,18 +1,5 @@
 """Building blocks of neural networks: activations, losses, embeddings, recurrence, attention."""
 
-from flowbook.graph.ops.activations import (
-    bias_add,
-    crelu,
-    elu,
-    leaky_relu,
-    log_softmax,
-    relu,
-    relu6,
-    selu,
-    softmax,
-    softplus,
-    softsign,
-)
 from flowbook.graph.ops.attention import multi_head_attention, scaled_dot_product_attention
 from flowbook.graph.ops.convolution import (
     atrous_conv2d,
@@ -31,15 +18,6 @@ from flowbook.graph.ops.ctc_decoding import ctc_beam_search_decoder, ctc_greedy_
 from flowbook.graph.ops.depthwise import depthwise_conv2d, separable_conv2d
 from flowbook.graph.ops.embedding import embedding_lookup, embedding_lookup_sparse
 from flowbook.graph.ops.gated_activations import gelu, swish
-from flowbook.graph.ops.losses import (
-    in_top_k,
-    l2_loss,
-    log_poisson_loss,
-    sigmoid_cross_entropy_with_logits,
-    softmax_cross_entropy_with_logits,
-    sparse_softmax_cross_entropy_with_logits,
-    weighted_cross_entropy_with_logits,
-)
 from flowbook.graph.ops.normalisation import (
     batch_normalization,
     fused_batch_norm,
@@ -64,7 +42,6 @@ from flowbook.graph.ops.pooling import (
     pool,
 )
 from flowbook.graph.ops.recurrent import gru_cell, lstm_cell, rnn_cell, static_rnn
-from flowbook.graph.ops.regularization import dropout
 from flowbook.graph.ops.sampled_losses import nce_loss, sampled_softmax_loss
 from flowbook.graph.ops.sampling import (
     all_candidate_sampler,
@@ -73,6 +50,31 @@ from flowbook.graph.ops.sampling import (
     log_uniform_candidate_sampler,
     uniform_candidate_sampler,
 )
+from flowbook.graph.ops.selecting import nth_element, top_k
+
+from flowbook.graph.ops.activations import (
+    bias_add,
+    crelu,
+    elu,
+    leaky_relu,
+    log_softmax,
+    relu,
+    relu6,
+    selu,
+    softmax,
+    softplus,
+    softsign,
+)
+from flowbook.graph.ops.losses import (
+    in_top_k,
+    l2_loss,
+    log_poisson_loss,
+    sigmoid_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits,
+    sparse_softmax_cross_entropy_with_logits,
+    weighted_cross_entropy_with_logits,
+)
+from flowbook.graph.ops.regularization import dropout
 
 __all__ = [
     "all_candidate_sampler",
@@ -124,6 +126,7 @@ __all__ = [
     "multi_head_attention",
     "nce_loss",
     "normalize_moments",
+    "nth_element",
     "pool",
     "relu",
     "relu6",
@@ -141,6 +144,7 @@ __all__ = [
     "static_rnn",
     "sufficient_statistics",
     "swish",
+    "top_k",
     "uniform_candidate_sampler",
     "weighted_cross_entropy_with_logits",
     "weighted_moments",
