@@ -1,10 +1,10 @@
 """Flowbook: dataflow graphs built cell by cell, run in any part, on this machine or a pool.
 
 The public API is what `__all__` lists; `fb.nn` holds building blocks of neural networks,
-`fb.train` optimizers, `fb.errors` what can go wrong.
+`fb.sparse` what sparse tensors have, `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
-from flowbook import _notebook, nn, train
+from flowbook import _notebook, nn, sparse, train
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
 from flowbook.exec.resources.container import reset_container
@@ -38,7 +38,7 @@ from flowbook.graph.dtypes import (
 )
 from flowbook.graph.gradients import gradients
 from flowbook.graph.graph import Graph, get_default_graph, reset_default_graph
-from flowbook.graph.indexed_slices import IndexedSlices
+from flowbook.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, AsyncContext, Effects, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import (
@@ -157,6 +157,7 @@ from flowbook.graph.scopes import (
     name_scope,
 )
 from flowbook.graph.shape import Shape
+from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from flowbook.graph.tensor import Tensor
 from flowbook.train.gradient_error import gradient_error
 
@@ -170,6 +171,7 @@ __all__ = [
     "INDICES",
     "INTS",
     "IndexedSlices",
+    "IndexedSlicesValue",
     "NO_GRADIENT",
     "NUMBERS",
     "OpDef",
@@ -179,6 +181,8 @@ __all__ = [
     "REQUIRED",
     "Session",
     "Shape",
+    "SparseTensor",
+    "SparseTensorValue",
     "Tensor",
     "VALUES",
     "Variable",
@@ -296,6 +300,7 @@ __all__ = [
     "sin",
     "size",
     "slice",
+    "sparse",
     "split",
     "sqrt",
     "square",

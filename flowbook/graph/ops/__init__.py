@@ -21,5 +21,6 @@ from flowbook.graph.ops import (  # noqa: F401
     regularization,
     segments,
     shaping,
+    sparse_conversion,
     variables,
 )
