@@ -135,6 +135,11 @@ from flowbook.graph.ops.reductions import (
 )
 from flowbook.graph.ops.segments import unsorted_segment_sum
 from flowbook.graph.ops.shaping import expand_dims, rank, reshape, shape, size, squeeze, transpose
+from flowbook.graph.ops.sparse_products import (
+    sparse_segment_mean,
+    sparse_segment_sqrt_n,
+    sparse_segment_sum,
+)
 from flowbook.graph.ops.variables import (
     Variable,
     assign,
@@ -301,6 +306,9 @@ __all__ = [
     "size",
     "slice",
     "sparse",
+    "sparse_segment_mean",
+    "sparse_segment_sqrt_n",
+    "sparse_segment_sum",
     "split",
     "sqrt",
     "square",

@@ -18,7 +18,7 @@ from flowbook.graph.shape import Shape
 from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from flowbook.graph.tensor import Tensor
 
-_FORMS = {SparseTensor: SparseTensorValue, IndexedSlices: IndexedSlicesValue}
+_FORMS: dict[type, Any] = {SparseTensor: SparseTensorValue, IndexedSlices: IndexedSlicesValue}
 _SPARSE = tuple(_FORMS)
 
 Array = np.ndarray[Any, Any]

@@ -21,6 +21,10 @@ from flowbook.graph.ops import (  # noqa: F401
     regularization,
     segments,
     shaping,
+    sparse_arithmetic,
+    sparse_arranging,
     sparse_conversion,
+    sparse_products,
+    sparse_selecting,
     variables,
 )

@@ -88,7 +88,7 @@ def _check_broadcasts(shape: tuple[int | None, ...], dims: tuple[int | None, ...
         )
 
 
-def _broadcast_positions(
+def broadcast_positions(
     xp: Any, indices: Any, dims: tuple[int, ...], shape: tuple[int, ...]
 ) -> Any:
     """Where a sparse tensor's indices point in a dense tensor that broadcasts to it."""
@@ -106,7 +106,7 @@ def _picked_shape(indices: Tensor, dense_shape: Tensor, dense: Tensor) -> Shape:
 
 
 def _pick(xp: Any, indices: Any, dense_shape: Any, dense: Any) -> Any:
-    found = _broadcast_positions(xp, indices, checked_dims(dense_shape), dense.shape)
+    found = broadcast_positions(xp, indices, checked_dims(dense_shape), dense.shape)
     return xp.take(xp.reshape(dense, (-1,)), found)
 
 
@@ -129,7 +129,8 @@ sparse_pick = OpDef(
 )
 
 
-def _summed_shape(indices: Tensor, dense_shape: Tensor, values: Tensor, shape: Tensor) -> Shape:
+def summed_shape(indices: Tensor, dense_shape: Tensor, values: Tensor, shape: Tensor) -> Shape:
+    """The shape that an input holds, which broadcasts to a sparse tensor's."""
     known = check_shapes(indices, dense_shape, values)
     if shape.shape.rank not in (None, 1):
         raise InvalidArgumentError(f"a shape is a vector of ints, not of shape {shape.shape}")
@@ -141,7 +142,7 @@ def _summed_shape(indices: Tensor, dense_shape: Tensor, values: Tensor, shape: T
 
 def _sum_into(xp: Any, indices: Any, dense_shape: Any, values: Any, shape: Any) -> Any:
     dims, wanted = checked_dims(dense_shape), checked_dims(shape, "shape")
-    found = _broadcast_positions(xp, indices, dims, wanted)
+    found = broadcast_positions(xp, indices, dims, wanted)
     check_sparse(indices, dims, len(values))
     half = values.dtype.name in ("float16", "bfloat16")
     result = xp.zeros(wanted, dtype=np.float32 if half else values.dtype)
@@ -153,7 +154,7 @@ sparse_sum_into = OpDef(
     "SparseSumInto",
     "indices: int64, dense_shape: int64, values: T, shape: int64 -> dense: T",
     T=NUMBERS,
-    infer=_summed_shape,
+    infer=summed_shape,
     kernel=_sum_into,
     grad=lambda op, dy: (None, None, sparse_pick(op.inputs[0], op.inputs[1], dy), None),
     aliases={},
@@ -214,7 +215,7 @@ def _check_order(indices: Any, found: Any) -> None:
 
 
 def _to_dense_gradient(op: Operation, dy: Tensor) -> Any:
-    indices, dense_shape, values, default_value = op.inputs
+    indices, dense_shape, values, _ = op.inputs
     absent = sparse_to_dense(
         indices,
         dense_shape,
@@ -283,7 +284,8 @@ def to_dense(
 
 
 def _nonzero_shapes(dense: Tensor) -> list[Shape]:
-    return [Shape.of((None, dense.shape.rank)), Shape.of((None,))]
+    count = 0 if dense.shape.size == 0 else None
+    return [Shape.of((count, dense.shape.rank)), Shape.of((count,))]
 
 
 def _nonzero(xp: Any, dense: Any) -> Any:
@@ -431,4 +433,5 @@ def _shape_placeholder(shape: Shape) -> Tensor:
         placeholder(int64, [], name=f"dimension_{i}") if d is None else np.int64(d)
         for i, d in enumerate(shape.dims)
     ]
-    return stack(dims, name="dense_shape")
+    result: Tensor = stack(dims, name="dense_shape")
+    return result
