@@ -166,7 +166,7 @@ class SparseTensor:
         """The elements combined with those of a dense tensor that stand at the same places."""
         __tracebackhide__ = True
         with self.graph.as_default():
-            dense = convert_to_tensor(other, None if hasattr(other, "dtype") else self.dtype)
+            dense = convert_to_tensor(other, None if isinstance(other, Arithmetic) else self.dtype)
             if dense.shape.rank != 0:
                 dense = op_named("SparsePick")(self.indices, self.dense_shape, dense)
             values = op_named(type_name).public(self.values, dense)

@@ -403,10 +403,18 @@ ARITHMETIC = [
         fixed=[1, 3],
         twice=False,  # It is zero: the gradient is piecewise constant.
         empty=[NO_INDICES, SHAPE, NO_VALUES, n(3, 1)],
-        special=[INDICES, SHAPE, WEIRD, n(3, 1)],
         tensorflow=lambda tf, i, s, v, t: tf.sparse.reduce_max(
             tf.sparse.reorder(sparse(tf, i, s, v)), 1, True
         ),
+    ),
+    # NaN is the greatest, as for `reduce_max`; TensorFlow's depends on where it stands.
+    Case(
+        "SparseMaxInto",
+        arithmetic.sparse_max_into,
+        [REPEATED, SHAPE, VALUES, n(1, 4)],
+        greatest,
+        special=[INDICES, SHAPE, WEIRD, n(3, 1)],
+        note="nan",
     ),
     Case(
         "SparseRowSegments",

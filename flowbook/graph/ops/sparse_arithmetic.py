@@ -292,7 +292,7 @@ def _reduce(
         ]
     )
     result = reduce_into(x, shape)
-    return result if keepdims else squeeze_op(result, axis=gone)  # type: ignore[no-any-return]
+    return result if keepdims else squeeze_op(result, axis=gone)
 
 
 def reduce_sum(
@@ -318,7 +318,8 @@ def reduce_sum(
 
         def into(x: SparseTensor, shape: Any) -> Tensor:
             if isinstance(shape, np.ndarray):
-                return dense_reduce_sum(x.values)
+                total: Tensor = dense_reduce_sum(x.values)
+                return total
             return sparse_sum_into(x.indices, x.dense_shape, x.values, shape)  # type: ignore[no-any-return]
 
         return _reduce(into, x, axis, keepdims, "SparseReduceSum")

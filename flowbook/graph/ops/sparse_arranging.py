@@ -56,10 +56,16 @@ def int64_vector(values: Any) -> Tensor:
 
 
 def known_shape(dense_shape: Tensor, shape: Shape) -> Tensor:
-    """The dense shape that inference knows as a constant, or else the one of the run."""
+    """The dense shape of the run, of which inference sees what is known."""
     if shape.is_fully_defined:
         return constant(np.array(shape.dims, np.int64))
-    return dense_shape
+    if shape.dims is None or set(shape.dims) == {None}:
+        return dense_shape
+    parts = [
+        strided_slice(dense_shape, i) if d is None else np.int64(d)
+        for i, d in enumerate(shape.dims)
+    ]
+    return stack_op(parts)  # type: ignore[no-any-return]
 
 
 # Order
