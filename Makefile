@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv/bin
 INSTALL := $(VENV)/python -m pip install --disable-pip-version-check --quiet --editable
 
-.PHONY: lab tutorial test soak bench proto format clean
+.PHONY: lab tutorial test soak bench docs proto format clean
 
 # JupyterLab on the welcome notebook, its options in LAB_OPTIONS.
 lab: .venv/lab.stamp
@@ -25,6 +25,10 @@ soak: .venv/dev.stamp
 bench: .venv/dev.stamp
 	$(VENV)/python -m benchmarks
 
+# The documentation, in site/.
+docs: .venv/dev.stamp
+	$(VENV)/mkdocs build
+
 proto: .venv/dev.stamp
 	$(VENV)/python -m grpc_tools.protoc --proto_path=. --python_out=. --pyi_out=. \
 		flowbook/graph/graph.proto
@@ -34,7 +38,7 @@ format: .venv/dev.stamp
 	$(VENV)/ruff format
 
 clean:
-	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist
+	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist site
 	find flowbook tests benchmarks notebooks tools -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/bin/python:
@@ -46,5 +50,5 @@ clean:
 	touch $@
 
 .venv/dev.stamp: pyproject.toml | .venv/bin/python
-	$(INSTALL) '.[lab,data,images,onnx,dev]'
+	$(INSTALL) '.[lab,data,images,onnx,docs,dev]'
 	touch $@

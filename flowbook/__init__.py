@@ -4,11 +4,22 @@ The public API is what `__all__` lists; `fb.nn` holds building blocks of neural 
 `fb.sparse` what sparse tensors have, `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
+from flowbook.graph.ops.sparse_products import (
+    sparse_segment_mean,
+    sparse_segment_sqrt_n,
+    sparse_segment_sum,
+)
+from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
+
 from flowbook import _notebook, nn, sparse, train
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
 from flowbook.exec.resources.container import reset_container
 from flowbook.exec.session import Session
+from flowbook.explain.compare import compare, observe
+from flowbook.explain.forecast import forecast
+from flowbook.explain.lint import lint
+from flowbook.explain.parameters import parameter_counts
 from flowbook.graph import errors
 from flowbook.graph.dtypes import (
     COMPLEX,
@@ -20,6 +31,7 @@ from flowbook.graph.dtypes import (
     VALUES,
     DType,
     as_dtype,
+    bfloat16,
     bool,
     complex64,
     complex128,
@@ -135,11 +147,6 @@ from flowbook.graph.ops.reductions import (
 )
 from flowbook.graph.ops.segments import unsorted_segment_sum
 from flowbook.graph.ops.shaping import expand_dims, rank, reshape, shape, size, squeeze, transpose
-from flowbook.graph.ops.sparse_products import (
-    sparse_segment_mean,
-    sparse_segment_sqrt_n,
-    sparse_segment_sum,
-)
 from flowbook.graph.ops.variables import (
     Variable,
     assign,
@@ -154,15 +161,8 @@ from flowbook.graph.ops.variables import (
 )
 from flowbook.graph.options import options
 from flowbook.graph.registry import register_kernel
-from flowbook.graph.scopes import (
-    colocate_with,
-    container,
-    control_dependencies,
-    device,
-    name_scope,
-)
+from flowbook.graph.scopes import colocate_with, container, control_dependencies, device, name_scope
 from flowbook.graph.shape import Shape
-from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from flowbook.graph.tensor import Tensor
 from flowbook.train.gradient_error import gradient_error
 
@@ -200,12 +200,14 @@ __all__ = [
     "assign",
     "assign_add",
     "assign_sub",
+    "bfloat16",
     "bool",
     "broadcast_to",
     "cast",
     "ceil",
     "clip_by_value",
     "colocate_with",
+    "compare",
     "complex128",
     "complex64",
     "concat",
@@ -229,6 +231,7 @@ __all__ = [
     "float64",
     "floor",
     "floordiv",
+    "forecast",
     "gather",
     "get_default_graph",
     "global_variables_initializer",
@@ -249,6 +252,7 @@ __all__ = [
     "less",
     "less_equal",
     "linspace",
+    "lint",
     "log",
     "log1p",
     "logical_and",
@@ -267,11 +271,13 @@ __all__ = [
     "nn",
     "no_op",
     "not_equal",
+    "observe",
     "one_hot",
     "ones",
     "ones_like",
     "options",
     "pad",
+    "parameter_counts",
     "placeholder",
     "pow",
     "prevent_gradient",

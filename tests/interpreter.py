@@ -17,6 +17,7 @@ from flowbook.graph.errors import FailedPreconditionError, InvalidArgumentError
 from flowbook.graph.op_def import Effects
 from flowbook.graph.operation import Operation
 from flowbook.graph.tensor import Tensor
+from flowbook.graph.widened import widened
 
 
 class PlainVariable:
@@ -116,7 +117,7 @@ class Interpreter:
             values[operation.outputs[0]] = leading[0]
             return
         names = op_def.kernel_attributes(op_def.kernel)
-        result = op_def.kernel(
+        result = widened(operation, op_def.kernel)(
             np,
             *leading,
             *(values[t] for t in operation.inputs),

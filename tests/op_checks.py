@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from flowbook.graph import dtypes
@@ -51,7 +52,7 @@ def compared(case: Case, inputs: Any, dtype: DType | None = None) -> None:
     with np.errstate(all="ignore"):
         chosen = [t == variable_token(case) for t in argument_tokens(case)]
         exact = [
-            v.astype(np.float64) if c and v.dtype.kind in "fiub" else v
+            v.astype(np.float64) if c and v.dtype.kind in "fiubV" else v
             for c, v in zip(chosen, values, strict=True)
         ]
         expected = case.reference(*exact)
@@ -68,13 +69,15 @@ def agree(result: Any, wanted: np.ndarray, tolerance: float, values: list[np.nda
     if result.dtype.kind == "O":
         assert result.tolist() == wanted.tolist()
         return
+    values = [v for v in (*values, result) if v.dtype.kind in "fcV"]
+    if result.dtype.kind == "V":
+        result = result.astype(np.float64)
     if result.dtype.kind in "iub":
         if wanted.dtype.kind in "fc":
             wanted = wanted.real.astype(np.int64)
         np.testing.assert_array_equal(result, wanted.astype(result.dtype))
         return
-    coarse = [v.dtype for v in (*values, result) if v.dtype.kind in "fc"]
-    epsilon = max(float(np.finfo(d).eps) for d in coarse)
+    epsilon = max(float(ml_dtypes.finfo(v.dtype).eps) for v in values)
     np.testing.assert_allclose(
         result, wanted, rtol=4 * tolerance * epsilon, atol=4 * tolerance * epsilon
     )

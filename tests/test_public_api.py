@@ -9,10 +9,21 @@ import pytest
 import flowbook as fb
 
 # The layers behind the interface. Python binds each as an attribute once it is imported.
-LAYERS = {"graph", "exec", "cluster", "cells", "widgets"}
+LAYERS = {"graph", "exec", "explain", "cluster", "cells", "widgets"}
 
 # What a session may come to need, but `import flowbook` may not load.
-HEAVY = {"IPython", "ipywidgets", "distributed", "grpc", "cupy", "numba", "matplotlib"}
+HEAVY = {
+    "IPython",
+    "PIL",
+    "cupy",
+    "distributed",
+    "grpc",
+    "ipywidgets",
+    "matplotlib",
+    "numba",
+    "onnx",
+    "scipy",
+}
 
 
 def public_modules() -> list[ModuleType]:

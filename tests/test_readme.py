@@ -1,4 +1,4 @@
-"""The README's example runs and prints what it says, and its table lists what is installed."""
+"""The examples of README and documentation print what they say; the README lists what it needs."""
 
 import contextlib
 import io
@@ -6,12 +6,26 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_example_prints_what_the_readme_says() -> None:
-    [(program, printed)] = re.findall(r"```python\n(.*?)```\n+```\n(.*?)```", README, re.DOTALL)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+EXAMPLES = [
+    pytest.param(program, printed, id=f"{page.stem}-{number}")
+    for page in PAGES
+    for number, (program, printed) in enumerate(
+        re.findall(
+            r"```python\n(.*?)```\n+(?:```\n(.*?)```)?", page.read_text(encoding="utf-8"), re.DOTALL
+        )
+    )
+]
+
+
+@pytest.mark.parametrize(("program", "printed"), EXAMPLES)
+def test_an_example_prints_what_the_page_says(program: str, printed: str) -> None:
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         exec(program, {})

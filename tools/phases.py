@@ -39,6 +39,7 @@ PHASES = (
     Phase("format", 30, ("ruff", "format", "--check")),
     Phase("types", 120, ("mypy",)),
     Phase("layers", 60, ("lint-imports", "--no-logo")),
+    Phase("docs", 120, ("mkdocs", "build")),
     Phase("tests", 8 * 60, (*PYTEST, "tests")),
     Phase("notebooks", 4 * 60, (*PYTEST, *NOTEBOOKS, "notebooks")),
 )

@@ -13,6 +13,7 @@ from flowbook.exec.units import AsyncKernel, Handle, Kernel, Unit
 from flowbook.graph.op_def import OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.registry import kernel_for, op_named
+from flowbook.graph.widened import widened
 
 
 class Bound(NamedTuple):
@@ -58,18 +59,19 @@ def bind(
             (known[node.outputs[0]],) = leading
             units.append(Handle(node.inputs, node.outputs, node.after))
             continue
+        function = widened(operation, found.function)
         units.append(
             found.kind(
                 node[3:],
                 operation,
-                found.function,
+                function,
                 device.xp,
                 leading,
                 {name: node.attributes[name] for name in found.attributes}
                 if found.attributes
                 else _NONE,
                 found.is_positional,
-                found.expression,
+                found.expression if function is found.function else None,
                 found.is_single,
                 found.is_users,
             )

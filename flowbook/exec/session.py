@@ -216,7 +216,7 @@ class Session:
             The step; its `run(fetches, feeds)` goes on with it.
 
         Raises:
-            As `run`, for the whole of it.
+            OpError: as `run` does, for the whole of it.
         """
         __tracebackhide__ = True
         self._guarded(self._check_open)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from flowbook.graph.errors import InvalidTypeError
@@ -24,14 +25,14 @@ class DType:
         self.name = name
         self.numpy = np.dtype(numpy)
         self.type = self.numpy.type
-        self.is_floating = self.numpy.kind == "f"
+        self.is_floating = self.numpy.kind == "f" or self.numpy == ml_dtypes.bfloat16
         self.is_integer = self.numpy.kind in "iu"
         self.is_complex = self.numpy.kind == "c"
 
     @property
     def is_numeric(self) -> builtins.bool:
         """Whether arithmetic is defined: integers, floating point and complex numbers."""
-        return self.numpy.kind in "iufc"
+        return self.is_integer or self.is_floating or self.is_complex
 
     @property
     def size(self) -> int:
@@ -52,7 +53,7 @@ class DType:
         if self.is_integer:
             return np.iinfo(self.numpy)
         if self.is_floating:
-            return np.finfo(self.numpy)
+            return ml_dtypes.finfo(self.numpy)  # type: ignore[no-untyped-call]
         raise InvalidTypeError(f"{self.name} has no smallest or largest value")
 
     def __eq__(self, other: object) -> builtins.bool:
@@ -86,6 +87,7 @@ uint8 = DType("uint8", np.uint8)
 uint16 = DType("uint16", np.uint16)
 uint32 = DType("uint32", np.uint32)
 uint64 = DType("uint64", np.uint64)
+bfloat16 = DType("bfloat16", ml_dtypes.bfloat16)
 float16 = DType("float16", np.float16)
 float32 = DType("float32", np.float32)
 float64 = DType("float64", np.float64)
@@ -96,7 +98,7 @@ string = DType("string", np.object_)
 resource = DType("resource", np.object_)
 
 INTS = (int8, int16, int32, int64, uint8, uint16, uint32, uint64)
-FLOATS = (float16, float32, float64)
+FLOATS = (bfloat16, float16, float32, float64)
 COMPLEX = (complex64, complex128)
 REALS = FLOATS + INTS
 NUMBERS = FLOATS + INTS + COMPLEX

@@ -98,7 +98,8 @@ class OpDef:
         infer: `infer(*inputs, **attributes)` gives the output's Shape, or a list of Shapes where
             the outputs are not exactly one. Raises InvalidArgumentError where inputs do not fit.
         kernel: `kernel(xp, *inputs, **attributes)` gives the output, or a tuple of them. It takes
-            those attributes that it names. `xp` is NumPy or a module like it.
+            those attributes that it names. `xp` is NumPy or a module like it. Values of bfloat16
+            arrive as float32, and its results are rounded, unless a type variable admits strings.
         expression: in place of a kernel, for elementwise operations: an expression of the inputs
             and of functions of `xp`, from which all code for it is generated, such as
             "logaddexp(x, 0)".
@@ -159,6 +160,11 @@ class OpDef:
         self.is_async = is_async
         self.cost = cost
         self.type_variables = type_variables
+        # What admits strings moves values; other types compute with them.
+        self.computes = any(
+            dtypes.bfloat16 in admitted and dtypes.string not in admitted
+            for admitted in type_variables.values()
+        )
         self.is_stateful = effects is not Effects.PURE
         self.is_builtin = sites.calling_module(2).startswith("flowbook.")
         inputs, arrow, outputs = signature.partition("->")

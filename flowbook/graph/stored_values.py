@@ -88,7 +88,7 @@ class ValueWriter:
             self.write(item, message.items.add(), depth + 1)
 
     def _write_array(self, array: np.ndarray[Any, Any]) -> bytes:
-        if array.dtype.kind in "SUV":
+        if array.dtype.kind in "SUV" and array.dtype != dtypes.bfloat16.numpy:
             raise _not_plain(array)
         message = ArrayDef(dtype=dtypes.as_dtype(array.dtype).name, dims=array.shape)
         if array.dtype.kind == "O":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flowbook.explain.report import Report
 from flowbook.graph.graph import Graph
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.variables import Variable
@@ -29,5 +30,6 @@ def install(shell: Any) -> None:
     html.for_type(Tensor, tables.tensor_html)
     html.for_type(Variable, tables.variable_html)
     html.for_type(StaleOperations, tables.stale_html)
+    html.for_type(Report, tables.report_html)
     html.for_type_by_name("flowbook.exec.session", "Session", tables.session_html)
     formatters["image/svg+xml"].for_type(Graph, graph_svg)

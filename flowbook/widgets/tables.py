@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.explain.report import Report
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.variables import Variable
 from flowbook.graph.site import Site
@@ -84,6 +85,32 @@ def session_html(session: Any) -> str:
         ),
     ]
     return _table("Session", rows)
+
+
+def report_html(report: Report) -> str:
+    """What a tool found out, as a table with a heading and notes."""
+    table = report.table
+    head = "".join(_cell("th", i in table.numeric, _text(h)) for i, h in enumerate(table.headings))
+    body = "\n".join(
+        "<tr>"
+        + "".join(_cell("td", i in table.numeric, _indented(c)) for i, c in enumerate(row))
+        + "</tr>"
+        for row in table.rows
+    )
+    rows = f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>"
+    notes = "".join(f"<p>{_text(note)}</p>" for note in table.notes)
+    return f"<p><strong>{_text(table.title)}</strong></p>{rows if table.rows else ''}{notes}"
+
+
+def _cell(tag: str, is_number: bool, html: str) -> str:
+    scope = ' scope="col"' if tag == "th" else ""
+    return f'<{tag}{scope} style="text-align:{"right" if is_number else "left"}">{html}</{tag}>'
+
+
+def _indented(text: str) -> str:
+    """The text, with the spaces that say how deep it lies."""
+    depth = len(text) - len(text.lstrip(" "))
+    return "&nbsp;" * depth + _text(text[depth:])
 
 
 def _attributes(operation: Operation) -> Iterable[Row]:

@@ -18,7 +18,7 @@ from flowbook.graph.errors import (
     without_internal_frames,
 )
 from flowbook.graph.graph import get_default_graph
-from flowbook.graph.op_def import REQUIRED, OpDef
+from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.ops.inference import no_flops, nothing, same_as_input
 from flowbook.graph.scopes import control_dependencies
 from flowbook.graph.shape import UNKNOWN, Shape
@@ -150,7 +150,7 @@ stop_gradient = OpDef(
     T=VALUES,
     infer=same_as_input,
     kernel=lambda xp, x: x,
-    grad=lambda op, dy: None,
+    grad=NO_GRADIENT,
     aliases={0: 0},
     cost=no_flops,
     doc="The same value, through which no gradient flows.",

@@ -13,6 +13,7 @@ import numpy as np
 from flowbook.graph.op_def import Effects
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 from flowbook.graph.tensor import Tensor
+from flowbook.graph.widened import widened
 
 LARGEST = 1 << 20
 
@@ -57,7 +58,7 @@ def _evaluate(node: Node, inputs: list[Any]) -> list[np.ndarray[Any, Any]] | Non
         return None
     attributes = {k: node.attributes[k] for k in node.op_def.kernel_attributes(kernel)}
     try:
-        found = kernel(np, *inputs, **attributes)
+        found = widened(node.operation, kernel)(np, *inputs, **attributes)
     except Exception:
         return None
     results = []

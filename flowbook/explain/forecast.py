@@ -1,0 +1,269 @@
+"""What a run will cost, before it runs: floating-point operations and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from flowbook.exec.feeds import check_mapping, feedable
+from flowbook.exec.fetches import flatten
+from flowbook.explain.report import Report, Table, in_bytes, scaled
+from flowbook.graph.copying import copy_operations
+from flowbook.graph.dtypes import resource
+from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.graph import Graph, get_default_graph
+from flowbook.graph.operation import Operation
+from flowbook.graph.ops.constants import placeholder
+from flowbook.graph.rewrite.prune import prune
+from flowbook.graph.shape import Shape
+from flowbook.graph.tensor import Tensor
+
+_MOST_ROWS = 15
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one operation, or several, cost in a run.
+
+    Attributes:
+        operations: how many there are.
+        flops: floating-point operations.
+        bytes: of the values that they produce.
+        unknown: how many of them have outputs whose size only the run knows; these count nothing.
+    """
+
+    operations: int = 0
+    flops: int = 0
+    bytes: int = 0
+    unknown: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            self.operations + other.operations,
+            self.flops + other.flops,
+            self.bytes + other.bytes,
+            self.unknown + other.unknown,
+        )
+
+
+class Forecast(Report):
+    """The cost of a run.
+
+    Attributes:
+        by_operation: the cost of each operation.
+        total: their sum.
+        peak_bytes: the most memory that values occupy at once, when operations run in the order of
+            construction and values are freed after their last use.
+        peak_at: the operation during which that is.
+        variable_bytes: the memory of the variables that it reads or writes.
+        unsized: tensors whose size only the run knows.
+    """
+
+    def __init__(
+        self,
+        by_operation: dict[Operation, Cost],
+        peak: tuple[int, Operation | None],
+        variable_bytes: int,
+        unsized: list[Tensor],
+    ) -> None:
+        self.by_operation = by_operation
+        self.total = sum(by_operation.values(), Cost())
+        self.peak_bytes, self.peak_at = peak
+        self.variable_bytes = variable_bytes
+        self.unsized = unsized
+
+    def by_type(self) -> dict[str, Cost]:
+        """The costs by operation type, the most expensive first."""
+        return self._grouped(lambda op: op.type)
+
+    def by_scope(self, depth: int = 1) -> dict[str, Cost]:
+        """The costs by name scope down to a depth, the most expensive first."""
+        return self._grouped(lambda op: "/".join(op.name.split("/")[:-1][:depth]))
+
+    def _grouped(self, key: Any) -> dict[str, Cost]:
+        found: dict[str, Cost] = {}
+        for op, cost in self.by_operation.items():
+            found[key(op)] = found.get(key(op), Cost()) + cost
+        return dict(sorted(found.items(), key=lambda item: (-item[1].flops, -item[1].bytes)))
+
+    @property
+    def table(self) -> Table:
+        """A row for each operation type."""
+        types = self.by_type()
+        shown = list(types.items())[:_MOST_ROWS]
+        rest = sum(list(types.values())[_MOST_ROWS:], Cost())
+        if rest.operations:
+            shown.append((f"{len(types) - _MOST_ROWS} more types", rest))
+        at_least = "at least " if self.unsized else ""
+        notes = []
+        if self.peak_at is not None:
+            notes.append(
+                f"Most memory is in use during {self.peak_at.name} ({self.peak_at.site.place})."
+            )
+        if self.unsized:
+            names = ", ".join(t.name for t in self.unsized[:5])
+            more = f" and {len(self.unsized) - 5} more" if len(self.unsized) > 5 else ""
+            notes.append(
+                f"Not counted, as only the run knows their sizes: {names}{more}. "
+                "Give the shapes of what is fed."
+            )
+        return Table(
+            f"{at_least}{scaled(self.total.flops)}FLOP, {in_bytes(self.peak_bytes)} of values at "
+            f"most, {in_bytes(self.variable_bytes)} of variables",
+            ("operation type", "operations", "FLOP", "values"),
+            [(t, f"{c.operations:,}", scaled(c.flops), in_bytes(c.bytes)) for t, c in shown],
+            notes,
+            (1, 2, 3),
+        )
+
+
+def forecast(
+    fetches: Any, feeds: Mapping[Any, Any] | None = None, *, graph: Graph | None = None
+) -> Forecast:
+    """Forecast what a run would cost. Nothing is run.
+
+    Args:
+        fetches: as for `sess.run`.
+        feeds: for each tensor that would be fed its value, or only its shape as a tuple or
+            `fb.Shape`. With these, shapes are inferred through the whole run.
+        graph: the graph; by default the default graph.
+
+    Returns:
+        The forecast: FLOP by `OpDef.cost`, memory by lifetimes of values.
+
+    Raises:
+        InvalidArgumentError: if a shape does not fit, or a needed placeholder is not in `feeds`.
+
+    >>> import flowbook as fb
+    >>> x = fb.placeholder(fb.float32, [None, 784], name="x")
+    >>> y = fb.matmul(x, fb.zeros([784, 10]))
+    >>> fb.forecast(y, {x: (100, 784)}).total.flops
+    1568000
+    """
+    check_mapping(feeds)
+    graph = graph if graph is not None else get_default_graph()
+    flat = flatten(graph, fetches)
+    fed = {feedable(graph, key): _shape_of(value) for key, value in (feeds or {}).items()}
+    for tensor, shape in fed.items():
+        if tensor.dtype is not resource and not tensor.shape.is_compatible_with(shape):
+            raise InvalidArgumentError(
+                f"{tensor.name} has the shape {tensor.shape}, and would be fed with {shape}"
+            )
+    pruned = prune(flat.tensors, flat.targets, list(fed))
+    copies = _with_shapes(pruned.operations, fed)
+    costs = {op: _cost(copies[op]) for op in pruned.operations}
+    unsized = [
+        original
+        for op in pruned.operations
+        for original, copy in zip(op.outputs, copies[op].outputs, strict=True)
+        if _bytes(copy) is None
+    ]
+    return Forecast(
+        costs,
+        _peak(pruned.operations, copies, {*flat.tensors}),
+        sum(_variable_bytes(op) for op in pruned.operations),
+        unsized,
+    )
+
+
+def _shape_of(value: Any) -> Shape:
+    """The shape that a feed has: of an array, or given as such."""
+    if isinstance(value, Shape | tuple):
+        return Shape(value)
+    shape = getattr(value, "shape", None)
+    if shape is None:
+        raise InvalidArgumentError(
+            f"a feed of a forecast is an array, or a shape as a tuple, not {value!r:.80}"
+        )
+    return Shape(shape)
+
+
+def _with_shapes(
+    operations: list[Operation], fed: dict[Tensor, Shape]
+) -> dict[Operation, Operation]:
+    """Copies of the operations, with shapes inferred from those of the feeds."""
+    graph = Graph()
+    tensors: dict[Tensor, Tensor] = {}
+    copies: dict[Operation, Operation] = {}
+    with graph.as_default():
+        for tensor, shape in fed.items():
+            if tensor.dtype is resource:
+                copies |= copy_operations([tensor.op], graph, tensors)
+                continue
+            name = tensor.name.replace(":", "_").replace("@", "_")
+            tensors[tensor] = placeholder(
+                tensor.dtype, tensor.shape.merge(shape), name=f"{name}_fed"
+            )
+        rest = [op for op in operations if op not in copies]
+        return copies | copy_operations(rest, graph, tensors)
+
+
+def _cost(op: Operation) -> Cost:
+    sizes = [_bytes(t) for t in op.outputs]
+    known = [size for size in sizes if size is not None]
+    flops = op.op_def.cost(op) if op.op_def.cost is not None else 0
+    held = sum(size or 0 for t, size in zip(op.outputs, sizes, strict=True) if not _is_view(t))
+    return Cost(1, flops, held, int(len(known) < len(sizes)))
+
+
+def _is_view(tensor: Tensor) -> bool:
+    """Whether a tensor lies in another's memory, or in a variable's."""
+    return tensor.op.type == "ReadVariable" or _viewed(tensor) is not None
+
+
+def _viewed(tensor: Tensor) -> Tensor | None:
+    """The input in whose memory an output may lie."""
+    op_def = tensor.op.op_def
+    place = None if op_def.computes else (op_def.aliases or {}).get(tensor.index)
+    return None if place is None else tensor.op.inputs[place]
+
+
+def _bytes(tensor: Tensor) -> int | None:
+    if tensor.dtype is resource:
+        return 0
+    size = tensor.shape.size
+    return None if size is None or not tensor.dtype.size else size * tensor.dtype.size
+
+
+def _variable_bytes(op: Operation) -> int:
+    if op.op_def.resource != "variable":
+        return 0
+    return (op.attributes["shape"].size or 0) * int(op.attributes["dtype"].size)
+
+
+def _peak(
+    operations: list[Operation], copies: dict[Operation, Operation], fetched: set[Tensor]
+) -> tuple[int, Operation | None]:
+    """The most bytes alive at once, and during which operation; views live in what they show."""
+    shown = {t: _owner(t) for op in operations for t in op.outputs}
+    last_use: dict[Tensor, int] = {}
+    for i, op in enumerate(operations):
+        for t in op.inputs:
+            last_use[shown.get(t, t)] = i
+    for t in fetched:
+        last_use[shown.get(t, t)] = len(operations)
+    ends: dict[int, list[Tensor]] = {}
+    for t, i in last_use.items():
+        ends.setdefault(i, []).append(t)
+    sizes = {
+        t: 0 if _is_view(t) else _bytes(copy) or 0
+        for op in operations
+        for t, copy in zip(op.outputs, copies[op].outputs, strict=True)
+    }
+    alive = most = 0
+    at: Operation | None = None
+    for i, op in enumerate(operations):
+        alive += sum(sizes[t] for t in op.outputs)
+        if alive > most:
+            most, at = alive, op
+        alive -= sum(sizes.get(t, 0) for t in ends.get(i, ()))
+        alive -= sum(sizes[t] for t in op.outputs if t not in last_use)
+    return most, at
+
+
+def _owner(tensor: Tensor) -> Tensor:
+    """The tensor in whose memory a view lies."""
+    while (viewed := _viewed(tensor)) is not None:
+        tensor = viewed
+    return tensor

@@ -1,0 +1,270 @@
+"""Mistakes that run without an error: found in the graph, before any time is spent on them.
+
+White paper, section 6: accidental broadcasting and wrong parameter counts were what a port of a
+model had wrong. Each rule is one function from what is asked about to its findings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from flowbook.explain.report import Report, Table
+from flowbook.graph.errors import InvalidTypeError
+from flowbook.graph.gradients import is_differentiable
+from flowbook.graph.graph import Graph, get_default_graph
+from flowbook.graph.op_def import NO_GRADIENT, Effects
+from flowbook.graph.operation import Operation
+from flowbook.graph.ops.inference import broadcast_inputs
+from flowbook.graph.ops.variables import Variable
+from flowbook.graph.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One likely mistake.
+
+    Attributes:
+        rule: the rule's name.
+        operation: where it is.
+        message: what is wrong, with the values.
+        hint: what to do.
+    """
+
+    rule: str
+    operation: Operation
+    message: str
+    hint: str
+
+
+class LintReport(Report):
+    """What lint found; empty, and false, if nothing."""
+
+    def __init__(self, findings: list[Finding], size: int) -> None:
+        self.findings = findings
+        self._size = size
+
+    def __len__(self) -> int:
+        return len(self.findings)
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
+
+    @property
+    def table(self) -> Table:
+        """A row for each finding."""
+        count = len(self.findings)
+        found = "nothing" if not count else f"{count} finding{'s' * (count > 1)}"
+        return Table(
+            f"lint of {self._size:,} operations: {found}",
+            ("rule", "operation", "defined at", "what is wrong", "what to do"),
+            [
+                (f.rule, f.operation.name, f.operation.site.place, f.message, f.hint)
+                for f in self.findings
+            ],
+        )
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What lint is asked about.
+
+    Attributes:
+        graph: the graph.
+        operations: those looked at, in the order of construction.
+        loss: the tensor that training makes smaller, if it was named.
+        ancestors: the operations that the loss depends on.
+    """
+
+    graph: Graph
+    operations: list[Operation]
+    loss: Tensor | None
+    ancestors: set[Operation]
+
+
+def lint(graph: Graph | None = None, loss: Tensor | None = None) -> LintReport:
+    """Look for likely mistakes in a graph.
+
+    The rules: `broadcast` (shapes such as [n] and [n, 1] that make [n, n] of two columns of one
+    length), `unused variable`, `no gradient` (a trainable variable that the loss depends on, but
+    through which no gradient flows), `softmax twice` (probabilities given where logits are wanted),
+    `log of softmax` (which overflows where log_softmax does not).
+
+    Args:
+        graph: the graph; by default the loss's, or the default graph.
+        loss: what training makes smaller. With it variables are unused if it does not depend on
+            them, and gradients are looked at.
+
+    Returns:
+        The findings, in the order of construction, each with its operation and line.
+
+    >>> import flowbook as fb
+    >>> labels = fb.placeholder(fb.float32, [32], name="labels")
+    >>> predictions = fb.placeholder(fb.float32, [32, 1], name="predictions")
+    >>> loss = fb.reduce_mean(fb.square(predictions - labels))
+    >>> [finding.message for finding in fb.lint(loss=loss)]
+    ['[32, 1] and [32] broadcast to [32, 32]']
+    """
+    if loss is not None and not isinstance(loss, Tensor):
+        raise InvalidTypeError(f"loss is a tensor, not {loss!r}")
+    if graph is None:
+        graph = loss.graph if loss is not None else get_default_graph()
+    ancestors = _ancestors(loss.op) if loss is not None else set()
+    asked = _Asked(graph, graph.operations, loss, ancestors)
+    findings = [finding for rule in _RULES for finding in rule(asked)]
+    return LintReport(sorted(findings, key=lambda f: f.operation.id), len(asked.operations))
+
+
+def _ancestors(operation: Operation) -> set[Operation]:
+    found: set[Operation] = set()
+    stack = [operation]
+    while stack:
+        op = stack.pop()
+        if op not in found:
+            found.add(op)
+            stack.extend(t.op for t in op.inputs)
+            stack.extend(op.control_inputs)
+    return found
+
+
+def _broadcast(asked: _Asked) -> Iterable[Finding]:
+    """Both operands grow, though their ranks differ: an outer product that nobody wrote as one."""
+    for op in asked.operations:
+        if op.op_def.infer is not broadcast_inputs or len(op.inputs) != 2:
+            continue
+        x, y = op.inputs
+        if _grows_both(x, y):
+            yield Finding(
+                "broadcast",
+                op,
+                f"{x.shape} and {y.shape} broadcast to {op.outputs[0].shape}",
+                "reshape one: fb.squeeze(x, -1), or fb.expand_dims(y, -1) where it is meant",
+            )
+
+
+def _grows_both(x: Tensor, y: Tensor) -> bool:
+    if x.shape.dims is None or y.shape.dims is None or len(x.shape.dims) == len(y.shape.dims):
+        return False
+    longer, shorter = sorted((x, y), key=lambda t: len(t.shape.dims or ()), reverse=True)
+    if longer.op.type in _DELIBERATE:
+        return False
+    padded = (1,) * (len(longer.shape) - len(shorter.shape)) + tuple(shorter.shape)
+    pairs = list(zip(longer.shape, padded, strict=True))
+    # An unknown dimension is taken for a batch: larger than one, and maybe the same as another.
+    rows = [a for a, b in pairs if a != 1 and b == 1]
+    columns = [b for a, b in pairs if a == 1 and b != 1]
+    return any(a == b or None in (a, b) for a in rows for b in columns)
+
+
+# Whoever wrote the axis meant what it is repeated along.
+_DELIBERATE = ("ExpandDims", "StridedSlice")
+
+
+def _unused(asked: _Asked) -> Iterable[Finding]:
+    for variable in asked.graph.variables(trainable=True):
+        readers = [op for op in variable.handle.consumers() if op.op_def.effects is Effects.READS]
+        if asked.loss is not None:
+            if asked.ancestors.isdisjoint(readers):
+                yield _unused_variable(variable, f"{asked.loss.name} does not depend on it")
+        elif not any(_is_used(reader) for reader in readers):
+            yield _unused_variable(variable, "nothing reads it")
+
+
+def _is_used(reader: Operation) -> bool:
+    return reader.type != "ReadVariable" or any(t.consumers() for t in reader.outputs)
+
+
+def _unused_variable(variable: Variable, why: str) -> Finding:
+    return Finding(
+        "unused variable",
+        variable.op,
+        f"{why}, though it is trainable",
+        "use it, remove it, or make it with trainable=False",
+    )
+
+
+def _no_gradient(asked: _Asked) -> Iterable[Finding]:
+    """Trainable variables that the loss depends on only through what stops gradients."""
+    if asked.loss is None or not is_differentiable(asked.loss):
+        return
+    for variable in asked.graph.variables(trainable=True):
+        if variable.op in asked.ancestors:
+            stop = _where_gradients_stop(variable.op, asked)
+            if stop is not None:
+                yield Finding(
+                    "no gradient",
+                    variable.op,
+                    f"{asked.loss.name} depends on it only through {stop.type} {stop.name!r} "
+                    f"({stop.site.place}), which passes no gradient on",
+                    "replace that operation, or make the variable with trainable=False",
+                )
+
+
+def _where_gradients_stop(variable: Operation, asked: _Asked) -> Operation | None:
+    """The first operation that cuts every path to the loss; None if one path is whole."""
+    assert asked.loss is not None
+    seen: set[Operation] = set()
+    stops: list[Operation] = []
+    stack = [variable]
+    while stack:
+        op = stack.pop()
+        if op in seen or op not in asked.ancestors:
+            continue
+        seen.add(op)
+        if op.inputs and op.op_def.grad in (NO_GRADIENT, None):
+            stops.append(op)
+            continue
+        if asked.loss in op.outputs:
+            return None
+        flowing = [t for t in op.outputs if is_differentiable(t)]
+        stack.extend(consumer for t in flowing for consumer in t.consumers())
+        if not flowing:
+            stops.append(op)
+    return min(stops, key=lambda op: op.id) if stops else None
+
+
+_SOFTMAX_LOSSES = (
+    "SoftmaxCrossEntropyWithLogits",
+    "SparseSoftmaxCrossEntropyWithLogits",
+)
+
+
+def _softmax_twice(asked: _Asked) -> Iterable[Finding]:
+    for op in asked.operations:
+        if op.type in _SOFTMAX_LOSSES:
+            names = [argument.name for argument in op.op_def.inputs]
+            logits = _behind(op.inputs[names.index("logits")])
+            if logits.op.type == "Softmax":
+                yield Finding(
+                    "softmax twice",
+                    op,
+                    f"its logits are the probabilities {logits.name}",
+                    "give it what the softmax was given",
+                )
+
+
+def _log_of_softmax(asked: _Asked) -> Iterable[Finding]:
+    for op in asked.operations:
+        if op.type == "Log" and _behind(op.inputs[0]).op.type == "Softmax":
+            yield Finding(
+                "log of softmax",
+                op,
+                "it is -inf where a probability rounds to 0",
+                "use fb.nn.log_softmax, or a cross entropy with logits",
+            )
+
+
+def _behind(tensor: Tensor) -> Tensor:
+    """What a tensor is but for its shape and name."""
+    while tensor.op.type in ("Identity", "Reshape", "Squeeze", "ExpandDims"):
+        tensor = tensor.op.inputs[0]
+    return tensor
+
+
+_RULES: tuple[Callable[[_Asked], Iterable[Finding]], ...] = (
+    _broadcast,
+    _unused,
+    _no_gradient,
+    _softmax_twice,
+    _log_of_softmax,
+)

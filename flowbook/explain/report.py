@@ -1,0 +1,69 @@
+"""What the tools of this package return: values to work with, and a table to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_PREFIXES = ("", "k", "M", "G", "T", "P", "E")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as text; how it looks is its viewer's to say.
+
+    Attributes:
+        title: one line that sums it up.
+        headings: the columns.
+        rows: a text for each column.
+        notes: sentences that belong below.
+        numeric: the columns, by index, that hold numbers.
+    """
+
+    title: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+    numeric: Sequence[int] = ()
+
+    def __str__(self) -> str:
+        lines = [list(self.headings), *map(list, self.rows)] if self.rows else []
+        widths = (
+            [max(len(line[i]) for line in lines) for i in range(len(self.headings))]
+            if lines
+            else []
+        )
+        text = [self.title]
+        for line in lines:
+            cells = [
+                cell.rjust(width) if i in self.numeric else cell.ljust(width)
+                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ]
+            text.append("  " + "  ".join(cells).rstrip())
+        return "\n".join([*text, *self.notes])
+
+
+class Report:
+    """What one tool found out."""
+
+    @property
+    def table(self) -> Table:
+        """The report as a table."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return str(self.table)
+
+
+def in_bytes(count: int) -> str:
+    """A number of bytes, such as "31.4 MB"."""
+    return f"{scaled(count)}B"
+
+
+def scaled(count: float) -> str:
+    """A number to three digits with a decimal prefix, such as "31.4 M"."""
+    power = 0
+    while abs(count) >= 999.5 and power < len(_PREFIXES) - 1:
+        count, power = count / 1000, power + 1
+    digits = 0 if power == 0 or count >= 99.95 else 1 if count >= 9.995 else 2
+    return f"{count:.{digits}f} {_PREFIXES[power]}"

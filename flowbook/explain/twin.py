@@ -1,0 +1,206 @@
+"""A twin of what a run needs: the same subgraph in a graph of its own, run without any trace.
+
+The twin starts from the values that the session's variables have, and keeps what it writes to
+itself. Its random operations draw the same in every twin of a graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from flowbook.exec.compile.pipeline import prepare
+from flowbook.exec.devices.cpu import local_devices
+from flowbook.exec.executable import Executable
+from flowbook.exec.feeds import Feed, check_mapping, check_no_duplicates, feedable
+from flowbook.exec.fetches import flatten
+from flowbook.exec.resources.container import Resources
+from flowbook.exec.session import Session
+from flowbook.graph.copying import copy_operations
+from flowbook.graph.dtypes import DType, resource
+from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.graph import Graph
+from flowbook.graph.op_def import Effects
+from flowbook.graph.operation import Operation
+from flowbook.graph.ops.constants import placeholder
+from flowbook.graph.ops.elementwise import cast
+from flowbook.graph.rewrite.prune import prune
+from flowbook.graph.tensor import Tensor
+
+Changed = Callable[[Tensor, Tensor], Tensor]
+
+EXECUTORS = ("reference", "compiled")
+
+
+@dataclass(frozen=True)
+class Source:
+    """What twins are made of: a pruned subgraph, and the values that it starts from.
+
+    Attributes:
+        operations: all that the run needs, in the order of construction.
+        targets: operations to run for their effects.
+        feeds: the fed tensors and their values.
+        variables: the values of variables, by their handles' operations.
+    """
+
+    operations: list[Operation]
+    targets: list[Operation]
+    feeds: dict[Tensor, Any]
+    variables: dict[Operation, Any]
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """Every tensor that a run of it has a value for."""
+        return [
+            *(t for t in self.feeds if t.dtype is not resource),
+            *(t for op in self.operations for t in op.outputs if t.dtype is not resource),
+        ]
+
+    def with_draws(self, values: Mapping[Tensor, Any]) -> Source:
+        """The same with what its random operations drew in a run, instead of them."""
+        random = [op for op in self.operations if op.op_def.effects is Effects.RANDOM]
+        drawn = {tensor: values[tensor] for op in random for tensor in op.outputs}
+        return Source(
+            [op for op in self.operations if op not in random],
+            [op for op in self.targets if op not in random],
+            self.feeds | drawn,
+            self.variables,
+        )
+
+
+def source_of(sess: Session, fetches: Any, feeds: Mapping[Any, Any] | None) -> Source:
+    """What a run of the session would compute from; its variables are initialised, not changed.
+
+    Raises:
+        OpError: as `Session.run` does.
+    """
+    check_mapping(feeds)
+    graph = sess.graph
+    flat = flatten(graph, fetches)
+    specs = [Feed(feedable(graph, key)) for key in feeds or ()]
+    check_no_duplicates(specs)
+    values = {s.tensor: s.value(v) for s, v in zip(specs, (feeds or {}).values(), strict=True)}
+    operations = prune(flat.tensors, flat.targets, list(values)).operations
+    handles = {
+        t.op
+        for op in operations
+        if op.op_def.effects in (Effects.READS, Effects.WRITES)
+        for t in op.inputs[:1]
+        if t not in values
+    }
+    known = [op for op in sorted(handles, key=lambda op: op.id) if _has_value(sess, op, operations)]
+    found = sess.run([op.outputs[0] for op in known], values)
+    return Source(operations, flat.targets, values, dict(zip(known, found, strict=True)))
+
+
+def _has_value(sess: Session, handle: Operation, operations: Sequence[Operation]) -> bool:
+    """Whether the run starts from the variable's value, and does not only overwrite it."""
+    uses = [op for op in operations if handle.outputs[0] in op.inputs]
+    return any(op.op_def.needs_value for op in uses)
+
+
+class Twin:
+    """A subgraph's copy, ready to run.
+
+    Args:
+        source: what it is made of.
+        dtype: the dtype of all its floating-point tensors; None keeps each its own.
+        executor: "reference", kernel by kernel, or "compiled", as generated code.
+        given: what an operation's copy takes instead of its inputs.
+        made: what consumers take instead of an output.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        dtype: DType | None = None,
+        executor: str = "reference",
+        given: Callable[[Operation, list[Tensor]], list[Tensor]] | None = None,
+        made: Changed | None = None,
+    ) -> None:
+        if executor not in EXECUTORS:
+            raise InvalidArgumentError(f"executor is one of {EXECUTORS}, not {executor!r}")
+        self.source = source
+        self.dtype = dtype
+        self._executor = executor
+        graph = Graph()
+        tensors: dict[Tensor, Tensor] = {}
+        with graph.as_default():
+            fed = [self._fed(graph, t, v, tensors) for t, v in source.feeds.items()]
+            handles = [t.op for t in source.feeds if t.dtype is resource]
+            self._copies = copy_operations(
+                [op for op in source.operations if op not in handles],
+                graph,
+                tensors,
+                attributes=self._attributes,
+                given=given or (lambda op, inputs: inputs),
+                made=lambda original, copy: (made or _as_it_is)(original, self._widened(copy)),
+            )
+            fetches = [tensors[t] for t in source.tensors]
+        self._feeds = [self._value(v) for v in source.feeds.values()]
+        device = local_devices()[0]
+        self._resources = Resources(entropy=0)
+        targets = [self._copies[op] for op in source.targets if op in self._copies]
+        self._executable = Executable(
+            prepare(fetches, targets, fed, [device]), device, self._resources
+        )
+
+    def run(self) -> dict[Tensor, Any]:
+        """Run it from the source's values; the value of every tensor, by the original tensor."""
+        for handle, value in self.source.variables.items():
+            self._resources.of(self._copies[handle]).assign(self._value(value))
+        executable = self._executable
+        run = executable.run_reference if self._executor == "reference" else executable.run_regions
+        return dict(zip(self.source.tensors, run(self._feeds), strict=True))
+
+    def _fed(
+        self, graph: Graph, tensor: Tensor, value: Any, tensors: dict[Tensor, Tensor]
+    ) -> Tensor:
+        """What is fed in the twin."""
+        if tensor.dtype is resource:
+            copy_operations([tensor.op], graph, tensors, attributes=self._attributes)
+            return tensors[tensor]
+        name = tensor.name.replace(":", "_").replace("@", "_")
+        made = placeholder(self._wide(tensor.dtype), np.shape(value), name=f"{name}_fed")
+        tensors[tensor] = made
+        return made
+
+    def _wide(self, dtype: DType) -> DType:
+        return self.dtype if self.dtype is not None and dtype.is_floating else dtype
+
+    def _value(self, value: Any) -> Any:
+        array = np.asarray(value)
+        if self.dtype is None or array.dtype.hasobject or array.dtype.kind in "iubc":
+            return array
+        return array.astype(self.dtype.numpy)
+
+    def _attributes(self, operation: Operation) -> dict[str, Any]:
+        """An operation's attributes in the twin's dtype; draws are the same in every dtype."""
+        found = dict(operation.attributes)
+        if operation.op_def.effects is Effects.RANDOM:
+            if "graph_seed" in found and found["graph_seed"] is None:
+                found["graph_seed"] = 0
+            return found
+        for name, value in found.items():
+            if isinstance(value, DType):
+                found[name] = self._wide(value)
+            elif isinstance(value, np.ndarray):
+                changed = self._value(value)
+                if changed is not value:
+                    changed.flags.writeable = False
+                found[name] = changed
+            elif isinstance(value, tuple) and value and all(isinstance(v, DType) for v in value):
+                found[name] = tuple([self._wide(v) for v in value])
+        return found
+
+    def _widened(self, tensor: Tensor) -> Tensor:
+        """An output in the twin's dtype, where its operation has only its own."""
+        wanted = self._wide(tensor.dtype)
+        return tensor if tensor.dtype is wanted else cast(tensor, wanted)
+
+
+def _as_it_is(original: Tensor, copy: Tensor) -> Tensor:
+    return copy

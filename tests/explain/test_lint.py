@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import flowbook as fb
+from tests.explain.models import classifier
+
+
+def rules(**asked: Any) -> list[str]:
+    return [finding.rule for finding in fb.lint(**asked)]
+
+
+def test_a_sound_model_has_no_findings() -> None:
+    model = classifier()
+    assert rules(loss=model.loss) == []
+    assert not fb.lint()
+    assert "nothing" in repr(fb.lint())
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "is_found"),
+    [
+        ([4], [4, 1], True),
+        ([4, 1], [4], True),
+        ([None], [None, 1], True),
+        ([None], [4, 1], True),
+        ([4], [3, 1], False),
+        ([4, 1], [1, 4], False),
+        ([4], [2, 4], False),
+        ([], [4, 1], False),
+        ([1], [4, 1], False),
+        (None, [4, 1], False),
+        ([2, 3], [5, 1, 3], False),
+        ([5, 3], [5, 1, 3], True),
+    ],
+)
+def test_broadcast(a: Any, b: Any, is_found: bool) -> None:
+    x, y = fb.placeholder(fb.float32, a), fb.placeholder(fb.float32, b)
+    z = x - y
+    assert rules() == ["broadcast"] * is_found
+    if is_found:
+        [finding] = fb.lint()
+        assert finding.operation is z.op
+        assert str(x.shape) in finding.message
+
+
+def test_an_axis_that_was_written_is_meant() -> None:
+    lengths = fb.placeholder(fb.int32, [None])
+    fb.less(fb.range(5), fb.expand_dims(lengths, 1))
+    fb.less(fb.range(5), lengths[:, None])
+    assert rules() == []
+
+
+def test_unused_variables() -> None:
+    used = fb.Variable(1.0, name="used")
+    fb.Variable(2.0, name="forgotten")
+    fb.Variable(3.0, name="counter", trainable=False)
+    other = fb.Variable(4.0, name="other") * 2.0
+    loss = used * 2.0
+    assert [f.operation.name for f in fb.lint()] == ["forgotten"]
+    assert [f.operation.name for f in fb.lint(loss=loss)] == ["forgotten", "other"]
+    assert other.graph is used.graph
+
+
+def test_gradients_that_are_none() -> None:
+    w = fb.Variable([[1.0, 2.0]], name="w")
+    v = fb.Variable([[1.0, 2.0]], name="v")
+    hard = fb.argmax(w, 1, name="hard")
+    loss = fb.reduce_sum(fb.cast(hard, fb.float32) * fb.reduce_sum(v))
+    [finding] = fb.lint(loss=loss)
+    assert (finding.rule, finding.operation) == ("no gradient", w.op)
+    assert "ArgMax 'hard'" in finding.message
+    assert fb.gradients(loss, [w, v])[0] is None
+
+
+def test_a_stopped_gradient_is_named() -> None:
+    w = fb.Variable(1.0, name="w")
+    [finding] = fb.lint(loss=fb.stop_gradient(w, name="stop") * 2.0)
+    assert "StopGradient 'stop'" in finding.message
+    assert not fb.lint(loss=fb.stop_gradient(w) * w)
+
+
+def test_softmax_twice() -> None:
+    logits = fb.placeholder(fb.float32, [None, 3])
+    labels = fb.placeholder(fb.int32, [None])
+    probabilities = fb.reshape(fb.nn.softmax(logits), [-1, 3])
+    fb.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    assert rules() == []
+    fb.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=probabilities)
+    fb.log(fb.nn.softmax(logits))
+    assert rules() == ["softmax twice", "log of softmax"]
+
+
+def test_a_loss_is_a_tensor() -> None:
+    with pytest.raises(fb.errors.InvalidTypeError, match="loss"):
+        fb.lint(loss=1.0)  # type: ignore[arg-type]
