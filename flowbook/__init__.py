@@ -1,7 +1,7 @@
 """Flowbook: dataflow graphs built cell by cell, run in any part, on this machine or a pool.
 
 The public API is what `__all__` lists; `fb.nn` holds building blocks of neural networks,
-`fb.train` optimizers, `fb.errors` what can go wrong.
+`fb.sparse` what sparse tensors have, `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
 from flowbook.graph.ops.assertions import (
@@ -106,6 +106,11 @@ from flowbook.graph.ops.spaces import (
     space_to_batch_nd,
     space_to_depth,
 )
+from flowbook.graph.ops.sparse_products import (
+    sparse_segment_mean,
+    sparse_segment_sqrt_n,
+    sparse_segment_sum,
+)
 from flowbook.graph.ops.spectra import self_adjoint_eig, self_adjoint_eigvals, svd
 from flowbook.graph.ops.stateless_random import (
     stateless_random_categorical,
@@ -115,8 +120,9 @@ from flowbook.graph.ops.stateless_random import (
 )
 from flowbook.graph.ops.uniqueness import setdiff1d, unique, unique_with_counts
 from flowbook.graph.ops.updates import mark_as_update
+from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
 
-from flowbook import _notebook, image, nn, strings, train
+from flowbook import _notebook, image, nn, sparse, strings, train
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
 from flowbook.exec.resources.container import reset_container
@@ -155,7 +161,7 @@ from flowbook.graph.dtypes import (
 )
 from flowbook.graph.gradients import gradients
 from flowbook.graph.graph import Graph, get_default_graph, reset_default_graph
-from flowbook.graph.indexed_slices import IndexedSlices
+from flowbook.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, AsyncContext, Effects, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.activations import log_sigmoid
@@ -310,6 +316,7 @@ __all__ = [
     "INDICES",
     "INTS",
     "IndexedSlices",
+    "IndexedSlicesValue",
     "NO_GRADIENT",
     "NUMBERS",
     "OpDef",
@@ -320,6 +327,8 @@ __all__ = [
     "REQUIRED",
     "Session",
     "Shape",
+    "SparseTensor",
+    "SparseTensorValue",
     "Tensor",
     "VALUES",
     "Variable",
@@ -548,6 +557,10 @@ __all__ = [
     "sort",
     "space_to_batch_nd",
     "space_to_depth",
+    "sparse",
+    "sparse_segment_mean",
+    "sparse_segment_sqrt_n",
+    "sparse_segment_sum",
     "split",
     "sqrt",
     "square",
