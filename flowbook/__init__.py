@@ -4,125 +4,17 @@ The public API is what `__all__` lists; `fb.nn` holds building blocks of neural 
 `fb.sparse` what sparse tensors have, `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
-from flowbook.graph.ops.assertions import (
-    Assert,
-    assert_equal,
-    assert_greater,
-    assert_greater_equal,
-    assert_integer,
-    assert_less,
-    assert_less_equal,
-    assert_near,
-    assert_negative,
-    assert_non_negative,
-    assert_non_positive,
-    assert_none_equal,
-    assert_positive,
-    assert_rank,
-    assert_rank_at_least,
-    assert_rank_in,
-    assert_scalar,
-    assert_type,
+from flowbook import (
+    _notebook,
+    image,
+    initializers,
+    layers,
+    nn,
+    regularizers,
+    sparse,
+    strings,
+    train,
 )
-from flowbook.graph.ops.checking import check_numerics
-from flowbook.graph.ops.contractions import einsum, tensordot
-from flowbook.graph.ops.decompositions import cholesky, logdet, lu, qr
-from flowbook.graph.ops.diagonals import (
-    diag,
-    diag_part,
-    matrix_band_part,
-    matrix_diag,
-    matrix_diag_part,
-    matrix_set_diag,
-    trace,
-)
-from flowbook.graph.ops.edit_distance import edit_distance
-from flowbook.graph.ops.fourier import (
-    fft,
-    fft2d,
-    fft3d,
-    ifft,
-    ifft2d,
-    ifft3d,
-    irfft,
-    irfft2d,
-    irfft3d,
-    rfft,
-    rfft2d,
-    rfft3d,
-)
-from flowbook.graph.ops.indexing_nd import (
-    gather_nd,
-    scatter_nd,
-    tensor_scatter_nd_add,
-    tensor_scatter_nd_sub,
-    tensor_scatter_nd_update,
-)
-from flowbook.graph.ops.least_squares import matrix_solve_ls, pinv
-from flowbook.graph.ops.masking import boolean_mask, sequence_mask
-from flowbook.graph.ops.matrices import adjoint, matrix_transpose
-from flowbook.graph.ops.matrix_functions import (
-    matrix_exponential,
-    matrix_logarithm,
-    matrix_square_root,
-)
-from flowbook.graph.ops.ordering import argsort, sort
-from flowbook.graph.ops.partitioning import dynamic_partition, dynamic_stitch
-from flowbook.graph.ops.patches import extract_image_patches
-from flowbook.graph.ops.positions import invert_permutation, searchsorted, unravel_index
-from flowbook.graph.ops.printing import Print, print
-from flowbook.graph.ops.random_distributions import random_categorical, random_gamma, random_poisson
-from flowbook.graph.ops.random_order import random_crop, random_permutation, random_shuffle
-from flowbook.graph.ops.repeating import repeat
-from flowbook.graph.ops.reversing import reverse, reverse_sequence, roll
-from flowbook.graph.ops.scattering import (
-    assign_slice,
-    scatter_div,
-    scatter_max,
-    scatter_min,
-    scatter_mul,
-    scatter_nd_add,
-    scatter_nd_sub,
-    scatter_nd_update,
-)
-from flowbook.graph.ops.solving import (
-    cholesky_solve,
-    log_matrix_determinant,
-    matrix_determinant,
-    matrix_inverse,
-    matrix_solve,
-    matrix_triangular_solve,
-)
-from flowbook.graph.ops.sorted_segments import (
-    segment_max,
-    segment_mean,
-    segment_min,
-    segment_prod,
-    segment_sum,
-)
-from flowbook.graph.ops.spaces import (
-    batch_to_space_nd,
-    depth_to_space,
-    space_to_batch_nd,
-    space_to_depth,
-)
-from flowbook.graph.ops.sparse_products import (
-    sparse_segment_mean,
-    sparse_segment_sqrt_n,
-    sparse_segment_sum,
-)
-from flowbook.graph.ops.spectra import self_adjoint_eig, self_adjoint_eigvals, svd
-from flowbook.graph.ops.stateless_random import (
-    stateless_random_categorical,
-    stateless_random_normal,
-    stateless_random_uniform,
-    stateless_truncated_normal,
-)
-from flowbook.graph.ops.uniqueness import setdiff1d, unique, unique_with_counts
-from flowbook.graph.ops.updates import mark_as_update
-from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
-
-from flowbook import _notebook, image, nn, sparse, strings, train
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
 from flowbook.exec.resources.container import reset_container
@@ -183,11 +75,32 @@ from flowbook.graph.ops.arithmetic import (
     squared_difference,
     subtract,
 )
+from flowbook.graph.ops.assertions import (
+    Assert,
+    assert_equal,
+    assert_greater,
+    assert_greater_equal,
+    assert_integer,
+    assert_less,
+    assert_less_equal,
+    assert_near,
+    assert_negative,
+    assert_non_negative,
+    assert_non_positive,
+    assert_none_equal,
+    assert_positive,
+    assert_rank,
+    assert_rank_at_least,
+    assert_rank_in,
+    assert_scalar,
+    assert_type,
+)
 from flowbook.graph.ops.broadcasting import (
     broadcast_dynamic_shape,
     broadcast_static_shape,
     broadcast_to,
 )
+from flowbook.graph.ops.checking import check_numerics
 from flowbook.graph.ops.comparison import (
     equal,
     greater,
@@ -212,6 +125,18 @@ from flowbook.graph.ops.constants import (
     prevent_gradient,
     stop_gradient,
 )
+from flowbook.graph.ops.contractions import einsum, tensordot
+from flowbook.graph.ops.decompositions import cholesky, logdet, lu, qr
+from flowbook.graph.ops.diagonals import (
+    diag,
+    diag_part,
+    matrix_band_part,
+    matrix_diag,
+    matrix_diag_part,
+    matrix_set_diag,
+    trace,
+)
+from flowbook.graph.ops.edit_distance import edit_distance
 from flowbook.graph.ops.elementwise import (
     cast,
     ceil,
@@ -244,18 +169,54 @@ from flowbook.graph.ops.filling import (
     zeros,
     zeros_like,
 )
+from flowbook.graph.ops.fourier import (
+    fft,
+    fft2d,
+    fft3d,
+    ifft,
+    ifft2d,
+    ifft3d,
+    irfft,
+    irfft2d,
+    irfft3d,
+    rfft,
+    rfft2d,
+    rfft3d,
+)
 from flowbook.graph.ops.functions import py_func
 from flowbook.graph.ops.gathering import gather, one_hot
 from flowbook.graph.ops.growing import pad, tile
 from flowbook.graph.ops.indexing import slice
+from flowbook.graph.ops.indexing_nd import (
+    gather_nd,
+    scatter_nd,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_sub,
+    tensor_scatter_nd_update,
+)
 from flowbook.graph.ops.joining import concat, split, stack, unstack
+from flowbook.graph.ops.least_squares import matrix_solve_ls, pinv
 from flowbook.graph.ops.linalg import cross, matmul, matvec
+from flowbook.graph.ops.masking import boolean_mask, sequence_mask
+from flowbook.graph.ops.matrices import adjoint, matrix_transpose
+from flowbook.graph.ops.matrix_functions import (
+    matrix_exponential,
+    matrix_logarithm,
+    matrix_square_root,
+)
+from flowbook.graph.ops.ordering import argsort, sort
+from flowbook.graph.ops.partitioning import dynamic_partition, dynamic_stitch
+from flowbook.graph.ops.patches import extract_image_patches
+from flowbook.graph.ops.positions import invert_permutation, searchsorted, unravel_index
+from flowbook.graph.ops.printing import Print, print
 from flowbook.graph.ops.random import (
     random_normal,
     random_uniform,
     set_random_seed,
     truncated_normal,
 )
+from flowbook.graph.ops.random_distributions import random_categorical, random_gamma, random_poisson
+from flowbook.graph.ops.random_order import random_crop, random_permutation, random_shuffle
 from flowbook.graph.ops.reductions import (
     argmax,
     argmin,
@@ -267,6 +228,18 @@ from flowbook.graph.ops.reductions import (
     reduce_min,
     reduce_prod,
     reduce_sum,
+)
+from flowbook.graph.ops.repeating import repeat
+from flowbook.graph.ops.reversing import reverse, reverse_sequence, roll
+from flowbook.graph.ops.scattering import (
+    assign_slice,
+    scatter_div,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+    scatter_nd_add,
+    scatter_nd_sub,
+    scatter_nd_update,
 )
 from flowbook.graph.ops.segments import (
     unsorted_segment_max,
@@ -286,6 +259,41 @@ from flowbook.graph.ops.shaping import (
     squeeze,
     transpose,
 )
+from flowbook.graph.ops.solving import (
+    cholesky_solve,
+    log_matrix_determinant,
+    matrix_determinant,
+    matrix_inverse,
+    matrix_solve,
+    matrix_triangular_solve,
+)
+from flowbook.graph.ops.sorted_segments import (
+    segment_max,
+    segment_mean,
+    segment_min,
+    segment_prod,
+    segment_sum,
+)
+from flowbook.graph.ops.spaces import (
+    batch_to_space_nd,
+    depth_to_space,
+    space_to_batch_nd,
+    space_to_depth,
+)
+from flowbook.graph.ops.sparse_products import (
+    sparse_segment_mean,
+    sparse_segment_sqrt_n,
+    sparse_segment_sum,
+)
+from flowbook.graph.ops.spectra import self_adjoint_eig, self_adjoint_eigvals, svd
+from flowbook.graph.ops.stateless_random import (
+    stateless_random_categorical,
+    stateless_random_normal,
+    stateless_random_uniform,
+    stateless_truncated_normal,
+)
+from flowbook.graph.ops.uniqueness import setdiff1d, unique, unique_with_counts
+from flowbook.graph.ops.updates import mark_as_update
 from flowbook.graph.ops.variables import (
     Variable,
     assign,
@@ -302,6 +310,7 @@ from flowbook.graph.options import options
 from flowbook.graph.registry import register_kernel
 from flowbook.graph.scopes import colocate_with, container, control_dependencies, device, name_scope
 from flowbook.graph.shape import Shape
+from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from flowbook.graph.tensor import Tensor
 from flowbook.train.gradient_error import gradient_error
 
@@ -426,6 +435,7 @@ __all__ = [
     "ifft2d",
     "ifft3d",
     "image",
+    "initializers",
     "int16",
     "int32",
     "int64",
@@ -438,6 +448,7 @@ __all__ = [
     "is_inf",
     "is_nan",
     "is_variable_initialized",
+    "layers",
     "less",
     "less_equal",
     "linspace",
@@ -513,6 +524,7 @@ __all__ = [
     "reduce_prod",
     "reduce_sum",
     "register_kernel",
+    "regularizers",
     "repeat",
     "reset_container",
     "reset_default_graph",

@@ -38,6 +38,7 @@ from flowbook.graph.ops import (  # noqa: F401
     ordering,
     partitioning,
     patches,
+    penalties,
     pooling,
     positions,
     printing,
