@@ -1,6 +1,5 @@
 """Building blocks of neural networks: activations, losses, embeddings, recurrence, attention."""
 
-from flowbook.graph.ops.attention import multi_head_attention, scaled_dot_product_attention
 from flowbook.graph.ops.convolution import (
     atrous_conv2d,
     conv1d,
@@ -13,11 +12,7 @@ from flowbook.graph.ops.convolution import (
     conv3d_transpose,
     convolution,
 )
-from flowbook.graph.ops.ctc import ctc_loss
-from flowbook.graph.ops.ctc_decoding import ctc_beam_search_decoder, ctc_greedy_decoder
 from flowbook.graph.ops.depthwise import depthwise_conv2d, separable_conv2d
-from flowbook.graph.ops.embedding import embedding_lookup, embedding_lookup_sparse
-from flowbook.graph.ops.gated_activations import gelu, swish
 from flowbook.graph.ops.normalisation import (
     batch_normalization,
     fused_batch_norm,
@@ -41,16 +36,6 @@ from flowbook.graph.ops.pooling import (
     max_pool_with_argmax,
     pool,
 )
-from flowbook.graph.ops.recurrent import gru_cell, lstm_cell, rnn_cell, static_rnn
-from flowbook.graph.ops.sampled_losses import nce_loss, sampled_softmax_loss
-from flowbook.graph.ops.sampling import (
-    all_candidate_sampler,
-    compute_accidental_hits,
-    fixed_unigram_candidate_sampler,
-    log_uniform_candidate_sampler,
-    uniform_candidate_sampler,
-)
-from flowbook.graph.ops.selecting import nth_element, top_k
 
 from flowbook.graph.ops.activations import (
     bias_add,
@@ -65,6 +50,11 @@ from flowbook.graph.ops.activations import (
     softplus,
     softsign,
 )
+from flowbook.graph.ops.attention import multi_head_attention, scaled_dot_product_attention
+from flowbook.graph.ops.ctc import ctc_loss
+from flowbook.graph.ops.ctc_decoding import ctc_beam_search_decoder, ctc_greedy_decoder
+from flowbook.graph.ops.embedding import embedding_lookup, embedding_lookup_sparse
+from flowbook.graph.ops.gated_activations import gelu, swish
 from flowbook.graph.ops.losses import (
     in_top_k,
     l2_loss,
@@ -74,7 +64,17 @@ from flowbook.graph.ops.losses import (
     sparse_softmax_cross_entropy_with_logits,
     weighted_cross_entropy_with_logits,
 )
+from flowbook.graph.ops.recurrent import gru_cell, lstm_cell, rnn_cell, static_rnn
 from flowbook.graph.ops.regularization import dropout
+from flowbook.graph.ops.sampled_losses import nce_loss, sampled_softmax_loss
+from flowbook.graph.ops.sampling import (
+    all_candidate_sampler,
+    compute_accidental_hits,
+    fixed_unigram_candidate_sampler,
+    log_uniform_candidate_sampler,
+    uniform_candidate_sampler,
+)
+from flowbook.graph.ops.selecting import nth_element, top_k
 
 __all__ = [
     "all_candidate_sampler",

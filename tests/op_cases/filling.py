@@ -76,7 +76,7 @@ CASES = [
         [i(2), i(3)],
         lambda n, m: np.broadcast_to(np.eye(2, 3), (2, 1, 2, 3)),
         fixed=[0, 1],
-        tensorflow=lambda tf, n, m: tf.eye(n, m, [2, 1], tf.int64),
+        tensorflow=lambda tf, n, m: tf.eye(int(n), int(m), [2, 1], tf.int64),
         only=[dtypes.int32],
         note="eye",
     ),

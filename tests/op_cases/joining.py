@@ -80,7 +80,7 @@ CASES = [
         "SplitV",
         lambda x, sizes: joining.split(x, sizes, 1, num=2),
         [SOME, i([2, -1])],
-        lambda x, sizes: (x[:, :2], x[:, 2:]),
+        lambda x, sizes: (x[:, : sizes[0]], x[:, sizes[0] :]),
         [0],
         fixed=[1],
         empty=[NONE, i([3, 0])],

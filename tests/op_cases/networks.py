@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from flowbook.graph.dtypes import float32, float64
-from flowbook.graph.ops import attention, recurrent, sampled_losses
+from flowbook.graph.ops import attention, embedding, recurrent, sampled_losses
 from flowbook.graph.ops.constants import constant
 from flowbook.graph.ops.joining import stack
 from tests.op_cases.case import Array, Case
@@ -228,7 +229,58 @@ def _attention(q: Array, k: Array, v: Array, mask: Any = True) -> Array:
     return np.where(total > 0, scores / np.where(total > 0, total, 1), 0) @ v
 
 
+# Embeddings: 3 examples with 2, 1 and 3 ids.
+
+IDS = SimpleNamespace(
+    indices=np.array([[0, 0], [0, 2], [1, 0], [2, 0], [2, 1], [2, 2]]),
+    values=np.array([1, 7, 9, 0, 1, 1]),
+    dense_shape=np.array([3, 3]),
+)
+
+
+def _embedding(combiner: str, max_norm: float | None) -> tuple[Any, Any, Any]:
+    """The function, its reference and TensorFlow's, of a table and of weights."""
+
+    def build(table: Any, weights: Any) -> Any:
+        given = SimpleNamespace(**vars(IDS) | {"values": weights})
+        return embedding.embedding_lookup_sparse(
+            table, IDS, given, combiner=combiner, max_norm=max_norm
+        )
+
+    def reference(table: Array, weights: Array) -> Array:
+        found = []
+        for example in range(3):
+            own = IDS.indices[:, 0] == example
+            rows, w = table[IDS.values[own]], weights[own]
+            if max_norm is not None:
+                norms = np.linalg.norm(rows, axis=1, keepdims=True)
+                rows = rows * np.minimum(1, max_norm / norms)
+            by = {"sum": 1, "mean": w.sum(), "sqrtn": np.sqrt((w * w).sum())}[combiner]
+            found.append(w @ rows / by)
+        return np.array(found)
+
+    def run(tf: Any, table: Any, weights: Any) -> Any:
+        ids = tf.SparseTensor(IDS.indices, IDS.values, IDS.dense_shape)
+        given = tf.SparseTensor(IDS.indices, weights, IDS.dense_shape)
+        return tf.compat.v1.nn.embedding_lookup_sparse(
+            tf.constant(table), ids, given, combiner=combiner, max_norm=max_norm
+        )
+
+    return build, reference, run
+
+
 CASES = [
+    *(
+        _row(
+            f"embedding_lookup_sparse-{combiner}",
+            build,
+            [WEIGHTS, np.array([0.5, 2.0, -1.0, 1.5, 0.25, 1.0])],
+            reference,
+            run,
+        )
+        for combiner, max_norm in (("sum", None), ("mean", 2.0), ("sqrtn", None))
+        for build, reference, run in [_embedding(combiner, max_norm)]
+    ),
     _row(
         "sampled_softmax_loss",
         _loss(sampled_losses.sampled_softmax_loss),

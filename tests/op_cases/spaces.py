@@ -42,7 +42,7 @@ def _last(x: Any) -> Any:
 
 
 def _batches(x: Any, b: Any, p: Any) -> Any:
-    blank = b"0.0" if x.dtype.kind == "O" else 0
+    blank = b"" if x.dtype.kind == "O" else 0
     x = np.pad(x, [[0, 0], *np.asarray(p).tolist(), [0, 0]], constant_values=blank)
     return np.concatenate([x[:, r::2, c::3] for r in range(2) for c in range(3)])
 
@@ -56,7 +56,7 @@ def _from_batches(x: Any, b: Any, c: Any) -> Any:
 
 def _patches(x: Any, padding: str) -> Any:
     """Windows of 2 x 3 pixels, 1 x 2 apart, at every second row and third column."""
-    n, h, w, c = x.shape
+    n, h, w, _ = x.shape
     reach = (2, 5)
     if padding == "SAME":
         counts = (-(-h // 2), -(-w // 3))

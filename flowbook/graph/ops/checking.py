@@ -26,7 +26,7 @@ def _checked(xp: Any, tensor: Any, message: str) -> Any:
     return tensor
 
 
-check_numerics = OpDef(
+check_numerics: OpDef = OpDef(
     "CheckNumerics",
     "tensor: T -> output: T",
     T=FLOATS,

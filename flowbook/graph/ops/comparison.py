@@ -138,8 +138,9 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     Args:
         condition: a bool tensor. Without `x` and `y` it may also hold numbers, of which those
             other than zero count.
-        x: what to take where it holds. Both are computed, and all three broadcast. No gradient
-            flows to the one that was not chosen, whatever it is there.
+        x: what to take where it holds. Both are computed, and all three broadcast, so that a
+            condition for each of n rows has the shape [n, 1]. No gradient flows to the one that
+            was not chosen, whatever it is there.
         y: what to take elsewhere.
         name: the operation's name.
 

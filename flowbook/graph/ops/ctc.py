@@ -48,14 +48,16 @@ def check_lengths(inputs: Any, sequence_length: Any) -> None:
     """See in a run that a batch [time, batch, classes] has sequences of these lengths.
 
     Raises:
-        InvalidArgumentError: if it has not.
+        InvalidArgumentError: if it has not, or has no class for the blank.
     """
     if inputs.ndim != 3 or sequence_length.shape != inputs.shape[1:2]:
         raise InvalidArgumentError(
             f"sequence_length of shape {list(sequence_length.shape)} does not fit inputs of shape "
             f"{list(inputs.shape)}: one length for each of the batch"
         )
-    steps = inputs.shape[0]
+    steps, _, classes = inputs.shape
+    if not classes:
+        raise InvalidArgumentError("inputs have at least one class: the blank")
     for i, length in enumerate(sequence_length.tolist()):
         if not 0 <= length <= steps:
             raise InvalidArgumentError(f"sequence {i} has length {length}, of {steps} steps")
@@ -66,6 +68,11 @@ def _dense_labels(
 ) -> tuple[Any, Any]:
     """Labels as a matrix [batch, longest] filled up with -1, and how many there are in each row."""
     batch, classes = shape
+    if values.ndim != 1 or indices.shape != (values.size, 2):
+        raise InvalidArgumentError(
+            f"labels have one index [example, position] for each value; their indices are of shape "
+            f"{list(indices.shape)} and their values of {list(values.shape)}"
+        )
     if values.size and (values.min() < 0 or values.max() >= classes - 1):
         wrong = next(v for v in values.tolist() if not 0 <= v < classes - 1)
         raise OutOfRangeError(
@@ -121,8 +128,6 @@ def _ctc_loss(
 ) -> Any:
     check_lengths(inputs, sequence_length)
     steps, batch, classes = inputs.shape
-    if not classes:
-        raise InvalidArgumentError("inputs have at least one class: the blank")
     labels, counts = _dense_labels(
         xp, labels_indices, labels_values, (batch, classes), preprocess_collapse_repeated
     )

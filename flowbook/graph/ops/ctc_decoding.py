@@ -191,9 +191,7 @@ def _beam_search(
     merge_repeated: bool,
 ) -> Any:
     check_lengths(inputs, sequence_length)
-    _, batch, classes = inputs.shape
-    if not classes:
-        raise InvalidArgumentError("inputs have at least one class: the blank")
+    batch = inputs.shape[1]
     logs = np.asarray(inputs, np.float64)
     logs = logs - np.max(logs, axis=2, keepdims=True)
     logs -= np.log(np.sum(np.exp(logs), axis=2, keepdims=True))

@@ -1,4 +1,4 @@
-"""How many edits turn one sequence into another (V. Levenshtein, 1966), for many at once."""
+"""How many edits turn one sequence into another, for many at once."""
 
 from __future__ import annotations
 
@@ -147,6 +147,9 @@ def edit_distance(
     Raises:
         InvalidTypeError: if one is no sparse tensor.
         InvalidArgumentError: if their ranks differ.
+
+    Source: V. Levenshtein, "Binary codes capable of correcting deletions, insertions, and
+    reversals", 1966.
     """
     __tracebackhide__ = True
     with located("EditDistance"):

@@ -242,7 +242,7 @@ def _unmirror(xp: Any, dy: Any, paddings: Any, mode: str) -> Any:
     return result
 
 
-mirror_pad_gradient_op = OpDef(
+mirror_pad_gradient_op: OpDef = OpDef(
     "MirrorPadGrad",
     "dy: T, paddings: I -> output: T",
     T=NUMBERS,

@@ -76,7 +76,8 @@ def _encoded_int(value: Any, bounds: list[Tensor]) -> Any:
 
 
 _GATHER = (
-    "rows by a vector of indices: fb.gather(x, indices); values chosen by a condition: fb.where"
+    "rows by a vector of indices: fb.gather(x, indices); "
+    "values chosen by a condition: fb.boolean_mask(x, condition)"
 )
 
 

@@ -190,7 +190,7 @@ def _scatter_nd(xp: Any, indices: Any, updates: Any, shape: Any, batch_dims: int
     return xp.reshape(combined(xp, "add", rows, places, count, 0), dims)
 
 
-scatter_nd_op = OpDef(
+scatter_nd_op: OpDef = OpDef(
     "ScatterNd",
     "indices: I, updates: T, shape: S -> output: T",
     I=INDICES,

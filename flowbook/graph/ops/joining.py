@@ -273,7 +273,7 @@ def split(
     with located("Split"):
         value, axis = convert_to_tensor(value), as_axis(axis)
         sizes, count = _pieces(num_or_size_splits, num)
-    typed = {"axis": axis, "Tout": (value.dtype,) * count, "name": name}
+    typed: dict[str, Any] = {"axis": axis, "Tout": (value.dtype,) * count, "name": name}
     result: list[Tensor]
     if isinstance(sizes, Tensor):
         result = split_by_op(value, sizes, **typed)

@@ -250,12 +250,14 @@ def _weighted_shape(labels: Tensor, logits: Tensor, pos_weight: Tensor) -> Shape
 
 def _weighted_cross_entropy(xp: Any, labels: Any, logits: Any, pos_weight: Any) -> Any:
     _check_same(labels, logits)
-    positive, negative = pos_weight * labels, 1 - labels
-    if positive.shape != labels.shape:
+    try:
+        weights = xp.broadcast_to(pos_weight, labels.shape)
+    except ValueError:
         raise InvalidArgumentError(
             f"pos_weight of shape {list(pos_weight.shape)} does not broadcast to the logits of "
             f"shape {list(logits.shape)}"
-        )
+        ) from None
+    positive, negative = weights * labels, 1 - labels
     small = xp.log1p(xp.exp(-xp.absolute(logits)))
     loss = negative * xp.maximum(logits, 0) - positive * xp.minimum(logits, 0)
     return xp.add(loss, (negative + positive) * small)

@@ -10,6 +10,7 @@ from flowbook.graph.dtypes import INDICES, NUMBERS, VALUES, as_dtype
 from flowbook.graph.dtypes import bool as bool_
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.ops.arithmetic import maximum
 from flowbook.graph.ops.axes import as_axis
 from flowbook.graph.ops.comparison import less
 from flowbook.graph.ops.constants import convert_to_tensor
@@ -138,7 +139,7 @@ def _unmasked(xp: Any, dy: Any, mask: Any, shape: Any, axis: int) -> Any:
     return result
 
 
-boolean_mask_gradient_op = OpDef(
+boolean_mask_gradient_op: OpDef = OpDef(
     "BooleanMaskGrad",
     "dy: T, mask: bool, shape: I -> output: T",
     T=NUMBERS,
@@ -186,7 +187,7 @@ def sequence_mask(
         known = constant_value(lengths)
         if known is None:
             # No lengths at all: their maximum is the lowest integer there is.
-            maxlen = reduce_max([reduce_max(lengths), convert_to_tensor(0, lengths.dtype)])
+            maxlen = maximum(reduce_max(lengths), 0)
         else:
             maxlen = int(max(known.max(initial=0), 0))
     places = range_(0, maxlen, dtype=lengths.dtype)

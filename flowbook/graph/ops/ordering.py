@@ -180,7 +180,7 @@ def _put_along(xp: Any, dy: Any, indices: Any, shape: Any, axis: int) -> Any:
     return result
 
 
-take_along_axis_gradient_op = OpDef(
+take_along_axis_gradient_op: OpDef = OpDef(
     "TakeAlongAxisGrad",
     "dy: T, indices: I, shape: S -> output: T",
     T=NUMBERS,

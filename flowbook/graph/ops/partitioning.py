@@ -18,6 +18,7 @@ from flowbook.graph.ops.filling import zeros_like_op
 from flowbook.graph.ops.indexing_nd import is_last
 from flowbook.graph.ops.inference import constant_value, no_flops
 from flowbook.graph.ops.located import located
+from flowbook.graph.ops.segments import order_by_id
 from flowbook.graph.ops.shaping import reshape_op, shape_of, size_op
 from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.tensor import Tensor
@@ -61,7 +62,7 @@ def _partition(xp: Any, data: Any, partitions: Any, num_partitions: int) -> tupl
     check_indices(partitions, num_partitions, "partition")
     flat = xp.reshape(partitions, (-1,))
     rows = xp.reshape(data, (flat.size, *data.shape[partitions.ndim :]))
-    order = xp.argsort(flat, kind="stable")
+    order = order_by_id(xp, flat, num_partitions)
     ends = xp.cumsum(xp.bincount(flat, minlength=num_partitions)).tolist()
     return tuple(rows[order[start:end]] for start, end in zip([0, *ends[:-1]], ends, strict=True))
 

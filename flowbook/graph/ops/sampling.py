@@ -62,10 +62,7 @@ def _sampler(
         unique: bool,
         range_max: int,
     ) -> Any:
-        if true_classes.shape[1:] != (num_true,):
-            raise InvalidArgumentError(
-                f"true_classes of shape {list(true_classes.shape)} are not [batch, {num_true}]"
-            )
+        _check_true(true_classes, num_true)
         check_indices(true_classes, range_max, "class")
         if unique:
             sampled, draws = _without_repetition(
@@ -101,6 +98,13 @@ def _sampler(
         aliases={},
         cost=_flops,
     )
+
+
+def _check_true(true_classes: Any, num_true: int) -> None:
+    if true_classes.ndim != 2 or true_classes.shape[1] != num_true:
+        raise InvalidArgumentError(
+            f"true_classes of shape {list(true_classes.shape)} are not [batch, {num_true}]"
+        )
 
 
 def _flops(op: Operation) -> int:
@@ -369,9 +373,10 @@ def _hit_shapes(true_classes: Tensor, sampled_candidates: Tensor, num_true: int)
 
 
 def _accidental_hits(xp: Any, true_classes: Any, sampled: Any, num_true: int) -> Any:
-    if true_classes.shape[1:] != (num_true,):
+    _check_true(true_classes, num_true)
+    if sampled.ndim != 1:
         raise InvalidArgumentError(
-            f"true_classes of shape {list(true_classes.shape)} are not [batch, {num_true}]"
+            f"the drawn classes are a vector, not of the shape {list(sampled.shape)}"
         )
     classes = xp.reshape(true_classes, (-1,))
     order = xp.argsort(sampled, kind="stable")

@@ -129,8 +129,14 @@ def scatter_nd_update(ref: Variable, indices: Any, updates: Any, name: str | Non
 
 def _check_fit(value: Any, part: Shape) -> None:
     """See that a value broadcasts to a part, without changing its shape."""
-    if not part.is_compatible_with(broadcast(value, part)):
-        raise InvalidArgumentError(f"a value of shape {value} does not broadcast to {part}")
+    try:
+        fits = part.is_compatible_with(broadcast(value, part))
+    except InvalidArgumentError:
+        fits = False
+    if not fits:
+        raise InvalidArgumentError(
+            f"a value of shape {value} does not broadcast to the part of shape {part}"
+        )
 
 
 def _sliced_shape(

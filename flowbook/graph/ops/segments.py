@@ -16,6 +16,7 @@ from flowbook.graph.dtypes import INDICES, INEXACT, NUMBERS, REALS, DType
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
+from flowbook.graph.ops.arithmetic import conjugate
 from flowbook.graph.ops.bounds import outside
 from flowbook.graph.ops.comparison import equal, logical_and, where
 from flowbook.graph.ops.elementwise import cast
@@ -93,11 +94,18 @@ def combined(xp: Any, ufunc: str, rows: Any, ids: Any, count: int, initial: Any)
     else:
         # In runs of equal ids: much faster than one row at a time.
         if (ids[1:] < ids[:-1]).any():
-            order = xp.argsort(ids, kind="stable")
+            order = order_by_id(xp, ids, count)
             ids, rows = ids[order], rows[order]
         starts = xp.concatenate([xp.zeros(1, int), xp.flatnonzero(ids[1:] != ids[:-1]) + 1])
         result[ids[starts]] = combine.reduceat(rows, starts, axis=0, dtype=wide)
     return result.astype(rows.dtype, copy=False)
+
+
+def order_by_id(xp: Any, ids: Any, count: int) -> Any:
+    """The order that sorts ids in [0, count); rows of one id keep theirs."""
+    # Of 16 bits NumPy sorts by counting, much faster than by comparing.
+    small = ids.astype(np.uint16) if count <= 1 << 16 else ids
+    return xp.argsort(small, kind="stable")
 
 
 def scaled(xp: Any, rows: Any, ids: Any, count: int, power: float) -> Any:
@@ -122,7 +130,8 @@ def _count_of(op: Operation) -> Tensor:
     """The number of an operation's segments."""
     if len(op.inputs) > 2:
         return op.inputs[2]
-    return strided_slice(shape_op(op.outputs[0]), 0)
+    count: Tensor = strided_slice(shape_op(op.outputs[0]), 0)
+    return count
 
 
 def _nones(op: Operation) -> tuple[None, ...]:
@@ -154,7 +163,7 @@ def prod_gradient(op: Operation, dy: Tensor) -> Any:
     rest = unsorted_segment_take(unsorted_segment_prod(divisor, ids, count), ids)
     is_only_zero = logical_and(is_zero, equal(zeros, one))
     others = where(equal(zeros, zero), rest / divisor, where(is_only_zero, rest, zero))
-    return unsorted_segment_take(dy, ids) * others, *_nones(op)
+    return unsorted_segment_take(dy, ids) * conjugate(others), *_nones(op)
 
 
 _ARGUMENTS = """

@@ -299,7 +299,7 @@ def _reversed_by(other: Any) -> Any:
     return gradient
 
 
-space_to_batch_nd = OpDef(
+space_to_batch_nd: OpDef = OpDef(
     "SpaceToBatchND",
     "input: T, block_shape: I, paddings: J -> output: T",
     T=VALUES,
@@ -328,7 +328,7 @@ space_to_batch_nd = OpDef(
     """,
 )
 
-batch_to_space_nd = OpDef(
+batch_to_space_nd: OpDef = OpDef(
     "BatchToSpaceND",
     "input: T, block_shape: I, crops: J -> output: T",
     T=VALUES,

@@ -25,7 +25,7 @@ class UniqueWithCounts(NamedTuple):
 
     y: Tensor
     idx: Tensor
-    count: Tensor
+    count: Tensor  # type: ignore[assignment]  # As a tuple it has a method of this name.
 
 
 class ListDiff(NamedTuple):

@@ -12,6 +12,7 @@ from tests.interpreter import evaluate
 
 LOGITS = [1e4, -1e4, 30.0, -30.0, 0.0, 1e-4]
 
+TOLERANCE = {fb.bfloat16: 1e-2, fb.float16: 2e-3, fb.float32: 2e-4, fb.float64: 2e-4}
 DTYPES = pytest.mark.parametrize("dtype", fb.FLOATS)
 
 
@@ -21,6 +22,11 @@ def with_slope(build: Any, *values: Any, dtype: fb.DType) -> Any:
     y = build(*tensors)
     [slope] = fb.gradients(y, tensors[-1:])
     return evaluate([y, slope])
+
+
+def close(found: Any, wanted: Any, dtype: fb.DType) -> None:
+    found = np.asarray(found, np.float64)
+    np.testing.assert_allclose(found, wanted, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
 
 
 @DTYPES
@@ -51,9 +57,8 @@ def test_activations(function: Any, values: Any, slopes: Any, dtype: fb.DType) -
     if dtype is fb.float16 and function is fb.nn.softsign:
         slopes = [0, 0, *slopes[2:]]  # (1 + 1e4) ** 2 is infinite there, and its inverse 0.
     value, slope = with_slope(function, LOGITS, dtype=dtype)
-    tolerance = 2e-3 if dtype is fb.float16 else 2e-4
-    np.testing.assert_allclose(value, values, rtol=tolerance, atol=tolerance)
-    np.testing.assert_allclose(slope, slopes, rtol=tolerance, atol=tolerance)
+    close(value, values, dtype)
+    close(slope, slopes, dtype)
 
 
 def test_small_tails_keep_their_digits() -> None:
@@ -71,13 +76,11 @@ def test_small_tails_keep_their_digits() -> None:
 def test_softmaxes(dtype: fb.DType) -> None:
     logits = [[1e4, -1e4, 0.0], [-np.inf, 2.0, 2.0], [-1e4, -1e4, -1e4]]
     value, slope = with_slope(lambda x: fb.nn.softmax(x)[:, 0], logits, dtype=dtype)
-    np.testing.assert_allclose(value, [1, 0, 1 / 3], rtol=1e-3)
-    np.testing.assert_allclose(slope, [[0, 0, 0], [0, 0, 0], [2 / 9, -1 / 9, -1 / 9]], rtol=2e-3)
+    close(value, [1, 0, 1 / 3], dtype)
+    close(slope, [[0, 0, 0], [0, 0, 0], [2 / 9, -1 / 9, -1 / 9]], dtype)
     value, slope = with_slope(lambda x: fb.nn.log_softmax(x)[:, 1], logits, dtype=dtype)
-    np.testing.assert_allclose(value, [-2e4, -np.log(2), -np.log(3)], rtol=1e-3)
-    np.testing.assert_allclose(
-        slope, [[-1, 1, 0], [0, 0.5, -0.5], [-1 / 3, 2 / 3, -1 / 3]], rtol=2e-3
-    )
+    close(value, [-2e4, -np.log(2), -np.log(3)], dtype)
+    close(slope, [[-1, 1, 0], [0, 0.5, -0.5], [-1 / 3, 2 / 3, -1 / 3]], dtype)
 
 
 @DTYPES
@@ -91,15 +94,15 @@ def test_softmax_losses(dtype: fb.DType) -> None:
         logits,
         dtype=dtype,
     )
-    np.testing.assert_allclose(value, [2e4, np.log(2), 0], rtol=1e-3)
-    np.testing.assert_allclose(slope, slopes, atol=1e-3)
+    close(value, [2e4, np.log(2), 0], dtype)
+    close(slope, slopes, dtype)
     value, slope = with_slope(
         lambda x: fb.nn.sparse_softmax_cross_entropy_with_logits(labels=[1, 2, 2], logits=x),
         logits,
         dtype=dtype,
     )
-    np.testing.assert_allclose(value, [2e4, np.log(2), 0], rtol=1e-3)
-    np.testing.assert_allclose(slope, slopes, atol=1e-3)
+    close(value, [2e4, np.log(2), 0], dtype)
+    close(slope, slopes, dtype)
 
 
 @DTYPES
@@ -111,16 +114,16 @@ def test_sigmoid_losses(dtype: fb.DType) -> None:
         logits,
         dtype=dtype,
     )
-    np.testing.assert_allclose(value, [0, 1e4, 1e4, 0, np.log(2)], rtol=1e-3)
-    np.testing.assert_allclose(slope, [0, 1, -1, 0, -0.5], atol=1e-3)
+    close(value, [0, 1e4, 1e4, 0, np.log(2)], dtype)
+    close(slope, [0, 1, -1, 0, -0.5], dtype)
     value, slope = with_slope(
         lambda z, x: fb.nn.weighted_cross_entropy_with_logits(z, x, 3.0),
         labels,
         logits,
         dtype=dtype,
     )
-    np.testing.assert_allclose(value, [0, 1e4, 3e4, 0, 3 * np.log(2)], rtol=1e-3)
-    np.testing.assert_allclose(slope, [0, 1, -3, 0, -1.5], atol=2e-3)
+    close(value, [0, 1e4, 3e4, 0, 3 * np.log(2)], dtype)
+    close(slope, [0, 1, -3, 0, -1.5], dtype)
 
 
 def test_poisson_loss_of_no_counts() -> None:
@@ -150,3 +153,11 @@ def test_errors(build: Any, message: str) -> None:
     with pytest.raises(fb.errors.InvalidArgumentError, match=message) as caught:
         build()
     assert "test_activations.py" in str(caught.value)
+
+
+def test_errors_in_the_run() -> None:
+    x, weight = fb.placeholder(fb.float32), fb.placeholder(fb.float32)
+    loss = fb.nn.weighted_cross_entropy_with_logits(x, x, weight)
+    for wrong in ([1.0, 2.0], [[1.0]] * 4):
+        with pytest.raises(fb.errors.InvalidArgumentError, match="pos_weight of shape"):
+            evaluate(loss, {x: [1.0, 2.0, 3.0], weight: wrong})

@@ -132,3 +132,21 @@ def test_a_narrow_beam_runs_out() -> None:
     assert score[0].tolist() == [0, -np.inf]
     assert lengths.tolist()[0] == 2
     assert np.isfinite(score[1]).all()
+
+
+def test_shapes_are_checked_in_the_run() -> None:
+    x, lengths = fb.placeholder(fb.float32), fb.placeholder(fb.int32)
+    indices, values = fb.placeholder(fb.int64), fb.placeholder(fb.int32)
+    given = SimpleNamespace(indices=indices, values=values, dense_shape=[2, 3])
+    loss = fb.nn.ctc_loss(given, x, lengths)
+    right = {x: LOGITS, lengths: [6, 5], indices: SOME.indices, values: SOME.values}
+    assert evaluate(loss, right).shape == (2,)
+    for wrong, message in (
+        ({x: LOGITS[0]}, "one length for each"),
+        ({lengths: [6]}, "one length for each"),
+        ({indices: SOME.indices[:, 0]}, "one index"),
+        ({values: SOME.values[:1]}, "one index"),
+        ({x: LOGITS[:, :, :0]}, "the blank"),
+    ):
+        with pytest.raises(fb.errors.InvalidArgumentError, match=message):
+            evaluate(loss, right | wrong)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
+from flowbook.graph.registry import op_definitions
 from tests.interpreter import Interpreter, evaluate
 
 TABLE = np.array([[3.0, 4.0], [0.0, 0.0], [0.3, 0.4], [-6.0, 8.0], [1.0, 0.0]], np.float32)
@@ -53,6 +54,30 @@ def test_norms_are_limited() -> None:
     assert evaluate(scalars).tolist() == [1, -0.5]
 
 
+@pytest.mark.skipif("DynamicPartition" not in op_definitions(), reason="it parts the ids")
+@pytest.mark.parametrize("strategy", ["mod", "div"])
+@pytest.mark.parametrize("shards", [2, 3, 7])
+@pytest.mark.parametrize("ids", [[4, 0, 0, 2], [[1, 4], [3, 3]], np.zeros((0, 2), np.int64)])
+def test_shards(ids: Any, shards: int, strategy: str) -> None:
+    parts = np.array_split(TABLE, shards)
+    if strategy == "mod":
+        parts = [TABLE[i::shards] for i in range(shards)]
+    tables = [fb.Variable(part) for part in parts]
+    ids = np.asarray(ids)
+    rows = fb.nn.embedding_lookup(tables, ids, strategy)
+    slopes = fb.gradients(rows, tables)
+    assert rows.shape.is_compatible_with((*ids.shape, 2))
+    assert all(isinstance(s, fb.IndexedSlices) for s in slopes)
+    value, *slopes = evaluate([rows, *(s.as_tensor() for s in slopes)])
+    np.testing.assert_array_equal(value, TABLE[ids])
+    expected = np.bincount(ids.ravel(), minlength=5)
+    found = np.zeros(5)
+    numbers = np.array_split(np.arange(5), shards)
+    for i, slope in enumerate(slopes):
+        found[np.arange(5)[i::shards] if strategy == "mod" else numbers[i]] = slope[:, 0]
+    np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
 def test_combining(combiner: str, weighted: bool) -> None:
@@ -93,6 +118,8 @@ def test_sparse_arguments_may_be_tensors() -> None:
     [
         (lambda t: fb.nn.embedding_lookup(t, [5]), "5 is out of range"),
         (lambda t: fb.nn.embedding_lookup(t, [0], "modulo"), "'mod' or 'div'"),
+        (lambda t: fb.nn.embedding_lookup([], [0]), "no rows"),
+        (lambda t: fb.nn.embedding_lookup(t, [0.5]), "not float32"),
         (lambda t: fb.nn.embedding_lookup_sparse(t, IDS, None, combiner="max"), "'sqrtn'"),
         (lambda t: fb.nn.embedding_lookup_sparse(t, [1, 2], None), "sparse tensor"),
         (
