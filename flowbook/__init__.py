@@ -24,7 +24,7 @@ from flowbook.graph.ops.assertions import (
     assert_scalar,
     assert_type,
 )
-from flowbook.graph.ops.contractions import einsum, tensordot
+from flowbook.graph.ops.cosines import dct, idct
 from flowbook.graph.ops.decompositions import cholesky, logdet, lu, qr
 from flowbook.graph.ops.diagonals import (
     diag,
@@ -35,6 +35,7 @@ from flowbook.graph.ops.diagonals import (
     matrix_set_diag,
     trace,
 )
+from flowbook.graph.ops.einsum import einsum
 from flowbook.graph.ops.fourier import (
     fft,
     fft2d,
@@ -79,6 +80,7 @@ from flowbook.graph.ops.stateless_random import (
     stateless_random_uniform,
     stateless_truncated_normal,
 )
+from flowbook.graph.ops.tensordot import tensordot
 from flowbook.graph.ops.updates import mark_as_update
 from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
 
@@ -499,6 +501,7 @@ __all__ = [
     "cumprod",
     "cumsum",
     "cumulative_logsumexp",
+    "dct",
     "depth_to_space",
     "device",
     "diag",
@@ -545,6 +548,7 @@ __all__ = [
     "histogram_fixed_width",
     "histogram_fixed_width_bins",
     "hypot",
+    "idct",
     "identity",
     "ifft",
     "ifft2d",

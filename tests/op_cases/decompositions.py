@@ -77,7 +77,7 @@ def _values(x: Array) -> Array:
 
 def _eigh(x: Tensor) -> list[Tensor]:
     e, v = spectra.self_adjoint_eig(x)
-    return [e, _squared(v), matmul(v * expand_dims(_as(e, x), -2), v, adjoint_b=True)]
+    return [e, _squared(v), matmul(v * expand_dims(e, -2), v, adjoint_b=True)]
 
 
 def _eigh_reference(x: Array) -> tuple[Array, ...]:
@@ -133,8 +133,7 @@ def _tf_svd(tf: Any, x: Any) -> list[Any]:
 
 def _tf_eigh(tf: Any, x: Any) -> list[Any]:
     e, v = tf.linalg.eigh(x)
-    scaled = v * tf.cast(e, v.dtype)[..., None, :]
-    return [e, v * tf.math.conj(v), tf.matmul(scaled, v, adjoint_b=True)]
+    return [e, v * tf.math.conj(v), tf.matmul(v * e[..., None, :], v, adjoint_b=True)]
 
 
 CASES = [

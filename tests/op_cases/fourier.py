@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.dtypes import COMPLEX, complex64, complex128, float32, float64
-from flowbook.graph.ops import fourier
+from flowbook.graph.ops import cosines, fourier
 from flowbook.graph.ops.elementwise import cast
 from flowbook.graph.tensor import Tensor
 from tests.op_cases.case import Array, Case
@@ -85,6 +85,44 @@ def _parts(x: Tensor) -> list[Tensor]:
     return [x, cast(x, real), cast(x * -1j, real)]
 
 
+def _cosine_matrix(type: int, n: int) -> Array:
+    """Each type's sum, as a matrix [k, j]."""
+    k, j = np.arange(n)[:, None], np.arange(n)
+    if type == 1:
+        inner = np.where((j == 0) | (j == n - 1), 1.0, 2.0)
+        return inner * np.cos(np.pi * k * j / max(n - 1, 1))
+    if type == 2:
+        return 2 * np.cos(np.pi * k * (2 * j + 1) / (2 * n))
+    if type == 3:
+        return np.where(j == 0, 1.0, 2.0) * np.cos(np.pi * j * (2 * k + 1) / (2 * n))
+    return 2 * np.cos(np.pi * (2 * k + 1) * (2 * j + 1) / (4 * n))
+
+
+def _orthogonal(type: int, n: int) -> Array:
+    matrix = _cosine_matrix(type, n)
+    if type == 3:
+        return _orthogonal(2, n).T
+    return matrix / np.sqrt((matrix**2).sum(1, keepdims=True))
+
+
+def _cosine_case(type: int, norm: str | None) -> Case:
+    return Case(
+        "DCT",
+        lambda x: cosines.dct(x, type, norm=norm),
+        [SIGNAL[0]],
+        lambda x: x @ (_orthogonal if norm else _cosine_matrix)(type, x.shape[-1]).T,
+        [0],
+        empty=[np.zeros((0, 3))],
+        tolerance=16,
+        note=f"{type}{norm or ''}",
+    )
+
+
+def _signal_gradient(dy: Tensor, shape: Tensor, n: int) -> list[Tensor]:
+    found = fourier.irfft_gradient_op(dy, shape, fft_length=(n,), Tout=COMPLEX_OF[dy.dtype])
+    return _parts(found)
+
+
 def _real_case(function: Any, lengths: Any, given: bool, **options: Any) -> Case:
     fft_length = lengths if given else None
     return Case(
@@ -99,7 +137,7 @@ def _real_case(function: Any, lengths: Any, given: bool, **options: Any) -> Case
     )
 
 
-def _half_case(function: Any, lengths: Any, given: bool, tensorflow: Any) -> Case:
+def _half_case(function: Any, lengths: Any, given: bool, tensorflow: Any = None) -> Case:
     fft_length = lengths if given else None
     return Case(
         "IRFFT",
@@ -107,9 +145,10 @@ def _half_case(function: Any, lengths: Any, given: bool, tensorflow: Any) -> Cas
         [WAVES],
         lambda x: _signal(x, lengths),
         empty=[np.zeros((0, 2, 3, 4))],
+        only=COMPLEX[:1] if tensorflow else COMPLEX,
         tolerance=64,
-        note=f"{len(lengths)}-{lengths if given else ''}",
-        tensorflow=lambda tf, x: tensorflow(tf)(x, fft_length),
+        note=f"{len(lengths)}-{lengths if given else ''}{'-single' if tensorflow else ''}",
+        tensorflow=tensorflow and (lambda tf, x: tensorflow(tf)(x, fft_length)),
     )
 
 
@@ -120,10 +159,11 @@ CASES = [
             function,
             [WAVES],
             reference,
-            only=COMPLEX,
+            only=only,
             empty=[np.zeros((2, 0, 3, 4))],
             tolerance=64,
-            tensorflow=tensorflow,
+            note=note,
+            tensorflow=tensorflow if note else None,
         )
         for type, function, reference, tensorflow in (
             ("FFT", fourier.fft, _forward(1), lambda tf, x: tf.signal.fft(x)),
@@ -133,6 +173,8 @@ CASES = [
             ("FFT3D", fourier.fft3d, _forward(3), lambda tf, x: tf.signal.fft3d(x)),
             ("IFFT3D", fourier.ifft3d, _backward(3), lambda tf, x: tf.signal.ifft3d(x)),
         )
+        # TensorFlow computes most transforms of doubles in single precision.
+        for note, only in (("", COMPLEX), ("single", COMPLEX[:1]))
     ),
     _real_case(fourier.rfft, (4,), False, empty=[np.zeros((2, 0, 4))]),
     _real_case(fourier.rfft, (3,), True),
@@ -146,16 +188,23 @@ CASES = [
         fourier.rfft2d,
         [SIGNAL],
         lambda x: _spectrum(x, (3, 4)),
+        only=[float32],
         tolerance=64,
-        note="recorded",
+        note="single",
         tensorflow=lambda tf, x: tf.signal.rfft2d(x),
     ),
-    _half_case(fourier.irfft, (6,), False, lambda tf: tf.signal.irfft),
-    _half_case(fourier.irfft, (7,), True, lambda tf: tf.signal.irfft),
-    _half_case(fourier.irfft, (4,), True, lambda tf: tf.signal.irfft),
-    _half_case(fourier.irfft2d, (3, 6), False, lambda tf: tf.signal.irfft2d),
-    _half_case(fourier.irfft2d, (4, 5), True, lambda tf: tf.signal.irfft2d),
-    _half_case(fourier.irfft3d, (2, 3, 6), False, lambda tf: tf.signal.irfft3d),
+    *(
+        _half_case(function, lengths, given, tensorflow)
+        for function, lengths, given, public in (
+            (fourier.irfft, (6,), False, lambda tf: tf.signal.irfft),
+            (fourier.irfft, (7,), True, lambda tf: tf.signal.irfft),
+            (fourier.irfft, (4,), True, lambda tf: tf.signal.irfft),
+            (fourier.irfft2d, (3, 6), False, lambda tf: tf.signal.irfft2d),
+            (fourier.irfft2d, (4, 5), True, lambda tf: tf.signal.irfft2d),
+            (fourier.irfft3d, (2, 3, 6), False, lambda tf: tf.signal.irfft3d),
+        )
+        for tensorflow in (None, public)
+    ),
     *(
         Case(
             "RFFTGrad",
@@ -183,5 +232,39 @@ CASES = [
             note=str(n),
         )
         for n in (3, 4)
+    ),
+    *(_cosine_case(type, norm) for type in (2, 3, 4) for norm in (None, "ortho")),
+    _cosine_case(1, None),
+    Case(
+        "DCT",
+        lambda x: [cosines.idct(x, norm="ortho"), cosines.idct(x), cosines.idct(x, 3)],
+        [SIGNAL[0]],
+        lambda x: (
+            x @ _orthogonal(2, 4),
+            x @ np.linalg.inv(_cosine_matrix(2, 4)).T * 8,
+            x @ np.linalg.inv(_cosine_matrix(3, 4)).T * 8,
+        ),
+        [0],
+        only=[float32, float64],
+        tolerance=16,
+        note="inverse",
+    ),
+    Case(
+        "DCT",
+        lambda x: [cosines.idct(x, norm="ortho"), cosines.dct(x), cosines.dct(x, 1)],
+        [SIGNAL[0]],
+        lambda x: (
+            x @ _orthogonal(2, 4),
+            x @ _cosine_matrix(2, 4).T,
+            x @ _cosine_matrix(1, 4).T,
+        ),
+        only=[float32],
+        tolerance=16,
+        note="single",
+        tensorflow=lambda tf, x: [
+            tf.signal.idct(x, norm="ortho"),
+            tf.signal.dct(x),
+            tf.signal.dct(x, 1),
+        ],
     ),
 ]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.dtypes import COMPLEX
-from flowbook.graph.ops import contractions, linalg
+from flowbook.graph.ops import einsum, linalg, tensordot
 from flowbook.graph.ops.shaping import expand_dims
 from tests.op_cases.case import (
     CUBE,
@@ -61,7 +61,7 @@ def _product(
 def _einsum(equation: str, *inputs: Any, **options: Any) -> Case:
     return Case(
         "Einsum",
-        lambda *tensors: contractions.einsum(equation, *tensors),
+        lambda *tensors: einsum.einsum(equation, *tensors),
         inputs,
         lambda *arrays: np.einsum(equation, *arrays),
         list(range(len(inputs))),
@@ -75,7 +75,7 @@ def _einsum(equation: str, *inputs: Any, **options: Any) -> Case:
 def _tensordot(axes: Any, a: Any, b: Any, **options: Any) -> Case:
     return Case(
         "TensorDot",
-        lambda x, y: contractions.tensordot(x, y, axes),
+        lambda x, y: tensordot.tensordot(x, y, axes),
         [a, b],
         lambda x, y: np.tensordot(x, y, axes),
         [0, 1],
@@ -189,7 +189,7 @@ CASES = [
     *_EINSUMS,
     Case(
         "EinsumDiagonal",
-        lambda values, like: contractions.einsum_diagonal_op(values, like, equation="ij->iji"),
+        lambda values, like: einsum.einsum_diagonal_op(values, like, equation="ij->iji"),
         [_small(3, 2), np.zeros((3, 2, 3))],
         lambda values, like: np.einsum("ik,ij->ijk", np.eye(3), values),
         [0],

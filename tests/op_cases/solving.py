@@ -76,6 +76,11 @@ def _exponential(x: Array) -> Array:
     return result.astype(np.complex128 if np.iscomplexobj(x) else np.float64)
 
 
+def _log_determinant(x: Array) -> tuple[Array, Array]:
+    sign, logarithm = np.linalg.slogdet(x)
+    return np.where(np.isnan(logarithm), np.nan, sign), logarithm
+
+
 def _pseudo_inverse(x: Array) -> Array:
     return np.full(x.shape[::-1], np.nan) if np.isnan(x).any() else np.linalg.pinv(x)
 
@@ -126,7 +131,7 @@ CASES = [
     _case(
         "LogMatrixDeterminant",
         solving.log_matrix_determinant,
-        lambda x: tuple(np.linalg.slogdet(x)),
+        _log_determinant,
         SQUARES,
         empty=[NO_SIDES],
         special=[f([[0.0, np.nan], [1.0, 2.0]])],
@@ -205,7 +210,7 @@ CASES = [
             note=note,
             empty=[np.zeros((2, 0, 3))],
             special=[f([[np.nan, 1.0], [1.0, 2.0]])] if note == "tall" else None,
-            tensorflow=lambda tf, x: tf.linalg.pinv(x),
+            tensorflow=None if np.iscomplexobj(x) else lambda tf, x: tf.linalg.pinv(x),
         )
         for note, x in (("tall", TALL), ("wide", ROWS), ("batch", SQUARES), ("complex", TURN))
     ),
@@ -285,7 +290,7 @@ CASES = [
         Case(
             "MatrixLogarithm",
             matrix_functions.matrix_logarithm,
-            [x],
+            [x + 0j],
             _of_each(lambda x: scipy.linalg.logm(x.astype(np.complex128))),
             tolerance=64,
             empty=[NO_SIDES],

@@ -56,7 +56,11 @@ def half_diagonal(matrix: Tensor) -> Tensor:
 def _cholesky(xp: Any, input: Any) -> Any:
     check_square(input.shape)
     try:
-        return xp.linalg.cholesky(input)
+        result = xp.linalg.cholesky(input)
+        # Not every LAPACK tells of NaN.
+        if xp.isnan(result).any():
+            raise np.linalg.LinAlgError
+        return result
     except np.linalg.LinAlgError:
         raise InvalidArgumentError(
             "Cholesky decomposition was not successful. A matrix is not positive definite.",

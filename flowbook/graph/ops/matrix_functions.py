@@ -87,7 +87,8 @@ def _exponential(xp: Any, input: Any) -> Any:
 
 
 def _pade_exponential(xp: Any, a: Any) -> Any:
-    c = _PADE
+    # By the first of them, so that the exponential of zero is the identity exactly.
+    c = [coefficient / _PADE[0] for coefficient in _PADE]
     one = xp.eye(a.shape[-1], dtype=a.dtype)
     a2 = xp.matmul(a, a)
     a4 = xp.matmul(a2, a2)

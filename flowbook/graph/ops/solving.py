@@ -116,6 +116,7 @@ matrix_determinant = OpDef(
 def _log_determinant(xp: Any, input: Any) -> tuple[Any, Any]:
     check_square(input.shape)
     sign, logarithm = xp.linalg.slogdet(input)
+    sign = xp.where(xp.isnan(logarithm), logarithm, sign).astype(input.dtype, copy=False)
     return sign, logarithm.astype(input.dtype, copy=False)
 
 

@@ -30,6 +30,7 @@ from flowbook.graph.ops.matrices import (
     is_finite,
     is_zero,
     real_dtype,
+    real_part,
     smaller,
     square_dims,
 )
@@ -198,7 +199,7 @@ def _converted(value: Any) -> Tensor:
     return convert_to_tensor(value)
 
 
-def _eigh_shapes(input: Tensor, compute_v: bool, real: Any, Tout: Any) -> list[Shape]:
+def _eigh_shapes(input: Tensor, compute_v: bool, Tout: Any) -> list[Shape]:
     dims = square_dims(input)
     if dims is None:
         return [UNKNOWN] * (1 + len(Tout))
@@ -211,9 +212,9 @@ def _eigh(xp: Any, input: Any, compute_v: bool) -> tuple[Any, ...]:
         if not is_finite(xp, input).all():
             raise np.linalg.LinAlgError
         if not compute_v:
-            return (xp.linalg.eigvalsh(input),)
+            return (xp.linalg.eigvalsh(input).astype(input.dtype, copy=False),)
         e, v = xp.linalg.eigh(input)
-        return e, v
+        return e.astype(input.dtype, copy=False), v
     except np.linalg.LinAlgError:
         raise InvalidArgumentError(
             "Self-adjoint eigen decomposition was not successful. "
@@ -225,9 +226,9 @@ def _eigh_gradient(op: Operation, de: Tensor, *dvs: Tensor) -> Tensor:
     """Giles 2008, section 3.1; of the lower triangle, which alone is read."""
     input = op.inputs[0]
     e, v = op.outputs if dvs else self_adjoint_eig(input)
-    middle = diag_op(_as(de, input))
+    middle = diag_op(real_part(de))
     if dvs and not is_zero(dvs[0]):
-        gaps = _as(_inverse_or_zero(_differences(e)), input)
+        gaps = _inverse_or_zero(_differences(e))
         middle = middle + matmul(v, dvs[0], adjoint_a=True) * gaps
     da = matmul(matmul(v, middle), v, adjoint_b=True)
     return half_diagonal(da + adjoint(da))
@@ -235,9 +236,9 @@ def _eigh_gradient(op: Operation, de: Tensor, *dvs: Tensor) -> Tensor:
 
 eigh_op = OpDef(
     "SelfAdjointEig",
-    "input: T -> e: real, vectors: *Tout",
+    "input: T -> e: T, vectors: *Tout",
     T=SOLVABLE,
-    attributes={"compute_v": True, "real": REQUIRED, "Tout": REQUIRED},
+    attributes={"compute_v": True, "Tout": REQUIRED},
     infer=_eigh_shapes,
     kernel=_eigh,
     grad=_eigh_gradient,
@@ -256,8 +257,8 @@ def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tens
         name: the operation's name.
 
     Returns:
-        e [..., n], real and in ascending order, and V [..., n, n], an eigenvector in each column.
-        The gradient of the vectors exists where eigenvalues differ.
+        e [..., n] of the input's dtype, in ascending order, and V [..., n, n], an eigenvector in
+        each column. The gradient of the vectors exists where eigenvalues differ.
 
     Raises:
         InvalidArgumentError: in the run, if the input is not finite.
@@ -281,7 +282,6 @@ def _eigh_of(tensor: Any, compute_v: bool, name: str | None) -> list[Tensor]:
     found = eigh_op(
         tensor,
         compute_v=compute_v,
-        real=real_dtype(tensor.dtype),
         Tout=(tensor.dtype,) * compute_v,
         name=name,
     )
