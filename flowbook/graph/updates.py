@@ -7,7 +7,7 @@ losses that are computed from what it is computed from.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from flowbook.graph.operation import Operation
 
@@ -32,22 +32,36 @@ def updates_among(
     live = sorted({op for op in marked if not op.retired}, key=lambda op: op.id)
     if of is None or not live:
         return live
-    shared = _ancestors(of)
-    return [op for op in live if not shared.isdisjoint(_ancestors(_sources(op)))]
+    shared = set(_ancestors(of, set()))
+    found, unshared = [], set[Operation]()
+    for operation in live:
+        seen = set(unshared)
+        if any(ancestor in shared for ancestor in _ancestors(_sources(operation), seen)):
+            found.append(operation)
+        else:
+            unshared = seen
+    return found
 
 
 def _sources(operation: Operation) -> list[Operation]:
-    """What an operation comes from: inputs, and for a group what it waits for."""
-    return [*(tensor.op for tensor in operation.inputs), *operation.control_inputs]
+    """What an operation comes from: its inputs; of one without, as a group, what it waits for.
+
+    What others wait for is often everything around them, and says nothing about their data.
+    """
+    return [tensor.op for tensor in operation.inputs] or list(operation.control_inputs)
 
 
-def _ancestors(operations: Iterable[Operation]) -> set[Operation]:
+def _ancestors(operations: Iterable[Operation], seen: set[Operation]) -> Iterator[Operation]:
     """Operations and what they come from, without what says nothing about data.
 
     Everybody reads variables and makes constants: to share one of them connects nothing. What a
     read waits for is left out too: it is the business of whoever writes the variable.
+
+    Args:
+        operations: where to begin.
+        seen: what to leave out with all that it comes from; what is passed is added to it.
     """
-    stack, seen, found = list(operations), set[Operation](), set[Operation]()
+    stack = list(operations)
     while stack:
         operation = stack.pop()
         if operation in seen:
@@ -56,8 +70,6 @@ def _ancestors(operations: Iterable[Operation]) -> set[Operation]:
         definition = operation.op_def
         if definition.reads_as is not None:
             stack.extend([tensor.op for tensor in operation.inputs])
-            continue
-        if (definition.resource is None or definition.kernel) and operation.type != "Const":
-            found.add(operation)
+        elif (definition.resource is None or definition.kernel) and operation.type != "Const":
+            yield operation
             stack.extend(_sources(operation))
-    return found

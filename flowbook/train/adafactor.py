@@ -145,7 +145,7 @@ class AdafactorOptimizer(Optimizer):
     def _rest(self, dtype: DType, step: Step) -> Tensor:
         """What the newest squares weigh in the running mean."""
         if self.decay_rate is not None:
-            return as_number(complement(self.decay_rate), dtype)
+            return complement(self.decay_rate, dtype)
         return pow(self._count(dtype, step), as_number(-0.8, dtype))  # type: ignore[no-any-return]
 
     def _rate(self, dtype: DType, step: Step) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.ops.elementwise import rsqrt, sqrt, square
 from flowbook.graph.ops.variables import Variable
-from flowbook.train.optimizer import Optimizer, Step, complement
+from flowbook.train.optimizer import Optimizer, Step
 from flowbook.train.part import Part
 
 
@@ -91,7 +91,7 @@ class AdadeltaOptimizer(Optimizer):
         """Build the change of a part of one variable."""
         dtype, gradient = variable.dtype, part.gradient
         rate = step.number("learning_rate", self.learning_rate, dtype)
-        rest = step.number("rest", complement(self.rho), dtype)
+        rest = step.rest("rho", self.rho, dtype)
         epsilon = step.number("epsilon", self.epsilon, dtype)
         squares, steps = self.slot(variable, "accum"), self.slot(variable, "accum_update")
         before = part.read(steps)

@@ -14,7 +14,7 @@ from flowbook.graph.ops.variables import Variable, assign, scatter_add
 from flowbook.graph.scopes import control_dependencies
 from flowbook.graph.tensor import Tensor
 from flowbook.train.distinct_rows import distinct_rows
-from flowbook.train.optimizer import Optimizer, Step, as_number, complement
+from flowbook.train.optimizer import Optimizer, Step, as_number
 from flowbook.train.part import Part, Whole
 
 
@@ -68,8 +68,8 @@ class AdamOptimizer(Optimizer):
 
     def update(self, part: Part, variable: Variable, step: Step) -> None:
         """Build the change of a part of one variable."""
-        rest_m = step.number("rest_m", complement(self.beta1), variable.dtype)
-        rest_v = step.number("rest_v", complement(self.beta2), variable.dtype)
+        rest_m = step.rest("beta1", self.beta1, variable.dtype)
+        rest_v = step.rest("beta2", self.beta2, variable.dtype)
         m, v = self.slot(variable, "m"), self.slot(variable, "v")
         new_m = part.add(m, rest_m * (part.gradient - part.read(m)))
         new_v = part.add(v, rest_v * (square(part.gradient) - part.read(v)))
@@ -81,13 +81,12 @@ class AdamOptimizer(Optimizer):
         """As for the dense gradient, which is never built."""
         dtype = variable.dtype
         moments = []
-        for name, beta, rows in (
-            ("m", self.beta1, gradient.values),
-            ("v", self.beta2, square(gradient.values)),
+        for name, what, beta, rows in (
+            ("m", "beta1", self.beta1, gradient.values),
+            ("v", "beta2", self.beta2, square(gradient.values)),
         ):
             slot = self.slot(variable, name)
-            decay = step.number(f"decay_{name}", beta, dtype)
-            rest = step.number(f"rest_{name}", complement(beta), dtype)
+            decay, rest = step.number(what, beta, dtype), step.rest(what, beta, dtype)
             with control_dependencies([assign(slot, decay * slot)]):
                 moments.append(scatter_add(slot, gradient.indices, rest * rows))
         whole = Whole(gradient.values)

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-from flowbook.graph import dtypes
 from flowbook.graph.indexed_slices import IndexedSlices
-from flowbook.graph.ops.functions import py_func
 from flowbook.graph.ops.segments import unsorted_segment_sum
 from flowbook.graph.ops.shaping import size
+from flowbook.graph.ops.uniqueness import unique
 
 
 def distinct_rows(gradient: IndexedSlices) -> IndexedSlices:
@@ -24,13 +19,6 @@ def distinct_rows(gradient: IndexedSlices) -> IndexedSlices:
     Returns:
         The sums, each row named once.
     """
-
-    def _unique(ids: Any) -> Any:
-        a, b = np.unique(ids, return_inverse=True)
-        return a, b.astype(np.int32)
-
-    kinds = [gradient.indices.dtype, dtypes.int32]
-    indices, positions = py_func(_unique, [gradient.indices], kinds, stateful=False)
-    indices, positions = (x for x in (indices, positions))
-    rows = unsorted_segment_sum(gradient.values, positions, size(indices))
+    indices, places = unique(gradient.indices)
+    rows = unsorted_segment_sum(gradient.values, places, size(indices))
     return IndexedSlices(rows, indices, gradient.dense_shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.errors import InvalidArgumentError
-from flowbook.graph.ops.arithmetic import clip_by_value, pow
+from flowbook.graph.ops.arithmetic import maximum, minimum, pow
 from flowbook.graph.ops.elementwise import sqrt, square
 from flowbook.graph.ops.variables import Variable
 from flowbook.graph.tensor import Tensor
@@ -82,7 +82,7 @@ class FtrlOptimizer(Optimizer):
         change = (root - self._root(before, dtype, step)) / rate * value
         moved = part.add(linear, pull - change)
         l1, l2 = self.l1_regularization_strength, self.l2_regularization_strength
-        wanted = clip_by_value(moved, -l1, l1) - moved if l1 else -moved
+        wanted = minimum(maximum(moved, -l1), l1) - moved if l1 else -moved
         part.assign(variable, wanted / (root / rate + 2.0 * l2))
 
     def _root(self, accum: Tensor, dtype: Any, step: Step) -> Tensor:

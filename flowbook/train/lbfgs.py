@@ -164,7 +164,8 @@ class LBFGSOptimizer:
         search = _Search(self, sess, dict(feeds or {}), shapes, callback)
         if not search.begins_at(_flat(start)):
             loss = search.accepted.loss
-            return LBFGSResult(loss, 0, 1, False, f"The search begins where the loss is {loss}")
+            message = f"Where the search begins the loss, {loss}, or its gradient is not finite"
+            return LBFGSResult(loss, 0, 1, False, message)
         options = {
             "maxiter": self.max_iterations,
             "maxfun": max(15000, 20 * self.max_iterations),
@@ -186,8 +187,9 @@ class LBFGSOptimizer:
             values = search.values(search.accepted.place)
             sess.run(self._assign, dict(zip(self._values, values, strict=True)))
         message = str(found.message).capitalize()
-        evaluations, loss = int(found.nfev) + 1, search.accepted.loss
-        return LBFGSResult(loss, int(found.nit), evaluations, bool(found.success), message)
+        return LBFGSResult(
+            search.accepted.loss, search.steps, search.evaluations, bool(found.success), message
+        )
 
     def _tolerance(self) -> float:
         if self.loss_tolerance is not None:
@@ -222,6 +224,8 @@ class _Search:
 
     Attributes:
         accepted: the point that the last step led to.
+        steps: how many were taken.
+        evaluations: how often the loss was computed.
     """
 
     accepted: _Point
@@ -240,6 +244,7 @@ class _Search:
         self.shapes = shapes
         self.callback = callback
         self.steps = 0
+        self.evaluations = 0
         self._latest: _Point
 
     def values(self, flat: Array) -> list[Array]:
@@ -260,7 +265,8 @@ class _Search:
 
     def evaluate(self, place: Array) -> tuple[float, Array]:
         """The loss and its gradient, as the search sees them."""
-        point = self._computed(place)
+        is_known = np.array_equal(place, self._latest.place)  # As where it begins.
+        point = self._latest if is_known else self._computed(place)
         if not _is_finite(point):
             # The line search has gone too far. It is shown a wall as steep as the descent was, so
             # that it goes back by a fixed part, and can never accept the point.
@@ -274,6 +280,7 @@ class _Search:
         fed = dict(zip(self.optimizer.variables, self.values(place), strict=True))
         fetches = [self.optimizer.loss, *self.optimizer._gradients]
         loss, *found = self.sess.run(fetches, {**self.feeds, **fed})
+        self.evaluations += 1
         return _Point(np.array(place), float(loss), _flat(found))
 
     def accept(self, intermediate_result: Any) -> None:

@@ -50,7 +50,7 @@ def assign_moving_average(
     graph = variable.graph
     with graph.as_default(), name_scope(name or "AssignMovingAvg"), beside(variable):
         value = convert_to_tensor(value, variable.dtype)
-        rest = as_number(complement(decay), variable.dtype, "rest")
+        rest = complement(decay, variable.dtype, "decay")
         if not zero_debias:
             return assign_sub(variable, rest * (variable - value))
         biased, count = _start(variable, "biased"), _start(variable, "local_step")

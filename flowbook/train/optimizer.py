@@ -61,6 +61,10 @@ class Step:
         """A hyperparameter in a dtype: a constant, or a tensor that is cast."""
         return self.once((name, dtype), lambda: as_number(value, dtype, name))
 
+    def rest(self, name: str, value: Any, dtype: DType) -> Tensor:
+        """What a decay leaves, `1 - value`, in a dtype."""
+        return self.once((f"rest of {name}", dtype), lambda: complement(value, dtype, name))
+
 
 def as_number(value: Any, dtype: DType, name: str | None = None) -> Tensor:
     """A hyperparameter as a tensor.
@@ -77,18 +81,33 @@ def as_number(value: Any, dtype: DType, name: str | None = None) -> Tensor:
     return number
 
 
-def complement(value: Any) -> Any:
-    """`1 - value`; of a Python number without rounding it to a tensor's dtype first."""
-    return 1 - (float(value) if isinstance(value, float | int | np.floating) else value)
+def complement(value: Any, dtype: DType, name: str | None = None) -> Tensor:
+    """`1 - value` as a tensor; of a Python number without rounding that first."""
+    if isinstance(value, float | int | np.floating):
+        return as_number(1.0 - float(value), dtype, name)
+    return 1.0 - as_number(value, dtype, name)
 
 
 class Optimizer:
     """Finds variables, their gradients and slots, and puts one step together as an operation.
 
-    A subclass says in `update` how a part of one variable changes.
+    A subclass says in `update` how a part of one variable changes: all of it, or the rows that a
+    sparse gradient names.
 
     Args:
         name: the name scope of what is built, and part of the names of slots.
+
+    >>> import flowbook as fb
+    >>> class SignDescent(fb.train.Optimizer):
+    ...     def update(self, part, variable, step):
+    ...         rate = step.number("learning_rate", 0.25, variable.dtype)
+    ...         part.subtract(variable, rate * fb.sign(part.gradient))
+    >>> x = fb.Variable([4.0, -4.0])
+    >>> train = SignDescent("SignDescent").minimize(fb.reduce_sum(fb.square(x)))
+    >>> with fb.Session() as sess:
+    ...     sess.run(train)
+    ...     print(sess.run(x))
+    [ 3.75 -3.75]
     """
 
     def __init__(self, name: str) -> None:

@@ -21,10 +21,14 @@ def is_current(variable: Variable) -> bool:
 
 
 class Remembered:
-    """Variables by what they are for, in the order in which they were made."""
+    """Variables by what they are for, in the order in which they were made.
+
+    What was retired is forgotten, so that what it kept alive can go.
+    """
 
     def __init__(self) -> None:
         self._made: dict[Hashable, Variable] = {}
+        self._retirements = 0
 
     def find(self, key: Hashable) -> Variable | None:
         """The variable, if it was made."""
@@ -35,6 +39,9 @@ class Remembered:
         found = self._made.get(key)
         if found is None or not is_current(found):
             found = self._made[key] = build()
+            if found.graph.retirements != self._retirements:
+                self._retirements = found.graph.retirements
+                self._made = {k: v for k, v in self._made.items() if not v.op.retired}
         return found
 
     def items(self) -> list[tuple[Hashable, Variable]]:

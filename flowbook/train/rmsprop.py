@@ -6,7 +6,7 @@ from typing import Any
 
 from flowbook.graph.ops.elementwise import rsqrt, square
 from flowbook.graph.ops.variables import Variable
-from flowbook.train.optimizer import Optimizer, Step, complement
+from flowbook.train.optimizer import Optimizer, Step
 from flowbook.train.part import Part
 
 
@@ -51,7 +51,7 @@ class RMSPropOptimizer(Optimizer):
         """Build the change of a part of one variable."""
         dtype, gradient = variable.dtype, part.gradient
         rate = step.number("learning_rate", self.learning_rate, dtype)
-        rest = step.number("rest", complement(self.decay), dtype)
+        rest = step.rest("decay", self.decay, dtype)
         slot = self.slot(variable, "rms", 1.0)
         spread = part.add(slot, rest * (square(gradient) - part.read(slot)))
         if self.centered:

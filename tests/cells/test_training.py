@@ -1,5 +1,7 @@
 """What optimizers keep when cells run again: slots, powers, averages, counters, marks."""
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -86,6 +88,19 @@ def test_a_redefined_variable_gets_slots_of_its_own(notebook: Any) -> None:
     assert all(after[name] is not before[name] for name in KEPT[:2])
     assert not notebook.graph.stale()
     assert all(notebook["W"].op in after[name].colocation for name in KEPT[:2])
+
+
+def test_an_optimizer_lets_go_of_what_was_redefined(notebook: Any) -> None:
+    notebook.run("a", VARIABLE)
+    notebook.run("o", "optimizer = fb.train.AdamOptimizer(0.1)")
+    notebook.run("b", "train = optimizer.minimize(loss)")
+    first = weakref.ref(notebook["W"].op)
+    for value in ("3.0", "4.0", "5.0"):
+        notebook.run("a", VARIABLE.replace("2.0", value))
+        notebook.run("b", "train = optimizer.minimize(loss)")
+        assert len(notebook["optimizer"].variables()) == 4
+    gc.collect()
+    assert first() is None
 
 
 @pytest.mark.parametrize(

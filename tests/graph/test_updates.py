@@ -71,6 +71,16 @@ def test_a_group_belongs_by_what_it_waits_for() -> None:
     assert fb.get_default_graph().updates(of=x * 2.0) == [moved]
 
 
+def test_waiting_connects_nothing() -> None:
+    x, y = fb.placeholder(fb.float32, []), fb.placeholder(fb.float32, [])
+    v = fb.Variable(0.0)
+    with fb.control_dependencies([fb.square(x)]):
+        moved = fb.mark_as_update(fb.assign(v, fb.square(y)))
+    graph = fb.get_default_graph()
+    assert graph.updates(of=x * 2.0) == []
+    assert graph.updates(of=y * 2.0) == [moved.op]
+
+
 def test_reads_after_writes_do_not_connect_through_them() -> None:
     x = fb.placeholder(fb.float32, [])
     v, mean = fb.Variable(0.0), fb.Variable(0.0)

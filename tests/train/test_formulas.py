@@ -111,20 +111,23 @@ def test_hyperparameters_may_be_tensors(name: str) -> None:
             np.testing.assert_allclose(sess.run(x), expected.x, rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.parametrize("form", ["dense", "rows"])
+@pytest.mark.parametrize("dtype", [fb.float16, fb.bfloat16], ids=lambda dtype: dtype.name)
 @EACH
-def test_float16(name: str) -> None:
+def test_small_floats(name: str, dtype: fb.DType, form: str) -> None:
     """The state may be coarse, but steps are finite and go downhill."""
-    x = fb.Variable(np.array([[1.0, -2.0], [0.5, 3.0]], np.float16))
-    changes = {} if "epsilon" not in str(made(name).__dict__) else {"epsilon": 1e-3}
-    if name.startswith("adafactor"):
-        changes = {}
-    loss = fb.reduce_sum(fb.square(x))
-    train = made(name, **changes).minimize(loss)
+    x = fb.Variable(np.array([[1.0, -2.0], [0.5, 3.0]]).astype(dtype.numpy))
+    has_epsilon = name.startswith(("adam", "rms", "adadelta"))
+    chosen = x if form == "dense" else fb.gather(x, [0, 1, 1])
+    loss = fb.reduce_sum(fb.square(chosen))
+    train = made(name, **({"epsilon": 1e-3} if has_epsilon else {})).minimize(loss)
     with fb.Session() as sess:
         before = sess.run(loss)
         for _ in range(20):
             sess.run(train)
-        assert np.isfinite(sess.run(x)).all()
+        value = sess.run(x)
+        assert value.dtype == dtype.numpy
+        assert np.isfinite(value.astype(np.float32)).all()
         assert sess.run(loss) < before
 
 

@@ -481,3 +481,16 @@ def test_imported_graph_trains_on() -> None:
             sess.run(train)
             again.run("train")
         np.testing.assert_array_equal(sess.run(x), again.run("x:0"))
+
+
+@EACH
+def test_a_graph_with_sparse_steps_can_be_stored(made: Any) -> None:
+    x = fb.Variable([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], name="x")
+    loss = fb.reduce_sum(fb.square(fb.gather(x, [0, 2, 2])))
+    train = made(0.1).minimize(loss, name="train")
+    graph = fb.Graph.from_bytes(fb.get_default_graph().to_bytes())
+    with fb.Session() as sess, fb.Session(graph) as again:
+        for _ in range(3):
+            sess.run(train)
+            again.run("train")
+        np.testing.assert_array_equal(sess.run(x), again.run("x:0"))
