@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from flowbook.graph import serialize
+from flowbook.graph import files, graph_file, serialize
 from flowbook.graph import site as sites
 from flowbook.graph.errors import (
     AlreadyExistsError,
@@ -307,6 +307,45 @@ class Graph:
         """
         graph = cls()
         serialize.fill_from_bytes(graph, data)
+        return graph
+
+    def save(self, path: Any) -> None:
+        """Write the graph to a file, which `Graph.load` and `fb.import_graph_def` read.
+
+        The file is a zip: the graph's structure, and each constant once as a `.npy` file, of any
+        size. Equal graphs give equal files. An existing file is replaced whole or not at all.
+
+        Args:
+            path: the file, such as "model.graph".
+
+        Raises:
+            UnimplementedError: if an operation holds Python code, as `py_func` does.
+            OSError: if the file cannot be written.
+        """
+        name = files.as_path(path)
+        with self.lock, files.written_whole(name) as file:
+            graph_file.write_graph(self, file)
+
+    @classmethod
+    def load(cls, path: Any, *, max_bytes: int = graph_file.MAX_BYTES) -> Graph:
+        """The graph that `save` wrote; it is as from `from_bytes`.
+
+        Nothing in a file is executed, and nothing is taken on trust: a damaged or a malicious one
+        gives an error.
+
+        Args:
+            path: the file.
+            max_bytes: how much it may hold in all.
+
+        Raises:
+            NotFoundError: if there is no such file, or an operation's type is not defined here.
+            DataLossError: if it is damaged, or is not a graph's file.
+            ResourceExhaustedError: if it holds more than `max_bytes`.
+            InvalidArgumentError: if operations do not fit the definitions of their types here.
+        """
+        graph = cls()
+        with files.opened(files.as_path(path)) as file:
+            graph_file.read_graph(graph, file, max_bytes)
         return graph
 
     def restore(self, operation: Operation, name: str, retired: bool = False) -> None:
