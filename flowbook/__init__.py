@@ -43,6 +43,7 @@ from flowbook.graph.dtypes import (
 )
 from flowbook.graph.gradients import gradients
 from flowbook.graph.graph import Graph, get_default_graph, reset_default_graph
+from flowbook.graph.importing import import_graph_def
 from flowbook.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, AsyncContext, Effects, OpDef
 from flowbook.graph.operation import Operation
@@ -240,6 +241,7 @@ __all__ = [
     "greater_equal",
     "group",
     "identity",
+    "import_graph_def",
     "int16",
     "int32",
     "int64",

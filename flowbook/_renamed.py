@@ -9,7 +9,7 @@ from typing import NoReturn
 _INSTEAD = {
     "InteractiveSession": "fb.Session(), and sess.run(tensor) for a value",
     "ConfigProto": "arguments of fb.Session",
-    "GraphDef": "graph.to_bytes() and fb.Graph.from_bytes(data)",
+    "GraphDef": "graph.save(path) and fb.Graph.load(path), or graph.to_bytes() for bytes",
     "RegisterGradient": "fb.OpDef(..., grad=function)",
     "TensorShape": "fb.Shape",
     "all_variables": "fb.get_default_graph().variables()",

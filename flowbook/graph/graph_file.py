@@ -232,12 +232,14 @@ def _fill(array: ArrayDef, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> N
         except (DecodeError, RecursionError) as error:
             raise DataLossError(f"{info.filename} is damaged: {error}") from None
         return
+    if len(array.dims) > 64:  # NumPy's limit.
+        raise DataLossError(f"{info.filename} has {len(array.dims)} dimensions")
     header = _header(array)
     wanted = len(header) + math.prod(array.dims) * dtype.size
     if info.file_size != wanted:
         raise DataLossError(
             f"{info.filename} has {info.file_size} bytes, where {wanted} are {dtype.name} "
-            f"{list(array.dims)[:64]}"
+            f"{list(array.dims)}"
         )
     content = _read(archive, info)
     if content[: len(header)] != header:

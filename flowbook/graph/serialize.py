@@ -142,6 +142,7 @@ class _Writer:
                     line=text.line,
                     source=_printable(text.source),
                     run_by=_printable(text.run_by),
+                    imported_by=_printable(text.imported_by),
                 )
                 found = self._site_of[text] = len(self._sites)
             self._site_of[key] = found
@@ -200,7 +201,9 @@ class _Reader:
         self._graph = graph
         self._values = ValueReader(arrays)
         self._sites = [
-            sites.Site(sites.StoredLine(s.label, s.line, s.source, s.run_by), 0, None)
+            sites.Site(
+                sites.StoredLine(s.label, s.line, s.source, s.run_by, s.imported_by), 0, None
+            )
             for s in message.sites
         ]
         self._operations: list[Operation] = []
