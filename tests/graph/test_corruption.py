@@ -125,10 +125,12 @@ def with_damaged_message(data: bytes, rng: random.Random) -> bytes:
 
 
 PLAIN = small_graph().to_bytes()
+FILE = saved(small_graph())
+ENTRIES = entries_of(FILE)
 KINDS: dict[str, Callable[[random.Random], bytes]] = {
     "bytes": lambda rng: damaged(PLAIN, rng),
-    "file": lambda rng, data=saved(small_graph()): damaged(data, rng),
-    "entry": lambda rng, found=entries_of(saved(small_graph())): with_damaged_entry(found, rng),
+    "file": lambda rng: damaged(FILE, rng),
+    "entry": lambda rng: with_damaged_entry(ENTRIES, rng),
     "message": lambda rng: with_damaged_message(PLAIN, rng),
 }
 
