@@ -4,6 +4,14 @@ The public API is what `__all__` lists; `fb.nn` holds building blocks of neural 
 `fb.sparse` what sparse tensors have, `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
+from flowbook.graph.importing import import_graph_def
+from flowbook.graph.ops.sparse_products import (
+    sparse_segment_mean,
+    sparse_segment_sqrt_n,
+    sparse_segment_sum,
+)
+from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
+
 from flowbook import _notebook, nn, sparse, train
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
@@ -43,10 +51,10 @@ from flowbook.graph.dtypes import (
 )
 from flowbook.graph.gradients import gradients
 from flowbook.graph.graph import Graph, get_default_graph, reset_default_graph
-from flowbook.graph.importing import import_graph_def
 from flowbook.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, AsyncContext, Effects, OpDef
 from flowbook.graph.operation import Operation
+from flowbook.graph.ops.activations import log_sigmoid
 from flowbook.graph.ops.arithmetic import (
     abs,
     add,
@@ -65,7 +73,12 @@ from flowbook.graph.ops.arithmetic import (
     squared_difference,
     subtract,
 )
-from flowbook.graph.ops.broadcasting import broadcast_to
+from flowbook.graph.ops.broadcasting import (
+    broadcast_dynamic_shape,
+    broadcast_static_shape,
+    broadcast_to,
+)
+from flowbook.graph.ops.checking import check_numerics
 from flowbook.graph.ops.comparison import (
     equal,
     greater,
@@ -86,9 +99,11 @@ from flowbook.graph.ops.constants import (
     identity,
     no_op,
     placeholder,
+    placeholder_with_default,
     prevent_gradient,
     stop_gradient,
 )
+from flowbook.graph.ops.edit_distance import edit_distance
 from flowbook.graph.ops.elementwise import (
     cast,
     ceil,
@@ -114,6 +129,7 @@ from flowbook.graph.ops.filling import (
     eye,
     fill,
     linspace,
+    meshgrid,
     ones,
     ones_like,
     range,
@@ -124,8 +140,20 @@ from flowbook.graph.ops.functions import py_func
 from flowbook.graph.ops.gathering import gather, one_hot
 from flowbook.graph.ops.growing import pad, tile
 from flowbook.graph.ops.indexing import slice
+from flowbook.graph.ops.indexing_nd import (
+    gather_nd,
+    scatter_nd,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_sub,
+    tensor_scatter_nd_update,
+)
 from flowbook.graph.ops.joining import concat, split, stack, unstack
 from flowbook.graph.ops.linalg import matmul, matrix_determinant, matrix_inverse
+from flowbook.graph.ops.masking import boolean_mask, sequence_mask
+from flowbook.graph.ops.ordering import argsort, sort
+from flowbook.graph.ops.partitioning import dynamic_partition, dynamic_stitch
+from flowbook.graph.ops.patches import extract_image_patches
+from flowbook.graph.ops.positions import invert_permutation, searchsorted, unravel_index
 from flowbook.graph.ops.random import random_normal, random_uniform, set_random_seed
 from flowbook.graph.ops.reductions import (
     argmax,
@@ -139,13 +167,50 @@ from flowbook.graph.ops.reductions import (
     reduce_prod,
     reduce_sum,
 )
-from flowbook.graph.ops.segments import unsorted_segment_sum
-from flowbook.graph.ops.shaping import expand_dims, rank, reshape, shape, size, squeeze, transpose
-from flowbook.graph.ops.sparse_products import (
-    sparse_segment_mean,
-    sparse_segment_sqrt_n,
-    sparse_segment_sum,
+from flowbook.graph.ops.repeating import repeat
+from flowbook.graph.ops.reversing import reverse, reverse_sequence, roll
+from flowbook.graph.ops.scattering import (
+    assign_slice,
+    scatter_div,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+    scatter_nd_add,
+    scatter_nd_sub,
+    scatter_nd_update,
 )
+from flowbook.graph.ops.segments import (
+    unsorted_segment_max,
+    unsorted_segment_mean,
+    unsorted_segment_min,
+    unsorted_segment_prod,
+    unsorted_segment_sqrt_n,
+    unsorted_segment_sum,
+)
+from flowbook.graph.ops.shaping import (
+    expand_dims,
+    rank,
+    reshape,
+    shape,
+    shape_n,
+    size,
+    squeeze,
+    transpose,
+)
+from flowbook.graph.ops.sorted_segments import (
+    segment_max,
+    segment_mean,
+    segment_min,
+    segment_prod,
+    segment_sum,
+)
+from flowbook.graph.ops.spaces import (
+    batch_to_space_nd,
+    depth_to_space,
+    space_to_batch_nd,
+    space_to_depth,
+)
+from flowbook.graph.ops.uniqueness import setdiff1d, unique, unique_with_counts
 from flowbook.graph.ops.variables import (
     Variable,
     assign,
@@ -162,7 +227,6 @@ from flowbook.graph.options import options
 from flowbook.graph.registry import register_kernel
 from flowbook.graph.scopes import colocate_with, container, control_dependencies, device, name_scope
 from flowbook.graph.shape import Shape
-from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from flowbook.graph.tensor import Tensor
 from flowbook.train.gradient_error import gradient_error
 
@@ -196,15 +260,22 @@ __all__ = [
     "add_n",
     "argmax",
     "argmin",
+    "argsort",
     "as_dtype",
     "assign",
     "assign_add",
+    "assign_slice",
     "assign_sub",
+    "batch_to_space_nd",
     "bfloat16",
     "bool",
+    "boolean_mask",
+    "broadcast_dynamic_shape",
+    "broadcast_static_shape",
     "broadcast_to",
     "cast",
     "ceil",
+    "check_numerics",
     "clip_by_value",
     "colocate_with",
     "compare",
@@ -217,13 +288,18 @@ __all__ = [
     "control_dependencies",
     "convert_to_tensor",
     "cos",
+    "depth_to_space",
     "device",
     "divide",
+    "dynamic_partition",
+    "dynamic_stitch",
+    "edit_distance",
     "equal",
     "errors",
     "exp",
     "expand_dims",
     "expm1",
+    "extract_image_patches",
     "eye",
     "fill",
     "float16",
@@ -233,6 +309,7 @@ __all__ = [
     "floordiv",
     "forecast",
     "gather",
+    "gather_nd",
     "get_default_graph",
     "global_variables_initializer",
     "gradient_error",
@@ -246,6 +323,7 @@ __all__ = [
     "int32",
     "int64",
     "int8",
+    "invert_permutation",
     "is_finite",
     "is_inf",
     "is_nan",
@@ -256,6 +334,7 @@ __all__ = [
     "lint",
     "log",
     "log1p",
+    "log_sigmoid",
     "logical_and",
     "logical_not",
     "logical_or",
@@ -264,6 +343,7 @@ __all__ = [
     "matrix_determinant",
     "matrix_inverse",
     "maximum",
+    "meshgrid",
     "minimum",
     "mod",
     "multiply",
@@ -280,6 +360,7 @@ __all__ = [
     "pad",
     "parameter_counts",
     "placeholder",
+    "placeholder_with_default",
     "pow",
     "prevent_gradient",
     "py_func",
@@ -297,21 +378,45 @@ __all__ = [
     "reduce_prod",
     "reduce_sum",
     "register_kernel",
+    "repeat",
     "reset_container",
     "reset_default_graph",
     "reshape",
+    "reverse",
+    "reverse_sequence",
+    "roll",
     "round",
     "rsqrt",
     "scatter_add",
+    "scatter_div",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_nd",
+    "scatter_nd_add",
+    "scatter_nd_sub",
+    "scatter_nd_update",
     "scatter_sub",
     "scatter_update",
+    "searchsorted",
+    "segment_max",
+    "segment_mean",
+    "segment_min",
+    "segment_prod",
+    "segment_sum",
+    "sequence_mask",
     "set_random_seed",
+    "setdiff1d",
     "shape",
+    "shape_n",
     "sigmoid",
     "sign",
     "sin",
     "size",
     "slice",
+    "sort",
+    "space_to_batch_nd",
+    "space_to_depth",
     "sparse",
     "sparse_segment_mean",
     "sparse_segment_sqrt_n",
@@ -326,6 +431,9 @@ __all__ = [
     "string",
     "subtract",
     "tanh",
+    "tensor_scatter_nd_add",
+    "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update",
     "tile",
     "train",
     "transpose",
@@ -333,6 +441,14 @@ __all__ = [
     "uint32",
     "uint64",
     "uint8",
+    "unique",
+    "unique_with_counts",
+    "unravel_index",
+    "unsorted_segment_max",
+    "unsorted_segment_mean",
+    "unsorted_segment_min",
+    "unsorted_segment_prod",
+    "unsorted_segment_sqrt_n",
     "unsorted_segment_sum",
     "unstack",
     "variables_initializer",

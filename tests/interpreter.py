@@ -46,10 +46,23 @@ class PlainVariable:
         value = self.read()
         for place, row in zip(
             np.ravel(indices),
-            np.reshape(updates, (np.size(indices), *value.shape[1:])),
+            np.broadcast_to(updates, (*np.shape(indices), *value.shape[1:])).reshape(
+                np.size(indices), *value.shape[1:]
+            ),
             strict=True,
         ):
             value[place] = row if ufunc is None else ufunc(value[place], row)
+        return self.assign(value)
+
+    def write(
+        self, ufunc: np.ufunc | None, place: Callable[[Any], Any], updates: Any
+    ) -> np.ndarray:
+        value = self.read()
+        key = place(value.shape)
+        if ufunc is None:
+            value[key] = updates
+        else:
+            ufunc.at(value, key, updates)
         return self.assign(value)
 
     def gather(self, indices: Any) -> np.ndarray:

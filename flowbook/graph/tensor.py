@@ -217,6 +217,7 @@ class Tensor(Arithmetic):
 
     def __getattr__(self, name: str) -> NoReturn:
         instead = {
+            "assign": "fb.assign_slice(variable, key, value) for variable[key]",
             "eval": "sess.run(tensor, feeds)",
             "get_shape": "tensor.shape",
             "set_shape": "fb.reshape, or a shape for the placeholder",

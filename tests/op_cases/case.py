@@ -92,11 +92,12 @@ def unary(
     *,
     smooth: bool = True,
     special: Array | None = ODD,
+    type: str | None = None,
     **options: Any,
 ) -> Case:
     """An elementwise function of one argument."""
     return Case(
-        op.type,
+        type or op.type,
         op,
         [inputs],
         reference,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flowbook.graph import dtypes
 from flowbook.graph.ops import (
+    checking,
     constants,
     functions,
 )
@@ -16,8 +17,42 @@ from tests.op_cases.case import (
 )
 
 CASES = [
-    Case("Identity", constants.identity, [SOME], lambda x: x, [0], empty=[NONE], special=[ODD]),
-    Case("StopGradient", constants.stop_gradient, [SOME], lambda x: x, empty=[NONE]),
+    Case(
+        "Identity",
+        constants.identity,
+        [SOME],
+        lambda x: x,
+        [0],
+        empty=[NONE],
+        special=[ODD],
+        tensorflow=lambda tf, x: tf.identity(x),
+    ),
+    Case(
+        "PlaceholderWithDefault",
+        lambda x: constants.placeholder_with_default(x, [None, None] if x.shape.rank else None),
+        [SOME],
+        lambda x: x,
+        [0],
+        empty=[NONE],
+        by_value=True,
+    ),
+    Case(
+        "CheckNumerics",
+        lambda x: checking.check_numerics(x, "x"),
+        [SOME],
+        lambda x: x,
+        [0],
+        empty=[NONE],
+        tensorflow=lambda tf, x: tf.debugging.check_numerics(x, "x"),
+    ),
+    Case(
+        "StopGradient",
+        constants.stop_gradient,
+        [SOME],
+        lambda x: x,
+        empty=[NONE],
+        tensorflow=lambda tf, x: tf.stop_gradient(x),
+    ),
     Case("PreventGradient", constants.prevent_gradient, [SOME], lambda x: x, empty=[NONE]),
     Case(
         "PyFuncStateless",

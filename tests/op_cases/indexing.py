@@ -28,6 +28,7 @@ CASES = [
         lambda x: x[::-2, None, ..., -1],
         [0],
         empty=[np.zeros((2, 0, 4))],
+        tensorflow=lambda tf, x: tf.constant(x)[::-2, None, ..., -1],
     ),
     Case(
         "StridedSlice",
@@ -36,6 +37,7 @@ CASES = [
         lambda x, a, b: x[1, -2::2],
         [0],
         by_value=True,
+        tensorflow=lambda tf, x, a, b: tf.constant(x)[a, b::2],
         note="tensors",
     ),
     Case(
@@ -44,6 +46,7 @@ CASES = [
         [f(2.0, 3.0)],
         lambda x: x[1],
         [0],
+        tensorflow=lambda tf, x: tf.constant(x)[1],
         note="element",
     ),
     Case(
@@ -54,6 +57,9 @@ CASES = [
         [0],
         fixed=[1],
         empty=[f(2.0, 3.0)[:0], i([0])],
+        tensorflow=lambda tf, dy, s: tf.raw_ops.StridedSliceGrad(
+            shape=s, begin=[1], end=[3], strides=[1], dy=dy
+        ),
     ),
     Case(
         "Slice",
@@ -63,6 +69,7 @@ CASES = [
         [0],
         fixed=[1, 2],
         empty=[np.zeros((2, 0)), i([0, 0]), i([2, -1])],
+        tensorflow=lambda tf, x, b, s: tf.slice(x, b, s),
     ),
     Case(
         "Gather",
@@ -71,6 +78,7 @@ CASES = [
         lambda x, k: x[k],
         [0],
         empty=[SOME, i([[], []])],
+        tensorflow=lambda tf, x, k: tf.gather(x, k),
     ),
     Case(
         "Gather",
@@ -78,7 +86,36 @@ CASES = [
         [SOME, i([2, 0, 2])],
         lambda x, k: x[:, [2, 0, 2]],
         [0],
+        tensorflow=lambda tf, x, k: tf.gather(x, k, axis=-1),
         note="axis",
+    ),
+    Case(
+        "Gather",
+        lambda x, k: gathering.gather(x, k, batch_dims=1),
+        [CUBE, i([[2, 0], [1, 1]])],
+        lambda x, k: np.stack([row[np.asarray(j, int)] for row, j in zip(x, k, strict=True)]),
+        [0],
+        empty=[CUBE, i([[], []])],
+        tensorflow=lambda tf, x, k: tf.gather(x, k, batch_dims=1),
+        note="batch",
+    ),
+    Case(
+        "Gather",
+        lambda x, k: gathering.gather(x, k, axis=2, batch_dims=1),
+        [CUBE, i([[3, 0, 3], [1, 1, 2]])],
+        lambda x, k: np.stack([x[0][:, [3, 0, 3]], x[1][:, [1, 1, 2]]]),
+        [0],
+        tensorflow=lambda tf, x, k: tf.gather(x, k, axis=2, batch_dims=1),
+        note="batch-axis",
+    ),
+    Case(
+        "Gather",
+        lambda x, k: gathering.gather(x, k, axis=2, batch_dims=2),
+        [CUBE, i([[3, 0, 2], [1, 1, 2]])],
+        lambda x, k: np.take_along_axis(x, k[:, :, None], 2)[:, :, 0],
+        [0],
+        tensorflow=lambda tf, x, k: tf.gather(x, k, axis=2, batch_dims=2),
+        note="batch-scalars",
     ),
     Case(
         "GatherGrad",
@@ -90,12 +127,22 @@ CASES = [
         empty=[np.zeros((2, 0)), i([]), i([2, 2])],
     ),
     Case(
+        "GatherGrad",
+        lambda dy, k, s: gathering.gather_gradient_op(dy, k, s, axis=1, batch_dims=1),
+        [SOME, i([[1, 0, 1], [0, 0, 0]]), i([2, 2])],
+        lambda dy, k, s: np.array([[dy[0, 1], dy[0, 0] + dy[0, 2]], [dy[1].sum(), 0]]),
+        [0],
+        fixed=[2],
+        note="batch",
+    ),
+    Case(
         "OneHot",
         lambda k, n, a, b: gathering.one_hot(k, n, a, b, axis=0),
         [i([0, 2, 3, -1]), i(3), f(2.0), f(-1.0)],
         lambda k, n, a, b: np.where(np.arange(n)[:, None] == k, a, b),
         fixed=[1],
         empty=[i([]), i(3), f(2.0), f(-1.0)],
+        tensorflow=lambda tf, k, n, a, b: tf.one_hot(k, n, a, b, axis=0),
     ),
     Case(
         "UnsortedSegmentSum",
@@ -105,6 +152,7 @@ CASES = [
         [0],
         fixed=[2],
         empty=[np.zeros((0, 2)), i([]), i(4)],
+        tensorflow=lambda tf, x, k, n: tf.math.unsorted_segment_sum(x, k, n),
     ),
     Case(
         "UnsortedSegmentSum",
@@ -113,6 +161,7 @@ CASES = [
         lambda x, k, n: np.stack([x[0, 1] + x[1, 1], x[1, 2], x[0, 0] + x[1, 0]]),
         [0],
         fixed=[2],
+        tensorflow=lambda tf, x, k, n: tf.math.unsorted_segment_sum(x, k, n),
         note="of-scalars",
     ),
     Case(

@@ -19,16 +19,38 @@ from tests.op_cases.case import (
 )
 
 CASES = [
-    Case("Shape", shaping.shape, [SOME], lambda x: np.array(np.shape(x)), empty=[NONE]),
+    Case(
+        "Shape",
+        shaping.shape,
+        [SOME],
+        lambda x: np.array(np.shape(x)),
+        empty=[NONE],
+        tensorflow=lambda tf, x: tf.shape(x),
+    ),
     Case(
         "Shape",
         lambda x: shaping.shape(x, dtypes.int64),
         [f(3.0)],
         lambda x: np.array([], np.int64),
+        tensorflow=lambda tf, x: tf.shape(x, tf.int64),
         note="scalar",
     ),
-    Case("Size", shaping.size, [SOME], np.size, empty=[NONE]),
-    Case("Rank", shaping.rank, [SOME], np.ndim, empty=[NONE]),
+    Case(
+        "Size",
+        shaping.size,
+        [SOME],
+        np.size,
+        empty=[NONE],
+        tensorflow=lambda tf, x: tf.size(x),
+    ),
+    Case(
+        "Rank",
+        shaping.rank,
+        [SOME],
+        np.ndim,
+        empty=[NONE],
+        tensorflow=lambda tf, x: tf.rank(x),
+    ),
     Case(
         "Reshape",
         shaping.reshape,
@@ -37,6 +59,7 @@ CASES = [
         [0],
         fixed=[1],
         empty=[NONE, i([3, -1])],
+        tensorflow=lambda tf, x, shape: tf.reshape(x, shape),
     ),
     Case(
         "Reshape",
@@ -45,6 +68,7 @@ CASES = [
         lambda x, s: np.reshape(x, ()),
         [0],
         fixed=[1],
+        tensorflow=lambda tf, x, shape: tf.reshape(x, shape),
         note="scalar",
     ),
     Case(
@@ -54,6 +78,7 @@ CASES = [
         lambda x: np.expand_dims(x, -2),
         [0],
         empty=[NONE],
+        tensorflow=lambda tf, x: tf.expand_dims(x, -2),
     ),
     Case(
         "ExpandDims",
@@ -64,7 +89,13 @@ CASES = [
         note="several",
     ),
     Case(
-        "Squeeze", shaping.squeeze, [CUBE[:1, :, :1]], np.squeeze, [0], empty=[np.zeros((1, 0, 1))]
+        "Squeeze",
+        shaping.squeeze,
+        [CUBE[:1, :, :1]],
+        np.squeeze,
+        [0],
+        empty=[np.zeros((1, 0, 1))],
+        tensorflow=lambda tf, x: tf.squeeze(x),
     ),
     Case(
         "Squeeze",
@@ -72,15 +103,34 @@ CASES = [
         [CUBE[:1, :, :1]],
         lambda x: np.squeeze(x, -1),
         [0],
+        tensorflow=lambda tf, x: tf.squeeze(x, -1),
         note="axis",
     ),
-    Case("Transpose", shaping.transpose, [CUBE], np.transpose, [0], empty=[np.zeros((2, 0))]),
+    Case(
+        "Transpose",
+        shaping.transpose,
+        [CUBE],
+        np.transpose,
+        [0],
+        empty=[np.zeros((2, 0))],
+        tensorflow=lambda tf, x: tf.transpose(x),
+    ),
+    Case(
+        "Conj",
+        lambda x: shaping.transpose(x, conjugate=True),
+        [SOME * (1 + 2j)],
+        lambda x: np.conjugate(x).T,
+        only=[dtypes.complex64, dtypes.complex128],
+        tensorflow=lambda tf, x: tf.transpose(x, conjugate=True),
+        note="transpose",
+    ),
     Case(
         "Transpose",
         lambda x: shaping.transpose(x, [1, -1, 0]),
         [CUBE],
         lambda x: np.transpose(x, [1, 2, 0]),
         [0],
+        tensorflow=lambda tf, x: tf.transpose(x, [1, 2, 0]),
         note="perm",
     ),
     Case(
@@ -91,6 +141,15 @@ CASES = [
         [0],
         fixed=[1],
         empty=[SOME[:, :1], i([0, 2, 4])],
+        tensorflow=lambda tf, x, shape: tf.broadcast_to(x, shape),
+    ),
+    Case(
+        "BroadcastArgs",
+        broadcasting.broadcast_dynamic_shape,
+        [i([3, 1, 5]), i([4, 1])],
+        lambda x, y: np.array([3, 4, 5]),
+        fixed=[0, 1],
+        tensorflow=lambda tf, x, y: tf.broadcast_dynamic_shape(x, y),
     ),
     Case(
         "SumToShape",

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Callable
 from sys import getrefcount
 from typing import Any
 
@@ -112,11 +113,33 @@ class VariableResource:
             if not self._is_free():
                 self._swap(self._buffer.copy())
             flat = np.reshape(indices, -1)
-            rows = np.reshape(updates, (flat.size, *self._buffer.shape[1:]))
+            # One value may serve for all.
+            rows = np.reshape(updates, (flat.size, *self._buffer.shape[1:]) if updates.ndim else ())
             if ufunc is None:
                 self._buffer[flat] = rows
             else:
                 ufunc.at(self._buffer, flat, rows)
+            return self._view  # type: ignore[return-value]
+
+    def write(self, ufunc: Any, place: Callable[[tuple[int, ...]], Any], value: Array) -> Array:
+        """Combine a part with a value; `ufunc` None replaces it.
+
+        Args:
+            ufunc: a ufunc such as `numpy.add`, or None.
+            place: gives the part's NumPy key for the buffer's shape; it raises where there is no
+                such part, or the value does not fit it: nothing is written then.
+            value: broadcasts to the part.
+        """
+        with self._lock:
+            if self._buffer is None:
+                raise self._uninitialized()
+            key = place(self._buffer.shape)
+            if not self._is_free():
+                self._swap(self._buffer.copy())
+            if ufunc is None:
+                self._buffer[key] = value
+            else:
+                ufunc.at(self._buffer, key, value)
             return self._view  # type: ignore[return-value]
 
     def gather(self, indices: Array) -> Array:
@@ -178,4 +201,6 @@ def check_indices(indices: Any, length: int, what: str) -> None:
     array = np.asarray(indices)
     if array.size and (array.min() < 0 or array.max() >= length):
         wrong = array[(array < 0) | (array >= length)].flat[0]
-        raise OutOfRangeError(f"index {wrong} is outside [0, {length}) of {what!r}")
+        place = np.argwhere((array < 0) | (array >= length))[0].tolist()
+        at = f" (element {place})" if place else ""
+        raise OutOfRangeError(f"index {wrong} is outside [0, {length}) of {what!r}{at}")

@@ -9,15 +9,19 @@ from flowbook.graph.dtypes import FLOATS, NUMBERS, REALS
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import OpDef
 from flowbook.graph.operation import Operation
+from flowbook.graph.ops.arithmetic import negative
 from flowbook.graph.ops.axes import as_axis, in_range
 from flowbook.graph.ops.comparison import greater, less, where
-from flowbook.graph.ops.elementwise import exp, sigmoid
+from flowbook.graph.ops.constants import convert_to_tensor
+from flowbook.graph.ops.elementwise import exp, sigmoid, square
 from flowbook.graph.ops.filling import zeros_like_op
 from flowbook.graph.ops.inference import elementwise, same_as_input
+from flowbook.graph.ops.joining import concat
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.reductions import sum_op
 from flowbook.graph.ops.shaping import reshape_op, shape_op
 from flowbook.graph.registry import op_named
+from flowbook.graph.scopes import name_scope
 from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Tensor
 
@@ -115,11 +119,89 @@ softplus = OpDef(
     "features: T -> activations: T",
     T=FLOATS,
     infer=same_as_input,
-    expression="logaddexp(features, 0)",
+    # Several times faster than logaddexp, which has no vectorised loop.
+    expression="add(maximum(features, 0), log1p(exp(negative(absolute(features)))))",
     grad=lambda op, dy: dy * sigmoid(op.inputs[0]),
     cost=elementwise(flops=20),
     doc="`log(1 + exp(x))`, elementwise, without overflow.",
 )
+
+
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """`log(sigmoid(x))`, elementwise, accurate where the sigmoid is close to 0 or to 1.
+
+    Args:
+        x: of a floating-point dtype.
+        name: the name scope.
+    """
+    __tracebackhide__ = True
+    with located("log_sigmoid"):
+        x = convert_to_tensor(x)
+    with name_scope(name or "log_sigmoid") as scope:
+        return negative(softplus(-x), name=scope)  # type: ignore[no-any-return]
+
+
+# The fixed point of mean 0 and variance 1 (Klambauer et al. 2017, equation 14).
+_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
+_SELU_LIMIT = _SELU_ALPHA * _SELU_SCALE
+
+
+def _selu_gradient(op: Operation, dy: Tensor) -> Tensor:
+    x = op.inputs[0]
+    below = exp(op_named("Minimum")(x, zeros_like_op(x))) * _SELU_LIMIT
+    return where(greater(x, 0), dy * _SELU_SCALE, dy * below)  # type: ignore[no-any-return]
+
+
+selu = OpDef(
+    "Selu",
+    "features: T -> activations: T",
+    T=FLOATS,
+    infer=same_as_input,
+    expression=f"add(multiply(maximum(features, 0), {_SELU_SCALE}), "
+    f"multiply(expm1(minimum(features, 0)), {_SELU_LIMIT}))",
+    grad=_selu_gradient,
+    cost=elementwise(flops=14),
+    doc="""The scaled exponential linear unit, which keeps mean 0 and variance 1 across layers.
+
+    `1.0507 * x` if positive, else `1.7581 * (exp(x) - 1)` (Klambauer et al. 2017).
+    """,
+)
+
+
+def _softsign_gradient(op: Operation, dy: Tensor) -> Tensor:
+    return dy / square(op_named("Abs")(op.inputs[0]) + 1.0)  # type: ignore[no-any-return]
+
+
+softsign = OpDef(
+    "Softsign",
+    "features: T -> activations: T",
+    T=FLOATS,
+    infer=same_as_input,
+    expression="divide(features, add(absolute(features), 1))",
+    grad=_softsign_gradient,
+    cost=elementwise(flops=3),
+    doc="`x / (1 + abs(x))`, elementwise: between -1 and 1, and slower to get there than tanh.",
+)
+
+
+def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
+    """The positive and the negative part of each feature, one after the other along an axis.
+
+    Args:
+        features: of a real dtype and at least one dimension.
+        name: the name scope.
+        axis: the axis that becomes twice as long.
+
+    Raises:
+        InvalidArgumentError: if there is no such axis.
+
+    Source: Shang et al., "Concatenated Rectified Linear Units", 2016.
+    """
+    __tracebackhide__ = True
+    with located("crelu"):
+        features = convert_to_tensor(features)
+    with name_scope(name or "crelu") as scope:
+        return relu(concat([features, -features], axis), name=scope)  # type: ignore[no-any-return]
 
 
 def _shape_with_axis(logits: Tensor, axis: int) -> Shape:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from flowbook.graph.dtypes import INDICES, NUMBERS, VALUES
 from flowbook.graph.errors import InvalidArgumentError
-from flowbook.graph.op_def import OpDef
+from flowbook.graph.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.inference import no_flops, shape_from
 from flowbook.graph.ops.located import located
@@ -74,6 +76,67 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     with located("BroadcastTo"):
         shape = shape_argument(shape)
     result: Tensor = broadcast_to_op(input, shape, name=name)
+    return result
+
+
+def broadcast_static_shape(shape_x: Any, shape_y: Any) -> Shape:
+    """The shape of what two shapes broadcast to, as far as it is known before the run.
+
+    Args:
+        shape_x: a Shape, or a sequence of ints and Nones.
+        shape_y: another.
+
+    Raises:
+        InvalidArgumentError: if they do not broadcast.
+
+    >>> import flowbook as fb
+    >>> fb.broadcast_static_shape([None, 1, 3], [5, 3])
+    Shape([None, 5, 3])
+    """
+    return broadcast_shapes(Shape(shape_x), Shape(shape_y))
+
+
+def _joint_shape(shape_x: Tensor, shape_y: Tensor) -> Shape:
+    check_vector("shape_x", shape_x)
+    check_vector("shape_y", shape_y)
+    known = broadcast_shapes(shape_from(shape_x), shape_from(shape_y))
+    return Shape.of((known.rank,))
+
+
+def _joint(xp: Any, shape_x: Any, shape_y: Any) -> Any:
+    x, y = dims_of(shape_x), dims_of(shape_y)
+    joint = broadcast_shapes(Shape(x), Shape(y))
+    return np.array(joint.dims, dtype=shape_x.dtype)
+
+
+broadcast_shape_op = OpDef(
+    "BroadcastArgs",
+    "shape_x: I, shape_y: I -> output: I",
+    I=INDICES,
+    infer=_joint_shape,
+    kernel=_joint,
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=no_flops,
+)
+
+
+@broadcast_shape_op.front
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any, name: str | None = None) -> Tensor:
+    """The shape of what two shapes broadcast to, as the run finds it: an int vector.
+
+    Args:
+        shape_x: an int vector tensor, or a sequence of ints and int scalar tensors.
+        shape_y: another, of the same dtype.
+        name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: if they do not broadcast; in the run, where it is known only then.
+    """
+    __tracebackhide__ = True
+    with located("BroadcastArgs"):
+        shape_x, shape_y = shape_argument(shape_x), shape_argument(shape_y)
+    result: Tensor = broadcast_shape_op(shape_x, shape_y, name=name)
     return result
 
 

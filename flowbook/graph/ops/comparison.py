@@ -6,6 +6,7 @@ from typing import Any
 
 from flowbook.graph.dtypes import INTS, REALS, VALUES, DType
 from flowbook.graph.dtypes import bool as bool_
+from flowbook.graph.errors import InvalidTypeError
 from flowbook.graph.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.broadcasting import sum_to_shape
@@ -114,12 +115,12 @@ def _where_gradient(op: Operation, dz: Tensor) -> Any:
     zero = op_named("ZerosLike")(dz)
     return (
         None,
-        sum_to_shape(where(condition, dz, zero), x, condition, y),
-        sum_to_shape(where(condition, zero, dz), y, condition, x),
+        sum_to_shape(where_op(condition, dz, zero), x, condition, y),
+        sum_to_shape(where_op(condition, zero, dz), y, condition, x),
     )
 
 
-where = OpDef(
+where_op: OpDef = OpDef(
     "Where",
     "condition: bool, x: T, y: T -> z: T",
     T=VALUES,
@@ -127,13 +128,43 @@ where = OpDef(
     expression="where(condition, x, y)",
     grad=_where_gradient,
     cost=elementwise(),
-    doc="""`x` where the condition holds and `y` elsewhere, elementwise; all three broadcast.
+)
 
-    Both are computed. No gradient flows to the one that was not chosen, whatever it is there.
+
+@where_op.front
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """`x` where the condition holds and `y` elsewhere, elementwise; or where it holds.
+
+    Args:
+        condition: a bool tensor. Without `x` and `y` it may also hold numbers, of which those
+            other than zero count.
+        x: what to take where it holds. Both are computed, and all three broadcast, so that a
+            condition for each of n rows has the shape [n, 1]. No gradient flows to the one that
+            was not chosen, whatever it is there.
+        y: what to take elsewhere.
+        name: the operation's name.
+
+    Returns:
+        What was chosen. Without `x` and `y`, the indices of the elements that hold, in row-major
+        order: an int64 tensor of shape [number of them, condition.rank].
+
+    Raises:
+        InvalidTypeError: if only one of `x` and `y` is given.
 
     >>> import flowbook as fb
     >>> x = fb.constant([-1.0, 4.0])
     >>> fb.where(x > 0.0, x, 0.0)
     <Tensor 'Where:0' shape=[2] dtype=float32>
-    """,
-)
+    >>> fb.where(x > 0.0)
+    <Tensor 'TrueIndices:0' shape=[?, 1] dtype=int64>
+    """
+    __tracebackhide__ = True
+    result: Tensor
+    if x is None and y is None:
+        result = op_named("TrueIndices")(condition, name=name)
+        return result
+    if x is None or y is None:
+        with located("Where"):
+            raise InvalidTypeError("where takes both x and y, or neither of them")
+    result = where_op(condition, x, y, name=name)
+    return result

@@ -129,6 +129,56 @@ def placeholder(dtype: Any = REQUIRED, shape: Any = None, name: str | None = Non
     return result
 
 
+def _default_shape(input: Tensor, shape: Shape) -> Shape:
+    if not shape.admits(input.shape):
+        raise InvalidArgumentError(
+            f"the default of shape {input.shape} is not one of the shape {shape} of what is fed"
+        )
+    return shape
+
+
+default_op = OpDef(
+    "PlaceholderWithDefault",
+    "input: T -> output: T",
+    T=VALUES,
+    attributes={"shape": UNKNOWN},
+    infer=_default_shape,
+    kernel=lambda xp, input: input,
+    grad=lambda op, dy: dy,
+    aliases={0: 0},
+    cost=no_flops,
+)
+
+
+@default_op.front
+def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """A tensor that runs may feed, with a value where they do not.
+
+    Args:
+        input: the value where nothing is fed, of any dtype.
+        shape: what feeds must agree with, and the default does; None where a dimension, or all,
+            may vary.
+        name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: if the default is not of this shape.
+
+    >>> import flowbook as fb
+    >>> rate = fb.placeholder_with_default(0.5, [])
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(rate), sess.run(rate, {rate: 2.0}))
+    0.5 2.0
+    """
+    __tracebackhide__ = True
+    site = sites.capture()
+    try:
+        wanted = Shape(shape)
+    except OpError as error:
+        raise without_internal_frames(error.at("PlaceholderWithDefault", site)) from None
+    result: Tensor = default_op(input, shape=wanted, name=name)
+    return result
+
+
 identity = OpDef(
     "Identity",
     "input: T -> output: T",

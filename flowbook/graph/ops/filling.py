@@ -22,6 +22,7 @@ from flowbook.graph.dtypes import bool as bool_
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.operation import Operation
+from flowbook.graph.ops.broadcasting import broadcast_to_op
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.elementwise import cast
 from flowbook.graph.ops.inference import (
@@ -31,9 +32,11 @@ from flowbook.graph.ops.inference import (
     same_as_input,
     shape_from,
 )
+from flowbook.graph.ops.joining import concat
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.reductions import sum_op
-from flowbook.graph.ops.shaping import check_vector, dims_of, shape_argument
+from flowbook.graph.ops.shaping import check_vector, dims_of, reshape, shape_argument, size
+from flowbook.graph.scopes import name_scope
 from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Arithmetic, Tensor
 
@@ -148,23 +151,23 @@ ones_like_op = OpDef(
 
 
 @zeros_like_op.front
-def zeros_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Zeros of a tensor's shape.
 
     Args:
-        input: of a number dtype or bool.
-        dtype: the result's dtype; by default the input's.
+        tensor: of a number dtype or bool.
+        dtype: the result's dtype; by default the tensor's.
         name: the operation's name.
     """
     __tracebackhide__ = True
-    return _like(zeros_like_op, input, dtype, name)
+    return _like(zeros_like_op, tensor, dtype, name)
 
 
 @ones_like_op.front
-def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
+def ones_like(tensor: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Ones of a tensor's shape. Arguments as for `zeros_like`."""
     __tracebackhide__ = True
-    return _like(ones_like_op, input, dtype, name)
+    return _like(ones_like_op, tensor, dtype, name)
 
 
 def _like(op_def: OpDef, input: Any, dtype: Any, name: str | None) -> Tensor:
@@ -341,19 +344,82 @@ eye_op = OpDef(
 
 @eye_op.front
 def eye(
-    num_rows: Any, num_columns: Any = None, dtype: Any = float32, name: str | None = None
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = float32,
+    name: str | None = None,
 ) -> Tensor:
-    """A matrix with ones on its diagonal and zeros elsewhere.
+    """A matrix with ones on its diagonal and zeros elsewhere, or a batch of them.
 
     Args:
         num_rows: an int scalar.
         num_columns: an int scalar; by default as many as rows.
+        batch_shape: the shape of a batch of equal matrices, an int vector tensor or a sequence.
         dtype: a number dtype or bool.
         name: the operation's name.
+
+    >>> import flowbook as fb
+    >>> fb.eye(2, batch_shape=[5]).shape
+    Shape([5, 2, 2])
     """
     __tracebackhide__ = True
     with located("Eye"):
         wanted = as_dtype(dtype)
+        batch = None if batch_shape is None else shape_argument(batch_shape)
     columns = num_rows if num_columns is None else num_columns
-    result: Tensor = eye_op(num_rows, columns, dtype=wanted, name=name)
+    result: Tensor
+    if batch is None:
+        result = eye_op(num_rows, columns, dtype=wanted, name=name)
+        return result
+    one = eye_op(num_rows, columns, dtype=wanted)
+    matrix = convert_to_tensor(shape_argument([num_rows, columns]))
+    batch = convert_to_tensor(batch, None if isinstance(batch, Arithmetic) else matrix.dtype)
+    if batch.dtype is not matrix.dtype:
+        matrix = cast(matrix, batch.dtype)
+    result = broadcast_to_op(one, concat([batch, matrix], 0), name=name)
     return result
+
+
+def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
+    """The coordinates of a grid's points, from those along each axis.
+
+    Args:
+        args: for each axis a vector; others count as vectors of their elements.
+        indexing: "xy" for a grid whose first two axes are swapped, as in pictures; "ij" for one
+            whose axes are in the order of the arguments.
+        name: the name scope of what is built.
+
+    Returns:
+        For each argument a tensor of the grid's shape.
+
+    Raises:
+        InvalidArgumentError: if `indexing` is neither.
+
+    >>> import flowbook as fb
+    >>> x, y = fb.meshgrid([1, 2, 3], [10, 20])
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(x + y))
+    [[11 12 13]
+     [21 22 23]]
+    """
+    __tracebackhide__ = True
+    with located("meshgrid"):
+        if indexing not in ("xy", "ij"):
+            raise InvalidArgumentError(f"indexing is 'xy' or 'ij', not {indexing!r}")
+    with name_scope(name or "meshgrid"):
+        order = list(builtins.range(len(args)))
+        if indexing == "xy" and len(args) > 1:
+            order[:2] = 1, 0
+        vectors = [reshape(arg, [-1]) for arg in args]
+        shape = shape_argument([_count(vectors[i]) for i in order])
+        along = [[-1 if j == i else 1 for j in order] for i in builtins.range(len(args))]
+        return [
+            broadcast_to_op(reshape(vector, dims), shape)
+            for vector, dims in zip(vectors, along, strict=True)
+        ]
+
+
+def _count(vector: Tensor) -> Any:
+    """The number of a vector's elements, as an int where it is known."""
+    return size(vector) if vector.shape.size is None else vector.shape.size

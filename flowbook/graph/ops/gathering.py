@@ -5,6 +5,7 @@ An index is never wrapped or clipped: one that lies outside is an OutOfRangeErro
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,34 +18,25 @@ from flowbook.graph.dtypes import (
     as_dtype,
     float32,
 )
-from flowbook.graph.errors import InvalidArgumentError, OutOfRangeError
+from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.indexed_slices import IndexedSlices
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, Effects, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.axes import as_axis, in_range
+from flowbook.graph.ops.bounds import check_indices
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.indexing import strided_slice
 from flowbook.graph.ops.inference import constant_value, no_flops, shape_from
 from flowbook.graph.ops.joining import concat_op
 from flowbook.graph.ops.located import located
+from flowbook.graph.ops.segments import combined
 from flowbook.graph.ops.shaping import dims_of, reshape_op, shape_of, shape_op
 from flowbook.graph.ops.variables import Variable, read_variable
 from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.tensor import Tensor
 
 
-def check_indices(indices: Any, count: int, what: str = "index") -> None:
-    """See in a run that all indices lie in [0, count).
-
-    Raises:
-        OutOfRangeError: naming the first that does not.
-    """
-    if indices.size and (indices.min() < 0 or indices.max() >= count):
-        wrong = next(int(i) for i in indices.ravel().tolist() if not 0 <= i < count)
-        raise OutOfRangeError(f"{what} {wrong} is out of range: there are {count}, from 0")
-
-
-def _gathered_shape(params: Tensor, indices: Tensor, axis: int) -> Shape:
+def _gathered_shape(params: Tensor, indices: Tensor, axis: int, batch_dims: int) -> Shape:
     dims = params.shape.dims
     if dims is None:
         return UNKNOWN
@@ -55,21 +47,83 @@ def _gathered_shape(params: Tensor, indices: Tensor, axis: int) -> Shape:
     count = dims[i]
     if known is not None and count is not None:
         check_indices(known, count)
-    return Shape.of(dims[:i]).concatenate(indices.shape).concatenate(dims[i + 1 :])
+    if not batch_dims:
+        return Shape.of(dims[:i]).concatenate(indices.shape).concatenate(dims[i + 1 :])
+    if i < batch_dims:
+        raise InvalidArgumentError(f"axis {axis} is one of the {batch_dims} batch dimensions")
+    if indices.shape.dims is None:
+        return UNKNOWN
+    batch = common_batch(dims, indices.shape.dims, batch_dims)
+    return Shape.of((*batch, *dims[batch_dims:i], *indices.shape.dims[batch_dims:], *dims[i + 1 :]))
 
 
-def _gather(xp: Any, params: Any, indices: Any, axis: int = 0) -> Any:
-    check_indices(indices, params.shape[in_range(axis, params.ndim)])
-    taken = xp.take(params, indices, axis=axis)
+def common_batch(dims: Any, index_dims: Any, batch_dims: int) -> Any:
+    """The batch dimensions that parameters and indices share.
+
+    Raises:
+        InvalidArgumentError: if they have not so many, or differ in them.
+    """
+    if min(len(dims), len(index_dims)) < batch_dims:
+        raise InvalidArgumentError(
+            f"{batch_dims} batch dimensions are more than the shapes {Shape(dims)} and "
+            f"{Shape(index_dims)} have"
+        )
+    first, second = Shape.of(tuple(dims[:batch_dims])), Shape.of(tuple(index_dims[:batch_dims]))
+    if not first.is_compatible_with(second):
+        raise InvalidArgumentError(
+            f"the shapes {Shape(dims)} and {Shape(index_dims)} differ in their batch dimensions"
+        )
+    return first.merge(second).dims
+
+
+def _gather(xp: Any, params: Any, indices: Any, axis: int = 0, batch_dims: int = 0) -> Any:
+    i = in_range(axis, params.ndim)
+    check_indices(indices, params.shape[i])
+    if batch_dims:
+        taken = _gather_batches(xp, params, indices, i, batch_dims)
+    else:
+        taken = xp.take(params, indices, axis=i)
     return taken if params.dtype.kind != "O" else np.asarray(taken, dtype=object)
+
+
+def _gather_batches(xp: Any, params: Any, indices: Any, axis: int, batch_dims: int) -> Any:
+    shape = params.shape
+    common_batch(shape, indices.shape, batch_dims)
+    if axis < batch_dims:
+        raise InvalidArgumentError(f"axis {axis} is one of the {batch_dims} batch dimensions")
+    counts, ids = _batched(xp, shape, indices, axis, batch_dims)
+    batches, before, count, after = counts
+    # Rows of all batches one after another, whatever stands between batch and rows moved behind.
+    rows = xp.reshape(params, counts)
+    rows = xp.reshape(xp.swapaxes(rows, 1, 2), (batches * count, before, after))
+    taken = xp.take(rows, ids, axis=0)
+    chosen = math.prod(indices.shape[batch_dims:])
+    taken = xp.swapaxes(xp.reshape(taken, (batches, chosen, before, after)), 1, 2)
+    return xp.reshape(taken, (*shape[:axis], *indices.shape[batch_dims:], *shape[axis + 1 :]))
+
+
+def _batched(
+    xp: Any, shape: tuple[int, ...], indices: Any, axis: int, batch_dims: int
+) -> tuple[tuple[int, int, int, int], Any]:
+    """Sizes of batch, what comes before the axis, the axis, what comes after; and flat indices."""
+    sizes = (
+        math.prod(shape[:batch_dims]),
+        math.prod(shape[batch_dims:axis]),
+        shape[axis],
+        math.prod(shape[axis + 1 :]),
+    )
+    starts = xp.arange(sizes[0], dtype=np.int64) * sizes[2]
+    starts = xp.reshape(starts, (*shape[:batch_dims], *(1,) * (indices.ndim - batch_dims)))
+    return sizes, xp.reshape(indices + starts, (-1,))
 
 
 def _gather_gradient(op: Operation, dy: Tensor) -> Any:
     params, indices = op.inputs
-    axis = op.attributes["axis"]
+    axis, batch_dims = op.attributes["axis"], op.attributes["batch_dims"]
     if axis == 0:
         return _rows(dy, indices, params.shape, shape_of(params)), None
-    return gather_gradient_op(dy, indices, shape_of(params), axis=axis), None
+    shape = shape_of(params)
+    return gather_gradient_op(dy, indices, shape, axis=axis, batch_dims=batch_dims), None
 
 
 def _rows(dy: Tensor, indices: Tensor, known: Shape, shape: Any) -> IndexedSlices:
@@ -91,7 +145,7 @@ gather_op = OpDef(
     "params: T, indices: I -> output: T",
     T=VALUES,
     I=INDICES,
-    attributes={"axis": 0},
+    attributes={"axis": 0, "batch_dims": 0},
     infer=_gathered_shape,
     kernel=_gather,
     grad=_gather_gradient,
@@ -100,16 +154,21 @@ gather_op = OpDef(
 )
 
 
-def _gather_gradient_shape(dy: Tensor, indices: Tensor, shape: Tensor, axis: int) -> Shape:
+def _gather_gradient_shape(dy: Tensor, indices: Tensor, shape: Tensor, **_: Any) -> Shape:
     return shape_from(shape)
 
 
-def _scatter(xp: Any, dy: Any, indices: Any, shape: Any, axis: int) -> Any:
-    result = xp.zeros(dims_of(shape), dtype=dy.dtype)
-    i = in_range(axis, result.ndim)
-    check_indices(indices, result.shape[i])
-    xp.add.at(result, (*(slice(None),) * i, indices), dy)
-    return result
+def _scatter(xp: Any, dy: Any, indices: Any, shape: Any, axis: int, batch_dims: int) -> Any:
+    dims = dims_of(shape)
+    i = in_range(axis, len(dims))
+    check_indices(indices, dims[i])
+    (batches, before, count, after), ids = _batched(xp, dims, indices, i, batch_dims)
+    chosen = math.prod(indices.shape[batch_dims:])
+    rows = xp.swapaxes(xp.reshape(dy, (batches, before, chosen, after)), 1, 2)
+    rows = xp.reshape(rows, (batches * chosen, before * after))
+    total = combined(xp, "add", rows, ids, batches * count, 0)
+    total = xp.swapaxes(xp.reshape(total, (batches, count, before, after)), 1, 2)
+    return xp.reshape(total, dims)
 
 
 gather_gradient_op = OpDef(
@@ -118,11 +177,16 @@ gather_gradient_op = OpDef(
     T=NUMBERS,
     I=INDICES,
     S=INDICES,
-    attributes={"axis": REQUIRED},
+    attributes={"axis": REQUIRED, "batch_dims": 0},
     infer=_gather_gradient_shape,
     kernel=_scatter,
     grad=lambda op, dz: (
-        gather_op(dz, op.inputs[1], axis=op.attributes["axis"]),
+        gather_op(
+            dz,
+            op.inputs[1],
+            axis=op.attributes["axis"],
+            batch_dims=op.attributes["batch_dims"],
+        ),
         None,
         None,
     ),
@@ -132,7 +196,7 @@ gather_gradient_op = OpDef(
 
 
 def _variable_rows_shape(
-    variable: Tensor, indices: Tensor, dtype: DType, shape: Shape, axis: int
+    variable: Tensor, indices: Tensor, dtype: DType, shape: Shape, **_: Any
 ) -> Shape:
     if shape.dims is None:
         return UNKNOWN
@@ -160,8 +224,8 @@ variable_gather_op = OpDef(
     "VariableGather",
     "variable: resource, indices: I -> output: dtype",
     I=INDICES,
-    # The axis is `reads_as`'s, for runs that feed the variable.
-    attributes={"dtype": REQUIRED, "shape": UNKNOWN, "axis": 0},
+    # The axis and batch are `reads_as`'s, for runs that feed the variable.
+    attributes={"dtype": REQUIRED, "shape": UNKNOWN, "axis": 0, "batch_dims": 0},
     infer=_variable_rows_shape,
     kernel=lambda xp, variable, indices: variable.gather(indices),
     grad=_variable_gather_gradient,
@@ -173,7 +237,13 @@ variable_gather_op = OpDef(
 
 
 @gather_op.front
-def gather(params: Any, indices: Any, axis: int = 0, name: str | None = None) -> Tensor:
+def gather(
+    params: Any,
+    indices: Any,
+    axis: int | None = None,
+    batch_dims: int = 0,
+    name: str | None = None,
+) -> Tensor:
     """Rows of a tensor, by their indices.
 
     From a variable it reads only these rows, whatever the size of the whole, and the variable's
@@ -182,33 +252,54 @@ def gather(params: Any, indices: Any, axis: int = 0, name: str | None = None) ->
     Args:
         params: a tensor of any dtype and at least one dimension, or a variable.
         indices: int32 or int64 of any shape, each in [0, n) where the axis has n elements.
-        axis: which axis of `params` they count along, negative ones from the last.
+        axis: which axis of `params` they count along, negative ones from the last; by default the
+            first after the batch.
+        batch_dims: how many first dimensions of both are a batch, each with its own indices.
         name: the operation's name.
 
     Returns:
-        A tensor of shape `params.shape[:axis] + indices.shape + params.shape[axis + 1:]`.
+        A tensor of shape
+        `params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]`.
 
     Raises:
         OutOfRangeError: if an index lies outside; in the run, where it is known only then.
+        InvalidArgumentError: if the batch dimensions differ, or include the axis.
 
     >>> import flowbook as fb
     >>> fb.gather(fb.zeros([10, 3]), [[1, 2], [3, 1]]).shape
     Shape([2, 2, 3])
+    >>> fb.gather(fb.zeros([2, 10]), [[1, 2, 5], [3, 1, 0]], batch_dims=1).shape
+    Shape([2, 3])
     """
     __tracebackhide__ = True
     with located("Gather"):
-        axis = as_axis(axis)
+        batch = as_batch(batch_dims, indices)
+        axis = batch if axis is None else as_axis(axis)
         rank = getattr(getattr(params, "shape", None), "rank", None)
         axis = axis + rank if rank is not None and -rank <= axis < 0 else axis
     result: Tensor
-    if isinstance(params, Variable) and axis == 0:
+    if isinstance(params, Variable) and axis == 0 and not batch:
         with params.graph.as_default():
             result = variable_gather_op(
                 params.handle, indices, dtype=params.dtype, shape=params.shape, name=name
             )
     else:
-        result = gather_op(params, indices, axis=axis, name=name)
+        result = gather_op(params, indices, axis=axis, batch_dims=batch, name=name)
     return result
+
+
+def as_batch(batch_dims: Any, indices: Any) -> int:
+    """A number of batch dimensions; a negative one is counted from the indices' rank."""
+    batch = as_axis(batch_dims)
+    if batch >= 0:
+        return batch
+    rank = convert_to_tensor(indices).shape.rank
+    if rank is None or batch + rank < 0:
+        raise InvalidArgumentError(
+            f"batch_dims {batch} counts from the rank of the indices, which is "
+            + ("not known before the run" if rank is None else f"{rank}")
+        )
+    return batch + rank
 
 
 def _one_hot_shape(

@@ -1,12 +1,12 @@
-"""Growing a tensor along its axes: by repeating it, or by a border of one value."""
+"""Growing a tensor along its axes: by repeating it, or by a border."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.dtypes import INDICES, VALUES
+from flowbook.graph.dtypes import INDICES, NUMBERS, VALUES
 from flowbook.graph.errors import InvalidArgumentError
-from flowbook.graph.op_def import OpDef
+from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.inference import constant_value, no_flops
 from flowbook.graph.ops.joining import stack_op
@@ -94,19 +94,17 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     return result
 
 
-def _padded(tensor: Tensor, paddings: Tensor, constant_values: Tensor) -> Shape:
+def _bordered(tensor: Tensor, paddings: Tensor) -> Shape:
     if not paddings.shape.is_compatible_with((tensor.shape.rank, 2)):
         raise InvalidArgumentError(
             f"paddings of shape {paddings.shape} do not fit a tensor of shape {tensor.shape}: "
             "two numbers for each dimension"
         )
-    if constant_values.shape.rank not in (None, 0):
-        raise InvalidArgumentError(
-            f"'constant_values' is a scalar, not of shape {constant_values.shape}"
-        )
     dims, widths = tensor.shape.dims, constant_value(paddings)
     if widths is None:
-        return UNKNOWN if dims is None else Shape.of((None,) * len(dims))
+        rank = paddings.shape.dims[0] if paddings.shape.dims is not None else None
+        rank = rank if dims is None else len(dims)
+        return UNKNOWN if rank is None else Shape.of((None,) * rank)
     if (widths < 0).any():
         raise InvalidArgumentError(f"a padding is not negative: {widths.tolist()}")
     if dims is None:
@@ -116,10 +114,24 @@ def _padded(tensor: Tensor, paddings: Tensor, constant_values: Tensor) -> Shape:
     )
 
 
-def _pad(xp: Any, tensor: Any, paddings: Any, constant_values: Any) -> Any:
-    widths = paddings.tolist()
+def _checked_widths(tensor: Any, paddings: Any) -> list[list[int]]:
+    """How many elements in a run stand before and after, for each axis."""
+    widths: list[list[int]] = paddings.tolist()
     if paddings.shape != (tensor.ndim, 2) or any(w < 0 for pair in widths for w in pair):
         raise InvalidArgumentError(f"paddings {widths} do not fit the shape {list(tensor.shape)}")
+    return widths
+
+
+def _padded(tensor: Tensor, paddings: Tensor, constant_values: Tensor) -> Shape:
+    if constant_values.shape.rank not in (None, 0):
+        raise InvalidArgumentError(
+            f"'constant_values' is a scalar, not of shape {constant_values.shape}"
+        )
+    return _bordered(tensor, paddings)
+
+
+def _pad(xp: Any, tensor: Any, paddings: Any, constant_values: Any) -> Any:
+    widths = _checked_widths(tensor, paddings)
     dims = tuple(d + w[0] + w[1] for d, w in zip(tensor.shape, widths, strict=True))
     result = xp.full(dims, constant_values, dtype=tensor.dtype)
     inner = tuple(slice(w[0], w[0] + d) for d, w in zip(tensor.shape, widths, strict=True))
@@ -147,20 +159,140 @@ pad_op = OpDef(
 )
 
 
+_MODES = ("CONSTANT", "REFLECT", "SYMMETRIC")
+
+
+def _skipped(mode: str) -> int:
+    """How many elements at an edge are not mirrored: it stands once in REFLECT."""
+    return 1 if mode == "REFLECT" else 0
+
+
+def _mirrored(tensor: Tensor, paddings: Tensor, mode: str) -> Shape:
+    shape = _bordered(tensor, paddings)
+    widths = constant_value(paddings)
+    if widths is not None and tensor.shape.dims is not None:
+        _check_mirror(tensor.shape.dims, widths.tolist(), mode)
+    return shape
+
+
+def _check_mirror(dims: Any, widths: list[list[int]], mode: str) -> None:
+    for axis, (d, pair) in enumerate(zip(dims, widths, strict=True)):
+        if d is not None and max(pair) > max(d - _skipped(mode), 0):
+            raise InvalidArgumentError(
+                f"a border of {max(pair)} is more than axis {axis} of {d} elements has to mirror"
+            )
+
+
+def _mirror(xp: Any, tensor: Any, paddings: Any, mode: str) -> Any:
+    widths = _checked_widths(tensor, paddings)
+    _check_mirror(tensor.shape, widths, mode)
+    skip = _skipped(mode)
+    result = tensor
+    for axis, (before, after) in enumerate(widths):
+        if before or after:
+            d = tensor.shape[axis]
+            left = xp.flip(_along(result, axis, skip, skip + before), axis)
+            right = xp.flip(_along(result, axis, d - skip - after, d - skip), axis)
+            result = xp.concatenate([left, result, right], axis=axis)
+    return result
+
+
+def _along(value: Any, axis: int, start: int, stop: int) -> Any:
+    return value[(slice(None),) * axis + (slice(start, stop),)]
+
+
+mirror_pad_op: OpDef = OpDef(
+    "MirrorPad",
+    "tensor: T, paddings: I -> output: T",
+    T=VALUES,
+    I=INDICES,
+    attributes={"mode": REQUIRED},
+    infer=_mirrored,
+    kernel=_mirror,
+    grad=lambda op, dy: (
+        mirror_pad_gradient_op(dy, op.inputs[1], mode=op.attributes["mode"]),
+        None,
+    ),
+    aliases={0: 0},
+    cost=no_flops,
+)
+
+
+def _unmirrored_shape(dy: Tensor, paddings: Tensor, mode: str) -> Shape:
+    dims, widths = dy.shape.dims, constant_value(paddings)
+    if dims is None or widths is None:
+        return UNKNOWN if dims is None else Shape.of((None,) * len(dims))
+    return Shape.of(
+        tuple(None if d is None else d - int(w.sum()) for d, w in zip(dims, widths, strict=True))
+    )
+
+
+def _unmirror(xp: Any, dy: Any, paddings: Any, mode: str) -> Any:
+    skip = _skipped(mode)
+    result = xp.array(dy)
+    for axis, (before, after) in enumerate(paddings.tolist()):
+        if before or after:
+            d = result.shape[axis] - before - after
+            inner = _along(result, axis, before, before + d).copy()
+            left = _along(inner, axis, skip, skip + before)
+            left += xp.flip(_along(result, axis, 0, before), axis)
+            right = _along(inner, axis, d - skip - after, d - skip)
+            right += xp.flip(_along(result, axis, before + d, before + d + after), axis)
+            result = inner
+    return result
+
+
+mirror_pad_gradient_op: OpDef = OpDef(
+    "MirrorPadGrad",
+    "dy: T, paddings: I -> output: T",
+    T=NUMBERS,
+    I=INDICES,
+    attributes={"mode": REQUIRED},
+    infer=_unmirrored_shape,
+    kernel=_unmirror,
+    grad=lambda op, dz: (mirror_pad_op(dz, op.inputs[1], mode=op.attributes["mode"]), None),
+    aliases={},
+    cost=lambda op: op.inputs[0].shape.size or 0,
+)
+
+
 @pad_op.front
-def pad(tensor: Any, paddings: Any, constant_values: Any = 0, name: str | None = None) -> Tensor:
-    """Add a border of one value.
+def pad(
+    tensor: Any,
+    paddings: Any,
+    mode: str = "CONSTANT",
+    constant_values: Any = 0,
+    name: str | None = None,
+) -> Tensor:
+    """Add a border: of one value, or of what lies inside, mirrored.
 
     Args:
-        tensor: of any number dtype.
+        tensor: of any dtype.
         paddings: int [rank, 2]: for each axis how many elements before and after.
-        constant_values: the border's value, a scalar of the tensor's dtype.
+        mode: "CONSTANT" for a border of one value; "REFLECT" mirrors at the first and last
+            element, "SYMMETRIC" before and behind them, so that these stand twice.
+        constant_values: the value of a constant border, a scalar of the tensor's dtype.
         name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: if the paddings do not fit, or are more than there is to mirror.
 
     >>> import flowbook as fb
     >>> fb.pad(fb.zeros([2, 3]), [[1, 1], [0, 2]]).shape
     Shape([4, 5])
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(fb.pad([1, 2, 3], [[2, 1]], "REFLECT")))
+    [3 2 1 2 3 2]
     """
     __tracebackhide__ = True
-    result: Tensor = pad_op(tensor, paddings, constant_values, name=name)
+    with located("Pad"):
+        if mode not in _MODES:
+            raise InvalidArgumentError(
+                f"a mode is one of {', '.join(map(repr, _MODES))}, not {mode!r}"
+            )
+    result: Tensor
+    if mode == "CONSTANT":
+        result = pad_op(tensor, paddings, constant_values, name=name)
+    else:
+        result = mirror_pad_op(tensor, paddings, mode=mode, name=name)
     return result

@@ -76,7 +76,8 @@ def _encoded_int(value: Any, bounds: list[Tensor]) -> Any:
 
 
 _GATHER = (
-    "rows by a vector of indices: fb.gather(x, indices); values chosen by a condition: fb.where"
+    "rows by a vector of indices: fb.gather(x, indices); "
+    "values chosen by a condition: fb.boolean_mask(x, condition)"
 )
 
 
@@ -105,19 +106,24 @@ def _decode(key: Key, bounds: tuple[Any, ...]) -> Key:
     return tuple(found)
 
 
-def _indexed_shape(input: Tensor, bounds: list[Tensor], key: Key) -> Shape:
+def indexed_shape(whole: Shape, key: Key) -> Shape:
+    """The shape of the part that a stored key names.
+
+    Raises:
+        OutOfRangeError: if an index is out of range, or there are too many.
+    """
     used = [part for part in key if type(part) is not str]
     if key.count(REST) > 1:
         raise InvalidArgumentError("a key has at most one Ellipsis (...)")
     for part in used:
         if type(part) is tuple and part[0] == "slice" and part[3] == 0:
             raise InvalidArgumentError("the step of a slice is not 0")
-    dims = input.shape.dims
+    dims = whole.dims
     if dims is None:
         return UNKNOWN
     if len(used) > len(dims):
         raise OutOfRangeError(
-            f"{len(used)} indices for the {len(dims)} dimensions of the shape {input.shape}"
+            f"{len(used)} indices for the {len(dims)} dimensions of the shape {whole}"
         )
     if REST not in key:
         key = (*key, REST)
@@ -134,7 +140,7 @@ def _indexed_shape(input: Tensor, bounds: list[Tensor], key: Key) -> Shape:
             if type(part) is tuple and part[0] == "slice":
                 result.append(_sliced(dims[axis], part[1:]))
             else:
-                _check_index(part, dims[axis], axis, input.shape)
+                _check_index(part, dims[axis], axis, whole)
             axis += 1
     return Shape.of(tuple(result))
 
@@ -161,6 +167,18 @@ def _indexed(apply: Callable[[Key], Any], key: Key, bounds: tuple[Any, ...], sha
         return apply(decoded(key, bounds))
     except (IndexError, ValueError, TypeError) as error:
         raise _index_error(error, key, bounds, shape) from None
+
+
+def place_of(key: Key, bounds: tuple[Any, ...], dims: tuple[int, ...]) -> tuple[Key, Any]:
+    """The NumPy key of a part in a run, and the part's shape.
+
+    Raises:
+        OutOfRangeError: if there is no such part.
+    """
+    # All of its elements are one, so that this takes no memory.
+    blank = np.broadcast_to(np.zeros(()), dims)
+    part = _indexed(blank.__getitem__, key, bounds, dims)
+    return decoded(key, bounds), part.shape
 
 
 def _index_error(error: Exception, key: Key, bounds: tuple[Any, ...], shape: Any) -> Exception:
@@ -205,7 +223,7 @@ strided_slice_op = OpDef(
     "input: T, bounds: *bounds -> output: T",
     T=VALUES,
     attributes={"key": REQUIRED},
-    infer=_indexed_shape,
+    infer=lambda input, bounds, key: indexed_shape(input.shape, key),
     kernel=_strided_slice,
     grad=_strided_slice_gradient,
     aliases={0: 0},

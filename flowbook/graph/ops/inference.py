@@ -37,6 +37,7 @@ def nothing(*_: Any, **__: Any) -> list[Shape]:
 _FOLLOWED = frozenset(
     (
         "Add",
+        "BroadcastArgs",
         "Cast",
         "Concat",
         "ExpandDims",

@@ -13,11 +13,11 @@ from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.axes import as_axis, in_range
 from flowbook.graph.ops.constants import convert_to_tensor
-from flowbook.graph.ops.inference import no_flops, shape_from
+from flowbook.graph.ops.inference import constant_value, no_flops, shape_from
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.shaping import integers, shape_op
 from flowbook.graph.shape import UNKNOWN, Shape
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.tensor import Arithmetic, Tensor
 
 
 def _concatenated(values: list[Tensor], axis: int) -> Shape:
@@ -141,35 +141,61 @@ concat_gradient_op = OpDef(
 
 
 def _split_shapes(
-    value: Tensor, axis: int, sizes: tuple[int, ...], Tout: tuple[DType, ...]
+    value: Tensor, axis: int, sizes: tuple[int, ...] | None, Tout: tuple[DType, ...]
 ) -> list[Shape]:
     dims = value.shape.dims
     if dims is None:
-        return [UNKNOWN] * len(sizes)
+        return [UNKNOWN] * len(Tout)
     i = in_range(axis, len(dims))
-    if dims[i] is not None and dims[i] != sum(sizes):
-        raise InvalidArgumentError(
-            f"sizes {list(sizes)} are {sum(sizes)} together, but axis {axis} of {value.shape} "
-            f"has {dims[i]}"
-        )
-    return [Shape.of((*dims[:i], size, *dims[i + 1 :])) for size in sizes]
+    counts: Sequence[int | None] = (None,) * len(Tout)
+    if sizes is not None or dims[i] is not None:
+        counts = _fitting(sizes, len(Tout), dims[i], axis, value.shape)
+    return [Shape.of((*dims[:i], size, *dims[i + 1 :])) for size in counts]
 
 
-def _split(xp: Any, value: Any, axis: int, sizes: tuple[int, ...]) -> tuple[Any, ...]:
-    given = value.shape[in_range(axis, value.ndim)]
-    if given != sum(sizes):
+def _fitting(
+    sizes: Sequence[int] | None, count: int, length: int | None, axis: int, shape: Any
+) -> Sequence[int | None]:
+    """The sizes of pieces of an axis: equal ones for None, and -1 is what the others leave.
+
+    Raises:
+        InvalidArgumentError: if they do not fit.
+    """
+    if sizes is None:
+        assert length is not None
+        if length % count:
+            raise InvalidArgumentError(
+                f"axis {axis} of {shape} cannot be split into {count} equal pieces"
+            )
+        return (length // count,) * count
+    if min(sizes, default=0) < -1 or list(sizes).count(-1) > 1:
         raise InvalidArgumentError(
-            f"sizes {list(sizes)} are {sum(sizes)} together, but axis {axis} of "
-            f"{list(value.shape)} has {given}"
+            f"a size is not negative, but for one that may be -1: {list(sizes)}"
         )
-    return _cut(xp, value, sizes, axis)
+    given = sum(size for size in sizes if size != -1)
+    if -1 in sizes and (length is None or given <= length):
+        rest = None if length is None else length - given
+        return tuple(rest if size == -1 else size for size in sizes)
+    if length is not None and length != given:
+        raise InvalidArgumentError(
+            f"sizes {list(sizes)} are {given} together, but axis {axis} of {shape} has {length}"
+        )
+    return sizes
+
+
+def _split(
+    xp: Any, value: Any, axis: int, sizes: tuple[int, ...] | None, Tout: tuple[DType, ...]
+) -> tuple[Any, ...]:
+    length = value.shape[in_range(axis, value.ndim)]
+    counts = _fitting(sizes, len(Tout), length, axis, list(value.shape))
+    return _cut(xp, value, counts, axis)  # type: ignore[arg-type]
 
 
 split_op = OpDef(
     "Split",
     "value: T -> outputs: *Tout",
     T=VALUES,
-    attributes={"axis": REQUIRED, "sizes": REQUIRED, "Tout": REQUIRED},
+    attributes={"axis": REQUIRED, "sizes": None, "Tout": REQUIRED},
     infer=_split_shapes,
     kernel=_split,
     grad=lambda op, *dys: concat_op(list(dys), axis=op.attributes["axis"]),
@@ -177,51 +203,111 @@ split_op = OpDef(
 )
 
 
+def _split_by_shape(
+    value: Tensor, size_splits: Tensor, axis: int, Tout: tuple[DType, ...]
+) -> list[Shape]:
+    if not size_splits.shape.is_compatible_with((len(Tout),)):
+        raise InvalidArgumentError(
+            f"sizes of shape {size_splits.shape} are not those of {len(Tout)} pieces"
+        )
+    known = constant_value(size_splits)
+    if known is not None:
+        return _split_shapes(value, axis, tuple(known.tolist()), Tout)
+    dims = value.shape.dims
+    if dims is None:
+        return [UNKNOWN] * len(Tout)
+    i = in_range(axis, len(dims))
+    return [Shape.of((*dims[:i], None, *dims[i + 1 :]))] * len(Tout)
+
+
+def _split_by(
+    xp: Any, value: Any, size_splits: Any, axis: int, Tout: tuple[DType, ...]
+) -> tuple[Any, ...]:
+    if size_splits.shape != (len(Tout),):
+        raise InvalidArgumentError(
+            f"sizes of shape {list(size_splits.shape)} are not those of {len(Tout)} pieces"
+        )
+    return _split(xp, value, axis, tuple(size_splits.tolist()), Tout)
+
+
+split_by_op = OpDef(
+    "SplitV",
+    "value: T, size_splits: I -> outputs: *Tout",
+    T=VALUES,
+    I=INDICES,
+    attributes={"axis": REQUIRED, "Tout": REQUIRED},
+    infer=_split_by_shape,
+    kernel=_split_by,
+    grad=lambda op, *dys: (concat_op(list(dys), axis=op.attributes["axis"]), None),
+    cost=no_flops,
+)
+
+
 @split_op.front
 def split(
-    value: Any, num_or_size_splits: Any, axis: int = 0, name: str | None = None
+    value: Any,
+    num_or_size_splits: Any,
+    axis: int = 0,
+    num: int | None = None,
+    name: str | None = None,
 ) -> list[Tensor]:
     """Cut a tensor into pieces along an axis: the reverse of `concat`.
 
     Args:
         value: of any dtype.
-        num_or_size_splits: an int, for so many equal pieces of an axis whose size is known and
-            divisible by it; or a sequence of ints, the size of each.
+        num_or_size_splits: an int, for so many equal pieces; or the size of each: a sequence of
+            ints or an int vector tensor, of which one may be -1, and is what the others leave.
         axis: an int, negative ones counted from the last.
+        num: how many pieces there are; needed where the shape of a tensor of sizes is not known.
         name: the operation's name.
 
     Raises:
-        InvalidArgumentError: if the sizes do not add up to the axis.
+        InvalidArgumentError: if the pieces do not add up to the axis; in the run, where it is known
+            only then.
+
+    >>> import flowbook as fb
+    >>> [piece.shape for piece in fb.split(fb.zeros([5, 6]), [1, -1], axis=1)]
+    [Shape([5, 1]), Shape([5, 5])]
     """
     __tracebackhide__ = True
     with located("Split"):
         value, axis = convert_to_tensor(value), as_axis(axis)
-        sizes = _sizes(value, num_or_size_splits, axis)
-    result: list[Tensor] = split_op(
-        value, axis=axis, sizes=sizes, Tout=(value.dtype,) * len(sizes), name=name
-    )
+        sizes, count = _pieces(num_or_size_splits, num)
+    typed: dict[str, Any] = {"axis": axis, "Tout": (value.dtype,) * count, "name": name}
+    result: list[Tensor]
+    if isinstance(sizes, Tensor):
+        result = split_by_op(value, sizes, **typed)
+    else:
+        result = split_op(value, sizes=sizes, **typed)
     return result
 
 
-def _sizes(value: Tensor, given: Any, axis: int) -> tuple[int, ...]:
-    if isinstance(given, list | tuple | np.ndarray):
+def _pieces(given: Any, num: int | None) -> tuple[Any, int]:
+    """The sizes of pieces (None: equal ones) and their number."""
+    if isinstance(given, Arithmetic):
+        tensor = convert_to_tensor(given)
+        if tensor.shape.rank == 0:
+            known = constant_value(tensor)
+            if known is None:
+                raise InvalidArgumentError("how many pieces there are is known before the run")
+            return None, int(known)
+        known_count = tensor.shape.dims[0] if tensor.shape.dims is not None else None
+        count = known_count if num is None else num
+        if count is None:
+            raise InvalidArgumentError(
+                "how many sizes there are is not known before the run",
+                hint="say how many pieces there are: num=...",
+            )
+        return tensor, count
+    if isinstance(given, list | tuple | np.ndarray) and np.ndim(given):
         sizes = tuple(integers(list(given)).tolist())
-        if any(size < 0 for size in sizes):
-            raise InvalidArgumentError(f"a size is not negative: {list(sizes)}")
-        return sizes
+        if not sizes:
+            raise InvalidArgumentError("there is at least one piece")
+        return sizes, len(sizes)
     count = as_axis(given)
-    dims = value.shape.dims
-    length = None if dims is None else dims[in_range(axis, len(dims))]
-    if length is None:
-        raise InvalidArgumentError(
-            f"the size of axis {axis} of {value.shape} is not known before the run",
-            hint="give the size of each piece instead of their number",
-        )
-    if count < 1 or length % count:
-        raise InvalidArgumentError(
-            f"axis {axis} of {value.shape} cannot be split into {count} equal pieces"
-        )
-    return (length // count,) * count
+    if count < 1:
+        raise InvalidArgumentError(f"there is at least one piece, not {count}")
+    return None, count
 
 
 def _stacked(values: list[Tensor], axis: int) -> Shape:

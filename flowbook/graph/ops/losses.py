@@ -6,18 +6,26 @@ same exponentials.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from flowbook.graph.dtypes import FLOATS, INDICES
 from flowbook.graph.errors import InvalidArgumentError, OutOfRangeError
 from flowbook.graph.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.operation import Operation
-from flowbook.graph.ops.activations import exponentials, log_softmax_op, softmax_op
-from flowbook.graph.ops.elementwise import sigmoid
+from flowbook.graph.ops.activations import exponentials, log_softmax_op, softmax_op, softplus
+from flowbook.graph.ops.arithmetic import add, subtract
+from flowbook.graph.ops.broadcasting import sum_to_shape
+from flowbook.graph.ops.comparison import greater, where
+from flowbook.graph.ops.constants import convert_to_tensor
+from flowbook.graph.ops.elementwise import exp, log, sigmoid
+from flowbook.graph.ops.filling import ones_like, zeros_like
 from flowbook.graph.ops.inference import elementwise, scalar
+from flowbook.graph.ops.located import located
 from flowbook.graph.ops.reductions import sum_op
 from flowbook.graph.ops.shaping import expand_dims_op
-from flowbook.graph.shape import Shape
+from flowbook.graph.scopes import name_scope
+from flowbook.graph.shape import Shape, broadcast
 from flowbook.graph.tensor import Tensor
 
 
@@ -203,7 +211,9 @@ sigmoid_cross_entropy_op = OpDef(
     "labels: T, logits: T -> loss: T",
     T=FLOATS,
     infer=_same_shapes,
-    expression="subtract(logaddexp(logits, 0), multiply(logits, labels))",
+    # max(x, 0) - x z is exact for labels of 0 and 1: a small loss keeps all of its digits.
+    expression="add(subtract(maximum(logits, 0), multiply(logits, labels)), "
+    "log1p(exp(negative(absolute(logits)))))",
     grad=lambda op, dy: (-dy * op.inputs[1], dy * (sigmoid(op.inputs[1]) - op.inputs[0])),
     cost=elementwise(flops=20),
 )
@@ -226,6 +236,105 @@ def sigmoid_cross_entropy_with_logits(
     __tracebackhide__ = True
     result: Tensor = sigmoid_cross_entropy_op(labels, logits, name=name)
     return result
+
+
+def _weighted_shape(labels: Tensor, logits: Tensor, pos_weight: Tensor) -> Shape:
+    both = _same_shapes(labels, logits)
+    if not broadcast(both, pos_weight.shape).is_compatible_with(both):
+        raise InvalidArgumentError(
+            f"pos_weight of shape {pos_weight.shape} does not broadcast to the logits of shape "
+            f"{logits.shape}"
+        )
+    return both
+
+
+def _weighted_cross_entropy(xp: Any, labels: Any, logits: Any, pos_weight: Any) -> Any:
+    _check_same(labels, logits)
+    try:
+        weights = xp.broadcast_to(pos_weight, labels.shape)
+    except ValueError:
+        raise InvalidArgumentError(
+            f"pos_weight of shape {list(pos_weight.shape)} does not broadcast to the logits of "
+            f"shape {list(logits.shape)}"
+        ) from None
+    positive, negative = weights * labels, 1 - labels
+    small = xp.log1p(xp.exp(-xp.absolute(logits)))
+    loss = negative * xp.maximum(logits, 0) - positive * xp.minimum(logits, 0)
+    return xp.add(loss, (negative + positive) * small)
+
+
+def _weighted_gradient(op: Operation, dy: Tensor) -> Any:
+    labels, logits, weight = op.inputs
+    is_yes, is_no = softplus(-logits), softplus(logits)
+    down = weight * labels * sigmoid(-logits)
+    dlogits = dy * ((1.0 - labels) * sigmoid(logits) - down)
+    dweight = sum_to_shape(dy * labels * is_yes, weight, labels)
+    return dy * (weight * is_yes - is_no), dlogits, dweight
+
+
+weighted_cross_entropy_op = OpDef(
+    "WeightedCrossEntropyWithLogits",
+    "labels: T, logits: T, pos_weight: T -> loss: T",
+    T=FLOATS,
+    infer=_weighted_shape,
+    kernel=_weighted_cross_entropy,
+    grad=_weighted_gradient,
+    aliases={},
+    cost=elementwise(flops=30),
+)
+
+
+@weighted_cross_entropy_op.front
+def weighted_cross_entropy_with_logits(
+    labels: Any, logits: Any, pos_weight: Any, name: str | None = None
+) -> Tensor:
+    """The cross entropy of independent yes-or-no labels, where a missed "yes" counts differently.
+
+    Args:
+        labels: the wanted probabilities, of a floating-point dtype.
+        logits: of the same dtype and shape; their sigmoid is the probability.
+        pos_weight: the factor on the loss of "yes", of the same dtype and of a shape that
+            broadcasts to the logits'. Above 1 it favours recall, below 1 precision.
+        name: the operation's name.
+
+    Returns:
+        The loss of each element: `pos_weight * z * -log(p) + (1 - z) * -log(1 - p)` for the label
+        z and the probability p.
+    """
+    __tracebackhide__ = True
+    result: Tensor = weighted_cross_entropy_op(labels, logits, pos_weight, name=name)
+    return result
+
+
+def log_poisson_loss(
+    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+) -> Tensor:
+    """The negative logarithm of the Poisson likelihood of counts, elementwise.
+
+    Args:
+        targets: the counts z, not negative, of a floating-point dtype.
+        log_input: the logarithm of the expected count, of the same dtype and shape.
+        compute_full_loss: add Stirling's approximation of log(z!) for counts above 1, which does
+            not change the gradient to `log_input`.
+        name: the name scope.
+
+    Returns:
+        The loss of each element, `exp(log_input) - targets * log_input` and the above.
+    """
+    __tracebackhide__ = True
+    with located("log_poisson_loss"):
+        log_input = convert_to_tensor(log_input)
+        targets = convert_to_tensor(targets, log_input.dtype)
+        _same_shapes(targets, log_input)
+    with name_scope(name or "log_poisson_loss") as scope:
+        if not compute_full_loss:
+            return subtract(exp(log_input), log_input * targets, name=scope)  # type: ignore[no-any-return]
+        loss = exp(log_input) - log_input * targets
+        is_large = greater(targets, 1)
+        # Where it is not wanted, its logarithm must still have a gradient.
+        count = where(is_large, targets, ones_like(targets))
+        stirling = count * log(count) - count + 0.5 * log(count * (2 * math.pi))
+        return add(loss, where(is_large, stirling, zeros_like(stirling)), name=scope)  # type: ignore[no-any-return]
 
 
 l2_loss = OpDef(

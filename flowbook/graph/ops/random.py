@@ -114,10 +114,16 @@ def set_random_seed(seed: int | None) -> None:
     Operations without a seed of their own still differ from one another: theirs comes from their
     names.
     """
-    get_default_graph().seed = _as_seed(seed)
+    get_default_graph().seed = as_seed(seed)
 
 
-def _as_seed(seed: Any) -> int | None:
+def as_seed(seed: Any) -> int | None:
+    """A seed as an int, or None.
+
+    Raises:
+        InvalidTypeError: if it is no integer.
+        InvalidArgumentError: if it does not fit 64 bits.
+    """
     if seed is None:
         return None
     try:
@@ -135,7 +141,7 @@ def _attributes(dtype: Any, seed: Any, admitted: tuple[DType, ...]) -> dict[str,
         names = ", ".join(t.name for t in admitted)
         raise InvalidTypeError(f"random numbers are drawn as {names}, not {wanted.name}")
     graph_seed = get_default_graph().seed
-    return {"dtype": wanted, "seed": _as_seed(seed), "graph_seed": graph_seed}
+    return {"dtype": wanted, "seed": as_seed(seed), "graph_seed": graph_seed}
 
 
 def _is(value: Any, number: float) -> bool:

@@ -32,6 +32,7 @@ def dropout(
         x: of a floating-point dtype.
         rate: the probability that an element is dropped, in [0, 1): a number or a scalar tensor.
         noise_shape: the shape of the random choices, which broadcasts to `x`'s; by default `x`'s.
+            In a list, None stands for `x`'s dimension there.
         seed: an int that makes the choices reproducible, see `set_random_seed`.
         name: the name scope.
 
@@ -52,11 +53,18 @@ def dropout(
         return identity(x, name=name)  # type: ignore[no-any-return]
     with name_scope(name or "dropout") as scope:
         rate = convert_to_tensor(np.asarray(rate, x.dtype.numpy) if is_number else rate, x.dtype)
-        noise = random_uniform(
-            shape_of(x) if noise_shape is None else noise_shape, dtype=x.dtype, seed=seed
-        )
+        noise = random_uniform(_noise_shape(x, noise_shape), dtype=x.dtype, seed=seed)
         kept = cast(greater_equal(noise, rate), x.dtype)
         return multiply(x / (1 - rate), kept, name=scope)  # type: ignore[no-any-return]
+
+
+def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
+    if noise_shape is None:
+        return shape_of(x)
+    if not isinstance(noise_shape, list | tuple) or None not in noise_shape:
+        return noise_shape
+    whole = shape_of(x)
+    return [whole[i] if d is None else d for i, d in enumerate(noise_shape)]
 
 
 def moments(

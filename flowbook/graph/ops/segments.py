@@ -1,21 +1,36 @@
-"""Sums over rows that share a segment."""
+"""Rows that share a segment, combined: the segments in any order.
+
+A row with a negative id belongs to no segment. An empty segment gets what combining nothing gives:
+0 for sums and means, 1 for products, the lowest finite value for maxima, the highest for minima.
+Segments whose ids are sorted lie in `sorted_segments.py` and share gradients with these.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from flowbook.graph.dtypes import INDICES, NUMBERS
-from flowbook.graph.errors import InvalidArgumentError, OutOfRangeError
-from flowbook.graph.op_def import OpDef
+import numpy as np
+
+from flowbook.graph.dtypes import INDICES, INEXACT, NUMBERS, REALS, DType
+from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
+from flowbook.graph.ops.arithmetic import conjugate
+from flowbook.graph.ops.bounds import outside
+from flowbook.graph.ops.comparison import equal, logical_and, where
+from flowbook.graph.ops.elementwise import cast
+from flowbook.graph.ops.filling import ones_like_op, zeros_like_op
 from flowbook.graph.ops.indexing import strided_slice
 from flowbook.graph.ops.inference import constant_value
 from flowbook.graph.ops.shaping import shape_op
 from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.tensor import Tensor
 
+Array = np.ndarray[Any, Any]
 
-def _segments_shape(data: Tensor, segment_ids: Tensor, num_segments: Tensor) -> Shape:
+
+def _segments_shape(data: Tensor, segment_ids: Tensor, num_segments: Tensor, **_: Any) -> Shape:
     if num_segments.shape.rank not in (None, 0):
         raise InvalidArgumentError(f"'num_segments' is a scalar, not of shape {num_segments.shape}")
     ids, rows = segment_ids.shape.dims, data.shape.dims
@@ -38,7 +53,8 @@ def _check_count(count: int) -> int:
     return count
 
 
-def _segment_sum(xp: Any, data: Any, segment_ids: Any, num_segments: Any) -> Any:
+def _kept(xp: Any, data: Any, segment_ids: Any, num_segments: Any) -> tuple[Any, Any, int]:
+    """The rows that belong to a segment, their ids, and the number of segments."""
     if data.shape[: segment_ids.ndim] != segment_ids.shape:
         raise InvalidArgumentError(
             f"the shape {list(data.shape)} of the data does not begin with the shape "
@@ -46,62 +62,166 @@ def _segment_sum(xp: Any, data: Any, segment_ids: Any, num_segments: Any) -> Any
         )
     count = _check_count(int(num_segments))
     ids = xp.reshape(segment_ids, (-1,))
-    row = data.shape[segment_ids.ndim :]
-    result = xp.zeros((count, *row), dtype=data.dtype)
-    if not ids.size:
-        return result
-    if ids.max() >= count:
-        raise OutOfRangeError(f"segment id {ids.max()} is out of range: there are {count}, from 0")
-    rows = xp.reshape(data, (ids.size, *row))
-    if ids.min() < 0:
-        kept = ids >= 0
-        ids, rows = ids[kept], rows[kept]
-    if row:
-        _add_rows(xp, result, ids, rows)
-    else:
-        xp.add.at(result, ids, rows)
-    return result
+    rows = xp.reshape(data, (ids.size, *data.shape[segment_ids.ndim :]))
+    if ids.size:
+        if ids.max() >= count:
+            raise outside(segment_ids, segment_ids >= count, count, "segment id")
+        if ids.min() < 0:
+            kept = ids >= 0
+            ids, rows = ids[kept], rows[kept]
+    return rows, ids, count
 
 
-def _add_rows(xp: Any, result: Any, ids: Any, rows: Any) -> None:
-    """Sum rows in runs of equal ids: much faster than adding them one by one."""
-    if not ids.size:
-        return
-    order = xp.argsort(ids, kind="stable")
-    ordered = ids[order]
-    starts = xp.concatenate([xp.zeros(1, int), xp.flatnonzero(ordered[1:] != ordered[:-1]) + 1])
-    result[ordered[starts]] = xp.add.reduceat(rows[order], starts, axis=0, dtype=rows.dtype)
-
-
-def _segment_sum_gradient(op: Operation, dy: Tensor) -> Any:
-    return unsorted_segment_take(dy, op.inputs[1]), None, None
-
-
-unsorted_segment_sum = OpDef(
-    "UnsortedSegmentSum",
-    "data: T, segment_ids: I, num_segments: S -> output: T",
-    T=NUMBERS,
-    I=INDICES,
-    S=INDICES,
-    infer=_segments_shape,
-    kernel=_segment_sum,
-    grad=_segment_sum_gradient,
-    aliases={},
-    cost=lambda op: op.inputs[0].shape.size or 0,
-    doc="""For each segment the sum of its rows.
+def combined(xp: Any, ufunc: str, rows: Any, ids: Any, count: int, initial: Any) -> Any:
+    """Rows combined by segment, `initial` for empty segments.
 
     Args:
-        data: of a number dtype; its shape begins with that of `segment_ids`.
+        xp: NumPy or a module like it.
+        ufunc: how two rows are combined, such as "add".
+        rows: [n, ...].
+        ids: [n], each in [0, count).
+        count: the number of segments.
+        initial: what an empty segment gets.
+    """
+    # Half precision cannot count beyond 2048, nor hold sums above 65504.
+    wide = np.dtype(np.float32) if rows.dtype == np.float16 else rows.dtype
+    result = xp.full((count, *rows.shape[1:]), initial, dtype=wide)
+    combine = getattr(xp, ufunc)
+    if not ids.size:
+        pass
+    elif rows[0].size == 1 and ufunc == "add":
+        xp.add.at(xp.reshape(result, (-1,)), ids, xp.reshape(rows, (-1,)))
+    else:
+        # In runs of equal ids: much faster than one row at a time.
+        if (ids[1:] < ids[:-1]).any():
+            order = order_by_id(xp, ids, count)
+            ids, rows = ids[order], rows[order]
+        starts = xp.concatenate([xp.zeros(1, int), xp.flatnonzero(ids[1:] != ids[:-1]) + 1])
+        result[ids[starts]] = combine.reduceat(rows, starts, axis=0, dtype=wide)
+    return result.astype(rows.dtype, copy=False)
+
+
+def order_by_id(xp: Any, ids: Any, count: int) -> Any:
+    """The order that sorts ids in [0, count); rows of one id keep theirs."""
+    # Of 16 bits NumPy sorts by counting, much faster than by comparing.
+    small = ids.astype(np.uint16) if count <= 1 << 16 else ids
+    return xp.argsort(small, kind="stable")
+
+
+def scaled(xp: Any, rows: Any, ids: Any, count: int, power: float) -> Any:
+    """Sums of rows by segment, each divided by its number of rows to a power."""
+    total = combined(xp, "add", rows, ids, count, 0)
+    return (total / _divisors(xp, ids, total, power)).astype(rows.dtype, copy=False)
+
+
+def _divisors(xp: Any, ids: Any, segments: Any, power: float) -> Any:
+    """The numbers of rows to a power, shaped to divide the segments."""
+    sizes = xp.maximum(xp.bincount(ids, minlength=len(segments)), 1)
+    # Half precision divides in single, as sizes may be above what it holds.
+    real = np.float64 if segments.dtype.itemsize > 4 else np.float32
+    return (sizes.astype(real) ** real(power)).reshape((-1,) + (1,) * (segments.ndim - 1))
+
+
+def _no_flops_but_rows(op: Operation) -> int:
+    return op.inputs[0].shape.size or 0
+
+
+def _count_of(op: Operation) -> Tensor:
+    """The number of an operation's segments."""
+    if len(op.inputs) > 2:
+        return op.inputs[2]
+    count: Tensor = strided_slice(shape_op(op.outputs[0]), 0)
+    return count
+
+
+def _nones(op: Operation) -> tuple[None, ...]:
+    return (None,) * (len(op.inputs) - 1)
+
+
+def sum_gradient(op: Operation, dy: Tensor) -> Any:
+    """The gradient of sums: each row gets its segment's."""
+    return unsorted_segment_take(dy, op.inputs[1]), *_nones(op)
+
+
+def extreme_gradient(op: Operation, dy: Tensor) -> Any:
+    """The gradient of maxima and minima; rows that share the extreme share the gradient."""
+    data, ids = op.inputs[:2]
+    is_chosen = equal(data, unsorted_segment_take(op.outputs[0], ids))
+    ties = unsorted_segment_sum(cast(is_chosen, data.dtype), ids, _count_of(op))
+    share = unsorted_segment_take(dy / where(ties > 0, ties, ones_like_op(ties)), ids)
+    return where(is_chosen, share, zeros_like_op(share)), *_nones(op)
+
+
+def prod_gradient(op: Operation, dy: Tensor) -> Any:
+    """The gradient of products: the product of the segment's other rows, zeros among them too."""
+    data, ids = op.inputs[:2]
+    count = _count_of(op)
+    one, zero = ones_like_op(data), zeros_like_op(data)
+    is_zero = equal(data, zero)
+    divisor = where(is_zero, one, data)
+    zeros = unsorted_segment_take(unsorted_segment_sum(cast(is_zero, data.dtype), ids, count), ids)
+    rest = unsorted_segment_take(unsorted_segment_prod(divisor, ids, count), ids)
+    is_only_zero = logical_and(is_zero, equal(zeros, one))
+    others = where(equal(zeros, zero), rest / divisor, where(is_only_zero, rest, zero))
+    return unsorted_segment_take(dy, ids) * conjugate(others), *_nones(op)
+
+
+_ARGUMENTS = """
+
+    Args:
+        data: its shape begins with that of `segment_ids`.
         segment_ids: int32 or int64 of any shape, in any order: which segment each row belongs to.
             Rows with a negative id belong to none.
         num_segments: an int scalar.
 
     Returns:
-        A tensor of shape `[num_segments] + data.shape[segment_ids.rank:]`, zero for empty segments.
+        A tensor of shape `[num_segments] + data.shape[segment_ids.rank:]`.
 
     Raises:
         OutOfRangeError: in the run, if an id is not below `num_segments`.
+"""
 
+
+def _unsorted(
+    type: str,
+    ufunc: str,
+    initial: Callable[[Any], Any],
+    grad: Any,
+    T: tuple[DType, ...],
+    doc: str,
+) -> OpDef:
+    def kernel(xp: Any, data: Any, segment_ids: Any, num_segments: Any) -> Any:
+        rows, ids, count = _kept(xp, data, segment_ids, num_segments)
+        return combined(xp, ufunc, rows, ids, count, initial(data.dtype))
+
+    return OpDef(
+        type,
+        "data: T, segment_ids: I, num_segments: S -> output: T",
+        T=T,
+        I=INDICES,
+        S=INDICES,
+        infer=_segments_shape,
+        kernel=kernel,
+        grad=grad,
+        aliases={},
+        cost=_no_flops_but_rows,
+        doc=doc,
+    )
+
+
+def _limits(dtype: Any) -> Any:
+    return np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+
+
+unsorted_segment_sum = _unsorted(
+    "UnsortedSegmentSum",
+    "add",
+    lambda dtype: 0,
+    sum_gradient,
+    NUMBERS,
+    "For each segment the sum of its rows: zero for empty segments."
+    + _ARGUMENTS
+    + """
     >>> import flowbook as fb
     >>> sums = fb.unsorted_segment_sum([1.0, 2.0, 4.0], [1, 0, 1], 3)
     >>> with fb.Session() as sess:
@@ -110,8 +230,88 @@ unsorted_segment_sum = OpDef(
     """,
 )
 
+unsorted_segment_prod = _unsorted(
+    "UnsortedSegmentProd",
+    "multiply",
+    lambda dtype: 1,
+    prod_gradient,
+    NUMBERS,
+    "For each segment the product of its rows: one for empty segments." + _ARGUMENTS,
+)
 
-def _taken_shape(segments: Tensor, segment_ids: Tensor) -> Shape:
+unsorted_segment_max = _unsorted(
+    "UnsortedSegmentMax",
+    "maximum",
+    lambda dtype: _limits(dtype).min,
+    extreme_gradient,
+    REALS,
+    "For each segment the maximum of its rows: the lowest finite value for empty segments."
+    + _ARGUMENTS,
+)
+
+unsorted_segment_min = _unsorted(
+    "UnsortedSegmentMin",
+    "minimum",
+    lambda dtype: _limits(dtype).max,
+    extreme_gradient,
+    REALS,
+    "For each segment the minimum of its rows: the highest finite value for empty segments."
+    + _ARGUMENTS,
+)
+
+
+def _mean(xp: Any, data: Any, segment_ids: Any, num_segments: Any, power: float) -> Any:
+    rows, ids, count = _kept(xp, data, segment_ids, num_segments)
+    return scaled(xp, rows, ids, count, power)
+
+
+def mean_gradient(op: Operation, dy: Tensor) -> Any:
+    """The gradient of sums that are divided by a power of their number of rows."""
+    power = op.attributes.get("power", 1.0)
+    return segment_mean_gradient_op(dy, op.inputs[1], power=power), *_nones(op)
+
+
+segment_mean_op = OpDef(
+    "UnsortedSegmentMean",
+    "data: T, segment_ids: I, num_segments: S -> output: T",
+    T=INEXACT,
+    I=INDICES,
+    S=INDICES,
+    attributes={"power": 1.0},
+    infer=_segments_shape,
+    kernel=_mean,
+    grad=mean_gradient,
+    aliases={},
+    cost=_no_flops_but_rows,
+)
+
+
+@segment_mean_op.front
+def unsorted_segment_mean(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Tensor:
+    """For each segment the mean of its rows: zero for empty segments.
+
+    Floating point and complex. Arguments and errors as for `unsorted_segment_sum`.
+    """
+    __tracebackhide__ = True
+    result: Tensor = segment_mean_op(data, segment_ids, num_segments, name=name)
+    return result
+
+
+def unsorted_segment_sqrt_n(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Tensor:
+    """For each segment the sum of its rows divided by the square root of their number.
+
+    Floating point and complex. Arguments and errors as for `unsorted_segment_sum`.
+    """
+    __tracebackhide__ = True
+    result: Tensor = segment_mean_op(data, segment_ids, num_segments, power=0.5, name=name)
+    return result
+
+
+def _taken_shape(segments: Tensor, segment_ids: Tensor, **_: Any) -> Shape:
     if segments.shape.dims is None:
         return UNKNOWN
     return segment_ids.shape.concatenate(segments.shape.dims[1:])
@@ -120,13 +320,12 @@ def _taken_shape(segments: Tensor, segment_ids: Tensor) -> Shape:
 def _take(xp: Any, segments: Any, segment_ids: Any) -> Any:
     if not segment_ids.size:
         return xp.zeros((*segment_ids.shape, *segments.shape[1:]), dtype=segments.dtype)
-    if segment_ids.max() >= segments.shape[0]:
-        raise OutOfRangeError(
-            f"segment id {segment_ids.max()} is out of range: there are {segments.shape[0]}, from 0"
-        )
+    count = segments.shape[0]
+    if segment_ids.max() >= count:
+        raise outside(segment_ids, segment_ids >= count, count, "segment id")
     if segment_ids.min() >= 0:
         return xp.take(segments, segment_ids, axis=0)
-    if not segments.shape[0]:
+    if not count:
         return xp.zeros((*segment_ids.shape, *segments.shape[1:]), dtype=segments.dtype)
     taken = xp.take(segments, xp.maximum(segment_ids, 0), axis=0)
     taken[segment_ids < 0] = 0
@@ -147,4 +346,34 @@ unsorted_segment_take = OpDef(
     aliases={},
     cost=lambda op: 0,
     doc="The segment of each row, zeros for negative ids: the gradient of `unsorted_segment_sum`.",
+)
+
+
+def _take_mean(xp: Any, segments: Any, segment_ids: Any, power: float) -> Any:
+    flat = xp.reshape(segment_ids, (-1,))
+    if flat.size and flat.max() < len(segments):
+        divisors = _divisors(xp, flat[flat >= 0], segments, power)
+        segments = (segments / divisors).astype(segments.dtype, copy=False)
+    return _take(xp, segments, segment_ids)
+
+
+segment_mean_gradient_op = OpDef(
+    "UnsortedSegmentMeanGrad",
+    "dy: T, segment_ids: I -> output: T",
+    T=INEXACT,
+    I=INDICES,
+    attributes={"power": REQUIRED},
+    infer=_taken_shape,
+    kernel=_take_mean,
+    grad=lambda op, dz: (
+        segment_mean_op(
+            dz,
+            op.inputs[1],
+            strided_slice(shape_op(op.inputs[0]), 0),
+            power=op.attributes["power"],
+        ),
+        None,
+    ),
+    aliases={},
+    cost=_no_flops_but_rows,
 )

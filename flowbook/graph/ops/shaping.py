@@ -15,9 +15,11 @@ from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.axes import all_in_range, as_axes, as_axis, in_range
+from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.inference import constant_value, no_flops, scalar, shape_from
 from flowbook.graph.ops.located import located
 from flowbook.graph.registry import op_named
+from flowbook.graph.scopes import name_scope
 from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.tensor import Arithmetic, Tensor
 
@@ -133,6 +135,14 @@ def size(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
     __tracebackhide__ = True
     result: Tensor = size_op(input, out_type=_index_dtype("Size", out_type), name=name)
     return result
+
+
+def shape_n(input: Sequence[Any], out_type: Any = int32, name: str | None = None) -> list[Tensor]:
+    """The shapes of several tensors, as the run finds them: a list of vectors as of `shape`."""
+    __tracebackhide__ = True
+    wanted = _index_dtype("Shape", out_type)
+    with name_scope(name or "ShapeN"):
+        return [shape_op(tensor, out_type=wanted) for tensor in input]
 
 
 def _index_dtype(what: str, dtype: Any) -> Any:
@@ -394,12 +404,15 @@ transpose_op = OpDef(
 
 
 @transpose_op.front
-def transpose(a: Any, perm: Sequence[int] | None = None, name: str | None = None) -> Tensor:
+def transpose(
+    a: Any, perm: Sequence[int] | None = None, conjugate: bool = False, name: str | None = None
+) -> Tensor:
     """The dimensions in another order.
 
     Args:
         a: of any shape and dtype.
         perm: for each dimension of the result, which of `a`'s it is; None reverses them.
+        conjugate: whether to take the complex conjugate, too.
         name: the operation's name.
 
     Raises:
@@ -412,5 +425,7 @@ def transpose(a: Any, perm: Sequence[int] | None = None, name: str | None = None
     __tracebackhide__ = True
     with located("Transpose"):
         order = None if perm is None else tuple(as_axis(p) for p in perm)
-    result: Tensor = transpose_op(a, perm=order, name=name)
-    return result
+        a = convert_to_tensor(a)
+        turned = conjugate and a.dtype.is_complex
+    result: Tensor = transpose_op(a, perm=order, name=None if turned else name)
+    return op_named("Conj")(result, name=name) if turned else result

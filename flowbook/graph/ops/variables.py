@@ -90,7 +90,8 @@ assign_op = OpDef(
 )
 
 
-def _flops_of_value(operation: Operation) -> int:
+def flops_of_value(operation: Operation) -> int:
+    """One for each element of what is written."""
     return operation.inputs[-1].shape.size or 0
 
 
@@ -102,7 +103,7 @@ assign_add_op = OpDef(
     kernel=lambda xp, variable, value: variable.update(xp.add, value),
     effects=Effects.WRITES,
     aliases={0: 0},
-    cost=_flops_of_value,
+    cost=flops_of_value,
 )
 
 assign_sub_op = OpDef(
@@ -113,7 +114,7 @@ assign_sub_op = OpDef(
     kernel=lambda xp, variable, value: variable.update(xp.subtract, value),
     effects=Effects.WRITES,
     aliases={0: 0},
-    cost=_flops_of_value,
+    cost=flops_of_value,
 )
 
 
@@ -123,7 +124,7 @@ def _scattered_shape(
     if shape.rank == 0:
         raise InvalidArgumentError("a scalar variable has no rows to scatter into")
     rows = indices.shape.concatenate(shape[1:] if shape.rank else UNKNOWN)
-    if not rows.is_compatible_with(updates.shape):
+    if updates.shape.rank != 0 and not rows.is_compatible_with(updates.shape):
         raise InvalidArgumentError(
             f"updates of shape {updates.shape} do not fit indices {indices.shape} "
             f"into the variable of shape {shape}, which need {rows}"
@@ -131,7 +132,8 @@ def _scattered_shape(
     return shape
 
 
-def _scatter(type_name: str, ufunc: str | None) -> OpDef:
+def scatter_definition(type_name: str, ufunc: str | None) -> OpDef:
+    """A write to rows: by a ufunc such as "add", or None for one that replaces them."""
     return OpDef(
         type_name,
         "variable: resource, indices: I, updates: dtype -> new_value: dtype",
@@ -143,13 +145,13 @@ def _scatter(type_name: str, ufunc: str | None) -> OpDef:
         ),
         effects=Effects.WRITES,
         aliases={0: 0},
-        cost=_flops_of_value,
+        cost=flops_of_value,
     )
 
 
-scatter_add_op = _scatter("ScatterAdd", "add")
-scatter_sub_op = _scatter("ScatterSub", "subtract")
-scatter_update_op = _scatter("ScatterUpdate", None)
+scatter_add_op = scatter_definition("ScatterAdd", "add")
+scatter_sub_op = scatter_definition("ScatterSub", "subtract")
+scatter_update_op = scatter_definition("ScatterUpdate", None)
 
 
 @variable_op.front
@@ -354,14 +356,16 @@ class Variable(Arithmetic):
         return f"<Variable '{self.op.name}' shape={self.shape} dtype={self.dtype.name}>"
 
 
-def _write(op_def: OpDef, ref: Any, *values: Any, name: str | None) -> Tensor:
+def write(op_def: OpDef, ref: Any, *values: Any, name: str | None, **attributes: Any) -> Tensor:
+    """Build a write to a variable."""
     __tracebackhide__ = True
     if not isinstance(ref, Variable):
         raise InvalidTypeError(f"only a variable can be written to, not {ref!r}").at(
             op_def.type, sites.capture()
         )
     with ref.graph.as_default():
-        result: Tensor = op_def(ref.handle, *values, dtype=ref.dtype, shape=ref.shape, name=name)
+        typed = {"dtype": ref.dtype, "shape": ref.shape}
+        result: Tensor = op_def(ref.handle, *values, **typed, **attributes, name=name)
     return result
 
 
@@ -381,19 +385,19 @@ def assign(ref: Variable, value: Any, name: str | None = None) -> Tensor:
         InvalidTypeError: if the dtype does not.
     """
     __tracebackhide__ = True
-    return _write(assign_op, ref, value, name=name)
+    return write(assign_op, ref, value, name=name)
 
 
 def assign_add(ref: Variable, value: Any, name: str | None = None) -> Tensor:
     """Add to a variable; no concurrent addition is lost. Arguments and errors as `assign`."""
     __tracebackhide__ = True
-    return _write(assign_add_op, ref, value, name=name)
+    return write(assign_add_op, ref, value, name=name)
 
 
 def assign_sub(ref: Variable, value: Any, name: str | None = None) -> Tensor:
     """Subtract from a variable. Arguments and errors as `assign`."""
     __tracebackhide__ = True
-    return _write(assign_sub_op, ref, value, name=name)
+    return write(assign_sub_op, ref, value, name=name)
 
 
 def scatter_add(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
@@ -402,7 +406,7 @@ def scatter_add(ref: Variable, indices: Any, updates: Any, name: str | None = No
     Args:
         ref: a variable of shape [n, ...].
         indices: int32 or int64 of any shape, each in [0, n).
-        updates: of shape `indices.shape + ref.shape[1:]`.
+        updates: of shape `indices.shape + ref.shape[1:]`, or a scalar for all.
         name: the operation's name.
 
     Returns:
@@ -412,19 +416,19 @@ def scatter_add(ref: Variable, indices: Any, updates: Any, name: str | None = No
         OutOfRangeError: in the run, if an index lies outside [0, n); nothing is written then.
     """
     __tracebackhide__ = True
-    return _write(scatter_add_op, ref, indices, updates, name=name)
+    return write(scatter_add_op, ref, indices, updates, name=name)
 
 
 def scatter_sub(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """Subtract rows from those of a variable. Arguments and errors as `scatter_add`."""
     __tracebackhide__ = True
-    return _write(scatter_sub_op, ref, indices, updates, name=name)
+    return write(scatter_sub_op, ref, indices, updates, name=name)
 
 
 def scatter_update(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """Replace rows of a variable; of rows named twice the last wins. As `scatter_add`."""
     __tracebackhide__ = True
-    return _write(scatter_update_op, ref, indices, updates, name=name)
+    return write(scatter_update_op, ref, indices, updates, name=name)
 
 
 def is_variable_initialized(ref: Variable, name: str | None = None) -> Tensor:

@@ -133,12 +133,32 @@ def test_scatter_outside_writes_nothing_in_any_executor() -> None:
     updates = [
         s(W, indices, [1.0, 1.0]) for s in (fb.scatter_add, fb.scatter_sub, fb.scatter_update)
     ]
+    updates += [
+        s(W, indices[:, None], [1.0, 1.0]) for s in (fb.scatter_nd_add, fb.scatter_nd_update)
+    ]
+    updates.append(fb.assign_slice(W, indices[1], 7.0))
     with fb.Session() as sess:
         for kind in EXECUTORS:
             for update in updates:
-                with pytest.raises(fb.errors.OutOfRangeError, match="index 3"):
+                with pytest.raises(fb.errors.OutOfRangeError, match="3"):
                     run_in(kind, sess, update, {indices: np.array([0, 3], np.int32)})
         np.testing.assert_array_equal(sess.run(W), [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("kind", EXECUTORS)
+def test_parts_are_written_in_place_only_where_nobody_looks(kind: str) -> None:
+    W = fb.Variable([1.0, 2.0, 3.0, 4.0])
+    swap = fb.assign_slice(W, np.s_[:2], W[2:])
+    mark = fb.scatter_nd_update(W, [[3]], [9.0])
+    with fb.Session() as sess:
+        before = run_in(kind, sess, W, {})
+        after = run_in(kind, sess, swap, {})
+        last = run_in(kind, sess, mark, {})
+        scaled = run_in(kind, sess, fb.scatter_mul(W, [0, 2, 0], 2.0), {})
+        np.testing.assert_array_equal(before, [1, 2, 3, 4])
+        np.testing.assert_array_equal(after, [3, 4, 3, 4])
+        np.testing.assert_array_equal(last, [3, 4, 3, 9])
+        np.testing.assert_array_equal(scaled, [12, 4, 6, 9])
 
 
 # Between concurrent steps
@@ -195,7 +215,7 @@ def test_value_read_in_a_step_is_one_value_throughout() -> None:
         run_together(write, read, read)
 
 
-@pytest.mark.parametrize("kind", ["add", "sub", "scatter", "matrix"])
+@pytest.mark.parametrize("kind", ["add", "sub", "scatter", "nd", "matrix"])
 def test_no_concurrent_update_is_lost(kind: str) -> None:
     W = fb.Variable(np.zeros((8, 1000)), name="W")
     ones = np.ones((8, 1000))
@@ -203,6 +223,7 @@ def test_no_concurrent_update_is_lost(kind: str) -> None:
         "add": lambda: fb.assign_add(W, ones),
         "sub": lambda: fb.assign_sub(W, -ones),
         "scatter": lambda: fb.scatter_add(W, np.arange(8), ones),
+        "nd": lambda: fb.scatter_nd_add(W, np.arange(8)[:, None], ones),
         "matrix": lambda: fb.assign_add(W, fb.matmul(np.eye(8), ones)),
     }[kind]().op
     with fb.Session() as sess:

@@ -163,6 +163,7 @@ class Node:
 KINDS = [
     *("read", "read", "gather", "assign", "assign_add", "assign_sub"),
     *("scatter_add", "scatter_sub", "scatter_update", "sum", "negative"),
+    *("scatter_max", "scatter_nd_add", "assign_slice"),
 ]
 
 
@@ -252,16 +253,21 @@ def execute(node: Node, values: dict[int, Any], state: list[Any]) -> Any:
             new = old + inputs[0]
         case "assign_sub":
             new = old - inputs[0]
+        case "assign_slice":
+            new = old.copy()
+            new[:2] = inputs[0][1:]
         case _:
             new = old.copy()
             for index, value in zip(node.indices, inputs[0], strict=True):
                 match node.kind:
-                    case "scatter_add":
+                    case "scatter_add" | "scatter_nd_add":
                         new[index] += value
                     case "scatter_sub":
                         new[index] -= value
                     case "scatter_update":
                         new[index] = value
+                    case "scatter_max":
+                        new[index] = max(new[index], value)
     state[node.variable] = new
     return new
 
@@ -277,6 +283,9 @@ BUILDERS: dict[str, Callable[..., fb.Tensor]] = {
     "scatter_add": lambda v, i, x: fb.scatter_add(v, i, x),
     "scatter_sub": lambda v, i, x: fb.scatter_sub(v, i, x),
     "scatter_update": lambda v, i, x: fb.scatter_update(v, i, x),
+    "scatter_max": lambda v, i, x: fb.scatter_max(v, i, x),
+    "scatter_nd_add": lambda v, i, x: fb.scatter_nd_add(v, np.array(i)[:, None], x),
+    "assign_slice": lambda v, x: fb.assign_slice(v, np.s_[:2], x[1:]),
 }
 
 

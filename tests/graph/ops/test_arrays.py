@@ -16,7 +16,7 @@ Error = fb.errors.InvalidArgumentError
 AT_CONSTRUCTION = [
     (lambda x: fb.zeros([2.5]), "not all integers"),
     (lambda x: fb.tile(x, [1, -1]), "a multiple is not negative"),
-    (lambda x: fb.pad(x, [[0, 0], [0, 0]], [1.0]), "'constant_values' is a scalar"),
+    (lambda x: fb.pad(x, [[0, 0], [0, 0]], constant_values=[1.0]), "'constant_values' is a scalar"),
     (lambda x: fb.split(x, [-1, 4], 1), "a size is not negative"),
     (lambda x: fb.unsorted_segment_sum(x, [0, 1], -1), "number of segments is not negative"),
     (lambda x: fb.unsorted_segment_sum(x, [0, 1], [3]), "'num_segments' is a scalar"),
@@ -236,8 +236,11 @@ def test_split_into_equal_parts() -> None:
     pieces = fb.split(fb.constant(np.arange(6).reshape(2, 3)), 3, -1)
     assert [p.shape for p in pieces] == [[2, 1]] * 3
     assert evaluate(pieces[2]).tolist() == [[2], [5]]
-    with pytest.raises(Error, match="not known before the run"):
-        fb.split(fb.placeholder(fb.float32, [None]), 2)
+    x = fb.placeholder(fb.float32, [None])
+    halves = fb.split(x, 2)
+    assert evaluate(halves[1], {x: [1.0, 2.0, 3.0, 4.0]}).tolist() == [3, 4]
+    with pytest.raises(Error, match="cannot be split into 2 equal pieces"):
+        evaluate(halves, {x: [1.0]})
     with pytest.raises(Error, match="num="):
         fb.unstack(fb.placeholder(fb.float32, [None]))
 

@@ -139,6 +139,12 @@ def test_dropout() -> None:
     assert fb.nn.dropout(x, 0).op.type == "Identity"
     noise = evaluate(fb.nn.dropout(fb.ones([3, 100]), 0.5, noise_shape=[1, 100]))
     assert (noise == noise[0]).all()
+    unknown = fb.placeholder(fb.float32, [None, 100])
+    for of in (fb.ones([3, 100]), unknown):
+        noise = evaluate(
+            fb.nn.dropout(of, 0.5, noise_shape=[None, 1]), {unknown: np.ones((3, 100))}
+        )
+        assert (noise == noise[:, :1]).all()
     rate = fb.placeholder(fb.float32, [])
     assert evaluate(fb.nn.dropout(x, rate), {rate: 0.0}).min() == 1
     for wrong in (1, -0.1, 1.5):

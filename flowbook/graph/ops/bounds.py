@@ -1,0 +1,50 @@
+"""Indices in a run: one that lies outside is an error that names it, its place, and the bound.
+
+An index is never wrapped or clipped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.errors import OutOfRangeError
+
+
+def check_indices(indices: Any, count: int, what: str = "index") -> None:
+    """See in a run that all indices lie in [0, count).
+
+    Raises:
+        OutOfRangeError: naming the first that does not.
+    """
+    if indices.size and (indices.min() < 0 or indices.max() >= count):
+        raise outside(indices, (indices < 0) | (indices >= count), count, what)
+
+
+def check_vectors(indices: Any, dims: tuple[int, ...]) -> None:
+    """See in a run that all vectors of indices, along the last axis, lie within a shape.
+
+    Raises:
+        OutOfRangeError: naming the first that does not.
+    """
+    if not indices.size or not len(dims):
+        return
+    limits = np.array(dims)
+    wrong = (indices < 0) | (indices >= limits)
+    if wrong.any():
+        place = tuple(int(p) for p in np.argwhere(wrong)[0][:-1])
+        raise OutOfRangeError(
+            f"indices {indices[place].tolist()} lie outside the shape {list(dims)}{_at(place)}"
+        )
+
+
+def outside(indices: Any, wrong: Any, count: int, what: str) -> OutOfRangeError:
+    """The error for the first of the wrong indices."""
+    place = tuple(int(p) for p in np.argwhere(wrong)[0])
+    found = int(indices[place])
+    return OutOfRangeError(f"{what} {found} is out of range: there are {count}, from 0{_at(place)}")
+
+
+def _at(place: tuple[int, ...]) -> str:
+    return f" (element {list(place)})" if place else ""

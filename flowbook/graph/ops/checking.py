@@ -1,0 +1,57 @@
+"""Values that are checked on their way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowbook.graph.dtypes import FLOATS
+from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.op_def import REQUIRED, OpDef
+from flowbook.graph.ops.inference import elementwise, same_as_input
+
+
+def _checked(xp: Any, tensor: Any, message: str) -> Any:
+    finite = xp.isfinite(tensor)
+    if not finite.all():
+        wrong = [
+            f"{int(count)} {name}"
+            for name, count in (("NaN", xp.isnan(tensor).sum()), ("Inf", xp.isinf(tensor).sum()))
+            if count
+        ]
+        place = [int(p) for p in xp.argwhere(~finite)[0]]
+        raise InvalidArgumentError(
+            f"{message}: {' and '.join(wrong)} among {tensor.size} elements of shape "
+            f"{list(tensor.shape)}, the first at {place}"
+        )
+    return tensor
+
+
+check_numerics: OpDef = OpDef(
+    "CheckNumerics",
+    "tensor: T -> output: T",
+    T=FLOATS,
+    attributes={"message": REQUIRED},
+    infer=same_as_input,
+    kernel=_checked,
+    grad=lambda op, dy: check_numerics(
+        dy, message=f"{op.attributes['message']}: the gradient with respect to it is not finite"
+    ),
+    aliases={0: 0},
+    cost=elementwise(),
+    doc="""The same value, or an error where it holds NaN or infinities.
+
+    Args:
+        tensor: of a floating-point dtype. Its gradient is checked likewise.
+        message: what the error says first, a str.
+
+    Raises:
+        InvalidArgumentError: in the run, if an element is not finite; it counts them and says where
+            the first is.
+
+    >>> import flowbook as fb
+    >>> x = fb.placeholder(fb.float32, [2])
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(fb.check_numerics(x, "activations"), {x: [1.0, 2.0]}))
+    [1. 2.]
+    """,
+)

@@ -1,0 +1,95 @@
+"""Activations that are the input times a gate between 0 and 1: swish and GELU."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from flowbook.graph.dtypes import FLOATS
+from flowbook.graph.errors import InvalidTypeError
+from flowbook.graph.op_def import OpDef
+from flowbook.graph.operation import Operation
+from flowbook.graph.ops.arithmetic import clip_by_value, multiply
+from flowbook.graph.ops.constants import convert_to_tensor
+from flowbook.graph.ops.elementwise import exp, sigmoid, square
+from flowbook.graph.ops.inference import elementwise, same_as_input
+from flowbook.graph.ops.located import located
+from flowbook.graph.ops.special_functions import special_functions
+from flowbook.graph.scopes import name_scope
+from flowbook.graph.tensor import Arithmetic, Tensor
+
+
+def _normal_gradient(op: Operation, dy: Tensor) -> Tensor:
+    return dy * exp(square(op.inputs[0]) * -0.5) * (1 / math.sqrt(2 * math.pi))  # type: ignore[no-any-return]
+
+
+# Accurate in the lower tail too, where (1 + erf(x / sqrt(2))) / 2 has rounded to 0.
+normal_distribution_op = OpDef(
+    "NormalDistribution",
+    "x: T -> probability: T",
+    T=FLOATS,
+    infer=same_as_input,
+    kernel=lambda xp, x: xp.asarray(special_functions().ndtr(x)).astype(x.dtype, copy=False),
+    grad=_normal_gradient,
+    aliases={},
+    cost=elementwise(flops=20),
+)
+
+
+def _features(what: str, features: Any) -> Tensor:
+    with located(what):
+        tensor = convert_to_tensor(features)
+        if not tensor.dtype.is_floating:
+            raise InvalidTypeError(
+                f"{what} takes floating-point features, not {tensor.dtype.name}",
+                hint="fb.cast converts them",
+            )
+    return tensor
+
+
+def swish(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:
+    """`x * sigmoid(beta * x)`, elementwise; with a `beta` of 1 also known as SiLU.
+
+    Args:
+        features: of a floating-point dtype.
+        beta: a number, or a tensor of the same dtype that broadcasts to the features.
+        name: the name scope.
+
+    Source: Ramachandran et al., "Searching for Activation Functions", 2017.
+    """
+    __tracebackhide__ = True
+    x = _features("swish", features)
+    with name_scope(name or "swish") as scope:
+        is_plain = not isinstance(beta, Arithmetic) and beta == 1
+        return multiply(x, sigmoid(x if is_plain else x * beta), name=scope)  # type: ignore[no-any-return]
+
+
+# Beyond it both gates are 0 or 1 in every dtype, and cubes within it fit every dtype.
+_SATURATED = 20.0
+
+
+def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
+    """The Gaussian error linear unit: `x * P(X <= x)` for a standard normal X.
+
+    Args:
+        features: of a floating-point dtype.
+        approximate: use `x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3))) / 2`, which is
+            close, in place of the exact form.
+        name: the name scope.
+
+    Source: Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016.
+
+    >>> import flowbook as fb
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(fb.nn.gelu([-1.0, 0.0, 1.0])).round(4))
+    [-0.1587  0.      0.8413]
+    """
+    __tracebackhide__ = True
+    x = _features("gelu", features)
+    with name_scope(name or "gelu") as scope:
+        if not approximate:
+            return multiply(x, normal_distribution_op(x), name=scope)  # type: ignore[no-any-return]
+        # (1 + tanh(u)) / 2 is sigmoid(2u), without cancellation for negative u.
+        near = clip_by_value(x, -_SATURATED, _SATURATED)
+        twice = near * (square(near) * 0.044715 + 1.0) * math.sqrt(8 / math.pi)
+        return multiply(x, sigmoid(twice), name=scope)  # type: ignore[no-any-return]
