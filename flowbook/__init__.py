@@ -4,6 +4,7 @@ The public API is what `__all__` lists; `fb.nn` holds building blocks of neural 
 `fb.sparse` what sparse tensors have, `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
+from flowbook.graph.importing import import_graph_def
 from flowbook.graph.ops.assertions import (
     Assert,
     assert_equal,
@@ -24,63 +25,20 @@ from flowbook.graph.ops.assertions import (
     assert_scalar,
     assert_type,
 )
-from flowbook.graph.ops.cosines import dct, idct
-from flowbook.graph.ops.decompositions import cholesky, logdet, lu, qr
-from flowbook.graph.ops.diagonals import (
-    diag,
-    diag_part,
-    matrix_band_part,
-    matrix_diag,
-    matrix_diag_part,
-    matrix_set_diag,
-    trace,
-)
-from flowbook.graph.ops.einsum import einsum
-from flowbook.graph.ops.fourier import (
-    fft,
-    fft2d,
-    fft3d,
-    ifft,
-    ifft2d,
-    ifft3d,
-    irfft,
-    irfft2d,
-    irfft3d,
-    rfft,
-    rfft2d,
-    rfft3d,
-)
-from flowbook.graph.ops.least_squares import matrix_solve_ls, pinv
-from flowbook.graph.ops.matrices import adjoint, matrix_transpose
-from flowbook.graph.ops.matrix_functions import (
-    matrix_exponential,
-    matrix_logarithm,
-    matrix_square_root,
-)
 from flowbook.graph.ops.printing import Print, print
 from flowbook.graph.ops.random_distributions import random_categorical, random_gamma, random_poisson
 from flowbook.graph.ops.random_order import random_crop, random_permutation, random_shuffle
-from flowbook.graph.ops.solving import (
-    cholesky_solve,
-    log_matrix_determinant,
-    matrix_determinant,
-    matrix_inverse,
-    matrix_solve,
-    matrix_triangular_solve,
-)
 from flowbook.graph.ops.sparse_products import (
     sparse_segment_mean,
     sparse_segment_sqrt_n,
     sparse_segment_sum,
 )
-from flowbook.graph.ops.spectra import self_adjoint_eig, self_adjoint_eigvals, svd
 from flowbook.graph.ops.stateless_random import (
     stateless_random_categorical,
     stateless_random_normal,
     stateless_random_uniform,
     stateless_truncated_normal,
 )
-from flowbook.graph.ops.tensordot import tensordot
 from flowbook.graph.ops.updates import mark_as_update
 from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
 
@@ -203,6 +161,7 @@ from flowbook.graph.ops.constants import (
     prevent_gradient,
     stop_gradient,
 )
+from flowbook.graph.ops.cosines import dct, idct
 from flowbook.graph.ops.counting import (
     bincount,
     confusion_matrix,
@@ -210,8 +169,19 @@ from flowbook.graph.ops.counting import (
     histogram_fixed_width,
     histogram_fixed_width_bins,
 )
+from flowbook.graph.ops.decompositions import cholesky, logdet, lu, qr
+from flowbook.graph.ops.diagonals import (
+    diag,
+    diag_part,
+    matrix_band_part,
+    matrix_diag,
+    matrix_diag_part,
+    matrix_set_diag,
+    trace,
+)
 from flowbook.graph.ops.division import truncatediv, truncatemod
 from flowbook.graph.ops.edit_distance import edit_distance
+from flowbook.graph.ops.einsum import einsum
 from flowbook.graph.ops.elementwise import (
     cast,
     ceil,
@@ -245,6 +215,20 @@ from flowbook.graph.ops.filling import (
     zeros,
     zeros_like,
 )
+from flowbook.graph.ops.fourier import (
+    fft,
+    fft2d,
+    fft3d,
+    ifft,
+    ifft2d,
+    ifft3d,
+    irfft,
+    irfft2d,
+    irfft3d,
+    rfft,
+    rfft2d,
+    rfft3d,
+)
 from flowbook.graph.ops.functions import py_func
 from flowbook.graph.ops.gathering import gather, one_hot
 from flowbook.graph.ops.growing import pad, tile
@@ -257,8 +241,15 @@ from flowbook.graph.ops.indexing_nd import (
     tensor_scatter_nd_update,
 )
 from flowbook.graph.ops.joining import concat, split, stack, unstack
+from flowbook.graph.ops.least_squares import matrix_solve_ls, pinv
 from flowbook.graph.ops.linalg import cross, matmul, matvec
 from flowbook.graph.ops.masking import boolean_mask, sequence_mask
+from flowbook.graph.ops.matrices import adjoint, matrix_transpose
+from flowbook.graph.ops.matrix_functions import (
+    matrix_exponential,
+    matrix_logarithm,
+    matrix_square_root,
+)
 from flowbook.graph.ops.monotonic import is_non_decreasing, is_strictly_increasing
 from flowbook.graph.ops.no_nan import (
     div_no_nan,
@@ -325,6 +316,14 @@ from flowbook.graph.ops.shaping import (
     squeeze,
     transpose,
 )
+from flowbook.graph.ops.solving import (
+    cholesky_solve,
+    log_matrix_determinant,
+    matrix_determinant,
+    matrix_inverse,
+    matrix_solve,
+    matrix_triangular_solve,
+)
 from flowbook.graph.ops.sorted_segments import (
     segment_max,
     segment_mean,
@@ -356,7 +355,9 @@ from flowbook.graph.ops.special import (
     polygamma,
     zeta,
 )
+from flowbook.graph.ops.spectra import self_adjoint_eig, self_adjoint_eigvals, svd
 from flowbook.graph.ops.statistics import reduce_std, reduce_variance
+from flowbook.graph.ops.tensordot import tensordot
 from flowbook.graph.ops.trigonometry import (
     acos,
     acosh,
@@ -557,6 +558,7 @@ __all__ = [
     "igammac",
     "imag",
     "image",
+    "import_graph_def",
     "initializers",
     "int16",
     "int32",

@@ -90,28 +90,64 @@ class ValueWriter:
     def _write_array(self, array: np.ndarray[Any, Any]) -> bytes:
         if array.dtype.kind in "SUV" and array.dtype != dtypes.bfloat16.numpy:
             raise _not_plain(array)
-        message = ArrayDef(dtype=dtypes.as_dtype(array.dtype).name, dims=array.shape)
+        content: list[bytes] | np.ndarray[Any, Any]
         if array.dtype.kind == "O":
-            strings = array.ravel().tolist()
-            if not all(type(item) is bytes for item in strings):
+            content = array.ravel().tolist()
+            if not all(type(item) is bytes for item in content):
                 raise _not_plain(array)
-            size = sum(map(len, strings))
+            size = sum(map(len, content))
         else:
-            strings, size = [], array.nbytes
+            content, size = _little_endian(array), array.nbytes
+        message = ArrayDef(dtype=dtypes.as_dtype(array.dtype).name, dims=array.shape)
+        self._check_size(size)
+        parts = (b"", content) if isinstance(content, list) else (as_bytes(content), ())
+        digest = message.digest = _digest(message, *parts)
+        if digest not in self.arrays:
+            self._keep(message, content)
+            self._size += size
+        return digest
+
+    def _check_size(self, size: int) -> None:
         if self._size + size > _MAX_ARRAY_BYTES:
             raise ResourceExhaustedError(
                 f"with {size} bytes more, the graph's arrays take more than {_MAX_ARRAY_BYTES}",
-                hint="keep large values in variables, and load those from a file",
+                hint="graph.save(path) writes any size; or keep large values in variables, and "
+                "load those from a file",
             )
-        if array.dtype.kind == "O":
-            message.strings.extend(strings)
+
+    def _keep(self, message: ArrayDef, content: Any) -> None:
+        if isinstance(content, list):
+            message.strings.extend(content)
         else:
-            message.data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
-        digest = message.digest = digest_of_array(message)
-        if digest not in self.arrays:
-            self.arrays[digest] = message
-            self._size += size
-        return digest
+            message.data = content.tobytes()
+        self.arrays[message.digest] = message
+
+
+class ArrayCollector(ValueWriter):
+    """Writes attribute values; the elements of their arrays stay where they are.
+
+    Attributes:
+        arrays: what each array is, by digest, without elements.
+        values: its elements: a list of bytes, or an array in row-major order, little-endian.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values: dict[bytes, Any] = {}
+
+    def _check_size(self, size: int) -> None:
+        pass  # They need not fit one message.
+
+    def _keep(self, message: ArrayDef, content: Any) -> None:
+        self.arrays[message.digest] = message
+        self.values[message.digest] = content
+
+
+def _little_endian(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array itself where it can be, in row-major order."""
+    ordered = np.asarray(array, array.dtype.newbyteorder("<"), order="C")
+    # A buffer of bfloat16 is nothing that Python knows.
+    return ordered.view(np.uint16) if array.dtype == dtypes.bfloat16.numpy else ordered
 
 
 class ValueReader:
@@ -223,12 +259,21 @@ def _read_array(message: ArrayDef) -> np.ndarray[Any, Any]:
 
 def digest_of_array(message: ArrayDef) -> bytes:
     """What an array is known by in a stored graph."""
+    return _digest(message, message.data, message.strings)
+
+
+def _digest(message: ArrayDef, data: bytes | memoryview, strings: Iterable[bytes]) -> bytes:
     digest = hashlib.blake2b(f"{message.dtype} {list(message.dims)} ".encode(), digest_size=16)
-    digest.update(message.data)
-    for item in message.strings:
+    digest.update(data)
+    for item in strings:
         digest.update(f"{len(item)} ".encode())
         digest.update(item)
     return digest.digest()
+
+
+def as_bytes(array: np.ndarray[Any, Any]) -> memoryview:
+    """The memory of an array in row-major order."""
+    return array.reshape(-1).view(np.uint8).data
 
 
 def encodable(text: str) -> str:
