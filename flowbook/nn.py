@@ -1,20 +1,5 @@
 """Building blocks of neural networks: activations, losses, embeddings, recurrence, attention."""
 
-from flowbook.graph.ops.attention import multi_head_attention, scaled_dot_product_attention
-from flowbook.graph.ops.ctc import ctc_loss
-from flowbook.graph.ops.ctc_decoding import ctc_beam_search_decoder, ctc_greedy_decoder
-from flowbook.graph.ops.embedding import embedding_lookup, embedding_lookup_sparse
-from flowbook.graph.ops.gated_activations import gelu, swish
-from flowbook.graph.ops.recurrent import gru_cell, lstm_cell, rnn_cell, static_rnn
-from flowbook.graph.ops.sampled_losses import nce_loss, sampled_softmax_loss
-from flowbook.graph.ops.sampling import (
-    all_candidate_sampler,
-    compute_accidental_hits,
-    fixed_unigram_candidate_sampler,
-    log_uniform_candidate_sampler,
-    uniform_candidate_sampler,
-)
-
 from flowbook.graph.ops.activations import (
     bias_add,
     crelu,
@@ -28,6 +13,11 @@ from flowbook.graph.ops.activations import (
     softplus,
     softsign,
 )
+from flowbook.graph.ops.attention import multi_head_attention, scaled_dot_product_attention
+from flowbook.graph.ops.ctc import ctc_loss
+from flowbook.graph.ops.ctc_decoding import ctc_beam_search_decoder, ctc_greedy_decoder
+from flowbook.graph.ops.embedding import embedding_lookup, embedding_lookup_sparse
+from flowbook.graph.ops.gated_activations import gelu, swish
 from flowbook.graph.ops.losses import (
     in_top_k,
     l2_loss,
@@ -37,7 +27,16 @@ from flowbook.graph.ops.losses import (
     sparse_softmax_cross_entropy_with_logits,
     weighted_cross_entropy_with_logits,
 )
+from flowbook.graph.ops.recurrent import gru_cell, lstm_cell, rnn_cell, static_rnn
 from flowbook.graph.ops.regularization import dropout, moments
+from flowbook.graph.ops.sampled_losses import nce_loss, sampled_softmax_loss
+from flowbook.graph.ops.sampling import (
+    all_candidate_sampler,
+    compute_accidental_hits,
+    fixed_unigram_candidate_sampler,
+    log_uniform_candidate_sampler,
+    uniform_candidate_sampler,
+)
 from flowbook.graph.ops.selecting import nth_element, top_k
 
 __all__ = [

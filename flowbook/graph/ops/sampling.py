@@ -18,11 +18,11 @@ from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.graph import get_default_graph
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, Effects, OpDef
 from flowbook.graph.operation import Operation
+from flowbook.graph.ops.bounds import check_indices
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.elementwise import cast
 from flowbook.graph.ops.filling import ones, ones_like
 from flowbook.graph.ops.filling import range as range_of
-from flowbook.graph.ops.gathering import check_indices
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.random import as_seed
 from flowbook.graph.scopes import name_scope
