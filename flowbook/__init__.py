@@ -4,6 +4,14 @@ The public API is what `__all__` lists; `fb.nn` holds building blocks of neural 
 `fb.sparse` what sparse tensors have, `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
+from flowbook.graph.importing import import_graph_def
+from flowbook.graph.ops.sparse_products import (
+    sparse_segment_mean,
+    sparse_segment_sqrt_n,
+    sparse_segment_sum,
+)
+from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
+
 from flowbook import _notebook, nn, sparse, train
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
@@ -43,7 +51,6 @@ from flowbook.graph.dtypes import (
 )
 from flowbook.graph.gradients import gradients
 from flowbook.graph.graph import Graph, get_default_graph, reset_default_graph
-from flowbook.graph.importing import import_graph_def
 from flowbook.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, AsyncContext, Effects, OpDef
 from flowbook.graph.operation import Operation
@@ -66,12 +73,29 @@ from flowbook.graph.ops.arithmetic import (
     squared_difference,
     subtract,
 )
+from flowbook.graph.ops.bitwise import (
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    invert,
+    left_shift,
+    population_count,
+    right_shift,
+)
 from flowbook.graph.ops.broadcasting import (
     broadcast_dynamic_shape,
     broadcast_static_shape,
     broadcast_to,
 )
+from flowbook.graph.ops.casting import bitcast, saturate_cast
 from flowbook.graph.ops.checking import check_numerics
+from flowbook.graph.ops.clipping import (
+    clip_by_average_norm,
+    clip_by_global_norm,
+    clip_by_norm,
+    global_norm,
+)
+from flowbook.graph.ops.closeness import approximate_equal, isclose
 from flowbook.graph.ops.comparison import (
     equal,
     greater,
@@ -85,6 +109,7 @@ from flowbook.graph.ops.comparison import (
     not_equal,
     where,
 )
+from flowbook.graph.ops.complex import angle, complex, imag, real
 from flowbook.graph.ops.constants import (
     constant,
     convert_to_tensor,
@@ -96,7 +121,27 @@ from flowbook.graph.ops.constants import (
     prevent_gradient,
     stop_gradient,
 )
+from flowbook.graph.ops.cosines import dct, idct
+from flowbook.graph.ops.counting import (
+    bincount,
+    confusion_matrix,
+    count_nonzero,
+    histogram_fixed_width,
+    histogram_fixed_width_bins,
+)
+from flowbook.graph.ops.decompositions import cholesky, logdet, lu, qr
+from flowbook.graph.ops.diagonals import (
+    diag,
+    diag_part,
+    matrix_band_part,
+    matrix_diag,
+    matrix_diag_part,
+    matrix_set_diag,
+    trace,
+)
+from flowbook.graph.ops.division import truncatediv, truncatemod
 from flowbook.graph.ops.edit_distance import edit_distance
+from flowbook.graph.ops.einsum import einsum
 from flowbook.graph.ops.elementwise import (
     cast,
     ceil,
@@ -117,6 +162,7 @@ from flowbook.graph.ops.elementwise import (
     sqrt,
     square,
     tanh,
+    trunc,
 )
 from flowbook.graph.ops.filling import (
     eye,
@@ -128,6 +174,20 @@ from flowbook.graph.ops.filling import (
     range,
     zeros,
     zeros_like,
+)
+from flowbook.graph.ops.fourier import (
+    fft,
+    fft2d,
+    fft3d,
+    ifft,
+    ifft2d,
+    ifft3d,
+    irfft,
+    irfft2d,
+    irfft3d,
+    rfft,
+    rfft2d,
+    rfft3d,
 )
 from flowbook.graph.ops.functions import py_func
 from flowbook.graph.ops.gathering import gather, one_hot
@@ -141,12 +201,32 @@ from flowbook.graph.ops.indexing_nd import (
     tensor_scatter_nd_update,
 )
 from flowbook.graph.ops.joining import concat, split, stack, unstack
-from flowbook.graph.ops.linalg import matmul, matrix_determinant, matrix_inverse
+from flowbook.graph.ops.least_squares import matrix_solve_ls, pinv
+from flowbook.graph.ops.linalg import cross, matmul, matvec
 from flowbook.graph.ops.masking import boolean_mask, sequence_mask
+from flowbook.graph.ops.matrices import adjoint, matrix_transpose
+from flowbook.graph.ops.matrix_functions import (
+    matrix_exponential,
+    matrix_logarithm,
+    matrix_square_root,
+)
+from flowbook.graph.ops.monotonic import is_non_decreasing, is_strictly_increasing
+from flowbook.graph.ops.no_nan import (
+    div_no_nan,
+    multiply_no_nan,
+    reciprocal_no_nan,
+    xdivy,
+    xlog1py,
+    xlogy,
+)
+from flowbook.graph.ops.norms import norm, reduce_euclidean_norm
+from flowbook.graph.ops.numeric import copysign, heaviside, nextafter, sinc
 from flowbook.graph.ops.ordering import argsort, sort
 from flowbook.graph.ops.partitioning import dynamic_partition, dynamic_stitch
 from flowbook.graph.ops.patches import extract_image_patches
+from flowbook.graph.ops.polynomials import polyval
 from flowbook.graph.ops.positions import invert_permutation, searchsorted, unravel_index
+from flowbook.graph.ops.powers import cbrt, exp2, hypot, log2, log10, logaddexp
 from flowbook.graph.ops.random import random_normal, random_uniform, set_random_seed
 from flowbook.graph.ops.reductions import (
     argmax,
@@ -162,6 +242,7 @@ from flowbook.graph.ops.reductions import (
 )
 from flowbook.graph.ops.repeating import repeat
 from flowbook.graph.ops.reversing import reverse, reverse_sequence, roll
+from flowbook.graph.ops.scans import cumprod, cumsum, cumulative_logsumexp
 from flowbook.graph.ops.scattering import (
     assign_slice,
     scatter_div,
@@ -190,6 +271,14 @@ from flowbook.graph.ops.shaping import (
     squeeze,
     transpose,
 )
+from flowbook.graph.ops.solving import (
+    cholesky_solve,
+    log_matrix_determinant,
+    matrix_determinant,
+    matrix_inverse,
+    matrix_solve,
+    matrix_triangular_solve,
+)
 from flowbook.graph.ops.sorted_segments import (
     segment_max,
     segment_mean,
@@ -203,12 +292,41 @@ from flowbook.graph.ops.spaces import (
     space_to_batch_nd,
     space_to_depth,
 )
-from flowbook.graph.ops.sparse_products import (
-    sparse_segment_mean,
-    sparse_segment_sqrt_n,
-    sparse_segment_sum,
+from flowbook.graph.ops.special import (
+    bessel_i0,
+    bessel_i0e,
+    bessel_i1,
+    bessel_i1e,
+    betainc,
+    digamma,
+    erf,
+    erfc,
+    erfinv,
+    igamma,
+    igammac,
+    lbeta,
+    lgamma,
+    ndtri,
+    polygamma,
+    zeta,
+)
+from flowbook.graph.ops.spectra import self_adjoint_eig, self_adjoint_eigvals, svd
+from flowbook.graph.ops.statistics import reduce_std, reduce_variance
+from flowbook.graph.ops.tensordot import tensordot
+from flowbook.graph.ops.trigonometry import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    cosh,
+    sinh,
+    tan,
 )
 from flowbook.graph.ops.uniqueness import setdiff1d, unique, unique_with_counts
+from flowbook.graph.ops.updates import mark_as_update
 from flowbook.graph.ops.variables import (
     Variable,
     assign,
@@ -225,7 +343,6 @@ from flowbook.graph.options import options
 from flowbook.graph.registry import register_kernel
 from flowbook.graph.scopes import colocate_with, container, control_dependencies, device, name_scope
 from flowbook.graph.shape import Shape
-from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from flowbook.graph.tensor import Tensor
 from flowbook.train.gradient_error import gradient_error
 
@@ -255,51 +372,99 @@ __all__ = [
     "VALUES",
     "Variable",
     "abs",
+    "acos",
+    "acosh",
     "add",
     "add_n",
+    "adjoint",
+    "angle",
+    "approximate_equal",
     "argmax",
     "argmin",
     "argsort",
     "as_dtype",
+    "asin",
+    "asinh",
     "assign",
     "assign_add",
     "assign_slice",
     "assign_sub",
+    "atan",
+    "atan2",
+    "atanh",
     "batch_to_space_nd",
+    "bessel_i0",
+    "bessel_i0e",
+    "bessel_i1",
+    "bessel_i1e",
+    "betainc",
     "bfloat16",
+    "bincount",
+    "bitcast",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
     "bool",
     "boolean_mask",
     "broadcast_dynamic_shape",
     "broadcast_static_shape",
     "broadcast_to",
     "cast",
+    "cbrt",
     "ceil",
     "check_numerics",
+    "cholesky",
+    "cholesky_solve",
+    "clip_by_average_norm",
+    "clip_by_global_norm",
+    "clip_by_norm",
     "clip_by_value",
     "colocate_with",
     "compare",
+    "complex",
     "complex128",
     "complex64",
     "concat",
+    "confusion_matrix",
     "conj",
     "constant",
     "container",
     "control_dependencies",
     "convert_to_tensor",
+    "copysign",
     "cos",
+    "cosh",
+    "count_nonzero",
+    "cross",
+    "cumprod",
+    "cumsum",
+    "cumulative_logsumexp",
+    "dct",
     "depth_to_space",
     "device",
+    "diag",
+    "diag_part",
+    "digamma",
+    "div_no_nan",
     "divide",
     "dynamic_partition",
     "dynamic_stitch",
     "edit_distance",
+    "einsum",
     "equal",
+    "erf",
+    "erfc",
+    "erfinv",
     "errors",
     "exp",
+    "exp2",
     "expand_dims",
     "expm1",
     "extract_image_patches",
     "eye",
+    "fft",
+    "fft2d",
+    "fft3d",
     "fill",
     "float16",
     "float32",
@@ -310,46 +475,91 @@ __all__ = [
     "gather",
     "gather_nd",
     "get_default_graph",
+    "global_norm",
     "global_variables_initializer",
     "gradient_error",
     "gradients",
     "greater",
     "greater_equal",
     "group",
+    "heaviside",
+    "histogram_fixed_width",
+    "histogram_fixed_width_bins",
+    "hypot",
+    "idct",
     "identity",
+    "ifft",
+    "ifft2d",
+    "ifft3d",
+    "igamma",
+    "igammac",
+    "imag",
     "import_graph_def",
     "int16",
     "int32",
     "int64",
     "int8",
+    "invert",
     "invert_permutation",
+    "irfft",
+    "irfft2d",
+    "irfft3d",
     "is_finite",
     "is_inf",
     "is_nan",
+    "is_non_decreasing",
+    "is_strictly_increasing",
     "is_variable_initialized",
+    "isclose",
+    "lbeta",
+    "left_shift",
     "less",
     "less_equal",
+    "lgamma",
     "linspace",
     "lint",
     "log",
+    "log10",
     "log1p",
+    "log2",
+    "log_matrix_determinant",
     "log_sigmoid",
+    "logaddexp",
+    "logdet",
     "logical_and",
     "logical_not",
     "logical_or",
     "logical_xor",
+    "lu",
+    "mark_as_update",
     "matmul",
+    "matrix_band_part",
     "matrix_determinant",
+    "matrix_diag",
+    "matrix_diag_part",
+    "matrix_exponential",
     "matrix_inverse",
+    "matrix_logarithm",
+    "matrix_set_diag",
+    "matrix_solve",
+    "matrix_solve_ls",
+    "matrix_square_root",
+    "matrix_transpose",
+    "matrix_triangular_solve",
+    "matvec",
     "maximum",
     "meshgrid",
     "minimum",
     "mod",
     "multiply",
+    "multiply_no_nan",
     "name_scope",
+    "ndtri",
     "negative",
+    "nextafter",
     "nn",
     "no_op",
+    "norm",
     "not_equal",
     "observe",
     "one_hot",
@@ -358,24 +568,34 @@ __all__ = [
     "options",
     "pad",
     "parameter_counts",
+    "pinv",
     "placeholder",
     "placeholder_with_default",
+    "polygamma",
+    "polyval",
+    "population_count",
     "pow",
     "prevent_gradient",
     "py_func",
+    "qr",
     "random_normal",
     "random_uniform",
     "range",
     "rank",
+    "real",
     "reciprocal",
+    "reciprocal_no_nan",
     "reduce_all",
     "reduce_any",
+    "reduce_euclidean_norm",
     "reduce_logsumexp",
     "reduce_max",
     "reduce_mean",
     "reduce_min",
     "reduce_prod",
+    "reduce_std",
     "reduce_sum",
+    "reduce_variance",
     "register_kernel",
     "repeat",
     "reset_container",
@@ -383,9 +603,14 @@ __all__ = [
     "reshape",
     "reverse",
     "reverse_sequence",
+    "rfft",
+    "rfft2d",
+    "rfft3d",
+    "right_shift",
     "roll",
     "round",
     "rsqrt",
+    "saturate_cast",
     "scatter_add",
     "scatter_div",
     "scatter_max",
@@ -403,6 +628,8 @@ __all__ = [
     "segment_min",
     "segment_prod",
     "segment_sum",
+    "self_adjoint_eig",
+    "self_adjoint_eigvals",
     "sequence_mask",
     "set_random_seed",
     "setdiff1d",
@@ -411,6 +638,8 @@ __all__ = [
     "sigmoid",
     "sign",
     "sin",
+    "sinc",
+    "sinh",
     "size",
     "slice",
     "sort",
@@ -429,13 +658,20 @@ __all__ = [
     "stop_gradient",
     "string",
     "subtract",
+    "svd",
+    "tan",
     "tanh",
     "tensor_scatter_nd_add",
     "tensor_scatter_nd_sub",
     "tensor_scatter_nd_update",
+    "tensordot",
     "tile",
+    "trace",
     "train",
     "transpose",
+    "trunc",
+    "truncatediv",
+    "truncatemod",
     "uint16",
     "uint32",
     "uint64",
@@ -452,8 +688,12 @@ __all__ = [
     "unstack",
     "variables_initializer",
     "where",
+    "xdivy",
+    "xlog1py",
+    "xlogy",
     "zeros",
     "zeros_like",
+    "zeta",
 ]
 
 _notebook.connect()

@@ -14,8 +14,21 @@ from flowbook.graph.ops.activations import (
     softsign,
 )
 from flowbook.graph.ops.attention import multi_head_attention, scaled_dot_product_attention
+from flowbook.graph.ops.convolution import (
+    atrous_conv2d,
+    conv1d,
+    conv1d_transpose,
+    conv2d,
+    conv2d_backprop_filter,
+    conv2d_backprop_input,
+    conv2d_transpose,
+    conv3d,
+    conv3d_transpose,
+    convolution,
+)
 from flowbook.graph.ops.ctc import ctc_loss
 from flowbook.graph.ops.ctc_decoding import ctc_beam_search_decoder, ctc_greedy_decoder
+from flowbook.graph.ops.depthwise import depthwise_conv2d, separable_conv2d
 from flowbook.graph.ops.embedding import embedding_lookup, embedding_lookup_sparse
 from flowbook.graph.ops.gated_activations import gelu, swish
 from flowbook.graph.ops.losses import (
@@ -27,8 +40,31 @@ from flowbook.graph.ops.losses import (
     sparse_softmax_cross_entropy_with_logits,
     weighted_cross_entropy_with_logits,
 )
+from flowbook.graph.ops.normalisation import (
+    batch_normalization,
+    fused_batch_norm,
+    group_normalization,
+    l2_normalize,
+    layer_normalization,
+    local_response_normalization,
+    moments,
+    normalize_moments,
+    sufficient_statistics,
+    weighted_moments,
+    zero_fraction,
+)
+from flowbook.graph.ops.pooling import (
+    avg_pool,
+    avg_pool1d,
+    avg_pool3d,
+    max_pool,
+    max_pool1d,
+    max_pool3d,
+    max_pool_with_argmax,
+    pool,
+)
 from flowbook.graph.ops.recurrent import gru_cell, lstm_cell, rnn_cell, static_rnn
-from flowbook.graph.ops.regularization import dropout, moments
+from flowbook.graph.ops.regularization import dropout
 from flowbook.graph.ops.sampled_losses import nce_loss, sampled_softmax_loss
 from flowbook.graph.ops.sampling import (
     all_candidate_sampler,
@@ -41,36 +77,63 @@ from flowbook.graph.ops.selecting import nth_element, top_k
 
 __all__ = [
     "all_candidate_sampler",
+    "atrous_conv2d",
+    "avg_pool",
+    "avg_pool1d",
+    "avg_pool3d",
+    "batch_normalization",
     "bias_add",
     "compute_accidental_hits",
+    "conv1d",
+    "conv1d_transpose",
+    "conv2d",
+    "conv2d_backprop_filter",
+    "conv2d_backprop_input",
+    "conv2d_transpose",
+    "conv3d",
+    "conv3d_transpose",
+    "convolution",
     "crelu",
     "ctc_beam_search_decoder",
     "ctc_greedy_decoder",
     "ctc_loss",
+    "depthwise_conv2d",
     "dropout",
     "elu",
     "embedding_lookup",
     "embedding_lookup_sparse",
     "fixed_unigram_candidate_sampler",
+    "fused_batch_norm",
     "gelu",
+    "group_normalization",
     "gru_cell",
     "in_top_k",
     "l2_loss",
+    "l2_normalize",
+    "layer_normalization",
     "leaky_relu",
+    "local_response_normalization",
     "log_poisson_loss",
     "log_softmax",
     "log_uniform_candidate_sampler",
     "lstm_cell",
+    "max_pool",
+    "max_pool1d",
+    "max_pool3d",
+    "max_pool_with_argmax",
     "moments",
     "multi_head_attention",
     "nce_loss",
+    "normalize_moments",
     "nth_element",
+    "pool",
     "relu",
     "relu6",
     "rnn_cell",
     "sampled_softmax_loss",
     "scaled_dot_product_attention",
     "selu",
+    "separable_conv2d",
     "sigmoid_cross_entropy_with_logits",
     "softmax",
     "softmax_cross_entropy_with_logits",
@@ -78,8 +141,11 @@ __all__ = [
     "softsign",
     "sparse_softmax_cross_entropy_with_logits",
     "static_rnn",
+    "sufficient_statistics",
     "swish",
     "top_k",
     "uniform_candidate_sampler",
     "weighted_cross_entropy_with_logits",
+    "weighted_moments",
+    "zero_fraction",
 ]

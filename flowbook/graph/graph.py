@@ -32,6 +32,7 @@ from flowbook.graph.scope import Scope
 from flowbook.graph.stale_operations import StaleOperations, stale_among
 from flowbook.graph.tensor import Tensor
 from flowbook.graph.unnamed import UnnamedVariables
+from flowbook.graph.updates import updates_among
 from flowbook.graph.variable_values import VariableValues
 
 if TYPE_CHECKING:
@@ -509,6 +510,19 @@ class Graph:
         with self.lock:
             found = sorted(self._variables.values(), key=lambda variable: variable.op.id)
         return [v for v in found if trainable is None or v.trainable == trainable]
+
+    def updates(self, of: Any = None) -> list[Operation]:
+        """The operations marked by `fb.mark_as_update`, in the order of their construction.
+
+        Args:
+            of: a loss, or several: only the updates that belong to it, which are those with an
+                input that depends on an ancestor of the loss other than a read of a variable or a
+                constant. None gives all.
+        """
+        items = of if isinstance(of, list | tuple) else [of]
+        losses = None if of is None else [self.as_operation(item) for item in items]
+        with self.lock:
+            return updates_among(self._operations.values(), losses)
 
     def variables_registered(self, start: int) -> list[Any]:
         """The variables from the given place on, in the order in which they became known.

@@ -122,6 +122,18 @@ class Arithmetic:
     def __rxor__(self, other: Any) -> Tensor:
         return _build("Xor", other, self)
 
+    def __lshift__(self, other: Any) -> Tensor:
+        return _build("LeftShift", self, other)
+
+    def __rlshift__(self, other: Any) -> Tensor:
+        return _build("LeftShift", other, self)
+
+    def __rshift__(self, other: Any) -> Tensor:
+        return _build("RightShift", self, other)
+
+    def __rrshift__(self, other: Any) -> Tensor:
+        return _build("RightShift", other, self)
+
     def __invert__(self) -> Tensor:
         return _build("Not", self)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from flowbook.exec.feeds import feedable
@@ -92,7 +93,7 @@ def _numeric(
     feeds: Mapping[Any, Any],
     delta: float | None,
 ) -> np.ndarray[Any, Any]:
-    resolution = float(np.finfo(start.dtype).eps) ** (1 / 3)
+    resolution = float(ml_dtypes.finfo(start.dtype).eps) ** (1 / 3)  # type: ignore[no-untyped-call]
     numeric = np.zeros(start.shape)
     for index in np.ndindex(start.shape):
         step = delta if delta is not None else resolution * max(1.0, abs(float(start[index])))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from flowbook.graph.ops import (
-    arithmetic,
-)
+from flowbook.graph import dtypes
+from flowbook.graph.ops import arithmetic, division, no_nan
 from tests.op_cases.case import (
     NONE,
     ODD,
@@ -20,18 +19,64 @@ from tests.op_cases.case import (
     unary,
 )
 
+WAVES = SOME + 1j * OTHER
+WAVE_ROW = np.array([0.5 - 1j, 2.0, -1.5 + 0.25j])
+
+# Zeros meet everything that is not finite.
+ZEROS = f([[0.0, 2.0, 0.0], [-1.0, 0.0, 3.0]])
+ZEROS_AND_ODD = (f([0.0, 0.0, 0.0, 0.0, 1.0, -2.0, np.nan]), ODD)
+
+
+def _sign(x: np.ndarray) -> np.ndarray:
+    return np.where(x == 0, 0, x / np.where(x == 0, 1, np.abs(x)))
+
+
+def _without(x: np.ndarray, y: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """0 where x is."""
+    return np.where(np.broadcast_arrays(x, y)[0] == 0, 0, value)
+
+
 CASES = [
-    binary(arithmetic.add, np.add),
-    binary(arithmetic.subtract, np.subtract, POSITIVE + 4, POSITIVE[:1]),
-    binary(arithmetic.multiply, np.multiply),
+    binary(arithmetic.add, np.add, tensorflow=lambda tf, x, y: tf.add(x, y)),
+    binary(
+        arithmetic.subtract,
+        np.subtract,
+        POSITIVE + 4,
+        POSITIVE[:1],
+        tensorflow=lambda tf, x, y: tf.subtract(x, y),
+    ),
+    binary(arithmetic.multiply, np.multiply, tensorflow=lambda tf, x, y: tf.multiply(x, y)),
     binary(arithmetic.multiply, np.multiply, SOME[:, :1], ROW, note="both-repeated"),
-    binary(arithmetic.div_op, np.divide),
-    binary(arithmetic.floordiv, np.floor_divide, SOME * 3, f([2.0, -3.0, 1.0]), smooth=False),
+    binary(arithmetic.div_op, np.divide, tensorflow=lambda tf, x, y: tf.divide(x, y)),
+    binary(
+        arithmetic.floordiv,
+        lambda x, y: np.floor(x / y),
+        SOME * 3,
+        f([2.0, -3.0, 1.0]),
+        smooth=False,
+        tensorflow=lambda tf, x, y: tf.math.floordiv(x, y),
+    ),
     binary(
         arithmetic.mod,
         np.mod,
         f([[5.5, -7.25, 8.0], [-5.5, 7.25, 1.0]]),
         f([2.0, -3.0, 3.0]),
+        tensorflow=lambda tf, x, y: tf.math.floormod(x, y),
+    ),
+    binary(
+        division.truncatediv,
+        lambda x, y: np.trunc(x / y),
+        f([[7.0, -7.0, 8.0], [-7.5, 7.25, -8.0]]),
+        f([2.0, -3.0, 3.0]),
+        smooth=False,
+        tensorflow=lambda tf, x, y: tf.truncatediv(x, y),
+    ),
+    binary(
+        division.truncatemod,
+        np.fmod,
+        f([[5.5, -7.25, 8.0], [-5.5, 7.25, 1.0]]),
+        f([2.0, -3.0, 3.0]),
+        tensorflow=lambda tf, x, y: tf.truncatemod(x, y),
     ),
     binary(
         arithmetic.pow,
@@ -39,12 +84,36 @@ CASES = [
         f([[0.5, 1.5, 2.0], [3.0, 1.0, 2.5]]),
         f([2.0, 3.0, 1.0]),
         tolerance=4,
+        tensorflow=lambda tf, x, y: tf.pow(x, y),
     ),
-    unary(arithmetic.negative, np.negative),
-    unary(arithmetic.abs, np.abs),
-    unary(arithmetic.sign, np.sign, smooth=False),
-    binary(arithmetic.maximum, np.maximum),
-    binary(arithmetic.minimum, np.minimum),
+    binary(
+        arithmetic.pow,
+        np.power,
+        WAVES,
+        WAVE_ROW,
+        only=dtypes.COMPLEX,
+        smooth=False,
+        special=None,
+        tolerance=8,
+        note="complex",
+        tensorflow=lambda tf, x, y: tf.pow(x, y),
+    ),
+    unary(arithmetic.negative, np.negative, tensorflow=lambda tf, x: tf.negative(x)),
+    unary(arithmetic.abs_op, np.abs, tensorflow=lambda tf, x: tf.abs(x)),
+    # Numbers without neighbours of another sign; the gradient of real ones is zeros.
+    unary(arithmetic.sign, np.sign, twice=False, tensorflow=lambda tf, x: tf.sign(x)),
+    unary(
+        arithmetic.sign,
+        _sign,
+        np.append(WAVES, 0),
+        only=dtypes.COMPLEX,
+        smooth=False,
+        special=None,
+        note="complex",
+        tensorflow=lambda tf, x: tf.sign(x),
+    ),
+    binary(arithmetic.maximum, np.maximum, tensorflow=lambda tf, x, y: tf.maximum(x, y)),
+    binary(arithmetic.minimum, np.minimum, tensorflow=lambda tf, x, y: tf.minimum(x, y)),
     Case(
         "ClipByValue",
         arithmetic.clip_by_value,
@@ -53,8 +122,15 @@ CASES = [
         [0, 1, 2],
         empty=[NONE, f(-1.0), f(1.0)],
         special=[ODD, f(-0.5), f(0.5)],
+        tensorflow=lambda tf, x, a, b: tf.clip_by_value(x, a, b),
     ),
-    binary(arithmetic.squared_difference, lambda x, y: (x - y) ** 2, SOME + 4, POSITIVE[:1]),
+    binary(
+        arithmetic.squared_difference_op,
+        lambda x, y: (x - y) ** 2,
+        SOME + 4,
+        POSITIVE[:1],
+        tensorflow=lambda tf, x, y: tf.math.squared_difference(x, y),
+    ),
     Case(
         "AddN",
         lambda *xs: arithmetic.add_n(list(xs)),
@@ -63,12 +139,68 @@ CASES = [
         [0, 1, 2],
         empty=[NONE, NONE, NONE],
         special=[ODD, ODD, ODD],
+        tensorflow=lambda tf, *xs: tf.add_n(list(xs)),
     ),
     Case(
         "Conj",
         arithmetic.conj,
-        [SOME + 1j * OTHER],
+        [WAVES],
         np.conj,
         empty=[NONE],
+        tensorflow=lambda tf, x: tf.math.conj(x),
+    ),
+    binary(
+        no_nan.div_no_nan,
+        lambda x, y: np.where(y == 0, 0, np.divide(x, y, where=y != 0, out=np.zeros_like(x + y))),
+        special=ZEROS_AND_ODD[::-1],
+        tensorflow=lambda tf, x, y: tf.math.divide_no_nan(x, y),
+    ),
+    binary(
+        no_nan.div_no_nan,
+        lambda x, y: np.where(y == 0, 0, x / np.where(y == 0, 1, y)),
+        SOME,
+        ZEROS[0],
+        note="by-zero",
+        smooth=False,
+        tensorflow=lambda tf, x, y: tf.math.divide_no_nan(x, y),
+    ),
+    binary(
+        no_nan.multiply_no_nan,
+        lambda x, y: np.where(np.broadcast_arrays(x, y)[1] == 0, 0, x * y),
+        special=ZEROS_AND_ODD[::-1],
+        tensorflow=lambda tf, x, y: tf.math.multiply_no_nan(x, y),
+    ),
+    binary(no_nan.xlogy, lambda x, y: x * np.log(y), OTHER, POSITIVE[1], special=None),
+    binary(
+        no_nan.xlogy,
+        lambda x, y: _without(x, y, x * np.log(y)),
+        ZEROS,
+        POSITIVE[1],
+        smooth=False,
+        special=ZEROS_AND_ODD,
+        note="with-zeros",
+        tensorflow=lambda tf, x, y: tf.math.xlogy(x, y),
+    ),
+    binary(no_nan.xlog1py, lambda x, y: x * np.log1p(y), OTHER, POSITIVE[1], special=None),
+    binary(
+        no_nan.xlog1py,
+        lambda x, y: _without(x, y, x * np.log1p(y)),
+        ZEROS,
+        POSITIVE[1],
+        smooth=False,
+        special=ZEROS_AND_ODD,
+        note="with-zeros",
+        tensorflow=lambda tf, x, y: tf.math.xlog1py(x, y),
+    ),
+    binary(no_nan.xdivy, lambda x, y: x / y, OTHER, ROW, special=None),
+    binary(
+        no_nan.xdivy,
+        lambda x, y: _without(x, y, x / y),
+        ZEROS,
+        ROW,
+        smooth=False,
+        special=ZEROS_AND_ODD,
+        note="with-zeros",
+        tensorflow=lambda tf, x, y: tf.math.xdivy(x, y),
     ),
 ]

@@ -22,7 +22,14 @@ from tests.op_cases.case import (
 
 CASES = [
     *(
-        binary(op, ufunc, np.round(SOME), np.round(OTHER[:1]), smooth=False)
+        binary(
+            op,
+            ufunc,
+            np.round(SOME),
+            np.round(OTHER[:1]),
+            smooth=False,
+            tensorflow=lambda tf, x, y, name=op.__name__: getattr(tf.math, name)(x, y),
+        )
         for op, ufunc in (
             (comparison.equal, np.equal),
             (comparison.not_equal, np.not_equal),
@@ -40,11 +47,12 @@ CASES = [
             f([1.0, 0.0, 5.0]),
             smooth=False,
             special=None,
+            tensorflow=lambda tf, x, y, name=name: getattr(tf.bitwise, name)(x, y),
         )
-        for op, ufunc in (
-            (comparison.and_op, np.bitwise_and),
-            (comparison.or_op, np.bitwise_or),
-            (comparison.xor_op, np.bitwise_xor),
+        for op, ufunc, name in (
+            (comparison.and_op, np.bitwise_and, "bitwise_and"),
+            (comparison.or_op, np.bitwise_or, "bitwise_or"),
+            (comparison.xor_op, np.bitwise_xor, "bitwise_xor"),
         )
     ),
     Case(
@@ -53,6 +61,7 @@ CASES = [
         [f([[0.0, 1.0, 6.0]])],
         lambda x: np.invert(np.int64(x)),
         empty=[NONE],
+        tensorflow=lambda tf, x: tf.bitwise.invert(x),
         only=(dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64),
     ),
     Case(
@@ -62,6 +71,7 @@ CASES = [
         np.logical_not,
         empty=[TRUTH[:0]],
         note="bool",
+        tensorflow=lambda tf, x: tf.logical_not(x),
         only=[dtypes.bool],
     ),
     Case(
@@ -72,5 +82,6 @@ CASES = [
         [1, 2],
         empty=[TRUTH[:0], NONE, ROW],
         special=[np.arange(7) % 2 == 0, ODD, -ODD],
+        tensorflow=lambda tf, c, x, y: tf.where(c, x, y),
     ),
 ]

@@ -67,5 +67,6 @@ SCENARIOS = [
     Scenario("Const", "tests/graph/ops/test_constants.py"),
     Scenario("Placeholder", "tests/graph/ops/test_constants.py"),
     Scenario("NoOp", "tests/graph/ops/test_constants.py"),
+    Scenario("MarkUpdate", "tests/graph/test_updates.py"),
     Scenario("PyFunc", "tests/graph/ops/test_functions.py"),
 ]

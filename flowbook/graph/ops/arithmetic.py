@@ -17,32 +17,54 @@ from flowbook.graph.dtypes import (
     float32,
     float64,
 )
-from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.broadcasting import gradients_of_two, sum_to_shape
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.inference import broadcast_inputs, elementwise, same_as_input
+from flowbook.graph.ops.located import located
 from flowbook.graph.registry import op_named
 from flowbook.graph.shape import Shape
 from flowbook.graph.shape import broadcast as broadcast_shapes
 from flowbook.graph.tensor import Arithmetic, Tensor
 
-conj: OpDef = OpDef(
+conj_op: OpDef = OpDef(
     "Conj",
     "x: T -> y: T",
     T=COMPLEX,
     infer=same_as_input,
     expression="conjugate(x)",
-    grad=lambda op, dy: conj(dy),
+    grad=lambda op, dy: conj_op(dy),
     cost=elementwise(),
-    doc="The complex conjugate, elementwise.",
 )
+
+
+@conj_op.front
+def conj(x: Any, name: str | None = None) -> Tensor:
+    """The complex conjugate, elementwise; real numbers are their own."""
+    __tracebackhide__ = True
+    with located("Conj"):
+        x = numbers(x)
+    result: Tensor = conj_op(x, name=name) if x.dtype.is_complex else x
+    return result
+
+
+def numbers(x: Any) -> Tensor:
+    """A tensor of a numeric dtype.
+
+    Raises:
+        InvalidTypeError: if it is of another one.
+    """
+    x = convert_to_tensor(x)
+    if not x.dtype.is_numeric:
+        raise InvalidTypeError(f"{x.name} is {x.dtype.name} where numbers are wanted")
+    return x  # type: ignore[no-any-return]
 
 
 def conjugate(x: Tensor) -> Tensor:
     """The conjugate of a complex tensor; a real one as it is."""
-    return conj(x) if x.dtype.is_complex else x
+    return conj_op(x) if x.dtype.is_complex else x
 
 
 add = OpDef(
@@ -139,14 +161,16 @@ def quotient_dtype(dtype: DType) -> DType:
     return float32 if dtype.size <= 2 else float64
 
 
-def _refuse_zero(xp: Any, y: Any) -> None:
+def refuse_zero(xp: Any, y: Any) -> None:
+    """Raise the error for a division of integers by zero."""
     if y.dtype.kind != "f" and not xp.all(y):
         raise InvalidArgumentError("an integer is divided by zero")
 
 
 def _floordiv(xp: Any, x: Any, y: Any) -> Any:
-    _refuse_zero(xp, y)
-    return xp.floor_divide(x, y)
+    refuse_zero(xp, y)
+    # As TensorFlow's, of what the division gives: NumPy's floor_divide makes NaN of infinities.
+    return xp.floor(xp.divide(x, y)) if x.dtype.kind == "f" else xp.floor_divide(x, y)
 
 
 floordiv = OpDef(
@@ -167,7 +191,7 @@ floordiv = OpDef(
 
 
 def _mod(xp: Any, x: Any, y: Any) -> Any:
-    _refuse_zero(xp, y)
+    refuse_zero(xp, y)
     return xp.remainder(x, y)
 
 
@@ -198,31 +222,30 @@ def _pow(xp: Any, x: Any, y: Any) -> Any:
 def _pow_gradient(op: Operation, dz: Tensor) -> Any:
     x, y = op.inputs
     where, equal, zeros_like = op_named("Where"), op_named("Equal"), op_named("ZerosLike")
-    greater = op_named("Greater")
     if x.dtype.is_integer:
         return None, None
     # x ** (0 - 1) would be infinite at x = 0, where the derivative of x ** 0 is 0.
     lowered = where(equal(y, zeros_like(y)), zeros_like(y), y - 1)
-    dx = dz * y * pow(x, lowered)
+    dx = dz * conjugate(y * pow(x, lowered))
     # The logarithm counts only where it exists.
-    is_positive = greater(x, zeros_like(x))
-    logarithm = op_named("Log")(where(is_positive, x, op_named("OnesLike")(x)))
-    return gradients_of_two(op, dx, dz * op.outputs[0] * logarithm)
+    exists = op_named("NotEqual" if x.dtype.is_complex else "Greater")(x, zeros_like(x))
+    logarithm = op_named("Log")(where(exists, x, op_named("OnesLike")(x)))
+    return gradients_of_two(op, dx, dz * conjugate(op.outputs[0] * logarithm))
 
 
 pow = OpDef(
     "Pow",
     "x: T, y: T -> z: T",
-    T=REALS,
+    T=NUMBERS,
     infer=broadcast_inputs,
     kernel=_pow,
     grad=_pow_gradient,
     aliases={},
     cost=elementwise(flops=20),
-    doc="""The power `x ** y`, elementwise with broadcasting; both of one real dtype.
+    doc="""The power `x ** y`, elementwise with broadcasting; both of one numeric dtype.
 
-    A negative power of an integer is an InvalidArgumentError in the run. Where `x` is not positive,
-    the gradient with respect to `y` is zero.
+    A negative power of an integer is an InvalidArgumentError in the run. Where a real `x` is not
+    positive, or a complex one is zero, the gradient with respect to `y` is zero.
     """,
     function="pow",
 )
@@ -239,7 +262,7 @@ negative = OpDef(
     function="negative",
 )
 
-abs = OpDef(
+abs_op = OpDef(
     "Abs",
     "x: T -> y: T",
     T=REALS,
@@ -247,19 +270,53 @@ abs = OpDef(
     expression="absolute(x)",
     grad=lambda op, dy: dy * sign(op.inputs[0]),
     cost=elementwise(),
-    doc="The absolute value, elementwise; the gradient at 0 is 0.",
     function="abs",
 )
+
+
+@abs_op.front
+def abs(x: Any, name: str | None = None) -> Tensor:
+    """The absolute value, elementwise; of complex numbers their magnitude, a real number.
+
+    The gradient at 0 is 0.
+
+    >>> import flowbook as fb
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(fb.abs(fb.constant([3 + 4j]))))
+    [5.]
+    """
+    __tracebackhide__ = True
+    with located("Abs"):
+        x = numbers(x)
+    op_def = op_named("ComplexAbs").public if x.dtype.is_complex else abs_op
+    result: Tensor = op_def(x, name=name)
+    return result
+
+
+def _sign_gradient(op: Operation, dy: Tensor) -> Tensor:
+    x, y = op.inputs[0], op.outputs[0]
+    if not x.dtype.is_complex:
+        return op_named("ZerosLike")(dy)  # type: ignore[no-any-return]
+    # On the unit circle only what goes around it counts.
+    real, complex_ = op_named("Real").public, op_named("Complex").public
+    along = real(dy * conjugate(y))
+    around = dy - y * complex_(along, op_named("ZerosLike")(along))
+    size = op_named("ComplexAbs").public(x)
+    return op_named("DivNoNan")(around, complex_(size, op_named("ZerosLike")(size)))  # type: ignore[no-any-return]
+
 
 sign: OpDef = OpDef(
     "Sign",
     "x: T -> y: T",
-    T=REALS,
+    T=NUMBERS,
     infer=same_as_input,
     expression="sign(x)",
-    grad=NO_GRADIENT,
+    grad=_sign_gradient,
     cost=elementwise(),
-    doc="-1, 0 or 1 where `x` is negative, zero or positive; NaN stays.",
+    doc="""-1, 0 or 1 where `x` is negative, zero or positive; NaN stays.
+
+    Of a complex number `x / abs(x)`, and 0 of 0. The gradient of real ones is zeros.
+    """,
 )
 
 
@@ -367,7 +424,7 @@ def _difference_gradient(op: Operation, dz: Tensor) -> Any:
     return gradients_of_two(op, dx, -dx)
 
 
-squared_difference = OpDef(
+squared_difference_op = OpDef(
     "SquaredDifference",
     "x: T, y: T -> z: T",
     T=REALS,
@@ -375,8 +432,23 @@ squared_difference = OpDef(
     expression="square(subtract(x, y))",
     grad=_difference_gradient,
     cost=elementwise(flops=2),
-    doc="`(x - y) ** 2`, elementwise with broadcasting; both of one real dtype.",
 )
+
+
+@squared_difference_op.front
+def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """`(x - y) ** 2`, elementwise with broadcasting; both of one numeric dtype.
+
+    Of complex numbers the square of their distance, in their own dtype.
+    """
+    __tracebackhide__ = True
+    given = (v.dtype for v in (x, y) if isinstance(v, Arithmetic))  # type: ignore[attr-defined]
+    if next(given, float32).is_complex:
+        difference = subtract(x, y)
+        product: Tensor = multiply(difference, conj_op(difference), name=name)
+        return product
+    result: Tensor = squared_difference_op(x, y, name=name)
+    return result
 
 
 def _all_alike(inputs: list[Tensor]) -> Shape:

@@ -154,7 +154,8 @@ def _sum_to_shape(xp: Any, input: Any, shape: Any) -> Any:
         return input
     extra = len(given) - len(target)
     axes = tuple(i for i, d in enumerate(given) if i < extra or (target[i - extra] == 1 and d != 1))
-    summed = xp.sum(input, axis=axes, dtype=input.dtype, keepdims=True)
+    wide = np.float32 if input.dtype == np.float16 else input.dtype
+    summed = xp.sum(input, axis=axes, dtype=wide, keepdims=True).astype(input.dtype, copy=False)
     if extra < 0 or summed.shape[extra:] != target:
         raise InvalidArgumentError(f"the shape {list(given)} is not a broadcast of {list(target)}")
     return xp.reshape(summed, target)

@@ -11,12 +11,13 @@ from flowbook.graph.errors import InvalidTypeError
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import conjugate
+from flowbook.graph.ops.constants import convert_to_tensor, identity
 from flowbook.graph.ops.inference import elementwise, same_as_input
 from flowbook.graph.ops.located import located
 from flowbook.graph.tensor import Tensor
 
 
-def _function(
+def function_of_one(
     type: str,
     expression: str,
     grad: Callable[..., Any],
@@ -26,6 +27,7 @@ def _function(
     T: tuple[DType, ...] = FLOATS,
     output: str = "T",
 ) -> OpDef:
+    """A function of one argument, elementwise; `output` is the dtype of what it gives."""
     return OpDef(
         type,
         f"x: T -> y: {output}",
@@ -38,7 +40,7 @@ def _function(
     )
 
 
-exp = _function(
+exp = function_of_one(
     "Exp",
     "exp(x)",
     lambda op, dy: dy * conjugate(op.outputs[0]),
@@ -46,7 +48,7 @@ exp = _function(
     T=INEXACT,
 )
 
-log = _function(
+log = function_of_one(
     "Log",
     "log(x)",
     lambda op, dy: dy / conjugate(op.inputs[0]),
@@ -54,21 +56,23 @@ log = _function(
     T=INEXACT,
 )
 
-log1p = _function(
+log1p = function_of_one(
     "Log1p",
     "log1p(x)",
-    lambda op, dy: dy / (op.inputs[0] + 1.0),
+    lambda op, dy: dy / (conjugate(op.inputs[0]) + 1.0),
     "`log(1 + x)`, elementwise, accurate for small `x`.",
+    T=INEXACT,
 )
 
-expm1 = _function(
+expm1 = function_of_one(
     "Expm1",
     "expm1(x)",
-    lambda op, dy: dy * (op.outputs[0] + 1.0),
+    lambda op, dy: dy * (conjugate(op.outputs[0]) + 1.0),
     "`exp(x) - 1`, elementwise, accurate for small `x`.",
+    T=INEXACT,
 )
 
-sqrt = _function(
+sqrt = function_of_one(
     "Sqrt",
     "sqrt(x)",
     lambda op, dy: dy * 0.5 / conjugate(op.outputs[0]),
@@ -79,19 +83,20 @@ sqrt = _function(
 
 
 def _rsqrt_gradient(op: Operation, dy: Tensor) -> Tensor:
-    y = op.outputs[0]
+    y = conjugate(op.outputs[0])
     return dy * -0.5 * (y * y * y)
 
 
-rsqrt = _function(
+rsqrt = function_of_one(
     "Rsqrt",
     "reciprocal(sqrt(x))",
     _rsqrt_gradient,
     "`1 / sqrt(x)`, elementwise.",
+    T=INEXACT,
     flops=5,
 )
 
-square = _function(
+square = function_of_one(
     "Square",
     "square(x)",
     lambda op, dy: dy * (conjugate(op.inputs[0]) * 2),
@@ -106,7 +111,7 @@ def _reciprocal_gradient(op: Operation, dy: Tensor) -> Tensor:
     return -dy * (y * y)
 
 
-reciprocal = _function(
+reciprocal = function_of_one(
     "Reciprocal",
     "reciprocal(x)",
     _reciprocal_gradient,
@@ -115,55 +120,86 @@ reciprocal = _function(
     flops=1,
 )
 
-sin = _function("Sin", "sin(x)", lambda op, dy: dy * cos(op.inputs[0]), "The sine of radians.")
-
-cos: OpDef = _function(
-    "Cos", "cos(x)", lambda op, dy: -dy * sin(op.inputs[0]), "The cosine of radians."
+sin = function_of_one(
+    "Sin",
+    "sin(x)",
+    lambda op, dy: dy * conjugate(cos(op.inputs[0])),
+    "The sine of radians.",
+    T=INEXACT,
 )
 
-tanh = _function(
+cos: OpDef = function_of_one(
+    "Cos",
+    "cos(x)",
+    lambda op, dy: -dy * conjugate(sin(op.inputs[0])),
+    "The cosine of radians.",
+    T=INEXACT,
+)
+
+tanh = function_of_one(
     "Tanh",
     "tanh(x)",
-    lambda op, dy: dy * (1.0 - square(op.outputs[0])),
+    lambda op, dy: dy * (1.0 - square(conjugate(op.outputs[0]))),
     "The hyperbolic tangent, elementwise.",
+    T=INEXACT,
 )
 
 
 def _sigmoid_gradient(op: Operation, dy: Tensor) -> Tensor:
-    y = op.outputs[0]
+    y = conjugate(op.outputs[0])
     return dy * (y * (1.0 - y))
 
 
 # Where exp(-x) overflows, its reciprocal is the right limit, 0.
-sigmoid = _function(
+sigmoid = function_of_one(
     "Sigmoid",
     "reciprocal(add(exp(negative(x)), 1))",
     _sigmoid_gradient,
     "`1 / (1 + exp(-x))`, elementwise.",
+    T=INEXACT,
     flops=14,
 )
 
-floor = _function(
+floor = function_of_one(
     "Floor", "floor(x)", NO_GRADIENT, "The largest whole number not above `x`.", flops=1
 )
 
-ceil = _function(
+ceil = function_of_one(
     "Ceil", "ceil(x)", NO_GRADIENT, "The smallest whole number not below `x`.", flops=1
 )
 
-round = _function(
-    "Round",
-    "rint(x)",
+trunc = function_of_one(
+    "Trunc",
+    "trunc(x)",
     NO_GRADIENT,
-    "The nearest whole number; halves go to the even one.",
+    "The whole number next to `x` towards zero.",
     flops=1,
 )
 
-is_nan = _function(
+round_op = function_of_one("Round", "rint(x)", NO_GRADIENT, "", flops=1)
+
+
+@round_op.front
+def round(x: Any, name: str | None = None) -> Tensor:
+    """The nearest whole number, elementwise; halves go to the even one. Of a real dtype.
+
+    >>> import flowbook as fb
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(fb.round([0.5, 1.5, -0.7])))
+    [ 0.  2. -1.]
+    """
+    __tracebackhide__ = True
+    with located("Round"):
+        x = convert_to_tensor(x)
+    result: Tensor = identity(x, name=name) if x.dtype.is_integer else round_op(x, name=name)
+    return result
+
+
+is_nan = function_of_one(
     "IsNan", "isnan(x)", NO_GRADIENT, "Whether elements are NaN.", flops=1, output="bool"
 )
 
-is_inf = _function(
+is_inf = function_of_one(
     "IsInf",
     "isinf(x)",
     NO_GRADIENT,
@@ -172,7 +208,7 @@ is_inf = _function(
     output="bool",
 )
 
-is_finite = _function(
+is_finite = function_of_one(
     "IsFinite",
     "isfinite(x)",
     NO_GRADIENT,

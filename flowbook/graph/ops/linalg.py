@@ -1,4 +1,4 @@
-"""Linear algebra on the last two dimensions; those before them are a batch."""
+"""Products of matrices and vectors, in the last two dimensions; those before them are a batch."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import NUMBERS, complex64, complex128, float32, float64
+from flowbook.graph.dtypes import NUMBERS, REALS
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import conjugate
 from flowbook.graph.ops.broadcasting import sum_to_shape
 from flowbook.graph.ops.constants import convert_to_tensor
-from flowbook.graph.ops.inference import same_as_input
-from flowbook.graph.ops.shaping import expand_dims_op, squeeze_op, transpose_op
+from flowbook.graph.ops.inference import elementwise
+from flowbook.graph.ops.located import located
+from flowbook.graph.ops.shaping import expand_dims_op, reshape_op, squeeze_op
 from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.shape import broadcast as broadcast_shapes
 from flowbook.graph.tensor import Tensor
@@ -70,6 +71,14 @@ def _matmul(xp: Any, a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> An
     x = a.swapaxes(-1, -2) if transpose_a else a
     y = b.swapaxes(-1, -2) if transpose_b else b
     try:
+        if a.dtype.char == "e":
+            # Half precision has no fast product, and sums of it lose digits.
+            wide = xp.matmul(x.astype(np.float32), y.astype(np.float32))
+            return wide.astype(a.dtype)
+        if y.ndim == 2 < x.ndim and x.size and x.flags.c_contiguous:
+            # One large product instead of one per matrix of the batch.
+            flat = xp.matmul(x.reshape(-1, x.shape[-1]), y)
+            return flat.reshape(*x.shape[:-1], y.shape[-1])
         return xp.matmul(x, y)
     except ValueError:
         if x.shape[-1] == y.shape[-2]:
@@ -86,6 +95,10 @@ def _matmul(xp: Any, a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> An
 def _product_gradient(op: Operation, dc: Tensor) -> Any:
     a, b = op.inputs
     x, y = conjugate(a), conjugate(b)
+    shared = _gradient_of_shared(op, x, dc)
+    if shared is not None:
+        da = matmul_op(dc, y, False, not op.attributes["transpose_b"])
+        return da, shared
     match op.attributes["transpose_a"], op.attributes["transpose_b"]:
         case False, False:
             da, db = matmul_op(dc, y, False, True), matmul_op(x, dc, True, False)
@@ -95,7 +108,24 @@ def _product_gradient(op: Operation, dc: Tensor) -> Any:
             da, db = matmul_op(y, dc, False, True), matmul_op(x, dc, False, False)
         case _:
             da, db = matmul_op(y, dc, True, True), matmul_op(dc, x, True, True)
+    if a.shape.rank == b.shape.rank == 2:
+        return da, db
     return sum_to_shape(da, a, b), sum_to_shape(db, b, a)
+
+
+def _gradient_of_shared(op: Operation, x: Tensor, dc: Tensor) -> Tensor | None:
+    """The gradient of one matrix for a whole batch, as one product; None where shapes hide it."""
+    a, b = op.inputs
+    known = a.shape.dims and dc.shape.dims and b.shape.rank == 2 and len(a.shape.dims) > 2
+    if not known or op.attributes["transpose_a"]:
+        return None
+    widths = [t.shape.dims and t.shape.dims[-1] for t in (a, dc)]
+    if not all(widths):
+        return None
+    rows, columns = (reshape_op(t, [-1, width]) for t, width in zip((x, dc), widths, strict=True))
+    if op.attributes["transpose_b"]:
+        rows, columns = columns, rows
+    return matmul_op(rows, columns, True, False)  # type: ignore[no-any-return]
 
 
 def _product_flops(op: Operation) -> int:
@@ -124,6 +154,8 @@ def matmul(
     b: Any,
     transpose_a: bool = False,
     transpose_b: bool = False,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
     name: str | None = None,
 ) -> Tensor:
     """The matrix product.
@@ -133,6 +165,8 @@ def matmul(
         b: [..., k, m] of the same dtype; dimensions before the last two broadcast.
         transpose_a: take `a` as [..., k, n] and transpose it first.
         transpose_b: take `b` as [..., m, k] and transpose it first.
+        adjoint_a: take `a` as [..., k, n]; transpose and conjugate it first.
+        adjoint_b: take `b` as [..., m, k]; transpose and conjugate it first.
         name: the operation's name.
 
     Returns:
@@ -140,14 +174,17 @@ def matmul(
         and its dimension is missing in the result.
 
     Raises:
-        InvalidArgumentError: if the inner dimensions differ; in the run, where it is known only
-            then.
+        InvalidArgumentError: if the inner dimensions differ (in the run, where it is known only
+            then), or one of them is both to be transposed and the adjoint.
 
     >>> import flowbook as fb
     >>> fb.matmul(fb.zeros([32, 784]), fb.zeros([784, 10])).shape
     Shape([32, 10])
     """
     __tracebackhide__ = True
+    if adjoint_a or adjoint_b:
+        a, transpose_a = _conjugated("a", a, transpose_a, adjoint_a)
+        b, transpose_b = _conjugated("b", b, transpose_b, adjoint_b)
     flags = {"transpose_a": bool(transpose_a), "transpose_b": bool(transpose_b)}
     ranks = [_rank(a), _rank(b)]
     result: Tensor
@@ -155,7 +192,7 @@ def matmul(
         result = matmul_op(a, b, **flags, name=name)
         return result
     if not isinstance(a, Tensor) or not isinstance(b, Tensor):
-        a, b = _both(a, b)
+        a, b = both(a, b)
     for i, key in enumerate(flags):
         flags[key] = flags[key] and ranks[i] != 1
     row = expand_dims_op(a, axis=(0,)) if ranks[0] == 1 else a
@@ -166,6 +203,18 @@ def matmul(
     return result
 
 
+def _conjugated(what: str, x: Any, transpose: bool, adjoint: bool) -> tuple[Any, bool]:
+    """A factor, and whether it is to be transposed; the adjoint is conjugated here."""
+    with located("MatMul"):
+        if transpose and adjoint:
+            raise InvalidArgumentError(f"transpose_{what} and adjoint_{what} are both given")
+        if not adjoint:
+            return x, transpose
+        if not hasattr(x, "as_tensor") and not isinstance(x, Tensor):
+            return (np.conj(x) if np.iscomplexobj(x) else x), True
+        return conjugate(convert_to_tensor(x)), True
+
+
 def _rank(value: Any) -> int | None:
     if hasattr(value, "as_tensor") or isinstance(value, Tensor):
         rank: int | None = value.shape.rank
@@ -173,8 +222,8 @@ def _rank(value: Any) -> int | None:
     return np.ndim(value)
 
 
-def _both(a: Any, b: Any) -> tuple[Tensor, Tensor]:
-    """Both as tensors; values take the dtype of a tensor beside them."""
+def both(a: Any, b: Any) -> tuple[Tensor, Tensor]:
+    """Two factors as tensors; values take the dtype of a tensor beside them."""
     if hasattr(b, "dtype") and not isinstance(b, np.ndarray | np.generic):
         b = convert_to_tensor(b)
         return convert_to_tensor(a, b.dtype), b
@@ -182,90 +231,68 @@ def _both(a: Any, b: Any) -> tuple[Tensor, Tensor]:
     return a, convert_to_tensor(b, a.dtype)
 
 
-_SOLVABLE = (float32, float64, complex64, complex128)
+def matvec(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    adjoint_a: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """The product of matrices and vectors.
+
+    Args:
+        a: [..., n, k] of a number dtype.
+        b: [..., k] of the same dtype; dimensions before broadcast.
+        transpose_a: take `a` as [..., k, n] and transpose it first.
+        adjoint_a: take `a` as [..., k, n]; transpose and conjugate it first.
+        name: the operation's name.
+
+    Returns:
+        [..., n].
+
+    Raises:
+        InvalidArgumentError: if the sizes differ; in the run, where it is known only then.
+    """
+    __tracebackhide__ = True
+    with located("MatMul"):
+        a, b = both(a, b)
+        if b.shape.rank == 0:
+            raise InvalidArgumentError("a vector has at least one dimension, but b is a scalar")
+    column = expand_dims_op(b, axis=(-1,))
+    product = matmul(a, column, transpose_a, False, adjoint_a, False, name=name)
+    result: Tensor = squeeze_op(product, axis=(-1,))
+    return result
 
 
-def _check_square(shape: Any, rank: int | None) -> None:
-    if rank is None:
-        return
-    if rank < 2 or (None not in shape[-2:] and shape[-1] != shape[-2]):
-        raise InvalidArgumentError(f"a square matrix is wanted, not the shape {list(shape)}")
+def _cross_shape(a: Tensor, b: Tensor) -> Shape:
+    shape = a.shape.merge(b.shape)
+    if shape.rank == 0 or (shape.dims and shape.dims[-1] not in (None, 3)):
+        raise InvalidArgumentError(f"vectors of three elements are wanted, not the shape {shape}")
+    return shape
 
 
-def _inverse_shape(input: Tensor) -> Shape:
-    _check_square(input.shape.dims, input.shape.rank)
-    return same_as_input(input)
+def _cross(xp: Any, a: Any, b: Any) -> Any:
+    if a.shape != b.shape or a.ndim == 0 or a.shape[-1] != 3:
+        raise InvalidArgumentError(
+            "vectors of three elements and of one shape are wanted, not "
+            f"{list(a.shape)} x {list(b.shape)}"
+        )
+    # In order: the elements after each of the three, and those after these.
+    after, last = [1, 2, 0], [2, 0, 1]
+    return a[..., after] * b[..., last] - a[..., last] * b[..., after]
 
 
-def _inverse(xp: Any, input: Any) -> Any:
-    _check_square(input.shape, input.ndim)
-    try:
-        return xp.linalg.inv(input)
-    except np.linalg.LinAlgError:
-        raise InvalidArgumentError("the matrix is singular: it has no inverse") from None
-
-
-def _inverse_gradient(op: Operation, dy: Tensor) -> Tensor:
-    y = conjugate(op.outputs[0])
-    return -matmul_op(matmul_op(y, dy, True, False), y, False, True)  # type: ignore[no-any-return]
-
-
-def _cubic(op: Operation) -> int:
-    shape = op.inputs[0].shape
-    return 2 * (shape.size or 0) * ((shape.dims and shape.dims[-1]) or 0)
-
-
-matrix_inverse = OpDef(
-    "MatrixInverse",
-    "input: T -> output: T",
-    T=_SOLVABLE,
-    infer=_inverse_shape,
-    kernel=_inverse,
-    grad=_inverse_gradient,
+cross: OpDef = OpDef(
+    "Cross",
+    "a: T, b: T -> product: T",
+    T=REALS,
+    infer=_cross_shape,
+    kernel=_cross,
+    grad=lambda op, dc: (cross(op.inputs[1], dc), cross(dc, op.inputs[0])),
     aliases={},
-    cost=_cubic,
-    doc="""The inverse of square matrices [..., n, n], of at least 32 bits.
+    cost=elementwise(flops=3),
+    doc="""The cross product of vectors [..., 3] of one real dtype and shape.
 
-    A singular matrix is an InvalidArgumentError in the run.
-    """,
-)
-
-
-def _determinant_shape(input: Tensor) -> Shape:
-    _check_square(input.shape.dims, input.shape.rank)
-    return UNKNOWN if input.shape.dims is None else Shape.of(input.shape.dims[:-2])
-
-
-def _determinant(xp: Any, input: Any) -> Any:
-    _check_square(input.shape, input.ndim)
-    return xp.linalg.det(input)
-
-
-def _determinant_gradient(op: Operation, dy: Tensor) -> Tensor:
-    inverse = conjugate(matrix_inverse(op.inputs[0]))
-    scale = expand_dims_op(dy * conjugate(op.outputs[0]), axis=(-2, -1))
-    return scale * _swapped(inverse)  # type: ignore[no-any-return]
-
-
-def _swapped(matrix: Tensor) -> Tensor:
-    """Each matrix of a batch transposed."""
-    rank = matrix.shape.rank
-    if rank is None:
-        raise InvalidArgumentError("this gradient needs an input of known rank")
-    return transpose_op(matrix, perm=(*range(rank - 2), rank - 1, rank - 2))  # type: ignore[no-any-return]
-
-
-matrix_determinant = OpDef(
-    "MatrixDeterminant",
-    "input: T -> output: T",
-    T=_SOLVABLE,
-    infer=_determinant_shape,
-    kernel=_determinant,
-    grad=_determinant_gradient,
-    aliases={},
-    cost=_cubic,
-    doc="""The determinants [...] of square matrices [..., n, n], of at least 32 bits.
-
-    The gradient exists where the matrix has an inverse.
+    It does not broadcast.
     """,
 )

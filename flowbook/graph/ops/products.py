@@ -1,15 +1,18 @@
-"""The gradient of products over axes, and its gradient, without divisions: zeros do no harm."""
+"""The derivatives of products over axes, of any order, without divisions: zeros do no harm."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from flowbook.graph.dtypes import FLOATS
+from flowbook.graph.dtypes import INEXACT
 from flowbook.graph.op_def import OpDef
 from flowbook.graph.operation import Operation
+from flowbook.graph.ops.arithmetic import conjugate
 from flowbook.graph.ops.axes import all_in_range
 from flowbook.graph.ops.inference import same_as_input
+from flowbook.graph.shape import Shape
+from flowbook.graph.tensor import Tensor
 
 Axes = tuple[int, ...] | None
 
@@ -44,14 +47,20 @@ def _product_of_others(xp: Any, x: Any, axis: Axes) -> Any:
     return _over_last_axis(xp, products, axis, x)
 
 
+def _grad(op: Operation, dy: Tensor) -> Tensor:
+    return product_of_others_gradient(  # type: ignore[no-any-return]
+        conjugate(op.inputs[0]), [dy], axis=op.attributes["axis"]
+    )
+
+
 product_of_others = OpDef(
     "ProductOfOthers",
     "x: T -> y: T",
-    T=FLOATS,
+    T=INEXACT,
     attributes={"axis": None},
     infer=same_as_input,
     kernel=_product_of_others,
-    grad=lambda op, dy: product_of_others_gradient(op.inputs[0], dy, axis=op.attributes["axis"]),
+    grad=_grad,
     aliases={},
     cost=lambda op: 3 * _flops_of_input(op),
     doc="""For each element the product of all others along the axes: the gradient of `reduce_prod`.
@@ -61,38 +70,79 @@ product_of_others = OpDef(
 )
 
 
-def _product_of_others_gradient(xp: Any, x: Any, dy: Any, axis: Axes) -> Any:
-    def gradient(rows: Any, steps: Any) -> Any:
-        # Products of dual numbers x + t dy, of all before and all after each element: what stands
-        # with t is the sum over i of dy[i] times the product of the others but x[i].
-        n = rows.shape[-1]
-        result = xp.zeros_like(rows)
-        one, zero = xp.ones_like(rows[..., 0]), xp.zeros_like(rows[..., 0])
-        before = [(one, zero)]
-        for i in range(n - 1):
-            value, slope = before[-1]
-            here, step = rows[..., i], steps[..., i]
-            before.append((value * here, slope * here + value * step))
-        value, slope = one, zero
-        for i in range(n - 1, -1, -1):
-            left, left_slope = before[i]
-            result[..., i] = left * slope + left_slope * value
-            here, step = rows[..., i], steps[..., i]
-            value, slope = value * here, slope * here + value * step
-        return result
+def _product(x: list[Any], y: list[Any]) -> list[Any]:
+    """The product of two polynomials in t1, t2, ... of which no square counts.
+
+    A coefficient stands at the number whose bits say which of the t it belongs to.
+    """
+    result = []
+    for together in range(len(x)):
+        part = together
+        total = x[together] * y[0]
+        while part:
+            part = (part - 1) & together
+            total = total + x[part] * y[together ^ part]
+        result.append(total)
+    return result
+
+
+def _products_before(xp: Any, factors: list[Any]) -> list[Any]:
+    """For each place along the last axis the product of the factors before it."""
+    ones = xp.ones_like(factors[0][..., :1])
+    edges = [ones, *[xp.zeros_like(ones)] * (len(factors) - 1)]
+    found = [
+        xp.concatenate([edge, f[..., :-1]], axis=-1) for edge, f in zip(edges, factors, strict=True)
+    ]
+    reach, length = 1, found[0].shape[-1]
+    while reach < length:  # Each round doubles how many factors a product spans.
+        longer = _product([f[..., :-reach] for f in found], [f[..., reach:] for f in found])
+        found = [
+            xp.concatenate([f[..., :reach], more], axis=-1)
+            for f, more in zip(found, longer, strict=True)
+        ]
+        reach *= 2
+    return found
+
+
+def _gradient(xp: Any, x: Any, *directions: Any, axis: Axes) -> Any:
+    # What stands with t1 t2 ... in the product over all but one of x + t1 d1 + t2 d2 + ...
+    def derivative(*rows: Any) -> Any:
+        factors = [xp.zeros_like(rows[0])] * 2 ** len(directions)
+        for place, row in enumerate(rows):
+            factors[1 << place >> 1] = row
+        before = _products_before(xp, factors)
+        after = _products_before(xp, [f[..., ::-1] for f in factors])
+        return _product(before, [f[..., ::-1] for f in after])[-1]
 
     if not x.size:
         return xp.zeros_like(x)
-    return _over_last_axis(xp, gradient, axis, x, dy)
+    return _over_last_axis(xp, derivative, axis, x, *directions)
+
+
+def _grads(op: Operation, dy: Tensor) -> list[Tensor]:
+    # All derivatives of a product are symmetric: the new direction joins, or replaces another.
+    x, *directions = (conjugate(t) for t in op.inputs)
+
+    def along(*chosen: Tensor) -> Tensor:
+        result: Tensor = product_of_others_gradient(x, list(chosen), axis=op.attributes["axis"])
+        return result
+
+    replaced = [along(*directions[:k], dy, *directions[k + 1 :]) for k in range(len(directions))]
+    return [along(*directions, dy), *replaced]
+
+
+def _same_as_first(x: Tensor, directions: list[Tensor], axis: Axes) -> Shape:
+    return x.shape
 
 
 product_of_others_gradient: OpDef = OpDef(
     "ProductOfOthersGrad",
-    "x: T, dy: T -> dx: T",
-    T=FLOATS,
+    "x: T, directions: N*T -> dx: T",
+    T=INEXACT,
     attributes={"axis": None},
-    infer=same_as_input,
-    kernel=_product_of_others_gradient,
+    infer=_same_as_first,
+    kernel=_gradient,
+    grad=_grads,
     aliases={},
-    cost=lambda op: 8 * _flops_of_input(op),
+    cost=lambda op: 4 * 3 ** (len(op.inputs) - 1) * _flops_of_input(op),
 )

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import FLOATS, INEXACT, NUMBERS, REALS, DType
+from flowbook.graph.dtypes import FLOATS, INDICES, NUMBERS, REALS, DType, as_dtype, int64
 from flowbook.graph.dtypes import bool as bool_
-from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.operation import Operation
+from flowbook.graph.ops.arithmetic import conjugate
 from flowbook.graph.ops.axes import all_in_range, as_axes, as_axis, in_range, reduced
 from flowbook.graph.ops.broadcasting import broadcast_to_op
 from flowbook.graph.ops.elementwise import cast, exp
@@ -37,12 +38,16 @@ def _flops_of_input(op: Operation) -> int:
     return op.inputs[0].shape.size or 0
 
 
-def _reduction(
+def reduction(
     type: str,
     kernel: Callable[..., Any],
     grad: Callable[..., Any],
     T: tuple[DType, ...],
+    *,
+    flops: int = 1,
 ) -> OpDef:
+    """An operation type that reduces over axes; `flops` are those per element of the input."""
+
     def checked(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
         try:
             return kernel(xp, x, axis, keepdims)
@@ -60,11 +65,11 @@ def _reduction(
         grad=grad,
         # Over no axes at all NumPy may give back what it got.
         aliases={0: 0},
-        cost=_flops_of_input,
+        cost=lambda op: flops * _flops_of_input(op),
     )
 
 
-def _with_reduced_axes(op: Operation, tensor: Tensor) -> Tensor:
+def with_reduced_axes(op: Operation, tensor: Tensor) -> Tensor:
     """A reduction's result, or its gradient, shaped to broadcast against the input."""
     axis = op.attributes["axis"]
     if op.attributes["keepdims"] or axis is None:
@@ -74,15 +79,21 @@ def _with_reduced_axes(op: Operation, tensor: Tensor) -> Tensor:
 
 def _spread(op: Operation, tensor: Tensor) -> Tensor:
     """A reduction's result, or its gradient, repeated over the reduced axes."""
-    whole = _with_reduced_axes(op, tensor)
+    whole = with_reduced_axes(op, tensor)
     return broadcast_to_op(whole, shape_of(op.inputs[0]))  # type: ignore[no-any-return]
 
 
+def wide_dtype(dtype: Any) -> Any:
+    """What to accumulate in: half precision counts to 2048 and holds sums up to 65504 only."""
+    return np.dtype(np.float32) if dtype == np.float16 else dtype
+
+
 def _sum(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
-    return xp.sum(x, axis=axis, dtype=x.dtype, keepdims=keepdims)
+    total = xp.sum(x, axis=axis, dtype=wide_dtype(x.dtype), keepdims=keepdims)
+    return total.astype(x.dtype, copy=False)
 
 
-sum_op = _reduction("Sum", _sum, lambda op, dy: _spread(op, dy), NUMBERS)
+sum_op = reduction("Sum", _sum, lambda op, dy: _spread(op, dy), NUMBERS)
 
 
 @sum_op.front
@@ -109,10 +120,11 @@ def reduce_sum(
     Shape([3])
     """
     __tracebackhide__ = True
-    return _reduce(sum_op, input_tensor, axis, keepdims, name)
+    return reduce(sum_op, input_tensor, axis, keepdims, name)
 
 
-def _reduce(op_def: OpDef, x: Any, axis: Any, keepdims: bool, name: str | None) -> Tensor:
+def reduce(op_def: OpDef, x: Any, axis: Any, keepdims: bool, name: str | None) -> Tensor:
+    """Build a reduction, from axes as users write them."""
     __tracebackhide__ = True
     with located(op_def.type):
         axes = as_axes(axis, x)
@@ -121,58 +133,78 @@ def _reduce(op_def: OpDef, x: Any, axis: Any, keepdims: bool, name: str | None) 
 
 
 def _mean(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
-    # Half precision cannot count beyond 2048, nor hold sums above 65504.
-    wide = np.float32 if x.dtype == np.float16 else x.dtype
+    if x.dtype.kind != "f" and x.dtype.kind != "c":
+        return _mean_of_integers(xp, x, axis, keepdims)
+    wide = wide_dtype(x.dtype)
     total = xp.sum(x, axis=axis, dtype=wide, keepdims=keepdims)
     count = x.size // total.size if total.size else 1
     return xp.divide(total, count, dtype=wide).astype(x.dtype, copy=False)
 
 
-def _mean_gradient(op: Operation, dy: Tensor) -> Tensor:
+def _mean_of_integers(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
+    wide = np.uint64 if x.dtype.kind == "u" else np.int64
+    total = xp.sum(x, axis=axis, dtype=wide, keepdims=keepdims)
+    count = wide(max(x.size // total.size if total.size else 1, 1))
+    quotient = xp.floor_divide(total, count)
+    if wide is np.int64:
+        # Towards zero, as integers are divided where whole numbers are wanted.
+        quotient = quotient + ((total < 0) & (quotient * count != total))
+    return quotient.astype(x.dtype)
+
+
+def count_of_each(op: Operation) -> Any:
+    """How many elements each result of a reduction comes from: a number, or a scalar tensor."""
     x, y = op.inputs[0], op.outputs[0]
     if x.shape.size is not None and y.shape.size is not None:
-        return _spread(op, dy / max(x.shape.size // max(y.shape.size, 1), 1))
-    count = op_named("FloorDiv")(size_op(x), op_named("Maximum")(size_op(y), 1))
-    return _spread(op, dy / cast(count, x.dtype))
+        return max(x.shape.size // max(y.shape.size, 1), 1)
+    return cast(op_named("FloorDiv")(size_op(x), op_named("Maximum")(size_op(y), 1)), x.dtype)
 
 
-mean_op = _reduction("Mean", _mean, _mean_gradient, INEXACT)
+def _mean_gradient(op: Operation, dy: Tensor) -> Tensor | None:
+    if op.inputs[0].dtype.is_integer:
+        return None
+    return _spread(op, dy / count_of_each(op))
+
+
+mean_op = reduction("Mean", _mean, _mean_gradient, NUMBERS)
 
 
 @mean_op.front
 def reduce_mean(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The mean over axes; NaN over nothing. Floating point and complex only.
+    """The mean over axes, of the input's dtype.
 
-    Arguments and errors as for `reduce_sum`.
+    Means of integers lose their fraction; cast before to keep it. Over nothing the mean is NaN, of
+    integers 0. Arguments and errors as for `reduce_sum`.
     """
     __tracebackhide__ = True
-    return _reduce(mean_op, input_tensor, axis, keepdims, name)
+    return reduce(mean_op, input_tensor, axis, keepdims, name)
 
 
 def _prod(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
-    return xp.prod(x, axis=axis, dtype=x.dtype, keepdims=keepdims)
+    product = xp.prod(x, axis=axis, dtype=wide_dtype(x.dtype), keepdims=keepdims)
+    return product.astype(x.dtype, copy=False)
 
 
 def _prod_gradient(op: Operation, dy: Tensor) -> Tensor | None:
     x = op.inputs[0]
     if x.dtype.is_integer:
         return None
-    others = product_of_others(x, axis=op.attributes["axis"])
-    return _with_reduced_axes(op, dy) * others  # type: ignore[no-any-return]
+    others = product_of_others(conjugate(x), axis=op.attributes["axis"])
+    return with_reduced_axes(op, dy) * others  # type: ignore[no-any-return]
 
 
-prod_op = _reduction("Prod", _prod, _prod_gradient, REALS)
+prod_op = reduction("Prod", _prod, _prod_gradient, NUMBERS)
 
 
 @prod_op.front
 def reduce_prod(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The product over axes, of a real dtype. Arguments and errors as for `reduce_sum`."""
+    """The product over axes. Arguments and errors as for `reduce_sum`."""
     __tracebackhide__ = True
-    return _reduce(prod_op, input_tensor, axis, keepdims, name)
+    return reduce(prod_op, input_tensor, axis, keepdims, name)
 
 
 def _extreme(name: str, lowest: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -198,14 +230,14 @@ def _extreme_gradient(op: Operation, dy: Tensor) -> Tensor | None:
     x, y = op.inputs[0], op.outputs[0]
     if x.dtype.is_integer:
         return None
-    is_chosen = cast(op_named("Equal")(x, _with_reduced_axes(op, y)), x.dtype)
+    is_chosen = cast(op_named("Equal")(x, with_reduced_axes(op, y)), x.dtype)
     ties = sum_op(is_chosen, axis=op.attributes["axis"], keepdims=True)
     share: Tensor = is_chosen / ties
-    return share * _with_reduced_axes(op, dy)
+    return share * with_reduced_axes(op, dy)
 
 
-max_op = _reduction("Max", _extreme("max", _least), _extreme_gradient, REALS)
-min_op = _reduction("Min", _extreme("min", _greatest), _extreme_gradient, REALS)
+max_op = reduction("Max", _extreme("max", _least), _extreme_gradient, REALS)
+min_op = reduction("Min", _extreme("min", _greatest), _extreme_gradient, REALS)
 
 
 @max_op.front
@@ -218,7 +250,7 @@ def reduce_max(
     `reduce_sum`; real dtypes.
     """
     __tracebackhide__ = True
-    return _reduce(max_op, input_tensor, axis, keepdims, name)
+    return reduce(max_op, input_tensor, axis, keepdims, name)
 
 
 @min_op.front
@@ -231,7 +263,7 @@ def reduce_min(
     `reduce_sum`; real dtypes.
     """
     __tracebackhide__ = True
-    return _reduce(min_op, input_tensor, axis, keepdims, name)
+    return reduce(min_op, input_tensor, axis, keepdims, name)
 
 
 def _any(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
@@ -242,8 +274,8 @@ def _all(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
     return xp.all(x, axis=axis, keepdims=keepdims)
 
 
-any_op = _reduction("Any", _any, NO_GRADIENT, (bool_,))
-all_op = _reduction("All", _all, NO_GRADIENT, (bool_,))
+any_op = reduction("Any", _any, NO_GRADIENT, (bool_,))
+all_op = reduction("All", _all, NO_GRADIENT, (bool_,))
 
 
 @any_op.front
@@ -252,7 +284,7 @@ def reduce_any(
 ) -> Tensor:
     """Whether any element of a bool tensor is true, over axes as for `reduce_sum`."""
     __tracebackhide__ = True
-    return _reduce(any_op, input_tensor, axis, keepdims, name)
+    return reduce(any_op, input_tensor, axis, keepdims, name)
 
 
 @all_op.front
@@ -261,7 +293,7 @@ def reduce_all(
 ) -> Tensor:
     """Whether all elements of a bool tensor are true, over axes as for `reduce_sum`."""
     __tracebackhide__ = True
-    return _reduce(all_op, input_tensor, axis, keepdims, name)
+    return reduce(all_op, input_tensor, axis, keepdims, name)
 
 
 def _logsumexp(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
@@ -270,30 +302,40 @@ def _logsumexp(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
     largest = xp.max(x, axis=axis, keepdims=True)
     # An infinite maximum would give inf - inf.
     largest = xp.where(xp.isfinite(largest), largest, xp.zeros_like(largest))
-    total = xp.log(_sum(xp, xp.exp(xp.subtract(x, largest)), axis, True)) + largest
+    # Sums of half precision stay wide until the logarithm, which brings them into its range.
+    powers = xp.exp(xp.subtract(x, largest, dtype=wide_dtype(x.dtype)))
+    total = xp.log(xp.sum(powers, axis=axis, keepdims=True)) + largest
+    total = total.astype(x.dtype, copy=False)
     if keepdims:
         return total
     return xp.squeeze(total, axis)
 
 
 def _logsumexp_gradient(op: Operation, dy: Tensor) -> Tensor:
-    share = exp(op.inputs[0] - _with_reduced_axes(op, op.outputs[0]))
-    return share * _with_reduced_axes(op, dy)  # type: ignore[no-any-return]
+    y = op.outputs[0]
+    # Where everything is -inf, -inf - -inf would be NaN.
+    is_nothing = op_named("Equal")(y, -np.inf)
+    y = op_named("Where")(is_nothing, op_named("ZerosLike")(y), y)
+    share = exp(op.inputs[0] - with_reduced_axes(op, y))
+    return share * with_reduced_axes(op, dy)  # type: ignore[no-any-return]
 
 
-logsumexp_op = _reduction("LogSumExp", _logsumexp, _logsumexp_gradient, FLOATS)
+logsumexp_op = reduction("LogSumExp", _logsumexp, _logsumexp_gradient, FLOATS)
 
 
 @logsumexp_op.front
 def reduce_logsumexp(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """`log(sum(exp(x)))` over axes, without overflow. Arguments and errors as for `reduce_sum`."""
+    """`log(sum(exp(x)))` over axes, without overflow; -inf over nothing.
+
+    The gradient where all are -inf is 0. Arguments and errors as for `reduce_sum`.
+    """
     __tracebackhide__ = True
-    return _reduce(logsumexp_op, input_tensor, axis, keepdims, name)
+    return reduce(logsumexp_op, input_tensor, axis, keepdims, name)
 
 
-def _index_shape(input: Tensor, axis: int) -> Shape:
+def _index_shape(input: Tensor, axis: int, output_type: DType) -> Shape:
     dims = input.shape.dims
     if dims is None:
         return UNKNOWN
@@ -304,12 +346,12 @@ def _index_shape(input: Tensor, axis: int) -> Shape:
 
 
 def _index_of(name: str) -> Callable[..., Any]:
-    def kernel(xp: Any, input: Any, axis: int) -> Any:
+    def kernel(xp: Any, input: Any, axis: int, output_type: DType) -> Any:
         if not input.shape[in_range(axis, input.ndim)]:
             raise InvalidArgumentError(
                 f"axis {axis} of the shape {list(input.shape)} has no elements"
             )
-        return getattr(xp, name)(input, axis=axis).astype(np.int64, copy=False)
+        return getattr(xp, name)(input, axis=axis).astype(output_type.numpy, copy=False)
 
     return kernel
 
@@ -317,9 +359,9 @@ def _index_of(name: str) -> Callable[..., Any]:
 def _index_reduction(type: str, ufunc: str) -> OpDef:
     return OpDef(
         type,
-        "input: T -> output: int64",
+        "input: T -> output: output_type",
         T=(*REALS, bool_),
-        attributes={"axis": 0},
+        attributes={"axis": 0, "output_type": int64},
         infer=_index_shape,
         kernel=_index_of(ufunc),
         grad=NO_GRADIENT,
@@ -333,34 +375,38 @@ argmin_op = _index_reduction("ArgMin", "argmin")
 
 
 @argmax_op.front
-def argmax(input: Any, axis: int = 0, name: str | None = None) -> Tensor:
-    """Where the largest element along an axis is; the first of several.
+def argmax(input: Any, axis: int = 0, output_type: Any = int64, name: str | None = None) -> Tensor:
+    """Where the largest element along an axis is; the first of several, and the first NaN.
 
     Args:
         input: of a real dtype or bool, of at least one dimension.
         axis: an int, negative ones counted from the last.
+        output_type: int32 or int64.
         name: the operation's name.
 
     Returns:
-        int64 indices, of the input's shape without the axis.
+        Indices, of the input's shape without the axis.
 
     Raises:
         InvalidArgumentError: if there is no such axis, or it has no elements.
     """
     __tracebackhide__ = True
-    return _find(argmax_op, input, axis, name)
+    return _find(argmax_op, input, axis, output_type, name)
 
 
 @argmin_op.front
-def argmin(input: Any, axis: int = 0, name: str | None = None) -> Tensor:
+def argmin(input: Any, axis: int = 0, output_type: Any = int64, name: str | None = None) -> Tensor:
     """Where the smallest element along an axis is; the first of several. As `argmax`."""
     __tracebackhide__ = True
-    return _find(argmin_op, input, axis, name)
+    return _find(argmin_op, input, axis, output_type, name)
 
 
-def _find(op_def: OpDef, input: Any, axis: Any, name: str | None) -> Tensor:
+def _find(op_def: OpDef, input: Any, axis: Any, output_type: Any, name: str | None) -> Tensor:
     __tracebackhide__ = True
     with located(op_def.type):
         axis = as_axis(axis)
-    result: Tensor = op_def(input, axis=axis, name=name)
+        output_type = as_dtype(output_type)
+        if output_type not in INDICES:
+            raise InvalidTypeError(f"indices are int32 or int64, not {output_type.name}")
+    result: Tensor = op_def(input, axis=axis, output_type=output_type, name=name)
     return result

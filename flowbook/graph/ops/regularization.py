@@ -1,4 +1,4 @@
-"""Statistics and noise composed of other operations: moments and dropout."""
+"""Noise composed of other operations: dropout."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
-from flowbook.graph.ops.arithmetic import multiply, squared_difference
+from flowbook.graph.ops.arithmetic import multiply
 from flowbook.graph.ops.comparison import greater_equal
 from flowbook.graph.ops.constants import convert_to_tensor, identity
 from flowbook.graph.ops.elementwise import cast
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.random import random_uniform
-from flowbook.graph.ops.reductions import reduce_mean
-from flowbook.graph.ops.shaping import shape_of, squeeze
+from flowbook.graph.ops.shaping import shape_of
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.tensor import Arithmetic, Tensor
 
@@ -65,31 +64,3 @@ def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
         return noise_shape
     whole = shape_of(x)
     return [whole[i] if d is None else d for i, d in enumerate(noise_shape)]
-
-
-def moments(
-    x: Any, axes: Any, keepdims: bool = False, name: str | None = None
-) -> tuple[Tensor, Tensor]:
-    """The mean and the variance over axes.
-
-    Args:
-        x: of a floating-point dtype.
-        axes: an int or a sequence of ints; None takes all.
-        keepdims: keep the axes, with size 1.
-        name: the name scope.
-
-    Returns:
-        `(mean, variance)`; the variance is the mean squared distance from the mean.
-    """
-    __tracebackhide__ = True
-    with name_scope(name or "moments"):
-        x = convert_to_tensor(x)
-        mean = reduce_mean(x, axes, keepdims=True, name="mean")
-        distances = squared_difference(x, mean)
-        variance = reduce_mean(distances, axes, keepdims=keepdims, name="variance")
-        if keepdims:
-            return mean, variance
-        if axes is None and x.shape.rank is None:
-            return reduce_mean(x, name="mean"), variance
-        every = tuple(range(x.shape.rank)) if axes is None and x.shape.rank is not None else axes
-        return squeeze(mean, every), variance

@@ -1,0 +1,56 @@
+"""What of LAPACK only SciPy reaches; SciPy is loaded when it is first needed."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+@cache
+def _scipy() -> Any:
+    import scipy.linalg
+
+    return scipy.linalg
+
+
+def solved_triangular(matrix: Array, rhs: Array, lower: bool) -> Array:
+    """Solve with triangular matrices [batch, n, n], whose diagonals have no zeros.
+
+    Args:
+        matrix: what lies in the other triangle is not read.
+        rhs: [batch, n, m].
+        lower: which triangle holds the matrix.
+    """
+    [solve] = _scipy().get_lapack_funcs(("trtrs",), (matrix, rhs))
+    result = np.empty_like(rhs)
+    for i in range(len(matrix)):
+        # LAPACK reads by columns: what lies in rows is to it the transposed matrix.
+        result[i], _ = solve(matrix[i].T, rhs[i], lower=not lower, trans=1)
+    return result
+
+
+def schur(matrix: Array) -> tuple[Array, Array]:
+    """Complex Schur form of finite matrices [batch, n, n]: T and Z with A = Z T Z^H."""
+    form = np.empty(matrix.shape, np.complex128)
+    basis = np.empty_like(form)
+    for i in range(len(matrix)):
+        form[i], basis[i] = _scipy().schur(matrix[i], output="complex", check_finite=False)
+    return form, basis
+
+
+def lu_factors(matrix: Array) -> tuple[Array, Array]:
+    """L and U of matrices [batch, n, n] in one, and for each row of P A which row of A it is."""
+    [factorise] = _scipy().get_lapack_funcs(("getrf",), (matrix,))
+    factors = np.empty_like(matrix)
+    order = np.empty(matrix.shape[:-1], np.int64)
+    for i in range(len(matrix)):
+        factors[i], pivots, _ = factorise(matrix[i])
+        rows = np.arange(matrix.shape[-1])
+        for row, other in enumerate(pivots):
+            rows[[row, other]] = rows[[other, row]]
+        order[i] = rows
+    return factors, order

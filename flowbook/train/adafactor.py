@@ -1,0 +1,171 @@
+"""Adafactor: adaptive steps whose state is a row and a column for each matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flowbook.graph import dtypes
+from flowbook.graph.dtypes import DType
+from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.indexed_slices import IndexedSlices
+from flowbook.graph.ops.arithmetic import maximum, minimum, pow
+from flowbook.graph.ops.constants import convert_to_tensor
+from flowbook.graph.ops.elementwise import cast, rsqrt, sqrt, square
+from flowbook.graph.ops.filling import zeros, zeros_like
+from flowbook.graph.ops.reductions import reduce_mean
+from flowbook.graph.ops.shaping import expand_dims
+from flowbook.graph.ops.variables import Variable, assign_add
+from flowbook.graph.tensor import Tensor
+from flowbook.train.optimizer import Optimizer, Step, as_number, complement
+from flowbook.train.part import Part
+
+
+class AdafactorOptimizer(Optimizer):
+    """Adafactor: gradients over the root of their mean squares, which are kept in factored form.
+
+    For a variable of two or more dimensions the running mean of the squared gradient is kept as
+    its means over the last dimension and over the one before, and estimated as their outer
+    product: `n + m` numbers for a matrix of `n * m`. Others keep it whole. The step is divided by
+    its own root mean square over `clipping_threshold`, where that is above 1.
+
+    State is float32 for smaller floats. The factors need whole matrices: a sparse gradient counts
+    as a dense one.
+
+    Args:
+        learning_rate: a number or a scalar tensor; by default the paper's relative step size,
+            `min(0.01, 1 / sqrt(t))` with t the number of the step, or 0.05 times that without
+            `multiply_by_parameter_scale`.
+        multiply_by_parameter_scale: whether a step is scaled by the variable's root mean square
+            (at least `epsilon2`).
+        decay_rate: of the running means, a number or a scalar tensor; by default the paper's
+            `1 - t**-0.8`.
+        beta1: the decay of a running mean of the steps, which costs a slot; 0 for none.
+        clipping_threshold: the largest root mean square of a step before scaling; None for any.
+        factored: whether to factor where that is possible.
+        epsilon1: what is added to squared gradients.
+        epsilon2: the least root mean square that a variable counts as.
+        name: the name scope of what is built, and of the slots.
+
+    Source: Shazeer, Stern, "Adafactor: adaptive learning rates with sublinear memory cost", 2018,
+    algorithms 4 to 6.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any = None,
+        multiply_by_parameter_scale: bool = True,
+        decay_rate: Any = None,
+        beta1: float = 0.0,
+        clipping_threshold: float | None = 1.0,
+        factored: bool = True,
+        epsilon1: float = 1e-30,
+        epsilon2: float = 1e-3,
+        name: str = "Adafactor",
+    ) -> None:
+        super().__init__(name)
+        self.learning_rate = learning_rate
+        self.multiply_by_parameter_scale = multiply_by_parameter_scale
+        self.decay_rate = decay_rate
+        self.beta1 = beta1
+        self.clipping_threshold = clipping_threshold
+        self.factored = factored
+        self.epsilon1 = epsilon1
+        self.epsilon2 = epsilon2
+
+    def changes(
+        self, gradient: Tensor | IndexedSlices, variable: Variable, step: Step
+    ) -> Sequence[Any]:
+        """Build the change of one variable, of all of it."""
+        if isinstance(gradient, IndexedSlices):
+            gradient = gradient.as_tensor()
+        return super().changes(gradient, variable, step)
+
+    def update(self, part: Part, variable: Variable, step: Step) -> None:
+        """Build the change of one variable."""
+        wide = dtypes.float64 if variable.dtype is dtypes.float64 else dtypes.float32
+        gradient = cast(part.gradient, wide)
+        rest = step.once(("rest", wide), lambda: self._rest(wide, step))
+        squares = square(gradient) + self.epsilon1
+        if self._is_factored(variable):
+            change = gradient * self._factors(variable, squares, rest, wide)
+        else:
+            slot = self._kept(variable, "v", wide)
+            change = gradient * rsqrt(assign_add(slot, rest * (squares - slot)))
+        if self.clipping_threshold is not None:
+            change = change / maximum(_root_mean_square(change) / self.clipping_threshold, 1.0)
+        rate = step.once(("rate", wide), lambda: self._rate(wide, step))
+        if self.multiply_by_parameter_scale:
+            value = cast(variable, wide)
+            rate = rate * maximum(_root_mean_square(value), self.epsilon2)
+        change = rate * change
+        if self.beta1:
+            slot = self._kept(variable, "m", wide)
+            change = assign_add(slot, (1.0 - self.beta1) * (change - slot))
+        part.subtract(variable, cast(change, variable.dtype))
+
+    def _is_factored(self, variable: Variable) -> bool:
+        rank = variable.shape.rank
+        if rank is None:
+            raise InvalidArgumentError(
+                f"Adafactor needs to know how many dimensions {variable.op.name!r} has",
+                hint="give the variable an initial value of known rank",
+            )
+        return self.factored and rank >= 2
+
+    def _factors(self, variable: Variable, squares: Tensor, rest: Tensor, dtype: DType) -> Tensor:
+        """One over the root of the mean square, from the means over columns and over rows."""
+        means = []
+        for name, axis in (("vr", -1), ("vc", -2)):
+            slot = self._kept(variable, name, dtype, axis)
+            means.append(assign_add(slot, rest * (reduce_mean(squares, axis) - slot)))
+        rows, columns = means
+        rows = rsqrt(rows / reduce_mean(rows, -1, keepdims=True))
+        return expand_dims(rows, -1) * expand_dims(rsqrt(columns), -2)  # type: ignore[no-any-return]
+
+    def _kept(
+        self, variable: Variable, name: str, dtype: DType, without: int | None = None
+    ) -> Variable:
+        """A slot of zeros, of the variable's shape or without one of its dimensions."""
+
+        def build() -> Tensor:
+            if variable.shape.is_fully_defined:
+                dims: list[Any] = variable.shape.as_list()
+                if without is not None:
+                    del dims[without]
+                zeroes: Tensor = zeros(dims, dtype)
+            else:
+                value = cast(variable.value, dtype)
+                whole = value if without is None else reduce_mean(value, without)
+                zeroes = zeros_like(whole)
+            return zeroes
+
+        return self.slot(variable, name, build=build)
+
+    def _rest(self, dtype: DType, step: Step) -> Tensor:
+        """What the newest squares weigh in the running mean."""
+        if self.decay_rate is not None:
+            return complement(self.decay_rate, dtype)
+        return pow(self._count(dtype, step), as_number(-0.8, dtype))  # type: ignore[no-any-return]
+
+    def _rate(self, dtype: DType, step: Step) -> Tensor:
+        if self.learning_rate is not None:
+            return as_number(self.learning_rate, dtype)
+        rate: Tensor = minimum(rsqrt(self._count(dtype, step)), 0.01)
+        return rate if self.multiply_by_parameter_scale else 0.05 * rate
+
+    def _count(self, dtype: DType, step: Step) -> Tensor:
+        """The number of this step, from 1."""
+
+        def build() -> Tensor:
+            kept = self.shared(
+                step.graph, "step", dtypes.int64, lambda: convert_to_tensor(0, dtypes.int64)
+            )
+            step.changes.append(assign_add(kept, 1))
+            return kept.as_tensor(False) + 1
+
+        return cast(step.once("count", build), dtype)  # type: ignore[no-any-return]
+
+
+def _root_mean_square(value: Tensor) -> Tensor:
+    return sqrt(reduce_mean(square(value)))  # type: ignore[no-any-return]
