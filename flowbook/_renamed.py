@@ -9,7 +9,6 @@ from typing import NoReturn
 _INSTEAD = {
     "ConfigProto": "arguments of fb.Session",
     "GraphDef": "graph.save(path) and fb.Graph.load(path), or graph.to_bytes() for bytes",
-    "GraphDef": "graph.to_bytes() and fb.Graph.from_bytes(data)",
     "InteractiveSession": "fb.Session(), and sess.run(tensor) for a value",
     "RegisterGradient": "fb.OpDef(..., grad=function)",
     "TensorShape": "fb.Shape",
