@@ -39,7 +39,7 @@ from flowbook.graph.ops.stateless_random import (
     stateless_random_uniform,
     stateless_truncated_normal,
 )
-from flowbook.graph.ops.updates import mark_as_update
+from flowbook.graph.ops.string_numbers import decode_base64, decode_raw, encode_base64
 from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
 
 from flowbook import (
@@ -371,6 +371,7 @@ from flowbook.graph.ops.trigonometry import (
     tan,
 )
 from flowbook.graph.ops.uniqueness import setdiff1d, unique, unique_with_counts
+from flowbook.graph.ops.updates import mark_as_update
 from flowbook.graph.ops.variables import (
     Variable,
     assign,
@@ -503,6 +504,8 @@ __all__ = [
     "cumsum",
     "cumulative_logsumexp",
     "dct",
+    "decode_base64",
+    "decode_raw",
     "depth_to_space",
     "device",
     "diag",
@@ -514,6 +517,7 @@ __all__ = [
     "dynamic_stitch",
     "edit_distance",
     "einsum",
+    "encode_base64",
     "equal",
     "erf",
     "erfc",
