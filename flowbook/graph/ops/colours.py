@@ -24,7 +24,7 @@ from flowbook.graph.ops.joining import concat, stack
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.random import random_uniform
 from flowbook.graph.ops.reductions import reduce_max, reduce_mean, reduce_min, reduce_sum
-from flowbook.graph.ops.regularization import moments
+from flowbook.graph.ops.normalisation import moments
 from flowbook.graph.ops.shaping import size
 from flowbook.graph.scopes import control_dependencies, name_scope
 from flowbook.graph.tensor import Arithmetic, Tensor
