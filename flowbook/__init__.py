@@ -1,10 +1,20 @@
 """Flowbook: dataflow graphs built cell by cell, run in any part, on this machine or a pool.
 
 The public API is what `__all__` lists; `fb.nn` holds building blocks of neural networks,
-`fb.train` optimizers, `fb.errors` what can go wrong.
+`fb.sparse` what sparse tensors have, `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
-from flowbook import _notebook, image, nn, strings, train
+from flowbook import (
+    _notebook,
+    image,
+    initializers,
+    layers,
+    nn,
+    regularizers,
+    sparse,
+    strings,
+    train,
+)
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
 from flowbook.exec.resources.container import reset_container
@@ -43,7 +53,8 @@ from flowbook.graph.dtypes import (
 )
 from flowbook.graph.gradients import gradients
 from flowbook.graph.graph import Graph, get_default_graph, reset_default_graph
-from flowbook.graph.indexed_slices import IndexedSlices
+from flowbook.graph.importing import import_graph_def
+from flowbook.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, AsyncContext, Effects, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.activations import log_sigmoid
@@ -312,6 +323,11 @@ from flowbook.graph.ops.spaces import (
     space_to_batch_nd,
     space_to_depth,
 )
+from flowbook.graph.ops.sparse_products import (
+    sparse_segment_mean,
+    sparse_segment_sqrt_n,
+    sparse_segment_sum,
+)
 from flowbook.graph.ops.special import (
     bessel_i0,
     bessel_i0e,
@@ -370,6 +386,7 @@ from flowbook.graph.options import options
 from flowbook.graph.registry import register_kernel
 from flowbook.graph.scopes import colocate_with, container, control_dependencies, device, name_scope
 from flowbook.graph.shape import Shape
+from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from flowbook.graph.tensor import Tensor
 from flowbook.train.gradient_error import gradient_error
 
@@ -384,6 +401,7 @@ __all__ = [
     "INDICES",
     "INTS",
     "IndexedSlices",
+    "IndexedSlicesValue",
     "NO_GRADIENT",
     "NUMBERS",
     "OpDef",
@@ -394,6 +412,8 @@ __all__ = [
     "REQUIRED",
     "Session",
     "Shape",
+    "SparseTensor",
+    "SparseTensorValue",
     "Tensor",
     "VALUES",
     "Variable",
@@ -541,6 +561,8 @@ __all__ = [
     "igammac",
     "imag",
     "image",
+    "import_graph_def",
+    "initializers",
     "int16",
     "int32",
     "int64",
@@ -557,6 +579,7 @@ __all__ = [
     "is_strictly_increasing",
     "is_variable_initialized",
     "isclose",
+    "layers",
     "lbeta",
     "left_shift",
     "less",
@@ -650,6 +673,7 @@ __all__ = [
     "reduce_sum",
     "reduce_variance",
     "register_kernel",
+    "regularizers",
     "repeat",
     "reset_container",
     "reset_default_graph",
@@ -698,6 +722,10 @@ __all__ = [
     "sort",
     "space_to_batch_nd",
     "space_to_depth",
+    "sparse",
+    "sparse_segment_mean",
+    "sparse_segment_sqrt_n",
+    "sparse_segment_sum",
     "split",
     "sqrt",
     "square",

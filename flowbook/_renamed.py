@@ -8,7 +8,7 @@ from typing import NoReturn
 
 _INSTEAD = {
     "ConfigProto": "arguments of fb.Session",
-    "GraphDef": "graph.to_bytes() and fb.Graph.from_bytes(data)",
+    "GraphDef": "graph.save(path) and fb.Graph.load(path), or graph.to_bytes() for bytes",
     "InteractiveSession": "fb.Session(), and sess.run(tensor) for a value",
     "RegisterGradient": "fb.OpDef(..., grad=function)",
     "TensorShape": "fb.Shape",
@@ -68,6 +68,9 @@ _INSTEAD = {
     "parallel_stack": "fb.stack",
     "space_to_batch": "fb.space_to_batch_nd",
     "strided_slice": "x[begin:end:step]",
+    "sparse_placeholder": "fb.sparse.placeholder",
+    "sparse_tensor_dense_matmul": "fb.sparse.sparse_dense_matmul",
+    "sparse_tensor_to_dense": "fb.sparse.to_dense",
     "sub": "fb.subtract",
     "tensor_scatter_add": "fb.tensor_scatter_nd_add",
     "tensor_scatter_sub": "fb.tensor_scatter_nd_sub",

@@ -13,20 +13,13 @@ from typing import Any, NamedTuple
 from flowbook.graph.dtypes import resource
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.graph import Graph, mixed_graphs
-from flowbook.graph.indexed_slices import IndexedSlices
+from flowbook.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.variables import Variable
+from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from flowbook.graph.tensor import Tensor
 
 Rebuild = Callable[[Sequence[Any]], Any]
-
-
-class IndexedSlicesValue(NamedTuple):
-    """The value of fetched `IndexedSlices`: rows, their indices, the shape of the whole."""
-
-    values: Any
-    indices: Any
-    dense_shape: Any
 
 
 class Flat(NamedTuple):
@@ -76,6 +69,9 @@ def _flatten(
     if isinstance(item, IndexedSlices):
         parts = (item.values, item.indices, item.dense_shape)
         return _rebuilding(lambda values: IndexedSlicesValue(*values), inner(parts))
+    if isinstance(item, SparseTensor):
+        parts = (item.indices, item.values, item.dense_shape)
+        return _rebuilding(lambda values: SparseTensorValue(*values), inner(parts))
     if dataclasses.is_dataclass(item) and not isinstance(item, type):
         names = [field.name for field in dataclasses.fields(item)]
         return _rebuilding(
@@ -125,8 +121,8 @@ def fetchable(graph: Graph, item: Any, whole: Any) -> Tensor | Operation:
         inside = "" if item is whole else f" (in {whole!r})"
         raise InvalidTypeError(
             f"{item!r} of type {type(item).__name__} cannot be fetched{inside}",
-            hint="fetch tensors, operations, variables or their names, or lists, tuples, dicts, "
-            "namedtuples and dataclasses of them",
+            hint="fetch tensors, operations, variables or their names, sparse tensors, or lists, "
+            "tuples, dicts, namedtuples and dataclasses of them",
         )
     if found.graph is not graph:
         raise mixed_graphs([(found.name, found.graph), ("this session", graph)])

@@ -13,6 +13,7 @@ from flowbook.exec.compile.generate import copied
 from flowbook.exec.feeds import Feed, check_mapping, check_no_duplicates, feedable
 from flowbook.exec.fetches import flatten
 from flowbook.exec.master import LocalMaster
+from flowbook.exec.sparse_feeds import expanded, expanded_keys, has_sparse
 from flowbook.graph.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
@@ -34,7 +35,7 @@ class PartialRun:
     def __init__(self, master: LocalMaster, fetches: Any, feeds: Sequence[Any]) -> None:
         self._graph = master.graph
         flat = flatten(self._graph, fetches)
-        specs = [Feed(feedable(self._graph, key)) for key in feeds]
+        specs = [Feed(feedable(self._graph, key)) for key in expanded_keys(feeds)]
         check_no_duplicates(specs)
         tensors = [spec.tensor for spec in specs]
         executable = master.asked_for(flat.tensors, flat.targets, tensors, [True] * len(specs))
@@ -100,7 +101,7 @@ class PartialRun:
 
     def _checked(self, feeds: Mapping[Any, Any]) -> dict[Tensor, Any]:
         values: dict[Tensor, Any] = {}
-        for key, value in feeds.items():
+        for key, value in (expanded(feeds) if has_sparse(feeds) else feeds).items():
             tensor = feedable(self._graph, key)
             if tensor not in self._feeds:
                 raise InvalidArgumentError(

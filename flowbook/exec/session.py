@@ -16,6 +16,7 @@ from flowbook.exec.feeds import Feed, check_mapping, check_no_duplicates, feedab
 from flowbook.exec.fetches import Rebuild, flatten
 from flowbook.exec.master import LocalMaster
 from flowbook.exec.partial_run import PartialRun
+from flowbook.exec.sparse_feeds import expanded, expanded_keys, has_sparse
 from flowbook.graph import site as sites
 from flowbook.graph.errors import (
     FailedPreconditionError,
@@ -23,11 +24,13 @@ from flowbook.graph.errors import (
     without_internal_frames,
 )
 from flowbook.graph.graph import Graph, get_default_graph
+from flowbook.graph.indexed_slices import IndexedSlices
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.variables import Variable
+from flowbook.graph.sparse_tensor import SparseTensor
 from flowbook.graph.tensor import Tensor
 
-_LEAVES = (Tensor, Operation, Variable, str)
+_LEAVES = (Tensor, Operation, Variable, str, SparseTensor, IndexedSlices)
 
 # What tells spellings apart that have the same parts.
 _LIST, _TUPLE, _FED = object(), object(), object()
@@ -101,9 +104,12 @@ class Session:
 
         Args:
             fetches: a tensor, operation, variable or name, or any nesting of lists, tuples, dicts,
-                namedtuples and dataclasses of them. An operation gives None.
+                namedtuples and dataclasses of them. An operation gives None, a SparseTensor a
+                SparseTensorValue, IndexedSlices an IndexedSlicesValue.
             feeds: values for tensors, by tensor, variable or name. Any tensor may be fed; what
-                only served to compute it does not run. A fed variable is not read.
+                only served to compute it does not run. A fed variable is not read. For a
+                SparseTensor or IndexedSlices a SparseTensorValue or IndexedSlicesValue is fed, or
+                a tuple of the three arrays.
             timeout: seconds after which the run is given up; None never.
 
         Returns:
@@ -129,6 +135,8 @@ class Session:
         try:
             call = self._calls[_spelling(fetches, feeds)]
         except (KeyError, TypeError):
+            if isinstance(feeds, Mapping) and has_sparse(feeds):
+                return self.run(fetches, self._guarded(expanded, feeds), timeout=timeout)
             call = self._guarded(self._prepare, fetches, feeds)
         try:
             values = [f.value(v) for f, v in zip(call.feeds, feeds.values())] if feeds else ()  # noqa: B905
@@ -166,7 +174,7 @@ class Session:
 
     def _call(self, fetches: Any, keys: Sequence[Any]) -> _Call:
         flat = flatten(self.graph, fetches)
-        specs = [Feed(feedable(self.graph, key)) for key in keys]
+        specs = [Feed(feedable(self.graph, key)) for key in expanded_keys(keys)]
         check_no_duplicates(specs)
         executable = self._master.asked_for(
             flat.tensors, flat.targets, [spec.tensor for spec in specs]

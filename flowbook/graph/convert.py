@@ -53,8 +53,8 @@ def _plain_array(value: Any) -> np.ndarray[Any, Any]:
         array = np.asarray(value, dtype=object if isinstance(first, bytes | str) else None)
         if array.dtype.kind in "SU" and not isinstance(value, np.ndarray):
             array = np.asarray(value, dtype=object)
-    except InvalidTypeError:  # What `__array__` of a tensor in a list raises.
-        raise _not_packed(value) from None
+    except InvalidTypeError as error:  # What `__array__` of a tensor in a list raises.
+        raise (_not_packed(value) if isinstance(value, list | tuple) else error) from None
     except ValueError as error:
         raise InvalidArgumentError(f"not an array: {error}") from None
     except OverflowError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowbook.graph.registry import op_named
 
@@ -12,11 +12,8 @@ if TYPE_CHECKING:
     from flowbook.graph.tensor import Tensor
 
 
-class IndexedSlices:
-    """The rows `values[i]` at `indices[i]` of a tensor that is zero elsewhere.
-
-    Rows named twice add up. This is what the gradient of `fb.gather` is, so that a step that
-    touches few rows of a large table costs by those rows.
+class IndexedSlicesValue(NamedTuple):
+    """The value of `IndexedSlices`: what a run gives for them, and what may be fed for them.
 
     Attributes:
         values: [n, ...], the rows.
@@ -24,12 +21,45 @@ class IndexedSlices:
         dense_shape: an int vector, the shape of the whole.
     """
 
-    __slots__ = ("dense_shape", "indices", "values")
+    values: Any
+    indices: Any
+    dense_shape: Any
+
+
+class IndexedSlices:
+    """The rows `values[i]` at `indices[i]` of a tensor that is zero elsewhere.
+
+    Rows named twice add up. This is what the gradient of `fb.gather` is, so that a step that
+    touches few rows of a large table costs by those rows. Fetching them gives an
+    IndexedSlicesValue, and such a one, or a tuple of three arrays, may be fed for them.
+
+    Attributes:
+        values: [n, ...], the rows.
+        indices: [n], int32 or int64.
+        dense_shape: an int vector, the shape of the whole.
+    """
+
+    __slots__ = ("_dense_shape", "_indices", "_values")
 
     def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor) -> None:
-        self.values = values
-        self.indices = indices
-        self.dense_shape = dense_shape
+        self._values = values
+        self._indices = indices
+        self._dense_shape = dense_shape
+
+    @property
+    def values(self) -> Tensor:
+        """[n, ...], the rows."""
+        return self._values
+
+    @property
+    def indices(self) -> Tensor:
+        """[n], int32 or int64."""
+        return self._indices
+
+    @property
+    def dense_shape(self) -> Tensor:
+        """An int vector, the shape of the whole."""
+        return self._dense_shape
 
     @property
     def dtype(self) -> DType:

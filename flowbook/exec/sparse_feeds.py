@@ -1,0 +1,153 @@
+"""Feeds of sparse tensors and IndexedSlices: one key that stands for three tensors.
+
+`expanded` replaces such a feed by those of its tensors, after checking that the three values go
+together; what runs knows of nothing but tensors. A feed is expanded whole or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.convert import to_array
+from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError, OpError
+from flowbook.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
+from flowbook.graph.shape import Shape
+from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
+from flowbook.graph.tensor import Tensor
+
+_FORMS: dict[type, Any] = {SparseTensor: SparseTensorValue, IndexedSlices: IndexedSlicesValue}
+_SPARSE = tuple(_FORMS)
+
+Array = np.ndarray[Any, Any]
+
+
+def has_sparse(keys: Iterable[Any] | None) -> bool:
+    """Whether one of the keys of feeds is sparse."""
+    return keys is not None and any(isinstance(key, _SPARSE) for key in keys)
+
+
+def expanded_keys(keys: Iterable[Any]) -> list[Any]:
+    """The keys, sparse ones replaced by their tensors."""
+    found: list[Any] = []
+    for key in keys:
+        found.extend(_parts(key) if isinstance(key, _SPARSE) else (key,))
+    return found
+
+
+def expanded(feeds: Mapping[Any, Any]) -> dict[Any, Any]:
+    """The feeds, sparse ones replaced by those of their tensors.
+
+    Raises:
+        InvalidTypeError: if a value for a sparse key is not three arrays of its dtypes.
+        InvalidArgumentError: if the three do not go together, or a tensor is fed twice.
+    """
+    found: dict[Any, Any] = {}
+    for key, value in feeds.items():
+        new = _checked(key, value) if isinstance(key, _SPARSE) else {key: value}
+        for part in new:
+            if part in found:
+                raise InvalidArgumentError(f"{part.name!r} is fed twice")
+        found.update(new)
+    return found
+
+
+def _parts(key: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """The tensors of a sparse key, in the order of its value."""
+    if isinstance(key, SparseTensor):
+        return key.indices, key.values, key.dense_shape
+    return key.values, key.indices, key.dense_shape
+
+
+def _checked(key: Any, value: Any) -> dict[Any, Any]:
+    """The values for a sparse key's tensors."""
+    try:
+        arrays = _arrays(key, value)
+        shape = _dense_shape(arrays["dense_shape"], key)
+        if isinstance(key, SparseTensor):
+            _check_sparse_tensor(arrays["indices"], arrays["values"], shape)
+        else:
+            _check_slices(arrays["values"], arrays["indices"], shape)
+    except OpError as error:
+        error.message = f"the value fed for {key!r}: {error.message}"
+        error.details.append(f"its values are defined at {key.op.site}")
+        raise
+    found: dict[Any, Any] = {}
+    for name, part in zip(_FORMS[type(key)]._fields, _parts(key), strict=True):
+        # One tensor may serve twice, as where the indices of a vector are its values.
+        if part in found and not np.array_equal(found[part], arrays[name]):
+            raise InvalidArgumentError(f"{part.name!r} is two parts of {key!r}, fed differently")
+        found[part] = arrays[name]
+    return found
+
+
+def _arrays(key: Any, value: Any) -> dict[str, Array]:
+    form = _FORMS[type(key)]
+    names = form._fields
+    other = tuple(f for f in _FORMS.values() if f is not form)
+    if not isinstance(value, list | tuple) or isinstance(value, other) or len(value) != 3:
+        raise InvalidTypeError(
+            f"it is {value!r:.80}, not three arrays",
+            hint=f"feed fb.{form.__name__}({', '.join(names)}), or a tuple of the three",
+        )
+    arrays = {}
+    for name, part, given in zip(names, _parts(key), value, strict=True):
+        try:
+            arrays[name] = to_array(given, part.dtype)
+        except OpError as error:
+            error.message = f"{name}: {error.message}"
+            raise
+    return arrays
+
+
+def _dense_shape(dims: Array, key: Any) -> tuple[int, ...]:
+    if dims.ndim != 1:
+        raise InvalidArgumentError(f"dense_shape is a vector, not of shape {list(dims.shape)}")
+    shape = tuple(dims.tolist())
+    if any(d < 0 for d in shape):
+        raise InvalidArgumentError(f"dense_shape is {list(shape)}: no dimension is negative")
+    if isinstance(key, SparseTensor) and not key.shape.is_compatible_with(shape):
+        raise InvalidArgumentError(f"dense_shape is {list(shape)}, which does not fit {key.shape}")
+    return shape
+
+
+def _check_sparse_tensor(indices: Array, values: Array, shape: tuple[int, ...]) -> None:
+    if indices.ndim != 2 or indices.shape[1] != len(shape):
+        raise InvalidArgumentError(
+            f"indices have the shape {list(indices.shape)}, "
+            f"where [n, {len(shape)}] goes with the dense shape {list(shape)}",
+            hint=f"of no elements: np.empty((0, {len(shape)}))" if not indices.size else None,
+        )
+    if values.shape != indices.shape[:1]:
+        raise InvalidArgumentError(
+            f"values have the shape {list(values.shape)}, where there are {len(indices)} indices"
+        )
+    for column, d in zip(indices.T, shape, strict=True):
+        if len(column) and (column.min() < 0 or column.max() >= d):
+            inside = (indices >= 0) & (indices < np.array(shape, np.int64))
+            first = np.flatnonzero(~inside.all(axis=1))[0]
+            raise InvalidArgumentError(
+                f"indices[{first}] is {indices[first].tolist()}, "
+                f"which lies outside the dense shape {list(shape)}"
+            )
+
+
+def _check_slices(values: Array, indices: Array, shape: tuple[int, ...]) -> None:
+    if not shape:
+        raise InvalidArgumentError("dense_shape is empty: a scalar has no rows")
+    if indices.ndim != 1:
+        raise InvalidArgumentError(f"indices are a vector, not of shape {list(indices.shape)}")
+    wanted = Shape((len(indices), *shape[1:]))
+    if values.shape != wanted.dims:
+        raise InvalidArgumentError(
+            f"values have the shape {list(values.shape)}, where {wanted} goes with "
+            f"{len(indices)} indices and the dense shape {list(shape)}"
+        )
+    wrong = np.flatnonzero((indices < 0) | (indices >= shape[0]))
+    if wrong.size:
+        raise InvalidArgumentError(
+            f"indices[{wrong[0]}] is {indices[wrong[0]]}, which is out of range: "
+            f"there are {shape[0]} rows, from 0"
+        )

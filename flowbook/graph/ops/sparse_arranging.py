@@ -1,0 +1,520 @@
+"""Sparse tensors arranged anew: the same elements at other indices.
+
+Dense shapes are computed by ordinary operations where they can be, so that inference follows them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.dtypes import int64
+from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.ops.arithmetic import maximum, minimum
+from flowbook.graph.ops.axes import all_in_range, as_axes, as_axis, in_range
+from flowbook.graph.ops.constants import constant, convert_to_tensor
+from flowbook.graph.ops.elementwise import cast
+from flowbook.graph.ops.filling import fill
+from flowbook.graph.ops.gathering import gather_op
+from flowbook.graph.ops.indexing import strided_slice
+from flowbook.graph.ops.inference import constant_value, no_flops
+from flowbook.graph.ops.joining import concat_op, stack_op
+from flowbook.graph.ops.located import located
+from flowbook.graph.ops.shaping import shape_argument, shape_op
+from flowbook.graph.ops.sparse_conversion import sparse_take
+from flowbook.graph.ops.sparse_indices import (
+    check_shapes,
+    check_sparse,
+    checked_dims,
+    count_of,
+    keys,
+    order_of,
+    positions,
+    rank_of,
+)
+from flowbook.graph.scopes import name_scope
+from flowbook.graph.shape import Shape
+from flowbook.graph.sparse_tensor import SparseTensor
+from flowbook.graph.tensor import Tensor
+
+
+def _place_count(indices: Tensor, dense_shape: Tensor, **_: Any) -> Shape:
+    check_shapes(indices, dense_shape)
+    return Shape.of((count_of(indices),))
+
+
+def int64_vector(values: Any) -> Tensor:
+    """A shape argument as an int64 vector."""
+    tensor = convert_to_tensor(shape_argument(values))
+    if tensor.op.type == "Const":
+        return constant(tensor.op.attributes["value"].astype(np.int64))
+    return tensor if tensor.dtype is int64 else cast(tensor, int64)
+
+
+def known_shape(dense_shape: Tensor, shape: Shape) -> Tensor:
+    """The dense shape of the run, of which inference sees what is known."""
+    if shape.is_fully_defined:
+        return constant(np.array(shape.dims, np.int64))
+    if shape.dims is None or set(shape.dims) == {None}:
+        return dense_shape
+    parts = [
+        strided_slice(dense_shape, i) if d is None else np.int64(d)
+        for i, d in enumerate(shape.dims)
+    ]
+    return stack_op(parts)  # type: ignore[no-any-return]
+
+
+# Order
+
+
+def _order(xp: Any, indices: Any, dense_shape: Any) -> Any:
+    dims = checked_dims(dense_shape)
+    check_sparse(indices, dims)
+    return order_of(xp, keys(xp, indices, dims))
+
+
+sparse_order = OpDef(
+    "SparseOrder",
+    "indices: int64, dense_shape: int64 -> places: int64",
+    infer=_place_count,
+    kernel=_order,
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=no_flops,
+    doc="The places of indices in row-major order; of equal ones, in their own order.",
+)
+
+
+def in_order(indices: Tensor, values: Tensor, dense_shape: Tensor) -> SparseTensor:
+    """A sparse tensor with its elements in row-major order."""
+    places = sparse_order(indices, dense_shape)
+    return SparseTensor(gather_op(indices, places), sparse_take(values, places), dense_shape)
+
+
+def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
+    """The same sparse tensor with its elements in row-major order of their indices.
+
+    Args:
+        sp_input: a SparseTensor; repeated indices stay, in the order in which they come.
+        name: the name scope.
+
+    Raises:
+        OutOfRangeError: in the run, if an index lies outside the dense shape.
+
+    >>> import flowbook as fb
+    >>> x = fb.SparseTensor([[1, 0], [0, 2]], ["b", "a"], [2, 3])
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(fb.sparse.reorder(x)).values.tolist())
+    [b'a', b'b']
+    """
+    __tracebackhide__ = True
+    x = SparseTensor.from_value(sp_input)
+    with x.graph.as_default(), name_scope(name or "SparseReorder"):
+        return in_order(x.indices, x.values, x.dense_shape)
+
+
+def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:
+    """A sparse tensor with its dimensions permuted, its elements in row-major order.
+
+    Args:
+        sp_input: a SparseTensor.
+        perm: for each dimension of the result which one of the input it is, a list of ints; by
+            default the reverse.
+        name: the name scope.
+
+    Raises:
+        InvalidArgumentError: if `perm` is not a permutation.
+    """
+    __tracebackhide__ = True
+    x = SparseTensor.from_value(sp_input)
+    with located("SparseTranspose"):
+        order = as_axes(perm)
+        rank = x.shape.rank
+        if order is not None:
+            if rank is not None and len(order) != rank:
+                raise InvalidArgumentError(f"perm {list(order)} does not permute {rank} dimensions")
+            order = all_in_range(order, len(order))
+    with x.graph.as_default(), name_scope(name or "SparseTranspose"):
+        if order is None:
+            indices = strided_slice(x.indices, np.s_[:, ::-1])
+            shape = strided_slice(x.dense_shape, np.s_[::-1])
+        else:
+            indices = gather_op(x.indices, np.array(order), axis=1)
+            shape = gather_op(x.dense_shape, np.array(order))
+        return in_order(indices, x.values, shape)
+
+
+# Shapes
+
+
+def _new_dims(dims: tuple[int, ...], new_shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The dimensions of the new shape, the one that is -1 found."""
+    unknown = [i for i, d in enumerate(new_shape) if d == -1]
+    if len(unknown) > 1 or any(d < -1 for d in new_shape):
+        raise InvalidArgumentError(
+            f"the new shape {list(new_shape)} has "
+            + ("more than one -1" if len(unknown) > 1 else "a negative dimension")
+        )
+    size, given = math.prod(dims), math.prod(d for d in new_shape if d != -1)
+    found = list(new_shape)
+    if unknown:
+        found[unknown[0]] = size // given if given else 0
+    if math.prod(found) != size:
+        raise InvalidArgumentError(
+            f"{size} elements of the dense shape {list(dims)} do not fit {list(new_shape)}"
+        )
+    return tuple(found)
+
+
+def _reshaped_shapes(indices: Tensor, dense_shape: Tensor, new_shape: Tensor) -> list[Shape]:
+    known = check_shapes(indices, dense_shape)
+    if new_shape.shape.rank not in (None, 1):
+        raise InvalidArgumentError(f"'new_shape' is a vector, not of shape {new_shape.shape}")
+    wanted = constant_value(new_shape)
+    if known.is_fully_defined and wanted is not None:
+        _new_dims(known.dims, tuple(wanted.tolist()))  # type: ignore[arg-type]
+    (rank,) = new_shape.shape.dims or (None,)
+    return [Shape.of((count_of(indices), rank)), Shape.of((rank,))]
+
+
+def _reshape(xp: Any, indices: Any, dense_shape: Any, new_shape: Any) -> Any:
+    dims = checked_dims(dense_shape)
+    check_sparse(indices, dims)
+    found = _new_dims(dims, tuple(new_shape.tolist()))
+    result = xp.empty((len(indices), len(found)), dtype=np.int64)
+    if math.prod(dims) > 2**63 - 1:
+        raise InvalidArgumentError(
+            f"the dense shape {list(dims)} has too many elements to be given another shape"
+        )
+    rest = positions(xp, indices, dims)
+    for axis in reversed(range(len(found))):
+        if found[axis]:
+            rest, result[:, axis] = xp.divmod(rest, np.int64(found[axis]))
+    return result, np.array(found, np.int64)
+
+
+sparse_reshape = OpDef(
+    "SparseReshape",
+    "indices: int64, dense_shape: int64, new_shape: int64 "
+    "-> new_indices: int64, new_dense_shape: int64",
+    infer=_reshaped_shapes,
+    kernel=_reshape,
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=no_flops,
+)
+
+
+def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
+    """A sparse tensor with the same elements, counted in row-major order, in another shape.
+
+    Args:
+        sp_input: a SparseTensor.
+        shape: the new dense shape, a list of ints or an int vector; one of them may be -1.
+        name: the name scope.
+
+    Raises:
+        InvalidArgumentError: if the shapes differ in size; in the run, where it is known only then.
+
+    >>> import flowbook as fb
+    >>> fb.sparse.reshape(fb.sparse.eye(4), [2, -1])
+    <SparseTensor shape=[2, 8] dtype=float32>
+    """
+    __tracebackhide__ = True
+    x = SparseTensor.from_value(sp_input)
+    with x.graph.as_default(), name_scope(name or "SparseReshape"):
+        with located("SparseReshape"):
+            wanted = int64_vector(shape)
+        indices, new_shape = sparse_reshape(x.indices, x.dense_shape, wanted)
+        value = constant_value(wanted)
+        if value is not None:
+            known: tuple[int | None, ...] = tuple(None if d < 0 else d for d in value.tolist())
+            if x.shape.is_fully_defined:
+                known = _new_dims(x.shape.dims, tuple(value.tolist()))  # type: ignore[arg-type]
+            new_shape = known_shape(new_shape, Shape.of(known))
+        return SparseTensor(indices, x.values, new_shape)
+
+
+def expand_dims(sp_input: Any, axis: int = -1, name: str | None = None) -> SparseTensor:
+    """A sparse tensor with a dimension of 1 inserted.
+
+    Args:
+        sp_input: a SparseTensor of known rank.
+        axis: where the new dimension stands in the result, negative ones from its end.
+        name: the name scope.
+    """
+    __tracebackhide__ = True
+    x = SparseTensor.from_value(sp_input)
+    with located("SparseExpandDims"):
+        at = in_range(as_axis(axis), known_rank(x) + 1)
+    with x.graph.as_default(), name_scope(name or "SparseExpandDims"):
+        count = strided_slice(shape_op(x.indices), np.s_[:1])
+        column = fill(concat_op([count, [1]], axis=0), np.int64(0))
+        before, after = (strided_slice(x.indices, np.s_[:, s]) for s in (np.s_[:at], np.s_[at:]))
+        head, tail = (strided_slice(x.dense_shape, s) for s in (np.s_[:at], np.s_[at:]))
+        return SparseTensor(
+            concat_op([before, column, after], axis=1),
+            x.values,
+            concat_op([head, np.ones(1, np.int64), tail], axis=0),
+        )
+
+
+def known_rank(x: SparseTensor) -> int:
+    """The rank of a sparse tensor; InvalidArgumentError if only the run knows it."""
+    rank = x.shape.rank
+    if rank is None:
+        raise InvalidArgumentError(
+            f"this needs a sparse tensor of known rank, not {x!r}",
+            hint="give fb.sparse.placeholder a shape, such as [None, None]",
+        )
+    return rank
+
+
+# Parts
+
+
+def _sliced_shapes(
+    indices: Tensor, dense_shape: Tensor, start: Tensor, size: Tensor
+) -> list[Shape]:
+    check_shapes(indices, dense_shape)
+    for name, vector in (("start", start), ("size", size)):
+        if vector.shape.rank not in (None, 1):
+            raise InvalidArgumentError(f"{name!r} is a vector, not of shape {vector.shape}")
+        if not vector.shape.is_compatible_with(dense_shape.shape):
+            raise InvalidArgumentError(
+                f"{name!r} has {vector.shape[0]} numbers for {dense_shape.shape[0]} dimensions"
+            )
+        known = constant_value(vector)
+        if known is not None and known.size and known.min() < 0:
+            raise InvalidArgumentError(f"{name!r} is not negative: {known.tolist()}")
+    return [Shape.of((None,)), Shape.of((None, rank_of(indices)))]
+
+
+def _slice(xp: Any, indices: Any, dense_shape: Any, start: Any, size: Any) -> Any:
+    dims = checked_dims(dense_shape)
+    check_sparse(indices, dims)
+    for name, vector in (("start", start), ("size", size)):
+        if vector.shape != dense_shape.shape:
+            raise InvalidArgumentError(
+                f"{name!r} has the shape {list(vector.shape)} for {len(dims)} dimensions"
+            )
+        checked_dims(vector, name)
+    kept = xp.ones(len(indices), dtype=bool)
+    for axis in range(len(dims)):
+        # The difference cannot overflow, as both are within [0, 2**63).
+        offset = indices[:, axis] - start[axis]
+        kept &= (offset >= 0) & (offset < size[axis])
+    places = xp.flatnonzero(kept).astype(np.int64)
+    return places, indices[places] - start
+
+
+sparse_slice = OpDef(
+    "SparseSlice",
+    "indices: int64, dense_shape: int64, start: int64, size: int64 "
+    "-> places: int64, new_indices: int64",
+    infer=_sliced_shapes,
+    kernel=_slice,
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=no_flops,
+)
+
+
+def _part(x: SparseTensor, start: Tensor, size: Tensor) -> SparseTensor:
+    places, indices = sparse_slice(x.indices, x.dense_shape, start, size)
+    rest = maximum(x.dense_shape - start, np.int64(0))
+    return SparseTensor(indices, sparse_take(x.values, places), minimum(rest, size))
+
+
+def slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
+    """A rectangular part of a sparse tensor.
+
+    Args:
+        sp_input: a SparseTensor.
+        start: where the part begins, one int per dimension, each at least 0.
+        size: how much of each dimension it takes; what exceeds the tensor is left out.
+        name: the name scope.
+
+    Returns:
+        A SparseTensor whose indices count from `start`.
+
+    >>> import flowbook as fb
+    >>> fb.sparse.slice(fb.sparse.eye(4), start=[1, 0], size=[2, 9])
+    <SparseTensor shape=[2, 4] dtype=float32>
+    """
+    __tracebackhide__ = True
+    x = SparseTensor.from_value(sp_input)
+    with x.graph.as_default(), name_scope(name or "SparseSlice"):
+        with located("SparseSlice"):
+            bounds = int64_vector(start), int64_vector(size)
+        return _part(x, *bounds)
+
+
+def split(sp_input: Any, num_split: int, axis: int, name: str | None = None) -> list[SparseTensor]:
+    """The parts of a sparse tensor along one dimension.
+
+    Args:
+        sp_input: a SparseTensor of known rank.
+        num_split: how many parts. Where they do not come out even, the first are longer by one.
+        axis: the dimension, negative ones from the last.
+        name: the name scope.
+
+    Raises:
+        InvalidArgumentError: if there are more parts than the dimension is long, where it is known.
+    """
+    __tracebackhide__ = True
+    x = SparseTensor.from_value(sp_input)
+    with located("SparseSplit"):
+        rank = known_rank(x)
+        at, count = in_range(as_axis(axis), rank), as_axis(num_split)
+        length = x.shape[at]
+        if count < 1 or (length is not None and count > length):
+            what = "an unknown length" if length is None else f"length {length}"
+            raise InvalidArgumentError(f"a dimension of {what} cannot be split into {count} parts")
+    with x.graph.as_default(), name_scope(name or "SparseSplit"):
+        dim = strided_slice(x.dense_shape, at)
+        return [
+            _part(x, *_bounds(x, at, dim // np.int64(count), dim % np.int64(count), i))
+            for i in range(count)
+        ]
+
+
+def _bounds(
+    x: SparseTensor, axis: int, base: Tensor, longer: Tensor, part: int
+) -> tuple[Tensor, Tensor]:
+    """Where one part of a split begins, and its size."""
+    start = base * np.int64(part) + minimum(longer, np.int64(part))
+    end = base * np.int64(part + 1) + minimum(longer, np.int64(part + 1))
+    rank = known_rank(x)
+    zero = np.int64(0)
+    starts = stack_op([start if i == axis else zero for i in range(rank)])
+    sizes = stack_op(
+        [end - start if i == axis else strided_slice(x.dense_shape, i) for i in range(rank)]
+    )
+    return starts, sizes
+
+
+# Joining
+
+
+def _concat_dims(
+    shapes: Sequence[Sequence[int | None]], axis: int, expand: bool
+) -> tuple[int | None, ...]:
+    """The dense shape of what is put together; None where it is not known."""
+    found: list[int | None] = []
+    for i, dims in enumerate(zip(*shapes, strict=True)):
+        known = [d for d in dims if d is not None]
+        if i == axis:
+            found.append(sum(known) if len(known) == len(dims) else None)
+        elif expand:
+            found.append(max(known) if len(known) == len(dims) else None)
+        else:
+            if len(set(known)) > 1:
+                raise InvalidArgumentError(
+                    f"sparse tensors put together along axis {axis} differ in dimension {i}: "
+                    + ", ".join(str(d) for d in known),
+                    hint="expand_nonconcat_dims=True takes the largest",
+                )
+            found.append(known[0] if known else None)
+    return tuple(found)
+
+
+def _joined_shapes(
+    dense_shapes: Tensor, indices: list[Tensor], axis: int, expand_nonconcat_dims: bool
+) -> list[Shape]:
+    if dense_shapes.shape.rank not in (None, 2):
+        raise InvalidArgumentError(f"'dense_shapes' is a matrix, not of {dense_shapes.shape}")
+    known = constant_value(dense_shapes)
+    if known is not None:
+        rank = known.shape[1]
+        _concat_dims(known.tolist(), in_range(axis, rank), expand_nonconcat_dims)
+    ranks = Shape.of((None,))
+    for each in indices:
+        ranks = ranks.merge((rank_of(each),))
+    if dense_shapes.shape.dims is not None:
+        ranks = ranks.merge(dense_shapes.shape.dims[1:])
+    counts = [count_of(each) for each in indices]
+    total = None if None in counts else sum(c for c in counts if c is not None)
+    return [Shape.of((total,)).concatenate(ranks), ranks]
+
+
+def _joined(
+    xp: Any, dense_shapes: Any, *indices: Any, axis: int, expand_nonconcat_dims: bool
+) -> Any:
+    shapes = [checked_dims(row) for row in dense_shapes]
+    at = in_range(axis, dense_shapes.shape[1])
+    if len(shapes) != len(indices):
+        raise InvalidArgumentError(f"there are {len(indices)} indices, but {len(shapes)} shapes")
+    for each, dims in zip(indices, shapes, strict=True):
+        check_sparse(each, dims)
+    found = _concat_dims(shapes, at, expand_nonconcat_dims)
+    result = xp.concatenate(indices)
+    begin = offset = 0
+    for each, shape in zip(indices, shapes, strict=True):
+        result[begin : begin + len(each), at] += offset
+        begin, offset = begin + len(each), offset + shape[at]
+    return result, np.array(found, np.int64)
+
+
+sparse_concat = OpDef(
+    "SparseConcat",
+    "dense_shapes: int64, indices: N*int64 -> joined: int64, dense_shape: int64",
+    attributes={"axis": REQUIRED, "expand_nonconcat_dims": False},
+    infer=_joined_shapes,
+    kernel=_joined,
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=no_flops,
+)
+
+
+def concat(
+    axis: int,
+    sp_inputs: Any,
+    expand_nonconcat_dims: bool = False,
+    name: str | None = None,
+) -> SparseTensor:
+    """Sparse tensors put together along one dimension, in row-major order.
+
+    Args:
+        axis: the dimension, negative ones from the last.
+        sp_inputs: a list of SparseTensors of one dtype and rank.
+        expand_nonconcat_dims: whether the other dimensions may differ; the largest then count.
+        name: the name scope.
+
+    Raises:
+        InvalidArgumentError: if other dimensions differ; in the run, where it is known only then.
+
+    >>> import flowbook as fb
+    >>> fb.sparse.concat(1, [fb.sparse.eye(2), fb.sparse.eye(2, 5)])
+    <SparseTensor shape=[2, 7] dtype=float32>
+    """
+    __tracebackhide__ = True
+    with located("SparseConcat"):
+        if not isinstance(sp_inputs, list | tuple) or isinstance(sp_inputs, SparseTensor):
+            raise InvalidTypeError(f"a list of sparse tensors is wanted, not {sp_inputs!r:.80}")
+        if not sp_inputs:
+            raise InvalidArgumentError("there is nothing to put together")
+        parts = [SparseTensor.from_value(item) for item in sp_inputs]
+        ranks = {p.shape.rank for p in parts} - {None}
+        if len(ranks) > 1:
+            raise InvalidArgumentError(f"the sparse tensors differ in rank: {sorted(ranks)}")  # type: ignore[type-var]
+        at = as_axis(axis)
+        known: tuple[int | None, ...] | None = None
+        if ranks:
+            at = in_range(at, ranks.pop())  # type: ignore[arg-type]
+            if all(p.shape.dims is not None for p in parts):
+                known = _concat_dims([p.shape.dims for p in parts], at, expand_nonconcat_dims)  # type: ignore[misc]
+    with parts[0].graph.as_default(), name_scope(name or "SparseConcat"):
+        indices, shape = sparse_concat(
+            stack_op([p.dense_shape for p in parts]),
+            [p.indices for p in parts],
+            axis=at,
+            expand_nonconcat_dims=bool(expand_nonconcat_dims),
+        )
+        values = concat_op([p.values for p in parts], axis=0)
+        return in_order(indices, values, known_shape(shape, Shape.of(known)))

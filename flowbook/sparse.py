@@ -1,0 +1,49 @@
+"""Sparse tensors: made, converted, arranged anew, computed with."""
+
+from flowbook.graph.ops.sparse_arithmetic import (
+    add,
+    maximum,
+    minimum,
+    reduce_max,
+    reduce_sum,
+    softmax,
+)
+from flowbook.graph.ops.sparse_arranging import (
+    concat,
+    expand_dims,
+    reorder,
+    reshape,
+    slice,
+    split,
+    transpose,
+)
+from flowbook.graph.ops.sparse_conversion import eye, from_dense, to_dense, to_indicator
+from flowbook.graph.ops.sparse_conversion import sparse_placeholder as placeholder
+from flowbook.graph.ops.sparse_products import sparse_dense_matmul
+from flowbook.graph.ops.sparse_selecting import fill_empty_rows, mask, reset_shape, retain
+
+__all__ = [
+    "add",
+    "concat",
+    "expand_dims",
+    "eye",
+    "fill_empty_rows",
+    "from_dense",
+    "mask",
+    "maximum",
+    "minimum",
+    "placeholder",
+    "reduce_max",
+    "reduce_sum",
+    "reorder",
+    "reset_shape",
+    "reshape",
+    "retain",
+    "slice",
+    "softmax",
+    "sparse_dense_matmul",
+    "split",
+    "to_dense",
+    "to_indicator",
+    "transpose",
+]
