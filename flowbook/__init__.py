@@ -4,7 +4,17 @@ The public API is what `__all__` lists; `fb.nn` holds building blocks of neural 
 `fb.sparse` what sparse tensors have, `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
-from flowbook import _notebook, nn, sparse, train
+from flowbook import (
+    _notebook,
+    image,
+    initializers,
+    layers,
+    nn,
+    regularizers,
+    sparse,
+    strings,
+    train,
+)
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
 from flowbook.exec.resources.container import reset_container
@@ -65,6 +75,26 @@ from flowbook.graph.ops.arithmetic import (
     sign,
     squared_difference,
     subtract,
+)
+from flowbook.graph.ops.assertions import (
+    Assert,
+    assert_equal,
+    assert_greater,
+    assert_greater_equal,
+    assert_integer,
+    assert_less,
+    assert_less_equal,
+    assert_near,
+    assert_negative,
+    assert_non_negative,
+    assert_non_positive,
+    assert_none_equal,
+    assert_positive,
+    assert_rank,
+    assert_rank_at_least,
+    assert_rank_in,
+    assert_scalar,
+    assert_type,
 )
 from flowbook.graph.ops.bitwise import (
     bitwise_and,
@@ -220,7 +250,15 @@ from flowbook.graph.ops.patches import extract_image_patches
 from flowbook.graph.ops.polynomials import polyval
 from flowbook.graph.ops.positions import invert_permutation, searchsorted, unravel_index
 from flowbook.graph.ops.powers import cbrt, exp2, hypot, log2, log10, logaddexp
-from flowbook.graph.ops.random import random_normal, random_uniform, set_random_seed
+from flowbook.graph.ops.printing import Print, print
+from flowbook.graph.ops.random import (
+    random_normal,
+    random_uniform,
+    set_random_seed,
+    truncated_normal,
+)
+from flowbook.graph.ops.random_distributions import random_categorical, random_gamma, random_poisson
+from flowbook.graph.ops.random_order import random_crop, random_permutation, random_shuffle
 from flowbook.graph.ops.reductions import (
     argmax,
     argmin,
@@ -309,7 +347,14 @@ from flowbook.graph.ops.special import (
     zeta,
 )
 from flowbook.graph.ops.spectra import self_adjoint_eig, self_adjoint_eigvals, svd
+from flowbook.graph.ops.stateless_random import (
+    stateless_random_categorical,
+    stateless_random_normal,
+    stateless_random_uniform,
+    stateless_truncated_normal,
+)
 from flowbook.graph.ops.statistics import reduce_std, reduce_variance
+from flowbook.graph.ops.string_numbers import decode_base64, decode_raw, encode_base64
 from flowbook.graph.ops.tensordot import tensordot
 from flowbook.graph.ops.trigonometry import (
     acos,
@@ -346,6 +391,7 @@ from flowbook.graph.tensor import Tensor
 from flowbook.train.gradient_error import gradient_error
 
 __all__ = [
+    "Assert",
     "AsyncContext",
     "COMPLEX",
     "DType",
@@ -361,6 +407,7 @@ __all__ = [
     "OpDef",
     "Operation",
     "PartialRun",
+    "Print",
     "REALS",
     "REQUIRED",
     "Session",
@@ -384,6 +431,23 @@ __all__ = [
     "as_dtype",
     "asin",
     "asinh",
+    "assert_equal",
+    "assert_greater",
+    "assert_greater_equal",
+    "assert_integer",
+    "assert_less",
+    "assert_less_equal",
+    "assert_near",
+    "assert_negative",
+    "assert_non_negative",
+    "assert_non_positive",
+    "assert_none_equal",
+    "assert_positive",
+    "assert_rank",
+    "assert_rank_at_least",
+    "assert_rank_in",
+    "assert_scalar",
+    "assert_type",
     "assign",
     "assign_add",
     "assign_slice",
@@ -439,6 +503,8 @@ __all__ = [
     "cumsum",
     "cumulative_logsumexp",
     "dct",
+    "decode_base64",
+    "decode_raw",
     "depth_to_space",
     "device",
     "diag",
@@ -450,6 +516,7 @@ __all__ = [
     "dynamic_stitch",
     "edit_distance",
     "einsum",
+    "encode_base64",
     "equal",
     "erf",
     "erfc",
@@ -493,7 +560,9 @@ __all__ = [
     "igamma",
     "igammac",
     "imag",
+    "image",
     "import_graph_def",
+    "initializers",
     "int16",
     "int32",
     "int64",
@@ -510,6 +579,7 @@ __all__ = [
     "is_strictly_increasing",
     "is_variable_initialized",
     "isclose",
+    "layers",
     "lbeta",
     "left_shift",
     "less",
@@ -575,9 +645,16 @@ __all__ = [
     "population_count",
     "pow",
     "prevent_gradient",
+    "print",
     "py_func",
     "qr",
+    "random_categorical",
+    "random_crop",
+    "random_gamma",
     "random_normal",
+    "random_permutation",
+    "random_poisson",
+    "random_shuffle",
     "random_uniform",
     "range",
     "rank",
@@ -596,6 +673,7 @@ __all__ = [
     "reduce_sum",
     "reduce_variance",
     "register_kernel",
+    "regularizers",
     "repeat",
     "reset_container",
     "reset_default_graph",
@@ -654,8 +732,13 @@ __all__ = [
     "squared_difference",
     "squeeze",
     "stack",
+    "stateless_random_categorical",
+    "stateless_random_normal",
+    "stateless_random_uniform",
+    "stateless_truncated_normal",
     "stop_gradient",
     "string",
+    "strings",
     "subtract",
     "svd",
     "tan",
@@ -669,6 +752,7 @@ __all__ = [
     "train",
     "transpose",
     "trunc",
+    "truncated_normal",
     "truncatediv",
     "truncatemod",
     "uint16",

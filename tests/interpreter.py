@@ -81,13 +81,30 @@ class PlainRandomState:
     def normal(self, shape: Any, dtype: Any) -> np.ndarray:
         return self.generator.standard_normal(tuple(shape)).astype(dtype.numpy)
 
+    def reserve(self, blocks: int) -> tuple[Any, Any]:
+        words = self.generator.integers(0, 2**32, 6).tolist()
+        return tuple(words[:2]), tuple(words[2:])
+
     def integers(self, shape: Any, low: Any, high: Any, dtype: Any) -> np.ndarray:
         return self.generator.integers(int(low), int(high), tuple(shape), dtype.numpy)
+
+
+class PlainCounter:
+    """The resource of what happens only so many times."""
+
+    def __init__(self) -> None:
+        self.runs = -1
+
+    def next(self) -> int:
+        self.runs += 1
+        return self.runs
 
 
 def plain_resource(operation: Operation) -> Any:
     """A stand-in for the resource that an operation owns."""
     kind = operation.op_def.resource
+    if kind == "counter":
+        return PlainCounter()
     return PlainVariable() if kind == "variable" else PlainRandomState(operation.name)
 
 

@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from flowbook.exec.resources.counter import Counter
 from flowbook.exec.resources.random_state import RandomState
 from flowbook.exec.resources.variable import VariableResource
 from flowbook.graph.errors import CancelledError, InvalidArgumentError
@@ -81,6 +82,8 @@ class Resources:
             return RandomState(
                 operation.name, attributes["graph_seed"], attributes["seed"], self.entropy
             )
+        if operation.op_def.resource == "counter":
+            return Counter()
         raise InvalidArgumentError(
             f"{operation.op_def.resource!r} is not a kind of resource", operation
         )

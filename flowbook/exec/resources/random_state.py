@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.exec.resources import philox
+from flowbook.graph import philox
 from flowbook.graph.dtypes import DType
 
 # The graph's seed where only the operation has one (as in TensorFlow 1).
@@ -52,10 +52,15 @@ class RandomState:
         """Uniform integers in [low, high)."""
         return self._draw("uniform_int", shape, dtype, low=int(low), high=int(high))
 
-    def _draw(self, kind: Any, shape: Any, dtype: DType, **arguments: Any) -> Any:
-        dims = tuple(int(d) for d in np.asarray(shape).ravel())
-        blocks = philox.blocks_for(dtype.numpy, int(np.prod(dims, dtype=np.int64)))
+    def reserve(self, blocks: int) -> tuple[philox.Key, philox.Counter]:
+        """The key, and the counter of the first of `blocks` blocks that no other draw gets."""
         with self._lock:
             counter = self._counter
             self._counter = philox.advance(counter, blocks)
-        return philox.draw(kind, self._key, counter, dims, dtype.numpy, **arguments)[0]
+        return self._key, counter
+
+    def _draw(self, kind: Any, shape: Any, dtype: DType, **arguments: Any) -> Any:
+        dims = tuple(int(d) for d in np.asarray(shape).ravel())
+        blocks = philox.blocks_for(dtype.numpy, int(np.prod(dims, dtype=np.int64)))
+        key, counter = self.reserve(blocks)
+        return philox.draw(kind, key, counter, dims, dtype.numpy, **arguments)[0]

@@ -7,10 +7,13 @@ drawn is standard; scaling it is arithmetic like any other, and gradients flow t
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from flowbook.graph import sampling
 from flowbook.graph.dtypes import FLOATS, INDICES, DType, as_dtype, float32
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.graph import get_default_graph
@@ -24,18 +27,20 @@ from flowbook.graph.scopes import name_scope
 from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Arithmetic, Tensor
 
-_SEEDED = {"dtype": REQUIRED, "seed": None, "graph_seed": None}
+SEEDED = {"dtype": REQUIRED, "seed": None, "graph_seed": None}
 
 
-def _drawn_shape(shape: Tensor, *_: Any, **__: Any) -> Shape:
+def drawn_shape(shape: Tensor, *_: Any, **__: Any) -> Shape:
+    """The shape that the first input holds."""
     check_vector("shape", shape)
     known = constant_value(shape)
     if known is not None:
-        _check_dims(known)
+        check_dims(known)
     return shape_from(shape)
 
 
-def _check_dims(shape: Any) -> Any:
+def check_dims(shape: Any) -> Any:
+    """See that a shape has no negative dimension; gives it back."""
     if any(d < 0 for d in dims_of(shape)):
         raise InvalidArgumentError(f"a dimension is not negative: {shape.tolist()}")
     return shape
@@ -45,9 +50,9 @@ uniform_op = OpDef(
     "RandomUniform",
     "shape: I -> output: dtype",
     I=INDICES,
-    attributes=_SEEDED,
-    infer=_drawn_shape,
-    kernel=lambda xp, state, shape, dtype: state.uniform(_check_dims(shape), dtype),
+    attributes=SEEDED,
+    infer=drawn_shape,
+    kernel=lambda xp, state, shape, dtype: state.uniform(check_dims(shape), dtype),
     grad=NO_GRADIENT,
     effects=Effects.RANDOM,
     resource="random_state",
@@ -59,9 +64,9 @@ normal_op = OpDef(
     "RandomNormal",
     "shape: I -> output: dtype",
     I=INDICES,
-    attributes=_SEEDED,
-    infer=_drawn_shape,
-    kernel=lambda xp, state, shape, dtype: state.normal(_check_dims(shape), dtype),
+    attributes=SEEDED,
+    infer=drawn_shape,
+    kernel=lambda xp, state, shape, dtype: state.normal(check_dims(shape), dtype),
     grad=NO_GRADIENT,
     effects=Effects.RANDOM,
     resource="random_state",
@@ -70,32 +75,55 @@ normal_op = OpDef(
 )
 
 
-def _integers_shape(shape: Tensor, low: Tensor, high: Tensor, **_: Any) -> Shape:
+def _truncated(xp: Any, state: Any, shape: Any, dtype: DType) -> Any:
+    dims = dims_of(check_dims(shape))
+    key, counter = state.reserve(sampling.blocks_for(math.prod(dims)))
+    return sampling.truncated_normal(key, counter, dims, dtype.numpy)
+
+
+truncated_normal_op = OpDef(
+    "TruncatedNormal",
+    "shape: I -> output: dtype",
+    I=INDICES,
+    attributes=SEEDED,
+    infer=drawn_shape,
+    kernel=_truncated,
+    grad=NO_GRADIENT,
+    effects=Effects.RANDOM,
+    resource="random_state",
+    aliases={},
+    cost=elementwise(flops=120),
+)
+
+
+def integers_shape(shape: Tensor, low: Tensor, high: Tensor, *_: Any, **__: Any) -> Shape:
+    """The shape that the first input holds; limits that are known are checked."""
     for name, tensor in (("minval", low), ("maxval", high)):
         if tensor.shape.rank not in (None, 0):
             raise InvalidArgumentError(f"{name!r} is a scalar, not of shape {tensor.shape}")
     ends = constant_value(low), constant_value(high)
     if ends[0] is not None and ends[1] is not None:
-        _check_bounds(*ends)
-    return _drawn_shape(shape)
+        check_bounds(*ends)
+    return drawn_shape(shape)
 
 
-def _check_bounds(low: Any, high: Any) -> None:
+def check_bounds(low: Any, high: Any) -> None:
+    """See that there are integers from `low` to below `high`."""
     if not low < high:
         raise InvalidArgumentError(f"minval {low} is not below maxval {high}")
 
 
 def _integers(xp: Any, state: Any, shape: Any, low: Any, high: Any, dtype: DType) -> Any:
-    _check_bounds(low, high)
-    return state.integers(_check_dims(shape), low, high, dtype)
+    check_bounds(low, high)
+    return state.integers(check_dims(shape), low, high, dtype)
 
 
 uniform_int_op = OpDef(
     "RandomUniformInt",
     "shape: I, low: dtype, high: dtype -> output: dtype",
     I=INDICES,
-    attributes=_SEEDED,
-    infer=_integers_shape,
+    attributes=SEEDED,
+    infer=integers_shape,
     kernel=_integers,
     grad=NO_GRADIENT,
     effects=Effects.RANDOM,
@@ -135,13 +163,23 @@ def as_seed(seed: Any) -> int | None:
     return found
 
 
-def _attributes(dtype: Any, seed: Any, admitted: tuple[DType, ...]) -> dict[str, Any]:
+def drawn_dtype(dtype: Any, admitted: tuple[DType, ...]) -> DType:
+    """The dtype to draw as, which must be among those admitted."""
     wanted = as_dtype(dtype)
     if wanted not in admitted:
         names = ", ".join(t.name for t in admitted)
         raise InvalidTypeError(f"random numbers are drawn as {names}, not {wanted.name}")
-    graph_seed = get_default_graph().seed
-    return {"dtype": wanted, "seed": as_seed(seed), "graph_seed": graph_seed}
+    return wanted
+
+
+def seeds(seed: Any) -> dict[str, Any]:
+    """The attributes that decide a random operation's key."""
+    return {"seed": as_seed(seed), "graph_seed": get_default_graph().seed}
+
+
+def seeded(dtype: Any, seed: Any, admitted: tuple[DType, ...]) -> dict[str, Any]:
+    """The attributes of a random operation that draws as `dtype`."""
+    return {"dtype": drawn_dtype(dtype, admitted), **seeds(seed)}
 
 
 def _is(value: Any, number: float) -> bool:
@@ -176,7 +214,7 @@ def random_uniform(
     """
     __tracebackhide__ = True
     with located("RandomUniform"):
-        attributes = _attributes(dtype, seed, FLOATS + INDICES)
+        attributes = seeded(dtype, seed, FLOATS + INDICES)
         shape = shape_argument(shape)
         if attributes["dtype"].is_integer and maxval is None:
             raise InvalidArgumentError("random integers need a maxval")
@@ -184,21 +222,62 @@ def random_uniform(
     if attributes["dtype"].is_integer:
         result = uniform_int_op(shape, minval, maxval, **attributes, name=name)
         return result
-    maxval = 1 if maxval is None else maxval
-    if _is(minval, 0) and _is(maxval, 1):
-        result = uniform_op(shape, **attributes, name=name)
-        return result
-    with name_scope(name or "random_uniform") as scope:
-        result = uniform_op(shape, **attributes)
-        if isinstance(minval, Arithmetic) or isinstance(maxval, Arithmetic):
-            low = convert_to_tensor(minval, attributes["dtype"], name="minval")
-            span: Any = subtract(convert_to_tensor(maxval, attributes["dtype"], name="maxval"), low)
+    return between(
+        lambda name: uniform_op(shape, **attributes, name=name),
+        minval,
+        1 if maxval is None else maxval,
+        attributes["dtype"],
+        name,
+        "random_uniform",
+    )
+
+
+def between(
+    draw: Callable[[str | None], Tensor],
+    low: Any,
+    high: Any,
+    dtype: DType,
+    name: str | None,
+    scope: str,
+) -> Tensor:
+    """What `draw(name)` draws from [0, 1), scaled to [low, high).
+
+    Only arithmetic that changes something is built.
+    """
+    if _is(low, 0) and _is(high, 1):
+        return draw(name)
+    with name_scope(name or scope) as scope:
+        result = draw(None)
+        if isinstance(low, Arithmetic) or isinstance(high, Arithmetic):
+            low = convert_to_tensor(low, dtype, name="minval")
+            span: Any = subtract(convert_to_tensor(high, dtype, name="maxval"), low)
         else:
-            low, span = minval, np.subtract(maxval, minval)
+            span = np.subtract(high, low)
         if _is(low, 0):
-            return multiply(result, _of(span, attributes["dtype"]), name=scope)  # type: ignore[no-any-return]
-        scaled = multiply(result, _of(span, attributes["dtype"]))
-        return add(scaled, _of(low, attributes["dtype"]), name=scope)  # type: ignore[no-any-return]
+            return multiply(result, _of(span, dtype), name=scope)  # type: ignore[no-any-return]
+        scaled = multiply(result, _of(span, dtype))
+        return add(scaled, _of(low, dtype), name=scope)  # type: ignore[no-any-return]
+
+
+def around(
+    draw: Callable[[str | None], Tensor],
+    mean: Any,
+    stddev: Any,
+    dtype: DType,
+    name: str | None,
+    scope: str,
+) -> Tensor:
+    """What `draw(name)` draws with mean 0 and deviation 1, scaled to others."""
+    if _is(mean, 0) and _is(stddev, 1):
+        return draw(name)
+    with name_scope(name or scope) as scope:
+        result = draw(None)
+        if not _is(stddev, 1):
+            last = scope if _is(mean, 0) else None
+            result = multiply(result, _of(stddev, dtype), name=last)
+        if not _is(mean, 0):
+            result = add(result, _of(mean, dtype), name=scope)
+    return result
 
 
 def _of(value: Any, dtype: DType) -> Any:
@@ -225,17 +304,48 @@ def random_normal(
     """
     __tracebackhide__ = True
     with located("RandomNormal"):
-        attributes = _attributes(dtype, seed, FLOATS)
+        attributes = seeded(dtype, seed, FLOATS)
         shape = shape_argument(shape)
-    result: Tensor
-    if _is(mean, 0) and _is(stddev, 1):
-        result = normal_op(shape, **attributes, name=name)
-        return result
-    with name_scope(name or "random_normal") as scope:
-        result = normal_op(shape, **attributes)
-        if not _is(stddev, 1):
-            last = scope if _is(mean, 0) else None
-            result = multiply(result, _of(stddev, attributes["dtype"]), name=last)
-        if not _is(mean, 0):
-            result = add(result, _of(mean, attributes["dtype"]), name=scope)
-    return result
+    return around(
+        lambda name: normal_op(shape, **attributes, name=name),
+        mean,
+        stddev,
+        attributes["dtype"],
+        name,
+        "random_normal",
+    )
+
+
+def truncated_normal(
+    shape: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Random numbers, normally distributed but none further than 2 `stddev` from the mean.
+
+    What falls outside is drawn again. `stddev` is that of the whole distribution; that of the
+    results is 0.88 times as large.
+
+    Args:
+        shape: an int vector tensor, or a sequence of ints and int scalar tensors.
+        mean: of `dtype`, of a shape that broadcasts to `shape`.
+        stddev: the standard deviation before the ends are cut off, likewise.
+        dtype: a floating-point dtype.
+        seed: an int that makes the numbers reproducible, see `set_random_seed`.
+        name: the operation's name.
+    """
+    __tracebackhide__ = True
+    with located("TruncatedNormal"):
+        attributes = seeded(dtype, seed, FLOATS)
+        shape = shape_argument(shape)
+    return around(
+        lambda name: truncated_normal_op(shape, **attributes, name=name),
+        mean,
+        stddev,
+        attributes["dtype"],
+        name,
+        "truncated_normal",
+    )

@@ -26,6 +26,7 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from ml_dtypes import bfloat16
 from numpy.typing import DTypeLike, NDArray
 
 __all__ = [
@@ -33,13 +34,17 @@ __all__ = [
     "Key",
     "Kind",
     "advance",
+    "blocks_at",
     "blocks_for",
     "draw",
     "key_and_counter",
+    "normal_bfloat16",
     "normal_float16",
     "normal_float32",
     "normal_float64",
     "random_bits",
+    "stateless_key_and_counter",
+    "uniform_bfloat16",
     "uniform_float16",
     "uniform_float32",
     "uniform_float64",
@@ -63,6 +68,7 @@ _LOW = _WORD - 1
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 _ROUNDS = 10
+_SCRAMBLING_KEY = (0x3EC8F720, 0x02461E29)
 # As arrays, because a ufunc takes these in two thirds of the time that it needs for a Python
 # integer, and small draws consist of such calls.
 _MULTIPLIER0, _MULTIPLIER1 = np.array(_MULTIPLIERS, np.uint64)[:, np.newaxis]
@@ -103,6 +109,24 @@ def key_and_counter(seed: int, seed2: int = 0) -> tuple[Key, Counter]:
     )
 
 
+def stateless_key_and_counter(seed: int, seed2: int) -> tuple[Key, Counter]:
+    """Return the key and the first counter of a draw that only two seeds determine.
+
+    One block scrambles the seeds, so that neighbouring ones give unrelated streams; these are the
+    streams of TensorFlow's stateless operations.
+
+    Args:
+        seed: any int, taken modulo 2**64.
+        seed2: likewise.
+
+    >>> stateless_key_and_counter(3, 7)
+    ((1062149921, 2147208749), (0, 0, 1433866757, 2019731594))
+    """
+    counter = (seed & _LOW, seed >> 32 & _LOW, seed2 & _LOW, seed2 >> 32 & _LOW)
+    k0, k1, c2, c3 = random_bits(_SCRAMBLING_KEY, counter, 4).tolist()
+    return (k0, k1), (0, 0, c2, c3)
+
+
 def advance(counter: Counter, blocks: int) -> Counter:
     """Return the counter `blocks` blocks further on (back, if negative), modulo 2**128.
 
@@ -141,6 +165,35 @@ def random_bits(key: Key, counter: Counter, count: int) -> _Words:
     return bits
 
 
+def blocks_at(key: Key, counter: Counter, offsets: NDArray[np.uint64]) -> _Words:
+    """Return the blocks that stand at the given distances from `counter`, in their order.
+
+    Args:
+        key: as from `key_and_counter`.
+        counter: where distances count from.
+        offsets: uint64 [n], numbers of blocks.
+
+    Returns:
+        uint32 [n, 4].
+    """
+    low = np.uint64(counter[0] | counter[1] << 32)
+    position = offsets + low
+    # Where the lower half wrapped around, the upper half is one more.
+    high = _carried(counter, position < low)
+    half = np.uint64(32)
+    state: _State = (position & np.uint64(_LOW), position >> half, *high)
+    for round_key in _key_schedule(key):
+        state = _round(state, round_key)
+    return np.stack(np.broadcast_arrays(*state), axis=-1).astype(np.uint32)
+
+
+def _carried(counter: Counter, wrapped: NDArray[np.bool_]) -> tuple[Any, Any]:
+    if not wrapped.any():
+        return counter[2], counter[3]
+    high = np.uint64(counter[2] | counter[3] << 32) + wrapped.astype(np.uint64)
+    return high & np.uint64(_LOW), high >> np.uint64(32)
+
+
 def draw(
     kind: Kind,
     key: Key,
@@ -155,7 +208,7 @@ def draw(
 
     Args:
         kind: "bits" (uint32), "uniform" on [0, 1) and "normal" of mean 0 and variance 1
-            (float16, float32, float64), or "uniform_int" on [low, high) (int32, int64).
+            (bfloat16, float16, float32, float64), or "uniform_int" on [low, high) (int32, int64).
         key: as from `key_and_counter`.
         counter: the first block.
         shape: of the result; filled in row-major order.
@@ -314,6 +367,20 @@ def uniform_float16(bits: _Words) -> NDArray[np.float16]:
 _UNIT16 = np.arange(0x3C00, 0x4000, dtype=np.uint16).view(np.float16) - np.float16(1)
 
 
+def uniform_bfloat16(bits: _Words) -> NDArray[Any]:
+    """Return uniforms on [0, 1), multiples of 2**-7, from the low 7 bits of one word each.
+
+    Args:
+        bits: uint32 [n].
+
+    Returns:
+        bfloat16 [n].
+    """
+    pattern = (_checked(bits, 1) & np.uint32(0x7F)) << np.uint32(16)
+    pattern |= np.uint32(0x3F800000)
+    return (pattern.view(np.float32) - np.float32(1)).astype(bfloat16)
+
+
 def uniform_float32(bits: _Words) -> NDArray[np.float32]:
     """Return uniforms on [0, 1), multiples of 2**-23, from the low 23 bits of one word each.
 
@@ -362,6 +429,18 @@ def normal_float16(bits: _Words) -> NDArray[np.float16]:
         float16 [n].
     """
     return normal_float32(bits).astype(np.float16)
+
+
+def normal_bfloat16(bits: _Words) -> NDArray[Any]:
+    """Return `normal_float32` rounded to bfloat16.
+
+    Args:
+        bits: uint32 [n], n even.
+
+    Returns:
+        bfloat16 [n].
+    """
+    return normal_float32(bits).astype(bfloat16)
 
 
 def normal_float32(bits: _Words) -> NDArray[np.float32]:
@@ -451,9 +530,11 @@ def _checked(bits: _Words, group: int) -> _Words:
 
 _CONVERTERS: dict[tuple[str, np.dtype[Any]], _Convert] = {
     ("bits", np.dtype(np.uint32)): lambda bits: bits,
+    ("uniform", np.dtype(bfloat16)): uniform_bfloat16,
     ("uniform", np.dtype(np.float16)): uniform_float16,
     ("uniform", np.dtype(np.float32)): uniform_float32,
     ("uniform", np.dtype(np.float64)): uniform_float64,
+    ("normal", np.dtype(bfloat16)): normal_bfloat16,
     ("normal", np.dtype(np.float16)): normal_float16,
     ("normal", np.dtype(np.float32)): normal_float32,
     ("normal", np.dtype(np.float64)): normal_float64,

@@ -1,0 +1,131 @@
+"""The Transformer: attention and dense layers only.
+
+Source: Vaswani et al., "Attention is all you need", 2017. `translate` is the whole encoder and
+decoder; `language_model` a stack of decoder layers that tells each token from those before it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import flowbook as fb
+
+
+class Sizes(NamedTuple):
+    """The sizes of a model, in the paper's words: N, d_model, d_ff, h."""
+
+    layers: int
+    width: int
+    inner: int
+    heads: int
+
+
+BASE = Sizes(6, 512, 2048, 8)
+BIG = Sizes(6, 1024, 4096, 16)
+SMALL = Sizes(2, 64, 128, 4)
+
+
+def attention(
+    x: Any, memory: Any, heads: int, is_causal: bool = False, name: str = "attention"
+) -> Any:
+    """Attention with several heads from `x` to `memory`, [batch, length, width] each."""
+    width = x.shape[-1]
+    with fb.name_scope(name):
+        kernels = [
+            fb.Variable(fb.initializers.glorot_uniform()([width, width], x.dtype), name=part)
+            for part in ("query", "key", "value", "output")
+        ]
+        return fb.nn.multi_head_attention(x, memory, memory, heads, *kernels, is_causal=is_causal)
+
+
+def _residual(x: Any, change: Any, rate: float, training: Any) -> Any:
+    return fb.layers.layer_normalization(x + fb.layers.dropout(change, rate, training))
+
+
+def _inner(x: Any, inner: int) -> Any:
+    with fb.name_scope("inner"):
+        hidden = fb.layers.dense(x, inner, fb.nn.relu)
+        return fb.layers.dense(hidden, x.shape[-1])
+
+
+def encoder_layer(x: Any, sizes: Sizes, rate: float = 0.0, training: Any = False) -> Any:
+    """Attention to itself, then two dense layers; [batch, length, width]."""
+    x = _residual(x, attention(x, x, sizes.heads), rate, training)
+    return _residual(x, _inner(x, sizes.inner), rate, training)
+
+
+def decoder_layer(
+    x: Any, memory: Any, sizes: Sizes, rate: float = 0.0, training: Any = False
+) -> Any:
+    """Attention to what came before, to the memory if there is one, then two dense layers."""
+    x = _residual(x, attention(x, x, sizes.heads, is_causal=True), rate, training)
+    if memory is not None:
+        x = _residual(x, attention(x, memory, sizes.heads, name="memory"), rate, training)
+    return _residual(x, _inner(x, sizes.inner), rate, training)
+
+
+def positions(length: int, width: int) -> Any:
+    """Sines and cosines of each position, [length, width] (section 3.5 there)."""
+    place = np.arange(length)[:, None]
+    rate = np.exp(-math.log(10_000) * np.arange(0, width, 2) / width)
+    found = np.zeros([length, width], np.float32)
+    found[:, 0::2], found[:, 1::2] = np.sin(place * rate), np.cos(place * rate)[:, : width // 2]
+    return found
+
+
+def _embedded(table: Any, tokens: Any, width: int) -> Any:
+    rows = fb.nn.embedding_lookup(table, tokens) * math.sqrt(width)
+    return rows + positions(tokens.shape[1], width)
+
+
+def _table(vocabulary: int, width: int) -> Any:
+    start = fb.random_normal([vocabulary, width], stddev=width**-0.5)
+    return fb.Variable(start, name="embeddings")
+
+
+def _logits(x: Any, table: Any) -> Any:
+    """The embeddings serve as the last layer's weights, too."""
+    return fb.tensordot(x, fb.transpose(table), 1)
+
+
+def translate(
+    source: Any,
+    target: Any,
+    vocabulary: int,
+    sizes: Sizes = BASE,
+    rate: float = 0.1,
+    training: Any = False,
+) -> Any:
+    """The logits [batch, length, vocabulary] of the token after each of the target's.
+
+    Args:
+        source: [batch, length], int32; the length is known.
+        target: likewise, beginning with a token that says so.
+        vocabulary: how many tokens both languages have together.
+        sizes: the sizes of the model.
+        rate: the part that dropout drops.
+        training: a bool, or a bool tensor: whether dropout acts.
+    """
+    table = _table(vocabulary, sizes.width)
+    memory = fb.layers.dropout(_embedded(table, source, sizes.width), rate, training)
+    for layer in range(sizes.layers):
+        with fb.name_scope(f"encoder{layer}"):
+            memory = encoder_layer(memory, sizes, rate, training)
+    x = fb.layers.dropout(_embedded(table, target, sizes.width), rate, training)
+    for layer in range(sizes.layers):
+        with fb.name_scope(f"decoder{layer}"):
+            x = decoder_layer(x, memory, sizes, rate, training)
+    return _logits(x, table)
+
+
+def language_model(tokens: Any, vocabulary: int, sizes: Sizes = SMALL) -> Any:
+    """The logits [batch, length, vocabulary] of the token after each."""
+    table = _table(vocabulary, sizes.width)
+    x = _embedded(table, tokens, sizes.width)
+    for layer in range(sizes.layers):
+        with fb.name_scope(f"layer{layer}"):
+            x = decoder_layer(x, None, sizes)
+    return _logits(x, table)

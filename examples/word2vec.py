@@ -1,0 +1,65 @@
+"""word2vec: skip-grams with noise-contrastive estimation.
+
+A step reads and changes only the rows of the words in it: its time does not depend on the size of
+the vocabulary.
+
+Source: Mikolov et al., "Distributed representations of words and phrases and their
+compositionality", 2013.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import flowbook as fb
+
+
+class SkipGram(NamedTuple):
+    """What the model computes: the embeddings [vocabulary, width], and the loss of a batch."""
+
+    embeddings: Any
+    loss: Any
+
+
+def skip_gram(
+    words: Any, contexts: Any, vocabulary: int, width: int = 128, samples: int = 64
+) -> SkipGram:
+    """Build the model.
+
+    Args:
+        words: [batch], int.
+        contexts: [batch, 1], int64: for each word one that stood near it.
+        vocabulary: how many words there are; frequent words come first.
+        width: the length of an embedding.
+        samples: how many noise words each batch shares.
+    """
+    start = fb.random_uniform([vocabulary, width], -1.0, 1.0)
+    embeddings = fb.Variable(start, name="embeddings")
+    normal = fb.truncated_normal([vocabulary, width], stddev=width**-0.5)
+    weights = fb.Variable(normal, name="nce_weights")
+    biases = fb.Variable(fb.zeros([vocabulary]), name="nce_biases")
+    embedded = fb.nn.embedding_lookup(embeddings, words)
+    losses = fb.nn.nce_loss(weights, biases, contexts, embedded, samples, vocabulary)
+    return SkipGram(embeddings, fb.reduce_mean(losses, name="loss"))
+
+
+def nearest(embeddings: Any, words: Any, count: int) -> Any:
+    """The words whose embeddings point most nearly the same way: indices [batch, count]."""
+    unit = fb.nn.l2_normalize(embeddings, 1)
+    similarity = fb.matmul(fb.gather(unit, words), unit, transpose_b=True)
+    return fb.nn.top_k(similarity, count + 1)[1][:, 1:]
+
+
+def batches(
+    text: Sequence[int], size: int, window: int, seed: int = 0
+) -> Iterator[tuple[Any, Any]]:
+    """Endless batches of words [size] and contexts [size, 1] from a text of word indices."""
+    random = np.random.default_rng(seed)
+    words = np.asarray(text)
+    while True:
+        at = random.integers(window, len(words) - window, size)
+        by = random.integers(1, window + 1, size) * random.choice([-1, 1], size)
+        yield words[at].astype(np.int32), words[at + by].astype(np.int64)[:, None]

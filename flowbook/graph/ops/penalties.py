@@ -1,0 +1,43 @@
+"""Marks on the penalties of a model's weights, so that a loss can be asked for them."""
+
+from __future__ import annotations
+
+from flowbook.graph.dtypes import FLOATS
+from flowbook.graph.op_def import OpDef
+from flowbook.graph.operation import Operation
+from flowbook.graph.ops.inference import no_flops, same_as_input
+from flowbook.graph.tensor import Tensor
+
+penalty_op = OpDef(
+    "Penalty",
+    "input: T -> output: T",
+    T=FLOATS,
+    infer=same_as_input,
+    kernel=lambda xp, x: x,
+    grad=lambda op, dy: dy,
+    aliases={0: 0},
+    cost=no_flops,
+    doc="A scalar to add to the loss, which `fb.layers.regularization_loss` finds by this mark.",
+)
+
+
+def penalties_of(loss: Tensor) -> list[Tensor]:
+    """The marked penalties of variables that a loss depends on, in the order of construction."""
+    operations = _ancestors(loss.op)
+    handles = {op for op in operations if op.op_def.resource == "variable"}
+    return [
+        op.outputs[0]
+        for op in loss.graph.operations
+        if op.op_def is penalty_op and op not in operations and handles & _ancestors(op)
+    ]
+
+
+def _ancestors(operation: Operation) -> set[Operation]:
+    found: set[Operation] = set()
+    stack = [operation]
+    while stack:
+        op = stack.pop()
+        if op not in found:
+            found.add(op)
+            stack.extend(t.op for t in op.inputs)
+    return found

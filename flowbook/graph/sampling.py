@@ -1,0 +1,273 @@
+"""Distributions whose samples take a number of random words that only the words decide.
+
+Each function draws from the Philox stream of a key, beginning at a counter. So that a sample does
+not depend on how many words those before it took, every sample, or for normals every group that
+one block makes, has `BLOCKS` blocks of its own; it takes the first of them, and further ones while
+it is rejected. All samples of a draw are made together, and those rejected once more together.
+Samples are computed in float64, and rounded to the dtype that is asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any
+
+import numpy as np
+from ml_dtypes import finfo
+from numpy.typing import NDArray
+
+from flowbook.graph import philox
+from flowbook.graph.philox import Counter, Key
+
+BLOCKS = 256
+"""How many blocks of the stream a sample may take; rejections never come near."""
+
+# So many samples at a time: their states stay in a core's second-level cache.
+_CHUNK = 8192
+
+_Doubles = NDArray[np.float64]
+_Sample = Callable[[NDArray[np.uint64], slice], Any]
+
+
+def blocks_for(size: int) -> int:
+    """How many blocks a draw of `size` elements takes, whatever its distribution here."""
+    return BLOCKS * size
+
+
+def truncated_normal(
+    key: Key, counter: Counter, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> NDArray[Any]:
+    """Draw standard normals, none further than 2 from 0; those further out are drawn again.
+
+    The values are TensorFlow's: in groups of as many as one block makes, a group's first values
+    within the limits.
+    """
+    make: Callable[[Any], Any] = philox.normal_float32
+    width = 4
+    if dtype.itemsize == 8:
+        make, width = philox.normal_float64, 2
+    # A group of two takes half the blocks of one of four.
+    stride = np.uint64(BLOCKS * width // 4)
+    size = math.prod(shape)
+    groups = -(-size // width)
+    result = np.empty((groups, width), dtype)
+    for part in _parts(groups):
+        first = np.arange(part.start, part.stop, dtype=np.uint64) * stride
+
+        def draw(rows: Any, turn: int, first: Any = first) -> Any:
+            words = philox.blocks_at(key, counter, first[rows] + np.uint64(turn))
+            return make(words.reshape(-1)).reshape(-1, width)
+
+        result[part] = _within_limits(draw, part.stop - part.start, width)
+    return result.reshape(-1)[:size].reshape(shape)
+
+
+def _within_limits(draw: Callable[[Any, int], Any], groups: int, width: int) -> Any:
+    rows = np.arange(groups)
+    values = draw(rows, 0)
+    found = values.copy()
+    rows = np.flatnonzero((np.abs(values) >= 2).any(axis=1))
+    values = values[rows]
+    filled = np.zeros(groups, np.intp)
+    for turn in count(1):
+        for column in values.T:
+            kept = (np.abs(column) < 2) & (filled[rows] < width)
+            found[rows[kept], filled[rows[kept]]] = column[kept]
+            filled[rows[kept]] += 1
+        rows = rows[filled[rows] < width]
+        if not rows.size:
+            return found
+        values = draw(rows, turn)
+
+
+def gamma(key: Key, counter: Counter, alpha: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Draw gamma variates of the given shapes and scale 1.
+
+    Args:
+        key: of the stream.
+        counter: where the draw begins.
+        alpha: positive, already broadcast to the result's shape.
+        dtype: of the result.
+
+    Source: Marsaglia and Tsang, "A simple method for generating gamma variables", TOMS 2000.
+    """
+    flat = alpha.astype(np.float64).reshape(-1)
+
+    def sample(first: NDArray[np.uint64], part: slice) -> _Doubles:
+        return _gamma(key, counter, first, flat[part])
+
+    return _sampled(sample, alpha.shape, dtype)
+
+
+def _gamma(key: Key, counter: Counter, first: Any, alpha: _Doubles) -> _Doubles:
+    # Below 1 a variate of alpha + 1 is scaled by a power of a uniform.
+    small = alpha < 1
+    d = np.where(small, alpha + 2 / 3, alpha - 1 / 3)
+    c = 1 / (3 * np.sqrt(d))
+    found = np.empty_like(d)
+    rows = np.arange(d.size)
+    for turn in count(0, 2):
+        at = first[rows] + np.uint64(turn)
+        normals = philox.normal_float64(philox.blocks_at(key, counter, at).reshape(-1))
+        uniforms = _uniforms(key, counter, at + np.uint64(1))
+        x = normals.reshape(-1, 2)[:, 1]
+        v = 1 + c[rows] * x
+        v = np.where(v > 0, v, 0) ** 3
+        # The logarithm of 0 is -inf on either side, and such a v is refused.
+        bound = 0.5 * x * x + d[rows] * (1 - v + np.log(v))
+        # 1 - u lies in (0, 1], so that no logarithm is infinite.
+        kept = (v > 0) & ~(np.log1p(-uniforms[:, 1]) >= bound)
+        # An infinite alpha makes the bound NaN; there is nothing to refuse.
+        done = rows[kept]
+        boost = np.log1p(-uniforms[kept, 0]) / alpha[done]
+        found[done] = d[done] * v[kept] * np.where(small[done], np.exp(boost), 1)
+        rows = rows[~kept]
+        if not rows.size:
+            return found
+    raise AssertionError
+
+
+def poisson(key: Key, counter: Counter, lam: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Draw Poisson variates of the given means.
+
+    Args:
+        key: of the stream.
+        counter: where the draw begins.
+        lam: not negative, already broadcast to the result's shape.
+        dtype: of the result; variates beyond its greatest value become that.
+
+    Below a mean of 10 the distribution function is inverted; above it is Hoermann's transformed
+    rejection, "The transformed rejection method for generating Poisson random variables", 1993.
+    """
+    flat = lam.astype(np.float64).reshape(-1)
+    greatest = np.iinfo(dtype).max if dtype.kind in "iu" else float(finfo(dtype).max)  # type: ignore[no-untyped-call]
+
+    def sample(first: NDArray[np.uint64], part: slice) -> Any:
+        mean = flat[part]
+        few = mean < 10
+        found = np.empty_like(mean)
+        found[few] = _few(_uniforms(key, counter, first[few])[:, 1], mean[few])
+        found[~few] = _many(key, counter, first[~few], mean[~few])
+        # As float64 the greatest int64 is one more than itself.
+        inside = found < float(greatest)
+        return np.where(inside, np.where(inside, found, 0).astype(dtype), dtype.type(greatest))
+
+    return _sampled(sample, lam.shape, dtype)
+
+
+def _few(u: _Doubles, mean: _Doubles) -> _Doubles:
+    """The least k whose distribution function exceeds u."""
+    found = np.zeros_like(mean)
+    term = np.exp(-mean)
+    total = term.copy()
+    rows = np.flatnonzero(u >= total)
+    for k in range(1, 200):
+        if not rows.size:
+            break
+        found[rows] = k
+        term[rows] *= mean[rows] / k
+        total[rows] += term[rows]
+        rows = rows[u[rows] >= total[rows]]
+    return found
+
+
+def _many(key: Key, counter: Counter, first: Any, mean: _Doubles) -> _Doubles:
+    b = 0.931 + 2.53 * np.sqrt(mean)
+    a = -0.059 + 0.02483 * b
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    sure = 0.9277 - 3.6224 / (b - 2)
+    found = np.empty_like(mean)
+    rows = np.arange(mean.size)
+    for turn in count():
+        if not rows.size:
+            return found
+        uniforms = _uniforms(key, counter, first[rows] + np.uint64(turn))
+        u, v = uniforms[:, 1] - 0.5, uniforms[:, 0]
+        rim = 0.5 - np.abs(u)
+        m = mean[rows]
+        k = np.floor((2 * a[rows] / rim + b[rows]) * u + m + 0.43)
+        possible = (k >= 0) & ((rim >= 0.013) | (v <= rim))
+        height = np.log(v * inverse_alpha[rows] / (a[rows] / (rim * rim) + b[rows]))
+        kept = possible & (height <= _log_probability(np.maximum(k, 0), m))
+        kept |= (rim >= 0.07) & (v <= sure[rows])
+        found[rows[kept]] = k[kept]
+        rows = rows[~kept]
+    raise AssertionError
+
+
+_LOG_FACTORIALS = np.log([float(math.factorial(k)) for k in range(16)])
+
+
+def _log_probability(k: _Doubles, mean: _Doubles) -> _Doubles:
+    """The logarithm of the probability of k, also where k and the mean are huge and close."""
+    small = k < _LOG_FACTORIALS.size
+    place = np.where(small, k, 0).astype(np.intp)
+    of_small = k * np.log(mean) - mean - _LOG_FACTORIALS[place]
+    n = np.where(small, _LOG_FACTORIALS.size, k)
+    off = (n - mean) / mean
+    # mean - n + n log(n / mean): as differences of terms of its own size, not of the mean's.
+    distance = mean * ((1 + off) * np.log1p(off) - off)
+    series = (1 / 12 - (1 / 360 - 1 / (1260 * n * n)) / (n * n)) / n
+    of_large = -distance - 0.5 * np.log(2 * np.pi * n) - series
+    return np.where(small, of_small, of_large)
+
+
+def categorical(
+    key: Key, counter: Counter, weights: _Doubles, samples: int, dtype: np.dtype[Any]
+) -> NDArray[Any]:
+    """Draw classes with probabilities in proportion to weights.
+
+    Args:
+        key: of the stream.
+        counter: where the draw begins; it takes a block for every two samples.
+        weights: float64 [batch, classes], not negative, not all 0 in any row.
+        samples: how many to draw for each row.
+        dtype: of the result.
+
+    Returns:
+        [batch, samples].
+    """
+    batch, classes = weights.shape
+    cumulative = np.cumsum(weights, axis=1)
+    uniforms, _ = philox.draw("uniform", key, counter, [batch, samples], np.float64)
+    wanted = uniforms * cumulative[:, -1:]
+    # The number of classes whose cumulative weight is at most what is wanted, by bisection.
+    low = np.zeros((batch, samples), np.intp)
+    high = np.full((batch, samples), classes - 1, np.intp)
+    for _ in range(max(classes - 1, 0).bit_length()):
+        middle = (low + high) >> 1
+        below = np.take_along_axis(cumulative, middle, axis=1) <= wanted
+        low = np.where(below, np.minimum(middle + 1, high), low)
+        high = np.where(below, high, middle)
+    return low.astype(dtype)
+
+
+def permutation(key: Key, counter: Counter, size: int) -> NDArray[np.intp]:
+    """Draw an order of `size` things: that of as many 64-bit numbers, from a block for every two.
+
+    Equal numbers keep their order; they are too rare to show.
+    """
+    words = philox.random_bits(key, counter, 2 * size)
+    return np.argsort(words.view(np.uint64), kind="stable")
+
+
+def _uniforms(key: Key, counter: Counter, offsets: Any) -> _Doubles:
+    """Two uniforms on [0, 1) from each of the blocks."""
+    words = philox.blocks_at(key, counter, offsets)
+    return philox.uniform_float64(words.reshape(-1)).reshape(-1, 2)
+
+
+def _parts(size: int) -> Iterator[slice]:
+    for start in range(0, size, _CHUNK):
+        yield slice(start, min(start + _CHUNK, size))
+
+
+def _sampled(sample: _Sample, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    result = np.empty(math.prod(shape), dtype)
+    with np.errstate(all="ignore"):
+        for part in _parts(result.size):
+            first = np.arange(part.start, part.stop, dtype=np.uint64) * np.uint64(BLOCKS)
+            result[part] = sample(first, part)
+    return result.reshape(shape)

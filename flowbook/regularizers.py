@@ -1,0 +1,5 @@
+"""Penalties on weights: functions from weights to a scalar that is added to the loss."""
+
+from flowbook.train.layers.regularizers import l1, l1_l2, l2
+
+__all__ = ["l1", "l1_l2", "l2"]

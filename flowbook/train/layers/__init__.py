@@ -1,0 +1,1 @@
+"""Layers: plain functions that make named variables in a scope of their own and apply them."""

@@ -1,0 +1,170 @@
+"""Dense layers, embeddings, dropout, flattening."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from flowbook.graph.dtypes import bool as bool_
+from flowbook.graph.dtypes import float32
+from flowbook.graph.ops import regularization
+from flowbook.graph.ops.comparison import where
+from flowbook.graph.ops.constants import convert_to_tensor, identity
+from flowbook.graph.ops.embedding import embedding_lookup
+from flowbook.graph.ops.linalg import matmul
+from flowbook.graph.ops.shaping import reshape
+from flowbook.graph.ops.shaping import shape as shape_of
+from flowbook.graph.ops.tensordot import tensordot
+from flowbook.graph.scopes import name_scope
+from flowbook.graph.tensor import Arithmetic, Tensor
+from flowbook.train.layers import initializers
+from flowbook.train.layers.initializers import Initializer
+from flowbook.train.layers.regularizers import Regularizer
+from flowbook.train.layers.weights import (
+    Activation,
+    KernelAndBias,
+    activated,
+    last,
+    layer_input,
+    positive,
+    weights,
+)
+
+
+def dense(
+    inputs: Any,
+    units: int,
+    activation: Activation | None = None,
+    use_bias: bool = True,
+    name: str | None = None,
+    **variables: Any,
+) -> Tensor:
+    """A dense layer: `activation(inputs kernel + bias)`.
+
+    Args:
+        inputs: [..., width], of a floating-point dtype.
+        units: how many outputs there are.
+        activation: a function of a tensor.
+        use_bias: whether there is a bias.
+        name: the name scope; by default "dense".
+        variables: `kernel_initializer` (by default Glorot's uniform), `bias_initializer` (by
+            default zeros), `kernel_regularizer`, `bias_regularizer` (see `regularization_loss`),
+            `trainable` (by default True); `kernel` [width, units] and `bias` [units], to share
+            variables instead of making `name/kernel` and `name/bias`.
+
+    Returns:
+        [..., units].
+
+    Raises:
+        InvalidArgumentError: if the width is not known, or a shared variable does not fit.
+
+    >>> import flowbook as fb
+    >>> x = fb.placeholder(fb.float32, [None, 784])
+    >>> hidden = fb.layers.dense(x, 100, activation=fb.nn.relu)
+    >>> [v.op.name for v in fb.get_default_graph().variables()]
+    ['dense/kernel', 'dense/bias']
+    """
+    __tracebackhide__ = True
+    inputs = layer_input(inputs, "dense")
+    units = positive("units", units)
+    made = KernelAndBias(use_bias, **variables)
+    with inputs.graph.as_default(), name_scope(name or "dense"):
+        kernel = made.kernel([last(inputs), units], inputs.dtype)
+        product = matmul(inputs, kernel) if len(inputs.shape) == 2 else tensordot(inputs, kernel, 1)
+        return activated(made.with_bias(product, units), activation)  # type: ignore[no-any-return]
+
+
+def embedding(
+    ids: Any,
+    rows: int,
+    width: int,
+    initializer: Initializer | None = None,
+    regularizer: Regularizer | None = None,
+    trainable: bool = True,
+    dtype: Any = float32,
+    table: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """A row of a trained table for each id. Only the rows that a step uses are read and updated.
+
+    Args:
+        ids: int32 or int64, of any shape, from 0 to `rows - 1`.
+        rows: how many rows the table has.
+        width: how long they are.
+        initializer: what the table starts with; by default uniform in [-0.05, 0.05).
+        regularizer: a penalty on the table (see `regularization_loss`).
+        trainable: whether optimizers update the table by default.
+        dtype: the table's floating-point dtype.
+        table: [rows, width], to share a variable instead of making `name/table`.
+        name: the name scope; by default "embedding".
+
+    Returns:
+        The shape of `ids`, then `width`.
+    """
+    __tracebackhide__ = True
+    ids = convert_to_tensor(ids)
+    with ids.graph.as_default(), name_scope(name or "embedding"):
+        table = weights(
+            "table",
+            [positive("rows", rows), positive("width", width)],
+            dtype if table is None else table.dtype,
+            initializer or initializers.random_uniform(),
+            table,
+            regularizer,
+            trainable,
+        )
+        return embedding_lookup(table, ids)
+
+
+def dropout(
+    inputs: Any,
+    rate: Any = 0.5,
+    training: Any = False,
+    noise_shape: Any = None,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Drop a part of the values while training, and scale up the others; else do nothing.
+
+    Args:
+        inputs: of a floating-point dtype.
+        rate: the probability that a value is dropped, in [0, 1).
+        training: a bool, or a bool tensor that decides in the run.
+        noise_shape: as for `fb.nn.dropout`.
+        seed: the operation's seed.
+        name: the name scope; by default "dropout".
+
+    Source: Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting",
+    2014.
+    """
+    __tracebackhide__ = True
+    inputs = convert_to_tensor(inputs)
+    with inputs.graph.as_default(), name_scope(name or "dropout"):
+        if not isinstance(training, Arithmetic):
+            if not training:
+                return identity(inputs)  # type: ignore[no-any-return]
+            return regularization.dropout(inputs, rate=rate, noise_shape=noise_shape, seed=seed)
+        dropped = regularization.dropout(inputs, rate=rate, noise_shape=noise_shape, seed=seed)
+        return where(convert_to_tensor(training, bool_), dropped, inputs)  # type: ignore[no-any-return]
+
+
+def flatten(inputs: Any, name: str | None = None) -> Tensor:
+    """All dimensions but the first as one.
+
+    Args:
+        inputs: [batch, ...].
+        name: the name scope; by default "flatten".
+
+    Returns:
+        [batch, the product of the others].
+    """
+    __tracebackhide__ = True
+    inputs = convert_to_tensor(inputs)
+    with inputs.graph.as_default(), name_scope(name or "flatten"):
+        dims = inputs.shape.dims
+        if dims is None or any(d is None for d in dims[1:]):
+            return reshape(inputs, [shape_of(inputs)[0], -1])  # type: ignore[no-any-return]
+        batch = -1 if dims[0] is None else dims[0]
+        if batch == -1 and 0 in dims[1:]:
+            return reshape(inputs, [shape_of(inputs)[0], 0])  # type: ignore[no-any-return]
+        return reshape(inputs, [batch, math.prod(d or 0 for d in dims[1:])])  # type: ignore[no-any-return]

@@ -1,0 +1,177 @@
+"""What variables start with: functions that make a tensor of a shape and dtype.
+
+Each function here returns an initializer, `initializer(shape, dtype) -> Tensor`; any function of
+that form serves. The fans of a kernel are those of its last two dimensions, times the size of the
+window that lies before them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flowbook.graph.dtypes import DType, float32
+from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.ops import filling, random
+from flowbook.graph.ops.arithmetic import sign
+from flowbook.graph.ops.constants import constant as constant_tensor
+from flowbook.graph.ops.decompositions import qr
+from flowbook.graph.ops.diagonals import matrix_diag_part
+from flowbook.graph.ops.elementwise import cast
+from flowbook.graph.ops.matrices import matrix_transpose
+from flowbook.graph.ops.shaping import reshape
+from flowbook.graph.tensor import Tensor
+
+Initializer = Callable[[Sequence[int], DType], Tensor]
+
+# The standard deviation of a normal distribution cut off at two of its own.
+_CUT_DEVIATION = 0.87962566103423978
+
+
+def zeros() -> Initializer:
+    """All zeros."""
+    return lambda shape, dtype: filling.zeros(shape, dtype)
+
+
+def ones() -> Initializer:
+    """All ones."""
+    return lambda shape, dtype: filling.ones(shape, dtype)
+
+
+def constant(value: Any) -> Initializer:
+    """One number everywhere, or an array of the wanted shape."""
+    return lambda shape, dtype: constant_tensor(value, dtype, shape)
+
+
+def random_uniform(minval: float = -0.05, maxval: float = 0.05, seed: int | None = None) -> Any:
+    """Uniform in [minval, maxval)."""
+    return lambda shape, dtype: random.random_uniform(shape, minval, maxval, dtype, seed)
+
+
+def random_normal(mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> Initializer:
+    """Normal."""
+    return lambda shape, dtype: random.random_normal(shape, mean, stddev, dtype, seed)
+
+
+def truncated_normal(
+    mean: float = 0.0, stddev: float = 0.05, seed: int | None = None
+) -> Initializer:
+    """Normal, but never farther than two standard deviations from the mean."""
+    return lambda shape, dtype: random.truncated_normal(shape, mean, stddev, dtype, seed)
+
+
+def variance_scaling(
+    scale: float = 1.0,
+    mode: str = "fan_in",
+    distribution: str = "truncated_normal",
+    seed: int | None = None,
+) -> Initializer:
+    """Values of mean 0 and variance `scale / n`.
+
+    Args:
+        scale: a positive number.
+        mode: what n is: "fan_in", the inputs of a unit; "fan_out", the units that an input goes
+            to; "fan_avg", their mean.
+        distribution: "truncated_normal", "normal" or "uniform".
+        seed: the operation's seed.
+
+    Raises:
+        InvalidArgumentError: if an argument is none of these.
+    """
+    if not scale > 0:
+        raise InvalidArgumentError(f"scale is a positive number, not {scale}")
+    if mode not in ("fan_in", "fan_out", "fan_avg"):
+        raise InvalidArgumentError(f"mode is fan_in, fan_out or fan_avg, not {mode!r}")
+    if distribution not in ("truncated_normal", "normal", "uniform"):
+        raise InvalidArgumentError(
+            f"distribution is truncated_normal, normal or uniform, not {distribution!r}"
+        )
+
+    def initialize(shape: Sequence[int], dtype: DType) -> Tensor:
+        fan_in, fan_out = fans(shape)
+        n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[mode]
+        variance = scale / max(1.0, n)
+        if distribution == "uniform":
+            limit = math.sqrt(3 * variance)
+            return random.random_uniform(shape, -limit, limit, dtype, seed)
+        if distribution == "normal":
+            return random.random_normal(shape, 0.0, math.sqrt(variance), dtype, seed)
+        stddev = math.sqrt(variance) / _CUT_DEVIATION
+        return random.truncated_normal(shape, 0.0, stddev, dtype, seed)
+
+    return initialize
+
+
+def fans(shape: Sequence[int]) -> tuple[float, float]:
+    """The number of inputs and of outputs of a unit with a kernel of this shape."""
+    if not shape:
+        return 1.0, 1.0
+    if len(shape) == 1:
+        return float(shape[0]), float(shape[0])
+    window = math.prod(shape[:-2])
+    return float(window * shape[-2]), float(window * shape[-1])
+
+
+def glorot_uniform(seed: int | None = None) -> Initializer:
+    """Uniform of variance `2 / (fan_in + fan_out)`; what layers use by default.
+
+    Source: Glorot, Bengio, "Understanding the difficulty of training deep feedforward neural
+    networks", 2010.
+    """
+    return variance_scaling(1.0, "fan_avg", "uniform", seed)
+
+
+def glorot_normal(seed: int | None = None) -> Initializer:
+    """Truncated normal of variance `2 / (fan_in + fan_out)`. Source: as `glorot_uniform`."""
+    return variance_scaling(1.0, "fan_avg", "truncated_normal", seed)
+
+
+def he_uniform(seed: int | None = None) -> Initializer:
+    """Uniform of variance `2 / fan_in`, for layers before a relu.
+
+    Source: He et al., "Delving deep into rectifiers", 2015.
+    """
+    return variance_scaling(2.0, "fan_in", "uniform", seed)
+
+
+def he_normal(seed: int | None = None) -> Initializer:
+    """Truncated normal of variance `2 / fan_in`. Source: as `he_uniform`."""
+    return variance_scaling(2.0, "fan_in", "truncated_normal", seed)
+
+
+def lecun_uniform(seed: int | None = None) -> Initializer:
+    """Uniform of variance `1 / fan_in`.
+
+    Source: LeCun et al., "Efficient backprop", 1998.
+    """
+    return variance_scaling(1.0, "fan_in", "uniform", seed)
+
+
+def lecun_normal(seed: int | None = None) -> Initializer:
+    """Truncated normal of variance `1 / fan_in`. Source: as `lecun_uniform`."""
+    return variance_scaling(1.0, "fan_in", "truncated_normal", seed)
+
+
+def orthogonal(gain: float = 1.0, seed: int | None = None) -> Initializer:
+    """A random matrix with orthonormal rows or columns, whichever are fewer, times `gain`.
+
+    A shape of more dimensions counts as the matrix whose columns are its last dimension.
+
+    Source: Saxe et al., "Exact solutions to the nonlinear dynamics of learning in deep linear
+    neural networks", 2013.
+    """
+
+    def initialize(shape: Sequence[int], dtype: DType) -> Tensor:
+        if len(shape) < 2:
+            raise InvalidArgumentError(f"an orthogonal matrix has two dimensions, not {shape}")
+        rows, columns = math.prod(shape[:-1]), shape[-1]
+        tall = (max(rows, columns), min(rows, columns))
+        wide = dtype if dtype.size >= 4 else float32
+        q, r = qr(random.random_normal(tall, dtype=wide, seed=seed))
+        # With these signs every orthogonal matrix is equally likely.
+        q = q * sign(matrix_diag_part(r))
+        q = q if rows >= columns else matrix_transpose(q)
+        return cast(reshape(q, shape) * gain, dtype)  # type: ignore[no-any-return]
+
+    return initialize

@@ -1,0 +1,152 @@
+"""Normalisation layers: with a scale and an offset that are trained, and averages that are kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowbook.graph.dtypes import bool as bool_
+from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.ops import normalisation
+from flowbook.graph.ops.comparison import where
+from flowbook.graph.ops.constants import convert_to_tensor
+from flowbook.graph.ops.filling import ones, zeros
+from flowbook.graph.ops.updates import mark_as_update
+from flowbook.graph.ops.variables import assign_sub
+from flowbook.graph.scopes import name_scope
+from flowbook.graph.tensor import Arithmetic, Tensor
+from flowbook.train.layers import initializers
+from flowbook.train.layers.initializers import Initializer
+from flowbook.train.layers.weights import last, layer_input, weights
+
+
+def batch_normalization(
+    inputs: Any,
+    training: Any = False,
+    momentum: float = 0.99,
+    epsilon: float = 1e-3,
+    center: bool = True,
+    scale: bool = True,
+    beta_initializer: Initializer | None = None,
+    gamma_initializer: Initializer | None = None,
+    trainable: bool = True,
+    beta: Any = None,
+    gamma: Any = None,
+    moving_mean: Any = None,
+    moving_variance: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Normalise each channel: over the batch while training, by moving averages otherwise.
+
+    The moving averages change in the steps of an optimizer that minimises a loss which depends on
+    the result (`graph.updates(of=loss)` lists what changes them), and only while training.
+
+    Args:
+        inputs: [batch, ..., channels], of a floating-point dtype.
+        training: a bool, or a bool tensor that decides in the run.
+        momentum: how much of the averages stays in a step.
+        epsilon: what is added to the variance.
+        center: whether an offset `beta` is trained.
+        scale: whether a factor `gamma` is trained.
+        beta_initializer: by default zeros.
+        gamma_initializer: by default ones.
+        trainable: whether optimizers update `beta` and `gamma` by default.
+        beta: [channels], to share a variable, as the following.
+        gamma: [channels].
+        moving_mean: [channels].
+        moving_variance: [channels].
+        name: the name scope; by default "batch_normalization".
+
+    Returns:
+        The inputs' shape and dtype.
+
+    Source: Ioffe, Szegedy, "Batch normalization: accelerating deep network training by reducing
+    internal covariate shift", 2015.
+    """
+    __tracebackhide__ = True
+    inputs = layer_input(inputs, "batch_normalization")
+    if not 0 <= momentum <= 1:
+        raise InvalidArgumentError(f"momentum is from 0 to 1, not {momentum}")
+    shape, dtype = [last(inputs)], inputs.dtype
+    with inputs.graph.as_default(), name_scope(name or "batch_normalization"):
+        offset = factor = None
+        if scale:
+            initial = gamma_initializer or initializers.ones()
+            factor = weights("gamma", shape, dtype, initial, gamma, trainable=trainable)
+        if center:
+            initial = beta_initializer or initializers.zeros()
+            offset = weights("beta", shape, dtype, initial, beta, trainable=trainable)
+        mean = weights(
+            "moving_mean", shape, dtype, initializers.zeros(), moving_mean, trainable=False
+        )
+        variance = weights(
+            "moving_variance", shape, dtype, initializers.ones(), moving_variance, trainable=False
+        )
+        factor = ones(shape, dtype) if factor is None else factor
+        offset = zeros(shape, dtype) if offset is None else offset
+        decides_in_run = isinstance(training, Arithmetic)
+        if not decides_in_run and not training:
+            return _by_averages(inputs, factor, offset, mean, variance, epsilon)
+        result, batch_mean, batch_variance = normalisation.fused_batch_norm(
+            inputs, factor, offset, epsilon=epsilon
+        )
+        step = convert_to_tensor(1.0 - momentum, dtype)
+        if decides_in_run:
+            chosen = convert_to_tensor(training, bool_)
+            averaged = _by_averages(inputs, factor, offset, mean, variance, epsilon)
+            result = where(chosen, result, averaged)
+            step = where(chosen, step, 0.0)
+        for average, found in ((mean, batch_mean), (variance, batch_variance)):
+            # A batch of one place, or one that is not finite, must not poison what is not used.
+            change = where(step > 0.0, (average - found) * step, zeros(shape, dtype))
+            mark_as_update(assign_sub(average, change))
+        return result
+
+
+def _by_averages(
+    inputs: Tensor, scale: Any, offset: Any, mean: Any, variance: Any, epsilon: float
+) -> Tensor:
+    return normalisation.fused_batch_norm(
+        inputs, scale, offset, mean, variance, epsilon, is_training=False
+    )[0]
+
+
+def layer_normalization(
+    inputs: Any,
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+    beta_initializer: Initializer | None = None,
+    gamma_initializer: Initializer | None = None,
+    trainable: bool = True,
+    beta: Any = None,
+    gamma: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Normalise each example over its last dimension, then scale and shift.
+
+    Args:
+        inputs: [..., features], of a floating-point dtype.
+        epsilon: what is added to the variance.
+        center: whether an offset `beta` is trained.
+        scale: whether a factor `gamma` is trained.
+        beta_initializer: by default zeros.
+        gamma_initializer: by default ones.
+        trainable: whether optimizers update them by default.
+        beta: [features], to share a variable.
+        gamma: [features], likewise.
+        name: the name scope; by default "layer_normalization".
+
+    Source: Ba, Kiros, Hinton, "Layer normalization", 2016.
+    """
+    __tracebackhide__ = True
+    inputs = layer_input(inputs, "layer_normalization")
+    shape, dtype = [last(inputs)], inputs.dtype
+    with inputs.graph.as_default(), name_scope(name or "layer_normalization"):
+        offset = factor = None
+        if scale:
+            initial = gamma_initializer or initializers.ones()
+            factor = weights("gamma", shape, dtype, initial, gamma, trainable=trainable)
+        if center:
+            initial = beta_initializer or initializers.zeros()
+            offset = weights("beta", shape, dtype, initial, beta, trainable=trainable)
+        return normalisation.layer_normalization(inputs, factor, offset, epsilon=epsilon)

@@ -1,0 +1,179 @@
+"""Recurrent layers over a known number of steps, unrolled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.ops import recurrent
+from flowbook.graph.ops.filling import zeros
+from flowbook.graph.ops.joining import stack, unstack
+from flowbook.graph.ops.shaping import shape as shape_of
+from flowbook.graph.scopes import name_scope
+from flowbook.graph.tensor import Tensor
+from flowbook.train.layers import initializers
+from flowbook.train.layers.initializers import Initializer
+from flowbook.train.layers.regularizers import Regularizer
+from flowbook.train.layers.weights import last, layer_input, positive, weights
+
+Cell = Callable[[Any, Any], tuple[Any, Any]]
+
+
+def _unrolled(inputs: Tensor, cell: Cell, state: Any, sequence_length: Any) -> tuple[Tensor, Any]:
+    steps = unstack(inputs, axis=1)
+    outputs, state = recurrent.static_rnn(cell, steps, state, sequence_length)
+    return stack(outputs, axis=1), state
+
+
+def _sequences(inputs: Any, what: str) -> Tensor:
+    inputs = layer_input(inputs, what, 3)
+    if not inputs.shape[1]:
+        raise InvalidArgumentError(
+            f"{what} is unrolled over a known number of steps, at least one, not {inputs!r}",
+            hint="cut and pad the sequences to one length, and give sequence_length",
+        )
+    return inputs  # type: ignore[no-any-return]
+
+
+def _initial(inputs: Tensor, units: int) -> Tensor:
+    batch = inputs.shape[0]
+    return zeros([shape_of(inputs)[0] if batch is None else batch, units], inputs.dtype)
+
+
+def lstm(
+    inputs: Any,
+    units: int,
+    initial_state: tuple[Any, Any] | None = None,
+    sequence_length: Any = None,
+    forget_bias: float = 1.0,
+    kernel_initializer: Initializer | None = None,
+    bias_initializer: Initializer | None = None,
+    kernel_regularizer: Regularizer | None = None,
+    trainable: bool = True,
+    kernel: Any = None,
+    bias: Any = None,
+    name: str | None = None,
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """A layer of long short-term memory.
+
+    Args:
+        inputs: [batch, steps, width], of a floating-point dtype; the number of steps is known.
+        units: the width of the state.
+        initial_state: `(c, h)`, each [batch, units]; by default zeros.
+        sequence_length: [batch], int: how many steps of each example count. Beyond them outputs
+            are zero and the state stays.
+        forget_bias: what is added to the forget gate.
+        kernel_initializer: what the kernel starts with; by default Glorot's uniform.
+        bias_initializer: what the bias starts with; by default zeros.
+        kernel_regularizer: a penalty on the kernel (see `regularization_loss`).
+        trainable: whether optimizers update the variables by default.
+        kernel: [width + units, 4 units], the gates in the order i, j, f, o, to share a variable
+            instead of making `name/kernel`.
+        bias: [4 units], likewise for `name/bias`.
+        name: the name scope; by default "lstm".
+
+    Returns:
+        `(outputs, (c, h))`: the outputs [batch, steps, units], and the state after the last step.
+
+    Source: Hochreiter, Schmidhuber, "Long short-term memory", 1997; the forget gate: Gers et al.,
+    "Learning to forget", 2000.
+    """
+    __tracebackhide__ = True
+    inputs = _sequences(inputs, "lstm")
+    units = positive("units", units)
+    with inputs.graph.as_default(), name_scope(name or "lstm"):
+        kernel = weights(
+            "kernel",
+            [last(inputs) + units, 4 * units],
+            inputs.dtype,
+            kernel_initializer or initializers.glorot_uniform(),
+            kernel,
+            kernel_regularizer,
+            trainable,
+        )
+        initial = bias_initializer or initializers.zeros()
+        bias = weights("bias", [4 * units], inputs.dtype, initial, bias, None, trainable)
+        if initial_state is None:
+            start = _initial(inputs, units)
+            initial_state = (start, start)
+
+        def cell(x: Any, state: Any) -> tuple[Any, Any]:
+            return recurrent.lstm_cell(x, state, kernel, bias, forget_bias)
+
+        return _unrolled(inputs, cell, initial_state, sequence_length)
+
+
+def gru(
+    inputs: Any,
+    units: int,
+    initial_state: Any = None,
+    sequence_length: Any = None,
+    kernel_initializer: Initializer | None = None,
+    kernel_regularizer: Regularizer | None = None,
+    trainable: bool = True,
+    gate_kernel: Any = None,
+    gate_bias: Any = None,
+    candidate_kernel: Any = None,
+    candidate_bias: Any = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """A layer of gated recurrent units.
+
+    Args:
+        inputs: [batch, steps, width], of a floating-point dtype; the number of steps is known.
+        units: the width of the state.
+        initial_state: [batch, units]; by default zeros.
+        sequence_length: [batch], int: how many steps of each example count.
+        kernel_initializer: what the kernels start with; by default Glorot's uniform. The gates'
+            biases start with ones, the candidates' with zeros.
+        kernel_regularizer: a penalty on the kernels (see `regularization_loss`).
+        trainable: whether optimizers update the variables by default.
+        gate_kernel: [width + units, 2 units], the gates in the order r, u, to share a variable.
+        gate_bias: [2 units], likewise.
+        candidate_kernel: [width + units, units], likewise.
+        candidate_bias: [units], likewise.
+        name: the name scope; by default "gru".
+
+    Returns:
+        `(outputs, state)`: the outputs [batch, steps, units], and the state after the last step.
+
+    Source: Cho et al., "Learning phrase representations using RNN encoder-decoder for statistical
+    machine translation", 2014.
+    """
+    __tracebackhide__ = True
+    inputs = _sequences(inputs, "gru")
+    units = positive("units", units)
+    width, dtype = last(inputs) + units, inputs.dtype
+    start = kernel_initializer or initializers.glorot_uniform()
+    with inputs.graph.as_default(), name_scope(name or "gru"):
+        with name_scope("gates"):
+            gates = weights(
+                "kernel",
+                [width, 2 * units],
+                dtype,
+                start,
+                gate_kernel,
+                kernel_regularizer,
+                trainable,
+            )
+            ones = initializers.ones()
+            gate_offset = weights("bias", [2 * units], dtype, ones, gate_bias, None, trainable)
+        with name_scope("candidate"):
+            candidate = weights(
+                "kernel",
+                [width, units],
+                dtype,
+                start,
+                candidate_kernel,
+                kernel_regularizer,
+                trainable,
+            )
+            none = initializers.zeros()
+            offset = weights("bias", [units], dtype, none, candidate_bias, None, trainable)
+        state = _initial(inputs, units) if initial_state is None else initial_state
+
+        def cell(x: Any, h: Any) -> tuple[Any, Any]:
+            return recurrent.gru_cell(x, h, gates, gate_offset, candidate, offset)
+
+        return _unrolled(inputs, cell, state, sequence_length)

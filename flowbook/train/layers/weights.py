@@ -1,0 +1,138 @@
+"""The variables of a layer: made in its scope, or given by whoever shares them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flowbook.graph.dtypes import DType
+from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.ops.activations import bias_add
+from flowbook.graph.ops.constants import convert_to_tensor
+from flowbook.graph.ops.variables import Variable
+from flowbook.graph.shape import Shape
+from flowbook.graph.tensor import Arithmetic, Tensor
+from flowbook.train.layers.initializers import Initializer, glorot_uniform, zeros
+from flowbook.train.layers.regularizers import Regularizer, penalize
+
+Activation = Callable[[Any], Any]
+
+
+def weights(
+    name: str,
+    shape: Sequence[int],
+    dtype: DType,
+    initializer: Initializer,
+    given: Any = None,
+    regularizer: Regularizer | None = None,
+    trainable: bool = True,
+) -> Any:
+    """A layer's variable, made under a name in the current scope; or the given one.
+
+    Raises:
+        InvalidArgumentError: if the given one has another shape.
+        InvalidTypeError: if it is no variable or tensor, or of another dtype.
+    """
+    if given is None:
+        made = Variable(lambda: initializer(shape, dtype), trainable=trainable, name=name)
+    else:
+        if not isinstance(given, Arithmetic):
+            raise InvalidTypeError(f"{name} is a variable or a tensor, not {given!r}")
+        if given.dtype is not dtype:  # type: ignore[attr-defined]
+            raise InvalidTypeError(f"{given!r} is not {dtype.name}, as the layer's input is")
+        if not given.shape.is_compatible_with(shape):  # type: ignore[attr-defined]
+            raise InvalidArgumentError(f"{name} has the shape {list(shape)} here, not {given!r}")
+        made = given  # type: ignore[assignment]
+    if regularizer is not None:
+        if not isinstance(made, Variable):
+            raise InvalidTypeError(f"a penalty is put on a variable, not {made!r}")
+        penalize(made, regularizer)
+    return made
+
+
+class KernelAndBias:
+    """What the variables of a layer are made of: the options that all such layers take.
+
+    Args:
+        use_bias: whether there is a bias.
+        kernel_initializer: what the kernel starts with; by default Glorot's uniform.
+        bias_initializer: what the bias starts with; by default zeros.
+        kernel_regularizer: a penalty on the kernel (see `regularization_loss`).
+        bias_regularizer: a penalty on the bias.
+        trainable: whether optimizers update the variables by default.
+        kernel: a variable to share instead of making `name/kernel`.
+        bias: likewise for `name/bias`.
+    """
+
+    def __init__(
+        self,
+        use_bias: bool = True,
+        kernel_initializer: Initializer | None = None,
+        bias_initializer: Initializer | None = None,
+        kernel_regularizer: Regularizer | None = None,
+        bias_regularizer: Regularizer | None = None,
+        trainable: bool = True,
+        kernel: Any = None,
+        bias: Any = None,
+    ) -> None:
+        self._use_bias = use_bias
+        self._trainable = trainable
+        self._kernel = (kernel_initializer or glorot_uniform(), kernel, kernel_regularizer)
+        self._bias = (bias_initializer or zeros(), bias, bias_regularizer)
+
+    def kernel(self, shape: Sequence[int], dtype: DType, name: str = "kernel") -> Any:
+        """The kernel, in the current scope."""
+        return weights(name, shape, dtype, *self._kernel, trainable=self._trainable)
+
+    def with_bias(self, product: Tensor, units: int) -> Tensor:
+        """The product plus the bias, if there is one."""
+        if not self._use_bias:
+            return product
+        bias = weights("bias", [units], product.dtype, *self._bias, trainable=self._trainable)
+        return bias_add(product, bias)  # type: ignore[no-any-return]
+
+
+def layer_input(inputs: Any, what: str, rank: int | None = None) -> Tensor:
+    """A layer's input as a tensor whose last dimension is known.
+
+    Raises:
+        InvalidArgumentError: if its last dimension is unknown, or its rank another.
+        InvalidTypeError: if it is not floating-point.
+    """
+    inputs = convert_to_tensor(inputs)
+    if not inputs.dtype.is_floating:
+        raise InvalidTypeError(
+            f"{what} is applied to floating-point values, not {inputs!r}",
+            hint="fb.cast(inputs, fb.float32)",
+        )
+    dims = inputs.shape.dims
+    if not dims or dims[-1] is None or (rank is not None and len(dims) != rank):
+        wanted = f"of rank {rank} " if rank is not None else ""
+        raise InvalidArgumentError(
+            f"{what} is applied to inputs {wanted}whose last dimension is known, not {inputs!r}",
+            hint="say it: fb.reshape(inputs, [-1, width])" if dims is None else None,
+        )
+    return inputs  # type: ignore[no-any-return]
+
+
+def last(inputs: Tensor) -> int:
+    """The last dimension of what `layer_input` gave."""
+    found = Shape(inputs.shape)[-1]
+    assert isinstance(found, int)
+    return found
+
+
+def positive(name: str, value: Any) -> int:
+    """A number of units, filters and the like.
+
+    Raises:
+        InvalidArgumentError: if it is not a positive integer.
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < 1:
+        raise InvalidArgumentError(f"{name} is a positive integer, not {value!r}")
+    return int(value.__index__())
+
+
+def activated(x: Tensor, activation: Activation | None) -> Any:
+    """The activation of a tensor; None is none."""
+    return x if activation is None else activation(x)

@@ -1,0 +1,21 @@
+"""Text made of values; printing and asserting are checked by what happens."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flowbook.graph.ops import printing
+from tests.op_cases.case import Case, Scenario, f, i
+
+SCENARIOS = [
+    Scenario(type, "tests/graph/ops/test_printing.py") for type in ("Print", "PrintText")
+] + [Scenario("Assert", "tests/graph/ops/test_assertions.py")]
+
+CASES = [
+    Case(
+        "StringFormat",
+        lambda x, n: printing.string_format("x {} of {}.", [x, n]),
+        [f(0.5, -1.0, 2.0), i(7)],
+        lambda x, n: np.array(b"x [0.5 -1.0 2.0] of 7.", object),
+    ),
+]

@@ -1,0 +1,344 @@
+"""Layers make named variables, share those that they are given, and compute what they say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowbook as fb
+
+RANDOM = np.random.default_rng(0)
+
+
+def names() -> list[str]:
+    return [v.op.name for v in fb.get_default_graph().variables()]
+
+
+def value(tensor: Any, feeds: Any = None) -> Any:
+    with fb.Session() as sess:
+        return sess.run(tensor, feeds)
+
+
+def test_dense_is_a_product_and_a_bias() -> None:
+    x = RANDOM.normal(size=(5, 3)).astype(np.float32)
+    w, b = RANDOM.normal(size=(3, 2)).astype(np.float32), np.array([1, 2], np.float32)
+    y = fb.layers.dense(
+        x,
+        2,
+        activation=fb.nn.relu,
+        kernel_initializer=fb.initializers.constant(w),
+        bias_initializer=fb.initializers.constant(b),
+        name="layer",
+    )
+    assert names() == ["layer/kernel", "layer/bias"]
+    assert y.op.name == "layer/Relu"
+    np.testing.assert_allclose(value(y), np.maximum(x @ w + b, 0), rtol=1e-6)
+
+
+def test_dense_applies_to_the_last_dimension() -> None:
+    x = fb.placeholder(fb.float64, [None, 4, 3])
+    y = fb.layers.dense(x, 2, use_bias=False)
+    assert y.shape == [None, 4, 2]
+    assert y.dtype is fb.float64
+    [kernel] = fb.get_default_graph().variables()
+    data = RANDOM.normal(size=(5, 4, 3))
+    with fb.Session() as sess:
+        w, found = sess.run([kernel, y], {x: data})
+    np.testing.assert_allclose(found, data @ w)
+
+
+def test_a_layer_makes_variables_of_its_own_unless_it_is_given_some() -> None:
+    x = fb.zeros([1, 3])
+    kernel = fb.Variable(fb.ones([3, 2]), name="shared")
+    fb.layers.dense(x, 2, kernel=kernel, use_bias=False)
+    fb.layers.dense(x, 2, kernel=kernel)
+    fb.layers.dense(x, 2)
+    assert names() == ["shared", "dense_1/bias", "dense_2/kernel", "dense_2/bias"]
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "words"),
+    [
+        (lambda x: fb.layers.dense(x, 0), fb.errors.InvalidArgumentError, "not 0"),
+        (lambda x: fb.layers.dense(x, True), fb.errors.InvalidArgumentError, "units"),
+        (
+            lambda x: fb.layers.dense(x, 2, kernel=fb.Variable(fb.zeros([4, 2]))),
+            fb.errors.InvalidArgumentError,
+            r"\[3, 2\]",
+        ),
+        (
+            lambda x: fb.layers.dense(x, 2, kernel=fb.Variable(np.zeros([3, 2]))),
+            fb.errors.InvalidTypeError,
+            "float32",
+        ),
+        (lambda x: fb.layers.dense([[1, 2]], 2), fb.errors.InvalidTypeError, "cast"),
+        (
+            lambda x: fb.layers.dense(fb.placeholder(fb.float32, [2, None]), 2),
+            fb.errors.InvalidArgumentError,
+            "last dimension",
+        ),
+        (lambda x: fb.layers.conv2d(x, 2, 3), fb.errors.InvalidArgumentError, "rank 4"),
+        (
+            lambda x: fb.layers.conv2d(fb.zeros([1, 8, 8, 3]), 2, (3, 3, 3)),
+            fb.errors.InvalidArgumentError,
+            "kernel_size",
+        ),
+        (lambda x: fb.layers.dense(x, 2, colour=1), TypeError, "colour"),
+        (
+            lambda x: fb.layers.lstm(fb.placeholder(fb.float32, [2, None, 3]), 2),
+            fb.errors.InvalidArgumentError,
+            "known number of steps",
+        ),
+        (
+            lambda x: fb.layers.batch_normalization(x, momentum=2),
+            fb.errors.InvalidArgumentError,
+            "momentum",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_makes_no_variables(
+    build: Any, error: type[Exception], words: str
+) -> None:
+    x = fb.zeros([2, 3])
+    with pytest.raises(error, match=words):
+        build(x)
+    assert not [n for n in names() if not n.startswith("Variable")]
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_convolutions_are_those_of_nn(padding: str) -> None:
+    x = RANDOM.normal(size=(2, 9, 8, 3))
+    y = fb.layers.conv2d(x, 4, (3, 2), 2, padding, name="c")
+    s = fb.layers.separable_conv2d(x, 4, 3, 1, padding, depth_multiplier=2, name="s")
+    one = fb.layers.conv1d(x[:, 0], 5, 3, dilations=2, padding=padding, name="o")
+    graph = fb.get_default_graph()
+    w = {v.op.name: v for v in graph.variables()}
+    expected = [
+        fb.nn.conv2d(x, w["c/kernel"], [2, 2], padding),
+        fb.nn.separable_conv2d(x, w["s/depthwise_kernel"], w["s/kernel"], [1, 1, 1, 1], padding),
+        fb.nn.conv1d(x[:, 0], w["o/kernel"], 1, padding, dilations=2),
+    ]
+    assert w["c/kernel"].shape == [3, 2, 3, 4]
+    assert w["s/depthwise_kernel"].shape == [3, 3, 3, 2]
+    with fb.Session() as sess:
+        for found, wanted in zip(*sess.run([[y, s, one], expected]), strict=True):
+            np.testing.assert_allclose(found, wanted)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("known", [True, False])
+def test_a_transposed_convolution_grows_by_its_strides(size: int, stride: int, known: bool) -> None:
+    data = RANDOM.normal(size=(2, 5, 4, 3))
+    x = fb.placeholder(fb.float64, data.shape if known else [None, None, None, 3])
+    same = fb.layers.conv2d_transpose(x, 2, size, stride, "SAME")
+    valid = fb.layers.conv2d_transpose(x, 2, size, stride, "VALID")
+    with fb.Session() as sess:
+        a, b = sess.run([same, valid], {x: data})
+    assert a.shape == (2, 5 * stride, 4 * stride, 2)
+    more = max(size - stride, 0)
+    assert b.shape == (2, 5 * stride + more, 4 * stride + more, 2)
+    if known:
+        assert (same.shape, valid.shape) == (a.shape, b.shape)
+
+
+def test_pooling_is_that_of_nn() -> None:
+    x = RANDOM.normal(size=(2, 6, 6, 3))
+    with fb.Session() as sess:
+        for layer, plain in (
+            (fb.layers.max_pooling2d, fb.nn.max_pool),
+            (fb.layers.average_pooling2d, fb.nn.avg_pool),
+        ):
+            found, wanted = sess.run([layer(x, 3, 2, "SAME"), plain(x, 3, 2, "SAME")])
+            np.testing.assert_array_equal(found, wanted)
+        assert sess.run(fb.layers.max_pooling1d(x[0], 2, 2)).shape == (6, 3, 3)
+        assert sess.run(fb.layers.average_pooling1d(x[0], 2, 2)).shape == (6, 3, 3)
+
+
+@pytest.mark.parametrize("shape", [[None, 2, 3], [4, 2, 3], [4, None, 3], None, [None, 0, 3], [4]])
+def test_flatten_keeps_the_first_dimension(shape: Any) -> None:
+    x = fb.placeholder(fb.float32, shape)
+    y = fb.layers.flatten(x)
+    data = np.zeros([4 if d is None else d for d in shape or [4, 2, 3]], np.float32)
+    found = value(y, {x: data})
+    assert found.shape == (4, data[0].size)
+    assert y.shape.is_compatible_with(found.shape)
+
+
+def test_dropout_acts_only_while_training() -> None:
+    x = np.ones([1000], np.float32)
+    training = fb.placeholder(fb.bool, [])
+    y = fb.layers.dropout(x, 0.25, training, seed=1)
+    with fb.Session() as sess:
+        np.testing.assert_array_equal(sess.run(y, {training: False}), x)
+        dropped = sess.run(y, {training: True})
+    assert set(np.round(dropped, 5)) == {0.0, np.float32(1.33333)}
+    assert 150 < (dropped == 0).sum() < 350
+    np.testing.assert_array_equal(value(fb.layers.dropout(x, 0.25)), x)
+    assert (value(fb.layers.dropout(x, 0.25, training=True)) == 0).any()
+
+
+def test_an_embedding_reads_rows() -> None:
+    ids = fb.placeholder(fb.int32, [None, 2])
+    y = fb.layers.embedding(ids, 10, 4)
+    assert y.shape == [None, 2, 4]
+    [table] = fb.get_default_graph().variables()
+    loss = fb.reduce_sum(y)
+    [gradient] = fb.gradients(loss, [table])
+    assert isinstance(gradient, fb.IndexedSlices)
+    with fb.Session() as sess:
+        rows, found = sess.run([table, y], {ids: [[1, 9]]})
+    np.testing.assert_array_equal(found, rows[[[1, 9]]])
+
+
+# Normalisation
+
+
+def normalized(x: Any, axis: Any, epsilon: float) -> Any:
+    mean, variance = x.mean(axis, keepdims=True), x.var(axis, keepdims=True)
+    return (x - mean) / np.sqrt(variance + epsilon)
+
+
+@pytest.mark.parametrize("shape", [(16, 3), (4, 5, 3), (4, 3, 2, 3), (2, 2, 2, 2, 3)])
+@pytest.mark.parametrize("in_run", [True, False])
+def test_batch_normalization(shape: tuple[int, ...], in_run: bool) -> None:
+    data = RANDOM.normal(3, 2, shape)
+    x = fb.placeholder(fb.float64, [None, *shape[1:]])
+    flag = fb.placeholder_with_default(True, [])
+    training = flag if in_run else True
+    y = fb.layers.batch_normalization(x, training, momentum=0.9, name="bn")
+    loss = fb.reduce_sum(fb.square(y))
+    train = fb.train.GradientDescentOptimizer(0.0).minimize(loss)
+    axes = tuple(range(len(shape) - 1))
+    count = data[..., 0].size
+    averages = ["bn/moving_mean", "bn/moving_variance"]
+    variables = {v.op.name: v for v in fb.get_default_graph().variables()}
+    with fb.Session() as sess:
+        found, _ = sess.run([y, train], {x: data})
+        np.testing.assert_allclose(found, normalized(data, axes, 1e-3), rtol=1e-9, atol=1e-9)
+        mean, variance = sess.run([variables[n] for n in averages])
+        np.testing.assert_allclose(mean, 0.1 * data.mean(axes))
+        unbiased = data.var(axes) * count / (count - 1)
+        np.testing.assert_allclose(variance, 0.9 + 0.1 * unbiased)
+        # A run without the optimizer leaves the averages alone.
+        sess.run(y, {x: data})
+        np.testing.assert_array_equal(sess.run(variables[averages[0]]), mean)
+        if in_run:
+            found, _ = sess.run([y, train], {x: data, flag: False})
+            np.testing.assert_allclose(found, (data - mean) / np.sqrt(variance + 1e-3))
+            np.testing.assert_array_equal(sess.run(variables[averages[0]]), mean)
+
+
+def test_batch_normalization_by_its_averages_has_no_updates() -> None:
+    y = fb.layers.batch_normalization(fb.ones([4, 3]), training=False)
+    assert fb.get_default_graph().updates(fb.reduce_sum(y)) == []
+    np.testing.assert_allclose(value(y), np.full([4, 3], 1 / np.sqrt(1 + 1e-3)), rtol=1e-6)
+
+
+def test_values_that_are_not_finite_do_not_poison_averages_that_are_not_trained() -> None:
+    x = fb.placeholder(fb.float32, [None, 2])
+    training = fb.placeholder(fb.bool, [])
+    y = fb.layers.batch_normalization(x, training, name="bn")
+    train = fb.train.GradientDescentOptimizer(0.0).minimize(fb.reduce_sum(y))
+    mean = next(v for v in fb.get_default_graph().variables() if "moving_mean" in v.op.name)
+    with fb.Session() as sess:
+        sess.run(train, {x: [[np.inf, np.nan]], training: False})
+        np.testing.assert_array_equal(sess.run(mean), [0, 0])
+
+
+def test_batch_normalization_without_scale_and_offset() -> None:
+    fb.layers.batch_normalization(fb.ones([4, 3]), True, center=False, scale=False)
+    assert [n.rpartition("/")[2] for n in names()] == ["moving_mean", "moving_variance"]
+
+
+def test_layer_normalization() -> None:
+    data = RANDOM.normal(5, 3, (4, 6, 8))
+    y = fb.layers.layer_normalization(data)
+    np.testing.assert_allclose(value(y), normalized(data, -1, 1e-5), rtol=1e-8)
+
+
+# Recurrence
+
+
+def sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def test_lstm_step_by_step() -> None:
+    data = RANDOM.normal(size=(3, 5, 4))
+    outputs, (c_end, h_end) = fb.layers.lstm(data, 2, sequence_length=[5, 2, 0], name="lstm")
+    with fb.Session() as sess:
+        kernel, bias, found, c_found, h_found = sess.run(
+            [*fb.get_default_graph().variables(), outputs, c_end, h_end]
+        )
+    c, h = np.zeros((3, 2)), np.zeros((3, 2))
+    for step in range(5):
+        i, j, f, o = np.split(np.concatenate([data[:, step], h], 1) @ kernel + bias, 4, 1)
+        next_c = c * sigmoid(f + 1) + sigmoid(i) * np.tanh(j)
+        next_h = np.tanh(next_c) * sigmoid(o)
+        alive = (step < np.array([5, 2, 0]))[:, None]
+        np.testing.assert_allclose(found[:, step], np.where(alive, next_h, 0), atol=1e-12)
+        c, h = np.where(alive, next_c, c), np.where(alive, next_h, h)
+    np.testing.assert_allclose(c_found, c, atol=1e-12)
+    np.testing.assert_allclose(h_found, h, atol=1e-12)
+
+
+def test_gru_step_by_step() -> None:
+    data = RANDOM.normal(size=(3, 4, 4))
+    outputs, state = fb.layers.gru(data, 2)
+    assert names() == [
+        "gru/gates/kernel", "gru/gates/bias", "gru/candidate/kernel", "gru/candidate/bias",
+    ]  # fmt: skip
+    with fb.Session() as sess:
+        gates, offset, candidate, bias, found, end = sess.run(
+            [*fb.get_default_graph().variables(), outputs, state]
+        )
+    h = np.zeros((3, 2))
+    for step in range(4):
+        x = data[:, step]
+        r, u = np.split(sigmoid(np.concatenate([x, h], 1) @ gates + offset), 2, 1)
+        new = np.tanh(np.concatenate([x, r * h], 1) @ candidate + bias)
+        h = u * h + (1 - u) * new
+        np.testing.assert_allclose(found[:, step], h, atol=1e-12)
+    np.testing.assert_allclose(end, h, atol=1e-12)
+
+
+# Penalties
+
+
+def test_penalties_belong_to_the_losses_of_their_variables() -> None:
+    x = fb.ones([2, 3])
+    ones = fb.initializers.ones()
+    l2 = fb.regularizers.l2(0.5)
+    a = fb.layers.dense(x, 2, kernel_initializer=ones, kernel_regularizer=l2)
+    b = fb.layers.dense(
+        x, 2, kernel_initializer=ones, kernel_regularizer=fb.regularizers.l1_l2(1.0, 0.25)
+    )
+    with fb.Session() as sess:
+        assert sess.run(fb.layers.regularization_loss(a)) == 3.0
+        assert sess.run(fb.layers.regularization_loss(b)) == 6.0 + 1.5
+        assert sess.run(fb.layers.regularization_loss(fb.reduce_sum(a) + fb.reduce_sum(b))) == 10.5
+        assert sess.run(fb.layers.regularization_loss(x)) == 0.0
+
+
+def test_a_penalty_is_added_once() -> None:
+    y = fb.layers.dense(fb.ones([1, 1]), 1, kernel_regularizer=fb.regularizers.l2(1.0))
+    loss = fb.reduce_sum(y)
+    total = loss + fb.layers.regularization_loss(loss)
+    with fb.Session() as sess:
+        assert sess.run(fb.layers.regularization_loss(total)) == 0.0
+
+
+def test_a_penalty_has_gradients_and_survives_storing() -> None:
+    y = fb.layers.dense(fb.ones([1, 3]), 2, kernel_regularizer=fb.regularizers.l2(0.5))
+    kernel = fb.get_default_graph().variables()[0]
+    [gradient] = fb.gradients(fb.layers.regularization_loss(y), [kernel])
+    with fb.Session() as sess:
+        np.testing.assert_allclose(*sess.run([gradient, kernel]))
+    copy = fb.Graph.from_bytes(y.graph.to_bytes())
+    loss = fb.layers.regularization_loss(copy.get_tensor_by_name(y.name))
+    with fb.Session(graph=copy) as sess:
+        found, weights = sess.run([loss, copy.variables()[0]])
+    np.testing.assert_allclose(found, 0.5 * np.square(weights).sum(), rtol=1e-6)
