@@ -1,7 +1,8 @@
 """Flowbook: dataflow graphs built cell by cell, run in any part, on this machine or a pool.
 
 The public API is what `__all__` lists; `fb.nn` holds building blocks of neural networks,
-`fb.sparse` what sparse tensors have, `fb.train` optimizers, `fb.errors` what can go wrong.
+`fb.sparse` what sparse tensors have, `fb.summary` what charts show, `fb.train` optimizers,
+`fb.errors` what can go wrong.
 """
 
 from flowbook import (
@@ -13,6 +14,7 @@ from flowbook import (
     regularizers,
     sparse,
     strings,
+    summary,
     train,
 )
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
@@ -740,6 +742,7 @@ __all__ = [
     "string",
     "strings",
     "subtract",
+    "summary",
     "svd",
     "tan",
     "tanh",
