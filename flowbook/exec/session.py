@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from flowbook.exec.executable import Executable, deadline_after
 from flowbook.exec.feeds import Feed, check_mapping, check_no_duplicates, feedable
 from flowbook.exec.fetches import Rebuild, flatten
+from flowbook.exec.guard import Guard, guard
 from flowbook.exec.instrument import Instruments, Signature, Tapped
 from flowbook.exec.master import LocalMaster
 from flowbook.exec.partial_run import PartialRun
@@ -270,6 +271,36 @@ class Session:
         self._guarded(self._check_open)
         rule = (every, seconds, to, fetches, series)
         return self._guarded(summarized, self._instruments, self.graph, rule)  # type: ignore[no-any-return]
+
+    def guard(self, nonfinite: bool = True, allow: Any = ()) -> Guard | None:
+        """Fail a run in which an operation gives NaN or infinities, naming the first that does.
+
+        Every floating-point value of a run is checked, in gradients and updates too. A variable is
+        written only after everything that could be computed before is checked; the error says
+        which variables were changed all the same, what the operation was given, and where it was
+        defined. Initial values and partial runs are not checked.
+
+        Args:
+            nonfinite: False ends the guard.
+            allow: operations, tensors or name scopes, by name, whose values need not be finite,
+                such as the mask of an attention.
+
+        Returns:
+            The guard, which as a context manager ends with the block; None if it was ended.
+
+        >>> import flowbook as fb
+        >>> x = fb.placeholder(fb.float32, [2])
+        >>> y = fb.reduce_sum(fb.log(x, name="logs"))
+        >>> with fb.Session() as sess, sess.guard():
+        ...     try:
+        ...         sess.run(y, {x: [1.0, -1.0]})
+        ...     except fb.errors.InvalidArgumentError as error:
+        ...         print(error.message)
+        Log 'logs': it gave 1 NaN among 2 values of shape [2], the first at [1]
+        """
+        __tracebackhide__ = True
+        self._guarded(self._check_open)
+        return self._guarded(guard, self._instruments, nonfinite, allow)  # type: ignore[no-any-return]
 
     def _guarded(self, function: Callable[..., Any], *args: Any) -> Any:
         __tracebackhide__ = True

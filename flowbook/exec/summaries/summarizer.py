@@ -220,10 +220,10 @@ class _SummaryTap:
         operations: Sequence[Operation],
         counter: Any,
     ) -> None:
-        self.tensors: tuple[Tensor, ...] = tuple(t for op in operations for t in op.outputs)
+        self.tensors: Sequence[Tensor] = [t for op in operations for t in op.outputs]
         # The value from before the step: how many updates the parameters have seen.
         if counter is not None:
-            self.tensors += (counter.value,)
+            self.tensors = [*self.tensors, counter.value]
         self._run = run
         self._rule = rule
         self._clock = clock

@@ -104,19 +104,23 @@ def _histogram(xp: Any, values: Any) -> Any:
         flat = flat[finite]
     if not flat.size:
         return xp.asarray([0.0, 0.0, 0.0, 0.0, 0.0, lost]), xp.zeros((0, 2))
-    flat = flat.astype(xp.float64)
-    # Signed numbers of buckets: 0 holds what is next to zero.
+    # float32 tells buckets apart well enough, and takes half the time.
+    wide = flat if flat.dtype == xp.float32 else flat.astype(xp.float64)
     with np.errstate(divide="ignore"):
-        steps = xp.floor(xp.log(xp.abs(flat) / _SMALLEST) / np.log(_GROWTH)) + 1
-    steps = xp.clip(steps, 0, _STEPS).astype(xp.int64)
-    signed = xp.where(flat < 0, -steps, steps)
+        scaled = xp.log(xp.abs(wide))
+    scaled -= np.log(_SMALLEST)
+    scaled /= np.log(_GROWTH)
+    # Numbers of buckets, from 1 on; 0 holds what is next to zero; those of negative values negated.
+    steps = xp.clip(xp.floor(scaled) + 1, 0, _STEPS).astype(xp.int32)
+    signed = xp.where(wide < 0, -steps, steps)
     first, last = int(signed.min()), int(signed.max())
     counts = xp.bincount(signed - first, minlength=last - first + 1)
     numbers = xp.arange(first, last + 1)
     magnitudes = _SMALLEST * _GROWTH ** xp.where(numbers < 0, -numbers - 1, numbers)
     limits = xp.where(numbers < 0, -magnitudes, magnitudes)
-    limits[-1] = max(float(flat.max()), float(limits[-2]) if len(limits) > 1 else -xp.inf)
-    statistics = [flat.min(), flat.max(), flat.size, flat.sum(), xp.dot(flat, flat), lost]
+    limits[-1] = max(float(wide.max()), float(limits[-2]) if len(limits) > 1 else -xp.inf)
+    total, squares = wide.sum(dtype=xp.float64), xp.square(wide).sum(dtype=xp.float64)
+    statistics = [wide.min(), wide.max(), wide.size, total, squares, lost]
     return xp.asarray(statistics, dtype=xp.float64), xp.stack([limits, counts * 1.0], axis=1)
 
 
