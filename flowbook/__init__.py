@@ -19,6 +19,7 @@ from flowbook import (
 )
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
+from flowbook.exec.progress import progress
 from flowbook.exec.resources.container import reset_container
 from flowbook.exec.session import Session
 from flowbook.explain.compare import compare, observe
@@ -648,6 +649,7 @@ __all__ = [
     "pow",
     "prevent_gradient",
     "print",
+    "progress",
     "py_func",
     "qr",
     "random_categorical",
