@@ -222,7 +222,7 @@ class SummaryHistory:
                 if name == tag and run in (None, owner)
             ]
             if not found:
-                names = sorted({name for _, name in self._series})
+                names = sorted({name[:80] for _, name in self._series})
                 raise NotFoundError(
                     f"there is no summary {tag!r:.80}" + (f" of run {run!r:.80}" if run else ""),
                     hint=f"there are {', '.join(names[:20])}" if names else "there is none yet",

@@ -155,16 +155,16 @@ class _Writer:
             parts: dict[str, list[bytes]] = {}
             for run, made, _ in taken:
                 parts.setdefault(run, []).append(record(made()))
-            for run, records in parts.items():
-                self._write(run, b"".join(records))
+            for run in parts:
+                if run not in self._files:
+                    self._files[run] = _File(os.path.join(self._path, run))
+            for run, file in self._files.items():
+                self._write(file, b"".join(parts.get(run, ())))
 
-    def _write(self, run: str, data: bytes) -> None:
-        file = self._files.get(run)
-        if file is None:
-            file = self._files[run] = _File(os.path.join(self._path, run))
+    def _write(self, file: _File, data: bytes) -> None:
         try:
-            file.write(data)
-            self._has_failed = False
+            if file.write(data):
+                self._has_failed = False
         except OSError as error:
             with self._lock:
                 if not self._has_failed:
@@ -191,7 +191,14 @@ class _File:
         self._rest = b""
         self._descriptor: int | None = None
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes) -> bool:
+        """Write data, after what could not be written before; whether there was any.
+
+        Raises:
+            OSError: if it cannot be written; nothing is lost unless too much waits.
+        """
+        if not data and not self._rest:
+            return False
         if len(self._rest) < _MOST_WAITING:
             self._rest += data
         if self._descriptor is None:
@@ -199,6 +206,7 @@ class _File:
         while self._rest:
             written = os.write(self._descriptor, self._rest)
             self._rest = self._rest[written:]
+        return True
 
     def _open(self) -> int:
         os.makedirs(self._folder, exist_ok=True)

@@ -64,7 +64,8 @@ def summary_event(summaries: Iterable[Summary]) -> bytes:
     event = protocol().event.Event()
     for summary in summaries:
         event.wall_time, event.step = summary.wall_time, summary.step
-        value = event.summary.value.add(tag=summary.tag)
+        # Python's texts may hold what UTF-8 cannot.
+        value = event.summary.value.add(tag=summary.tag.encode(errors="replace").decode())
         _WRITERS[summary.kind](value, summary.value)
     return event.SerializeToString()  # type: ignore[no-any-return]
 

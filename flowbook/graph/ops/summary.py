@@ -7,6 +7,7 @@ any fetched value, and whoever keeps summaries says where it goes (`flowbook.exe
 from __future__ import annotations
 
 import re
+import zlib
 from typing import Any
 
 import numpy as np
@@ -281,7 +282,11 @@ def _built(op_def: OpDef, name: str, tensor: Any, **attributes: Any) -> Any:
     with located(op_def.type):
         if not isinstance(name, str) or not name:
             raise InvalidTypeError(f"a summary is named by a text, not {name!r:.80}")
+    name = name.encode(errors="replace").decode()  # Python's texts may hold what UTF-8 cannot.
     # The tag is kept as it is, whatever an operation can be called.
     plain = _INVALID.sub("_", name)[:_LONGEST_NAME].lstrip("_\\/>-").rstrip("/") or "unnamed"
+    if plain != name:
+        # Different tags are different names; equal ones are numbered.
+        plain += f".{zlib.crc32(name.encode()):08x}"
     tag = get_default_graph().scope.prefix + name
     return op_def(tensor, **attributes, tag=tag, name=plain + SUFFIX)
