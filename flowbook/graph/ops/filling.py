@@ -63,6 +63,8 @@ def _check_scalars(**tensors: Tensor) -> None:
 
 
 def _fill(xp: Any, dims: Any, value: Any) -> Any:
+    if value.ndim:
+        raise InvalidArgumentError(f"'value' is a scalar, not of shape {list(value.shape)}")
     return xp.full(_check_dims(dims_of(dims)), value, dtype=value.dtype)
 
 
@@ -182,9 +184,11 @@ def _length(start: Any, limit: Any, delta: Any) -> int:
     """How many elements a range has."""
     if not delta:
         raise InvalidArgumentError("a range needs a step other than 0")
-    if isinstance(start, int):
-        return len(builtins.range(start, limit, delta))
-    count = float((limit - start) / delta)
+    if start.dtype.kind in "iu":
+        return len(builtins.range(start.item(), limit.item(), delta.item()))
+    # In their own dtype, where 0.3 / 0.1 is 3: the limit is not one of the numbers.
+    with np.errstate(all="ignore"):
+        count = float((limit - start) / delta)
     if not math.isfinite(count):
         raise InvalidArgumentError(f"a range from {start} to {limit} by {delta} has no end")
     return max(math.ceil(count), 0)
@@ -195,11 +199,11 @@ def _range_shape(start: Tensor, limit: Tensor, delta: Tensor) -> Shape:
     known = [constant_value(t) for t in (start, limit, delta)]
     if any(value is None for value in known):
         return Shape.of((None,))
-    return Shape.of((_length(*(v.item() for v in known if v is not None)),))
+    return Shape.of((_length(*known),))
 
 
 def _range(xp: Any, start: Any, limit: Any, delta: Any) -> Any:
-    n = _length(start.item(), limit.item(), delta.item())
+    n = _length(start, limit, delta)
     dtype = start.dtype
     # Counted in the wide dtype: half precision has no whole numbers beyond 2048.
     wide = np.float64 if dtype.kind == "f" else dtype

@@ -17,6 +17,7 @@ from flowbook.graph.dtypes import (
     DType,
     as_dtype,
     float32,
+    uint8,
 )
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.indexed_slices import IndexedSlices
@@ -329,7 +330,7 @@ def _one_hot(xp: Any, indices: Any, depth: Any, on_value: Any, off_value: Any, a
 one_hot_op = OpDef(
     "OneHot",
     "indices: I, depth: int32, on_value: T, off_value: T -> output: T",
-    I=INDICES,
+    I=(uint8, *INDICES),
     T=VALUES,
     attributes={"axis": -1},
     infer=_one_hot_shape,
@@ -353,7 +354,8 @@ def one_hot(
     """Vectors that are "on" at one place each.
 
     Args:
-        indices: int32 or int64 of any shape; one outside [0, depth) gives a vector all "off".
+        indices: uint8, int32 or int64 of any shape; one outside [0, depth) gives a vector all
+            "off".
         depth: the length of the vectors, an int scalar.
         on_value: a scalar; by default 1.
         off_value: a scalar of the same dtype; by default 0.

@@ -5,6 +5,7 @@ What only arranges gives views where it can: the memory may be its input's.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -197,16 +198,33 @@ def _reshaped(tensor: Tensor, shape: Tensor) -> Shape:
             f"{size} elements of shape {tensor.shape} do not fit the shape {wanted}"
         )
     if wanted.dims.count(None) == 1 and given is not None:
-        if rest == 0 or size % rest:
+        left = _left_over(tensor.shape.as_list(), tuple(given.tolist()))
+        if left is None:
             raise InvalidArgumentError(
                 f"{size} elements of shape {tensor.shape} do not fit the shape {wanted}"
             )
-        wanted = Shape.of(tuple(size // rest if d is None else d for d in wanted.dims))
+        wanted = Shape.of(tuple(left if d is None else d for d in wanted.dims))
     return wanted
+
+
+def _left_over(dims: Sequence[Any], wanted: tuple[int, ...]) -> int | None:
+    """The dimension that the one -1 in a wanted shape stands for; None where there is none.
+
+    Where both shapes have a 0 it is what the other dimensions leave, so that a batch without
+    examples is flattened to the width that it would have with some.
+    """
+    rest = math.prod(d for d in wanted if d > 0)
+    if 0 in wanted:
+        return math.prod(d for d in dims if d) // rest if 0 in dims else None
+    size = math.prod(dims)
+    return None if size % rest else size // rest
 
 
 def _reshape(xp: Any, tensor: Any, shape: Any) -> Any:
     dims = dims_of(shape)
+    if not tensor.size and 0 in dims and dims.count(-1) == 1:
+        left = _left_over(tensor.shape, dims)
+        dims = tuple(left if d == -1 else d for d in dims)
     try:
         return xp.reshape(tensor, dims)
     except ValueError:
@@ -236,7 +254,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     Args:
         tensor: of any shape and dtype.
         shape: an int vector tensor, or a sequence of ints and int scalar tensors; one may be -1
-            and is what is left for it.
+            and is what is left for it: of no elements, what the dimensions other than 0 leave.
         name: the operation's name.
 
     Raises:
@@ -345,7 +363,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
 
     Args:
         input: of any shape and dtype.
-        axis: which, an int or a sequence of ints; None removes all that are 1.
+        axis: which, an int or a sequence of ints; None, or none of them, removes all that are 1.
         name: the operation's name.
 
     Raises:
@@ -353,7 +371,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """
     __tracebackhide__ = True
     with located("Squeeze"):
-        axes = as_axes(axis, input)
+        axes = as_axes(axis, input) or None
     result: Tensor = squeeze_op(input, axis=axes, name=name)
     return result
 

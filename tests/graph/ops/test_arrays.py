@@ -102,6 +102,7 @@ IN_THE_RUN = [
     (lambda x, n: fb.unstack(x, 5)[0], [0], "not 5"),
     (lambda x, n: fb.tile(x, n), [2], "multiples"),
     (lambda x, n: fb.zeros(n), [-1], "not negative"),
+    (lambda x, n: fb.fill([2, 1], n), [1], "'value' is a scalar"),
     (lambda x, n: fb.range(0, 5, n[0]), [0], "step other than 0"),
     (lambda x, n: fb.linspace(0.0, 1.0, n[0]), [0], "at least one point"),
     (lambda x, n: fb.one_hot([1], n[0]), [-3], "depth"),
@@ -162,6 +163,45 @@ def test_ranges(arguments: Any, dtype: fb.DType) -> None:
     np.testing.assert_allclose(evaluate(x), expected)
 
 
+def test_the_limit_is_not_in_a_range() -> None:
+    made = fb.range(0.0, 0.3, 0.1)
+    assert made.shape == [3]
+    np.testing.assert_allclose(evaluate(made), [0, 0.1, 0.2], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("dims", "wanted", "expected"),
+    [
+        ((0, 28, 28), [0, -1], (0, 784)),
+        ((3, 0), [-1, 0], (3, 0)),
+        ((0,), [-1, 0], (1, 0)),
+        ((0, 4), [-1], (0,)),
+        ((0, 4), [-1, 2], (0, 2)),
+    ],
+)
+def test_what_is_left_of_no_elements(dims: Any, wanted: Any, expected: Any) -> None:
+    assert fb.reshape(fb.zeros(dims), wanted).shape == list(expected)
+    x = fb.placeholder(fb.float32)
+    shape = fb.placeholder(fb.int32)
+    result = evaluate(fb.reshape(x, shape), {x: np.zeros(dims, np.float32), shape: wanted})
+    assert result.shape == expected
+
+
+def test_some_elements_do_not_fit_none() -> None:
+    with pytest.raises(Error, match="do not fit"):
+        fb.reshape(fb.zeros([2, 3]), [0, -1])
+
+
+def test_no_axes_squeeze_all() -> None:
+    assert fb.squeeze(fb.zeros([1, 2, 1]), []).shape == [2]
+
+
+def test_borders_of_bools_and_strings() -> None:
+    assert evaluate(fb.pad([True], [[1, 0]])).tolist() == [False, True]
+    assert evaluate(fb.pad(["a"], [[0, 1]])).tolist() == [b"a", b""]
+    assert evaluate(fb.pad([1, 2], [[0, 1]], "reflect")).tolist() == [1, 2, 1]
+
+
 def test_ranges_of_tensors_and_dtypes() -> None:
     n = fb.placeholder(fb.int64, [])
     assert fb.range(n).dtype is fb.int64
@@ -184,6 +224,11 @@ def test_filled() -> None:
         value = evaluate(made)
         assert value.dtype == made.dtype.numpy
         assert value.tolist() == expected
+
+
+def test_one_hot_of_bytes() -> None:
+    labels = fb.constant(np.array([1, 255], np.uint8))
+    assert evaluate(fb.one_hot(labels, 3)).tolist() == [[0, 1, 0], [0, 0, 0]]
 
 
 def test_one_hot_defaults() -> None:
