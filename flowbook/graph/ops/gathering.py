@@ -31,7 +31,13 @@ from flowbook.graph.ops.inference import constant_value, no_flops, shape_from
 from flowbook.graph.ops.joining import concat_op
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.segments import combined
-from flowbook.graph.ops.shaping import dims_of, reshape_op, shape_of, shape_op
+from flowbook.graph.ops.shaping import (
+    check_scalar_values,
+    dims_of,
+    reshape_op,
+    shape_of,
+    shape_op,
+)
 from flowbook.graph.ops.variables import Variable, read_variable
 from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.tensor import Tensor
@@ -320,6 +326,7 @@ def _one_hot_shape(
 
 
 def _one_hot(xp: Any, indices: Any, depth: Any, on_value: Any, off_value: Any, axis: int) -> Any:
+    check_scalar_values(depth=depth, on_value=on_value, off_value=off_value)
     if depth < 0:
         raise InvalidArgumentError(f"the depth is not negative: {depth}")
     i = in_range(axis, indices.ndim + 1)

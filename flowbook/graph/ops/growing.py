@@ -27,17 +27,16 @@ from flowbook.graph.tensor import Tensor
 
 def _tiled(input: Tensor, multiples: Tensor) -> Shape:
     check_vector("multiples", multiples)
-    dims, times = input.shape.dims, constant_value(multiples)
-    if times is None:
-        return UNKNOWN if dims is None else Shape.of((None,) * len(dims))
-    if (times < 0).any():
+    dims, times, count = input.shape.dims, constant_value(multiples), multiples.shape.size
+    if times is not None and (times < 0).any():
         raise InvalidArgumentError(f"a multiple is not negative: {times.tolist()}")
-    if dims is None:
-        return Shape.of((None,) * times.size)
-    if times.size != len(dims):
+    if dims is not None and count not in (None, len(dims)):
         raise InvalidArgumentError(
-            f"{times.size} multiples do not fit the {len(dims)} dimensions of {input.shape}"
+            f"{count} multiples do not fit the {len(dims)} dimensions of {input.shape}"
         )
+    if dims is None or times is None:
+        rank = count if dims is None else len(dims)
+        return UNKNOWN if rank is None else Shape.of((None,) * rank)
     return Shape.of(
         tuple(
             0 if t == 0 else None if d is None else d * t
