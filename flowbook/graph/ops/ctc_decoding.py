@@ -5,7 +5,7 @@ Decoded labels are sparse: row by row those of each sequence.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,21 +15,8 @@ from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.ops.ctc import check_lengths
 from flowbook.graph.ops.located import located
 from flowbook.graph.shape import Shape
+from flowbook.graph.sparse_tensor import SparseTensor
 from flowbook.graph.tensor import Arithmetic, Tensor
-
-
-class Labels(NamedTuple):
-    """Decoded labels, as a sparse tensor [batch, longest].
-
-    Attributes:
-        indices: int64 [n, 2], example and position of each label, in row-major order.
-        values: int64 [n], the labels.
-        dense_shape: int64 [2].
-    """
-
-    indices: Tensor
-    values: Tensor
-    dense_shape: Tensor
 
 
 _SPARSE_SHAPES = [Shape.of((None, 2)), Shape.of((None,)), Shape.of((2,))]
@@ -84,7 +71,7 @@ greedy_op = OpDef(
 @greedy_op.front
 def ctc_greedy_decoder(
     inputs: Any, sequence_length: Any, merge_repeated: bool = True, name: str | None = None
-) -> tuple[list[Labels], Tensor]:
+) -> tuple[list[SparseTensor], Tensor]:
     """The labels that the most probable path spells: the best class of each step.
 
     Args:
@@ -102,7 +89,7 @@ def ctc_greedy_decoder(
     indices, values, shape, total = greedy_op(
         inputs, sequence_length, merge_repeated=bool(merge_repeated), name=name
     )
-    return [Labels(indices, values, shape)], total
+    return [SparseTensor(indices, values, shape)], total
 
 
 class _Beam:
@@ -246,7 +233,7 @@ def ctc_beam_search_decoder(
     top_paths: int = 1,
     merge_repeated: bool = True,
     name: str | None = None,
-) -> tuple[list[Labels], Tensor]:
+) -> tuple[list[SparseTensor], Tensor]:
     """The most probable labels, summed over the paths that spell them.
 
     It follows the best prefixes of labels only, in plain Python: meant for evaluation.
@@ -287,5 +274,5 @@ def ctc_beam_search_decoder(
         name=name,
     )
     n = int(top_paths)
-    decoded = [Labels(parts[i], parts[n + i], parts[2 * n + i]) for i in range(n)]
+    decoded = [SparseTensor(parts[i], parts[n + i], parts[2 * n + i]) for i in range(n)]
     return decoded, scores
