@@ -51,10 +51,6 @@ def _in_unicode(method: str) -> Any:
     return lambda v: getattr(v.decode(), method)().encode()
 
 
-def _split_parts(split: Any) -> list[Any]:
-    return [split.indices, split.values, split.dense_shape]
-
-
 def _split(rows: list[bytes], sep: bytes | None, most: int) -> tuple[np.ndarray, ...]:
     parts = [row.split(sep, most) for row in rows]
     places = [(r, k) for r, row in enumerate(parts) for k in range(len(row))]
@@ -65,7 +61,11 @@ def _split(rows: list[bytes], sep: bytes | None, most: int) -> tuple[np.ndarray,
 
 
 def _format(pattern: str) -> Any:
-    return lambda x: each(lambda v: (pattern % v).encode(), x)
+    def write(value: float) -> bytes:
+        form = pattern if np.isfinite(value) else pattern.replace("%0", "%")
+        return (form % value).encode()
+
+    return lambda x: each(write, x)
 
 
 def _raw(kind: str) -> Any:
@@ -206,7 +206,7 @@ CASES = [
     *(
         Case(
             "StringSplit",
-            lambda x, s, m=most: _split_parts(string_patterns.split(x, s, m)),
+            lambda x, s, m=most: string_patterns.split(x, s, m),
             [t("a b  c", "", " d,,e ", "f"), t(sep)],
             lambda x, s, m=most, b=sep: _split(x.tolist(), b.encode() or None, m),
             by_value=True,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import FLOATS, int64
+from flowbook.graph.dtypes import FLOATS, DType, int64
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.ops.ctc import check_lengths
@@ -17,7 +17,6 @@ from flowbook.graph.ops.located import located
 from flowbook.graph.shape import Shape
 from flowbook.graph.sparse_tensor import SparseTensor
 from flowbook.graph.tensor import Arithmetic, Tensor
-
 
 _SPARSE_SHAPES = [Shape.of((None, 2)), Shape.of((None,)), Shape.of((2,))]
 
@@ -164,7 +163,15 @@ class _Beam:
         return found[::-1]
 
 
-def _beam_shapes(inputs: Tensor, sequence_length: Tensor, top_paths: int, **_: Any) -> list[Shape]:
+def _beam_shapes(
+    inputs: Tensor,
+    sequence_length: Tensor,
+    top_paths: int,
+    decoded_types: tuple[DType, ...],
+    **_: Any,
+) -> list[Shape]:
+    if len(decoded_types) != 3 * top_paths:  # What is stored may lie; a list of shapes may not.
+        raise InvalidArgumentError(f"{len(decoded_types)} dtypes do not fit {top_paths} paths")
     scores = Shape.of((_batch(inputs, sequence_length), top_paths))
     return [shape for shape in _SPARSE_SHAPES for _ in range(top_paths)] + [scores]
 

@@ -216,7 +216,7 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
         name: the name scope.
 
     Returns:
-        The parts, a sparse string matrix with a row for each string.
+        The parts [strings, places], sparse: a row for each string.
 
     >>> import flowbook as fb
     >>> parts = fb.strings.split(["a b", "c"])
