@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from flowbook.graph.op_def import OpDef
 
 
+# What does for strings what an operation does for numbers.
+_FOR_STRINGS = {
+    "Add": "fb.strings.join([x, y]) puts strings together",
+    "Cast": "fb.strings.to_number(x) reads numbers",
+}
+
+
 class Argument:
     """One input or output of a signature."""
 
@@ -99,8 +106,8 @@ class Resolver:
             hint = None
             if dtypes.float32 in allowed and (dtype.is_integer or dtype is dtypes.bool):
                 hint = "convert it: fb.cast(x, fb.float32)"
-            elif dtype is dtypes.string and self.op_def.type == "Add":
-                hint = "fb.strings.join([x, y]) puts strings together"
+            elif dtype is dtypes.string:
+                hint = _FOR_STRINGS.get(self.op_def.type)
             raise InvalidTypeError(
                 f"{argument.name!r} is one of {names}, but {what} is {dtype.name}", hint=hint
             )

@@ -266,3 +266,10 @@ def test_the_conversion_that_is_proposed_keeps_values(one: Any, other: Any, hint
 def test_strings_are_not_added() -> None:
     with pytest.raises(fb.errors.InvalidTypeError, match=r"fb.strings.join\(\[x, y\]\)"):
         fb.constant("a") + "b"
+
+
+def test_strings_are_not_cast() -> None:
+    with pytest.raises(fb.errors.InvalidTypeError, match=r"fb.strings.to_number\(x\)"):
+        fb.cast(fb.constant("1"), fb.float32)
+    with pytest.raises(fb.errors.InvalidTypeError, match=r"fb.strings.as_string\(x\)"):
+        fb.cast(fb.constant(1), fb.string)
