@@ -61,7 +61,11 @@ def _split(rows: list[bytes], sep: bytes | None, most: int) -> tuple[np.ndarray,
 
 
 def _format(pattern: str) -> Any:
-    return lambda x: each(lambda v: (pattern % v).encode(), x)
+    def write(value: float) -> bytes:
+        form = pattern if np.isfinite(value) else pattern.replace("%0", "%")
+        return (form % value).encode()
+
+    return lambda x: each(write, x)
 
 
 def _raw(kind: str) -> Any:
@@ -202,7 +206,7 @@ CASES = [
     *(
         Case(
             "StringSplit",
-            lambda x, s, m=most: string_patterns.split(x, s, m),
+            lambda x, s, m=most: string_patterns.split_op(x, s, maxsplit=m),
             [t("a b  c", "", " d,,e ", "f"), t(sep)],
             lambda x, s, m=most, b=sep: _split(x.tolist(), b.encode() or None, m),
             by_value=True,
