@@ -61,7 +61,11 @@ def _split(rows: list[bytes], sep: bytes | None, most: int) -> tuple[np.ndarray,
 
 
 def _format(pattern: str) -> Any:
-    return lambda x: each(lambda v: (pattern % v).encode(), x)
+    def write(value: float) -> bytes:
+        form = pattern if np.isfinite(value) else pattern.replace("%0", "%")
+        return (form % value).encode()
+
+    return lambda x: each(write, x)
 
 
 def _raw(kind: str) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import FLOATS, DType, as_dtype, float16, float32
+from flowbook.graph.dtypes import FLOATS, DType, as_dtype, bfloat16, float16, float32
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.ops.arithmetic import abs as abs_of
 from flowbook.graph.ops.arithmetic import clip_by_value, divide, floordiv, maximum, multiply, pow
@@ -59,8 +59,8 @@ def convert_image_dtype(
                 return cast(image, wanted, name=scope)  # type: ignore[no-any-return]
             least = 1.0 / float(given.max)
             return multiply(cast(image, wanted), least, name=scope)  # type: ignore[no-any-return]
-        if given is float16:
-            # It ends at 65504.
+        if given in (bfloat16, float16):
+            # They have not as many numbers, and float16 ends at 65504.
             image = cast(image, float32)
         # Half a step more, so that 1 is not the only number that becomes the greatest.
         scaled = image * np.asarray(float(wanted.max) + 0.5, image.dtype.numpy)
