@@ -201,6 +201,8 @@ def as_string(
 
 
 def _check_buckets(input: Tensor, num_buckets: int, **_: Any) -> Shape:
+    if not hasattr(num_buckets, "__index__"):
+        raise InvalidTypeError(f"num_buckets is an int, not {num_buckets!r}")
     if num_buckets < 1:
         raise InvalidArgumentError(f"there is at least one bucket, not {num_buckets}")
     return input.shape
@@ -277,6 +279,8 @@ def to_hash_bucket_strong(
     """
     __tracebackhide__ = True
     with located("StringToHashBucketStrong"):
+        if not all(hasattr(k, "__index__") for k in key):
+            raise InvalidTypeError(f"a key is two ints, not {key!r}")
         words = tuple(int(k) for k in key)
         if len(words) != 2:
             raise InvalidArgumentError(f"a key is two ints, not {list(words)}")
