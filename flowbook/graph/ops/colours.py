@@ -321,7 +321,7 @@ def _between(name: str, low: Any, high: Any, seed: int | None, order: bool = Tru
 
 def _check_delta(name: str, max_delta: Any, most: float) -> None:
     with located(name):
-        if not isinstance(max_delta, Real) or not 0 <= max_delta <= most:
+        if not isinstance(max_delta, Real) or not 0 <= float(max_delta) <= most:
             raise InvalidArgumentError(f"max_delta is from 0 to {most}, not {max_delta}")
 
 
@@ -444,7 +444,7 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
             raise InvalidArgumentError(f"images of shapes {a.shape} and {b.shape} do not compare")
         if not isinstance(max_val, Arithmetic):
             scale = a.dtype.max if a.dtype.is_integer else 1
-            peak = to_array(max_val, float32) / np.float32(scale)
+            peak: Any = to_array(max_val, float32) / np.float32(scale)
         else:
             peak = convert_image_dtype(_factor(max_val, a), float32)
         noise = convert_image_dtype(a, float32) - convert_image_dtype(b, float32)

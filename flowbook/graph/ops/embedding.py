@@ -70,7 +70,9 @@ def embedding_lookup(
                 f"partition_strategy is 'mod' or 'div', not {partition_strategy!r}"
             )
         shards = params if isinstance(params, list | tuple) else [params]
-        tables = [t if isinstance(t, Arithmetic) else convert_to_tensor(t) for t in shards]
+        tables: list[Any] = [
+            t if isinstance(t, Arithmetic) else convert_to_tensor(t) for t in shards
+        ]
         if not tables:
             raise InvalidArgumentError("an empty list of shards has no rows")
         ids = convert_to_tensor(ids)

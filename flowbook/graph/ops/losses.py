@@ -116,7 +116,7 @@ def _classes_last(tensor: Tensor, axis: int) -> Tensor:
         )
     axis = in_range(axis, tensor.shape.rank)
     order = [i for i in range(tensor.shape.rank) if i != axis]
-    return transpose(tensor, [*order, axis])
+    return transpose(tensor, [*order, axis])  # type: ignore[no-any-return]
 
 
 @cross_entropy_op.front

@@ -157,7 +157,7 @@ def _elements_along(x: Tensor, axes: Any) -> Any:
     along = dims if dims is None or axes is None else [dims[i] for i in axes]
     along = [] if axes == () else along
     if along is not None and None not in along:
-        return float(math.prod(along))  # type: ignore[arg-type]
+        return float(math.prod(along))
     sizes = shape_of(x)
     counted = sizes if axes is None else stack([sizes[i] for i in axes])
     return cast(reduce_prod(counted), x.dtype)

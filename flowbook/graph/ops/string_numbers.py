@@ -109,6 +109,8 @@ def _as_string(
     if input.dtype.kind == "b":
         return mapped(lambda v: f"%{size}s".encode() % (b"true" if v else b"false"), input)
     if input.dtype.kind in "iu":
+        # As C has it: a number that has no sign shows none.
+        fill = "" if input.dtype.kind == "u" and fill in (" ", "+") else fill
         form = f"%{fill}{size}d".encode()
         return mapped(lambda v: form % v, input)
     kind = "e" if scientific else "g" if shortest else "f"

@@ -9,7 +9,7 @@ import re
 import warnings
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from flowbook.graph.ops.shaping import reshape
 from flowbook.graph.ops.strings import mapped
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.shape import Shape
+from flowbook.graph.sparse_tensor import SparseTensor
 from flowbook.graph.tensor import Tensor
 
 
@@ -207,22 +208,8 @@ split_op = OpDef(
 )
 
 
-class SplitStrings(NamedTuple):
-    """Parts of strings, as a sparse matrix with a row for each string.
-
-    Attributes:
-        indices: int64 [parts, 2], the row and the place in it of each.
-        values: string [parts].
-        dense_shape: int64 [2], the numbers of rows and of places.
-    """
-
-    indices: Tensor
-    values: Tensor
-    dense_shape: Tensor
-
-
 @split_op.front
-def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> SplitStrings:
+def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> SparseTensor:
     """Strings split at separators.
 
     Args:
@@ -233,7 +220,7 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
         name: the name scope.
 
     Returns:
-        The parts, sparse: `indices`, `values` and `dense_shape`.
+        The parts [strings, places], sparse: a row for each string.
 
     >>> import flowbook as fb
     >>> parts = fb.strings.split(["a b", "c"])
@@ -248,4 +235,4 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
         if input.shape.rank == 0:
             input = reshape(input, [1])
         parts = split_op(input, "" if sep is None else sep, maxsplit=maxsplit)
-    return SplitStrings(*parts)
+    return SparseTensor(*parts)

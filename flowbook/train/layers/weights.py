@@ -83,7 +83,9 @@ class KernelAndBias:
     ) -> None:
         if unknown:
             raise InvalidTypeError(
-                f"a layer has no argument {', '.join(map(repr, unknown))}",
+                f"a layer has no argument {next(iter(unknown))!r}: variables are made anew, with "
+                "the options kernel_initializer, bias_initializer, kernel_regularizer, "
+                "bias_regularizer and trainable, or shared by kernel and bias",
                 hint="fb.layers says dilations" if "dilation_rate" in unknown else None,
             )
         self._use_bias = use_bias
