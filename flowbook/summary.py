@@ -1,5 +1,6 @@
 """Summaries: what is shown of a training over its steps; `Session.summarize` says when."""
 
+from flowbook._renamed import no_such_name_in
 from flowbook.exec.summaries.event import Histogram, Image, Summary
 from flowbook.exec.summaries.follow import follow
 from flowbook.exec.summaries.history import SummaryHistory
@@ -18,3 +19,5 @@ __all__ = [
     "scalar",
     "text",
 ]
+
+__getattr__ = no_such_name_in(__name__)

@@ -137,9 +137,10 @@ class Summarizer(Instrument):
         """Flush and close the logs."""
         for rule in self.rules:
             for sink in rule.sinks:
-                sink.add_graph(self.run, self.graph)
                 sink.flush()
         for log in self._logs.values():
+            # It may have grown since the log was begun.
+            log.add_graph(self.run, self.graph)
             log.close()
 
     def tap(self, signature: Signature, executable: Executable) -> Sequence[Tap]:
@@ -149,7 +150,6 @@ class Summarizer(Instrument):
         with self.graph.lock:
             trainings = trainings_among(self.graph.operations)
             operations = self.graph.summaries()
-        self._forget_retired()
         needed = set(executable.operations)
         made = [op for op in trainings if op in needed]
         counters = [trainings[op] for op in made or trainings if trainings[op] is not None]
@@ -169,20 +169,22 @@ class Summarizer(Instrument):
         for rule in matching:
             # Its place in the series outlives what was prepared: the graph may grow.
             rule.left_out = {tag_of(op): what for op, what in missing.items() if what is not None}
-            clock = self._clocks.setdefault((rule, signature), _Clock(rule.every, rule.seconds))
+            clock = self._clock(rule, signature)
             if joining:
                 taps.append(_SummaryTap(self.run, rule, clock, joining, counter))
         return taps
 
-    def _forget_retired(self) -> None:
-        """What a cell redefined does not run any more."""
-        self._clocks = {
-            (rule, signature): clock
-            for (rule, signature), clock in self._clocks.items()
-            if rule in self.rules
-            and not any(t.op.retired for t in (*signature.fetches, *signature.feeds))
-            and not any(op.retired for op in signature.targets)
-        }
+    def _clock(self, rule: Rule, signature: Signature) -> _Clock:
+        with self._lock:
+            # What a cell redefined does not run any more.
+            self._clocks = {
+                (other, known): clock
+                for (other, known), clock in self._clocks.items()
+                if other in self.rules
+                and not any(t.op.retired for t in (*known.fetches, *known.feeds))
+                and not any(op.retired for op in known.targets)
+            }
+            return self._clocks.setdefault((rule, signature), _Clock(rule.every, rule.seconds))
 
 
 class _Clock:
