@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flowbook as fb
-from flowbook.exec.guard import KEEPS, PASSES_ON, Guard
+from flowbook.exec.guard import Guard
+from flowbook.exec.guarded_plan import KEEPS, PASSES_ON
 from flowbook.graph.registry import op_named
 from tests.exec.random_graphs import delayed, examples
 from tests.op_cases import CASES

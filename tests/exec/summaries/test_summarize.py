@@ -312,3 +312,13 @@ def test_a_closed_session_summarises_nothing() -> None:
     sess.close()
     with pytest.raises(fb.errors.FailedPreconditionError, match="closed"):
         sess.summarize()
+
+
+def test_one_history_can_gather_several_sessions() -> None:
+    gathered = fb.summary.SummaryHistory()
+    for _ in range(2):
+        model = Model()
+        with fb.Session(graph=model.graph) as sess:
+            sess.summarize(to=gathered)
+            sess.run(model.train, model.feeds)
+    assert len(gathered.runs) == 2
