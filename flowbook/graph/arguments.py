@@ -108,7 +108,7 @@ class Resolver:
             raise InvalidTypeError(
                 f"{known[1]} is {known[0].name}, but {what} is {dtype.name}: "
                 "dtypes are never converted silently",
-                hint=f"convert one: fb.cast(x, fb.{known[0].name})",
+                hint=f"convert one, such as {what}: fb.cast(..., fb.{known[0].name})",
             )
 
     def _wanted(self, token: str) -> Any:
