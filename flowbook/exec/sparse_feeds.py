@@ -126,7 +126,8 @@ def _check_sparse_tensor(indices: Array, values: Array, shape: tuple[int, ...]) 
         )
     for column, d in zip(indices.T, shape, strict=True):
         if len(column) and (column.min() < 0 or column.max() >= d):
-            first = np.flatnonzero((column < 0) | (column >= d))[0]
+            inside = (indices >= 0) & (indices < np.array(shape, np.int64))
+            first = np.flatnonzero(~inside.all(axis=1))[0]
             raise InvalidArgumentError(
                 f"indices[{first}] is {indices[first].tolist()}, "
                 f"which lies outside the dense shape {list(shape)}"

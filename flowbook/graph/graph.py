@@ -323,8 +323,7 @@ class Graph:
             UnimplementedError: if an operation holds Python code, as `py_func` does.
             OSError: if the file cannot be written.
         """
-        name = files.as_path(path)
-        with self.lock, files.written_whole(name) as file:
+        with files.written_whole(files.as_path(path)) as file:
             graph_file.write_graph(self, file)
 
     @classmethod

@@ -35,7 +35,7 @@ def import_graph_def(
     graph_def: Any,
     input_map: Mapping[str, Any] | None = None,
     return_elements: Sequence[str] | None = None,
-    name: str = "import",
+    name: str | None = "import",
 ) -> list[Tensor | Operation] | None:
     """Add the operations of a stored graph to the default graph.
 
@@ -78,7 +78,7 @@ def import_graph_def(
     site = sites.capture()
     graph = get_default_graph()
     try:
-        name = "" if name is None else name
+        name = "import" if name is None else name
         source = _source(graph_def)
         wanted = _elements(source, return_elements)
         with source.lock:

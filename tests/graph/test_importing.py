@@ -164,6 +164,16 @@ def test_the_device_around_is_completed_by_the_graphs_own(stored):
     assert placed.device == "/job:localhost/device:cpu:0"
 
 
+def test_a_graph_is_imported_into_itself(stored):
+    with stored.as_default():
+        fb.import_graph_def(stored, name=None)
+        fb.import_graph_def(stored, name="twice")
+    assert stored.has_operation("import/x")
+    assert stored.has_operation("twice/import/x")
+    assert len(stored.variables()) == 8
+    verify.check(stored)
+
+
 # Elements
 
 
