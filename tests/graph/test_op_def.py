@@ -140,7 +140,7 @@ def test_a_failing_cost_names_its_operation() -> None:
     )
     x = fb.placeholder(fb.float32, name="x")
     with pytest.raises(fb.errors.InvalidArgumentError, match=r"TestCostly.*its cost raised"):
-        fb.forecast(costly(x))
+        fb.forecast(costly(x), {x: (None,)})
 
 
 def test_a_type_defined_again_starts_with_its_own_kernel() -> None:
