@@ -57,7 +57,9 @@ def _function(name: str, op_def: OpDef, module: griffe.Module) -> griffe.Functio
     return griffe.Function(
         name,
         parameters=parameters,
-        docstring=griffe.Docstring(f"{op_def.__doc__}\n\n{_dtypes(op_def)}"),
+        docstring=griffe.Docstring(
+            f"{inspect.cleandoc(op_def.__doc__ or '')}\n\n{_dtypes(op_def)}"
+        ),
         parent=module,
         runtime=True,
     )
