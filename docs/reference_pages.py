@@ -78,4 +78,6 @@ _PARTICULARS = re.compile(r"[:;.]| \(|, (?:as|by|elementwise|made|taken|that|whe
 
 def _title(module: ModuleType) -> str:
     """The beginning of that sentence, up to where it goes into particulars."""
-    return _PARTICULARS.split(_summary(module))[0]
+    start = _PARTICULARS.split(_summary(module))[0]
+    start = re.sub(r"^(?:An?|The) ", "", start)
+    return start[0].upper() + start[1:]
