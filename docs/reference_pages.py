@@ -7,6 +7,8 @@ first sentence opens the page, and the beginning of that sentence is the title.
 import ast
 import importlib
 import re
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,15 +27,16 @@ def on_files(files: Files, config: Any) -> Files:
         contents.append(f"## {shown}\n\n{_summary(namespace)}\n")
         pages = []
         families = _families(namespace)
-        for module in sorted(families, key=lambda module: _title(module).lower()):
-            members = families[module]
+        titles = _titles(families)
+        for module in sorted(families, key=lambda module: titles[module].lower()):
+            title, members = titles[module], families[module]
             page = f"reference/{name}.{module.__name__.rpartition('.')[2]}.md"
             text = "\n".join(f"::: {name}.{member}\n" for member in members)
-            content = f"# {_title(module)}\n\n{_summary(module)}\n\n{text}"
+            content = f"# {title}\n\n{_summary(module)}\n\n{text}"
             files.append(File.generated(config, page, content=content))
             pages.append(page)
             listed = ", ".join(f"[{m}]({Path(page).name}#{name}.{m})" for m in members)
-            contents.append(f"- **{_title(module)}**: {listed}")
+            contents.append(f"- **{title}**: {listed}")
         contents.append("")
         sections.append({shown: pages})
     index = "# Reference\n\n" + "\n".join(contents)
@@ -74,6 +77,13 @@ def _summary(module: ModuleType) -> str:
 
 
 _PARTICULARS = re.compile(r"[:;.]| \(|, (?:as|by|elementwise|made|taken|that|where|which|with)\b")
+
+
+def _titles(modules: Iterable[ModuleType]) -> dict[ModuleType, str]:
+    """A title for each of some modules: the shortest that no other has."""
+    short = {module: _title(module) for module in modules}
+    taken = Counter(short.values())
+    return {m: t if taken[t] == 1 else _summary(m).rstrip(".") for m, t in short.items()}
 
 
 def _title(module: ModuleType) -> str:
