@@ -26,6 +26,7 @@ from flowbook.graph.operation import Operation
 from flowbook.graph.ops.axes import as_axis, in_range
 from flowbook.graph.ops.bounds import check_indices
 from flowbook.graph.ops.constants import convert_to_tensor
+from flowbook.graph.ops.elementwise import cast
 from flowbook.graph.ops.indexing import strided_slice
 from flowbook.graph.ops.inference import constant_value, no_flops, shape_from
 from flowbook.graph.ops.joining import concat_op
@@ -37,6 +38,7 @@ from flowbook.graph.ops.shaping import (
     reshape_op,
     shape_of,
     shape_op,
+    size_op,
 )
 from flowbook.graph.ops.variables import Variable, read_variable
 from flowbook.graph.shape import UNKNOWN, Shape
@@ -137,12 +139,15 @@ def _rows(dy: Tensor, indices: Tensor, known: Shape, shape: Any) -> IndexedSlice
     """Gradients of gathered rows, as one list of rows."""
     shape = convert_to_tensor(shape)
     if indices.shape.rank != 1:
-        if known.rank is not None and None not in known.dims[1:]:  # type: ignore[index]
-            flat: Any = [-1, *known.dims[1:]]  # type: ignore[index]
+        row = None if known.dims is None or None in known.dims[1:] else known.dims[1:]
+        count: Any = indices.shape.size
+        if row is not None and 0 not in row:
+            flat: Any = [-1 if count is None else count, *row]
         else:
-            flat = concat_op([[-1], strided_slice(shape, np.s_[1:])], axis=0)
-        if indices.shape.size is not None and isinstance(flat, list):
-            flat[0] = indices.shape.size
+            # Rows without elements do not tell how many there are.
+            count = reshape_op(size_op(indices), [1]) if count is None else np.array([count])
+            width = strided_slice(shape, np.s_[1:])
+            flat = concat_op([cast(count, shape.dtype), width], axis=0)
         dy, indices = reshape_op(dy, flat), reshape_op(indices, [-1])
     return IndexedSlices(dy, indices, shape)
 

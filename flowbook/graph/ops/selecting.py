@@ -159,7 +159,7 @@ def _nth_element(xp: Any, input: Any, n: Any, reverse: bool) -> Any:
     length = input.shape[-1]
     check_indices(n, length, "n")
     place = length - 1 - int(n) if reverse else int(n)
-    return xp.ascontiguousarray(xp.partition(input, place, axis=-1)[..., place])
+    return xp.partition(input, place, axis=-1)[..., place].copy()
 
 
 def _nth_gradient(op: Operation, dy: Tensor) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.ops import convolution, depthwise, pooling
 from flowbook.graph.ops.joining import stack
@@ -16,6 +18,7 @@ from flowbook.train.layers.weights import (
     Activation,
     KernelAndBias,
     activated,
+    check_activation,
     last,
     layer_input,
     positive,
@@ -25,6 +28,8 @@ from flowbook.train.layers.weights import (
 
 def each(name: str, value: Any, count: int) -> list[int]:
     """A size for each dimension of a window, from one number for all or from one each."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
     if isinstance(value, Sequence):
         found = [positive(name, v) for v in value]
         if len(found) != count:
@@ -46,6 +51,7 @@ def _convolved(
     name: str | None,
 ) -> Tensor:
     """What all convolution layers do around their convolution."""
+    check_activation(activation)
     inputs = layer_input(inputs, what, count + 2)
     filters = positive("filters", filters)
     shape = kernel_shape(each("kernel_size", kernel_size, count), last(inputs), filters)

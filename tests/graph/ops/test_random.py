@@ -23,6 +23,16 @@ def test_uniform(dtype: fb.DType, shape: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", fb.FLOATS)
+@pytest.mark.parametrize("limits", [(2, 3), (100, 101), (-3, -2), ([0, 2], [1, 3]), (0, 1e-7)])
+def test_no_rounding_reaches_the_upper_limit(dtype: fb.DType, limits: Any) -> None:
+    low, high = (np.asarray(v, dtype.numpy) for v in limits)
+    with fb.Session() as sess:
+        value = sess.run(fb.random_uniform([5000, 2], *limits, dtype=dtype, seed=1))
+    assert value.dtype == dtype.numpy
+    assert ((value >= low) & (value < high)).all()
+
+
+@pytest.mark.parametrize("dtype", fb.FLOATS)
 def test_normal(dtype: fb.DType) -> None:
     x = fb.random_normal([1000], 10, 0.5, dtype)
     value = evaluate(x)

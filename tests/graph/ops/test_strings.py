@@ -39,6 +39,12 @@ def test_reduce_join_of_nothing() -> None:
     assert text(strings.reduce_join("a")) == b"a"
 
 
+def test_unsigned_numbers_show_no_sign() -> None:
+    for fill in (" ", "+"):
+        assert text(strings.as_string(np.uint8(7), fill=fill)) == b"7"
+        assert text(strings.as_string(np.int8(7), fill=fill)) == fill.encode() + b"7"
+
+
 def test_equality_and_choice_work() -> None:
     words = fb.constant(["a", "b"])
     assert text(fb.equal(words, "b")) == [False, True]

@@ -85,7 +85,28 @@ def test_a_layer_makes_variables_of_its_own_unless_it_is_given_some() -> None:
             fb.errors.InvalidArgumentError,
             "kernel_size",
         ),
-        (lambda x: fb.layers.dense(x, 2, colour=1), TypeError, "colour"),
+        (lambda x: fb.layers.dense(x, 2, colour=1), fb.errors.InvalidTypeError, "colour"),
+        (
+            lambda x: fb.layers.conv2d(fb.zeros([1, 8, 8, 3]), 2, 3, dilation_rate=2),
+            fb.errors.InvalidTypeError,
+            "says dilations",
+        ),
+        (
+            lambda x: fb.layers.dense(x, 2, kernel_initializer="zeros"),
+            fb.errors.InvalidTypeError,
+            "fb.initializers.zeros",
+        ),
+        (
+            lambda x: fb.layers.dense(x, 2, use_bias=False, activation="relu"),
+            fb.errors.InvalidTypeError,
+            "fb.nn.relu",
+        ),
+        (lambda x: fb.layers.flatten(1.0), fb.errors.InvalidArgumentError, "flatten is applied"),
+        (
+            lambda x: fb.layers.batch_normalization([1.0, 2.0], True),
+            fb.errors.InvalidArgumentError,
+            "channels",
+        ),
         (
             lambda x: fb.layers.lstm(fb.placeholder(fb.float32, [2, None, 3]), 2),
             fb.errors.InvalidArgumentError,
