@@ -483,6 +483,44 @@ def test_imported_graph_trains_on() -> None:
         np.testing.assert_array_equal(sess.run(x), again.run("x:0"))
 
 
+# Clipping
+
+
+@pytest.mark.parametrize("kind", ["dense", "rows"])
+@EACH
+def test_gradients_clipped_by_their_norm_are_applied(made: Any, kind: str) -> None:
+    x = fb.Variable([[1.0, 2.0], [3.0, 4.0]])
+    y = fb.Variable([5.0])
+    unused = fb.Variable(1.0)
+    chosen = x if kind == "dense" else fb.gather(x, [0, 1])
+    loss = fb.reduce_sum(fb.square(chosen)) + fb.reduce_sum(y * y)
+    optimizer = made(0.1)
+    pairs = optimizer.compute_gradients(loss, [x, y, unused])
+    clipped, length = fb.clip_by_global_norm([g for g, _ in pairs], 1.0)
+    assert type(clipped[0]) is type(pairs[0][0])
+    train = optimizer.apply_gradients(zip(clipped, [v for _, v in pairs], strict=True))
+    x2, y2 = fb.Variable([[1.0, 2.0], [3.0, 4.0]]), fb.Variable([5.0])
+    factor = 1.0 / np.sqrt(4.0 * 55.0)
+    scaled = [(2.0 * x2 * factor, x2), (2.0 * y2 * factor, y2)]
+    expected = made(0.1).apply_gradients(scaled)
+    with fb.Session() as sess:
+        assert sess.run(length) == pytest.approx(np.sqrt(4.0 * 55.0))
+        sess.run([train, expected])
+        np.testing.assert_allclose(sess.run(x), sess.run(x2), rtol=1e-5)
+        np.testing.assert_allclose(sess.run(y), sess.run(y2), rtol=1e-5)
+        assert sess.run(unused) == 1.0
+
+
+def test_each_gradient_clipped_by_its_own_norm() -> None:
+    x = fb.Variable([3.0, 4.0])
+    optimizer = fb.train.GradientDescentOptimizer(1.0)
+    [(gradient, _)] = optimizer.compute_gradients(fb.reduce_sum(fb.square(x)) / 2.0)
+    train = optimizer.apply_gradients([(fb.clip_by_norm(gradient, 1.0), x)])
+    with fb.Session() as sess:
+        sess.run(train)
+        np.testing.assert_allclose(sess.run(x), [2.4, 3.2], rtol=1e-6)
+
+
 @EACH
 def test_a_graph_with_sparse_steps_can_be_stored(made: Any) -> None:
     x = fb.Variable([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], name="x")

@@ -24,6 +24,7 @@ from flowbook.graph.ops.windows import (
     check_channels_last,
     inner_numbers,
     inner_padding,
+    inner_rank,
     output_dims,
 )
 from flowbook.graph.shape import Shape
@@ -311,21 +312,6 @@ def convolution(
         count = inner_rank(data, weights)
     how = (1 if strides is None else strides, padding, data_format, dilations)
     return _convolve("Convolution", count, data, weights, name, *how)
-
-
-def inner_rank(*tensors: Tensor) -> int:
-    """How many dimensions lie between batch and channels, by the first tensor of known rank."""
-    known = [t.shape for t in tensors if t.shape.rank is not None]
-    if not known:
-        raise InvalidArgumentError(
-            f"over how many dimensions to go is not known: {tensors[0].name} has no known rank",
-            hint="give a placeholder a shape, such as [None, None, None, 3]",
-        )
-    if known[0].dims is None or len(known[0].dims) < 3:
-        raise InvalidArgumentError(
-            f"windows move over the dimensions between batch and channels; {known[0]} has none"
-        )
-    return len(known[0].dims) - 2
 
 
 def atrous_conv2d(

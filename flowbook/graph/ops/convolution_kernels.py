@@ -1,15 +1,16 @@
 """Convolutions as products of matrices, for data [batch, ..., channels].
 
 Forward, and for the gradient by the filters, the windows are laid out as the rows of a matrix
-("im2col", Chellapilla et al. 2006): one product does the arithmetic. The gradient by the input is
-one product for each place in the window, added where it belongs, which moves less memory than a
-matrix of windows would. All work in chunks of the batch, so that what lies between stays in the
-cache and memory is bounded. Half precision is summed up in single precision.
+("im2col", Chellapilla et al. 2006): one product does the arithmetic. The gradient by the input goes
+the other way: a product gives such rows, which are added up where they belong ("col2im"). All work
+in chunks of the batch, and of large images, so that what lies between stays in the cache and memory
+is bounded. Half precision is summed up in single precision.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -20,7 +21,8 @@ from flowbook.graph.ops.windows import AxisWindows, Padding, laid, taps
 
 Ints = tuple[int, ...]
 
-# Bytes of one chunk: what is reused soon after stays in the second or third level of the cache.
+# Bytes of one chunk of rows: it stays in the cache, and is not so small that the threads of a
+# product wait for each other more than they work. And of one chunk that is gone over elementwise.
 _COLUMNS = 8 << 20
 _CHUNK = 1 << 20
 
@@ -66,9 +68,7 @@ def _columns(xp: Any, x: Any, windows: Sequence[AxisWindows]) -> Iterator[tuple[
     outputs, sizes = tuple(w.output for w in windows), tuple(w.size for w in windows)
     channels, length = x.shape[-1], prod(sizes) * x.shape[-1]
     below = prod(outputs[1:])
-    lines = max(1, _COLUMNS // max(1, below * length * x.itemsize))
-    images = max(1, min(lines // outputs[0], x.shape[0]))
-    lines = min(lines, outputs[0])
+    images, lines = _portions(x.shape[0], outputs, length * x.itemsize)
     store = xp.empty(images * lines * below * length, x.dtype)
     padded = None
     if any(w.before or w.after for w in windows):
@@ -178,17 +178,29 @@ def input_gradient(
         matrix = w.reshape(w.shape[-2:]).T
         xp.matmul(dy.reshape(-1, matrix.shape[0]), matrix, out=result.reshape(-1, dims[-1]))
         return result.astype(out_backprop.dtype, copy=False)
-    places = list(taps(windows))
-    for n, images in chunks(dims[0], max(dy[0].nbytes, dy[0].nbytes // dy.shape[-1] * dims[-1])):
-        part = dy[n : n + images]
-        rows = part.reshape(-1, dy.shape[-1])
-        target = result[n : n + images]
-        terms = xp.empty((len(rows), dims[-1]), dy.dtype)
-        laid_out = terms.reshape(*part.shape[:-1], dims[-1])
-        for place, outputs, sources in places:
-            xp.matmul(rows, w[place].T, out=terms)
-            target[(slice(None), *sources)] += laid_out[(slice(None), *outputs)]
+    first, *others = windows
+    matrix, outputs = w.reshape(-1, w.shape[-1]).T, dy.shape[1:-1]
+    images, lines = _portions(dims[0], outputs, matrix.shape[1] * dy.itemsize)
+    store = xp.empty((images * lines * prod(outputs[1:]), matrix.shape[1]), dy.dtype)
+    for line in range(0, outputs[0], lines):
+        count = min(lines, outputs[0] - line)
+        # The windows from this line on are those of an axis that is padded so much less.
+        here = replace(first, before=first.before - line * first.stride, output=count)
+        places = list(taps((here, *others)))
+        for n in range(0, dims[0], images):
+            part, target = dy[n : n + images, line : line + count], result[n : n + images]
+            rows = part.reshape(-1, dy.shape[-1])
+            terms = xp.matmul(rows, matrix, out=store[: len(rows)])
+            spread = terms.reshape(*part.shape[:-1], *w.shape[:-1])
+            for place, where, sources in places:
+                target[(slice(None), *sources)] += spread[(slice(None), *where, *place)]
     return result.astype(out_backprop.dtype, copy=False)
+
+
+def _portions(batch: int, outputs: Sequence[int], size: int) -> tuple[int, int]:
+    """How many images, and lines of them, go together where a window takes so many bytes."""
+    lines = max(1, _COLUMNS // max(1, prod(outputs[1:]) * size))
+    return max(1, min(lines // outputs[0], batch)), min(lines, outputs[0])
 
 
 def chunks(count: int, size: int) -> Iterator[tuple[int, int]]:

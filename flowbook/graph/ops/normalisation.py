@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from flowbook.graph.dtypes import DType, float32
@@ -9,9 +10,9 @@ from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.ops.arithmetic import abs as absolute
 from flowbook.graph.ops.arithmetic import clip_by_value, maximum, multiply
 from flowbook.graph.ops.axes import all_in_range, as_axes
-from flowbook.graph.ops.comparison import equal
+from flowbook.graph.ops.comparison import equal, where
 from flowbook.graph.ops.constants import convert_to_tensor, stop_gradient
-from flowbook.graph.ops.elementwise import cast, rsqrt, square
+from flowbook.graph.ops.elementwise import cast, is_finite, rsqrt, square
 from flowbook.graph.ops.filling import ones_like, zeros_like
 from flowbook.graph.ops.growing import pad
 from flowbook.graph.ops.joining import stack
@@ -19,8 +20,8 @@ from flowbook.graph.ops.located import located
 from flowbook.graph.ops.pooling import avg_pool_op
 from flowbook.graph.ops.reductions import reduce_max, reduce_mean, reduce_prod, reduce_sum
 from flowbook.graph.ops.shaping import reshape, shape_of, squeeze
-from flowbook.graph.ops.standardising import centred_moments, elements_per, normalize_op
-from flowbook.graph.ops.windows import check_channels_last
+from flowbook.graph.ops.standardising import elements_per, moments_op, normalize_op
+from flowbook.graph.ops.windows import check_channels_last, whole
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.tensor import Tensor
 
@@ -66,10 +67,21 @@ def moments(
         x = _floating(x)
         axes = as_axes(axes, x)
     with name_scope(name or "moments"):
-        data = _as(x, float32 if x.dtype.size == 2 else x.dtype)
-        found = centred_moments(data, lambda t: reduce_mean(t, axes, keepdims=True))
-        mean, variance = (_as(_without(t, axes, keepdims), x.dtype) for t in found)
+        mean, variance = (_without(t, axes, keepdims) for t in moments_op(x, axes=axes))
         return mean, variance
+
+
+def _centred(x: Tensor, average: Callable[[Tensor], Tensor]) -> tuple[Tensor, Tensor]:
+    """The mean and the variance, from what gives a tensor's mean."""
+    rough = average(x)
+    # The result does not depend on the centre, and so its gradient is none; of infinities the
+    # difference would be NaN.
+    mean = stop_gradient(where(is_finite(rough), rough, zeros_like(rough)))
+    distances = x - mean
+    for _ in range(2):
+        rest = average(distances)
+        mean, distances = mean + rest, distances - rest
+    return mean, average(square(distances))
 
 
 def weighted_moments(
@@ -97,10 +109,10 @@ def weighted_moments(
         # Where weights are repeated along an axis, each repetition counts.
         weights = _as(weights, data.dtype) * ones_like(data)
         total = reduce_sum(weights, axes, keepdims=True)
-        found = centred_moments(
-            data, lambda t: reduce_sum(weights * t, axes, keepdims=True) / total
+        mean, variance = (
+            _as(_without(t, axes, keepdims), x.dtype)
+            for t in _centred(data, lambda t: reduce_sum(weights * t, axes, keepdims=True) / total)
         )
-        mean, variance = (_as(_without(t, axes, keepdims), x.dtype) for t in found)
         return mean, variance
 
 
@@ -367,7 +379,8 @@ def group_normalization(
         channels = None if not x.shape.dims else x.shape.dims[-1]
         if x.shape.rank in (0, 1):
             raise InvalidArgumentError(f"it takes [batch, ..., channels], not the shape {x.shape}")
-        if not isinstance(groups, int) or groups < 1 or (channels or 0) % groups:
+        groups = whole("groups", groups)
+        if groups < 1 or (channels or 0) % groups:
             raise InvalidArgumentError(
                 f"groups is an int that divides the {channels} channels, not {groups!r}"
             )
@@ -382,7 +395,7 @@ def group_normalization(
         y, _, _ = normalize_op(
             reshape(x, apart), *_scale_and_offset(x, *factors), axes=(1, 3), epsilon=float(epsilon)
         )
-        return reshape(y, shape, name=scope)
+        return reshape(y, shape, name=scope)  # type: ignore[no-any-return]
 
 
 def local_response_normalization(
@@ -411,7 +424,8 @@ def local_response_normalization(
     __tracebackhide__ = True
     with located("local_response_normalization"):
         input = _floating(input)
-        if not isinstance(depth_radius, int) or depth_radius < 0:
+        depth_radius = whole("depth_radius", depth_radius)
+        if depth_radius < 0:
             raise InvalidArgumentError(f"depth_radius is a count, not {depth_radius!r}")
         input.shape.with_rank(4)
     with name_scope(name or "local_response_normalization") as scope:

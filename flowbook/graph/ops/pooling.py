@@ -1,37 +1,31 @@
 """Pools: the maximum or the mean of windows that move over tensors [batch, ..., channels].
 
-Windows are given for every axis, so that they may also lie along the channels. Kernels go over the
-places of the window, not over the windows. Padding counts for nothing: it is never the maximum,
-and a mean is over the elements that exist. Of equal maxima the first has the gradient.
+Windows are given for every axis, so that they may also lie along the channels. Padding counts for
+nothing: it is never the maximum, and a mean is over the elements that exist. Of equal maxima the
+first has the gradient.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import prod
 from typing import Any
-
-import numpy as np
 
 from flowbook.graph.dtypes import FLOATS, INDICES, REALS
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
+from flowbook.graph.ops import pooling_kernels as kernels
 from flowbook.graph.ops.constants import convert_to_tensor
-from flowbook.graph.ops.convolution import inner_rank
-from flowbook.graph.ops.convolution_kernels import chunks
 from flowbook.graph.ops.inference import shape_from
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.shaping import check_vector, shape_of
 from flowbook.graph.ops.windows import (
-    AxisWindows,
     Padding,
     check_channels_last,
-    laid,
+    inner_rank,
     numbers_of,
     output_dims,
     padding_of,
-    taps,
 )
 from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Tensor
@@ -54,118 +48,6 @@ def _pooled(input: Shape, ksize: Ints, strides: Ints, padding: Padding, dilation
 
 def _shape(input: Tensor, **how: Any) -> Shape:
     return _pooled(input.shape, **how)
-
-
-def _placed(
-    dims: Any, ksize: Ints, strides: Ints, padding: Padding, dilations: Ints
-) -> tuple[AxisWindows, ...]:
-    if len(dims) != len(ksize):
-        raise InvalidArgumentError(
-            f"windows {list(ksize)} are for {len(ksize)} dimensions, [batch, ..., channels], "
-            f"not for the shape {list(dims)}"
-        )
-    return laid(dims, ksize, strides, dilations, padding)
-
-
-def _check(what: str, found: Any, windows: Any) -> None:
-    expected = tuple(w.output for w in windows)
-    if found.shape != expected:
-        raise InvalidArgumentError(
-            f"the pool's output has the shape {list(expected)}, but {what} {list(found.shape)}"
-        )
-
-
-def _along_each(xp: Any, combine: Any, neutral: Any, input: Any, windows: Any) -> Any:
-    """Combine windows along one axis after the other: so many steps as sizes add up to."""
-    result = input
-    for axis, w in enumerate(windows):
-        if w.is_trivial:
-            continue
-        source = result
-        dims = (*source.shape[:axis], w.output, *source.shape[axis + 1 :])
-        result = xp.full(dims, neutral, dtype=source.dtype)
-        before = (slice(None),) * axis
-        for k in range(w.size):
-            outputs, sources = w.tap(k)
-            target = result[(*before, outputs)]
-            combine(target, source[(*before, sources)], out=target)
-    return input.copy() if result is input else result
-
-
-def _lowest(dtype: Any) -> Any:
-    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
-
-
-def _max_pool(xp: Any, input: Any, **how: Any) -> Any:
-    windows = _placed(input.shape, **how)
-    return _along_each(xp, xp.maximum, _lowest(input.dtype), input, windows)
-
-
-def _first_maxima(xp: Any, input: Any, output: Any, windows: Any) -> Iterator[Any]:
-    """For each place of a window where the windows' first maximum lies there.
-
-    Yields, in chunks of the batch, outputs' and inputs' slices, and the truth for those windows.
-    """
-    # Where the maximum is NaN, the first NaN is it; elsewhere there is none.
-    has_nan = output.dtype.kind == "f" and bool(xp.isnan(output).any())
-    places = list(taps(windows[1:]))
-    for n, images in chunks(len(output), output[:1].nbytes):
-        some = slice(n, n + images)
-        free = xp.ones(output[some].shape, np.bool_)
-        for _, outputs, sources in places:
-            values, still = input[(some, *sources)], free[(slice(None), *outputs)]
-            is_first = xp.equal(values, output[(some, *outputs)])
-            if has_nan:
-                is_first |= xp.isnan(values)
-            is_first &= still
-            still ^= is_first
-            yield (some, *outputs), (some, *sources), is_first
-
-
-def _where(xp: Any, truth: Any, values: Any) -> Any:
-    """The bits of the values where that is true, and of zero elsewhere.
-
-    By bits it is several times as fast as by `where`; a product would make NaN of infinity.
-    """
-    mask = xp.negative(truth.view(np.int8)).astype(f"i{values.dtype.itemsize}")
-    return xp.bitwise_and(values.view(mask.dtype), mask, out=mask)
-
-
-def _max_pool_gradient(xp: Any, orig_input: Any, orig_output: Any, grad: Any, **how: Any) -> Any:
-    windows = _placed(orig_input.shape, **how)
-    _check("an argument", orig_output, windows)
-    _check("its gradient", grad, windows)
-    result = xp.zeros(orig_input.shape, grad.dtype)
-    for outputs, sources, is_first in _first_maxima(xp, orig_input, orig_output, windows):
-        result[sources] += _where(xp, is_first, grad[outputs]).view(grad.dtype)
-    return result
-
-
-def _chosen(xp: Any, input: Any, output: Any, values: Any, windows: Any) -> Any:
-    """The values at the windows' first maxima."""
-    result = xp.zeros(output.shape, f"i{values.dtype.itemsize}")
-    for outputs, sources, is_first in _first_maxima(xp, input, output, windows):
-        result[outputs] |= _where(xp, is_first, values[sources])
-    return result.view(values.dtype)
-
-
-def _max_pool_choice(xp: Any, orig_input: Any, orig_output: Any, values: Any, **how: Any) -> Any:
-    windows = _placed(orig_input.shape, **how)
-    _check("an argument", orig_output, windows)
-    if values.shape != orig_input.shape:
-        raise InvalidArgumentError(
-            f"values of shape {list(values.shape)} for an input of {list(orig_input.shape)}"
-        )
-    return _chosen(xp, orig_input, orig_output, values, windows)
-
-
-def _max_pool_with_argmax(xp: Any, input: Any, include_batch_in_index: bool, **how: Any) -> Any:
-    windows = _placed(input.shape, **how)
-    output = _max_pool(xp, input, **how)
-    index = xp.arange(input.size, dtype=np.int64).reshape(input.shape)
-    if not include_batch_in_index:
-        index = xp.broadcast_to(index[:1], input.shape)
-    return output, _chosen(xp, input, output, index, windows)
 
 
 def _argmax_shapes(input: Tensor, include_batch_in_index: bool, **how: Any) -> list[Shape]:
@@ -204,7 +86,7 @@ max_pool_op = OpDef(
     T=REALS,
     attributes=_WINDOWS,
     infer=_shape,
-    kernel=_max_pool,
+    kernel=kernels.max_pool,
     grad=_max_gradient,
     aliases={},
     cost=_flops,
@@ -216,7 +98,7 @@ max_pool_gradient: OpDef = OpDef(
     T=REALS,
     attributes=_WINDOWS,
     infer=_like_input,
-    kernel=_max_pool_gradient,
+    kernel=kernels.max_pool_gradient,
     # Where the maxima lie does not change with the values, but for jumps.
     grad=lambda op, dx: (
         None,
@@ -233,7 +115,7 @@ max_pool_choice: OpDef = OpDef(
     T=REALS,
     attributes=_WINDOWS,
     infer=_like_output,
-    kernel=_max_pool_choice,
+    kernel=kernels.max_pool_choice,
     grad=lambda op, dy: (
         None,
         None,
@@ -249,53 +131,11 @@ max_pool_with_argmax_op = OpDef(
     T=REALS,
     attributes={**_WINDOWS, "include_batch_in_index": False},
     infer=_argmax_shapes,
-    kernel=_max_pool_with_argmax,
+    kernel=kernels.max_pool_with_argmax,
     grad=_max_gradient,
     aliases={},
     cost=lambda op: 4 * _flops(op),
 )
-
-
-def _counts(xp: Any, windows: Any, dtype: Any) -> Any:
-    """How many elements that exist each window has, shaped to broadcast."""
-    result = xp.ones((1,) * len(windows), dtype)
-    for axis, w in enumerate(windows):
-        if w.is_trivial:
-            continue
-        count = xp.zeros(w.output, dtype)
-        for k in range(w.size):
-            count[w.tap(k)[0]] += 1
-        result = result * count.reshape([-1 if i == axis else 1 for i in range(len(windows))])
-    return result
-
-
-def _wide(dtype: Any) -> Any:
-    return np.dtype(np.float32) if dtype == np.float16 else dtype
-
-
-def _avg_pool(xp: Any, input: Any, **how: Any) -> Any:
-    windows = _placed(input.shape, **how)
-    x = input.astype(_wide(input.dtype), copy=False)
-    total = _along_each(xp, xp.add, 0, x, windows)
-    total /= _counts(xp, windows, x.dtype)
-    return total.astype(input.dtype, copy=False)
-
-
-def _avg_pool_gradient(xp: Any, orig_input_shape: Any, grad: Any, **how: Any) -> Any:
-    windows = _placed(tuple(orig_input_shape.tolist()), **how)
-    _check("its gradient", grad, windows)
-    dtype = _wide(grad.dtype)
-    result = xp.divide(grad, _counts(xp, windows, dtype), dtype=dtype)
-    for axis, w in enumerate(windows):
-        if w.is_trivial:
-            continue
-        source = result
-        result = xp.zeros((*source.shape[:axis], w.input, *source.shape[axis + 1 :]), dtype)
-        before = (slice(None),) * axis
-        for k in range(w.size):
-            outputs, sources = w.tap(k)
-            result[(*before, sources)] += source[(*before, outputs)]
-    return result.astype(grad.dtype, copy=False)
 
 
 def _avg_input_shape(orig_input_shape: Tensor, grad: Tensor, **how: Any) -> Shape:
@@ -311,7 +151,7 @@ avg_pool_op: OpDef = OpDef(
     T=FLOATS,
     attributes=_WINDOWS,
     infer=_shape,
-    kernel=_avg_pool,
+    kernel=kernels.avg_pool,
     grad=lambda op, dy: avg_pool_gradient(shape_of(op.inputs[0]), dy, **op.attributes),
     aliases={},
     cost=_flops,
@@ -324,7 +164,7 @@ avg_pool_gradient: OpDef = OpDef(
     I=INDICES,
     attributes=_WINDOWS,
     infer=_avg_input_shape,
-    kernel=_avg_pool_gradient,
+    kernel=kernels.avg_pool_gradient,
     grad=lambda op, dx: (None, avg_pool_op(dx, **op.attributes)),
     aliases={},
     cost=lambda op: (op.inputs[1].shape.size or 0) * prod(op.attributes["ksize"]),
@@ -482,8 +322,8 @@ def pool(
     padding: Any,
     dilations: Any = None,
     strides: Any = None,
-    name: str | None = None,
     data_format: str | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """The maxima or means of windows over as many dimensions as lie between batch and channels.
 
@@ -494,8 +334,8 @@ def pool(
         padding: "SAME", "VALID" or a pair for each axis.
         dilations: the distance of a window's elements, as for `window_shape`; 1 by default.
         strides: how far the window moves, as for `window_shape`; 1 by default.
-        name: the operation's name.
         data_format: channels last, such as "NHWC".
+        name: the operation's name.
     """
     __tracebackhide__ = True
     kinds = {"MAX": (max_pool_op, "MaxPool"), "AVG": (avg_pool_op, "AvgPool")}

@@ -1,4 +1,4 @@
-"""To mean 0 and variance 1 over axes, and then scaled and shifted, as one operation.
+"""Moments over axes; and to mean 0 and variance 1, then scaled and shifted, as one operation.
 
 Batch, layer and group normalisation are this over different axes. Statistics take two passes, the
 second of which also corrects the mean: so they are right where the mean is many times the standard
@@ -7,6 +7,7 @@ deviation, in single precision too. Half precision is computed in single precisi
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,9 @@ from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.gradients import gradients
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
-from flowbook.graph.ops.arithmetic import squared_difference
 from flowbook.graph.ops.axes import all_in_range, reduced
 from flowbook.graph.ops.broadcasting import sum_to_shape
-from flowbook.graph.ops.comparison import where
-from flowbook.graph.ops.constants import stop_gradient
-from flowbook.graph.ops.elementwise import cast, is_finite, rsqrt
-from flowbook.graph.ops.filling import zeros_like_op
+from flowbook.graph.ops.elementwise import cast, rsqrt
 from flowbook.graph.ops.reductions import mean_op
 from flowbook.graph.ops.shaping import size_op
 from flowbook.graph.registry import op_named
@@ -31,21 +28,9 @@ from flowbook.graph.tensor import Tensor
 
 Axes = tuple[int, ...]
 
-
-def centred_moments(x: Any, average: Any) -> tuple[Tensor, Tensor]:
-    """The mean and the variance by operations, as accurate as the kernel's.
-
-    Args:
-        x: a tensor.
-        average: gives a tensor's mean, of a shape that broadcasts against `x`.
-    """
-    rough = average(x)
-    # The result does not depend on the centre, and so its gradient is none; of infinities the
-    # difference would be NaN.
-    centre = stop_gradient(where(is_finite(rough), rough, zeros_like_op(rough)))
-    distances = x - centre
-    rest = average(distances)
-    return centre + rest, average(squared_difference(distances, rest))
+# Sums longer than this are made of sums of blocks.
+_LONG = 1024
+_BLOCK = 128
 
 
 def _check_scale(scale: Shape, offset: Shape, x: Shape) -> None:
@@ -71,16 +56,21 @@ def _wide(array: Any) -> Any:
     return array.astype(dtype, "C", copy=False)
 
 
+def _sum(xp: Any, x: Any, axes: Axes) -> Any:
+    """The sum over axes, one after the other: short sums round less, and long rows add faster."""
+    for axis in axes:
+        if axis != x.ndim - 1 and x.shape[axis] > _LONG:
+            x = xp.add.reduceat(x, np.arange(0, x.shape[axis], _BLOCK), axis, x.dtype)
+        x = xp.sum(x, axis=axis, keepdims=True, dtype=x.dtype)
+    return x
+
+
 def _mean(xp: Any, x: Any, axes: Axes, count: int) -> Any:
-    total = xp.sum(x, axis=axes, keepdims=True, dtype=x.dtype)
-    return xp.divide(total, x.dtype.type(count), out=total)
+    return xp.divide(_sum(xp, x, axes), x.dtype.type(count))
 
 
 def _count(x: Any, axes: Axes) -> int:
-    count = 1
-    for axis in axes:
-        count *= x.shape[axis]
-    return count
+    return prod(x.shape[axis] for axis in axes)
 
 
 def _distances(xp: Any, x: Any, centre: Any, axes: Axes, count: int) -> tuple[Any, Any]:
@@ -91,16 +81,55 @@ def _distances(xp: Any, x: Any, centre: Any, axes: Axes, count: int) -> tuple[An
     return distances, centre + rest
 
 
+def _statistics(xp: Any, data: Any, axes: Axes) -> tuple[Any, Any, Any]:
+    """Distances from the mean, the mean, and the variance."""
+    count = _count(data, axes)
+    rough = _mean(xp, data, axes, count)
+    # What is infinite is so with any centre, but infinity less infinity is NaN.
+    centre = xp.where(xp.isfinite(rough), rough, rough.dtype.type(0))
+    distances, mean = _distances(xp, data, centre, axes, count)
+    return distances, mean, _mean(xp, xp.square(distances), axes, count)
+
+
+def _moments(xp: Any, x: Any, axes: Axes | None) -> tuple[Any, Any]:
+    _, mean, variance = _statistics(xp, _wide(x), all_in_range(axes, x.ndim))
+    return mean.astype(x.dtype, copy=False), variance.astype(x.dtype, copy=False)
+
+
+def _moments_shapes(x: Tensor, axes: Axes | None) -> list[Shape]:
+    return [reduced(x.shape, axes, True)] * 2
+
+
+def distances_from(x: Tensor, mean: Tensor, axes: Axes | None) -> Tensor:
+    """How far elements lie from their mean, the rounding of which does not count."""
+    distances = x - mean
+    return distances - mean_op(distances, axis=axes, keepdims=True)  # type: ignore[no-any-return]
+
+
+def _moments_gradient(op: Operation, dmean: Tensor, dvariance: Tensor) -> Tensor:
+    x, mean = op.inputs[0], op.outputs[0]
+    distances = distances_from(x, mean, op.attributes["axes"])
+    return (dmean + 2.0 * distances * dvariance) / elements_per(x, mean)  # type: ignore[no-any-return]
+
+
+moments_op = OpDef(
+    "Moments",
+    "x: T -> mean: T, variance: T",
+    T=FLOATS,
+    attributes={"axes": REQUIRED},
+    infer=_moments_shapes,
+    kernel=_moments,
+    grad=_moments_gradient,
+    aliases={},
+    cost=lambda op: 6 * (op.inputs[0].shape.size or 0),
+)
+
+
 def _normalize(
     xp: Any, x: Any, scale: Any, offset: Any, axes: Axes, epsilon: float
 ) -> tuple[Any, Any, Any]:
-    gone = all_in_range(axes, x.ndim)
-    data, count = _wide(x), _count(x, gone)
     _check_scale(Shape(scale.shape), Shape(offset.shape), Shape(x.shape))
-    rough = _mean(xp, data, gone, count)
-    rough[~xp.isfinite(rough)] = 0
-    result, mean = _distances(xp, data, rough, gone, count)
-    variance = _mean(xp, xp.square(result), gone, count)
+    result, mean, variance = _statistics(xp, _wide(x), all_in_range(axes, x.ndim))
     factor = scale / xp.sqrt(variance + variance.dtype.type(epsilon))
     result *= factor
     result += offset
@@ -111,7 +140,7 @@ def _summed(xp: Any, array: Any, dims: Any) -> Any:
     """The sum over those axes along which `dims` was broadcast."""
     padded = (1,) * (array.ndim - len(dims)) + tuple(dims)
     axes = tuple(i for i, d in enumerate(padded) if d == 1 and array.shape[i] != 1)
-    return xp.sum(array, axis=axes, keepdims=True, dtype=array.dtype).reshape(dims)
+    return _sum(xp, array, axes).reshape(dims)
 
 
 def _normalize_gradient(
@@ -136,15 +165,15 @@ def _normalize_gradient(
     aligned = (1,) * (x.ndim - scale.ndim) + scale.shape
     if all(aligned[axis] == 1 for axis in gone):
         # The sums that the input's gradient needs are steps to the scale's and the offset's.
-        sums = xp.sum(slopes, axis=gone, keepdims=True, dtype=data.dtype)
-        inner = xp.sum(products, axis=gone, keepdims=True, dtype=data.dtype)
+        sums = _sum(xp, slopes, gone)
+        inner = _sum(xp, products, gone)
         doffset, dscale = _summed(xp, sums, scale.shape), _summed(xp, inner, scale.shape)
         sums, inner = sums * scale, inner * scale
     else:
         doffset, dscale = _summed(xp, slopes, scale.shape), _summed(xp, products, scale.shape)
         products *= scale
-        inner = xp.sum(products, axis=gone, keepdims=True, dtype=data.dtype)
-        sums = xp.sum(slopes * scale, axis=gone, keepdims=True, dtype=data.dtype)
+        inner = _sum(xp, products, gone)
+        sums = _sum(xp, slopes * scale, gone)
     n = data.dtype.type(count)
     normal *= (2 * _wide(dvariance) * deviation - inner / deviation) / n
     normal += xp.multiply(slopes, scale / deviation, out=products)
@@ -175,9 +204,9 @@ def _second_gradient(op: Operation, *given: Tensor) -> Any:
     def average(t: Tensor) -> Tensor:
         return mean_op(t, axis=axes, keepdims=True)  # type: ignore[no-any-return]
 
-    mean, variance = centred_moments(x, average)
+    mean, variance = moments_op(x, axes=axes)
     steepness = rsqrt(variance + op.attributes["epsilon"])
-    distances = x - mean
+    distances = distances_from(x, mean, axes)
     normal = distances * steepness
     slopes = dy * scale
     count = elements_per(x, mean)

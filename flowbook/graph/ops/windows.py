@@ -7,15 +7,15 @@ elements, the odd one after) or pairs of numbers of elements before and after.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
-from flowbook.graph.ops.axes import as_axis
 from flowbook.graph.shape import Shape
-from flowbook.graph.tensor import Arithmetic
+from flowbook.graph.tensor import Arithmetic, Tensor
 
 Padding = str | tuple[tuple[int, int], ...]
 
@@ -184,6 +184,37 @@ def check_channels_last(data_format: Any, count: int) -> None:
     raise InvalidArgumentError(f"data_format is {last!r}, not {data_format!r}")
 
 
+def inner_rank(*tensors: Tensor) -> int:
+    """How many dimensions lie between batch and channels, by the first tensor of known rank."""
+    known = [t.shape for t in tensors if t.shape.rank is not None]
+    if not known:
+        raise InvalidArgumentError(
+            f"over how many dimensions to go is not known: {tensors[0].name} has no known rank",
+            hint="give a placeholder a shape, such as [None, None, None, 3]",
+        )
+    if known[0].dims is None or len(known[0].dims) < 3:
+        raise InvalidArgumentError(
+            f"windows move over the dimensions between batch and channels; {known[0]} has none"
+        )
+    return len(known[0].dims) - 2
+
+
+def whole(what: str, value: Any) -> int:
+    """A number that a user gave, as an int.
+
+    Raises:
+        InvalidTypeError: if it is not an integer.
+    """
+    try:
+        if isinstance(value, Arithmetic):
+            raise TypeError
+        return operator.index(value)
+    except TypeError:
+        raise InvalidTypeError(
+            f"{what} is fixed when the graph is built and made of ints, not {value!r}"
+        ) from None
+
+
 def numbers_of(what: str, value: Any, count: int) -> tuple[int, ...]:
     """A positive int for each axis of a tensor [batch, `count` dimensions, channels].
 
@@ -191,19 +222,16 @@ def numbers_of(what: str, value: Any, count: int) -> tuple[int, ...]:
         what: the argument's name.
         value: one number for all dimensions, one for each, or one for each axis.
     """
-    if isinstance(value, Arithmetic) or not isinstance(value, int | Sequence):
-        raise InvalidTypeError(f"{what} is an int or a sequence of ints, not {value!r}")
-    given = tuple(as_axis(v) for v in (value if isinstance(value, Sequence) else [value]))
+    given = tuple(whole(what, v) for v in (value if isinstance(value, Sequence) else [value]))
     if len(given) == 1:
         given *= count
     if len(given) == count:
         given = (1, *given, 1)
     if len(given) != count + 2:
-        raise InvalidArgumentError(
-            f"{what} has 1, {count} or {count + 2} numbers, not {len(given)}: {list(given)}"
-        )
+        allowed = " or ".join(str(n) for n in sorted({1, count, count + 2}))
+        raise InvalidArgumentError(f"{what} has {allowed} numbers, not {len(given)}: {list(given)}")
     if min(given) < 1:
-        raise InvalidArgumentError(f"{what} are positive, not {list(given)}")
+        raise InvalidArgumentError(f"{what} is made of positive numbers, not {list(given)}")
     return given
 
 
@@ -212,7 +240,7 @@ def inner_numbers(what: str, value: Any, count: int) -> tuple[int, ...]:
     given = numbers_of(what, value, count)
     if given[0] != 1 or given[-1] != 1:
         raise InvalidArgumentError(
-            f"{what} are 1 along the batch and the channels, not {list(given)}"
+            f"{what} is 1 along the batch and the channels, not {list(given)}"
         )
     return given[1:-1]
 
@@ -234,7 +262,7 @@ def padding_of(padding: Any, count: int) -> Padding:
             f"padding has a pair for each of {count + 2} axes, not {padding!r}",
             hint=f"such as [[0, 0], {'[1, 1], ' * count}[0, 0]]",
         )
-    pairs = tuple((as_axis(before), as_axis(after)) for before, after in rows)
+    pairs = tuple((whole("padding", a), whole("padding", b)) for a, b in rows)
     if any(width < 0 for pair in pairs for width in pair):
         raise InvalidArgumentError(f"a padding is not negative: {padding!r}")
     if pairs[0] != (0, 0) or pairs[-1] != (0, 0):
