@@ -85,6 +85,7 @@ from flowbook.graph.ops.updates import mark_as_update
 from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
 
 from flowbook import (
+    onnx,
     _notebook,
     image,
     initializers,

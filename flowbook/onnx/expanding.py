@@ -1,0 +1,103 @@
+"""Functions in models, expanded: the model's own, and operators that ONNX defines as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from typing import Any
+
+from flowbook.graph.errors import InvalidArgumentError, OpError, ResourceExhaustedError
+from flowbook.onnx.opening import MOST_NODES
+from flowbook.onnx.package import onnx
+
+_MOST_ROUNDS = 16
+
+
+def expanded(model: Any, translated: Container[tuple[str, str]]) -> Any:
+    """The model with calls of functions replaced by their bodies.
+
+    Args:
+        model: a checked ModelProto.
+        translated: the operators, as (domain, type), that need no expansion.
+
+    Raises:
+        InvalidArgumentError: if functions call each other in a circle.
+        ResourceExhaustedError: if expansion would make too many nodes.
+    """
+    inliner = onnx("inliner")
+    try:
+        if model.functions:
+            _check_growth(model)
+            model = inliner.inline_local_functions(model)
+        for _ in range(_MOST_ROUNDS):
+            wanted = _functions_of_onnx(model, translated)
+            if not wanted:
+                break
+            count = len(model.graph.node)
+            model = inliner.inline_selected_functions(model, wanted, inline_schema_functions=True)
+            if len(model.graph.node) == count and wanted == _functions_of_onnx(model, translated):
+                break
+    except OpError:
+        raise
+    except Exception as error:
+        raise InvalidArgumentError(f"the model's functions cannot be expanded: {error}") from None
+    return model
+
+
+def _functions_of_onnx(
+    model: Any, translated: Container[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """The operators in the model that have no translation, but a function's body in ONNX."""
+    defs = onnx("defs")
+    versions = {o.domain: o.version for o in model.opset_import}
+    found = set()
+    for node in _nodes(model.graph.node):
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        if (domain, node.op_type) in translated or (domain, node.op_type) in found:
+            continue
+        if defs.has(node.op_type, domain=domain, max_inclusive_version=versions.get(domain, 1)):
+            schema = defs.get_schema(node.op_type, versions.get(domain, 1), domain)
+            if schema.has_function or schema.has_context_dependent_function:
+                found.add((domain, node.op_type))
+    return sorted(found)
+
+
+def _nodes(nodes: Iterable[Any]) -> Iterable[Any]:
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        yield node
+        for attribute in node.attribute:
+            stack.extend(attribute.g.node)
+            for graph in attribute.graphs:
+                stack.extend(graph.node)
+
+
+def _check_growth(model: Any) -> None:
+    """Count the nodes that there will be, without making them."""
+    functions = {(f.domain, f.name, f.overload): f for f in model.functions}
+    sizes: dict[Any, int] = {}
+    open_calls: set[Any] = set()
+
+    def size(nodes: Iterable[Any], depth: int) -> int:
+        if depth > len(functions) or depth > 200:
+            raise InvalidArgumentError("the model's functions call each other without end")
+        total = 0
+        for node in _nodes(nodes):
+            key = (node.domain, node.op_type, node.overload)
+            if key not in functions:
+                total += 1
+                continue
+            if key not in sizes:
+                if key in open_calls:
+                    raise InvalidArgumentError(f"the model's function {key[1]!r} calls itself")
+                open_calls.add(key)
+                sizes[key] = size(functions[key].node, depth + 1)
+                open_calls.discard(key)
+            total += sizes[key]
+        return total
+
+    total = size(model.graph.node, 0)
+    if total > MOST_NODES:
+        raise ResourceExhaustedError(
+            f"the model's functions expand to {total} nodes, more than {MOST_NODES}"
+        )

@@ -1,0 +1,75 @@
+"""Conversions between dtypes, and constants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import flowbook as fb
+from flowbook.onnx.elements import dtype_of
+from flowbook.onnx.node import Node
+from flowbook.onnx.operators.types import Table
+
+
+def converted(node: Node, x: Any, dtype: Any) -> Any:
+    """A tensor in another dtype."""
+    if dtype is x.dtype:
+        return fb.identity(x)
+    if fb.string in (dtype, x.dtype):
+        raise node.refuse(f"a conversion from {x.dtype.name} to {dtype.name}")
+    return fb.cast(x, dtype)
+
+
+def _cast(node: Node, x: Any) -> Any:
+    to = node.need("to")
+    if isinstance(to, str):  # Before opset 6.
+        from flowbook.onnx.package import onnx
+
+        to = onnx().TensorProto.DataType.Value(to)
+    return converted(node, x, dtype_of(to))
+
+
+def _constant(node: Node) -> Any:
+    for name, dtype in (
+        ("value_float", np.float32),
+        ("value_floats", np.float32),
+        ("value_int", np.int64),
+        ("value_ints", np.int64),
+    ):
+        found = node.get(name)
+        if found is not None:
+            return fb.constant(np.array(found, dtype))
+    for name in ("value_string", "value_strings"):
+        found = node.get(name)
+        if found is not None:
+            return fb.constant(found, fb.string)
+    if node.get("value") is None:
+        raise node.refuse("a sparse constant")
+    return fb.constant(node.get("value"))
+
+
+def _constant_of_shape(node: Node, shape: Any) -> Any:
+    value = node.get("value", np.zeros(1, np.float32)).reshape(())
+    known = node.known(shape)
+    return fb.fill(shape if known is None else known, fb.constant(value))
+
+
+def _eye_like(node: Node, x: Any) -> Any:
+    dtype = x.dtype if node.get("dtype") is None else node.dtype("dtype")
+    shape = fb.shape(x)
+    dims = x.shape.dims or (None, None)
+    rows, columns = (shape[i] if d is None else d for i, d in enumerate(dims))
+    k = fb.constant(node.get("k", 0))
+    place = fb.expand_dims(fb.range(rows), 1) + k - fb.expand_dims(fb.range(columns), 0)
+    return fb.cast(fb.equal(place, 0), dtype)
+
+
+TABLE: Table = {
+    "BitCast": lambda node, x: fb.bitcast(x, node.dtype("to")),
+    "Cast": _cast,
+    "CastLike": lambda node, x, like: converted(node, x, like.dtype),
+    "Constant": _constant,
+    "ConstantOfShape": _constant_of_shape,
+    "EyeLike": _eye_like,
+}

@@ -1,0 +1,299 @@
+"""ONNX models as parts of a graph: `load`.
+
+Each node becomes operations of Flowbook by the table of `flowbook/onnx/operators`; functions are
+expanded first. Whatever lies between two transpositions that undo each other is built between
+them, so that models of images, which ONNX lays out channels first, are transposed at their ends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import ChainMap
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.convert import to_array as array_of
+from flowbook.graph.dtypes import DType
+from flowbook.graph.errors import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    OpError,
+    ResourceExhaustedError,
+    UnimplementedError,
+)
+from flowbook.graph.graph import Graph, get_default_graph
+from flowbook.graph.ops.constants import constant, identity, placeholder
+from flowbook.graph.ops.shaping import transpose
+from flowbook.graph.ops.variables import Variable
+from flowbook.graph.scopes import name_scope
+from flowbook.graph.shape import Shape
+from flowbook.graph.tensor import Tensor
+from flowbook.onnx.elements import dtype_of, to_array
+from flowbook.onnx.expanding import expanded
+from flowbook.onnx.node import Node
+from flowbook.onnx.opening import MOST_BYTES, opened
+from flowbook.onnx.operators import ELEMENTWISE, OPERATORS, UNSUPPORTED
+from flowbook.onnx.values import Values
+
+_DEEPEST = 32
+
+
+@dataclass(frozen=True)
+class Model:
+    """An ONNX model that is part of a graph.
+
+    Attributes:
+        inputs: the placeholders to feed, by their names in the model.
+        outputs: the tensors to fetch, by their names in the model.
+        initializers: the constants, or variables, that hold the model's stored values.
+        graph: the graph that it is in.
+        scope: the prefix of its operations' names, which ends with "/".
+        opset: the version of ONNX's operator set that the model uses.
+    """
+
+    inputs: dict[str, Tensor]
+    outputs: dict[str, Tensor]
+    initializers: dict[str, Tensor | Variable]
+    graph: Graph = field(repr=False)
+    scope: str
+    opset: int
+
+
+def load(
+    model: Any,
+    *,
+    graph: Graph | None = None,
+    name: str | None = None,
+    trainable: bool = False,
+    values: Mapping[str, Any] | None = None,
+    shapes: Mapping[str, Any] | None = None,
+    base_folder: Any = None,
+) -> Model:
+    """See `flowbook.onnx.load`."""
+    message = expanded(opened(model, base_folder), OPERATORS)
+    _check_supported(message.graph)
+    if graph is None:
+        graph = get_default_graph()
+    elif not isinstance(graph, Graph):
+        raise InvalidTypeError(f"graph is an fb.Graph, not {graph!r}")
+    before = set(graph.operations)
+    scope_name = valid_name(name or message.graph.name) or "model"
+    try:
+        with graph.as_default(), name_scope(scope_name) as scope:
+            reader = _Reader(message, trainable, values or {}, shapes or {})
+            return reader.read(graph, scope)
+    except BaseException:
+        # Nothing of a model that cannot be built stays behind.
+        if not graph.finalized:
+            for operation in reversed(graph.operations):
+                if operation not in before and operation.name.startswith(scope_name):
+                    graph.retire(operation)
+        raise
+
+
+def valid_name(name: str) -> str:
+    """A name of the model as one that an operation may have, or ""."""
+    found = re.sub(r"[^A-Za-z0-9_./>-]", "_", name)[:200]
+    found = "/".join(part for part in found.split("/") if part)
+    return found if re.match(r"[A-Za-z0-9.]", found) else found.lstrip("_>-")
+
+
+def _key(domain: str, type: str) -> tuple[str, str]:
+    return ("" if domain == "ai.onnx" else domain, type)
+
+
+def _check_supported(graph: Any) -> None:
+    """Refuse a model for all of its operators that have no translation, at once."""
+    missing: set[tuple[str, str]] = set()
+    graphs = [graph]
+    while graphs:
+        for node in graphs.pop().node:
+            key = _key(node.domain, node.op_type)
+            if key not in OPERATORS and key != ("", "If"):
+                missing.add(key)
+            graphs += [a.g for a in node.attribute if a.HasField("g") and key == ("", "If")]
+    if missing:
+        names = [f"{d}.{t}" if d else t for d, t in sorted(missing)]
+        reasons = {UNSUPPORTED[key] for key in missing if key in UNSUPPORTED}
+        raise UnimplementedError(
+            f"the model uses ONNX operators without a translation: {', '.join(names)}",
+            hint="; ".join(sorted(reasons)) or None,
+        )
+
+
+class _Reader:
+    """Builds one model."""
+
+    def __init__(
+        self, message: Any, trainable: bool, values: Mapping[str, Any], shapes: Mapping[str, Any]
+    ) -> None:
+        self._graph = message.graph
+        self._trainable = trainable
+        self._given = dict(values)
+        self._shapes = dict(shapes)
+        self._values = Values()
+        self._opsets = {_key(o.domain, "")[0]: o.version for o in message.opset_import}
+        self._functions = {_key(o, "")[0] for o in self._opsets}
+
+    def read(self, graph: Graph, scope: str) -> Model:
+        """Build it in the default graph, in a scope that was entered."""
+        known: dict[str, Tensor | None] = {"": None}
+        initializers = self._initializers(known)
+        inputs = self._inputs(known)
+        self._build(self._graph, known, 0)
+        outputs = {}
+        for info in self._graph.output:
+            found = self._looked_up(known, info.name)
+            self._check_dtype(info, found)
+            outputs[info.name] = identity(found, name=valid_name(info.name) or None)
+        return Model(inputs, outputs, initializers, graph, scope, self._opsets.get("", 1))
+
+    def _initializers(self, known: dict[str, Tensor | None]) -> dict[str, Tensor | Variable]:
+        found: dict[str, Tensor | Variable] = {}
+        arrays = {t.name: (t, None) for t in self._graph.initializer}
+        arrays |= {s.values.name: (s.values, s) for s in self._graph.sparse_initializer}
+        for name, (message, sparse) in arrays.items():
+            array = to_array(message) if sparse is None else _dense(sparse)
+            label = valid_name(name) or None
+            if self._trainable and array.dtype.kind not in "biuO" and array.size:
+                variable = Variable(constant(array), name=label)
+                found[name] = variable
+                known[name] = variable.value
+                self._values.assume(variable.value, array)
+            else:
+                found[name] = known[name] = constant(array, name=label)
+        return found
+
+    def _inputs(self, known: dict[str, Tensor | None]) -> dict[str, Tensor]:
+        inputs: dict[str, Tensor] = {}
+        for info in self._graph.input:
+            if info.name in known:
+                continue  # Its initializer is its default.
+            dtype, shape = _typed(info)
+            label = valid_name(info.name) or None
+            if info.name in self._given:
+                array = array_of(self._given.pop(info.name), dtype)
+                shape.merge(Shape(array.shape))
+                known[info.name] = constant(array, dtype, name=label)
+                continue
+            if info.name in self._shapes:
+                shape = shape.merge(Shape(self._shapes.pop(info.name)))
+            inputs[info.name] = known[info.name] = placeholder(dtype, shape, name=label)
+        unknown = sorted({*self._given, *self._shapes})
+        if unknown:
+            names = ", ".join(repr(i.name) for i in self._graph.input)
+            raise InvalidArgumentError(
+                f"the model has no input {unknown[0]!r}; it has {names or 'none'}"
+            )
+        return inputs
+
+    def _build(self, graph: Any, known: MutableMapping[str, Tensor | None], depth: int) -> None:
+        """Build the nodes of a graph; what they compute is added to what is known."""
+        if depth > _DEEPEST:
+            raise ResourceExhaustedError(f"graphs lie more than {_DEEPEST} deep in each other")
+        for proto in graph.node:
+            inputs = [self._looked_up(known, name) if name else None for name in proto.input]
+            domain = _key(proto.domain, "")[0]
+            node = Node(proto, inputs, self._opsets.get(domain, 1), self._values)
+            with name_scope(valid_name(proto.name) or proto.op_type):
+                outputs = self._translated(node, proto, known, depth)
+            for name, tensor in zip(proto.output, outputs, strict=False):
+                if name and tensor is not None:
+                    known[name] = tensor
+
+    def _translated(
+        self, node: Node, proto: Any, known: MutableMapping[str, Tensor | None], depth: int
+    ) -> Sequence[Any]:
+        try:
+            if node.type == "If" and not node.domain:
+                return self._branch(node, proto, known, depth)
+            found = _between_transpositions(node)
+        except OpError as error:
+            error.details.append(f"read from {node}")
+            raise
+        except Exception as error:
+            raise InvalidArgumentError(f"{node} does not fit its operator: {error}") from error
+        return found if isinstance(found, list | tuple) else (found,)
+
+    def _branch(
+        self, node: Node, proto: Any, known: MutableMapping[str, Tensor | None], depth: int
+    ) -> list[Tensor]:
+        """The outputs of an If whose condition is known now."""
+        if node.known(node.inputs[0]) is None:
+            raise UnimplementedError(
+                f"{node} branches on a value that only the run knows; there is no control flow yet"
+            )
+        wanted = "then_branch" if bool(node.number(0)) else "else_branch"
+        [graph] = [a.g for a in proto.attribute if a.name == wanted]
+        inner: ChainMap[str, Tensor | None] = ChainMap({}, known)  # type: ignore[arg-type]
+        for tensor in graph.initializer:
+            inner[tensor.name] = constant(to_array(tensor))
+        self._build(graph, inner, depth + 1)
+        return [self._looked_up(inner, info.name) for info in graph.output]
+
+    @staticmethod
+    def _looked_up(known: Mapping[str, Tensor | None], name: str) -> Tensor:
+        found = known.get(name)
+        if found is None:
+            raise InvalidArgumentError(f"the model uses {name!r}, which nothing in it computes")
+        return found
+
+    @staticmethod
+    def _check_dtype(info: Any, found: Tensor) -> None:
+        if info.type.WhichOneof("value") == "tensor_type" and info.type.tensor_type.elem_type:
+            dtype = dtype_of(info.type.tensor_type.elem_type)
+            if dtype is not found.dtype:
+                raise InvalidArgumentError(
+                    f"the model's output {info.name!r} is declared as {dtype.name}, "
+                    f"but computed as {found.dtype.name}"
+                )
+
+
+def _typed(info: Any) -> tuple[DType, Shape]:
+    """The dtype and shape that a model declares for an input."""
+    kind = info.type.WhichOneof("value")
+    if kind != "tensor_type":
+        raise UnimplementedError(
+            f"the model's input {info.name!r} is a {str(kind).removesuffix('_type')}; "
+            "only tensors can be fed"
+        )
+    declared = info.type.tensor_type
+    dims = None
+    if declared.HasField("shape"):
+        dims = [d.dim_value if d.HasField("dim_value") else None for d in declared.shape.dim]
+    return dtype_of(declared.elem_type), Shape(dims)
+
+
+def _dense(sparse: Any) -> np.ndarray[Any, Any]:
+    values, indices, dims = to_array(sparse.values), to_array(sparse.indices), tuple(sparse.dims)
+    size = 1
+    for d in dims:
+        size *= d
+    if not 0 <= size * values.itemsize <= MOST_BYTES:
+        raise ResourceExhaustedError(f"the sparse initializer of shape {list(dims)} is too large")
+    if indices.ndim == 2:
+        indices = np.ravel_multi_index(tuple(indices.T), dims)
+    dense = np.zeros(size, values.dtype)
+    dense[indices] = values
+    return dense.reshape(dims)
+
+
+def _between_transpositions(node: Node) -> Any:
+    """The node's translation; an elementwise one goes in between what only transposes."""
+    function = OPERATORS[_key(node.domain, node.type)]
+    if node.type in ELEMENTWISE and not node.domain:
+        tensors = [t for t in node.inputs if t is not None]
+        turned = [t for t in tensors if t.op.type == "Transpose"]
+        perms = {t.op.attributes["perm"] for t in turned}
+        others = [t for t in tensors if t.op.type != "Transpose"]
+        if len(perms) == 1 and None not in perms and all(t.shape.rank == 0 for t in others):
+            [perm] = perms
+            node.inputs = [
+                t.op.inputs[0] if t is not None and t.op.type == "Transpose" else t
+                for t in node.inputs
+            ]
+            return transpose(function(node, *node.inputs), perm)
+    return function(node, *node.inputs)
