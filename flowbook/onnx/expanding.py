@@ -32,6 +32,7 @@ def expanded(model: Any, translated: Container[tuple[str, str]]) -> Any:
             wanted = _functions_of_onnx(model, translated)
             if not wanted:
                 break
+            _state_defaults(model, wanted)
             count = len(model.graph.node)
             model = inliner.inline_selected_functions(model, wanted, inline_schema_functions=True)
             if len(model.graph.node) == count and wanted == _functions_of_onnx(model, translated):
@@ -59,6 +60,21 @@ def _functions_of_onnx(
             if schema.has_function or schema.has_context_dependent_function:
                 found.add((domain, node.op_type))
     return sorted(found)
+
+
+def _state_defaults(model: Any, wanted: list[tuple[str, str]]) -> None:
+    """Write down the attributes that nodes leave to their defaults: bodies refer to them."""
+    defs = onnx("defs")
+    versions = {o.domain: o.version for o in model.opset_import}
+    for node in _nodes(model.graph.node):
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        if (domain, node.op_type) not in wanted:
+            continue
+        given = {a.name for a in node.attribute}
+        schema = defs.get_schema(node.op_type, versions.get(domain, 1), domain)
+        for name, attribute in schema.attributes.items():
+            if name not in given and attribute.default_value.name:
+                node.attribute.add().CopyFrom(attribute.default_value)
 
 
 def _nodes(nodes: Iterable[Any]) -> Iterable[Any]:

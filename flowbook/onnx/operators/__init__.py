@@ -6,16 +6,45 @@ from flowbook.onnx.operators import (
     activations,
     arithmetic,
     casting,
+    convolution,
+    drawing,
     indexing,
+    learning,
+    matrices,
+    normalisation,
+    pooling,
+    quantising,
+    recurrent,
     reductions,
+    resizing,
+    sampling,
     shaping,
+    signals,
 )
 from flowbook.onnx.operators.types import Translation
 
+_FAMILIES = (
+    activations,
+    arithmetic,
+    casting,
+    convolution,
+    drawing,
+    indexing,
+    matrices,
+    normalisation,
+    pooling,
+    quantising,
+    recurrent,
+    reductions,
+    resizing,
+    sampling,
+    shaping,
+    signals,
+)
 OPERATORS: dict[tuple[str, str], Translation] = {
-    ("", type): function
-    for family in (activations, arithmetic, casting, indexing, reductions, shaping)
-    for type, function in family.TABLE.items()
+    **{("", type): f for family in _FAMILIES for type, f in family.TABLE.items()},
+    **{("ai.onnx.ml", type): f for type, f in learning.ML.items()},
+    **{("ai.onnx.preview.training", type): f for type, f in learning.TRAINING.items()},
 }
 
 # fmt: off
