@@ -4,93 +4,13 @@ The public API is what `__all__` lists; `fb.nn` holds building blocks of neural 
 `fb.sparse` what sparse tensors have, `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
-from flowbook.graph.ops.assertions import (
-    Assert,
-    assert_equal,
-    assert_greater,
-    assert_greater_equal,
-    assert_integer,
-    assert_less,
-    assert_less_equal,
-    assert_near,
-    assert_negative,
-    assert_non_negative,
-    assert_non_positive,
-    assert_none_equal,
-    assert_positive,
-    assert_rank,
-    assert_rank_at_least,
-    assert_rank_in,
-    assert_scalar,
-    assert_type,
-)
-from flowbook.graph.ops.cosines import dct, idct
-from flowbook.graph.ops.decompositions import cholesky, logdet, lu, qr
-from flowbook.graph.ops.diagonals import (
-    diag,
-    diag_part,
-    matrix_band_part,
-    matrix_diag,
-    matrix_diag_part,
-    matrix_set_diag,
-    trace,
-)
-from flowbook.graph.ops.einsum import einsum
-from flowbook.graph.ops.fourier import (
-    fft,
-    fft2d,
-    fft3d,
-    ifft,
-    ifft2d,
-    ifft3d,
-    irfft,
-    irfft2d,
-    irfft3d,
-    rfft,
-    rfft2d,
-    rfft3d,
-)
-from flowbook.graph.ops.least_squares import matrix_solve_ls, pinv
-from flowbook.graph.ops.matrices import adjoint, matrix_transpose
-from flowbook.graph.ops.matrix_functions import (
-    matrix_exponential,
-    matrix_logarithm,
-    matrix_square_root,
-)
-from flowbook.graph.ops.printing import Print, print
-from flowbook.graph.ops.random_distributions import random_categorical, random_gamma, random_poisson
-from flowbook.graph.ops.random_order import random_crop, random_permutation, random_shuffle
-from flowbook.graph.ops.solving import (
-    cholesky_solve,
-    log_matrix_determinant,
-    matrix_determinant,
-    matrix_inverse,
-    matrix_solve,
-    matrix_triangular_solve,
-)
-from flowbook.graph.ops.sparse_products import (
-    sparse_segment_mean,
-    sparse_segment_sqrt_n,
-    sparse_segment_sum,
-)
-from flowbook.graph.ops.spectra import self_adjoint_eig, self_adjoint_eigvals, svd
-from flowbook.graph.ops.stateless_random import (
-    stateless_random_categorical,
-    stateless_random_normal,
-    stateless_random_uniform,
-    stateless_truncated_normal,
-)
-from flowbook.graph.ops.tensordot import tensordot
-from flowbook.graph.ops.updates import mark_as_update
-from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
-
 from flowbook import (
-    onnx,
     _notebook,
     image,
     initializers,
     layers,
     nn,
+    onnx,
     regularizers,
     sparse,
     strings,
@@ -134,6 +54,7 @@ from flowbook.graph.dtypes import (
 )
 from flowbook.graph.gradients import gradients
 from flowbook.graph.graph import Graph, get_default_graph, reset_default_graph
+from flowbook.graph.importing import import_graph_def
 from flowbook.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, AsyncContext, Effects, OpDef
 from flowbook.graph.operation import Operation
@@ -155,6 +76,26 @@ from flowbook.graph.ops.arithmetic import (
     sign,
     squared_difference,
     subtract,
+)
+from flowbook.graph.ops.assertions import (
+    Assert,
+    assert_equal,
+    assert_greater,
+    assert_greater_equal,
+    assert_integer,
+    assert_less,
+    assert_less_equal,
+    assert_near,
+    assert_negative,
+    assert_non_negative,
+    assert_non_positive,
+    assert_none_equal,
+    assert_positive,
+    assert_rank,
+    assert_rank_at_least,
+    assert_rank_in,
+    assert_scalar,
+    assert_type,
 )
 from flowbook.graph.ops.bitwise import (
     bitwise_and,
@@ -204,6 +145,7 @@ from flowbook.graph.ops.constants import (
     prevent_gradient,
     stop_gradient,
 )
+from flowbook.graph.ops.cosines import dct, idct
 from flowbook.graph.ops.counting import (
     bincount,
     confusion_matrix,
@@ -211,8 +153,19 @@ from flowbook.graph.ops.counting import (
     histogram_fixed_width,
     histogram_fixed_width_bins,
 )
+from flowbook.graph.ops.decompositions import cholesky, logdet, lu, qr
+from flowbook.graph.ops.diagonals import (
+    diag,
+    diag_part,
+    matrix_band_part,
+    matrix_diag,
+    matrix_diag_part,
+    matrix_set_diag,
+    trace,
+)
 from flowbook.graph.ops.division import truncatediv, truncatemod
 from flowbook.graph.ops.edit_distance import edit_distance
+from flowbook.graph.ops.einsum import einsum
 from flowbook.graph.ops.elementwise import (
     cast,
     ceil,
@@ -246,6 +199,20 @@ from flowbook.graph.ops.filling import (
     zeros,
     zeros_like,
 )
+from flowbook.graph.ops.fourier import (
+    fft,
+    fft2d,
+    fft3d,
+    ifft,
+    ifft2d,
+    ifft3d,
+    irfft,
+    irfft2d,
+    irfft3d,
+    rfft,
+    rfft2d,
+    rfft3d,
+)
 from flowbook.graph.ops.functions import py_func
 from flowbook.graph.ops.gathering import gather, one_hot
 from flowbook.graph.ops.growing import pad, tile
@@ -258,8 +225,15 @@ from flowbook.graph.ops.indexing_nd import (
     tensor_scatter_nd_update,
 )
 from flowbook.graph.ops.joining import concat, split, stack, unstack
+from flowbook.graph.ops.least_squares import matrix_solve_ls, pinv
 from flowbook.graph.ops.linalg import cross, matmul, matvec
 from flowbook.graph.ops.masking import boolean_mask, sequence_mask
+from flowbook.graph.ops.matrices import adjoint, matrix_transpose
+from flowbook.graph.ops.matrix_functions import (
+    matrix_exponential,
+    matrix_logarithm,
+    matrix_square_root,
+)
 from flowbook.graph.ops.monotonic import is_non_decreasing, is_strictly_increasing
 from flowbook.graph.ops.no_nan import (
     div_no_nan,
@@ -277,12 +251,15 @@ from flowbook.graph.ops.patches import extract_image_patches
 from flowbook.graph.ops.polynomials import polyval
 from flowbook.graph.ops.positions import invert_permutation, searchsorted, unravel_index
 from flowbook.graph.ops.powers import cbrt, exp2, hypot, log2, log10, logaddexp
+from flowbook.graph.ops.printing import Print, print
 from flowbook.graph.ops.random import (
     random_normal,
     random_uniform,
     set_random_seed,
     truncated_normal,
 )
+from flowbook.graph.ops.random_distributions import random_categorical, random_gamma, random_poisson
+from flowbook.graph.ops.random_order import random_crop, random_permutation, random_shuffle
 from flowbook.graph.ops.reductions import (
     argmax,
     argmin,
@@ -326,6 +303,14 @@ from flowbook.graph.ops.shaping import (
     squeeze,
     transpose,
 )
+from flowbook.graph.ops.solving import (
+    cholesky_solve,
+    log_matrix_determinant,
+    matrix_determinant,
+    matrix_inverse,
+    matrix_solve,
+    matrix_triangular_solve,
+)
 from flowbook.graph.ops.sorted_segments import (
     segment_max,
     segment_mean,
@@ -338,6 +323,11 @@ from flowbook.graph.ops.spaces import (
     depth_to_space,
     space_to_batch_nd,
     space_to_depth,
+)
+from flowbook.graph.ops.sparse_products import (
+    sparse_segment_mean,
+    sparse_segment_sqrt_n,
+    sparse_segment_sum,
 )
 from flowbook.graph.ops.special import (
     bessel_i0,
@@ -357,7 +347,16 @@ from flowbook.graph.ops.special import (
     polygamma,
     zeta,
 )
+from flowbook.graph.ops.spectra import self_adjoint_eig, self_adjoint_eigvals, svd
+from flowbook.graph.ops.stateless_random import (
+    stateless_random_categorical,
+    stateless_random_normal,
+    stateless_random_uniform,
+    stateless_truncated_normal,
+)
 from flowbook.graph.ops.statistics import reduce_std, reduce_variance
+from flowbook.graph.ops.string_numbers import decode_base64, decode_raw, encode_base64
+from flowbook.graph.ops.tensordot import tensordot
 from flowbook.graph.ops.trigonometry import (
     acos,
     acosh,
@@ -371,6 +370,7 @@ from flowbook.graph.ops.trigonometry import (
     tan,
 )
 from flowbook.graph.ops.uniqueness import setdiff1d, unique, unique_with_counts
+from flowbook.graph.ops.updates import mark_as_update
 from flowbook.graph.ops.variables import (
     Variable,
     assign,
@@ -387,6 +387,7 @@ from flowbook.graph.options import options
 from flowbook.graph.registry import register_kernel
 from flowbook.graph.scopes import colocate_with, container, control_dependencies, device, name_scope
 from flowbook.graph.shape import Shape
+from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from flowbook.graph.tensor import Tensor
 from flowbook.train.gradient_error import gradient_error
 
@@ -503,6 +504,8 @@ __all__ = [
     "cumsum",
     "cumulative_logsumexp",
     "dct",
+    "decode_base64",
+    "decode_raw",
     "depth_to_space",
     "device",
     "diag",
@@ -514,6 +517,7 @@ __all__ = [
     "dynamic_stitch",
     "edit_distance",
     "einsum",
+    "encode_base64",
     "equal",
     "erf",
     "erfc",
@@ -558,6 +562,7 @@ __all__ = [
     "igammac",
     "imag",
     "image",
+    "import_graph_def",
     "initializers",
     "int16",
     "int32",

@@ -1,5 +1,19 @@
 """Building blocks of neural networks: activations, losses, embeddings, recurrence, attention."""
 
+from flowbook.graph.ops.activations import (
+    bias_add,
+    crelu,
+    elu,
+    leaky_relu,
+    log_softmax,
+    relu,
+    relu6,
+    selu,
+    softmax,
+    softplus,
+    softsign,
+)
+from flowbook.graph.ops.attention import multi_head_attention, scaled_dot_product_attention
 from flowbook.graph.ops.convolution import (
     atrous_conv2d,
     conv1d,
@@ -12,7 +26,20 @@ from flowbook.graph.ops.convolution import (
     conv3d_transpose,
     convolution,
 )
+from flowbook.graph.ops.ctc import ctc_loss
+from flowbook.graph.ops.ctc_decoding import ctc_beam_search_decoder, ctc_greedy_decoder
 from flowbook.graph.ops.depthwise import depthwise_conv2d, separable_conv2d
+from flowbook.graph.ops.embedding import embedding_lookup, embedding_lookup_sparse
+from flowbook.graph.ops.gated_activations import gelu, swish
+from flowbook.graph.ops.losses import (
+    in_top_k,
+    l2_loss,
+    log_poisson_loss,
+    sigmoid_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits,
+    sparse_softmax_cross_entropy_with_logits,
+    weighted_cross_entropy_with_logits,
+)
 from flowbook.graph.ops.normalisation import (
     batch_normalization,
     fused_batch_norm,
@@ -35,34 +62,6 @@ from flowbook.graph.ops.pooling import (
     max_pool3d,
     max_pool_with_argmax,
     pool,
-)
-
-from flowbook.graph.ops.activations import (
-    bias_add,
-    crelu,
-    elu,
-    leaky_relu,
-    log_softmax,
-    relu,
-    relu6,
-    selu,
-    softmax,
-    softplus,
-    softsign,
-)
-from flowbook.graph.ops.attention import multi_head_attention, scaled_dot_product_attention
-from flowbook.graph.ops.ctc import ctc_loss
-from flowbook.graph.ops.ctc_decoding import ctc_beam_search_decoder, ctc_greedy_decoder
-from flowbook.graph.ops.embedding import embedding_lookup, embedding_lookup_sparse
-from flowbook.graph.ops.gated_activations import gelu, swish
-from flowbook.graph.ops.losses import (
-    in_top_k,
-    l2_loss,
-    log_poisson_loss,
-    sigmoid_cross_entropy_with_logits,
-    softmax_cross_entropy_with_logits,
-    sparse_softmax_cross_entropy_with_logits,
-    weighted_cross_entropy_with_logits,
 )
 from flowbook.graph.ops.recurrent import gru_cell, lstm_cell, rnn_cell, static_rnn
 from flowbook.graph.ops.regularization import dropout

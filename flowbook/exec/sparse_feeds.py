@@ -124,12 +124,14 @@ def _check_sparse_tensor(indices: Array, values: Array, shape: tuple[int, ...]) 
         raise InvalidArgumentError(
             f"values have the shape {list(values.shape)}, where there are {len(indices)} indices"
         )
-    wrong = np.flatnonzero(((indices < 0) | (indices >= np.array(shape, np.int64))).any(axis=1))
-    if wrong.size:
-        raise InvalidArgumentError(
-            f"indices[{wrong[0]}] is {indices[wrong[0]].tolist()}, "
-            f"which lies outside the dense shape {list(shape)}"
-        )
+    for column, d in zip(indices.T, shape, strict=True):
+        if len(column) and (column.min() < 0 or column.max() >= d):
+            inside = (indices >= 0) & (indices < np.array(shape, np.int64))
+            first = np.flatnonzero(~inside.all(axis=1))[0]
+            raise InvalidArgumentError(
+                f"indices[{first}] is {indices[first].tolist()}, "
+                f"which lies outside the dense shape {list(shape)}"
+            )
 
 
 def _check_slices(values: Array, indices: Array, shape: tuple[int, ...]) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from flowbook.graph import serialize
+from flowbook.graph import files, graph_file, serialize
 from flowbook.graph import site as sites
 from flowbook.graph.errors import (
     AlreadyExistsError,
@@ -310,6 +310,44 @@ class Graph:
         serialize.fill_from_bytes(graph, data)
         return graph
 
+    def save(self, path: Any) -> None:
+        """Write the graph to a file, which `Graph.load` and `fb.import_graph_def` read.
+
+        The file is a zip: the graph's structure, and each constant once as a `.npy` file, of any
+        size. Equal graphs give equal files. An existing file is replaced whole or not at all.
+
+        Args:
+            path: the file, such as "model.graph".
+
+        Raises:
+            UnimplementedError: if an operation holds Python code, as `py_func` does.
+            OSError: if the file cannot be written.
+        """
+        with files.written_whole(files.as_path(path)) as file:
+            graph_file.write_graph(self, file)
+
+    @classmethod
+    def load(cls, path: Any, *, max_bytes: int = graph_file.MAX_BYTES) -> Graph:
+        """The graph that `save` wrote; it is as from `from_bytes`.
+
+        Nothing in a file is executed, and nothing is taken on trust: a damaged or a malicious one
+        gives an error.
+
+        Args:
+            path: the file.
+            max_bytes: how much it may hold in all.
+
+        Raises:
+            NotFoundError: if there is no such file, or an operation's type is not defined here.
+            DataLossError: if it is damaged, or is not a graph's file.
+            ResourceExhaustedError: if it holds more than `max_bytes`.
+            InvalidArgumentError: if operations do not fit the definitions of their types here.
+        """
+        graph = cls()
+        with files.opened(files.as_path(path)) as file:
+            graph_file.read_graph(graph, file, max_bytes)
+        return graph
+
     def restore(self, operation: Operation, name: str, retired: bool = False) -> None:
         """Let an operation of a stored graph join under exactly its name.
 
@@ -330,15 +368,82 @@ class Graph:
             if retired:
                 if not (at and generation.isascii() and generation.isdigit()):
                     raise InvalidArgumentError(f"{name!r} is not the name of a retired operation")
-                present = self._generations.get(plain, 0)
-                self._generations[plain] = max(present, int(generation))
-                operation.name, operation.retired = name, True
-                operation.id = self._next_id
-                self._next_id += 1
-                self.retirements += 1
+                self._join_retired(operation, plain, int(generation))
+                operation.name = name
                 return
             self._names.owners[name] = None
             self._join(operation, name, None)
+
+    def adopt(
+        self, name: str, operations: Sequence[tuple[str, Operation]], scopes: Iterable[str]
+    ) -> str:
+        """Let operations made for this graph join it under a scope, all or none of them.
+
+        Where a notebook cell that runs again imports what it has, the present operations stay, and
+        take the place of those given for them.
+
+        Args:
+            name: the scope, as for `enter_name`; "" is the current one.
+            operations: with their names in the scope, each after what it refers to. That of a
+                retired one is `name@generation`.
+            scopes: names in the scope to take for scopes.
+
+        Returns:
+            The scope's prefix.
+
+        Raises:
+            AlreadyExistsError: if an operation of one of the names is there.
+        """
+        with self.lock:
+            self._check_open()
+            before = dict(self._operations), dict(self._stateful), dict(self._names.owners)
+            try:
+                prefix = self.enter_name(name) if name else self.scope.prefix
+                named = [(prefix + inner, operation) for inner, operation in operations]
+                self._check_names(named)
+                self._join_all(named)
+                self.reserve_scopes(prefix + inner for inner in scopes)
+            except BaseException:
+                self._operations, self._stateful, owners = before
+                self._names.put_back(owners)
+                raise
+        return prefix
+
+    def _check_names(self, named: Sequence[tuple[str, Operation]]) -> None:
+        for name, operation in named:
+            _check_name(name.partition("@")[0] if operation.retired else name)
+            present = self._operations.get(name)
+            author = operation.site.author
+            if present is not None and not (
+                author is not None and author.may_take(present.site.author)
+            ):
+                raise AlreadyExistsError(
+                    f"the graph has an operation {name!r} already",
+                    hint="import under a name of its own: name='import'",
+                )
+
+    def _join_all(self, named: Sequence[tuple[str, Operation]]) -> None:
+        present: dict[Operation, Operation] = {}
+        for name, operation in named:
+            if present:
+                operation.replace_inputs(present)
+            if operation.retired:
+                plain, _, generation = name.partition("@")
+                latest = self._generations.get(plain, 0)
+                self._join_retired(operation, plain, max(latest + 1, int(generation)))
+                continue
+            author = operation.site.author
+            self._names.owners[name] = author
+            joined = self._join(operation, name, author)
+            if joined is not operation:
+                present[operation] = joined
+
+    def _join_retired(self, operation: Operation, plain: str, generation: int) -> None:
+        self._generations[plain] = max(self._generations.get(plain, 0), generation)
+        operation.name, operation.retired = f"{plain}@{generation}", True
+        operation.id = self._next_id
+        self._next_id += 1
+        self.retirements += 1
 
     def scope_names(self) -> list[str]:
         """The names that scopes took and no operation has, sorted."""

@@ -51,6 +51,11 @@ class Names:
             del self.owners[name]
             self._suffixes.pop(None, None)
 
+    def put_back(self, owners: dict[str, Author | None]) -> None:
+        """Forget what was claimed since `owners` was copied."""
+        self.owners = owners
+        self._suffixes.clear()
+
     def release(self, author: Author, in_use: Container[str]) -> None:
         """Free what earlier executions of the author's cell took, and this one did not."""
         may_take = author.may_take

@@ -447,6 +447,9 @@ class OpDef:
             raise InvalidArgumentError(
                 f"inference gives {len(shapes)} shapes for {len(found)} outputs"
             )
+        for shape in shapes:
+            if type(shape) is not Shape:  # It may be an attribute's value, whatever that is.
+                raise InvalidArgumentError(f"attributes and inputs give {shape!r:.80} as a shape")
         return found, shapes
 
     def kernel_attributes(self, kernel: Callable[..., Any]) -> list[str]:

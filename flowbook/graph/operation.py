@@ -103,5 +103,11 @@ class Operation:
             and same_attributes(self.attributes, other.attributes)
         )
 
+    def replace_inputs(self, others: Mapping[Operation, Operation]) -> None:
+        """Refer to other operations that mean the same, before it joins its graph."""
+        self.inputs = tuple([others.get(t.op, t.op).outputs[t.index] for t in self.inputs])
+        self.control_inputs = tuple([others.get(o, o) for o in self.control_inputs])
+        self.colocation = tuple([others.get(o, o) for o in self.colocation])
+
     def __repr__(self) -> str:
         return f"<Operation '{self.name}' type={self.type}>"

@@ -8,7 +8,7 @@ before the caller sees a graph.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -27,9 +27,11 @@ from flowbook.graph.graph_pb2 import GraphDef, OperationDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.registry import op_named
 from flowbook.graph.stored_values import (
+    StoredArray,
     ValueReader,
     ValueWriter,
     encodable,
+    in_message,
     read_dtype,
     read_shape,
     write_shape,
@@ -48,14 +50,25 @@ MIN_READER = 1
 
 def graph_to_bytes(graph: Graph) -> bytes:
     """The graph as bytes; raises as `Graph.to_bytes`."""
+    return encoded(as_message(graph, ValueWriter()))
+
+
+def as_message(graph: Graph, values: ValueWriter) -> GraphDef:
+    """The graph as a message, with the arrays that a writer of values has kept."""
     message = GraphDef(complete=True, scopes=graph.scope_names())
     message.version.writer, message.version.min_reader = FORMAT, MIN_READER
     operations = with_retired(graph)
-    writer = _Writer({operation: i for i, operation in enumerate(operations)}, message)
-    writer.values.write(graph.seed, message.seed)
+    positions = {operation: i for i, operation in enumerate(operations)}
+    writer = _Writer(positions, message, values)
+    values.write(graph.seed, message.seed)
     for operation in operations:
         writer.write(operation, message.operations.add())
-    message.arrays.extend(writer.values.arrays.values())
+    message.arrays.extend(values.arrays.values())
+    return message
+
+
+def encoded(message: GraphDef) -> bytes:
+    """The message's bytes; ResourceExhaustedError if it is too large."""
     try:
         return message.SerializeToString(deterministic=True)
     except (EncodeError, ValueError) as error:
@@ -84,8 +97,10 @@ def with_retired(graph: Graph) -> list[Operation]:
 class _Writer:
     """Writes operations, which refer to each other and to sites by position."""
 
-    def __init__(self, positions: dict[Operation, int], message: GraphDef) -> None:
-        self.values = ValueWriter()
+    def __init__(
+        self, positions: dict[Operation, int], message: GraphDef, values: ValueWriter
+    ) -> None:
+        self.values = values
         self._positions = positions
         self._sites = message.sites
         self._site_of: dict[Any, int] = {}
@@ -129,6 +144,7 @@ class _Writer:
                     line=text.line,
                     source=_printable(text.source),
                     run_by=_printable(text.run_by),
+                    imported_by=_printable(text.imported_by),
                 )
                 found = self._site_of[text] = len(self._sites)
             self._site_of[key] = found
@@ -142,15 +158,21 @@ def _printable(text: str) -> str:
 
 def fill_from_bytes(graph: Graph, data: bytes | bytearray | memoryview) -> None:
     """Build a stored graph's operations in an empty graph; raises as `Graph.from_bytes`."""
-    message = _parse(data)
-    reader = _Reader(graph, message)
+    message = parse(data)
+    fill(graph, message, map(in_message, message.arrays))
+
+
+def fill(graph: Graph, message: GraphDef, arrays: Iterable[StoredArray]) -> None:
+    """Build a message's operations in an empty graph, with the arrays given beside it."""
+    reader = _Reader(graph, message, arrays)
     for stored in message.operations:
         reader.read(stored)
     graph.reserve_scopes(message.scopes)
     reader.register_variables()
 
 
-def _parse(data: bytes | bytearray | memoryview) -> GraphDef:
+def parse(data: bytes | bytearray | memoryview) -> GraphDef:
+    """The message that bytes hold, seen to be whole and of a format that is known here."""
     if not isinstance(data, bytes | bytearray | memoryview):
         raise InvalidTypeError(
             f"a stored graph is bytes, not {data!r:.80}",
@@ -177,11 +199,13 @@ def _parse(data: bytes | bytearray | memoryview) -> GraphDef:
 class _Reader:
     """Builds operations in their order, so that what one refers to is there already."""
 
-    def __init__(self, graph: Graph, message: GraphDef) -> None:
+    def __init__(self, graph: Graph, message: GraphDef, arrays: Iterable[StoredArray]) -> None:
         self._graph = graph
-        self._values = ValueReader(message.arrays)
+        self._values = ValueReader(arrays)
         self._sites = [
-            sites.Site(sites.StoredLine(s.label, s.line, s.source, s.run_by), 0, None)
+            sites.Site(
+                sites.StoredLine(s.label, s.line, s.source, s.run_by, s.imported_by), 0, None
+            )
             for s in message.sites
         ]
         self._operations: list[Operation] = []

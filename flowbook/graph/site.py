@@ -11,7 +11,7 @@ import linecache
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING
 
@@ -62,12 +62,14 @@ class StoredLine:
         line: the line number, from 1.
         source: the text of the line, or an empty string.
         run_by: the cell that ran it, where it stands elsewhere; otherwise empty.
+        imported_by: the place that imported the graph which the line built; otherwise empty.
     """
 
     label: str
     line: int
     source: str
     run_by: str
+    imported_by: str = ""
 
 
 class Site:
@@ -118,17 +120,21 @@ class Site:
     def place(self) -> str:
         """`cell [7], line 3` in a notebook, `train.py, line 3` elsewhere.
 
-        A function defined elsewhere names the cell that called it too.
+        A function defined elsewhere names the cell that called it too; an imported graph's, the
+        place that imported it.
         """
         if self.code is None:
             return "an unknown place"
         stored = self.as_text()
-        place = f"{stored.label}, line {stored.line}"
-        return f"{place}, run by {stored.run_by}" if stored.run_by else place
+        place = f"{stored.label}, line {stored.line}" if stored.label else "an unknown place"
+        place = f"{place}, run by {stored.run_by}" if stored.run_by else place
+        return f"imported by {stored.imported_by}, from {place}" if stored.imported_by else place
 
     def as_text(self) -> StoredLine:
         """The line as text, which needs neither the code object nor its source file."""
         if isinstance(self.code, StoredLine):
+            if self.code.imported_by:
+                return self.code
             label, run_by = self.code.label, self.code.run_by
         else:
             label, run_by = self.cell_label or os.path.basename(self.filename), ""
@@ -143,6 +149,12 @@ class Site:
         if self.author is not None and self.author.filename == self.filename:
             return self.author.label
         return _cell_label(self.filename) if _cell_label is not None else None
+
+    def imported_by(self, importer: Site) -> Site:
+        """The site of what this one's line built, in a graph that another line imports it into."""
+        text = self.as_text() if self.code is not None else StoredLine("", 0, "", "")
+        by = importer.place if importer.code is not None else "an unknown place"
+        return Site(replace(text, imported_by=by), 0, importer.author)
 
     def __str__(self) -> str:
         return f"{self.place}:  {self.source}" if self.source else self.place

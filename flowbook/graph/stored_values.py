@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -90,28 +90,77 @@ class ValueWriter:
     def _write_array(self, array: np.ndarray[Any, Any]) -> bytes:
         if array.dtype.kind in "SUV" and array.dtype != dtypes.bfloat16.numpy:
             raise _not_plain(array)
-        message = ArrayDef(dtype=dtypes.as_dtype(array.dtype).name, dims=array.shape)
+        content: list[bytes] | np.ndarray[Any, Any]
         if array.dtype.kind == "O":
-            strings = array.ravel().tolist()
-            if not all(type(item) is bytes for item in strings):
+            content = array.ravel().tolist()
+            if not all(type(item) is bytes for item in content):
                 raise _not_plain(array)
-            size = sum(map(len, strings))
+            size = sum(map(len, content))
         else:
-            strings, size = [], array.nbytes
+            content, size = _little_endian(array), array.nbytes
+        message = ArrayDef(dtype=dtypes.as_dtype(array.dtype).name, dims=array.shape)
+        self._check_size(size)
+        parts = (b"", content) if isinstance(content, list) else (as_bytes(content), ())
+        digest = message.digest = _digest(message, *parts)
+        if digest not in self.arrays:
+            self._keep(message, content)
+            self._size += size
+        return digest
+
+    def _check_size(self, size: int) -> None:
         if self._size + size > _MAX_ARRAY_BYTES:
             raise ResourceExhaustedError(
                 f"with {size} bytes more, the graph's arrays take more than {_MAX_ARRAY_BYTES}",
-                hint="keep large values in variables, and load those from a file",
+                hint="graph.save(path) writes any size; or keep large values in variables, and "
+                "load those from a file",
             )
-        if array.dtype.kind == "O":
-            message.strings.extend(strings)
+
+    def _keep(self, message: ArrayDef, content: Any) -> None:
+        if isinstance(content, list):
+            message.strings.extend(content)
         else:
-            message.data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
-        digest = message.digest = digest_of_array(message)
-        if digest not in self.arrays:
-            self.arrays[digest] = message
-            self._size += size
-        return digest
+            message.data = content.tobytes()
+        self.arrays[message.digest] = message
+
+
+class ArrayCollector(ValueWriter):
+    """Writes attribute values; the elements of their arrays stay where they are.
+
+    Attributes:
+        arrays: what each array is, by digest, without elements.
+        values: its elements: a list of bytes, or an array in row-major order, little-endian.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.values: dict[bytes, Any] = {}
+
+    def _check_size(self, size: int) -> None:
+        pass  # They need not fit one message.
+
+    def _keep(self, message: ArrayDef, content: Any) -> None:
+        self.arrays[message.digest] = message
+        self.values[message.digest] = content
+
+
+def _little_endian(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array itself where it can be, in row-major order."""
+    ordered = np.asarray(array, array.dtype.newbyteorder("<"), order="C")
+    # A buffer of bfloat16 is nothing that Python knows.
+    return ordered.view(np.uint16) if array.dtype == dtypes.bfloat16.numpy else ordered
+
+
+class StoredArray(NamedTuple):
+    """An array as it was stored: what it is, and its elements."""
+
+    described: ArrayDef
+    data: bytes
+    strings: Sequence[bytes]
+
+
+def in_message(message: ArrayDef) -> StoredArray:
+    """An array whose elements stand in the message itself."""
+    return StoredArray(message, message.data, message.strings)
 
 
 class ValueReader:
@@ -121,8 +170,8 @@ class ValueReader:
         DataLossError: if an array's bytes do not fit its digest, dtype or dimensions.
     """
 
-    def __init__(self, arrays: Iterable[ArrayDef]) -> None:
-        self._arrays = {message.digest: _read_array(message) for message in arrays}
+    def __init__(self, arrays: Iterable[StoredArray]) -> None:
+        self._arrays = {array.described.digest: _read_array(*array) for array in arrays}
 
     def read(self, message: Value, depth: int = 0) -> Any:
         """The value that a message holds; DataLossError if it holds none."""
@@ -189,10 +238,10 @@ def read_dtype(name: str) -> DType:
         raise DataLossError(f"{name!r} is not a dtype") from None
 
 
-def _read_array(message: ArrayDef) -> np.ndarray[Any, Any]:
+def _read_array(message: ArrayDef, data: bytes, strings: Sequence[bytes]) -> np.ndarray[Any, Any]:
     dtype, dims = read_dtype(message.dtype), tuple(message.dims)
     what = f"the array {message.digest.hex()}, {dtype.name} {list(dims[:_MAX_RANK])}"
-    if message.digest != digest_of_array(message):
+    if message.digest != _digest(message, data, strings):
         raise DataLossError(f"{what}, is damaged: its bytes have another digest")
     if dtype is dtypes.resource:
         raise DataLossError(f"{what}: a resource is not a value")
@@ -200,9 +249,9 @@ def _read_array(message: ArrayDef) -> np.ndarray[Any, Any]:
         raise DataLossError(f"{what}, has {len(dims)} dimensions")
     # Python's integers do not overflow: nothing is allocated before the bytes are there.
     given, wanted = (
-        (len(message.strings), math.prod(dims))
+        (len(strings), math.prod(dims))
         if dtype is dtypes.string
-        else (len(message.data), math.prod(dims) * dtype.size)
+        else (len(data), math.prod(dims) * dtype.size)
     )
     if given != wanted:
         raise DataLossError(f"{what}, should have {wanted} bytes or strings, and has {given}")
@@ -211,9 +260,9 @@ def _read_array(message: ArrayDef) -> np.ndarray[Any, Any]:
     except ValueError as error:
         raise DataLossError(f"{what}: {error}") from None
     if dtype is dtypes.string:
-        array.reshape(-1)[:] = np.fromiter(message.strings, object, given)
+        array.reshape(-1)[:] = np.fromiter(strings, object, given)
     elif given:
-        stored = np.frombuffer(message.data, dtype.numpy.newbyteorder("<"))
+        stored = np.frombuffer(data, dtype.numpy.newbyteorder("<"))
         if dtype is dtypes.bool and stored.view(np.uint8).max() > 1:
             raise DataLossError(f"{what}: a bool is neither 0 nor 1")
         array.reshape(-1)[:] = stored
@@ -223,12 +272,21 @@ def _read_array(message: ArrayDef) -> np.ndarray[Any, Any]:
 
 def digest_of_array(message: ArrayDef) -> bytes:
     """What an array is known by in a stored graph."""
+    return _digest(message, message.data, message.strings)
+
+
+def _digest(message: ArrayDef, data: bytes | memoryview, strings: Iterable[bytes]) -> bytes:
     digest = hashlib.blake2b(f"{message.dtype} {list(message.dims)} ".encode(), digest_size=16)
-    digest.update(message.data)
-    for item in message.strings:
+    digest.update(data)
+    for item in strings:
         digest.update(f"{len(item)} ".encode())
         digest.update(item)
     return digest.digest()
+
+
+def as_bytes(array: np.ndarray[Any, Any]) -> memoryview:
+    """The memory of an array in row-major order."""
+    return array.reshape(-1).view(np.uint8).data
 
 
 def encodable(text: str) -> str:

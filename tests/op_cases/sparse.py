@@ -413,6 +413,7 @@ ARITHMETIC = [
         arithmetic.sparse_max_into,
         [REPEATED, SHAPE, VALUES, n(1, 4)],
         greatest,
+        fixed=[1, 3],
         special=[INDICES, SHAPE, WEIRD, n(3, 1)],
         note="nan",
     ),

@@ -62,6 +62,7 @@ _FOLLOWED = frozenset(
 )
 _MOST_ELEMENTS = 64
 _DEPTH = 8
+_MOST_DIMENSIONS = 64  # NumPy's: no array has a shape with more.
 
 
 def constant_value(tensor: Tensor) -> np.ndarray[Any, Any] | None:
@@ -74,10 +75,14 @@ def constant_value(tensor: Tensor) -> np.ndarray[Any, Any] | None:
     if op.type == "Const":
         value: np.ndarray[Any, Any] = op.attributes["value"]
         return value
-    return _computed(tensor, _DEPTH)
+    return _computed(tensor, _DEPTH, {})
 
 
-def _computed(tensor: Tensor, depth: int) -> np.ndarray[Any, Any] | None:
+# What was found, by tensor and depth: one tensor may lie on very many paths.
+_Known = dict[tuple[Tensor, int], Any]
+
+
+def _computed(tensor: Tensor, depth: int, known: _Known) -> np.ndarray[Any, Any] | None:
     op = tensor.op
     shape = op.inputs[0].shape if op.inputs else UNKNOWN
     match op.type:
@@ -91,20 +96,25 @@ def _computed(tensor: Tensor, depth: int) -> np.ndarray[Any, Any] | None:
         case "Rank" if shape.dims is not None:
             return np.array(len(shape.dims), dtype=tensor.dtype.numpy)
         case "StridedSlice" if depth and len(op.inputs) == 1:
-            return _element(op, depth)
-    return _folded(op, depth) if depth and op.type in _FOLLOWED else None
+            return _element(op, depth, known)
+    if not depth or op.type not in _FOLLOWED:
+        return None
+    key = (tensor, depth)
+    if key not in known:
+        known[key] = _folded(op, depth, known)
+    return known[key]  # type: ignore[no-any-return]
 
 
-def _element(op: Operation, depth: int) -> np.ndarray[Any, Any] | None:
+def _element(op: Operation, depth: int, known: _Known) -> np.ndarray[Any, Any] | None:
     """A part of a shape, also of one that is known in that part only."""
-    dims = _dimensions(op.inputs[0], depth - 1)
+    dims = _dimensions(op.inputs[0], depth - 1, known)
     [part, *rest] = op.attributes["key"]
     if dims is None or rest or type(part) is not int or None in dims[part : part + 1 or None]:
-        return _folded(op, depth)
+        return _folded(op, depth, known)
     return np.array(dims[part], dtype=op.outputs[0].dtype.numpy)
 
 
-def _folded(op: Operation, depth: int) -> np.ndarray[Any, Any] | None:
+def _folded(op: Operation, depth: int, known: _Known) -> np.ndarray[Any, Any] | None:
     """The value of an integer operation on known values."""
     [output] = op.outputs
     if not output.dtype.is_integer or not (output.shape.size or 0) <= _MOST_ELEMENTS:
@@ -113,7 +123,7 @@ def _folded(op: Operation, depth: int) -> np.ndarray[Any, Any] | None:
     for source in op.inputs:
         if not source.dtype.is_integer or (source.shape.size or 0) > _MOST_ELEMENTS:
             return None
-        value = _computed(source, depth - 1)
+        value = _computed(source, depth - 1, known)
         if value is None:
             return None
         values.append(value)
@@ -128,37 +138,43 @@ def _folded(op: Operation, depth: int) -> np.ndarray[Any, Any] | None:
 
 def shape_from(tensor: Tensor) -> Shape:
     """What is known of the shape that an integer vector holds; -1 means unknown."""
-    dims = _dimensions(tensor, _DEPTH)
+    dims = _dimensions(tensor, _DEPTH, {})
     if dims is not None:
         return Shape.of(tuple(None if d is None or d < 0 else d for d in dims))
     if tensor.op.type == "Shape":
         return tensor.op.inputs[0].shape
     length = tensor.shape.dims[0] if tensor.shape.dims else None
-    return UNKNOWN if length is None else Shape.of((None,) * length)
+    return UNKNOWN if length is None or length > _MOST_DIMENSIONS else Shape.of((None,) * length)
 
 
-def _dimensions(tensor: Tensor, depth: int) -> tuple[int | None, ...] | None:
+def _dimensions(tensor: Tensor, depth: int, known: _Known) -> tuple[int | None, ...] | None:
     """The elements of an integer vector, None for those that only the run knows."""
-    value = _computed(tensor, depth)
+    value = _computed(tensor, depth, known)
     if value is not None:
         return tuple(value.ravel().tolist())
-    op = tensor.op
-    if not depth:
-        return None
+    key = (tensor, -depth)  # `_computed` takes the positive ones.
+    if depth and key not in known:
+        dims = _dimensions_of(tensor.op, depth, known)
+        known[key] = None if dims is None or len(dims) > _MOST_DIMENSIONS else dims
+    return known[key] if depth else None
+
+
+def _dimensions_of(op: Operation, depth: int, known: _Known) -> tuple[int | None, ...] | None:
+    """What an operation says of the elements of its output, without being computed."""
     match op.type:
         case "Shape":
             return op.inputs[0].shape.dims
         case "Cast" | "Identity":
-            return _dimensions(op.inputs[0], depth - 1)
+            return _dimensions(op.inputs[0], depth - 1, known)
         case "Stack" if op.inputs[0].shape.rank == 0:
-            items = [_computed(t, depth - 1) for t in op.inputs]
+            items = [_computed(t, depth - 1, known) for t in op.inputs]
             return tuple(None if item is None else int(item) for item in items)
         case "Concat":
-            parts = [_dimensions(t, depth - 1) for t in op.inputs]
+            parts = [_dimensions(t, depth - 1, known) for t in op.inputs]
             if all(part is not None for part in parts):
                 return tuple(d for part in parts if part is not None for d in part)
         case "StridedSlice" if len(op.inputs) == 1 and len(op.attributes["key"]) == 1:
-            dims = _dimensions(op.inputs[0], depth - 1)
+            dims = _dimensions(op.inputs[0], depth - 1, known)
             [part] = op.attributes["key"]
             if dims is not None and type(part) is tuple:
                 return dims[slice(*part[1:])]

@@ -116,6 +116,8 @@ def check_shapes(indices: Tensor, dense_shape: Tensor, values: Tensor | None = N
         raise InvalidArgumentError(
             f"each index has {r} numbers, but the dense shape has {rank} dimensions"
         )
+    if r is not None and r > 64:
+        raise InvalidArgumentError(f"no tensor has {r} dimensions")
     shape = shape_from(dense_shape)
     return shape if r is None else shape.with_rank(r)
 

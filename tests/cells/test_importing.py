@@ -1,0 +1,57 @@
+"""A cell that imports a graph may run again, as one that builds may."""
+
+from typing import Any
+
+IMPORT = "y, = fb.import_graph_def(stored, return_elements=['y:0'])"
+BUILD = """\
+with fb.Graph().as_default() as stored:
+    W = fb.Variable(2.0, name="W")
+    fb.multiply(W, {factor}, name="y")
+"""
+
+
+def test_the_same_import_gives_the_same_operations(notebook: Any) -> None:
+    notebook.run("a", BUILD.format(factor=3.0))
+    notebook.run("b", IMPORT)
+    y, variables = notebook["y"], notebook.graph.variables()
+    names = notebook.names
+    notebook.run("b", IMPORT)
+    assert notebook["y"] is y
+    assert notebook.names == names
+    assert notebook.graph.variables() == variables
+
+
+def test_another_import_redefines_what_differs(notebook: Any) -> None:
+    notebook.run("a", BUILD.format(factor=3.0))
+    notebook.run("b", IMPORT)
+    old, [W] = notebook["y"], notebook.graph.variables()
+    notebook.run("a", BUILD.format(factor=5.0))
+    notebook.run("b", IMPORT)
+    assert old.op.retired
+    assert notebook["y"].name == "import/y:0"
+    assert notebook.graph.variables() == [W]
+    notebook.run("c", "value = fb.Session().run(y)")
+    assert notebook["value"] == 10.0
+
+
+def test_an_import_that_is_gone_is_retired(notebook: Any) -> None:
+    notebook.run("a", BUILD.format(factor=3.0))
+    notebook.run("b", IMPORT)
+    notebook.run("b", "pass")
+    assert not notebook.names
+    assert not notebook.graph.variables()
+
+
+def test_two_cells_import_side_by_side(notebook: Any) -> None:
+    notebook.run("a", BUILD.format(factor=3.0))
+    notebook.run("b", IMPORT)
+    notebook.run("c", IMPORT)
+    notebook.run("b", IMPORT)
+    assert {name.split("/")[0] for name in notebook.names} == {"import", "import_1"}
+
+
+def test_the_site_names_the_cell(notebook: Any) -> None:
+    notebook.run("a", BUILD.format(factor=3.0))
+    notebook.run("b", IMPORT)
+    place = notebook["y"].op.site.place
+    assert place == "imported by cell [2], line 1, from cell [1], line 3"
