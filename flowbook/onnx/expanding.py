@@ -34,6 +34,9 @@ def expanded(model: Any, translated: Container[tuple[str, str]]) -> Any:
                 break
             _state_defaults(model, wanted)
             count = len(model.graph.node)
+            if _give_bodies(model, wanted):
+                model = inliner.inline_local_functions(model)
+                continue
             model = inliner.inline_selected_functions(model, wanted, inline_schema_functions=True)
             if len(model.graph.node) == count and wanted == _functions_of_onnx(model, translated):
                 break
@@ -75,6 +78,50 @@ def _state_defaults(model: Any, wanted: list[tuple[str, str]]) -> None:
         for name, attribute in schema.attributes.items():
             if name not in given and attribute.default_value.name:
                 node.attribute.add().CopyFrom(attribute.default_value)
+
+
+def _give_bodies(model: Any, wanted: list[tuple[str, str]]) -> bool:
+    """Make functions of the model of what nodes call that leave out inputs.
+
+    The inliner cannot expand operators whose bodies depend on the types of inputs, if one of these
+    is absent.
+
+    Returns:
+        Whether there were any.
+    """
+    defs = onnx("defs")
+    versions = {o.domain: o.version for o in model.opset_import}
+    types: dict[str, bytes] = {}
+    count = 0
+    for node in model.graph.node:
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        if (domain, node.op_type) not in wanted or all(node.input):
+            continue
+        version = versions.get(domain, 1)
+        schema = defs.get_schema(node.op_type, version, domain)
+        if not schema.has_context_dependent_function:
+            continue
+        if not types:
+            graph = onnx("shape_inference").infer_shapes(model).graph
+            known = (*graph.input, *graph.value_info, *graph.output)
+            types = {info.name: info.type.SerializeToString() for info in known}
+        body = onnx().FunctionProto()
+        body.ParseFromString(
+            schema.get_context_dependent_function_with_opset_version(
+                max(schema.context_dependent_function_opset_versions),
+                node.SerializeToString(),
+                [types.get(name, b"") for name in node.input],
+            )
+        )
+        count += 1
+        body.domain, body.name = "flowbook.expanded", f"{node.op_type}_{count}"
+        for opset in body.opset_import:
+            opset.version = versions.get(opset.domain, opset.version)
+        model.functions.append(body)
+        node.domain, node.op_type = body.domain, body.name
+    if count and "flowbook.expanded" not in versions:
+        model.opset_import.add(domain="flowbook.expanded", version=1)
+    return count > 0
 
 
 def _nodes(nodes: Iterable[Any]) -> Iterable[Any]:

@@ -21,15 +21,14 @@ class ValueNeededError(UnimplementedError):
     """A node is built only for values of an input that a run alone would know.
 
     Attributes:
-        input: the name of that input in the model.
+        inputs: the names of the model's inputs that determine it; fixed, they make it known.
     """
 
-    def __init__(self, input: str, message: str) -> None:
-        super().__init__(
-            message,
-            hint=f"if the model takes it as an input, fix it: load(..., values={{{input!r}: ...}})",
-        )
-        self.input = input
+    def __init__(self, inputs: list[str], message: str) -> None:
+        given = ", ".join(f"{name!r}: ..." for name in inputs)
+        hint = f"fix what determines it: load(..., values={{{given}}})" if inputs else None
+        super().__init__(message, hint=hint)
+        self.inputs = inputs
 
 
 class Node:
@@ -105,11 +104,14 @@ class Node:
         """
         if position >= len(self.inputs) or self.inputs[position] is None:
             return None
-        found = self._values.deciding(self.inputs[position])  # type: ignore[arg-type]
+        tensor = self.inputs[position]
+        assert tensor is not None
+        found = self._values.deciding(tensor)
         if found is None:
-            name = self._names[position]
             raise ValueNeededError(
-                name, f"{self} needs the value of {name!r} before the run: it decides what is built"
+                self._values.determining(tensor),
+                f"{self} needs the value of {self._names[position]!r} before the run: "
+                "it decides what is built",
             )
         return found
 
@@ -133,6 +135,9 @@ class Node:
             UnimplementedError: if it is not known.
         """
         if tensor.shape.rank is None:
+            shaping = self._values.shaping(tensor)
+            if shaping:
+                raise ValueNeededError(shaping, f"{self} needs the rank of {tensor.name}")
             raise UnimplementedError(f"{self} needs the rank of {tensor.name}, which is not known")
         return tensor.shape.rank
 
@@ -143,6 +148,11 @@ class Node:
             UnimplementedError: if one is not known.
         """
         if not tensor.shape.is_fully_defined:
+            shaping = self._values.shaping(tensor)
+            if shaping:
+                raise ValueNeededError(
+                    shaping, f"{self} needs the whole shape of {tensor.name}, now {tensor.shape}"
+                )
             raise UnimplementedError(
                 f"{self} needs the whole shape of {tensor.name}, of which {tensor.shape} is known",
                 hint="give the model's inputs their sizes: load(..., shapes={input: [...]})",

@@ -136,7 +136,6 @@ class _Reader:
         self._shapes = dict(shapes)
         self._values = Values()
         self._opsets = {_key(o.domain, "")[0]: o.version for o in message.opset_import}
-        self._functions = {_key(o, "")[0] for o in self._opsets}
 
     def read(self, graph: Graph, scope: str) -> Model:
         """Build it in the default graph, in a scope that was entered."""
@@ -182,6 +181,7 @@ class _Reader:
             if info.name in self._shapes:
                 shape = shape.merge(Shape(self._shapes.pop(info.name)))
             inputs[info.name] = known[info.name] = placeholder(dtype, shape, name=label)
+            self._values.add_input(info.name, inputs[info.name])
         unknown = sorted({*self._given, *self._shapes})
         if unknown:
             names = ", ".join(repr(i.name) for i in self._graph.input)
@@ -222,10 +222,6 @@ class _Reader:
         self, node: Node, proto: Any, known: MutableMapping[str, Tensor | None], depth: int
     ) -> list[Tensor]:
         """The outputs of an If whose condition is known now."""
-        if node.known(node.inputs[0]) is None:
-            raise UnimplementedError(
-                f"{node} branches on a value that only the run knows; there is no control flow yet"
-            )
         wanted = "then_branch" if bool(node.number(0)) else "else_branch"
         [graph] = [a.g for a in proto.attribute if a.name == wanted]
         inner: ChainMap[str, Tensor | None] = ChainMap({}, known)  # type: ignore[arg-type]

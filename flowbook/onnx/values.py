@@ -31,6 +31,33 @@ class Values:
     def __init__(self) -> None:
         self._found: dict[Operation, tuple[Array | None, ...]] = {}
         self._assumed: dict[Tensor, Array] = {}
+        self._inputs: dict[Operation, str] = {}
+
+    def add_input(self, name: str, placeholder: Tensor) -> None:
+        """Remember a placeholder by its input's name in the model."""
+        self._inputs[placeholder.op] = name
+
+    def determining(self, tensor: Tensor) -> list[str]:
+        """The names of the inputs that a tensor's value is computed from."""
+        found, seen, stack = set(), set(), [tensor.op]
+        while stack:
+            op = stack.pop()
+            if op in seen:
+                continue
+            seen.add(op)
+            if op in self._inputs:
+                found.add(self._inputs[op])
+            stack.extend(t.op for t in op.inputs)
+        return sorted(found)
+
+    def shaping(self, tensor: Tensor) -> list[str]:
+        """Those of the inputs that can hold shapes, axes or conditions: whole numbers, truths."""
+        kinds = {name: op.outputs[0].dtype for op, name in self._inputs.items()}
+        return [
+            name
+            for name in self.determining(tensor)
+            if kinds[name].is_integer or kinds[name].name == "bool"
+        ]
 
     def assume(self, tensor: Tensor, value: Array) -> None:
         """Let a variable's read count as its initial value where that decides what is built."""

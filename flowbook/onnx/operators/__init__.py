@@ -20,6 +20,7 @@ from flowbook.onnx.operators import (
     sampling,
     shaping,
     signals,
+    text,
 )
 from flowbook.onnx.operators.types import Translation
 
@@ -40,6 +41,7 @@ _FAMILIES = (
     sampling,
     shaping,
     signals,
+    text,
 )
 OPERATORS: dict[tuple[str, str], Translation] = {
     **{("", type): f for family in _FAMILIES for type, f in family.TABLE.items()},

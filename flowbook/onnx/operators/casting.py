@@ -16,8 +16,10 @@ def converted(node: Node, x: Any, dtype: Any) -> Any:
     """A tensor in another dtype."""
     if dtype is x.dtype:
         return fb.identity(x)
-    if fb.string in (dtype, x.dtype):
-        raise node.refuse(f"a conversion from {x.dtype.name} to {dtype.name}")
+    if dtype is fb.string:
+        return fb.strings.as_string(x)
+    if x.dtype is fb.string:
+        return fb.cast(fb.strings.to_number(x, fb.float64), dtype)
     return fb.cast(x, dtype)
 
 
@@ -28,6 +30,15 @@ def _cast(node: Node, x: Any) -> Any:
 
         to = onnx().TensorProto.DataType.Value(to)
     return converted(node, x, dtype_of(to))
+
+
+def _bit_cast(node: Node, x: Any) -> Any:
+    to = node.dtype("to")
+    if x.dtype is fb.bool:
+        x = fb.cast(x, fb.uint8)  # A truth is a byte, 0 or 1.
+    if to is fb.bool:
+        return fb.not_equal(fb.bitcast(x, fb.uint8), fb.constant(0, fb.uint8))
+    return fb.bitcast(x, to)
 
 
 def _constant(node: Node) -> Any:
@@ -66,7 +77,7 @@ def _eye_like(node: Node, x: Any) -> Any:
 
 
 TABLE: Table = {
-    "BitCast": lambda node, x: fb.bitcast(x, node.dtype("to")),
+    "BitCast": _bit_cast,
     "Cast": _cast,
     "CastLike": lambda node, x, like: converted(node, x, like.dtype),
     "Constant": _constant,

@@ -22,31 +22,30 @@ def channels_first(node: Node, x: Any) -> Any:
     return x if rank < 3 else fb.transpose(x, _to_first(rank))
 
 
-def is_turned(node: Node, x: Any) -> bool:
-    """Whether a tensor was computed with channels last."""
-    return channels_last(node, x) is not x and channels_last(node, x) is x.op.inputs[0] if (
-        x.op.type == "Transpose"
-    ) else False
-
-
 def _to_first(rank: int) -> tuple[int, ...]:
     return (0, rank - 1, *range(1, rank - 1))
 
 
 def windows_padding(
-    node: Node, x: Any, sizes: list[int], strides: list[int], dilations: list[int]
+    node: Node,
+    x: Any,
+    sizes: list[int],
+    strides: list[int],
+    dilations: list[int],
+    numbers: bool = False,
 ) -> Any:
     """The numbers of elements before and after each axis between, as pairs, or "SAME".
 
     Args:
         x: [batch, channels, ...].
         sizes: of the windows, along each axis between; strides and dilations likewise.
+        numbers: whether "SAME" does not do.
     """
     rank = len(sizes)
     auto = node.get("auto_pad", "NOTSET")
     if auto == "VALID":
         return [(0, 0)] * rank
-    if auto == "SAME_UPPER" and not node.get("ceil_mode", 0):
+    if auto == "SAME_UPPER" and not numbers and not node.get("ceil_mode", 0):
         return "SAME"
     if auto in ("SAME_UPPER", "SAME_LOWER"):
         pairs = []

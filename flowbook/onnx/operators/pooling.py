@@ -29,12 +29,14 @@ class _Windows:
             asks for windows that do not fit wholly.
     """
 
-    def __init__(self, node: Node, x: Any) -> None:
+    def __init__(self, node: Node, x: Any, numbers: bool = False) -> None:
         self.sizes = node.need("kernel_shape")
         rank = len(self.sizes)
         self.strides = node.get("strides", [1] * rank)
         self.dilations = node.get("dilations", [1] * rank)
-        self.padding = windows_padding(node, x, self.sizes, self.strides, self.dilations)
+        self.padding = windows_padding(
+            node, x, self.sizes, self.strides, self.dilations, numbers
+        )
         self.beyond = [0] * rank
         if node.get("ceil_mode", 0) and self.padding != "SAME":
             for i, d in enumerate(node.dims(x)[2:]):
@@ -99,10 +101,11 @@ def _channels_first_places(node: Node, places: Any, dims: list[int], by_column: 
 
 
 def _average_pool(node: Node, x: Any) -> Any:
-    windows = _Windows(node, x)
+    counts = bool(node.get("count_include_pad", 0))
+    windows = _Windows(node, x, numbers=counts)
     image = channels_last(node, x)
     padding = windows.whole_padding()
-    if node.get("count_include_pad", 0) and padding != "SAME":
+    if counts:
         # Zeros that count are elements; what only `ceil_mode` adds is none.
         image = fb.pad(image, np.array(around(windows.padding)))
         padding = [(0, e) for e in windows.beyond]
@@ -110,11 +113,9 @@ def _average_pool(node: Node, x: Any) -> Any:
 
 
 def _lp_pool(node: Node, x: Any) -> Any:
-    windows = _Windows(node, x)
+    windows = _Windows(node, x, numbers=True)
     p = node.get("p", 2)
     padding = windows.whole_padding()
-    if padding == "SAME":
-        raise node.refuse("padding by auto_pad")
     image = channels_last(node, x)
     power = fb.constant(p, x.dtype)
     powers = fb.pad(fb.pow(fb.abs(image), power), np.array(around(padding)))

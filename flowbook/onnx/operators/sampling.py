@@ -179,7 +179,25 @@ def _largest_parts(
     return fb.reduce_max(found, [3, 5])
 
 
+def _affine_grid(node: Node, theta: Any, _: Any) -> Any:
+    size = [int(d) for d in node.value(1)]  # type: ignore[union-attr]
+    inner = size[2:]
+    align = bool(node.get("align_corners", 0))
+    axes = []
+    for d in inner:
+        if align:
+            axes.append(np.linspace(-1, 1, d) if d > 1 else np.zeros(1))
+        else:
+            axes.append((np.arange(d) * 2 + 1) / d - 1)
+    # The last axis is the first coordinate.
+    grid = np.stack([*np.meshgrid(*axes, indexing="ij")[::-1], np.ones(inner)], -1)
+    flat = fb.constant(grid.reshape(-1, len(inner) + 1).astype(theta.dtype.numpy))
+    found = fb.matmul(flat, fb.transpose(theta, (0, 2, 1)))
+    return fb.reshape(found, [size[0], *inner, len(inner)])
+
+
 TABLE: Table = {
+    "AffineGrid": _affine_grid,
     "GridSample": _grid_sample,
     "RoiAlign": _roi_align,
 }

@@ -43,9 +43,7 @@ def _flatten(node: Node, x: Any) -> Any:
 
 def _squeeze(node: Node, x: Any, *_: Any) -> Any:
     axes = node.ints("axes", 1, 13)
-    if axes is None and None in (x.shape.dims or (None,)):
-        raise node.refuse("axes that depend on which dimensions turn out to be 1")
-    if axes is None and 1 not in x.shape.dims:
+    if axes is None and 1 not in node.dims(x):
         return fb.identity(x)
     return fb.squeeze(x, axes) if axes != [] else fb.identity(x)
 
