@@ -633,6 +633,7 @@ __all__ = [
     "not_equal",
     "observe",
     "one_hot",
+    "onnx",
     "ones",
     "ones_like",
     "options",

@@ -47,9 +47,7 @@ def expanded(model: Any, translated: Container[tuple[str, str]]) -> Any:
     return model
 
 
-def _functions_of_onnx(
-    model: Any, translated: Container[tuple[str, str]]
-) -> list[tuple[str, str]]:
+def _functions_of_onnx(model: Any, translated: Container[tuple[str, str]]) -> list[tuple[str, str]]:
     """The operators in the model that have no translation, but a function's body in ONNX."""
     defs = onnx("defs")
     versions = {o.domain: o.version for o in model.opset_import}

@@ -224,7 +224,7 @@ class _Reader:
         """The outputs of an If whose condition is known now."""
         wanted = "then_branch" if bool(node.number(0)) else "else_branch"
         [graph] = [a.g for a in proto.attribute if a.name == wanted]
-        inner: ChainMap[str, Tensor | None] = ChainMap({}, known)  # type: ignore[arg-type]
+        inner: ChainMap[str, Tensor | None] = ChainMap({}, known)
         for tensor in graph.initializer:
             inner[tensor.name] = constant(to_array(tensor))
         self._build(graph, inner, depth + 1)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-import flowbook as fb
+from flowbook.onnx import vocabulary as fb
 from flowbook.onnx.elements import dtype_of
 from flowbook.onnx.node import Node
 from flowbook.onnx.operators.types import Table

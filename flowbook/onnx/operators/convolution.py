@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import flowbook as fb
+from flowbook.onnx import vocabulary as fb
 from flowbook.onnx.node import Node
 from flowbook.onnx.operators.channels import (
     around,
@@ -122,9 +122,7 @@ def _convolved_integers(node: Node, x: Any, w: Any, x_zero: Any = None, w_zero: 
     return fb.cast(convolved(node, x, w), fb.int32)
 
 
-def _deformed(
-    node: Node, x: Any, w: Any, offset: Any, bias: Any = None, mask: Any = None
-) -> Any:
+def _deformed(node: Node, x: Any, w: Any, offset: Any, bias: Any = None, mask: Any = None) -> Any:
     """Each element of a window lies where its offset says; between pixels it is interpolated."""
     kernel, strides, dilations = _windows(node, w)
     if len(kernel) != 2:

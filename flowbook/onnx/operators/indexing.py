@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-import flowbook as fb
+from flowbook.onnx import vocabulary as fb
 from flowbook.onnx.node import Node
 from flowbook.onnx.operators.sizes import (
     coordinates,
@@ -175,8 +175,10 @@ def _pad(node: Node, x: Any, pads: Any = None, value: Any = None, axes: Any = No
             return _around(node, x, before, after, fill)
         return fb.pad(x, paddings if known is None else known, constant_values=fill)
     for axis in range(rank):
-        if isinstance(before[axis], int) and isinstance(after[axis], int) and not (
-            before[axis] or after[axis]
+        if (
+            isinstance(before[axis], int)
+            and isinstance(after[axis], int)
+            and not (before[axis] or after[axis])
         ):
             continue
         x = fb.gather(x, _beyond(node, x, axis, before[axis], after[axis], mode), axis)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import flowbook as fb
+from flowbook.onnx import vocabulary as fb
 from flowbook.onnx.node import Node
 from flowbook.onnx.operators.activations import like
 from flowbook.onnx.operators.types import Table
@@ -20,9 +20,7 @@ def _gemm(node: Node, a: Any, b: Any, c: Any = None) -> Any:
     return found + (c if beta == 1.0 else c * like(c, beta))
 
 
-def _multiplied_integers(
-    node: Node, a: Any, b: Any, a_zero: Any = None, b_zero: Any = None
-) -> Any:
+def _multiplied_integers(node: Node, a: Any, b: Any, a_zero: Any = None, b_zero: Any = None) -> Any:
     a, b = fb.cast(a, fb.int32), fb.cast(b, fb.int32)
     if a_zero is not None:
         zero = fb.cast(a_zero, fb.int32)

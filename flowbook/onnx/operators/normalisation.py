@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-import flowbook as fb
+from flowbook.onnx import vocabulary as fb
 from flowbook.onnx.elements import dtype_of
 from flowbook.onnx.node import Node
 from flowbook.onnx.operators.activations import like
@@ -16,8 +16,10 @@ from flowbook.onnx.operators.types import Table
 
 
 def _batch(node: Node, x: Any, scale: Any, offset: Any, mean: Any, variance: Any) -> Any:
-    is_training = node.get("training_mode", 0) if node.opset >= 14 else node.opset < 7 and (
-        not node.get("is_test", 0)
+    is_training = (
+        node.get("training_mode", 0)
+        if node.opset >= 14
+        else node.opset < 7 and (not node.get("is_test", 0))
     )
     image = channels_last(node, x)
     epsilon = node.get("epsilon", 1e-5)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-import flowbook as fb
 from flowbook.graph.ops.pooling import max_pool_with_argmax_op
+from flowbook.onnx import vocabulary as fb
 from flowbook.onnx.node import Node
 from flowbook.onnx.operators.channels import (
     around,
@@ -34,9 +34,7 @@ class _Windows:
         rank = len(self.sizes)
         self.strides = node.get("strides", [1] * rank)
         self.dilations = node.get("dilations", [1] * rank)
-        self.padding = windows_padding(
-            node, x, self.sizes, self.strides, self.dilations, numbers
-        )
+        self.padding = windows_padding(node, x, self.sizes, self.strides, self.dilations, numbers)
         self.beyond = [0] * rank
         if node.get("ceil_mode", 0) and self.padding != "SAME":
             for i, d in enumerate(node.dims(x)[2:]):
@@ -86,7 +84,7 @@ def _channels_first_places(node: Node, places: Any, dims: list[int], by_column: 
     n_c, inner = dims[:2], dims[2:]
     channel = fb.mod(places, n_c[1])
     rest = fb.floordiv(places, n_c[1])
-    coordinates = []
+    coordinates: list[Any] = []
     for d in reversed(inner):
         coordinates.insert(0, fb.mod(rest, d))
         rest = fb.floordiv(rest, d)
@@ -150,9 +148,7 @@ def _max_unpool(node: Node, x: Any, places: Any, shape: Any = None) -> Any:
         for i, (d, s, k) in enumerate(zip(inner, strides, kernel, strict=True))
     ]
     whole = fb.zeros([product([n, c, *grown])], x.dtype)
-    flat = fb.tensor_scatter_nd_update(
-        whole, fb.reshape(places, [-1, 1]), fb.reshape(x, [-1])
-    )
+    flat = fb.tensor_scatter_nd_update(whole, fb.reshape(places, [-1, 1]), fb.reshape(x, [-1]))
     found = fb.reshape(flat, [n, c, *grown])
     if shape is None:
         return found

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-import flowbook as fb
+from flowbook.onnx import vocabulary as fb
 from flowbook.onnx.elements import dtype_of
 from flowbook.onnx.node import Node
 from flowbook.onnx.operators.convolution import convolved
@@ -64,8 +64,10 @@ def _dequantize(node: Node, x: Any, scale: Any, zero: Any = None) -> Any:
 def _column(node: Node, parameter: Any, rank: int, axis: int) -> Any:
     if parameter.shape.rank == 1 and parameter.shape != [1]:
         return fb.reshape(parameter, [-1 if i == axis else 1 for i in range(rank)])
-    return parameter if parameter.shape.rank and parameter.shape.rank > 1 else (
-        fb.reshape(parameter, [])
+    return (
+        parameter
+        if parameter.shape.rank and parameter.shape.rank > 1
+        else (fb.reshape(parameter, []))
     )
 
 

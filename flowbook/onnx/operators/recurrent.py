@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import flowbook as fb
+from flowbook.onnx import vocabulary as fb
 from flowbook.onnx.node import Node
 from flowbook.onnx.operators.activations import like
 from flowbook.onnx.operators.types import Table
@@ -117,9 +117,7 @@ def _layer(
         if bias is not None:
             contributed = contributed + bias[d][:rows]
             recurrent_bias = bias[d][rows:]
-        states = tuple(
-            fb.zeros([batch, width], x.dtype) if s is None else s[d] for s in starts
-        )
+        states = tuple(fb.zeros([batch, width], x.dtype) if s is None else s[d] for s in starts)
         step = make_step(d, recurrent_bias)
         found = []
         for t, part in enumerate(fb.unstack(contributed, steps) if steps else []):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import flowbook as fb
+from flowbook.onnx import vocabulary as fb
 from flowbook.onnx.node import Node
 from flowbook.onnx.operators.types import Table
 

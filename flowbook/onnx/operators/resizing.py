@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-import flowbook as fb
+from flowbook.onnx import vocabulary as fb
 from flowbook.onnx.node import Node
 from flowbook.onnx.operators.types import Table
 
@@ -73,7 +73,7 @@ def _resized(
 
 def _places(node: Node, how: str, old: int, new: int, scale: float, bounds: Any) -> Array:
     """Where each element of the result lies in the input."""
-    i = np.arange(new, dtype=np.float64)
+    i: Array = np.arange(new, dtype=np.float64)
     exact = scale * old
     match how:
         case "half_pixel":
@@ -81,7 +81,7 @@ def _places(node: Node, how: str, old: int, new: int, scale: float, bounds: Any)
         case "pytorch_half_pixel":
             return (i + 0.5) / scale - 0.5 if exact != 1 else i * 0 - 0.5
         case "half_pixel_symmetric":
-            offset = old / 2 * (1 - new / exact)
+            offset: float = old / 2 * (1 - new / exact)
             return offset + (i + 0.5) / scale - 0.5
         case "align_corners":
             return i * (old - 1) / (exact - 1) if exact != 1 else i * 0
@@ -103,12 +103,13 @@ def _taps(node: Node, mode: str, places: Array, old: int, scale: float) -> tuple
     """Which elements make up each of the result, and with which weights; None for one alone."""
     if mode == "nearest":
         rounding = node.get("nearest_mode", "round_prefer_floor") if node.opset >= 11 else "floor"
-        index = {
+        roundings: dict[str, Any] = {
             "round_prefer_floor": lambda p: np.ceil(p - 0.5),
             "round_prefer_ceil": lambda p: np.floor(p + 0.5),
             "floor": np.floor,
             "ceil": np.ceil,
-        }[rounding](places)
+        }
+        index = roundings[rounding](places)
         return np.clip(index, 0, old - 1).astype(np.int64), None
     narrow = min(scale, 1.0) if node.get("antialias", 0) else 1.0
     # The fraction is in (0, 1]: a place on an element belongs to the interval before it.

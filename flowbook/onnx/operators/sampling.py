@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 
-import flowbook as fb
+from flowbook.onnx import vocabulary as fb
 from flowbook.onnx.node import Node
 from flowbook.onnx.operators.activations import like
 from flowbook.onnx.operators.types import Table
 
 
-def sampled(
-    node: Node, x: Any, places: Any, mode: str, border: str, align_corners: bool
-) -> Any:
+def sampled(node: Node, x: Any, places: Any, mode: str, border: str, align_corners: bool) -> Any:
     """The values of images at places, interpolated.
 
     Args:
@@ -35,8 +33,7 @@ def sampled(
     coordinates = [places[..., i] for i in range(rank)]
     if mode != "cubic":
         coordinates = [
-            _bordered(c, d, border, align_corners)
-            for c, d in zip(coordinates, inner, strict=True)
+            _bordered(c, d, border, align_corners) for c, d in zip(coordinates, inner, strict=True)
         ]
     taps = [_taps(c, mode) for c in coordinates]
     total = None
@@ -70,9 +67,7 @@ def _taps(place: Any, mode: str) -> list[tuple[Any, Any]]:
     one = like(place, 1)
     if mode == "linear":
         return [(low, one - share), (low + one, share)]
-    return [
-        (low + like(place, k), _cubic(fb.abs(share - like(place, k)))) for k in (-1, 0, 1, 2)
-    ]
+    return [(low + like(place, k), _cubic(fb.abs(share - like(place, k)))) for k in (-1, 0, 1, 2)]
 
 
 def _cubic(distance: Any, a: float = -0.75) -> Any:
@@ -158,9 +153,7 @@ def _roi_align(node: Node, x: Any, rois: Any, batch: Any) -> Any:
     return fb.reduce_mean(split, [3, 5])
 
 
-def _largest_parts(
-    node: Node, images: Any, places: Any, split: list[int], inner: list[int]
-) -> Any:
+def _largest_parts(node: Node, images: Any, places: Any, split: list[int], inner: list[int]) -> Any:
     """The largest weighted pixel of those that the samples of a bin are interpolated from."""
     count, channels = node.dims(images)[:2]
     flat = fb.transpose(fb.reshape(images, [count, channels, -1]), (0, 2, 1))

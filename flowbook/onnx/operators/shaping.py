@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-import flowbook as fb
+from flowbook.onnx import vocabulary as fb
 from flowbook.onnx.node import Node
 from flowbook.onnx.operators.activations import matrix_at
 from flowbook.onnx.operators.sizes import product, shape_vector, sizes
@@ -137,9 +137,7 @@ def _col2im(node: Node, x: Any, *_: Any) -> Any:
     places = np.zeros((1, 1), np.int64)
     for i in range(rank):
         count = (padded[i] - dilations[i] * (block[i] - 1) - 1) // strides[i] + 1
-        along = (
-            np.arange(block[i])[:, None] * dilations[i] + np.arange(count)[None] * strides[i]
-        )
+        along = np.arange(block[i])[:, None] * dilations[i] + np.arange(count)[None] * strides[i]
         places = places[:, None, :, None] * padded[i] + along[None, :, None, :]
         places = places.reshape(places.shape[0] * block[i], -1)
     n, c, _ = sizes(node, x)
