@@ -23,6 +23,7 @@ from flowbook.onnx.operators import (
     text,
 )
 from flowbook.onnx.operators.types import Translation
+from flowbook.onnx.operators.unsupported import UNSUPPORTED
 
 _FAMILIES = (
     activations,
@@ -43,6 +44,8 @@ _FAMILIES = (
     signals,
     text,
 )
+__all__ = ["ELEMENTWISE", "OPERATORS", "UNSUPPORTED"]
+
 OPERATORS: dict[tuple[str, str], Translation] = {
     **{("", type): f for family in _FAMILIES for type, f in family.TABLE.items()},
     **{("ai.onnx.ml", type): f for type, f in learning.ML.items()},
@@ -60,9 +63,3 @@ ELEMENTWISE = frozenset(
     )
 )
 # fmt: on
-
-_CONTROL = "control flow does not exist yet"
-UNSUPPORTED: dict[tuple[str, str], str] = {
-    ("", "Loop"): _CONTROL,
-    ("", "Scan"): _CONTROL,
-}

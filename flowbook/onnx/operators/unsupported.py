@@ -1,0 +1,32 @@
+"""ONNX's operators that have no translation, each with the reason."""
+
+from __future__ import annotations
+
+_CONTROL = "control flow does not exist yet"
+_OPTIONAL = "there are no optional values"
+_SEQUENCE = "there are no sequences of tensors"
+
+UNSUPPORTED: dict[tuple[str, str], str] = {
+    ("", "ConcatFromSequence"): _SEQUENCE,
+    ("", "ImageDecoder"): "files of images are read by fb.image.decode_image, in fewer formats",
+    ("", "LinearAttention"): _CONTROL,
+    ("", "Loop"): _CONTROL,
+    ("", "MaxRoiPool"): "how many elements a maximum is of depends on values",
+    ("", "NonMaxSuppression"): "which boxes are kept is found one by one, by " + _CONTROL,
+    ("", "Optional"): _OPTIONAL,
+    ("", "OptionalGetElement"): _OPTIONAL,
+    ("", "OptionalHasElement"): _OPTIONAL,
+    ("", "Scan"): _CONTROL,
+    ("", "SequenceAt"): _SEQUENCE,
+    ("", "SequenceConstruct"): _SEQUENCE,
+    ("", "SequenceEmpty"): _SEQUENCE,
+    ("", "SequenceErase"): _SEQUENCE,
+    ("", "SequenceInsert"): _SEQUENCE,
+    ("", "SequenceLength"): _SEQUENCE,
+    ("", "SequenceMap"): _SEQUENCE,
+    ("", "SplitToSequence"): _SEQUENCE,
+    ("", "StringNormalizer"): "its rules depend on a locale",
+    ("", "StringSplit"): "how many columns there are depends on the strings",
+    ("", "TfIdfVectorizer"): "there is no counting of n-grams",
+    ("ai.onnx.ml", "TreeEnsemble"): "there are no decision trees",
+}
