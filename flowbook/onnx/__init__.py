@@ -31,8 +31,8 @@ def load(
     """Make an ONNX model part of a graph, to be run, extended and differentiated.
 
     Each node becomes operations of Flowbook in a name scope of its own; functions are expanded.
-    A condition of `If` must be known when the model is loaded, and other control flow, sequences
-    and optional values have no translation.
+    The condition of an If and the number of iterations of a Loop or Scan must be known when the
+    model is loaded: they are unrolled. Sequences and optional values have no translation.
 
     Args:
         model: a path, the bytes of a model, or an onnx.ModelProto.

@@ -103,7 +103,21 @@ def _message(model: Any) -> Any:
         raise DataLossError("these bytes are not an ONNX model") from None
     if not message.HasField("graph"):
         raise DataLossError("these bytes are not an ONNX model: there is no graph in them")
+    _check_texts(message)
     return message
+
+
+def _check_texts(message: Any) -> None:
+    """Refuse names that are no text, which protobuf hands out as bytes."""
+    stack = [message]
+    while stack:
+        for field, found in stack.pop().ListFields():
+            if field.type == field.TYPE_MESSAGE:
+                stack.extend([found] if hasattr(found, "ListFields") else found)
+            elif field.type == field.TYPE_STRING:
+                for text in [found] if isinstance(found, str | bytes) else found:
+                    if isinstance(text, bytes):
+                        raise DataLossError(f"the model is damaged: {text[:40]!r} is no text")
 
 
 def tensors_of(graph: Any) -> Iterator[Any]:

@@ -34,11 +34,13 @@ from flowbook.graph.tensor import Tensor
 from flowbook.onnx.elements import dtype_of, to_array
 from flowbook.onnx.expanding import expanded
 from flowbook.onnx.node import Node
-from flowbook.onnx.opening import MOST_BYTES, opened
+from flowbook.onnx.opening import MOST_BYTES, MOST_NODES, opened
 from flowbook.onnx.operators import ELEMENTWISE, OPERATORS, UNSUPPORTED
+from flowbook.onnx.unrolling import unrolled
 from flowbook.onnx.values import Values
 
 _DEEPEST = 32
+_WITH_GRAPHS = {("", "If"), ("", "Loop"), ("", "Scan")}
 
 
 @dataclass(frozen=True)
@@ -112,9 +114,9 @@ def _check_supported(graph: Any) -> None:
     while graphs:
         for node in graphs.pop().node:
             key = _key(node.domain, node.op_type)
-            if key not in OPERATORS and key != ("", "If"):
+            if key not in OPERATORS and key not in _WITH_GRAPHS:
                 missing.add(key)
-            graphs += [a.g for a in node.attribute if a.HasField("g") and key == ("", "If")]
+            graphs += [a.g for a in node.attribute if a.HasField("g")]
     if missing:
         names = [f"{d}.{t}" if d else t for d, t in sorted(missing)]
         reasons = {UNSUPPORTED[key] for key in missing if key in UNSUPPORTED}
@@ -135,6 +137,7 @@ class _Reader:
         self._given = dict(values)
         self._shapes = dict(shapes)
         self._values = Values()
+        self._built = 0
         self._opsets = {_key(o.domain, "")[0]: o.version for o in message.opset_import}
 
     def read(self, graph: Graph, scope: str) -> Model:
@@ -195,6 +198,9 @@ class _Reader:
         if depth > _DEEPEST:
             raise ResourceExhaustedError(f"graphs lie more than {_DEEPEST} deep in each other")
         for proto in graph.node:
+            self._built += 1
+            if self._built > MOST_NODES:
+                raise ResourceExhaustedError(f"the model unrolls to more than {MOST_NODES} nodes")
             inputs = [self._looked_up(known, name) if name else None for name in proto.input]
             domain = _key(proto.domain, "")[0]
             node = Node(proto, inputs, self._opsets.get(domain, 1), self._values)
@@ -208,8 +214,8 @@ class _Reader:
         self, node: Node, proto: Any, known: MutableMapping[str, Tensor | None], depth: int
     ) -> Sequence[Any]:
         try:
-            if node.type == "If" and not node.domain:
-                return self._branch(node, proto, known, depth)
+            if _key(node.domain, node.type) in _WITH_GRAPHS:
+                return unrolled(node, proto, lambda g, given: self._inner(g, known, given, depth))
             found = _between_transpositions(node)
         except OpError as error:
             error.details.append(f"read from {node}")
@@ -218,13 +224,15 @@ class _Reader:
             raise InvalidArgumentError(f"{node} does not fit its operator: {error}") from error
         return found if isinstance(found, list | tuple) else (found,)
 
-    def _branch(
-        self, node: Node, proto: Any, known: MutableMapping[str, Tensor | None], depth: int
+    def _inner(
+        self,
+        graph: Any,
+        known: MutableMapping[str, Tensor | None],
+        given: Mapping[str, Tensor],
+        depth: int,
     ) -> list[Tensor]:
-        """The outputs of an If whose condition is known now."""
-        wanted = "then_branch" if bool(node.number(0)) else "else_branch"
-        [graph] = [a.g for a in proto.attribute if a.name == wanted]
-        inner: ChainMap[str, Tensor | None] = ChainMap({}, known)
+        """Build a graph that a node holds, which sees what is known around it."""
+        inner: ChainMap[str, Tensor | None] = ChainMap(dict(given), known)
         for tensor in graph.initializer:
             inner[tensor.name] = constant(to_array(tensor))
         self._build(graph, inner, depth + 1)

@@ -1,6 +1,6 @@
 """The operations that translations of ONNX operators are built of."""
 
-from flowbook import nn, strings
+from flowbook import image, nn, strings
 from flowbook.graph import errors
 from flowbook.graph.dtypes import INDICES, bool, float32, float64, int32, int64, string, uint8
 from flowbook.graph.ops.arithmetic import (
@@ -78,6 +78,7 @@ from flowbook.graph.ops.indexing_nd import (
 from flowbook.graph.ops.joining import concat, split, stack, unstack
 from flowbook.graph.ops.linalg import matmul
 from flowbook.graph.ops.no_nan import div_no_nan
+from flowbook.graph.ops.norms import reduce_euclidean_norm
 from flowbook.graph.ops.ordering import argsort
 from flowbook.graph.ops.positions import invert_permutation
 from flowbook.graph.ops.random import random_normal, random_uniform
@@ -164,6 +165,7 @@ __all__ = [
     "identity",
     "ifft",
     "imag",
+    "image",
     "int32",
     "int64",
     "invert",
@@ -199,6 +201,7 @@ __all__ = [
     "reciprocal",
     "reduce_all",
     "reduce_any",
+    "reduce_euclidean_norm",
     "reduce_logsumexp",
     "reduce_max",
     "reduce_mean",

@@ -74,7 +74,7 @@ def _named(what: str, given: Any) -> dict[str, Tensor]:
         pairs = []
         for item in given:
             tensor = _tensor(what, item)
-            op = item.name if isinstance(item, Variable) else tensor.op.name
+            op = item.op.name if isinstance(item, Variable) else tensor.op.name
             pairs.append((f"{op}:{tensor.index}" if tensor.index else op, tensor))
     else:
         pairs = [(str(k), _tensor(what, v)) for k, v in given.items()]
@@ -187,12 +187,13 @@ class _Model:
         if tensor.dtype not in NUMBERS:
             raise UnimplementedError(f"{label!r} is of the dtype {tensor.dtype.name}")
         dims = tensor.shape.dims
+        if dims is None:
+            raise UnimplementedError(
+                f"the rank of {label!r} is not known, and ONNX's inputs and outputs have one",
+                hint="give placeholders a shape, such as [None, 3]",
+            )
         # Each unknown dimension is one of its own.
-        shape = (
-            None
-            if dims is None
-            else [f"{label}_{i}" if d is None else d for i, d in enumerate(dims)]
-        )
+        shape = [f"{label}_{i}" if d is None else d for i, d in enumerate(dims)]
         info = onnx("helper").make_tensor_value_info
         return info(label, NUMBERS[tensor.dtype], shape)
 
@@ -209,10 +210,8 @@ class _Model:
                 hint="save(..., session=sess)",
             )
         variables = [Variable.of(handle) for handle in handles]
-        for handle, variable, value in zip(
-            handles, variables, self._session.run(variables), strict=True
-        ):
-            label = self._writer.fresh(variable.name)
+        for handle, value in zip(handles, self._session.run(variables), strict=True):
+            label = self._writer.fresh(handle.name)
             self._writer.stored[label] = value
             self._names[handle.outputs[0]] = label
 

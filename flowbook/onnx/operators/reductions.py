@@ -44,13 +44,6 @@ def _extreme(numbers: Any, truths: Any) -> Any:
     return reduced
 
 
-def _l2(x: Any, axes: Any, keepdims: bool) -> Any:
-    if x.dtype.is_integer:
-        wide = fb.cast(x, fb.float64)
-        return fb.cast(fb.sqrt(fb.reduce_sum(fb.square(wide), axes, keepdims)), x.dtype)
-    return fb.sqrt(fb.reduce_sum(fb.square(x), axes, keepdims))
-
-
 def _floating(function: Any) -> Any:
     """A reduction that needs floats; of integers the result is cut off."""
 
@@ -119,7 +112,7 @@ TABLE: Table = {
     "CumProd": _running(fb.cumprod),
     "CumSum": _running(fb.cumsum),
     "ReduceL1": _reduction(lambda x, axes, keep: fb.reduce_sum(fb.abs(x), axes, keep)),
-    "ReduceL2": _reduction(_l2),
+    "ReduceL2": _reduction(_floating(fb.reduce_euclidean_norm)),
     "ReduceLogSum": _reduction(_floating(_log_sum)),
     "ReduceLogSumExp": _reduction(_floating(fb.reduce_logsumexp)),
     "ReduceMax": _reduction(_extreme(fb.reduce_max, fb.reduce_any)),

@@ -92,7 +92,7 @@ def _places(node: Node, how: str, old: int, new: int, scale: float, bounds: Any)
         case "tf_crop_and_resize":
             if bounds is None:
                 raise node.refuse("tf_crop_and_resize without a region")
-            start, end = bounds
+            start, end = float(bounds[0]), float(bounds[1])
             if new == 1:
                 return i * 0 + 0.5 * (start + end) * (old - 1)
             return start * (old - 1) + i * (end - start) * (old - 1) / (exact - 1)

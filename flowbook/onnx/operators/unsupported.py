@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-_CONTROL = "control flow does not exist yet"
 _OPTIONAL = "there are no optional values"
 _SEQUENCE = "there are no sequences of tensors"
 
 UNSUPPORTED: dict[tuple[str, str], str] = {
     ("", "ConcatFromSequence"): _SEQUENCE,
     ("", "ImageDecoder"): "files of images are read by fb.image.decode_image, in fewer formats",
-    ("", "LinearAttention"): _CONTROL,
-    ("", "Loop"): _CONTROL,
     ("", "MaxRoiPool"): "how many elements a maximum is of depends on values",
-    ("", "NonMaxSuppression"): "which boxes are kept is found one by one, by " + _CONTROL,
+    ("", "NonMaxSuppression"): "boxes are kept one by one, and there is no control flow yet",
     ("", "Optional"): _OPTIONAL,
     ("", "OptionalGetElement"): _OPTIONAL,
     ("", "OptionalHasElement"): _OPTIONAL,
-    ("", "Scan"): _CONTROL,
     ("", "SequenceAt"): _SEQUENCE,
     ("", "SequenceConstruct"): _SEQUENCE,
     ("", "SequenceEmpty"): _SEQUENCE,
