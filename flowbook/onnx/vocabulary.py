@@ -77,6 +77,7 @@ from flowbook.graph.ops.indexing_nd import (
 )
 from flowbook.graph.ops.joining import concat, split, stack, unstack
 from flowbook.graph.ops.linalg import matmul
+from flowbook.graph.ops.masking import boolean_mask
 from flowbook.graph.ops.no_nan import div_no_nan
 from flowbook.graph.ops.norms import reduce_euclidean_norm
 from flowbook.graph.ops.ordering import argsort
@@ -129,6 +130,7 @@ __all__ = [
     "bitwise_or",
     "bitwise_xor",
     "bool",
+    "boolean_mask",
     "broadcast_dynamic_shape",
     "broadcast_to",
     "cast",

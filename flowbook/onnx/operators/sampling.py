@@ -189,8 +189,58 @@ def _affine_grid(node: Node, theta: Any, _: Any) -> Any:
     return fb.reshape(found, [size[0], *inner, len(inner)])
 
 
+_MOST_SELECTIONS = 2000
+
+
+def _suppress(
+    node: Node, boxes: Any, scores: Any, most: Any = None, overlap: Any = None, least: Any = None
+) -> Any:
+    """Boxes by their scores, without those that overlap one kept before: a step for each kept."""
+    count = boxes.shape.dims[1]
+    wanted = 0 if most is None else int(node.number(2))
+    steps = wanted if count is None else min(wanted, count)
+    if steps > _MOST_SELECTIONS:
+        raise node.refuse(f"keeping {steps} boxes, one by one,")
+    if not steps:
+        return fb.zeros([0, 3], fb.int64)
+    overlaps = _overlaps(boxes, bool(node.get("center_point_box", 0)))
+    bound = fb.zeros([], boxes.dtype) if overlap is None else fb.reshape(overlap, [])
+    alive = fb.ones_like(scores, fb.bool) if least is None else scores > fb.reshape(least, [])
+    lowest = fb.constant(scores.dtype.min, scores.dtype)
+    places, kept = [], []
+    for _ in range(steps):
+        best = fb.argmax(fb.where(alive, scores, lowest), -1)
+        # Where all are suppressed, the first maximum stands for none.
+        kept.append(fb.reduce_any(alive, -1))
+        places.append(best)
+        apart = fb.gather(overlaps, best, axis=1, batch_dims=1) <= bound
+        others = fb.logical_not(fb.one_hot(best, fb.shape(scores)[2], True, False))
+        alive = fb.logical_and(alive, fb.logical_and(apart, others))
+    found = fb.where(fb.stack(kept, -1))
+    chosen = fb.gather_nd(fb.stack(places, -1), found)
+    return fb.concat([found[:, :2], fb.expand_dims(chosen, 1)], 1)
+
+
+def _overlaps(boxes: Any, by_centre: bool) -> Any:
+    """For each two boxes of an image the share of their union in which they overlap."""
+    if by_centre:
+        half = boxes[..., 2:] * like(boxes, 0.5)
+        low, high = boxes[..., :2] - half, boxes[..., :2] + half
+    else:
+        low = fb.minimum(boxes[..., :2], boxes[..., 2:])
+        high = fb.maximum(boxes[..., :2], boxes[..., 2:])
+    area = fb.reduce_prod(high - low, -1)
+    first, second = (fb.expand_dims(high, i) for i in (1, 2))
+    shared = fb.minimum(first, second)
+    first, second = (fb.expand_dims(low, i) for i in (1, 2))
+    shared = fb.maximum(shared - fb.maximum(first, second), like(boxes, 0))
+    common = fb.reduce_prod(shared, -1)
+    return fb.div_no_nan(common, fb.expand_dims(area, 1) + fb.expand_dims(area, 2) - common)
+
+
 TABLE: Table = {
     "AffineGrid": _affine_grid,
     "GridSample": _grid_sample,
+    "NonMaxSuppression": _suppress,
     "RoiAlign": _roi_align,
 }

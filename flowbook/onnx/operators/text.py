@@ -18,4 +18,34 @@ def _concatenated(node: Node, x: Any, y: Any) -> Any:
     return fb.strings.join([fb.broadcast_to(x, shape), fb.broadcast_to(y, shape)])
 
 
-TABLE: Table = {"RegexFullMatch": _regex_match, "StringConcat": _concatenated}
+def _normalised(node: Node, x: Any) -> Any:
+    """Words without stop words, in one case; one empty word where none is left."""
+    changed = {"LOWER": _lower, "UPPER": _upper}.get(node.get("case_change_action", "NONE"))
+    words = fb.reshape(x, [-1])
+    stop = node.get("stopwords", [])
+    if stop:
+        exact = bool(node.get("is_case_sensitive", 0))
+        compared = words if exact else _lower(words)
+        table = fb.constant(stop if exact else [word.lower() for word in stop], fb.string)
+        is_stop = fb.reduce_any(fb.equal(fb.expand_dims(compared, 1), table), 1)
+        words = fb.boolean_mask(words, fb.logical_not(is_stop))
+    if changed is not None:
+        words = changed(words)
+    count = fb.maximum(fb.size(words), 1)
+    words = fb.concat([words, fb.constant([""], fb.string)], 0)[:count]
+    return fb.reshape(words, [1, -1]) if node.rank(x) == 2 else words
+
+
+def _lower(words: Any) -> Any:
+    return fb.strings.lower(words, encoding="utf-8")
+
+
+def _upper(words: Any) -> Any:
+    return fb.strings.upper(words, encoding="utf-8")
+
+
+TABLE: Table = {
+    "RegexFullMatch": _regex_match,
+    "StringConcat": _concatenated,
+    "StringNormalizer": _normalised,
+}
