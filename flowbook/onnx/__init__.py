@@ -32,7 +32,8 @@ def load(
 
     Each node becomes operations of Flowbook in a name scope of its own; functions are expanded.
     The condition of an If and the number of iterations of a Loop or Scan must be known when the
-    model is loaded: they are unrolled. Sequences and optional values have no translation.
+    model is loaded: they are unrolled. So must the values of inputs that are sequences of tensors
+    or optional, which are lists or perhaps None.
 
     Args:
         model: a path, the bytes of a model, or an onnx.ModelProto.

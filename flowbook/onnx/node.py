@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,25 @@ from flowbook.onnx.package import onnx
 from flowbook.onnx.values import Values
 
 Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class TensorSequence:
+    """A sequence of tensors, whose number is known."""
+
+    tensors: tuple[Any, ...]
+
+
+class Nothing(Enum):
+    """An optional value that is not there."""
+
+    NOTHING = "nothing"
+
+
+NOTHING = Nothing.NOTHING
+
+# What nodes compute from.
+Value = Tensor | TensorSequence | Nothing
 
 
 class ValueNeededError(UnimplementedError):
@@ -39,17 +60,17 @@ class Node:
         domain: of the operator; "" for ONNX's own.
         name: the node's, perhaps "".
         opset: the version of the domain's operator set that the model uses.
-        inputs: the tensors, None for optional ones that are absent.
+        inputs: the tensors, or sequences of them; None for optional ones that are absent.
     """
 
     def __init__(
-        self, proto: Any, inputs: Sequence[Tensor | None], opset: int, values: Values
+        self, proto: Any, inputs: Sequence[Value | None], opset: int, values: Values
     ) -> None:
         self.type: str = proto.op_type
         self.domain: str = proto.domain
         self.name: str = proto.name
         self.opset = opset
-        self.inputs = list(inputs)
+        self.inputs: list[Any] = list(inputs)
         self._names = list(proto.input)
         self._outputs = list(proto.output)
         self._attributes = {a.name: a for a in proto.attribute}

@@ -33,7 +33,7 @@ from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Tensor
 from flowbook.onnx.elements import dtype_of, to_array
 from flowbook.onnx.expanding import expanded
-from flowbook.onnx.node import Node
+from flowbook.onnx.node import NOTHING, Node, TensorSequence, Value, ValueNeededError
 from flowbook.onnx.opening import MOST_BYTES, MOST_NODES, opened
 from flowbook.onnx.operators import ELEMENTWISE, OPERATORS, UNSUPPORTED
 from flowbook.onnx.unrolling import unrolled
@@ -49,7 +49,7 @@ class Model:
 
     Attributes:
         inputs: the placeholders to feed, by their names in the model.
-        outputs: the tensors to fetch, by their names in the model.
+        outputs: what to fetch, by its name in the model: a tensor, or a list for a sequence.
         initializers: the constants, or variables, that hold the model's stored values.
         graph: the graph that it is in.
         scope: the prefix of its operations' names, which ends with "/".
@@ -57,7 +57,7 @@ class Model:
     """
 
     inputs: dict[str, Tensor]
-    outputs: dict[str, Tensor]
+    outputs: dict[str, Any]
     initializers: dict[str, Tensor | Variable]
     graph: Graph = field(repr=False)
     scope: str
@@ -142,18 +142,18 @@ class _Reader:
 
     def read(self, graph: Graph, scope: str) -> Model:
         """Build it in the default graph, in a scope that was entered."""
-        known: dict[str, Tensor | None] = {"": None}
+        known: dict[str, Value | None] = {"": None}
         initializers = self._initializers(known)
         inputs = self._inputs(known)
         self._build(self._graph, known, 0)
-        outputs = {}
+        outputs: dict[str, Any] = {}
         for info in self._graph.output:
             found = self._looked_up(known, info.name)
             self._check_dtype(info, found)
-            outputs[info.name] = identity(found, name=valid_name(info.name) or None)
+            outputs[info.name] = _fetched(found, valid_name(info.name) or None)
         return Model(inputs, outputs, initializers, graph, scope, self._opsets.get("", 1))
 
-    def _initializers(self, known: dict[str, Tensor | None]) -> dict[str, Tensor | Variable]:
+    def _initializers(self, known: dict[str, Value | None]) -> dict[str, Tensor | Variable]:
         found: dict[str, Tensor | Variable] = {}
         arrays = {t.name: (t, None) for t in self._graph.initializer}
         arrays |= {s.values.name: (s.values, s) for s in self._graph.sparse_initializer}
@@ -169,13 +169,16 @@ class _Reader:
                 found[name] = known[name] = constant(array, name=label)
         return found
 
-    def _inputs(self, known: dict[str, Tensor | None]) -> dict[str, Tensor]:
+    def _inputs(self, known: dict[str, Value | None]) -> dict[str, Tensor]:
         inputs: dict[str, Tensor] = {}
         for info in self._graph.input:
             if info.name in known:
                 continue  # Its initializer is its default.
-            dtype, shape = _typed(info)
             label = valid_name(info.name) or None
+            if info.type.WhichOneof("value") != "tensor_type":
+                known[info.name] = self._given_value(info)
+                continue
+            dtype, shape = _typed(info)
             if info.name in self._given:
                 array = array_of(self._given.pop(info.name), dtype)
                 shape.merge(Shape(array.shape))
@@ -193,7 +196,25 @@ class _Reader:
             )
         return inputs
 
-    def _build(self, graph: Any, known: MutableMapping[str, Tensor | None], depth: int) -> None:
+    def _given_value(self, info: Any) -> Value:
+        """The sequence or optional value that is given for an input: none can be fed."""
+        kind = str(info.type.WhichOneof("value")).removesuffix("_type")
+        if info.name not in self._given:
+            raise ValueNeededError(
+                [info.name], f"the model's input {info.name!r} is a {kind}; only tensors can be fed"
+            )
+        type = info.type.optional_type.elem_type if kind == "optional" else info.type
+        given = self._given.pop(info.name)
+        if kind == "optional" and given is None:
+            return NOTHING
+        if type.HasField("tensor_type"):
+            return constant(given, dtype_of(type.tensor_type.elem_type))
+        if not type.HasField("sequence_type") or not isinstance(given, list | tuple):
+            raise InvalidArgumentError(f"{info.name!r} is a {kind}, not {given!r:.80}")
+        dtype = dtype_of(type.sequence_type.elem_type.tensor_type.elem_type)
+        return TensorSequence(tuple(constant(element, dtype) for element in given))
+
+    def _build(self, graph: Any, known: MutableMapping[str, Value | None], depth: int) -> None:
         """Build the nodes of a graph; what they compute is added to what is known."""
         if depth > _DEEPEST:
             raise ResourceExhaustedError(f"graphs lie more than {_DEEPEST} deep in each other")
@@ -211,7 +232,7 @@ class _Reader:
                     known[name] = tensor
 
     def _translated(
-        self, node: Node, proto: Any, known: MutableMapping[str, Tensor | None], depth: int
+        self, node: Node, proto: Any, known: MutableMapping[str, Value | None], depth: int
     ) -> Sequence[Any]:
         try:
             if _key(node.domain, node.type) in _WITH_GRAPHS:
@@ -227,19 +248,19 @@ class _Reader:
     def _inner(
         self,
         graph: Any,
-        known: MutableMapping[str, Tensor | None],
+        known: MutableMapping[str, Value | None],
         given: Mapping[str, Tensor],
         depth: int,
     ) -> list[Tensor]:
         """Build a graph that a node holds, which sees what is known around it."""
-        inner: ChainMap[str, Tensor | None] = ChainMap(dict(given), known)
+        inner: ChainMap[str, Value | None] = ChainMap(dict(given), known)
         for tensor in graph.initializer:
             inner[tensor.name] = constant(to_array(tensor))
         self._build(graph, inner, depth + 1)
         return [self._looked_up(inner, info.name) for info in graph.output]
 
     @staticmethod
-    def _looked_up(known: Mapping[str, Tensor | None], name: str) -> Tensor:
+    def _looked_up(known: Mapping[str, Value | None], name: str) -> Any:
         found = known.get(name)
         if found is None:
             raise InvalidArgumentError(f"the model uses {name!r}, which nothing in it computes")
@@ -247,7 +268,11 @@ class _Reader:
 
     @staticmethod
     def _check_dtype(info: Any, found: Tensor) -> None:
-        if info.type.WhichOneof("value") == "tensor_type" and info.type.tensor_type.elem_type:
+        if (
+            isinstance(found, Tensor)
+            and info.type.HasField("tensor_type")
+            and info.type.tensor_type.elem_type
+        ):
             dtype = dtype_of(info.type.tensor_type.elem_type)
             if dtype is not found.dtype:
                 raise InvalidArgumentError(
@@ -256,14 +281,15 @@ class _Reader:
                 )
 
 
+def _fetched(value: Any, name: str | None) -> Any:
+    """What stands for an output: a tensor, a list of them, or None."""
+    if isinstance(value, TensorSequence):
+        return [identity(tensor, name=name) for tensor in value.tensors]
+    return identity(value, name=name) if isinstance(value, Tensor) else None
+
+
 def _typed(info: Any) -> tuple[DType, Shape]:
     """The dtype and shape that a model declares for an input."""
-    kind = info.type.WhichOneof("value")
-    if kind != "tensor_type":
-        raise UnimplementedError(
-            f"the model's input {info.name!r} is a {str(kind).removesuffix('_type')}; "
-            "only tensors can be fed"
-        )
     declared = info.type.tensor_type
     dims = None
     if declared.HasField("shape"):
@@ -288,7 +314,7 @@ def _dense(sparse: Any) -> np.ndarray[Any, Any]:
 def _between_transpositions(node: Node) -> Any:
     """The node's translation; an elementwise one goes in between what only transposes."""
     function = OPERATORS[_key(node.domain, node.type)]
-    if node.type in ELEMENTWISE and not node.domain:
+    if node.type in ELEMENTWISE and all(isinstance(t, Tensor | None) for t in node.inputs):
         tensors = [t for t in node.inputs if t is not None]
         turned = [t for t in tensors if t.op.type == "Transpose"]
         perms = {t.op.attributes["perm"] for t in turned}

@@ -79,7 +79,7 @@ def _scan(node: Node, body: Any, build: Build) -> list[Tensor]:
         raise node.refuse("sequences of their own lengths")
     sources: list[Any] = node.inputs[-scanned:]
     results = [
-        _scanned(node, body, build, [s[i] for s in states], [s[i] for s in sources])  # type: ignore[index]
+        _scanned(node, body, build, [s[i] for s in states], [s[i] for s in sources])
         for i in range(node.dims(sources[0])[0])
     ]
     return [stack(list(parts)) for parts in zip(*results, strict=True)]

@@ -1,6 +1,6 @@
 """The operations that translations of ONNX operators are built of."""
 
-from flowbook import image, nn, strings
+from flowbook import image, nn, sparse, strings
 from flowbook.graph import errors
 from flowbook.graph.dtypes import INDICES, bool, float32, float64, int32, int64, string, uint8
 from flowbook.graph.ops.arithmetic import (
@@ -223,6 +223,7 @@ __all__ = [
     "sin",
     "sinh",
     "size",
+    "sparse",
     "split",
     "sqrt",
     "square",

@@ -209,13 +209,48 @@ def test_functions_that_grow_without_measure_are_refused() -> None:
 
 def test_operators_without_a_translation_are_named_together() -> None:
     nodes = [
-        helper.make_node("SequenceConstruct", ["x"], ["s"]),
-        helper.make_node("ConcatFromSequence", ["s"], ["y"], axis=0),
+        helper.make_node("MaxRoiPool", ["x", "rois"], ["y"], pooled_shape=[1, 1]),
+        helper.make_node("ImageDecoder", ["bytes"], ["z"]),
     ]
-    proto = model(nodes, [value("x", [3])], [value("y", [3])])
-    match = "ConcatFromSequence, SequenceConstruct"
-    error = refused(proto, fb.errors.UnimplementedError, match)
-    assert "sequences" in error.hint
+    inputs = [value("x", [1, 1, 4, 4]), value("rois", [1, 5])]
+    inputs.append(value("bytes", [10], TensorProto.UINT8))
+    outputs = [value("y", [1, 1, 1, 1]), value("z", [None, None, None], TensorProto.UINT8)]
+    error = refused(
+        model(nodes, inputs, outputs), fb.errors.UnimplementedError, "ImageDecoder, MaxRoiPool"
+    )
+    assert "fb.image.decode_image" in error.hint
+
+
+def test_sequences_are_lists_while_a_model_is_read() -> None:
+    nodes = [
+        helper.make_node("SplitToSequence", ["x"], ["s"], axis=0, keepdims=0),
+        helper.make_node("SequenceInsert", ["s", "extra"], ["t"]),
+        helper.make_node("SequenceAt", ["t", "last"], ["y"]),
+        helper.make_node("ConcatFromSequence", ["t"], ["z"], axis=0, new_axis=1),
+    ]
+    stored = {"extra": np.ones(3, np.float32), "last": np.array(-1)}
+    outputs = [value("y", [3]), value("z", [3, 3])]
+    loaded = fb.onnx.load(model(nodes, [value("x", [2, 3])], outputs, stored))
+    found = run(loaded, x=X)
+    np.testing.assert_array_equal(found["y"], np.ones(3))
+    np.testing.assert_array_equal(found["z"], [*X, np.ones(3)])
+
+
+def test_a_loop_whose_course_only_the_run_knows_is_refused() -> None:
+    body = helper.make_graph(
+        [
+            helper.make_node("Add", ["v", "v"], ["w"]),
+            helper.make_node("Less", ["w", "limit"], ["on"]),
+        ],
+        "body",
+        [value("i", [], TensorProto.INT64), value("c", [], TensorProto.BOOL), value("v", [])],
+        [value("on", [], TensorProto.BOOL), value("w", [])],
+    )
+    node = helper.make_node("Loop", ["", "", "x"], ["y"], body=body)
+    proto = model([node], [value("x", []), value("limit", [])], [value("y", [])])
+    refused(proto, fb.errors.UnimplementedError, "Loop.*only the run knows")
+    loaded = fb.onnx.load(proto, values={"x": 1.0, "limit": 100.0})
+    assert run(loaded)["y"] == 128
 
 
 def test_a_newer_operator_set_is_refused() -> None:

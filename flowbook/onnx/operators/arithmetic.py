@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
+from flowbook.graph.tensor import Tensor
 from flowbook.onnx import vocabulary as fb
 from flowbook.onnx.node import Node
 from flowbook.onnx.operators.types import Table
@@ -143,7 +144,7 @@ TABLE: Table = {
     "Floor": unary(fb.floor),
     "Greater": binary(fb.greater),
     "GreaterOrEqual": _or_equal(False),
-    "Identity": unary(fb.identity),
+    "Identity": lambda node, x: fb.identity(x) if isinstance(x, Tensor) else x,
     "IsInf": _is_inf,
     "IsNaN": unary(fb.is_nan),
     "Less": binary(fb.less),

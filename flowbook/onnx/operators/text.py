@@ -6,6 +6,7 @@ from typing import Any
 
 from flowbook.onnx import vocabulary as fb
 from flowbook.onnx.node import Node
+from flowbook.onnx.operators.sizes import shape_vector, sizes
 from flowbook.onnx.operators.types import Table
 
 
@@ -36,6 +37,17 @@ def _normalised(node: Node, x: Any) -> Any:
     return fb.reshape(words, [1, -1]) if node.rank(x) == 2 else words
 
 
+def _split(node: Node, x: Any) -> Any:
+    parts = fb.strings.split(fb.reshape(x, [-1]), node.get("delimiter"), node.get("maxsplit", -1))
+    dims = sizes(node, x)
+    places = fb.cast(parts.dense_shape, fb.int32)
+    whole = fb.sparse.to_dense(parts, "")
+    ones = fb.ones_like(parts.indices[:, 0], fb.int64)
+    counts = fb.unsorted_segment_sum(ones, parts.indices[:, 0], places[0])
+    shape = shape_vector(dims)
+    return fb.reshape(whole, fb.concat([shape, places[1:]], 0)), fb.reshape(counts, shape)
+
+
 def _lower(words: Any) -> Any:
     return fb.strings.lower(words, encoding="utf-8")
 
@@ -48,4 +60,5 @@ TABLE: Table = {
     "RegexFullMatch": _regex_match,
     "StringConcat": _concatenated,
     "StringNormalizer": _normalised,
+    "StringSplit": _split,
 }
