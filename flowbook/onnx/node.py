@@ -162,23 +162,32 @@ class Node:
             raise UnimplementedError(f"{self} needs the rank of {tensor.name}, which is not known")
         return tensor.shape.rank
 
-    def dims(self, tensor: Tensor) -> list[int]:
-        """The dimensions of a tensor, all known.
+    def dims(self, tensor: Tensor, first: int = 0) -> list[int]:
+        """The dimensions of a tensor from one on, all known.
 
         Raises:
             UnimplementedError: if one is not known.
         """
-        if not tensor.shape.is_fully_defined:
+        return [self.size(tensor, axis) for axis in range(first, self.rank(tensor))]
+
+    def size(self, tensor: Tensor, axis: int) -> int:
+        """A dimension of a tensor.
+
+        Raises:
+            UnimplementedError: if it is not known.
+        """
+        self.rank(tensor)
+        found: int | None = tensor.shape[axis]
+        if found is None:
             shaping = self._values.shaping(tensor)
+            what = f"{self} needs dimension {axis} of {tensor.name}, of whose shape {tensor.shape}"
             if shaping:
-                raise ValueNeededError(
-                    shaping, f"{self} needs the whole shape of {tensor.name}, now {tensor.shape}"
-                )
+                raise ValueNeededError(shaping, f"{what} is known")
             raise UnimplementedError(
-                f"{self} needs the whole shape of {tensor.name}, of which {tensor.shape} is known",
+                f"{what} is known",
                 hint="give the model's inputs their sizes: load(..., shapes={input: [...]})",
             )
-        return [int(d) for d in tensor.shape if d is not None]
+        return found
 
     def axis(self, axis: int, rank: int) -> int:
         """An axis counted from the front.

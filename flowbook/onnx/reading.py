@@ -82,18 +82,19 @@ def load(
     elif not isinstance(graph, Graph):
         raise InvalidTypeError(f"graph is an fb.Graph, not {graph!r}")
     before = set(graph.operations)
-    scope_name = valid_name(name or message.graph.name) or "model"
-    try:
-        with graph.as_default(), name_scope(scope_name) as scope:
+    label = valid_name(name or message.graph.name) or "model"
+    with graph.as_default(), name_scope(label) as scope:
+        try:
             reader = _Reader(message, trainable, values or {}, shapes or {})
             return reader.read(graph, scope)
-    except BaseException:
-        # Nothing of a model that cannot be built stays behind.
-        if not graph.finalized:
+        except BaseException as error:
+            # Nothing of a model that cannot be built stays behind.
             for operation in reversed(graph.operations):
-                if operation not in before and operation.name.startswith(scope_name):
+                if operation not in before and operation.name.startswith(scope):
                     graph.retire(operation)
-        raise
+            if isinstance(error, Exception) and not isinstance(error, OpError):
+                raise InvalidArgumentError(f"the model cannot be read: {error}") from error
+            raise
 
 
 def valid_name(name: str) -> str:

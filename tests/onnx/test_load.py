@@ -149,6 +149,42 @@ def test_images_are_transposed_at_the_ends_only() -> None:
     assert run(loaded, x=np.ones((1, 2, 4, 4), np.float32))["y"].shape == (1, 2, 2, 2)
 
 
+def test_a_batch_of_any_size_goes_through_a_network_of_images() -> None:
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["a"], auto_pad="SAME_LOWER", strides=[2, 2]),
+        helper.make_node("BatchNormalization", ["a", *["v"] * 4], ["b"]),
+        helper.make_node("MaxPool", ["b"], ["c"], kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1),
+        helper.make_node("ConvTranspose", ["c", "w"], ["d"], strides=[2, 2]),
+        helper.make_node("Resize", ["d", "", "scales"], ["e"], mode="linear"),
+        helper.make_node("GlobalAveragePool", ["e"], ["f"]),
+        helper.make_node("Flatten", ["f"], ["g"]),
+        helper.make_node("Gemm", ["g", "m"], ["y"], transB=1),
+    ]
+    random = np.random.default_rng(0)
+    stored = {
+        "w": random.normal(size=(2, 2, 3, 3)).astype(np.float32),
+        "v": np.array([1, 2], np.float32),
+        "scales": np.array([1, 1, 2, 2], np.float32),
+        "m": random.normal(size=(5, 2)).astype(np.float32),
+    }
+    proto = model(nodes, [value("x", ["n", 2, 9, 9])], [value("y", ["n", 5])], stored)
+    loaded = fb.onnx.load(proto)
+    evaluator = pytest.importorskip("onnx.reference").ReferenceEvaluator(proto)
+    for count in (1, 3):
+        x = random.normal(size=(count, 2, 9, 9)).astype(np.float32)
+        [wanted] = evaluator.run(None, {"x": x})
+        np.testing.assert_allclose(run(loaded, x=x)["y"], wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_a_failed_model_leaves_what_was_there() -> None:
+    with fb.name_scope("outer"):
+        kept = fb.constant(1.0, name="net")
+        node = helper.make_node("Cast", ["x"], ["y"], to=TensorProto.INT32)
+        with pytest.raises(fb.errors.InvalidArgumentError):
+            fb.onnx.load(model([node], [value("x", [3])], [value("y", [3])]))
+    assert kept.graph.operations == [kept.op]
+
+
 def test_a_known_condition_chooses_its_branch() -> None:
     def branch(name: str, type: str) -> Any:
         return helper.make_graph(

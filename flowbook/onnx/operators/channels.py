@@ -49,7 +49,7 @@ def windows_padding(
         return "SAME"
     if auto in ("SAME_UPPER", "SAME_LOWER"):
         pairs = []
-        for d, k, s, a in zip(node.dims(x)[2:], sizes, strides, dilations, strict=True):
+        for d, k, s, a in zip(node.dims(x, 2), sizes, strides, dilations, strict=True):
             total = max((-(-d // s) - 1) * s + (k - 1) * a + 1 - d, 0)
             small = total // 2
             lower = auto == "SAME_LOWER"

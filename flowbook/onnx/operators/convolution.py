@@ -76,8 +76,8 @@ def _transposed(node: Node, x: Any, w: Any, bias: Any = None) -> Any:
             continue
         size = given[-rank:][i] if given is not None else dims[2 + i] * strides[i]
         if not isinstance(whole, int):
-            whole = (node.dims(x)[2 + i] - 1) * strides[i] + extra[i] + extents[i]
-            size = given[-rank:][i] if given is not None else node.dims(x)[2 + i] * strides[i]
+            whole = (node.dims(x, 2)[i] - 1) * strides[i] + extra[i] + extents[i]
+            size = given[-rank:][i] if given is not None else node.dims(x, 2)[i] * strides[i]
         total = max(whole - size, 0)
         small = total // 2
         pairs.append((total - small, small) if auto == "SAME_LOWER" else (small, total - small))

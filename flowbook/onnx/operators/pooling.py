@@ -37,7 +37,7 @@ class _Windows:
         self.padding = windows_padding(node, x, self.sizes, self.strides, self.dilations, numbers)
         self.beyond = [0] * rank
         if node.get("ceil_mode", 0) and self.padding != "SAME":
-            for i, d in enumerate(node.dims(x)[2:]):
+            for i, d in enumerate(node.dims(x, 2)):
                 extent = (self.sizes[i] - 1) * self.dilations[i] + 1
                 before, after = self.padding[i]
                 step = self.strides[i]
@@ -75,20 +75,22 @@ def _max_pool(node: Node, x: Any) -> Any:
         padding=padding,
         include_batch_in_index=True,
     )
-    places = _channels_first_places(node, places, node.dims(x), bool(node.get("storage_order", 0)))
+    places = _channels_first_places(
+        node, places, node.dims(x, 1), bool(node.get("storage_order", 0))
+    )
     return channels_first(node, values), channels_first(node, places)
 
 
 def _channels_first_places(node: Node, places: Any, dims: list[int], by_column: bool) -> Any:
     """Places in a tensor laid out channels last, as places in one channels first."""
-    n_c, inner = dims[:2], dims[2:]
-    channel = fb.mod(places, n_c[1])
-    rest = fb.floordiv(places, n_c[1])
+    channels, *inner = dims
+    channel = fb.mod(places, channels)
+    rest = fb.floordiv(places, channels)
     coordinates: list[Any] = []
     for d in reversed(inner):
         coordinates.insert(0, fb.mod(rest, d))
         rest = fb.floordiv(rest, d)
-    found = rest * n_c[1] + channel
+    found = rest * channels + channel
     pairs = list(zip(coordinates, inner, strict=True))
     if by_column:
         # The first axis varies fastest.

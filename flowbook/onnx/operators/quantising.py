@@ -25,7 +25,7 @@ def _spread(node: Node, x: Any, parameter: Any) -> Any:
     block = node.get("block_size", 0)
     if not block:
         raise node.refuse("a scale of several axes without blocks")
-    size = node.dims(x)[axis]
+    size = node.size(x, axis)
     whole = fb.repeat(parameter, block, axis)
     return whole[(*[slice(None)] * axis, slice(0, size))]
 

@@ -20,13 +20,15 @@ def _resize(node: Node, x: Any, *_: Any) -> Any:
     given = {"roi": 1, "scales": 2, "sizes": 3} if node.opset >= 11 else {"scales": 1}
     found = {name: node.value(position) for name, position in given.items()}
     found = {k: None if v is None or not v.size else v.astype(np.float64) for k, v in found.items()}
-    dims = node.dims(x)
-    old = [dims[a] for a in axes]
     if found.get("sizes") is not None:
-        new, scales = _from_sizes(node, found["sizes"], old)
+        new, scales = _from_sizes(node, found["sizes"], [node.size(x, a) for a in axes])
     else:
         scales = [float(s) for s in found["scales"]]  # type: ignore[union-attr]
-        new = [math.floor(d * s) for d, s in zip(old, scales, strict=True)]
+        if found.get("roi") is None:
+            # A dimension that stays need not be known.
+            changes = [(a, s) for a, s in zip(axes, scales, strict=True) if s != 1]
+            axes, scales = [a for a, _ in changes], [s for _, s in changes]
+        new = [math.floor(node.size(x, a) * s) for a, s in zip(axes, scales, strict=True)]
     roi = found.get("roi")
     return _resized(node, x, axes, new, scales, roi)
 
@@ -48,24 +50,24 @@ def _resized(
     how = node.get("coordinate_transformation_mode", "half_pixel")
     if node.opset < 11:
         how = "asymmetric"
-    dims = node.dims(x)
     wide = x.dtype
     if mode != "nearest" and x.dtype not in (fb.float32, fb.float64):
         wide = fb.float32
     result = fb.cast(x, wide) if wide is not x.dtype else x
     outside: list[tuple[int, Array]] = []
     for i, axis in enumerate(axes):
+        size = node.size(x, axis)
         bounds = None if roi is None else (roi[i], roi[len(axes) + i])
-        if scales[i] == 1.0 and new[i] == dims[axis] and how != "tf_crop_and_resize":
+        if scales[i] == 1.0 and new[i] == size and how != "tf_crop_and_resize":
             continue
-        places = _places(node, how, dims[axis], new[i], scales[i], bounds)
+        places = _places(node, how, size, new[i], scales[i], bounds)
         if how == "tf_crop_and_resize":
-            outside.append((axis, (places < 0) | (places > dims[axis] - 1)))
-        index, weights = _taps(node, mode, places, dims[axis], scales[i])
+            outside.append((axis, (places < 0) | (places > size - 1)))
+        index, weights = _taps(node, mode, places, size, scales[i])
         result = _along(result, axis, index, weights)
     for axis, mask in outside:
         if mask.any():
-            shape = [-1 if i == axis else 1 for i in range(len(dims))]
+            shape = [-1 if i == axis else 1 for i in range(node.rank(x))]
             value = np.asarray(node.get("extrapolation_value", 0.0)).astype(wide.numpy)
             result = fb.where(mask.reshape(shape), fb.constant(value), result)
     return fb.identity(result) if wide is x.dtype else fb.cast(result, x.dtype)
@@ -158,9 +160,10 @@ def _upsample(node: Node, x: Any, scales: Any = None) -> Any:
     found = node.get("scales") if node.opset < 9 else [float(s) for s in node.value(1)]  # type: ignore[union-attr]
     if found is None:
         found = [1.0, 1.0, node.need("height_scale"), node.need("width_scale")]
-    dims = node.dims(x)
-    new = [math.floor(d * s) for d, s in zip(dims, found, strict=True)]
-    return _resized(node, x, list(range(len(dims))), new, found, None)
+    axes = [axis for axis, scale in enumerate(found) if scale != 1]
+    kept = [found[axis] for axis in axes]
+    new = [math.floor(node.size(x, a) * s) for a, s in zip(axes, kept, strict=True)]
+    return _resized(node, x, axes, new, kept, None)
 
 
 TABLE: Table = {

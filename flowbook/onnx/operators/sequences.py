@@ -43,13 +43,13 @@ def _erase(node: Node, sequence: Any, position: Any = None) -> Any:
 def _split(node: Node, x: Any, split: Any = None) -> Any:
     axis = node.axis(node.get("axis", 0), node.rank(x))
     if split is None:
-        parts = fb.split(x, node.dims(x)[axis], axis)
+        parts = fb.split(x, node.size(x, axis), axis)
         if not node.get("keepdims", 1):
             parts = [fb.squeeze(part, axis) for part in parts]
         return TensorSequence(tuple(parts))
     given = node.value(1)
     assert given is not None
-    size = node.dims(x)[axis]
+    size = node.size(x, axis)
     if given.ndim == 0:
         each = int(given)
         if each < 1:

@@ -14,7 +14,7 @@ from flowbook.onnx.operators.types import Table
 def _complex(node: Node, x: Any) -> Any:
     """Pairs of real and imaginary parts along the last axis, or real numbers, as complex ones."""
     real = x[..., 0]
-    imaginary = x[..., 1] if node.dims(x)[-1] == 2 else fb.zeros_like(real)
+    imaginary = x[..., 1] if node.size(x, -1) == 2 else fb.zeros_like(real)
     return fb.complex(real, imaginary)
 
 
@@ -24,7 +24,7 @@ def _pairs(x: Any) -> Any:
 
 def _of_length(node: Node, x: Any, length: int | None) -> Any:
     """The last axis cut, or filled with zeros, to a length."""
-    size = node.dims(x)[-1]
+    size = node.size(x, -1)
     if length is None or length == size:
         return x
     if length < size:
@@ -42,7 +42,7 @@ def _dft(node: Node, x: Any, length: Any = None, axis: Any = None) -> Any:
     data = fb.transpose(_complex(node, x), order)
     if node.get("inverse", 0) and node.get("onesided", 0):
         # Half of the spectrum of real numbers stands for the whole.
-        count = 2 * (node.dims(data)[-1] - 1) if wanted is None else wanted
+        count = 2 * (node.size(data, -1) - 1) if wanted is None else wanted
         half = _of_length(node, data, count // 2 + 1)
         rest = fb.conj(fb.reverse(half[..., 1 : (count + 1) // 2], [rank - 2]))
         found = fb.real(fb.ifft(fb.concat([half, rest], rank - 2)))
@@ -50,16 +50,16 @@ def _dft(node: Node, x: Any, length: Any = None, axis: Any = None) -> Any:
     data = _of_length(node, data, wanted)
     found = fb.ifft(data) if node.get("inverse", 0) else fb.fft(data)
     if node.get("onesided", 0):
-        found = found[..., : node.dims(data)[-1] // 2 + 1]
+        found = found[..., : node.size(data, -1) // 2 + 1]
     return _pairs(fb.transpose(found, back))
 
 
 def _stft(node: Node, x: Any, step: Any, window: Any = None, length: Any = None) -> Any:
     hop = int(node.number(1))
-    size = int(node.number(3)) if length is not None else node.dims(window)[0]
+    size = int(node.number(3)) if length is not None else node.size(window, 0)
     if x.shape.rank == 2:
         x = fb.expand_dims(x, -1)
-    count = (node.dims(x)[1] - size) // hop + 1
+    count = (node.size(x, 1) - size) // hop + 1
     places = np.arange(count)[:, None] * hop + np.arange(size)[None]
     frames = fb.gather(_complex(node, x), places, axis=1)
     if window is not None:
