@@ -45,6 +45,7 @@ from flowbook.graph.ops.comparison import (
 )
 from flowbook.graph.ops.complex import complex, imag, real
 from flowbook.graph.ops.constants import constant, convert_to_tensor, identity
+from flowbook.graph.ops.counting import count_nonzero
 from flowbook.graph.ops.division import truncatediv, truncatemod
 from flowbook.graph.ops.einsum import einsum
 from flowbook.graph.ops.elementwise import (
@@ -143,6 +144,7 @@ __all__ = [
     "convert_to_tensor",
     "cos",
     "cosh",
+    "count_nonzero",
     "cumprod",
     "cumsum",
     "div_no_nan",

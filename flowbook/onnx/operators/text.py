@@ -1,8 +1,11 @@
-"""Strings."""
+"""Strings and words."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from flowbook.onnx import vocabulary as fb
 from flowbook.onnx.node import Node
@@ -56,9 +59,47 @@ def _upper(words: Any) -> Any:
     return fb.strings.upper(words, encoding="utf-8")
 
 
+def _counted(node: Node, x: Any) -> Any:
+    """How often n-grams of a pool occur in rows of words, elements of which may be skipped."""
+    pool = node.get("pool_strings") or node.need("pool_int64s")
+    starts = [*node.need("ngram_counts"), len(pool)]
+    columns = node.need("ngram_indexes")
+    rows = fb.expand_dims(x, 0) if node.rank(x) == 1 else x
+    length = node.size(rows, 1)
+    counts = []
+    for n, (start, stop) in enumerate(pairwise(starts), 1):
+        grams = [pool[i : i + n] for i in range(start, stop, n)]
+        is_wanted = node.need("min_gram_length") <= n <= node.need("max_gram_length")
+        if not grams:
+            continue
+        total = fb.zeros([1, len(grams)], fb.float32)
+        skips = node.need("max_skip_count") + 1 if n > 1 else 1
+        for step in range(1, skips + 1) if is_wanted else ():
+            places = length - (n - 1) * step
+            if places > 0:
+                windows = [rows[:, k * step : k * step + places] for k in range(n)]
+                found = fb.equal(
+                    fb.expand_dims(fb.stack(windows, -1), 2), fb.constant(grams, x.dtype)
+                )
+                total = total + fb.count_nonzero(fb.reduce_all(found, -1), 1, dtype=fb.float32)
+        counts.append(fb.broadcast_to(total, shape_vector([sizes(node, rows)[0], len(grams)])))
+    found = fb.concat(counts, 1)
+    if node.need("mode") == "IDF":
+        found = fb.minimum(found, fb.constant(1.0))
+    weights = np.array(node.get("weights", [1.0] * len(columns)), np.float32)
+    if node.need("mode") == "TF":
+        weights = np.ones_like(weights)
+    # Which column an n-gram counts for.
+    spread = np.zeros((len(columns), max(columns) + 1), np.float32)
+    spread[np.arange(len(columns)), columns] = weights
+    result = fb.matmul(found, spread)
+    return result[0] if node.rank(x) == 1 else result
+
+
 TABLE: Table = {
     "RegexFullMatch": _regex_match,
     "StringConcat": _concatenated,
     "StringNormalizer": _normalised,
     "StringSplit": _split,
+    "TfIdfVectorizer": _counted,
 }
