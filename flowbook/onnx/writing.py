@@ -54,11 +54,8 @@ def save(
     operations = _needed(list(outputs.values()), set(given.values()))
     _check_writable(operations, set(given.values()))
     model = _Model(given, outputs, operations, session, opset, name).built()
-    data = model.SerializeToString()
-    if len(data) > MOST_BYTES:
-        raise ResourceExhaustedError(f"a model of {len(data)} bytes is more than ONNX files hold")
     if path is not None:
-        _write_whole(Path(path), data)
+        _write_whole(Path(path), model.SerializeToString())
     return model
 
 
@@ -170,12 +167,18 @@ class _Model:
         for label, tensor in self._outputs.items():
             w.nodes.append(helper.make_node("Identity", [self._names[tensor]], [label]))
         nodes = _used(w.nodes, set(self._outputs))
+        used = {i for node in nodes for i in node.input}
+        size = sum(array.nbytes for label, array in w.stored.items() if label in used)
+        if size > MOST_BYTES:
+            raise ResourceExhaustedError(
+                f"{size} bytes of stored values are more than an ONNX file holds"
+            )
         graph = helper.make_graph(
             nodes,
             self._name,
             [self._info(n, t) for n, t in self._inputs.items()],
             [self._info(n, t) for n, t in self._outputs.items()],
-            w.tensors({i for node in nodes for i in node.input}),
+            w.tensors(used),
         )
         opsets = [helper.make_opsetid("", w.opset)]
         model = helper.make_model(graph, opset_imports=opsets, producer_name="flowbook")
@@ -270,9 +273,7 @@ def _used(nodes: list[Any], wanted: set[str]) -> list[Any]:
 
 def _check(model: Any) -> None:
     try:
-        # What is too large for one message is refused later, by its size.
-        if model.ByteSize() <= MOST_BYTES:
-            onnx("checker").check_model(model, full_check=True)
+        onnx("checker").check_model(model, full_check=True)
     except Exception as error:
         text = " ".join(str(error).split())
         raise UnimplementedError(

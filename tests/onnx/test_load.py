@@ -132,10 +132,11 @@ def test_images_are_transposed_at_the_ends_only() -> None:
         helper.make_node("Relu", ["a"], ["b"]),
         helper.make_node("Conv", ["b", "w"], ["c"], pads=[1, 1, 1, 1]),
         helper.make_node("Add", ["c", "b"], ["d"]),
-        helper.make_node("MaxPool", ["d"], ["y"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("Concat", ["d", "c"], ["e"], axis=1),
+        helper.make_node("MaxPool", ["e"], ["y"], kernel_shape=[2, 2], strides=[2, 2]),
     ]
     loaded = fb.onnx.load(
-        model(nodes, [value("x", [1, 2, 4, 4])], [value("y", [1, 2, 2, 2])], {"w": kernel})
+        model(nodes, [value("x", [1, 2, 4, 4])], [value("y", [1, 4, 2, 2])], {"w": kernel})
     )
     stack, seen = [loaded.outputs["y"].op], set()
     while stack:
@@ -146,7 +147,7 @@ def test_images_are_transposed_at_the_ends_only() -> None:
     turned = [op for op in seen if op.type == "Transpose"]
     images = [op for op in turned if op.attributes["perm"] in ((0, 2, 3, 1), (0, 3, 1, 2))]
     assert len(images) == 2
-    assert run(loaded, x=np.ones((1, 2, 4, 4), np.float32))["y"].shape == (1, 2, 2, 2)
+    assert run(loaded, x=np.ones((1, 2, 4, 4), np.float32))["y"].shape == (1, 4, 2, 2)
 
 
 def test_a_batch_of_any_size_goes_through_a_network_of_images() -> None:

@@ -58,7 +58,7 @@ OPERATORS: dict[tuple[str, str], Translation] = {
 # What only looks at elements in the same place of all inputs, whatever their layout.
 ELEMENTWISE = frozenset(
     (
-        "Abs", "Add", "Cast", "Ceil", "Celu", "Div", "Elu", "Erf", "Exp", "Floor", "Gelu",
+        "Abs", "Add", "Cast", "Ceil", "Celu", "Clip", "Div", "Elu", "Erf", "Exp", "Floor", "Gelu",
         "HardSigmoid", "HardSwish", "Identity", "LeakyRelu", "Log", "Max", "Min", "Mish", "Mul",
         "Neg", "Reciprocal", "Relu", "Round", "Selu", "Sigmoid", "Softplus", "Softsign", "Sqrt",
         "Sub", "Sum", "Swish", "Tanh",

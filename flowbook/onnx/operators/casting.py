@@ -10,6 +10,7 @@ from flowbook.onnx import vocabulary as fb
 from flowbook.onnx.elements import dtype_of
 from flowbook.onnx.node import Node
 from flowbook.onnx.operators.types import Table
+from flowbook.onnx.package import onnx
 
 
 def converted(node: Node, x: Any, dtype: Any) -> Any:
@@ -26,8 +27,6 @@ def converted(node: Node, x: Any, dtype: Any) -> Any:
 def _cast(node: Node, x: Any) -> Any:
     to = node.need("to")
     if isinstance(to, str):  # Before opset 6.
-        from flowbook.onnx.package import onnx
-
         to = onnx().TensorProto.DataType.Value(to)
     return converted(node, x, dtype_of(to))
 

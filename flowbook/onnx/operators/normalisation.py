@@ -11,7 +11,7 @@ from flowbook.onnx.elements import dtype_of
 from flowbook.onnx.node import Node
 from flowbook.onnx.operators.activations import like
 from flowbook.onnx.operators.channels import channels_first, channels_last
-from flowbook.onnx.operators.sizes import product, shape_vector, sizes
+from flowbook.onnx.operators.sizes import shape_vector, sizes
 from flowbook.onnx.operators.types import Table
 
 
@@ -130,5 +130,3 @@ TABLE: Table = {
     "MeanVarianceNormalization": _mean_variance,
     "RMSNormalization": _root_mean_square,
 }
-
-__all__ = ["TABLE", "product"]

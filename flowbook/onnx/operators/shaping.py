@@ -9,7 +9,7 @@ import numpy as np
 from flowbook.onnx import vocabulary as fb
 from flowbook.onnx.node import Node
 from flowbook.onnx.operators.activations import matrix_at
-from flowbook.onnx.operators.sizes import product, shape_vector, sizes
+from flowbook.onnx.operators.sizes import product, sizes
 from flowbook.onnx.operators.types import Table
 
 
@@ -76,7 +76,16 @@ def _expand(node: Node, x: Any, shape: Any) -> Any:
 
 
 def _concat(node: Node, *inputs: Any) -> Any:
-    return fb.concat(list(inputs), node.get("axis", 1))
+    axis = node.get("axis", 1)
+    perms: set[Any] = {
+        t.op.attributes["perm"] if t.op.type == "Transpose" else None for t in inputs
+    }
+    if len(perms) == 1 and None not in perms:
+        # What only transposes stays at the end.
+        [perm] = perms
+        whole = fb.concat([t.op.inputs[0] for t in inputs], perm[axis])
+        return fb.transpose(whole, perm)
+    return fb.concat(list(inputs), axis)
 
 
 def _split(node: Node, x: Any, sizes_input: Any = None) -> Any:
@@ -166,5 +175,3 @@ TABLE: Table = {
     "Transpose": _transpose,
     "Unsqueeze": _unsqueeze,
 }
-
-__all__ = ["TABLE", "shape_vector"]
