@@ -44,7 +44,8 @@ def as_axes(axis: Any, tensor: Any = None) -> tuple[int, ...] | None:
     """
     if axis is None:
         return None
-    found = tuple(as_axis(a) for a in axis) if isinstance(axis, list | tuple) else (as_axis(axis),)
+    several = isinstance(axis, list | tuple | range) or (isinstance(axis, np.ndarray) and axis.ndim)
+    found = tuple(as_axis(a) for a in axis) if several else (as_axis(axis),)
     rank = tensor.shape.rank if isinstance(tensor, Tensor) else None
     if rank is None:
         return found

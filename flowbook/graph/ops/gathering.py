@@ -17,6 +17,7 @@ from flowbook.graph.dtypes import (
     DType,
     as_dtype,
     float32,
+    uint8,
 )
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.indexed_slices import IndexedSlices
@@ -30,7 +31,13 @@ from flowbook.graph.ops.inference import constant_value, no_flops, shape_from
 from flowbook.graph.ops.joining import concat_op
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.segments import combined
-from flowbook.graph.ops.shaping import dims_of, reshape_op, shape_of, shape_op
+from flowbook.graph.ops.shaping import (
+    check_scalar_values,
+    dims_of,
+    reshape_op,
+    shape_of,
+    shape_op,
+)
 from flowbook.graph.ops.variables import Variable, read_variable
 from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.tensor import Tensor
@@ -319,6 +326,7 @@ def _one_hot_shape(
 
 
 def _one_hot(xp: Any, indices: Any, depth: Any, on_value: Any, off_value: Any, axis: int) -> Any:
+    check_scalar_values(depth=depth, on_value=on_value, off_value=off_value)
     if depth < 0:
         raise InvalidArgumentError(f"the depth is not negative: {depth}")
     i = in_range(axis, indices.ndim + 1)
@@ -329,7 +337,7 @@ def _one_hot(xp: Any, indices: Any, depth: Any, on_value: Any, off_value: Any, a
 one_hot_op = OpDef(
     "OneHot",
     "indices: I, depth: int32, on_value: T, off_value: T -> output: T",
-    I=INDICES,
+    I=(uint8, *INDICES),
     T=VALUES,
     attributes={"axis": -1},
     infer=_one_hot_shape,
@@ -353,7 +361,8 @@ def one_hot(
     """Vectors that are "on" at one place each.
 
     Args:
-        indices: int32 or int64 of any shape; one outside [0, depth) gives a vector all "off".
+        indices: uint8, int32 or int64 of any shape; one outside [0, depth) gives a vector all
+            "off".
         depth: the length of the vectors, an int scalar.
         on_value: a scalar; by default 1.
         off_value: a scalar of the same dtype; by default 0.

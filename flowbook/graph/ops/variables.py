@@ -438,6 +438,8 @@ def scatter_update(ref: Variable, indices: Any, updates: Any, name: str | None =
 
 def is_variable_initialized(ref: Variable, name: str | None = None) -> Tensor:
     """Whether a variable has a value: a bool scalar. Asking does not initialise it."""
+    if not isinstance(ref, Variable):
+        raise InvalidTypeError(f"{ref!r} is not a variable")
     with ref.graph.as_default():
         result: Tensor = is_initialized_op(ref.handle, name=name)
     return result

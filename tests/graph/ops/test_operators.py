@@ -111,6 +111,12 @@ def test_quotients_and_remainders_follow_the_divisor(x: int, y: int) -> None:
         assert evaluate([a // b, a % b]) == [x // y, x % y]
 
 
+@pytest.mark.parametrize("apply", [fb.floordiv, fb.mod, fb.truncatediv, fb.truncatemod, fb.pow])
+def test_of_no_integers_none_is_divided_by_zero(apply: Any) -> None:
+    x = fb.constant(np.zeros((0, 3), np.int32))
+    assert evaluate(apply(x, fb.constant([[0, -1, 2]]))).shape == (0, 3)
+
+
 def test_integers_have_no_negative_powers() -> None:
     with pytest.raises(Error, match="negative power"):
         evaluate(fb.constant([2, 3]) ** fb.constant([1, -1]))

@@ -277,3 +277,21 @@ def test_strings_are_parted_and_compared() -> None:
     parts = evaluate(fb.dynamic_partition(words, [1, 0, 0, 1], 2))
     assert [p.tolist() for p in parts] == [[b"a", b"b"], [b"b", b"c"]]
     assert evaluate(fb.dynamic_stitch([[2, 0]], [words[:2]])).tolist() == [b"a", b"", b"b"]
+
+
+def test_a_vector_chooses_among_rows() -> None:
+    """As in TensorFlow 1, also where the matrix is square and broadcasting would fit."""
+    x, y = np.arange(9.0).reshape(3, 3), -np.ones((3, 3))
+    chosen = evaluate(fb.where(np.array([True, False, True]), x, y))
+    np.testing.assert_array_equal(chosen, [[0, 1, 2], [-1, -1, -1], [6, 7, 8]])
+    rows = fb.placeholder(fb.float64, [None, 2, 8])
+    many = fb.where(fb.placeholder_with_default([True, False], [None]), rows, -rows)
+    assert many.shape == [None, 2, 8]
+    [gradient] = fb.gradients(many, [rows])
+    signs = evaluate(gradient, {rows: np.ones((2, 2, 8))})
+    np.testing.assert_array_equal(signs[:, 0, 0], [1, -1])
+
+
+def test_a_vector_beside_a_scalar_broadcasts() -> None:
+    chosen = evaluate(fb.where(np.array([True, False]), np.ones((3, 2)), 0.0))
+    np.testing.assert_array_equal(chosen, [[1, 0]] * 3)

@@ -87,6 +87,14 @@ def test_an_axis_is_no_tensor_and_no_float() -> None:
         fb.reduce_sum(x, 0.5)
 
 
+@pytest.mark.parametrize(
+    "axis", [range(1, 3), np.array([1, 2]), np.array([-1, 1]), [np.int64(1), 2]]
+)
+def test_axes_may_be_a_range_or_an_array(axis: Any) -> None:
+    assert evaluate(fb.reduce_sum(np.ones((2, 3, 4)), axis)).tolist() == [12.0, 12.0]
+    assert evaluate(fb.reduce_sum(np.ones((2, 3)), np.array(1))).tolist() == [3.0, 3.0]
+
+
 def test_axes_are_stored_as_they_count_from_the_first() -> None:
     x = fb.zeros([2, 3])
     assert fb.reduce_sum(x, -1).op.attributes["axis"] == (1,)
