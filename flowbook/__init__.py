@@ -5,12 +5,15 @@ The public API is what `__all__` lists; `fb.nn` holds building blocks of neural 
 `fb.errors` what can go wrong.
 """
 
+from flowbook.exec.progress import progress
+
 from flowbook import (
     _notebook,
     image,
     initializers,
     layers,
     nn,
+    onnx,
     regularizers,
     sparse,
     strings,
@@ -19,7 +22,6 @@ from flowbook import (
 )
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
-from flowbook.exec.progress import progress
 from flowbook.exec.resources.container import reset_container
 from flowbook.exec.session import Session
 from flowbook.explain.compare import compare, observe
@@ -637,6 +639,7 @@ __all__ = [
     "one_hot",
     "ones",
     "ones_like",
+    "onnx",
     "options",
     "pad",
     "parameter_counts",
