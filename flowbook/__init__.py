@@ -5,8 +5,6 @@ The public API is what `__all__` lists; `fb.nn` holds building blocks of neural 
 `fb.errors` what can go wrong.
 """
 
-from flowbook.exec.progress import progress
-
 from flowbook import (
     _notebook,
     image,
@@ -22,6 +20,7 @@ from flowbook import (
 )
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
+from flowbook.exec.progress import progress
 from flowbook.exec.resources.container import reset_container
 from flowbook.exec.session import Session
 from flowbook.explain.compare import compare, observe

@@ -24,6 +24,7 @@ from flowbook.exec.summaries.history import SummaryHistory
 from flowbook.exec.summaries.log import LogDirectory
 from flowbook.exec.summaries.png import encoded
 from flowbook.graph import files
+from flowbook.graph import site as sites
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.graph import Graph
 from flowbook.graph.op_def import Effects
@@ -46,6 +47,7 @@ class Rule:
         series: what comes before the tags.
         sinks: where the summaries go.
         left_out: the tags that did not join the runs prepared last, and what these do not compute.
+        handle: what ends the rule; a cell holds it weakly.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Rule:
         self.series = series
         self.sinks = sinks
         self.left_out: dict[str, str] = {}
+        self.handle: Summarizing | None = None
 
 
 class Summarizer(Instrument):
@@ -336,7 +339,12 @@ def summarized(instruments: Instruments, graph: Graph, rule: tuple[Any, ...]) ->
         instruments.changed()
     else:
         instruments.add(summarizer)
-    return Summarizing(summarizer, added, instruments.changed)
+    result = added.handle = Summarizing(summarizer, added, instruments.changed)
+    author = sites.capture().author
+    if author is not None:
+        # When its cell runs again, it is not to be summarised twice.
+        author.own(result)
+    return result
 
 
 class Summarizing:
@@ -365,6 +373,11 @@ class Summarizing:
         """Bring what was summarised into the logs now."""
         for sink in self._rule.sinks:
             sink.flush()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was ended."""
+        return self._rule not in self._summarizer.rules
 
     def close(self) -> None:
         """Summarise no more runs by this rule."""
