@@ -63,6 +63,7 @@ from flowbook.graph.ops import (  # noqa: F401
     regularization,
     repeating,
     resizing,
+    response_normalisation,
     reversing,
     sampled_losses,
     sampling,
