@@ -137,9 +137,6 @@ def local_rows(note: str, x: Array, radius: int, beta: float = 0.75) -> Any:
         [0] if is_small else [],
         empty=[np.zeros((0, 3, 2, 4))],
         tolerance=8,
-        tensorflow=(lambda tf, x: tf.nn.local_response_normalization(x, radius, 2, 0.5, beta))
-        if is_small
-        else None,
         note=note,
     )
     yield Case(
@@ -243,6 +240,16 @@ CASES = [
     *local_rows("one", IMAGES, 1),
     *local_rows("more-than-there-are", IMAGES, 5),
     *local_rows("none", IMAGES, 0),
+    Case(
+        "LRN",
+        lambda x: normalisation.local_response_normalization(x, 1, 2, 0.5, 0.75),
+        [IMAGES],
+        lambda x: x / _scales(x, 1) ** 0.75,
+        only=[float32],
+        tolerance=8,
+        tensorflow=lambda tf, x: tf.nn.local_response_normalization(x, 1, 2, 0.5, 0.75),
+        note="float32",
+    ),
     *local_rows("other-power", IMAGES, 2, beta=0.6),
     *local_rows("root", IMAGES, 2, beta=0.5),
     *local_rows("parts", np.tile(IMAGES, [3, 50, 40, 4]), 3),
