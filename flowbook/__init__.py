@@ -4,44 +4,6 @@ The public API is what `__all__` lists; `fb.nn` holds building blocks of neural 
 `fb.sparse` what sparse tensors have, `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
-from flowbook.graph.importing import import_graph_def
-from flowbook.graph.ops.assertions import (
-    Assert,
-    assert_equal,
-    assert_greater,
-    assert_greater_equal,
-    assert_integer,
-    assert_less,
-    assert_less_equal,
-    assert_near,
-    assert_negative,
-    assert_non_negative,
-    assert_non_positive,
-    assert_none_equal,
-    assert_positive,
-    assert_rank,
-    assert_rank_at_least,
-    assert_rank_in,
-    assert_scalar,
-    assert_type,
-)
-from flowbook.graph.ops.printing import Print, print
-from flowbook.graph.ops.random_distributions import random_categorical, random_gamma, random_poisson
-from flowbook.graph.ops.random_order import random_crop, random_permutation, random_shuffle
-from flowbook.graph.ops.sparse_products import (
-    sparse_segment_mean,
-    sparse_segment_sqrt_n,
-    sparse_segment_sum,
-)
-from flowbook.graph.ops.stateless_random import (
-    stateless_random_categorical,
-    stateless_random_normal,
-    stateless_random_uniform,
-    stateless_truncated_normal,
-)
-from flowbook.graph.ops.updates import mark_as_update
-from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
-
 from flowbook import (
     _notebook,
     image,
@@ -91,6 +53,7 @@ from flowbook.graph.dtypes import (
 )
 from flowbook.graph.gradients import gradients
 from flowbook.graph.graph import Graph, get_default_graph, reset_default_graph
+from flowbook.graph.importing import import_graph_def
 from flowbook.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, AsyncContext, Effects, OpDef
 from flowbook.graph.operation import Operation
@@ -112,6 +75,26 @@ from flowbook.graph.ops.arithmetic import (
     sign,
     squared_difference,
     subtract,
+)
+from flowbook.graph.ops.assertions import (
+    Assert,
+    assert_equal,
+    assert_greater,
+    assert_greater_equal,
+    assert_integer,
+    assert_less,
+    assert_less_equal,
+    assert_near,
+    assert_negative,
+    assert_non_negative,
+    assert_non_positive,
+    assert_none_equal,
+    assert_positive,
+    assert_rank,
+    assert_rank_at_least,
+    assert_rank_in,
+    assert_scalar,
+    assert_type,
 )
 from flowbook.graph.ops.bitwise import (
     bitwise_and,
@@ -267,12 +250,15 @@ from flowbook.graph.ops.patches import extract_image_patches
 from flowbook.graph.ops.polynomials import polyval
 from flowbook.graph.ops.positions import invert_permutation, searchsorted, unravel_index
 from flowbook.graph.ops.powers import cbrt, exp2, hypot, log2, log10, logaddexp
+from flowbook.graph.ops.printing import Print, print
 from flowbook.graph.ops.random import (
     random_normal,
     random_uniform,
     set_random_seed,
     truncated_normal,
 )
+from flowbook.graph.ops.random_distributions import random_categorical, random_gamma, random_poisson
+from flowbook.graph.ops.random_order import random_crop, random_permutation, random_shuffle
 from flowbook.graph.ops.reductions import (
     argmax,
     argmin,
@@ -337,6 +323,11 @@ from flowbook.graph.ops.spaces import (
     space_to_batch_nd,
     space_to_depth,
 )
+from flowbook.graph.ops.sparse_products import (
+    sparse_segment_mean,
+    sparse_segment_sqrt_n,
+    sparse_segment_sum,
+)
 from flowbook.graph.ops.special import (
     bessel_i0,
     bessel_i0e,
@@ -356,6 +347,12 @@ from flowbook.graph.ops.special import (
     zeta,
 )
 from flowbook.graph.ops.spectra import self_adjoint_eig, self_adjoint_eigvals, svd
+from flowbook.graph.ops.stateless_random import (
+    stateless_random_categorical,
+    stateless_random_normal,
+    stateless_random_uniform,
+    stateless_truncated_normal,
+)
 from flowbook.graph.ops.statistics import reduce_std, reduce_variance
 from flowbook.graph.ops.tensordot import tensordot
 from flowbook.graph.ops.trigonometry import (
@@ -371,6 +368,7 @@ from flowbook.graph.ops.trigonometry import (
     tan,
 )
 from flowbook.graph.ops.uniqueness import setdiff1d, unique, unique_with_counts
+from flowbook.graph.ops.updates import mark_as_update
 from flowbook.graph.ops.variables import (
     Variable,
     assign,
@@ -387,6 +385,7 @@ from flowbook.graph.options import options
 from flowbook.graph.registry import register_kernel
 from flowbook.graph.scopes import colocate_with, container, control_dependencies, device, name_scope
 from flowbook.graph.shape import Shape
+from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from flowbook.graph.tensor import Tensor
 from flowbook.train.gradient_error import gradient_error
 

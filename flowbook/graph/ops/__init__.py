@@ -54,6 +54,7 @@ from flowbook.graph.ops import (  # noqa: F401
     positions,
     powers,
     printing,
+    product_sums,
     products,
     random,
     random_distributions,

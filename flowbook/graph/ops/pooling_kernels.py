@@ -50,7 +50,8 @@ def _along_each(xp: Any, combine: Any, neutral: Any, input: Any, windows: Any) -
             continue
         source = result
         others = (slice(None),) * axis
-        places = [tuple((*others, along) for along in w.tap(k)) for k in range(w.size)]
+        along = [w.tap(k) for k in range(w.size)]
+        places = [((*others, out), (*others, into)) for out, into in along]
         dims = (*source.shape[:axis], w.output, *source.shape[axis + 1 :])
         result = _over(xp, combine, neutral, source, dims, places)
     return input.copy() if result is input else result

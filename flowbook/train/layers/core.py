@@ -10,11 +10,11 @@ from flowbook.graph.dtypes import float32
 from flowbook.graph.ops import regularization
 from flowbook.graph.ops.comparison import where
 from flowbook.graph.ops.constants import convert_to_tensor, identity
-from flowbook.graph.ops.tensordot import tensordot
 from flowbook.graph.ops.embedding import embedding_lookup
 from flowbook.graph.ops.linalg import matmul
 from flowbook.graph.ops.shaping import reshape
 from flowbook.graph.ops.shaping import shape as shape_of
+from flowbook.graph.ops.tensordot import tensordot
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.tensor import Arithmetic, Tensor
 from flowbook.train.layers import initializers
