@@ -354,6 +354,7 @@ from flowbook.graph.ops.stateless_random import (
     stateless_truncated_normal,
 )
 from flowbook.graph.ops.statistics import reduce_std, reduce_variance
+from flowbook.graph.ops.string_numbers import decode_base64, decode_raw, encode_base64
 from flowbook.graph.ops.tensordot import tensordot
 from flowbook.graph.ops.trigonometry import (
     acos,
@@ -502,6 +503,8 @@ __all__ = [
     "cumsum",
     "cumulative_logsumexp",
     "dct",
+    "decode_base64",
+    "decode_raw",
     "depth_to_space",
     "device",
     "diag",
@@ -513,6 +516,7 @@ __all__ = [
     "dynamic_stitch",
     "edit_distance",
     "einsum",
+    "encode_base64",
     "equal",
     "erf",
     "erfc",

@@ -25,10 +25,14 @@ def modules_with_examples() -> list[str]:
 def examples(module: ModuleType) -> Iterator[DocTest]:
     """Yield the docstrings with examples; an operation type has its own, as a function does."""
     finder = DocTestFinder(exclude_empty=True)
-    yield from finder.find(module)
+    # An operation type that an example defines is a user's.
+    users = {"__name__": "__main__"}
+    yield from finder.find(module, extraglobs=users)
     for name, member in vars(module).items():
         if isinstance(member, fb.OpDef):
-            yield from finder.find(member, f"{module.__name__}.{name}", module=module)
+            yield from finder.find(
+                member, f"{module.__name__}.{name}", module=module, extraglobs=users
+            )
 
 
 @pytest.mark.parametrize("name", modules_with_examples())

@@ -286,9 +286,11 @@ class Session:
         return [device.name for device in self._master.devices]
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name == "as_default":
-            raise AttributeError("Session has no as_default: name the session, as in sess.run(...)")
-        raise AttributeError(f"Session has no {name}")
+        instead = {
+            "as_default": "the session's name, as in sess.run(...)",
+            "partial_run_setup": "sess.partial_run(fetches, feeds), whose result runs the parts",
+        }.get(name)
+        raise AttributeError(f"Session has no {name}" + (f": use {instead}" if instead else ""))
 
     def __repr__(self) -> str:
         state = "closed " if self._closed else ""

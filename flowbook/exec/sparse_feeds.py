@@ -88,10 +88,15 @@ def _arrays(key: Any, value: Any) -> dict[str, Array]:
     names = form._fields
     other = tuple(f for f in _FORMS.values() if f is not form)
     if not isinstance(value, list | tuple) or isinstance(value, other) or len(value) != 3:
-        raise InvalidTypeError(
-            f"it is {value!r:.80}, not three arrays",
-            hint=f"feed fb.{form.__name__}({', '.join(names)}), or a tuple of the three",
-        )
+        hint = f"feed fb.{form.__name__}({', '.join(names)}), or a tuple of the three"
+        if form is SparseTensorValue and hasattr(value, "tocoo"):
+            # A sparse matrix of SciPy, in any of its formats.
+            hint = (
+                "m = matrix.tocsr().tocoo(), then "
+                "fb.SparseTensorValue(np.stack([m.row, m.col], 1), m.data, m.shape)"
+            )
+        given = type(value).__name__ if hasattr(value, "tocoo") else f"{value!r:.80}"
+        raise InvalidTypeError(f"it is {given}, not three arrays", hint=hint)
     arrays = {}
     for name, part, given in zip(names, _parts(key), value, strict=True):
         try:
@@ -126,7 +131,8 @@ def _check_sparse_tensor(indices: Array, values: Array, shape: tuple[int, ...]) 
         )
     for column, d in zip(indices.T, shape, strict=True):
         if len(column) and (column.min() < 0 or column.max() >= d):
-            first = np.flatnonzero((column < 0) | (column >= d))[0]
+            inside = (indices >= 0) & (indices < np.array(shape, np.int64))
+            first = np.flatnonzero(~inside.all(axis=1))[0]
             raise InvalidArgumentError(
                 f"indices[{first}] is {indices[first].tolist()}, "
                 f"which lies outside the dense shape {list(shape)}"

@@ -116,12 +116,14 @@ _BY_PYTHON: dict[Any, DType] = {
     str: string,
     bytes: string,
 }
+_BY_PYTHON_NAME = {python.__name__: found for python, found in _BY_PYTHON.items()}
 
 
 def as_dtype(value: Any) -> DType:
     """The DType that a DType, a name, a NumPy dtype or a Python type stands for.
 
-    Python's `float` and `int` stand for float32 and int32, as their values do in a graph.
+    Python's `float` and `int`, and their names, stand for float32 and int32, as their values do in
+    a graph.
 
     Raises:
         InvalidTypeError: if nothing corresponds.
@@ -130,6 +132,8 @@ def as_dtype(value: Any) -> DType:
         return value
     if isinstance(value, str) and value in BY_NAME:
         return BY_NAME[value]
+    if isinstance(value, str) and value in _BY_PYTHON_NAME:
+        return _BY_PYTHON_NAME[value]
     if isinstance(value, type) and value in _BY_PYTHON:
         return _BY_PYTHON[value]
     try:

@@ -32,7 +32,7 @@ def written_whole(path: str) -> Iterator[BinaryIO]:
 
     Until then, and if it ends with one, the file stays as it was: readers never see a part.
     """
-    folder, name = os.path.split(path)
+    folder, name = os.path.split(os.path.realpath(path))  # A link stays, and leads to it.
     # In the same folder, as renaming is atomic within one file system only.
     temporary = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.tmp")
     try:
@@ -40,12 +40,12 @@ def written_whole(path: str) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        os.replace(temporary, os.path.join(folder, name))
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
-    _flush_folder(folder or os.curdir)
+    _flush_folder(folder)
 
 
 def _flush_folder(folder: str) -> None:

@@ -15,7 +15,7 @@ import threading
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from flowbook.graph import files, graph_file, serialize
 from flowbook.graph import site as sites
@@ -41,6 +41,21 @@ if TYPE_CHECKING:
 _VALID_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*\Z")
 _VALID_INNER_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\\/>-]*\Z")
 _NO_SCOPE = Scope()
+
+
+# What TensorFlow 1 calls otherwise.
+_ELSEWHERE = {
+    "add_to_collection": "a list of your own; variables() and updates() are computed",
+    "as_graph_def": "graph.to_bytes(), or graph.save(path)",
+    "as_graph_element": "graph.get_tensor_by_name(name)",
+    "control_dependencies": "fb.control_dependencies(operations)",
+    "device": "fb.device(name)",
+    "get_collection": "graph.variables() or graph.updates()",
+    "get_operations": "graph.operations",
+    "gradient_override_map": "fb.OpDef(..., grad=function)",
+    "name_scope": "fb.name_scope(name)",
+    "trainable_variables": "graph.variables(trainable=True)",
+}
 
 
 class _ThreadState(threading.local):
@@ -323,8 +338,7 @@ class Graph:
             UnimplementedError: if an operation holds Python code, as `py_func` does.
             OSError: if the file cannot be written.
         """
-        name = files.as_path(path)
-        with self.lock, files.written_whole(name) as file:
+        with files.written_whole(files.as_path(path)) as file:
             graph_file.write_graph(self, file)
 
     @classmethod
@@ -597,6 +611,10 @@ class Graph:
                         self._consumers.setdefault(source, []).append(operation)
                 self._consumers_version = version
             return sorted(self._consumers.get(tensor, ()), key=lambda operation: operation.id)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        instead = _ELSEWHERE.get(name)
+        raise AttributeError(f"Graph has no {name}" + (f": use {instead}" if instead else ""))
 
     def __repr__(self) -> str:
         return f"<Graph of {len(self._operations)} operations, made at {self.site.place}>"

@@ -28,7 +28,7 @@ from flowbook.graph import serialize
 from flowbook.graph.dtypes import bfloat16, string
 from flowbook.graph.errors import DataLossError, ResourceExhaustedError
 from flowbook.graph.graph_pb2 import ArrayDef, GraphDef
-from flowbook.graph.stored_values import ArrayCollector, as_bytes, read_dtype
+from flowbook.graph.stored_values import ArrayCollector, StoredArray, as_bytes, read_dtype
 
 if TYPE_CHECKING:
     from flowbook.graph.graph import Graph
@@ -58,7 +58,8 @@ def is_graph_file(data: bytes | bytearray | memoryview) -> bool:
 def write_graph(graph: Graph, file: BinaryIO) -> None:
     """Write a graph to a stream; raises as `Graph.to_bytes`."""
     arrays = ArrayCollector()
-    message = serialize.as_message(graph, arrays)
+    with graph.lock:
+        message = serialize.as_message(graph, arrays)
     content = serialize.encoded(message)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         _write(archive, _GRAPH, [content])
@@ -145,7 +146,9 @@ def read_graph(graph: Graph, file: BinaryIO, max_bytes: int = MAX_BYTES) -> None
         entries = _checked(archive, _size(file), max_bytes)
         if _GRAPH not in entries:
             raise DataLossError(f"this is not a graph's file: there is no {_GRAPH} in it")
-        message = serialize.parse(_read(archive, entries.pop(_GRAPH)))
+        structure = entries.pop(_GRAPH)
+        [content] = _read(archive, structure, structure.file_size)
+        message = serialize.parse(content)
         serialize.fill(graph, message, _arrays(archive, entries, message))
 
 
@@ -192,22 +195,22 @@ def _check_entry(info: zipfile.ZipInfo) -> None:
         raise DataLossError(f"{name} is compressed in a way that is not known here")
 
 
-def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """The content of an entry: as much as it says that it has."""
+def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo, *sizes: int) -> list[bytes]:
+    """The content of an entry, in parts of the given sizes, which are all that it has."""
     try:
         with archive.open(info) as entry:
-            content = entry.read(info.file_size)
+            parts = [entry.read(size) for size in sizes]
             rest = entry.read(1)  # Reading to the end also compares the checksum.
     except _DAMAGED as error:
         raise DataLossError(f"{info.filename} is damaged: {error}") from None
-    if rest or len(content) != info.file_size:
-        raise DataLossError(f"{info.filename} has not the {info.file_size} bytes that it should")
-    return content
+    if rest or [len(part) for part in parts] != list(sizes):
+        raise DataLossError(f"{info.filename} has not the {sum(sizes)} bytes that it should")
+    return parts
 
 
 def _arrays(
     archive: zipfile.ZipFile, entries: dict[str, zipfile.ZipInfo], message: GraphDef
-) -> Iterator[ArrayDef]:
+) -> Iterator[StoredArray]:
     """The arrays with their elements, one at a time."""
     for described in message.arrays:
         if described.data or described.strings:
@@ -216,32 +219,28 @@ def _arrays(
         info = entries.pop(name, None)
         if info is None:
             raise DataLossError(f"{name} is missing, or is two arrays")
-        found = ArrayDef()
-        found.CopyFrom(described)
-        _fill(found, archive, info)
-        yield found
+        yield _array(described, archive, info)
     if entries:
         raise DataLossError(f"{min(entries)} is in the file, but the graph does not refer to it")
 
 
-def _fill(array: ArrayDef, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
-    dtype = read_dtype(array.dtype)
+def _array(described: ArrayDef, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> StoredArray:
+    dtype, dims = read_dtype(described.dtype), list(described.dims)
     if dtype is string:
+        [content] = _read(archive, info, info.file_size)
         try:
-            array.strings.extend(ArrayDef.FromString(_read(archive, info)).strings)
+            return StoredArray(described, b"", ArrayDef.FromString(content).strings)
         except (DecodeError, RecursionError) as error:
             raise DataLossError(f"{info.filename} is damaged: {error}") from None
-        return
-    if len(array.dims) > 64:  # NumPy's limit.
-        raise DataLossError(f"{info.filename} has {len(array.dims)} dimensions")
-    header = _header(array)
-    wanted = len(header) + math.prod(array.dims) * dtype.size
-    if info.file_size != wanted:
+    if len(dims) > 64:  # NumPy's limit.
+        raise DataLossError(f"{info.filename} has {len(dims)} dimensions")
+    header, size = _header(described), math.prod(dims) * dtype.size
+    if info.file_size != len(header) + size:
         raise DataLossError(
-            f"{info.filename} has {info.file_size} bytes, where {wanted} are {dtype.name} "
-            f"{list(array.dims)}"
+            f"{info.filename} has {info.file_size} bytes, where {len(header) + size} are "
+            f"{dtype.name} {dims}"
         )
-    content = _read(archive, info)
-    if content[: len(header)] != header:
-        raise DataLossError(f"{info.filename} is not {dtype.name} {list(array.dims)}")
-    array.data = content[len(header) :]
+    found, data = _read(archive, info, len(header), size)
+    if found != header:
+        raise DataLossError(f"{info.filename} is not {dtype.name} {dims}")
+    return StoredArray(described, data, ())

@@ -26,6 +26,7 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from ml_dtypes import bfloat16
 from numpy.typing import DTypeLike, NDArray
 
 __all__ = [
@@ -37,11 +38,13 @@ __all__ = [
     "blocks_for",
     "draw",
     "key_and_counter",
+    "normal_bfloat16",
     "normal_float16",
     "normal_float32",
     "normal_float64",
     "random_bits",
     "stateless_key_and_counter",
+    "uniform_bfloat16",
     "uniform_float16",
     "uniform_float32",
     "uniform_float64",
@@ -205,7 +208,7 @@ def draw(
 
     Args:
         kind: "bits" (uint32), "uniform" on [0, 1) and "normal" of mean 0 and variance 1
-            (float16, float32, float64), or "uniform_int" on [low, high) (int32, int64).
+            (bfloat16, float16, float32, float64), or "uniform_int" on [low, high) (int32, int64).
         key: as from `key_and_counter`.
         counter: the first block.
         shape: of the result; filled in row-major order.
@@ -364,6 +367,20 @@ def uniform_float16(bits: _Words) -> NDArray[np.float16]:
 _UNIT16 = np.arange(0x3C00, 0x4000, dtype=np.uint16).view(np.float16) - np.float16(1)
 
 
+def uniform_bfloat16(bits: _Words) -> NDArray[Any]:
+    """Return uniforms on [0, 1), multiples of 2**-7, from the low 7 bits of one word each.
+
+    Args:
+        bits: uint32 [n].
+
+    Returns:
+        bfloat16 [n].
+    """
+    pattern = (_checked(bits, 1) & np.uint32(0x7F)) << np.uint32(16)
+    pattern |= np.uint32(0x3F800000)
+    return (pattern.view(np.float32) - np.float32(1)).astype(bfloat16)
+
+
 def uniform_float32(bits: _Words) -> NDArray[np.float32]:
     """Return uniforms on [0, 1), multiples of 2**-23, from the low 23 bits of one word each.
 
@@ -412,6 +429,18 @@ def normal_float16(bits: _Words) -> NDArray[np.float16]:
         float16 [n].
     """
     return normal_float32(bits).astype(np.float16)
+
+
+def normal_bfloat16(bits: _Words) -> NDArray[Any]:
+    """Return `normal_float32` rounded to bfloat16.
+
+    Args:
+        bits: uint32 [n], n even.
+
+    Returns:
+        bfloat16 [n].
+    """
+    return normal_float32(bits).astype(bfloat16)
 
 
 def normal_float32(bits: _Words) -> NDArray[np.float32]:
@@ -501,9 +530,11 @@ def _checked(bits: _Words, group: int) -> _Words:
 
 _CONVERTERS: dict[tuple[str, np.dtype[Any]], _Convert] = {
     ("bits", np.dtype(np.uint32)): lambda bits: bits,
+    ("uniform", np.dtype(bfloat16)): uniform_bfloat16,
     ("uniform", np.dtype(np.float16)): uniform_float16,
     ("uniform", np.dtype(np.float32)): uniform_float32,
     ("uniform", np.dtype(np.float64)): uniform_float64,
+    ("normal", np.dtype(bfloat16)): normal_bfloat16,
     ("normal", np.dtype(np.float16)): normal_float16,
     ("normal", np.dtype(np.float32)): normal_float32,
     ("normal", np.dtype(np.float64)): normal_float64,

@@ -15,6 +15,7 @@ from itertools import count
 from typing import Any
 
 import numpy as np
+from ml_dtypes import finfo
 from numpy.typing import NDArray
 
 from flowbook.graph import philox
@@ -141,7 +142,7 @@ def poisson(key: Key, counter: Counter, lam: NDArray[Any], dtype: np.dtype[Any])
     rejection, "The transformed rejection method for generating Poisson random variables", 1993.
     """
     flat = lam.astype(np.float64).reshape(-1)
-    greatest = np.iinfo(dtype).max if dtype.kind in "iu" else np.finfo(dtype).max
+    greatest = np.iinfo(dtype).max if dtype.kind in "iu" else float(finfo(dtype).max)  # type: ignore[no-untyped-call]
 
     def sample(first: NDArray[np.uint64], part: slice) -> Any:
         mean = flat[part]

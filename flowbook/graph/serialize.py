@@ -23,13 +23,15 @@ from flowbook.graph.errors import (
     OpError,
     ResourceExhaustedError,
 )
-from flowbook.graph.graph_pb2 import ArrayDef, GraphDef, OperationDef
+from flowbook.graph.graph_pb2 import GraphDef, OperationDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.registry import op_named
 from flowbook.graph.stored_values import (
+    StoredArray,
     ValueReader,
     ValueWriter,
     encodable,
+    in_message,
     read_dtype,
     read_shape,
     write_shape,
@@ -157,10 +159,10 @@ def _printable(text: str) -> str:
 def fill_from_bytes(graph: Graph, data: bytes | bytearray | memoryview) -> None:
     """Build a stored graph's operations in an empty graph; raises as `Graph.from_bytes`."""
     message = parse(data)
-    fill(graph, message, message.arrays)
+    fill(graph, message, map(in_message, message.arrays))
 
 
-def fill(graph: Graph, message: GraphDef, arrays: Iterable[ArrayDef]) -> None:
+def fill(graph: Graph, message: GraphDef, arrays: Iterable[StoredArray]) -> None:
     """Build a message's operations in an empty graph, with the arrays given beside it."""
     reader = _Reader(graph, message, arrays)
     for stored in message.operations:
@@ -197,7 +199,7 @@ def parse(data: bytes | bytearray | memoryview) -> GraphDef:
 class _Reader:
     """Builds operations in their order, so that what one refers to is there already."""
 
-    def __init__(self, graph: Graph, message: GraphDef, arrays: Iterable[ArrayDef]) -> None:
+    def __init__(self, graph: Graph, message: GraphDef, arrays: Iterable[StoredArray]) -> None:
         self._graph = graph
         self._values = ValueReader(arrays)
         self._sites = [

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -150,6 +150,19 @@ def _little_endian(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return ordered.view(np.uint16) if array.dtype == dtypes.bfloat16.numpy else ordered
 
 
+class StoredArray(NamedTuple):
+    """An array as it was stored: what it is, and its elements."""
+
+    described: ArrayDef
+    data: bytes
+    strings: Sequence[bytes]
+
+
+def in_message(message: ArrayDef) -> StoredArray:
+    """An array whose elements stand in the message itself."""
+    return StoredArray(message, message.data, message.strings)
+
+
 class ValueReader:
     """Reads attribute values, with the arrays of a table that is checked at once.
 
@@ -157,8 +170,8 @@ class ValueReader:
         DataLossError: if an array's bytes do not fit its digest, dtype or dimensions.
     """
 
-    def __init__(self, arrays: Iterable[ArrayDef]) -> None:
-        self._arrays = {message.digest: _read_array(message) for message in arrays}
+    def __init__(self, arrays: Iterable[StoredArray]) -> None:
+        self._arrays = {array.described.digest: _read_array(*array) for array in arrays}
 
     def read(self, message: Value, depth: int = 0) -> Any:
         """The value that a message holds; DataLossError if it holds none."""
@@ -225,10 +238,10 @@ def read_dtype(name: str) -> DType:
         raise DataLossError(f"{name!r} is not a dtype") from None
 
 
-def _read_array(message: ArrayDef) -> np.ndarray[Any, Any]:
+def _read_array(message: ArrayDef, data: bytes, strings: Sequence[bytes]) -> np.ndarray[Any, Any]:
     dtype, dims = read_dtype(message.dtype), tuple(message.dims)
     what = f"the array {message.digest.hex()}, {dtype.name} {list(dims[:_MAX_RANK])}"
-    if message.digest != digest_of_array(message):
+    if message.digest != _digest(message, data, strings):
         raise DataLossError(f"{what}, is damaged: its bytes have another digest")
     if dtype is dtypes.resource:
         raise DataLossError(f"{what}: a resource is not a value")
@@ -236,9 +249,9 @@ def _read_array(message: ArrayDef) -> np.ndarray[Any, Any]:
         raise DataLossError(f"{what}, has {len(dims)} dimensions")
     # Python's integers do not overflow: nothing is allocated before the bytes are there.
     given, wanted = (
-        (len(message.strings), math.prod(dims))
+        (len(strings), math.prod(dims))
         if dtype is dtypes.string
-        else (len(message.data), math.prod(dims) * dtype.size)
+        else (len(data), math.prod(dims) * dtype.size)
     )
     if given != wanted:
         raise DataLossError(f"{what}, should have {wanted} bytes or strings, and has {given}")
@@ -247,9 +260,9 @@ def _read_array(message: ArrayDef) -> np.ndarray[Any, Any]:
     except ValueError as error:
         raise DataLossError(f"{what}: {error}") from None
     if dtype is dtypes.string:
-        array.reshape(-1)[:] = np.fromiter(message.strings, object, given)
+        array.reshape(-1)[:] = np.fromiter(strings, object, given)
     elif given:
-        stored = np.frombuffer(message.data, dtype.numpy.newbyteorder("<"))
+        stored = np.frombuffer(data, dtype.numpy.newbyteorder("<"))
         if dtype is dtypes.bool and stored.view(np.uint8).max() > 1:
             raise DataLossError(f"{what}: a bool is neither 0 nor 1")
         array.reshape(-1)[:] = stored

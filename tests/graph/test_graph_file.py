@@ -134,6 +134,24 @@ def test_a_file_is_replaced(tmp_path: Path) -> None:
     assert not fb.Graph.load(path).operations
 
 
+def test_a_link_stays_and_leads_to_what_is_saved(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "there" / "a.graph")
+    small_graph().save(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert fb.Graph.load(tmp_path / "there" / "a.graph").operations
+
+
+def test_large_constants_are_not_copied_over_and_over() -> None:
+    with fb.Graph().as_default() as graph:
+        fb.constant(np.zeros(2**22))
+    with bounded(2**20), open(os.devnull, "wb") as nowhere:
+        graph_file.write_graph(graph, nowhere)
+    data = saved(graph)
+    with bounded(int(2.2 * 2**25)):
+        loaded(data)
+
+
 @pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED])
 def test_a_file_that_a_tool_packed_again_is_read(compression: int) -> None:
     with zipfile.ZipFile(io.BytesIO(saved(small_graph()))) as archive:

@@ -164,6 +164,16 @@ def test_the_device_around_is_completed_by_the_graphs_own(stored):
     assert placed.device == "/job:localhost/device:cpu:0"
 
 
+def test_a_graph_is_imported_into_itself(stored):
+    with stored.as_default():
+        fb.import_graph_def(stored, name=None)
+        fb.import_graph_def(stored, name="twice")
+    assert stored.has_operation("import/x")
+    assert stored.has_operation("twice/import/x")
+    assert len(stored.variables()) == 8
+    verify.check(stored)
+
+
 # Elements
 
 
@@ -394,3 +404,14 @@ def test_imports_of_several_threads_stay_apart(stored):
         thread.join()
     assert sorted(found) == ["import/loss:0", *(f"import_{i}/loss:0" for i in (1, 2, 3))]
     verify.check(graph)
+
+
+def test_a_value_stands_for_reads_of_a_variable():
+    with fb.Graph().as_default() as trained:
+        fb.multiply(fb.Variable([1.0, 2.0], name="W"), 3.0, name="y")
+    frozen = fb.constant([5.0, 6.0])
+    with pytest.raises(fb.errors.InvalidTypeError, match="reads of the variable: 'W/read:0'"):
+        fb.import_graph_def(trained, {"W": frozen})
+    [y] = fb.import_graph_def(trained, {"W/read": frozen}, ["y:0"])
+    with fb.Session() as sess:
+        assert sess.run(y).tolist() == [15, 18]

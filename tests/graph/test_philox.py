@@ -10,6 +10,7 @@ from itertools import islice
 from statistics import NormalDist
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
@@ -535,3 +536,25 @@ def test_long_draws_of_tensorflow(kind: Kind, dtype: str, digest: str) -> None:
     # seed=1234, seed2=42, shape=[100001]: several chunks, and an end within a block.
     values, _ = draw(kind, dtype, *philox.key_and_counter(1234, 42), [100_001])
     assert hashlib.sha256(values.tobytes()).hexdigest() == digest
+
+
+def test_bfloat16_is_drawn_from_the_same_words() -> None:
+    key, counter = philox.key_and_counter(1, 2)
+    words = philox.random_bits(key, counter, 64)
+    uniform, blocks = philox.draw("uniform", key, counter, [64], ml_dtypes.bfloat16)
+    assert (uniform.dtype, blocks) == (ml_dtypes.bfloat16, 16)
+    np.testing.assert_array_equal(uniform.astype(float), (words % 128) / 128)
+    normal, _ = philox.draw("normal", key, counter, [64], ml_dtypes.bfloat16)
+    wide, _ = philox.draw("normal", key, counter, [64], np.float32)
+    np.testing.assert_array_equal(normal, wide.astype(ml_dtypes.bfloat16))
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_blocks_at_distances(place: int) -> None:
+    c0, c1, c2, c3 = [TOP] * place + [TOP - 2] + [5] * (3 - place)
+    offsets = np.array([0, 3, 1, 2**40, 2], np.uint64)
+    found = philox.blocks_at((1, 2), (c0, c1, c2, c3), offsets)
+    expected = [
+        philox.random_bits((1, 2), philox.advance((c0, c1, c2, c3), k), 4) for k in offsets.tolist()
+    ]
+    np.testing.assert_array_equal(found, expected)

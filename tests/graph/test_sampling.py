@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ml_dtypes import bfloat16
 from scipy import stats
 
 from flowbook.graph import philox, sampling
@@ -36,12 +37,16 @@ def counts_fit(values: np.ndarray, distribution: Any) -> None:
     assert stats.chisquare(seen, expected).pvalue > RARE
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [bfloat16, np.float16, np.float32, np.float64])
 def test_truncated_normals(dtype: Any) -> None:
     values = sampling.truncated_normal(KEY, COUNTER, (N,), np.dtype(dtype))
     assert values.dtype == dtype
     assert np.abs(values).max() <= 2
-    fits(values, stats.truncnorm(-2, 2))
+    if (
+        dtype is not bfloat16
+    ):  # It has few numbers, and a test of a continuous distribution sees it.
+        fits(values, stats.truncnorm(-2, 2))
+    assert abs(values.astype(np.float64).std() - 0.8796) < 0.01
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.3, 0.999, 1, 2.5, 50, 1e6, 1e12])

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from ml_dtypes import finfo
 
 from flowbook.graph.dtypes import as_dtype, int32
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
@@ -266,7 +267,7 @@ def assert_near(
                 f"assert_near takes floating-point tensors, not {x.dtype.name}",
                 hint="fb.assert_equal compares integers",
             )
-        least = 10 * float(np.finfo(x.dtype.numpy).eps)
+        least = 10 * float(finfo(x.dtype.numpy).eps)  # type: ignore[no-untyped-call]
         bounds = [convert_to_tensor(least if t is None else t, x.dtype) for t in (rtol, atol)]
         near = less_equal(abs_of(x - y), bounds[1] + bounds[0] * abs_of(y))
         shown = _shown("x and y are not near throughout", message, data, x=x, y=y)

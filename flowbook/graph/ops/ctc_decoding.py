@@ -5,32 +5,18 @@ Decoded labels are sparse: row by row those of each sequence.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import FLOATS, int64
+from flowbook.graph.dtypes import FLOATS, DType, int64
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.ops.ctc import check_lengths
 from flowbook.graph.ops.located import located
 from flowbook.graph.shape import Shape
+from flowbook.graph.sparse_tensor import SparseTensor
 from flowbook.graph.tensor import Arithmetic, Tensor
-
-
-class Labels(NamedTuple):
-    """Decoded labels, as a sparse tensor [batch, longest].
-
-    Attributes:
-        indices: int64 [n, 2], example and position of each label, in row-major order.
-        values: int64 [n], the labels.
-        dense_shape: int64 [2].
-    """
-
-    indices: Tensor
-    values: Tensor
-    dense_shape: Tensor
-
 
 _SPARSE_SHAPES = [Shape.of((None, 2)), Shape.of((None,)), Shape.of((2,))]
 
@@ -84,7 +70,7 @@ greedy_op = OpDef(
 @greedy_op.front
 def ctc_greedy_decoder(
     inputs: Any, sequence_length: Any, merge_repeated: bool = True, name: str | None = None
-) -> tuple[list[Labels], Tensor]:
+) -> tuple[list[SparseTensor], Tensor]:
     """The labels that the most probable path spells: the best class of each step.
 
     Args:
@@ -102,7 +88,7 @@ def ctc_greedy_decoder(
     indices, values, shape, total = greedy_op(
         inputs, sequence_length, merge_repeated=bool(merge_repeated), name=name
     )
-    return [Labels(indices, values, shape)], total
+    return [SparseTensor(indices, values, shape)], total
 
 
 class _Beam:
@@ -177,7 +163,15 @@ class _Beam:
         return found[::-1]
 
 
-def _beam_shapes(inputs: Tensor, sequence_length: Tensor, top_paths: int, **_: Any) -> list[Shape]:
+def _beam_shapes(
+    inputs: Tensor,
+    sequence_length: Tensor,
+    top_paths: int,
+    decoded_types: tuple[DType, ...],
+    **_: Any,
+) -> list[Shape]:
+    if len(decoded_types) != 3 * top_paths:  # What is stored may lie; a list of shapes may not.
+        raise InvalidArgumentError(f"{len(decoded_types)} dtypes do not fit {top_paths} paths")
     scores = Shape.of((_batch(inputs, sequence_length), top_paths))
     return [shape for shape in _SPARSE_SHAPES for _ in range(top_paths)] + [scores]
 
@@ -246,7 +240,7 @@ def ctc_beam_search_decoder(
     top_paths: int = 1,
     merge_repeated: bool = True,
     name: str | None = None,
-) -> tuple[list[Labels], Tensor]:
+) -> tuple[list[SparseTensor], Tensor]:
     """The most probable labels, summed over the paths that spell them.
 
     It follows the best prefixes of labels only, in plain Python: meant for evaluation.
@@ -287,5 +281,5 @@ def ctc_beam_search_decoder(
         name=name,
     )
     n = int(top_paths)
-    decoded = [Labels(parts[i], parts[n + i], parts[2 * n + i]) for i in range(n)]
+    decoded = [SparseTensor(parts[i], parts[n + i], parts[2 * n + i]) for i in range(n)]
     return decoded, scores

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from ml_dtypes import finfo
 
 from flowbook.graph import philox, sampling
 from flowbook.graph.dtypes import FLOATS, INDICES, DType, float32, int64
@@ -126,7 +127,8 @@ def random_gamma(
         each = alpha if beta is None else alpha + zeros_like(beta)
         sample = gamma_op(shape, each, **attributes)
         scaled = sample if beta is None else divide(sample, beta)
-        return maximum(scaled, float(np.finfo(wanted.numpy).tiny), name=scope)  # type: ignore[no-any-return]
+        least = float(finfo(wanted.numpy).tiny)  # type: ignore[no-untyped-call]
+        return maximum(scaled, least, name=scope)  # type: ignore[no-any-return]
 
 
 def _poisson(xp: Any, state: Any, shape: Any, lam: Any, dtype: DType) -> Any:

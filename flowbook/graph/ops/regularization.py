@@ -20,6 +20,7 @@ from flowbook.graph.tensor import Arithmetic, Tensor
 
 def dropout(
     x: Any,
+    *,
     rate: Any,
     noise_shape: Any = None,
     seed: int | None = None,
@@ -30,6 +31,7 @@ def dropout(
     Args:
         x: of a floating-point dtype.
         rate: the probability that an element is dropped, in [0, 1): a number or a scalar tensor.
+            It is given by name, as TensorFlow's second argument is the probability of the contrary.
         noise_shape: the shape of the random choices, which broadcasts to `x`'s; by default `x`'s.
             In a list, None stands for `x`'s dimension there.
         seed: an int that makes the choices reproducible, see `set_random_seed`.

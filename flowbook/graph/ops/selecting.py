@@ -5,7 +5,6 @@ Of equal elements the first comes first, and NaN counts as larger than all numbe
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,13 +80,17 @@ def _largest(xp: Any, input: Any, count: int) -> Any:
     n = input.shape[-1]
     least = xp.partition(input, n - count, axis=-1)[..., n - count, None]
     # Mostly nothing else equals the least of them, and there is nothing to count.
-    found = xp.flatnonzero(input >= least)
-    if found.size == math.prod(input.shape[:-1]) * count:
-        return xp.reshape(found % n, (*input.shape[:-1], count))
+    chosen = input >= least
+    if int(chosen.sum()) == least.size * count:
+        return _places(xp, chosen, count)
     above, ties = input > least, input == least
     wanted = count - above.sum(axis=-1, keepdims=True)
-    chosen = above | (ties & (ties.cumsum(axis=-1) <= wanted))
-    return xp.reshape(xp.nonzero(chosen)[-1], (*input.shape[:-1], count))
+    return _places(xp, above | (ties & (ties.cumsum(axis=-1) <= wanted)), count)
+
+
+def _places(xp: Any, chosen: Any, count: int) -> Any:
+    places = xp.flatnonzero(chosen) % chosen.shape[-1]
+    return xp.reshape(places, (*chosen.shape[:-1], count))
 
 
 def _top_k_gradient(op: Operation, dvalues: Tensor | None, dindices: Any) -> Any:

@@ -15,9 +15,9 @@ from flowbook.graph.indexed_slices import IndexedSlices
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import conjugate
+from flowbook.graph.ops.bounds import check_indices
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.filling import range as range_
-from flowbook.graph.ops.gathering import check_indices
 from flowbook.graph.ops.indexing import strided_slice
 from flowbook.graph.ops.inference import constant_value
 from flowbook.graph.ops.joining import concat_op

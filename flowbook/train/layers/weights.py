@@ -74,7 +74,14 @@ class KernelAndBias:
         trainable: bool = True,
         kernel: Any = None,
         bias: Any = None,
+        **unknown: Any,
     ) -> None:
+        if unknown:
+            raise TypeError(
+                f"a layer has no argument {next(iter(unknown))!r}: variables are made anew, with "
+                "the options kernel_initializer, bias_initializer, kernel_regularizer, "
+                "bias_regularizer and trainable, or shared by kernel and bias"
+            )
         self._use_bias = use_bias
         self._trainable = trainable
         self._kernel = (kernel_initializer or glorot_uniform(), kernel, kernel_regularizer)

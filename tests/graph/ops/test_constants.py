@@ -142,3 +142,11 @@ def test_a_placeholder_is_no_handle_and_has_no_bools_as_dimensions() -> None:
     for dimension in (True, np.True_):
         with pytest.raises(fb.errors.InvalidTypeError, match="a dimension is an int"):
             fb.placeholder(fb.float32, [dimension])
+
+
+def test_names_of_dtypes_mean_what_pythons_types_mean() -> None:
+    assert fb.as_dtype("float") is fb.as_dtype(float) is fb.float32
+    assert fb.as_dtype("int") is fb.as_dtype(int) is fb.int32
+    assert fb.as_dtype("bool") is fb.as_dtype(bool) is fb.bool
+    assert fb.as_dtype("double") is fb.float64
+    assert fb.placeholder("float", [2]).dtype is fb.float32

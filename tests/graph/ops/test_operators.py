@@ -242,3 +242,34 @@ def test_a_singular_matrix_has_no_inverse() -> None:
         evaluate(fb.matrix_inverse(fb.zeros([2, 2])))
     with pytest.raises(Error, match="square"):
         fb.matrix_inverse(fb.zeros([2, 3]))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "hint"),
+    [
+        (fb.int32, fb.float32, "fb.float32"),
+        (fb.float32, fb.int32, "fb.float32"),
+        (fb.float32, fb.float64, "fb.float32"),
+        (fb.float64, fb.float32, "fb.float64"),
+        (fb.complex64, fb.float64, "fb.complex64"),
+        (fb.int64, fb.bool, "fb.int64"),
+        (fb.bool, fb.uint8, "fb.uint8"),
+        (fb.int32, fb.int64, "fb.int32"),
+    ],
+)
+def test_the_conversion_that_is_proposed_keeps_values(one: Any, other: Any, hint: str) -> None:
+    with pytest.raises(fb.errors.InvalidTypeError) as caught:
+        fb.concat([fb.placeholder(one, [2]), fb.placeholder(other, [2])], 0)
+    assert caught.value.hint == f"convert one: fb.cast(x, {hint})"
+
+
+def test_strings_are_not_added() -> None:
+    with pytest.raises(fb.errors.InvalidTypeError, match=r"fb.strings.join\(\[x, y\]\)"):
+        fb.constant("a") + "b"
+
+
+def test_strings_are_not_cast() -> None:
+    with pytest.raises(fb.errors.InvalidTypeError, match=r"fb.strings.to_number\(x\)"):
+        fb.cast(fb.constant("1"), fb.float32)
+    with pytest.raises(fb.errors.InvalidTypeError, match=r"fb.strings.as_string\(x\)"):
+        fb.cast(fb.constant(1), fb.string)

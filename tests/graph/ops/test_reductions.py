@@ -143,3 +143,11 @@ def test_argmax_of_nothing_is_an_error() -> None:
     x = fb.placeholder(fb.float32)
     with pytest.raises(fb.errors.InvalidArgumentError, match="has no elements"):
         evaluate(fb.argmax(x), {x: np.zeros((0, 2))})
+
+
+@pytest.mark.parametrize("axis", [True, [False, True], np.True_])
+def test_truth_values_are_no_axes(axis: Any) -> None:
+    with pytest.raises(fb.errors.InvalidTypeError, match="an axis is an int, not"):
+        fb.reduce_sum(fb.ones([2, 3]), axis)
+    with pytest.raises(fb.errors.InvalidTypeError, match="an axis is an int, not"):
+        fb.reverse(fb.ones([2, 3]), axis)

@@ -443,3 +443,21 @@ def test_what_only_the_run_sees_is_refused_there(call, value, match):
                 sess.run(call(x), feeds)
             assert isinstance(caught.value, fb.errors.OpError)
             assert "test_sparse.py, line" in str(caught.value)
+
+
+# Elsewhere
+
+
+def test_networks_take_and_give_sparse_tensors():
+    ids = fb.sparse.placeholder(fb.int64, [None, None], name="ids")
+    table = fb.Variable(np.arange(8.0).reshape(4, 2), name="table")
+    means = fb.nn.embedding_lookup_sparse(table, ids, None, combiner="mean")
+    logits = fb.placeholder(fb.float32, [None, 2, 3])
+    [decoded], _ = fb.nn.ctc_greedy_decoder(logits, [4, 4])
+    text = fb.sparse.to_dense(decoded, default_value=-1)
+    with fb.Session() as sess:
+        fed = ([[0, 0], [0, 1], [1, 0]], [3, 1, 0], [2, 2])
+        assert sess.run(means, {ids: fed}).tolist() == [[4.0, 5.0], [0.0, 1.0]]
+        steps = np.eye(3, dtype=np.float32)[[[0, 1], [0, 2], [2, 2], [1, 0]]]
+        assert sess.run(text, {logits: steps}).tolist() == [[0, 1], [1, 0]]
+        assert isinstance(sess.run(decoded, {logits: steps}), fb.SparseTensorValue)

@@ -107,6 +107,27 @@ def test_what_does_not_fit_is_refused_and_makes_no_variables(
     assert not [n for n in names() if not n.startswith("Variable")]
 
 
+def test_an_argument_that_no_layer_has_says_which_there_are() -> None:
+    with pytest.raises(TypeError, match=r"no argument 'reuse'.* shared by kernel and bias"):
+        fb.layers.dense(fb.ones([2, 3]), 2, reuse=True)
+
+
+def test_padding_needs_no_capitals() -> None:
+    x = fb.ones([2, 6, 6, 2])
+    for layer in (
+        lambda p: fb.layers.conv2d(x, 2, 3, padding=p),
+        lambda p: fb.layers.conv2d_transpose(x, 2, 3, padding=p),
+        lambda p: fb.layers.separable_conv2d(x, 2, 3, padding=p),
+        lambda p: fb.layers.max_pooling2d(x, 3, 1, p),
+        lambda p: fb.layers.average_pooling2d(x, 3, 1, p),
+        lambda p: fb.layers.conv1d(x[0], 2, 3, padding=p),
+        lambda p: fb.layers.max_pooling1d(x[0], 3, 1, p),
+        lambda p: fb.layers.average_pooling1d(x[0], 3, 1, p),
+    ):
+        assert layer("same").shape == layer("SAME").shape
+        assert layer("valid").shape == layer("VALID").shape != layer("same").shape
+
+
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
 def test_convolutions_are_those_of_nn(padding: str) -> None:
     x = RANDOM.normal(size=(2, 9, 8, 3))

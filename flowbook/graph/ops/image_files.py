@@ -1,0 +1,307 @@
+"""Images decoded from the contents of files, and encoded for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph import image_codecs
+from flowbook.graph.dtypes import DType, as_dtype, uint8, uint16
+from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.ops.colours import convert_image_dtype
+from flowbook.graph.ops.inference import scalar
+from flowbook.graph.ops.located import located
+from flowbook.graph.scopes import name_scope
+from flowbook.graph.shape import Shape
+from flowbook.graph.tensor import Tensor
+
+
+def _decoded_shape(contents: Tensor, channels: int, **_: Any) -> Shape:
+    if contents.shape.rank not in (None, 0):
+        raise InvalidArgumentError(
+            f"the contents of one image are a string scalar, not of shape {contents.shape}"
+        )
+    return Shape.of((None, None, channels or None))
+
+
+def _decode(
+    xp: Any, contents: Any, channels: int, dtype: DType, formats: tuple[str, ...], ratio: int
+) -> Any:
+    if contents.ndim:
+        raise InvalidArgumentError(
+            f"the contents of one image are a scalar, not of shape {list(contents.shape)}"
+        )
+    return image_codecs.decode(contents.item(), channels, dtype.numpy, formats, ratio)
+
+
+decode_op = OpDef(
+    "DecodeImage",
+    "contents: string -> image: dtype",
+    attributes={"channels": 0, "dtype": uint8, "formats": REQUIRED, "ratio": 1},
+    infer=_decoded_shape,
+    kernel=_decode,
+    grad=NO_GRADIENT,
+    aliases={},
+    # What lies in the file is not known; it is some hundred operations per byte.
+    cost=lambda op: 0,
+)
+
+
+def _decoded(
+    what: str,
+    contents: Any,
+    channels: int | None,
+    dtype: DType,
+    formats: tuple[str, ...],
+    admitted: tuple[int, ...],
+    name: str | None,
+    ratio: int = 1,
+) -> Tensor:
+    with located(what):
+        channels = channels or 0
+        if channels not in admitted:
+            raise InvalidArgumentError(
+                f"channels are {', '.join(map(str, admitted))}, not {channels!r}",
+                hint="0 takes as many as the image has",
+            )
+    result: Tensor = decode_op(
+        contents, channels=channels, dtype=dtype, formats=formats, ratio=ratio, name=name or what
+    )
+    return result
+
+
+def decode_png(
+    contents: Any, channels: int = 0, dtype: Any = uint8, name: str | None = None
+) -> Tensor:
+    """The pixels of a PNG image.
+
+    Args:
+        contents: of a file, a string scalar.
+        channels: 1 (grey), 2 (grey and opacity), 3 (red, green, blue), 4 (and opacity), or 0 for as
+            many as the image has.
+        dtype: uint8 or uint16.
+        name: the operation's name.
+
+    Returns:
+        [height, width, channels]. Images of 16 bits lose the lower ones as uint8; those of 8 bits
+        are multiplied by 257 as uint16.
+
+    Raises:
+        InvalidArgumentError: in the run, if the image is damaged or larger than Pillow admits.
+        UnimplementedError: in the run, if Pillow is not installed.
+    """
+    __tracebackhide__ = True
+    with located("decode_png"):
+        wanted = as_dtype(dtype)
+        if wanted not in (uint8, uint16):
+            raise InvalidTypeError(f"PNG images are decoded as uint8 or uint16, not {wanted.name}")
+    return _decoded("decode_png", contents, channels, wanted, ("PNG",), (0, 1, 2, 3, 4), name)
+
+
+def decode_jpeg(
+    contents: Any, channels: int = 0, ratio: int = 1, name: str | None = None
+) -> Tensor:
+    """The pixels of a JPEG image.
+
+    Args:
+        contents: of a file, a string scalar.
+        channels: 1 (grey), 3 (red, green, blue), or 0 for as many as the image has.
+        ratio: by how much to shrink it while decoding, which saves time: 1, 2, 4 or 8.
+        name: the operation's name.
+
+    Returns:
+        uint8 [height, width, channels]. Decoders differ by rounding.
+
+    Raises:
+        InvalidArgumentError: in the run, if the image is damaged or larger than Pillow admits.
+        UnimplementedError: in the run, if Pillow is not installed.
+    """
+    __tracebackhide__ = True
+    with located("decode_jpeg"):
+        if ratio not in (1, 2, 4, 8):
+            raise InvalidArgumentError(f"the ratio is 1, 2, 4 or 8, not {ratio!r}")
+    return _decoded("decode_jpeg", contents, channels, uint8, ("JPEG",), (0, 1, 3), name, ratio)
+
+
+def decode_image(
+    contents: Any, channels: int | None = None, dtype: Any = uint8, name: str | None = None
+) -> Tensor:
+    """The pixels of a PNG, JPEG, GIF or BMP image, whichever it is.
+
+    Args:
+        contents: of a file, a string scalar.
+        channels: 1 (grey), 3 (red, green, blue), 4 (and opacity), or 0 for as many as the image
+            has.
+        dtype: uint8 and uint16 as `decode_png` has them; others as by `convert_image_dtype`.
+        name: the name scope.
+
+    Returns:
+        [height, width, channels]; of an animation the first frame.
+
+    Raises:
+        InvalidArgumentError: in the run, if the image is damaged or larger than Pillow admits.
+        UnimplementedError: in the run, if Pillow is not installed.
+    """
+    __tracebackhide__ = True
+    formats = ("PNG", "JPEG", "GIF", "BMP")
+    wanted = as_dtype(dtype)
+    if wanted in (uint8, uint16):
+        return _decoded("decode_image", contents, channels, wanted, formats, (0, 1, 3, 4), name)
+    with name_scope(name or "decode_image") as scope:
+        # All bits that the file has.
+        image = _decoded("decode_image", contents, channels, uint16, formats, (0, 1, 3, 4), None)
+        return convert_image_dtype(image, wanted, name=scope)
+
+
+def _encoded_shape(image: Tensor, **_: Any) -> Shape:
+    _check_pixels(image.shape.dims)
+    return scalar()
+
+
+def _check_pixels(dims: Any) -> None:
+    if dims is not None and (len(dims) != 3 or dims[2] not in (None, 1, 2, 3, 4)):
+        raise InvalidArgumentError(
+            f"an image is [height, width, 1 to 4 channels], not of shape {list(dims)}"
+        )
+    if dims is not None and 0 in dims:
+        raise InvalidArgumentError(f"an image has pixels, and this the shape {list(dims)}")
+
+
+def _as_scalar(data: bytes) -> Any:
+    result = np.empty((), object)
+    result[()] = data
+    return result
+
+
+def _encode_png(xp: Any, image: Any, compression: int) -> Any:
+    _check_pixels(image.shape)
+    return _as_scalar(image_codecs.encode_png(image, compression))
+
+
+encode_png_op = OpDef(
+    "EncodePng",
+    "image: T -> contents: string",
+    T=(uint8, uint16),
+    attributes={"compression": -1},
+    infer=_encoded_shape,
+    kernel=_encode_png,
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=lambda op: 50 * (op.inputs[0].shape.size or 0),
+)
+
+
+@encode_png_op.front
+def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
+    """An image as the contents of a PNG file, a string scalar.
+
+    Args:
+        image: uint8 or uint16 [height, width, channels]: 1 (grey), 2 (grey and opacity), 3 (red,
+            green, blue) or 4 (and opacity).
+        compression: from 0 (none) to 9 (the smallest), -1 for the usual one.
+        name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: if the shape does not fit.
+        UnimplementedError: in the run, if Pillow is not installed.
+    """
+    __tracebackhide__ = True
+    with located("EncodePng"):
+        if compression not in range(-1, 10):
+            raise InvalidArgumentError(f"compression is from -1 to 9, not {compression!r}")
+    result: Tensor = encode_png_op(image, compression=compression, name=name)
+    return result
+
+
+def _encode_jpeg(
+    xp: Any,
+    image: Any,
+    format: str,
+    quality: int,
+    progressive: bool,
+    optimize_size: bool,
+    chroma_downsampling: bool,
+) -> Any:
+    _check_pixels(image.shape)
+    _check_format(format, image.shape[2])
+    how = quality, progressive, optimize_size, chroma_downsampling
+    return _as_scalar(image_codecs.encode_jpeg(image, *how))
+
+
+def _jpeg_shape(image: Tensor, format: str, **_: Any) -> Shape:
+    _check_pixels(image.shape.dims)
+    if image.shape.dims is not None and image.shape.dims[2] is not None:
+        _check_format(format, image.shape.dims[2])
+    return scalar()
+
+
+def _check_format(format: str, channels: int) -> None:
+    wanted = {"": (1, 3), "grayscale": (1,), "rgb": (3,)}[format]
+    if channels not in wanted:
+        raise InvalidArgumentError(
+            f"a JPEG image{f' of format {format!r}' if format else ''} has "
+            f"{' or '.join(map(str, wanted))} channels, not {channels}"
+        )
+
+
+encode_jpeg_op = OpDef(
+    "EncodeJpeg",
+    "image: uint8 -> contents: string",
+    attributes={
+        "format": "",
+        "quality": 95,
+        "progressive": False,
+        "optimize_size": False,
+        "chroma_downsampling": True,
+    },
+    infer=_jpeg_shape,
+    kernel=_encode_jpeg,
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=lambda op: 50 * (op.inputs[0].shape.size or 0),
+)
+
+
+@encode_jpeg_op.front
+def encode_jpeg(
+    image: Any,
+    format: str = "",
+    quality: int = 95,
+    progressive: bool = False,
+    optimize_size: bool = False,
+    chroma_downsampling: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """An image as the contents of a JPEG file, a string scalar.
+
+    Args:
+        image: uint8 [height, width, channels]: 1 (grey) or 3 (red, green, blue).
+        format: "grayscale" or "rgb"; "" takes what the channels say.
+        quality: from 0 to 100.
+        progressive: have the file show coarsely first.
+        optimize_size: make it smaller, in more time.
+        chroma_downsampling: store colours with half the resolution.
+        name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: if the shape does not fit.
+        UnimplementedError: in the run, if Pillow is not installed.
+    """
+    __tracebackhide__ = True
+    with located("EncodeJpeg"):
+        if quality not in range(101):
+            raise InvalidArgumentError(f"quality is from 0 to 100, not {quality!r}")
+        if format not in ("", "grayscale", "rgb"):
+            raise InvalidArgumentError(f"the format is '', 'grayscale' or 'rgb', not {format!r}")
+    result: Tensor = encode_jpeg_op(
+        image,
+        format=format,
+        quality=quality,
+        progressive=bool(progressive),
+        optimize_size=bool(optimize_size),
+        chroma_downsampling=bool(chroma_downsampling),
+        name=name,
+    )
+    return result

@@ -1,0 +1,133 @@
+"""Parts, borders, mirrors and turns of images, with shapes known and unknown."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowbook as fb
+from tests.interpreter import Interpreter, evaluate
+
+image = fb.image
+ONE = np.arange(5 * 6 * 3.0).reshape(5, 6, 3).astype(np.float32)
+BATCH = np.stack([ONE, -ONE])
+Error = fb.errors.InvalidArgumentError
+
+# What TensorFlow 1 does, in NumPy, on [..., height, width, channels].
+FUNCTIONS: dict[str, Any] = {
+    "crop": (
+        lambda x: image.crop_to_bounding_box(x, 1, 2, 3, 4),
+        lambda x: x[..., 1:4, 2:6, :],
+    ),
+    "pad": (lambda x: image.pad_to_bounding_box(x, 1, 2, 7, 9), lambda x: padded(x, 1, 1, 2, 1)),
+    "smaller": (
+        lambda x: image.resize_image_with_crop_or_pad(x, 2, 3),
+        lambda x: x[..., 1:3, 1:4, :],
+    ),
+    "larger": (
+        lambda x: image.resize_image_with_crop_or_pad(x, 8, 9),
+        lambda x: padded(x, 1, 2, 1, 2),
+    ),
+    "both": (
+        lambda x: image.resize_image_with_crop_or_pad(x, 4, 8),
+        lambda x: padded(x[..., :4, :, :], 0, 0, 1, 1),
+    ),
+    "centre": (lambda x: image.central_crop(x, 0.5), lambda x: x[..., 1:4, 1:5, :]),
+    "most": (lambda x: image.central_crop(x, 0.9), lambda x: x),
+    "all": (lambda x: image.central_crop(x, 1.0), lambda x: x),
+    "left-right": (image.flip_left_right, lambda x: x[..., ::-1, :]),
+    "up-down": (image.flip_up_down, lambda x: x[..., ::-1, :, :]),
+    "transpose": (image.transpose_image, lambda x: x.swapaxes(-3, -2)),
+    "rot0": (lambda x: image.rot90(x, 4), lambda x: x),
+    "rot1": (image.rot90, lambda x: np.rot90(x, 1, (-3, -2))),
+    "rot2": (lambda x: image.rot90(x, 2), lambda x: np.rot90(x, 2, (-3, -2))),
+    "rot3": (lambda x: image.rot90(x, -1), lambda x: np.rot90(x, 3, (-3, -2))),
+}
+
+
+def padded(x: np.ndarray, top: int, bottom: int, left: int, right: int) -> np.ndarray:
+    batch = [(0, 0)] * (x.ndim - 3)
+    return np.pad(x, [*batch, (top, bottom), (left, right), (0, 0)])
+
+
+@pytest.mark.parametrize("kind", FUNCTIONS)
+@pytest.mark.parametrize("value", [ONE, BATCH], ids=["one", "batch"])
+@pytest.mark.parametrize("known", [True, False])
+def test_values_and_gradients(kind: str, value: np.ndarray, known: bool) -> None:
+    build, reference = FUNCTIONS[kind]
+    x = fb.placeholder(fb.float32, value.shape if known else [None] * value.ndim)
+    y = build(x)
+    [slope] = fb.gradients(fb.reduce_sum(y), [x])
+    found, gradient = evaluate([y, slope], {x: value})
+    np.testing.assert_array_equal(found, reference(value))
+    assert y.shape.is_compatible_with(found.shape)
+    assert y.shape.is_fully_defined or not known
+    # As many ones as pixels of the image are left.
+    marks = np.ones_like(value)
+    assert gradient.sum() == reference(marks).sum()
+
+
+def test_numbers_may_be_tensors() -> None:
+    n = fb.placeholder(fb.int32, [])
+    y = image.crop_to_bounding_box(ONE, n, 0, n + 1, 6)
+    np.testing.assert_array_equal(evaluate(y, {n: 2}), ONE[2:5])
+    with pytest.raises(fb.errors.OpError):
+        evaluate(y, {n: 3})
+    z = image.pad_to_bounding_box(ONE, n, 0, 7, 6)
+    np.testing.assert_array_equal(evaluate(z, {n: 1}), padded(ONE, 1, 1, 0, 0))
+    with pytest.raises(fb.errors.OpError):
+        evaluate(z, {n: 3})
+    w = image.resize_image_with_crop_or_pad(ONE, n, fb.constant(6))
+    assert w.shape == [None, 6, 3]
+    assert evaluate(w, {n: 9}).shape == (9, 6, 3)
+
+
+@pytest.mark.parametrize("flip", ["left_right", "up_down"])
+def test_random_flips(flip: str) -> None:
+    mirrored = evaluate(getattr(image, f"flip_{flip}")(ONE))
+    many = np.stack([ONE] * 60)
+    build = getattr(image, f"random_flip_{flip}")
+    y = build(many, seed=3)
+    interpreter = Interpreter()
+    turned = [sum((v == mirrored).all() for v in interpreter.run(y)) for _ in range(2)]
+    assert turned[0] != turned[1] or turned[0] != 30
+    assert all(10 < n < 50 for n in turned)
+    kept = sum((v == ONE).all() for v in Interpreter().run(build(many, seed=3)))
+    assert 10 < kept < 50
+    single = build(ONE)
+    assert single.shape == [5, 6, 3]
+    seen = {evaluate_sum(interpreter, single) for _ in range(30)}
+    assert seen == {float(ONE[0, 0, 0]), float(mirrored[0, 0, 0])}
+    unknown = fb.placeholder(fb.float32, [None, 5, 6, 3])
+    assert evaluate(build(unknown), {unknown: BATCH}).shape == BATCH.shape
+
+
+def evaluate_sum(interpreter: Interpreter, single: fb.Tensor) -> float:
+    return float(interpreter.run(single)[0, 0, 0])
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: image.flip_left_right(ONE[0]), "images are"),
+        (lambda: image.flip_up_down(fb.placeholder(fb.float32)), "known at construction"),
+        (lambda: image.crop_to_bounding_box(ONE, 3, 0, 3, 1), "exceed"),
+        (lambda: image.crop_to_bounding_box(ONE, -1, 0, 3, 1), "not negative"),
+        (lambda: image.crop_to_bounding_box(ONE, 1.5, 0, 3, 1), "an int"),
+        (lambda: image.crop_to_bounding_box(ONE, fb.constant(1.5), 0, 3, 1), "an int"),
+        (lambda: image.pad_to_bounding_box(ONE, 3, 0, 6, 6), "does not fit"),
+        (lambda: image.pad_to_bounding_box(ONE, -1, 0, 6, 6), "does not fit"),
+        (lambda: image.resize_image_with_crop_or_pad(ONE, -1, 0), "not negative"),
+        (lambda: image.central_crop(ONE, 0), "above 0"),
+        (lambda: image.central_crop(ONE, 1.1), "up to 1"),
+        (lambda: image.rot90(ONE, 0.5), "an int"),
+    ],
+    ids=count(),
+)
+def test_errors(build: Any, message: str) -> None:
+    with pytest.raises(Error, match=message) as caught:
+        build()
+    assert "test_images.py" in str(caught.value)
