@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,12 +32,27 @@ _LONGEST = 400  # Characters of one text.
 _PLAIN, _SCOPE, _VARIABLE, _INPUT, _CONSTANT, _ARGUMENTS = range(6)  # Kinds, as in `payload.ts`.
 
 
-def graph_payload(graph: Graph, needed: Collection[Operation] | None = None) -> bytes:
+@dataclass(frozen=True)
+class Needed:
+    """What a run needs, which stands out.
+
+    Attributes:
+        operations: those that would be executed.
+        fed: those whose tensors are fed.
+        fetched: those whose tensors are fetched, or that are targets.
+    """
+
+    operations: frozenset[Operation]
+    fed: frozenset[Operation]
+    fetched: frozenset[Operation]
+
+
+def graph_payload(graph: Graph, needed: Needed | None = None) -> bytes:
     """The graph, compressed.
 
     Args:
         graph: the graph.
-        needed: operations to stand out, such as those that a fetch needs; None marks none.
+        needed: what stands out; None if nothing does.
     """
     with graph.lock:
         operations = with_retired(graph.operations)
@@ -65,7 +81,7 @@ def _write(
     writer: _Writer,
     graph: Graph,
     operations: list[Operation],
-    needed: Collection[Operation] | None,
+    needed: Needed | None,
 ) -> None:
     number = {op: i for i, op in enumerate(operations)}
     tree = name_tree([_bounded(op.name) for op in operations])
@@ -120,7 +136,11 @@ def _write_tensors(writer: _Writer, tensors: Iterable[Tensor]) -> None:
 def _write_details(writer: _Writer, operations: list[Operation]) -> None:
     """What the card of an operation says beside its neighbours."""
     sites: dict[Any, tuple[int, int]] = {}
-    places, sources, names, values, counts = [], [], [], [], []
+    places: list[int] = []
+    sources: list[int] = []
+    names: list[int] = []
+    values: list[int] = []
+    counts: list[int] = []
     for op in operations:
         place, source = _site(writer, op.site, sites)
         places.append(place)
@@ -157,7 +177,7 @@ def _write_state(
     writer: _Writer,
     graph: Graph,
     operations: list[Operation],
-    needed: Collection[Operation] | None,
+    needed: Needed | None,
 ) -> None:
     """What may change while the operations stay: staleness, and what stands out."""
     reasons = {
@@ -168,8 +188,11 @@ def _write_state(
     writer.column("stale", np.asarray(stale, np.int32))
     writer.column("retired", np.asarray([op.retired for op in operations], np.uint8))
     if needed is not None:
-        marked = set(needed)
-        writer.column("needed", np.asarray([op in marked for op in operations], np.uint8))
+        marks = [
+            (op in needed.operations) | (op in needed.fed) << 1 | (op in needed.fetched) << 2
+            for op in operations
+        ]
+        writer.column("needed", np.asarray(marks, np.uint8))
 
 
 def _kinds(

@@ -13,7 +13,8 @@ import numpy as np
 
 from flowbook.widgets.name_tree import Ints, NameTree
 
-_FEW = 15  # A scope of fewer members shows all of them in their places.
+_MANY = 15  # Among so many members, those with unusually many neighbours stand out.
+_SOME = 7  # Among so many, scopes fed by more than a third of the others do.
 _LEAST = 4  # So many neighbours are never too many.
 
 
@@ -84,7 +85,7 @@ def templates(tree: NameTree, edges: ScopeEdges, types: Sequence[int]) -> Ints:
 
 
 def aside(tree: NameTree, edges: ScopeEdges) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which of the members of large scopes have so many neighbours that they hide the others."""
+    """Which members of scopes have so many neighbours that their edges hide the others."""
     size = len(tree.parent)
     entering = np.bincount(edges.target, minlength=size)
     leaving = np.bincount(edges.source, minlength=size)
@@ -92,9 +93,13 @@ def aside(tree: NameTree, edges: ScopeEdges) -> np.ndarray[tuple[int], np.dtype[
     members = np.lexsort((tree.first, tree.parent))[1:]
     bounds = np.searchsorted(tree.parent[members], np.arange(tree.operations, size + 1))
     for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        if end - start < _FEW:
+        if end - start < _SOME:
             continue
         inside = members[start:end]
+        if end - start < _MANY:
+            most = max(_LEAST, (end - start) // 3)
+            found[inside] = (inside >= tree.operations) & (entering[inside] > most)
+            continue
         low, high = np.quantile(entering[inside], (0.25, 0.75))
         crowded = entering[inside] > max(_LEAST, 2 * high - low)
         low, high = np.quantile(leaving[inside], (0.25, 0.75))
