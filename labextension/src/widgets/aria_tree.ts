@@ -32,9 +32,6 @@ export class AriaTree {
       tabindex: "0",
       "aria-label": "graph: arrows move, right opens, left closes, Enter selects",
       keydown: (event) => this.#key(event as KeyboardEvent),
-      focus: () => {
-        if (this.#active < 0 && this.#listed.length > 0) this.#moveTo(0);
-      },
     });
     // What has the attribute gets Lab's notebook keys out of the way.
     this.root.setAttribute("data-lm-suppress-shortcuts", "true");
