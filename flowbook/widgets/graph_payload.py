@@ -136,9 +136,10 @@ def _write_tensors(writer: _Writer, tensors: Iterable[Tensor]) -> None:
 def _write_details(writer: _Writer, operations: list[Operation]) -> None:
     """What the card of an operation says beside its neighbours."""
     sites: dict[Any, tuple[int, int]] = {}
+    known: dict[Any, int] = {}
     places: list[int] = []
     sources: list[int] = []
-    names: list[int] = []
+    names: list[str] = []
     values: list[int] = []
     counts: list[int] = []
     for op in operations:
@@ -148,14 +149,14 @@ def _write_details(writer: _Writer, operations: list[Operation]) -> None:
         before = len(names)
         for name, value in op.attributes.items():
             if not (isinstance(value, str) and not value):
-                names.append(writer.text(name))
-                values.append(writer.text(value_text(value)))
+                names.append(name)
+                values.append(_value(writer, value, known))
         counts.append(len(names) - before)
     writer.column("place", np.asarray(places, np.int32))
     writer.column("source", np.asarray(sources, np.int32))
     writer.column("device", writer.texts(op.device for op in operations))
     writer.column("attributeStart", _starts(counts))
-    writer.column("attributeName", np.asarray(names, np.int32))
+    writer.column("attributeName", writer.texts(names))
     writer.column("attributeValue", np.asarray(values, np.int32))
     parameters = [
         op.variable.shape.size or 0 if op.variable is not None and op.variable.trainable else 0
@@ -164,9 +165,23 @@ def _write_details(writer: _Writer, operations: list[Operation]) -> None:
     writer.column("parameters", np.asarray(parameters, np.float64))
 
 
+def _value(writer: _Writer, value: Any, known: dict[Any, int]) -> int:
+    """The text of an attribute; most have few values, and a Const's differs each time."""
+    if isinstance(value, np.ndarray):
+        return writer.text(value_text(value))
+    key = type(value), value  # The type tells 1 from True.
+    try:
+        found = known.get(key)
+    except TypeError:  # It cannot be hashed.
+        return writer.text(value_text(value))
+    if found is None:
+        found = known[key] = writer.text(value_text(value))
+    return found
+
+
 def _site(writer: _Writer, site: Site, known: dict[Any, tuple[int, int]]) -> tuple[int, int]:
     """The place and the source line of a site; many operations share one."""
-    key = site.code, site.offset, site.author
+    key = id(site.code), site.offset, site.author  # To hash code objects takes longer.
     found = known.get(key)
     if found is None:
         found = known[key] = writer.text(site.place), writer.text(site.source)
@@ -254,8 +269,8 @@ class _Writer:
 
     def texts(self, texts: Iterable[str]) -> Ints:
         """A column of texts."""
-        text = self.text
-        return np.asarray([text(each) for each in texts], np.int32)
+        known, text = self._strings, self.text
+        return np.asarray([known[t] if t in known else text(t) for t in texts], np.int32)
 
     def column(self, name: str, values: np.ndarray[Any, Any]) -> None:
         """Add a column of int32, float64 or uint8."""
