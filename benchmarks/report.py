@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from benchmarks import graph_view_page
 from benchmarks.case import UNITS
 from benchmarks.driver import RowResult
 from benchmarks.results import HERE, Results
@@ -58,6 +59,7 @@ def page(results: Results, order: Iterable[str]) -> str:
         *(_table_line(_cells(name, row)) for name, row in rows.items()),
         *_notes(rows),
         *_runs(results, rows),
+        *graph_view_page.section(),
     ]
     return "\n".join(parts) + "\n"
 
