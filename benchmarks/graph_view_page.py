@@ -9,7 +9,7 @@ from typing import Any
 RESULTS = Path(__file__).parent / "graph_view.json"
 
 _MS = "{:,.0f} ms"
-_MB = "{:,.1f} MB"
+_MB = "{:,.2f} MB"
 
 # Measured once, with the same browser on the same kind of machine, on TensorFlow 1's graphs of
 # such networks, of 36,000 and 3,000 operations: from opening its page on the log.
@@ -44,9 +44,9 @@ def section() -> list[str]:
         "## The graph, shown",
         "",
         "Training graphs like Inception's, in JupyterLab and in TensorBoard, with Chromium and "
-        "software rendering. Medians; for tasks of the main thread the longest, where those of "
-        "less than 50 ms, which browsers do not report, count as 0. TensorBoard's figures are of "
-        "one measurement on the same kind of machine.",
+        "software rendering. Medians; for tasks of the main thread the longest, of which browsers "
+        "report none below 50 ms. TensorBoard's medians were measured once, on the same kind of "
+        "machine.",
         "",
         f"| | {' | '.join(heads)} | Target |",
         f"| --- {'| --- ' * (len(heads) + 1)}|",
@@ -66,5 +66,9 @@ def _line(row: tuple[str, str, str, str], found: dict[str, Any], sizes: list[str
     for size in sizes:
         for values in (found[size], _TENSORBOARD.get(size, {})):
             scale = 1e6 if form is _MB else 1
-            cells.append(form.format(values[key] / scale) if key in values else "–")
+            cells.append(_figure(key, values[key], form, scale) if key in values else "–")
     return f"| {what} | {' | '.join(cells)} | {target} |"
+
+
+def _figure(key: str, value: float, form: str, scale: float) -> str:
+    return "< 50 ms" if "block" in key and not value else form.format(value / scale)

@@ -1,8 +1,11 @@
 """Flowbook: dataflow graphs built cell by cell, run in any part, on this machine or a pool.
 
 The public API is what `__all__` lists; `fb.nn` holds building blocks of neural networks,
-`fb.sparse` what sparse tensors have, `fb.train` optimizers, `fb.errors` what can go wrong.
+`fb.sparse` what sparse tensors have, `fb.summary` what charts show, `fb.train` optimizers,
+`fb.errors` what can go wrong.
 """
+
+from flowbook.widgets.graph_view import GraphView
 
 from flowbook import (
     _notebook,
@@ -10,13 +13,16 @@ from flowbook import (
     initializers,
     layers,
     nn,
+    onnx,
     regularizers,
     sparse,
     strings,
+    summary,
     train,
 )
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
+from flowbook.exec.progress import progress
 from flowbook.exec.resources.container import reset_container
 from flowbook.exec.session import Session
 from flowbook.explain.compare import compare, observe
@@ -389,7 +395,6 @@ from flowbook.graph.shape import Shape
 from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from flowbook.graph.tensor import Tensor
 from flowbook.train.gradient_error import gradient_error
-from flowbook.widgets.graph_view import GraphView
 
 __all__ = [
     "Assert",
@@ -636,6 +641,7 @@ __all__ = [
     "one_hot",
     "ones",
     "ones_like",
+    "onnx",
     "options",
     "pad",
     "parameter_counts",
@@ -648,6 +654,7 @@ __all__ = [
     "pow",
     "prevent_gradient",
     "print",
+    "progress",
     "py_func",
     "qr",
     "random_categorical",
@@ -742,6 +749,7 @@ __all__ = [
     "string",
     "strings",
     "subtract",
+    "summary",
     "svd",
     "tan",
     "tanh",

@@ -1,9 +1,11 @@
-"""Names of TensorFlow 1 that are spelt differently here: using one says what to write instead."""
+"""Names of TensorFlow 1 and NumPy that are spelt differently here: using one says what to write."""
 
 from __future__ import annotations
 
 import difflib
 import sys
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NoReturn
 
 _INSTEAD = {
@@ -13,6 +15,7 @@ _INSTEAD = {
     "RegisterGradient": "fb.OpDef(..., grad=function)",
     "TensorShape": "fb.Shape",
     "accumulate_n": "fb.add_n",
+    "add_check_numerics_ops": "sess.guard()",
     "all_variables": "fb.get_default_graph().variables()",
     "arccos": "fb.acos",
     "arccosh": "fb.acosh",
@@ -114,16 +117,189 @@ _INSTEAD = {
     "triangular_solve": "fb.matrix_triangular_solve",
     "tril": "fb.matrix_band_part(x, -1, 0)",
     "triu": "fb.matrix_band_part(x, 0, -1)",
+    "AggregationMethod": "fb.gradients(ys, xs), which adds partial gradients up itself",
+    "Dimension": "an int, or None where it is unknown",
+    "GPUOptions": "fb.Session()",
+    "GradientTape": "fb.gradients(ys, xs)",
+    "GraphKeys": "graph.variables(), or graph.updates(of=loss)",
+    "absolute": "fb.abs",
+    "add_to_collection": "a list of your own; graph.variables() and graph.updates() are computed",
+    "all": "fb.reduce_all",
+    "any": "fb.reduce_any",
+    "app": "a plain function main()",
+    "arg_max": "fb.argmax",
+    "arg_min": "fb.argmin",
+    "array": "fb.constant",
+    "asarray": "fb.convert_to_tensor",
+    "assert_variables_initialized": "fb.is_variable_initialized",
+    "astype": "fb.cast",
+    "clip": "fb.clip_by_value",
+    "contrib": "fb.layers, fb.nn and fb.train for what there is of it",
+    "custom_gradient": "fb.OpDef(..., grad=function)",
+    "distributions": "fb.random_normal and its like to draw",
+    "double": "fb.float64",
+    "e": "np.e",
+    "estimator": "fb.train and fb.Session",
+    "flags": "Python's argparse",
+    "float": "fb.float32",
+    "full": "fb.fill",
+    "get_default_session": "the session's own name, as in sess.run(...)",
+    "get_variable_scope": "fb.name_scope",
+    "gfile": "Python's open and pathlib",
+    "gradient_override_map": "fb.OpDef(..., grad=function)",
+    "graph_util": "fb.import_graph_def(graph, {'W/read': fb.constant(value)}) to freeze W",
+    "half": "fb.float16",
+    "hessians": "fb.gradients of each element of fb.gradients",
+    "hstack": "fb.concat(values, 1)",
+    "inf": "np.inf",
+    "int": "fb.int32",
+    "keras": "fb.layers, fb.train and fb.Session",
+    "local_variables": "fb.get_default_graph().variables()",
+    "local_variables_initializer": "fb.global_variables_initializer()",
+    "logging": "Python's logging",
+    "losses": "a loss of fb.nn or fb.squared_difference, and fb.reduce_mean of it",
+    "make_template": "a function that is given the variables",
+    "math": "the names themselves: fb.add, fb.log, fb.reduce_sum, ...",
+    "max": "fb.reduce_max",
+    "mean": "fb.reduce_mean",
+    "metrics": "operations of your own, as fb.reduce_mean(fb.cast(fb.equal(a, b), fb.float32))",
+    "min": "fb.reduce_min",
+    "model_variables": "fb.get_default_graph().variables()",
+    "moving_average_variables": "average(variable) of the fb.train.ExponentialMovingAverage",
+    "nan": "np.nan",
+    "ndim": "fb.rank(x), or x.shape.rank",
+    "newaxis": "None, as in x[:, None]",
+    "numpy_function": "fb.py_func",
+    "op_scope": "fb.name_scope",
+    "outer": "fb.einsum('i,j->ij', x, y)",
+    "pi": "np.pi",
+    "prod": "fb.reduce_prod",
+    "py_function": "fb.py_func",
+    "random": "the names themselves: fb.random_normal, fb.random_uniform, ...",
+    "report_uninitialized_variables": "fb.is_variable_initialized(variable)",
+    "select": "fb.where",
+    "sparse_to_dense": "fb.scatter_nd(indices, values, shape)",
+    "str": "fb.string",
+    "sum": "fb.reduce_sum",
+    "swapaxes": "fb.transpose(x, perm)",
+    "take": "fb.gather",
+    "to_bfloat16": "fb.cast(x, fb.bfloat16)",
+    "to_complex128": "fb.cast(x, fb.complex128)",
+    "to_complex64": "fb.cast(x, fb.complex64)",
+    "to_double": "fb.cast(x, fb.float64)",
+    "to_int64": "fb.cast(x, fb.int64)",
+    "tuple": "fb.identity of each under fb.control_dependencies of all",
+    "variable_op_scope": "fb.name_scope",
+    "vstack": "fb.concat(values, 0)",
+    "wrap_function": "a plain Python function that builds operations",
+}
+
+# The same in the namespaces.
+_INSTEAD_IN: dict[str, dict[str, str]] = {
+    "image": {
+        "random_crop": "fb.random_crop(image, size)",
+        "resize": "fb.image.resize_images",
+        "transpose": "fb.image.transpose_image",
+    },
+    "initializers": {
+        "he_initializer": "fb.initializers.he_normal",
+        "xavier": "fb.initializers.glorot_uniform",
+        "xavier_initializer": "fb.initializers.glorot_uniform",
+    },
+    "layers": {
+        "Conv2D": "fb.layers.conv2d, a function",
+        "Dense": "fb.layers.dense, a function",
+        "Dropout": "fb.layers.dropout, a function",
+        "Flatten": "fb.layers.flatten, a function",
+        "batch_norm": "fb.layers.batch_normalization",
+        "fully_connected": "fb.layers.dense",
+        "layer_norm": "fb.layers.layer_normalization",
+    },
+    "nn": {
+        "avg_pool2d": "fb.nn.avg_pool",
+        "batch_norm_with_global_normalization": "fb.nn.batch_normalization",
+        "bidirectional_dynamic_rnn": "fb.layers.lstm on x and fb.reverse_sequence(x, lengths, 1)",
+        "depthwise_conv2d_native": "fb.nn.depthwise_conv2d",
+        "dynamic_rnn": "fb.layers.lstm or fb.layers.gru, or fb.nn.static_rnn",
+        "lrn": "fb.nn.local_response_normalization",
+        "max_pool2d": "fb.nn.max_pool",
+        "relu_layer": "fb.nn.relu(x @ weights + biases)",
+        "silu": "fb.nn.swish",
+        "softmax_cross_entropy_with_logits_v2": "fb.nn.softmax_cross_entropy_with_logits",
+        "static_bidirectional_rnn": "fb.nn.static_rnn on the inputs and on the reversed inputs",
+        "xw_plus_b": "x @ weights + biases",
+    },
+    "sparse": {
+        "matmul": "fb.sparse.sparse_dense_matmul",
+        "sparse_tensor_dense_matmul": "fb.sparse.sparse_dense_matmul",
+    },
+    "summary": {
+        "EventFileWriter": "sess.summarize(to=path)",
+        "FileWriter": "sess.summarize(to=path)",
+        "SummaryWriter": "sess.summarize(to=path)",
+        "create_file_writer": "sess.summarize(to=path)",
+        "merge": "sess.summarize(), which takes all summaries that a run can give",
+        "merge_all": "sess.summarize(), which takes all summaries that a run can give",
+    },
+    "train": {
+        "Checkpoint": "sess.run(variables) for the values, and fb.assign to put them back",
+        "MonitoredTrainingSession": "fb.Session",
+        "Saver": "sess.run(variables) for the values, and fb.assign to put them back",
+        "SummarySaverHook": "sess.summarize(every=n, to=path)",
+        "create_global_step": "fb.train.get_or_create_global_step",
+        "export_meta_graph": "graph.save(path)",
+        "import_meta_graph": "fb.import_graph_def",
+        "write_graph": "graph.save(path)",
+    },
+}
+
+# A namespace in front of or behind what it holds, as TensorFlow 1 spells the name outside of it.
+_SPELT = {
+    "image": ("image_{}",),
+    "initializers": ("{}_initializer",),
+    "layers": (),
+    "nn": (),
+    "regularizers": ("{}_regularizer",),
+    "sparse": ("sparse_{}", "sparse_tensor_{}"),
+    "strings": ("string_{}",),
+    "summary": ("{}_summary",),
+    "train": (),
 }
 
 
 def no_such_name(name: str) -> NoReturn:
     """Raise the AttributeError for a name that `flowbook` does not have."""
-    instead = _INSTEAD.get(name)
-    if instead is None:
-        close = difflib.get_close_matches(name, sys.modules["flowbook"].__all__, 3)
-        raise AttributeError(
-            f"module 'flowbook' has no attribute {name!r}"
-            + (f": did you mean {' or '.join(close)}?" if close else "")
-        )
-    raise AttributeError(f"flowbook has no {name}: use {instead}")
+    _no_such_name("", _INSTEAD, name)
+
+
+def no_such_name_in(module: str) -> Callable[[str], NoReturn]:
+    """The `__getattr__` of one of flowbook's namespaces.
+
+    Args:
+        module: its `__name__`.
+    """
+    namespace = module.rpartition(".")[2]
+    return partial(_no_such_name, namespace, _INSTEAD_IN.get(namespace, {}))
+
+
+def _no_such_name(namespace: str, table: Mapping[str, str], name: str) -> NoReturn:
+    where = f"flowbook.{namespace}" if namespace else "flowbook"
+    instead = table.get(name)
+    if instead is None and not name.startswith("_"):
+        instead = " or ".join(_elsewhere(name)) or None
+    if instead is not None:
+        raise AttributeError(f"{where} has no {name}: use {instead}")
+    close = difflib.get_close_matches(name, sys.modules[where].__all__, 3)
+    raise AttributeError(
+        f"module {where!r} has no attribute {name!r}"
+        + (f": did you mean {' or '.join(close)}?" if close else "")
+    )
+
+
+def _elsewhere(name: str) -> list[str]:
+    """Where flowbook has a name that was looked for in another place."""
+    found = [f"fb.{name}"] if name in sys.modules["flowbook"].__all__ else []
+    for namespace, spelt in _SPELT.items():
+        own = sys.modules[f"flowbook.{namespace}"].__all__
+        found += [f"fb.{namespace}.{n}" for n in own if name in (n, *(s.format(n) for s in spelt))]
+    return found

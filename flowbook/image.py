@@ -1,5 +1,6 @@
 """Images: size, parts, colours, and their encoding in files. Names are those of TensorFlow 1."""
 
+from flowbook._renamed import no_such_name_in
 from flowbook.graph.ops.colours import (
     adjust_brightness,
     adjust_contrast,
@@ -89,3 +90,5 @@ __all__ = [
     "total_variation",
     "transpose_image",
 ]
+
+__getattr__ = no_such_name_in(__name__)

@@ -1,5 +1,6 @@
 """What variables start with: functions that make a tensor of a shape and dtype."""
 
+from flowbook._renamed import no_such_name_in
 from flowbook.train.layers.initializers import (
     constant,
     glorot_normal,
@@ -33,3 +34,5 @@ __all__ = [
     "variance_scaling",
     "zeros",
 ]
+
+__getattr__ = no_such_name_in(__name__)

@@ -3,6 +3,7 @@
 A layer makes new variables each time it is called; to share them, pass them on.
 """
 
+from flowbook._renamed import no_such_name_in
 from flowbook.train.layers.convolutional import (
     average_pooling1d,
     average_pooling2d,
@@ -37,3 +38,5 @@ __all__ = [
     "regularization_loss",
     "separable_conv2d",
 ]
+
+__getattr__ = no_such_name_in(__name__)

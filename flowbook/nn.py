@@ -1,5 +1,6 @@
 """Building blocks of neural networks: activations, losses, embeddings, recurrence, attention."""
 
+from flowbook._renamed import no_such_name_in
 from flowbook.graph.ops.activations import (
     bias_add,
     crelu,
@@ -149,3 +150,5 @@ __all__ = [
     "weighted_moments",
     "zero_fraction",
 ]
+
+__getattr__ = no_such_name_in(__name__)

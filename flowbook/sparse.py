@@ -1,5 +1,6 @@
 """Sparse tensors: made, converted, arranged anew, computed with."""
 
+from flowbook._renamed import no_such_name_in
 from flowbook.graph.ops.sparse_arithmetic import (
     add,
     maximum,
@@ -47,3 +48,5 @@ __all__ = [
     "to_indicator",
     "transpose",
 ]
+
+__getattr__ = no_such_name_in(__name__)

@@ -1,5 +1,6 @@
 """Text: joining, splitting, parts, patterns, and conversion from and to numbers."""
 
+from flowbook._renamed import no_such_name_in
 from flowbook.graph.ops.printing import string_format as format
 from flowbook.graph.ops.string_numbers import (
     as_string,
@@ -39,3 +40,5 @@ __all__ = [
     "to_number",
     "upper",
 ]
+
+__getattr__ = no_such_name_in(__name__)

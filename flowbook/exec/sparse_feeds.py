@@ -88,10 +88,15 @@ def _arrays(key: Any, value: Any) -> dict[str, Array]:
     names = form._fields
     other = tuple(f for f in _FORMS.values() if f is not form)
     if not isinstance(value, list | tuple) or isinstance(value, other) or len(value) != 3:
-        raise InvalidTypeError(
-            f"it is {value!r:.80}, not three arrays",
-            hint=f"feed fb.{form.__name__}({', '.join(names)}), or a tuple of the three",
-        )
+        hint = f"feed fb.{form.__name__}({', '.join(names)}), or a tuple of the three"
+        if form is SparseTensorValue and hasattr(value, "tocoo"):
+            # A sparse matrix of SciPy, in any of its formats.
+            hint = (
+                "m = matrix.tocsr().tocoo(), then "
+                "fb.SparseTensorValue(np.stack([m.row, m.col], 1), m.data, m.shape)"
+            )
+        given = type(value).__name__ if hasattr(value, "tocoo") else f"{value!r:.80}"
+        raise InvalidTypeError(f"it is {given}, not three arrays", hint=hint)
     arrays = {}
     for name, part, given in zip(names, _parts(key), value, strict=True):
         try:

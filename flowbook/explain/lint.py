@@ -107,6 +107,8 @@ def lint(graph: Graph | None = None, loss: Tensor | None = None) -> LintReport:
     """
     if loss is not None and not isinstance(loss, Tensor):
         raise InvalidTypeError(f"loss is a tensor, not {loss!r}")
+    if isinstance(graph, Tensor):
+        raise InvalidTypeError(f"the first argument is a graph, not {graph!r}", hint="loss=...")
     if graph is None:
         graph = loss.graph if loss is not None else get_default_graph()
     ancestors = _ancestors(loss.op) if loss is not None else set()

@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from flowbook.graph.op_def import OpDef
 
 
+# What does for strings what an operation does for numbers.
+_FOR_STRINGS = {
+    "Add": "fb.strings.join([x, y]) puts strings together",
+    "Cast": "fb.strings.to_number(x) reads numbers",
+}
+
+
 class Argument:
     """One input or output of a signature."""
 
@@ -96,10 +103,13 @@ class Resolver:
             return
         if dtype not in allowed:
             names = ", ".join(t.name for t in allowed)
-            castable = dtypes.float32 in allowed and (dtype.is_integer or dtype is dtypes.bool)
+            hint = None
+            if dtypes.float32 in allowed and (dtype.is_integer or dtype is dtypes.bool):
+                hint = "convert it: fb.cast(x, fb.float32)"
+            elif dtype is dtypes.string:
+                hint = _FOR_STRINGS.get(self.op_def.type)
             raise InvalidTypeError(
-                f"{argument.name!r} is one of {names}, but {what} is {dtype.name}",
-                hint="convert it: fb.cast(x, fb.float32)" if castable else None,
+                f"{argument.name!r} is one of {names}, but {what} is {dtype.name}", hint=hint
             )
         known = self.bound.get(token)
         if known is None:
@@ -108,7 +118,7 @@ class Resolver:
             raise InvalidTypeError(
                 f"{known[1]} is {known[0].name}, but {what} is {dtype.name}: "
                 "dtypes are never converted silently",
-                hint=f"convert one: fb.cast(x, fb.{known[0].name})",
+                hint=_conversion(known[0], dtype),
             )
 
     def _wanted(self, token: str) -> Any:
@@ -191,3 +201,11 @@ def constant_operation(graph: Graph, array: np.ndarray[Any, Any], site: sites.Si
         (Shape.of(owned.shape),),
         site,
     )
+
+
+def _conversion(one: DType, other: DType) -> str | None:
+    """How to make two dtypes one: the one that loses less of its values becomes the other."""
+    if dtypes.string in (one, other):
+        return None
+    to = max(one, other, key=lambda t: (t.is_numeric, not t.is_integer, t.is_complex))
+    return f"convert one: fb.cast(..., fb.{to.name})"

@@ -21,8 +21,9 @@ def to_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
 
     Args:
         value: anything array-like.
-        dtype: the wanted dtype; None takes NumPy arrays as they are and Python's numbers as
-            float32, int32 (or int64 where a number needs it), bool, complex128 or string.
+        dtype: the wanted dtype; None takes NumPy arrays and scalars as they are, and numbers alone
+            or in lists, of whichever type, as float32, int32 (or int64 where a number needs it),
+            bool, complex128 or string.
 
     Raises:
         InvalidTypeError: if values are not of that kind.
@@ -30,7 +31,7 @@ def to_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
     """
     if dtype is not None and type(value) is np.ndarray and value.dtype == dtype.numpy:
         return _as_bytes(value) if dtype is dtypes.string else value
-    array = _plain_array(value)
+    array = _plain_array(value, dtype)
     if dtype is None:
         return _default_dtype(value, array)
     return _cast(array, dtype)
@@ -41,7 +42,7 @@ def dtype_of(array: np.ndarray[Any, Any]) -> DType:
     return dtypes.as_dtype(array.dtype)
 
 
-def _plain_array(value: Any) -> np.ndarray[Any, Any]:
+def _plain_array(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
     if isinstance(value, Arithmetic):
         raise InvalidTypeError(
             f"{value!r} is symbolic where a value is wanted",
@@ -60,7 +61,8 @@ def _plain_array(value: Any) -> np.ndarray[Any, Any]:
     except OverflowError:
         raise InvalidArgumentError(f"an integer does not fit any dtype: {value!r}") from None
     if array.dtype.kind in "fO" and type(first) is int:
-        array = _exact_integers(value, array)
+        inexact = dtype is not None and (dtype.is_floating or dtype.is_complex)
+        array = _floats(value, array) if inexact else _exact_integers(value, array)
     if array.dtype.kind in "SUO":
         return _as_bytes(array)
     if array.dtype.newbyteorder("=") != array.dtype:
@@ -80,6 +82,16 @@ def _not_packed(value: Any) -> InvalidTypeError:
         f"{what} stands in a list, where values of one dtype are wanted",
         hint="tensors go together with fb.stack([...])",
     )
+
+
+def _floats(value: Any, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array with Python's integers as floats, however large; as it is if it holds others."""
+    if not all(type(item) is int for item in np.asarray(value, dtype=object).flat):
+        return array
+    try:
+        return array.astype(np.float64)
+    except OverflowError:
+        raise InvalidArgumentError(f"an integer does not fit any dtype: {value!r:.80}") from None
 
 
 def _exact_integers(value: Any, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -120,17 +132,17 @@ def _default_dtype(value: Any, array: np.ndarray[Any, Any]) -> np.ndarray[Any, A
         dtypes.as_dtype(array.dtype)
         return array
     if array.dtype == np.float64:
-        return array.astype(np.float32) if _has_only_python_numbers(value) else array
-    if array.dtype == np.int64 and _has_only_python_numbers(value):
+        return array.astype(np.float32) if _holds_no_arrays(value) else array
+    if array.dtype == np.int64 and _holds_no_arrays(value):
         narrow = array.astype(np.int32)
         return narrow if np.array_equal(narrow, array) else array
     dtypes.as_dtype(array.dtype)
     return array
 
 
-def _has_only_python_numbers(value: Any) -> bool:
-    """Whether NumPy's default dtype, and no NumPy scalar or array, decided an array's dtype."""
-    return not isinstance(_first(value), np.generic | np.ndarray)
+def _holds_no_arrays(value: Any) -> bool:
+    """Whether lists hold numbers, and no arrays that have chosen a dtype."""
+    return not isinstance(_first(value), np.ndarray)
 
 
 def _first(value: Any) -> Any:
@@ -157,7 +169,9 @@ def _cast(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
                 f"{worst} does not fit {dtype.name}, which goes from {limits.min} to {limits.max}"
             )
         return array.astype(target)
-    if not np.can_cast(source, target, "same_kind"):
+    # To bfloat16 NumPy would take complex numbers.
+    lossy = source.kind == "c" and not dtype.is_complex
+    if lossy or not np.can_cast(source, target, "same_kind"):
         raise InvalidTypeError(
             f"values of {_name(source)} where {dtype.name} is wanted",
             hint=f"convert them yourself, as with np.asarray(values).astype(np.{dtype.name})",

@@ -116,12 +116,27 @@ _BY_PYTHON: dict[Any, DType] = {
     str: string,
     bytes: string,
 }
+_BY_PYTHON_NAME = {python.__name__: found for python, found in _BY_PYTHON.items()}
+
+
+def _numpy_dtype(value: Any) -> np.dtype[Any] | None:
+    """NumPy's dtype for what names one: to NumPy None, any class and any array would, too."""
+    is_named = isinstance(value, str) and value != "a"  # A deprecated name.
+    is_class = isinstance(value, type) and (value is object or issubclass(value, np.generic))
+    if not (is_named or is_class or isinstance(value, np.dtype)):
+        return None
+    try:
+        found: np.dtype[Any] = np.dtype(value)
+    except TypeError:
+        return None
+    return found
 
 
 def as_dtype(value: Any) -> DType:
     """The DType that a DType, a name, a NumPy dtype or a Python type stands for.
 
-    Python's `float` and `int` stand for float32 and int32, as their values do in a graph.
+    Python's `float` and `int`, and their names, stand for float32 and int32, as their values do in
+    a graph.
 
     Raises:
         InvalidTypeError: if nothing corresponds.
@@ -130,12 +145,11 @@ def as_dtype(value: Any) -> DType:
         return value
     if isinstance(value, str) and value in BY_NAME:
         return BY_NAME[value]
+    if isinstance(value, str) and value in _BY_PYTHON_NAME:
+        return _BY_PYTHON_NAME[value]
     if isinstance(value, type) and value in _BY_PYTHON:
         return _BY_PYTHON[value]
-    try:
-        numpy = np.dtype(value)
-    except TypeError:
-        numpy = None
+    numpy = _numpy_dtype(value)
     if numpy is not None:
         if numpy.kind in "OSU":
             return string

@@ -15,7 +15,7 @@ import threading
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from flowbook.graph import files, graph_file, serialize
 from flowbook.graph import site as sites
@@ -30,6 +30,7 @@ from flowbook.graph.names import Names
 from flowbook.graph.operation import Operation
 from flowbook.graph.scope import Scope
 from flowbook.graph.stale_operations import StaleOperations, stale_among
+from flowbook.graph.summaries import summaries_among
 from flowbook.graph.tensor import Tensor
 from flowbook.graph.unnamed import UnnamedVariables
 from flowbook.graph.updates import updates_among
@@ -41,6 +42,21 @@ if TYPE_CHECKING:
 _VALID_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*\Z")
 _VALID_INNER_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\\/>-]*\Z")
 _NO_SCOPE = Scope()
+
+
+# What TensorFlow 1 calls otherwise.
+_ELSEWHERE = {
+    "add_to_collection": "a list of your own; variables() and updates() are computed",
+    "as_graph_def": "graph.to_bytes(), or graph.save(path)",
+    "as_graph_element": "graph.get_tensor_by_name(name)",
+    "control_dependencies": "fb.control_dependencies(operations)",
+    "device": "fb.device(name)",
+    "get_collection": "graph.variables() or graph.updates()",
+    "get_operations": "graph.operations",
+    "gradient_override_map": "fb.OpDef(..., grad=function)",
+    "name_scope": "fb.name_scope(name)",
+    "trainable_variables": "graph.variables(trainable=True)",
+}
 
 
 class _ThreadState(threading.local):
@@ -524,6 +540,11 @@ class Graph:
         with self.lock:
             return updates_among(self._operations.values(), losses)
 
+    def summaries(self) -> list[Operation]:
+        """The operations that `fb.summary` built, in the order of their construction."""
+        with self.lock:
+            return summaries_among(self._operations.values())
+
     def variables_registered(self, start: int) -> list[Any]:
         """The variables from the given place on, in the order in which they became known.
 
@@ -596,6 +617,10 @@ class Graph:
                         self._consumers.setdefault(source, []).append(operation)
                 self._consumers_version = version
             return sorted(self._consumers.get(tensor, ()), key=lambda operation: operation.id)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        instead = _ELSEWHERE.get(name)
+        raise AttributeError(f"Graph has no {name}" + (f": use {instead}" if instead else ""))
 
     def __repr__(self) -> str:
         return f"<Graph of {len(self._operations)} operations, made at {self.site.place}>"

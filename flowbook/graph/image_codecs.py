@@ -77,7 +77,9 @@ def decode(
         raise
     except Exception as error:
         # Pillow's decoders raise errors of many kinds for what they cannot read.
-        raise InvalidArgumentError(f"this is no {what} image, or it is damaged: {error}") from None
+        # Pillow names the object that it read from, which says nothing.
+        why = "" if isinstance(error, image_module.UnidentifiedImageError) else f": {error}"
+        raise InvalidArgumentError(f"this is no {what} image, or it is damaged{why}") from None
     if pixels.ndim == 2:
         pixels = pixels[:, :, None]
     return _in_depth(pixels, dtype)

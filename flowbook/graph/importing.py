@@ -26,7 +26,7 @@ from flowbook.graph.errors import (
 from flowbook.graph.graph import Graph, get_default_graph, mixed_graphs
 from flowbook.graph.graph_pb2 import GraphDef
 from flowbook.graph.operation import Operation
-from flowbook.graph.ops.variables import Variable
+from flowbook.graph.ops.variables import Variable, read_variable
 from flowbook.graph.serialize import with_retired
 from flowbook.graph.tensor import Tensor
 
@@ -138,6 +138,13 @@ def _checked_map(input_map: Any) -> Mapping[str, Any]:
     return input_map
 
 
+def _hint_for(tensor: Tensor, value: Tensor) -> str | None:
+    if tensor.dtype is resource:
+        reads = [c.outputs[0].name for c in tensor.consumers() if c.op_def is read_variable]
+        return f"a value stands for reads of the variable: {', '.join(map(repr, reads))}"
+    return None if value.dtype is resource else "convert it: fb.cast"
+
+
 class _Import:
     """Copies of a graph's operations, made for another graph but not yet in it."""
 
@@ -180,7 +187,7 @@ class _Import:
             raise InvalidTypeError(
                 f"{value.name} is {value.dtype.name}, but {tensor.name!r}, which it stands for, is "
                 f"{tensor.dtype.name}",
-                hint=None if resource in (value.dtype, tensor.dtype) else "convert it: fb.cast",
+                hint=_hint_for(tensor, value),
             )
         if value.dtype is resource:
             _check_same_state(tensor, value)

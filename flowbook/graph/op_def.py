@@ -34,6 +34,7 @@ from flowbook.graph import dtypes, registry
 from flowbook.graph import site as sites
 from flowbook.graph.arguments import Argument, Resolver
 from flowbook.graph.attributes import PLAIN_TYPES, fixed_value
+from flowbook.graph.definition import check_definition
 from flowbook.graph.dtypes import DType
 from flowbook.graph.errors import (
     InvalidArgumentError,
@@ -160,11 +161,6 @@ class OpDef:
         self.is_async = is_async
         self.cost = cost
         self.type_variables = type_variables
-        # What admits strings moves values; other types compute with them.
-        self.computes = any(
-            dtypes.bfloat16 in admitted and dtypes.string not in admitted
-            for admitted in type_variables.values()
-        )
         self.is_stateful = effects is not Effects.PURE
         self.is_builtin = sites.calling_module(2).startswith("flowbook.")
         inputs, arrow, outputs = signature.partition("->")
@@ -172,9 +168,18 @@ class OpDef:
             raise InvalidArgumentError(f"the signature {signature!r} of {type} has no '->'")
         self.inputs = [Argument(text) for text in inputs.split(",") if text.strip()]
         self.outputs = [Argument(text) for text in outputs.split(",") if text.strip()]
-        for argument in (*self.inputs, *self.outputs):
-            self._check_token(argument)
+        check_definition(self)
+        # What admits strings moves values; other types compute with them.
+        self.computes = any(
+            dtypes.bfloat16 in admitted and dtypes.string not in admitted
+            for admitted in type_variables.values()
+        )
         if expression is not None:
+            if kernel is not None:
+                raise InvalidArgumentError(
+                    f"{type}: it is defined by either a kernel or an expression",
+                    hint="fb.register_kernel adds a faster kernel to either",
+                )
             names = [*(a.name for a in self.inputs), *self.attributes]
             self.expression = Expression(expression, names)
             self.kernel = self.expression.kernel()
@@ -205,14 +210,6 @@ class OpDef:
             else None
         )
         registry.define(self)
-
-    def _check_token(self, argument: Argument) -> None:
-        known = (*self.type_variables, *dtypes.BY_NAME, *self.attributes)
-        if argument.token not in known and not argument.is_mixed:
-            raise InvalidArgumentError(
-                f"{self.type}: {argument.token!r} in its signature is neither a type variable, "
-                "a dtype nor an attribute"
-            )
 
     def front(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Make `function` the public function of this type, as a decorator."""

@@ -156,6 +156,9 @@ def _outer(x: Any, a: float) -> Any:
 
 
 def _area(old: int, new: int, scale: float) -> Taps:
+    if scale == 0:
+        # The corners of a single pixel, aligned: every new one is that pixel.
+        return np.zeros((1, new), np.intp), np.ones((1, new))
     low = np.arange(new) * scale
     high = low + scale
     most = int(np.max(np.ceil(high) - np.floor(low), initial=1))

@@ -229,10 +229,19 @@ class Tensor(Arithmetic):
 
     def __getattr__(self, name: str) -> NoReturn:
         instead = {
+            "T": "fb.transpose(tensor)",
             "assign": "fb.assign_slice(variable, key, value) for variable[key]",
+            "astype": "fb.cast(tensor, dtype)",
             "eval": "sess.run(tensor, feeds)",
             "get_shape": "tensor.shape",
+            "max": "fb.reduce_max(tensor)",
+            "mean": "fb.reduce_mean(tensor)",
+            "min": "fb.reduce_min(tensor)",
+            "ndim": "tensor.shape.rank",
+            "numpy": "sess.run(tensor, feeds)",
+            "reshape": "fb.reshape(tensor, shape)",
             "set_shape": "fb.reshape, or a shape for the placeholder",
+            "sum": "fb.reduce_sum(tensor)",
         }.get(name)
         raise AttributeError(f"Tensor has no {name}" + (f": use {instead}" if instead else ""))
 

@@ -1,5 +1,6 @@
 """Training: optimizers, moving averages and schedules, composed from the public operations."""
 
+from flowbook._renamed import no_such_name_in
 from flowbook.train.adafactor import AdafactorOptimizer
 from flowbook.train.adagrad import AdadeltaOptimizer, AdagradOptimizer
 from flowbook.train.adam import AdamOptimizer, AdamWOptimizer
@@ -54,3 +55,5 @@ __all__ = [
     "piecewise_constant",
     "polynomial_decay",
 ]
+
+__getattr__ = no_such_name_in(__name__)

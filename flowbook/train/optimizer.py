@@ -22,6 +22,7 @@ from flowbook.graph.operation import Operation
 from flowbook.graph.ops.constants import convert_to_tensor, group
 from flowbook.graph.ops.elementwise import cast
 from flowbook.graph.ops.filling import fill, zeros_like
+from flowbook.graph.ops.updates import mark_as_training
 from flowbook.graph.ops.variables import Variable, assign_add
 from flowbook.graph.scope import Scope
 from flowbook.graph.scopes import control_dependencies, name_scope, within
@@ -119,7 +120,7 @@ class Optimizer:
         self,
         loss: Tensor,
         global_step: Variable | None = None,
-        var_list: Sequence[Variable] | None = None,
+        var_list: Sequence[Variable] | Variable | None = None,
         grad_loss: Any = None,
         name: str | None = None,
     ) -> Operation:
@@ -130,7 +131,7 @@ class Optimizer:
         Args:
             loss: what to minimise, of floating-point dtype; a loss with dimensions is summed.
             global_step: a variable to count the steps in, or None.
-            var_list: the variables to change; by default the graph's trainable ones.
+            var_list: the variables to change, or one; by default the graph's trainable ones.
             grad_loss: the gradient of the loss, of its shape; by default ones.
             name: the operation's name.
 
@@ -147,13 +148,16 @@ class Optimizer:
         return self._apply(pairs, global_step, name, loss.graph.updates(of=loss))
 
     def compute_gradients(
-        self, loss: Tensor, var_list: Sequence[Variable] | None = None, grad_loss: Any = None
+        self,
+        loss: Tensor,
+        var_list: Sequence[Variable] | Variable | None = None,
+        grad_loss: Any = None,
     ) -> list[GradientAndVariable]:
         """The gradients of a loss, paired with their variables.
 
         Args:
             loss: what to differentiate.
-            var_list: the variables; by default the graph's trainable ones.
+            var_list: the variables, or one; by default the graph's trainable ones.
             grad_loss: the gradient of the loss, of its shape; by default ones.
 
         Returns:
@@ -162,6 +166,8 @@ class Optimizer:
         __tracebackhide__ = True
         if not isinstance(loss, Tensor):
             raise InvalidTypeError(f"the loss is a tensor, not {loss!r}")
+        if isinstance(var_list, Variable):
+            var_list = [var_list]
         variables = list(var_list) if var_list is not None else loss.graph.variables(True)
         for variable in variables:
             if not isinstance(variable, Variable):
@@ -202,7 +208,9 @@ class Optimizer:
         given = list(_checked(grads_and_vars))
         pairs = [(g, v) for g, v in given if g is not None]
         if not pairs:
-            raise InvalidArgumentError(f"there is no gradient to apply to {_names(given)}")
+            raise InvalidArgumentError(
+                f"there is no gradient to apply to the variables: {_names(given)}"
+            )
         graph: Graph = pairs[0][1].graph
         with graph.as_default(), name_scope(name or self.name) as scope:
             step = Step(graph)
@@ -214,7 +222,9 @@ class Optimizer:
             if global_step is not None:
                 with control_dependencies(step.changes):
                     step.changes.append(assign_add(global_step, 1))
-            return group(*step.changes, name=scope)  # type: ignore[no-any-return]
+            train: Operation = group(*step.changes, name=scope)
+        mark_as_training(train, None if global_step is None else global_step.op)
+        return train
 
     # What a subclass says
 

@@ -254,6 +254,8 @@ def test_a_fetch_that_the_feeds_do_not_reach_names_the_placeholder(sess, a):
         assert caught.value.operation is x.op
     with pytest.raises(ValueError, match="must be fed"):
         sess.run(x)
+    with pytest.raises(ValueError, match="must be fed with an int32 value"):
+        sess.run(fb.placeholder(fb.int32, []))
     assert sess.run(z, {y: 1.0, "x:0": np.ones((1, 3))}).tolist() == [[2.0, 2.0, 2.0]]
 
 

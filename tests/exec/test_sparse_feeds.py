@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import flowbook as fb
 
@@ -251,3 +252,14 @@ def test_slices_that_do_not_fit_are_refused(sess, value, match):
     x = slices()
     with pytest.raises(fb.errors.InvalidArgumentError, match=match):
         sess.run(x, {x: value})
+
+
+def test_a_matrix_of_scipy_is_refused_with_a_way_to_feed_it(sess, x):
+    matrix = scipy.sparse.csr_matrix(np.diag([1.0, 2.0]))
+    with pytest.raises(fb.errors.InvalidTypeError, match="it is csr_matrix, not three") as caught:
+        sess.run(x, {x: matrix})
+    m = matrix.tocsr().tocoo()
+    assert "np.stack([m.row, m.col], 1), m.data, m.shape" in caught.value.hint
+    value = fb.SparseTensorValue(np.stack([m.row, m.col], 1), m.data, m.shape)
+    fed = fb.sparse.placeholder(fb.float32, [2, 2])
+    np.testing.assert_array_equal(sess.run(fb.sparse.to_dense(fed), {fed: value}), np.diag([1, 2]))

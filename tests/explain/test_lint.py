@@ -94,5 +94,7 @@ def test_softmax_twice() -> None:
 
 
 def test_a_loss_is_a_tensor() -> None:
+    with pytest.raises(fb.errors.InvalidTypeError, match=r"loss=\.\.\."):
+        fb.lint(fb.constant(1.0))  # type: ignore[arg-type]
     with pytest.raises(fb.errors.InvalidTypeError, match="loss"):
         fb.lint(loss=1.0)  # type: ignore[arg-type]

@@ -404,3 +404,14 @@ def test_imports_of_several_threads_stay_apart(stored):
         thread.join()
     assert sorted(found) == ["import/loss:0", *(f"import_{i}/loss:0" for i in (1, 2, 3))]
     verify.check(graph)
+
+
+def test_a_value_stands_for_reads_of_a_variable():
+    with fb.Graph().as_default() as trained:
+        fb.multiply(fb.Variable([1.0, 2.0], name="W"), 3.0, name="y")
+    frozen = fb.constant([5.0, 6.0])
+    with pytest.raises(fb.errors.InvalidTypeError, match="reads of the variable: 'W/read:0'"):
+        fb.import_graph_def(trained, {"W": frozen})
+    [y] = fb.import_graph_def(trained, {"W/read": frozen}, ["y:0"])
+    with fb.Session() as sess:
+        assert sess.run(y).tolist() == [15, 18]

@@ -206,6 +206,14 @@ CASES = [
         note="extreme",
     ),
     Case(
+        "Selu",
+        activations.selu,
+        [f([0.0, -0.0])],
+        _selu,
+        tensorflow=lambda tf, x: tf.nn.selu(x),
+        note="at-0",
+    ),
+    Case(
         "SparseSoftmaxCrossEntropyWithLogits",
         losses.sparse_cross_entropy_op,
         [i([2, 0]), SOME],

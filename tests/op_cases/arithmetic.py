@@ -86,6 +86,22 @@ CASES = [
         tolerance=4,
         tensorflow=lambda tf, x, y: tf.pow(x, y),
     ),
+    *(
+        # Whole exponents of negative numbers too: the sign goes a way of its own.
+        Case(
+            "Pow",
+            lambda x, n=power: arithmetic.pow(x, n),
+            [SOME],
+            lambda x, n=power: x**n,
+            [0],
+            special=[ODD],
+            only=dtypes.FLOATS,
+            tolerance=4,
+            tensorflow=lambda tf, x, n=power: tf.pow(x, x.dtype.type(n)),
+            note=str(power),
+        )
+        for power in (3.0, 4.0, -3.0)
+    ),
     binary(
         arithmetic.pow,
         np.power,

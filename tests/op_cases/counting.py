@@ -101,7 +101,7 @@ CASES = [
     ),
     Case(
         "ConfusionMatrix",
-        lambda x, y, w: counting.confusion_matrix(x, y, 4, w),
+        lambda x, y, w: counting.confusion_matrix(x, y, 4, weights=w),
         [LABELS, PREDICTIONS, f(1.0, 2.0, 3.0, 1.0, 1.0)],
         lambda x, y, w: np.pad(_pairs(x, y, w), (0, 4 - len(_pairs(x, y, w)))),
         empty=[LABELS[:0], LABELS[:0], np.zeros(0)],

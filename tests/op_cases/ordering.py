@@ -198,6 +198,16 @@ CASES = [
     ),
     Case(
         "NthElement",
+        selecting.nth_element,
+        [MIXED[0], i(1)],
+        lambda x, n: np.sort(x)[1],
+        [0],
+        fixed=[1],
+        tensorflow=lambda tf, x, n: tf.raw_ops.NthElement(input=x, n=n),
+        note="of-one-row",
+    ),
+    Case(
+        "NthElement",
         lambda x, n: selecting.nth_element(x, n, reverse=True),
         [TIED, i(1)],
         lambda x, n: np.sort(x)[:, -2],

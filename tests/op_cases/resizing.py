@@ -88,6 +88,8 @@ def _case(method: str, size: Any, align: bool = False, half: bool = False) -> Ca
     )
 
 
+ALIGNED_AREA = {"method": "area", "align": True, "half": False}
+
 # Sizes that grow and shrink, and whose borders between pixels no rounding moves.
 CASES = [
     *(_case("nearest", size, *flags) for size in [(5, 2), (2, 9)] for flags in
@@ -104,6 +106,13 @@ CASES = [
       for flags in [(False, False), (True, False), (False, True)]),
     _recorded("area", (5, 3)),
     _recorded("area", (2, 3), True),
+    dataclasses.replace(
+        _recorded("area", (5, 4), True),
+        inputs=[IMAGES[:, :, :1], i(5, 4)],
+        reference=lambda x, n: np.repeat(_reference(x, [5, 1], **ALIGNED_AREA), 4, axis=2),
+        empty=None,
+        note="area-of-one-column",
+    ),
     Case(
         "ResizeGrad",
         lambda dy, s: resizing.resize_gradient_op(dy, s, method="bilinear"),

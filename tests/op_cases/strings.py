@@ -206,7 +206,7 @@ CASES = [
     *(
         Case(
             "StringSplit",
-            lambda x, s, m=most: string_patterns.split(x, s, m),
+            lambda x, s, m=most: string_patterns.split_op(x, s, maxsplit=m),
             [t("a b  c", "", " d,,e ", "f"), t(sep)],
             lambda x, s, m=most, b=sep: _split(x.tolist(), b.encode() or None, m),
             by_value=True,

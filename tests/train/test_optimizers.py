@@ -532,3 +532,13 @@ def test_a_graph_with_sparse_steps_can_be_stored(made: Any) -> None:
             sess.run(train)
             again.run("train")
         np.testing.assert_array_equal(sess.run(x), again.run("x:0"))
+
+
+def test_one_variable_is_a_list_of_it() -> None:
+    x, y = fb.Variable([1.0, 2.0]), fb.Variable(3.0)
+    optimizer = fb.train.GradientDescentOptimizer(0.5)
+    train = optimizer.minimize(fb.reduce_sum(x * y), var_list=x)
+    with fb.Session() as sess:
+        sess.run(train)
+        assert sess.run(x).tolist() == [-0.5, 0.5]
+        assert sess.run(y) == 3

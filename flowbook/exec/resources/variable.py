@@ -92,10 +92,12 @@ class VariableResource:
             buffer = self._buffer
             if buffer is None:
                 raise self._uninitialized()
-            if buffer.shape != np.broadcast_shapes(buffer.shape, value.shape):
+            shape = buffer.shape
+            # `broadcast_shapes` alone takes as long as a small update.
+            if value.shape != shape and shape != np.broadcast_shapes(shape, value.shape):
                 raise InvalidArgumentError(
                     f"a value of shape {list(value.shape)} does not fit variable {self.name!r} "
-                    f"of shape {list(buffer.shape)}"
+                    f"of shape {list(shape)}"
                 )
             buffer = None
             if self._is_free():

@@ -90,6 +90,7 @@ from flowbook.graph.ops import (  # noqa: F401
     string_numbers,
     string_patterns,
     strings,
+    summary,
     tensordot,
     trigonometry,
     uniqueness,

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowbook.graph.dtypes import FLOATS, NUMBERS, REALS
+from flowbook.graph.convert import to_array
+from flowbook.graph.dtypes import FLOATS, NUMBERS, REALS, float32, float64
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import negative
 from flowbook.graph.ops.axes import as_axis, in_range
-from flowbook.graph.ops.comparison import greater, less, where
+from flowbook.graph.ops.comparison import greater, greater_equal, less, where
 from flowbook.graph.ops.constants import convert_to_tensor
-from flowbook.graph.ops.elementwise import exp, sigmoid, square
+from flowbook.graph.ops.elementwise import cast, exp, sigmoid, square
 from flowbook.graph.ops.filling import zeros_like_op
 from flowbook.graph.ops.inference import elementwise, same_as_input
 from flowbook.graph.ops.joining import concat
@@ -105,12 +106,17 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
     """`x` if positive, else `alpha * x` (Maas et al. 2013).
 
     Args:
-        features: of a floating-point dtype.
+        features: of a floating-point dtype; integers are made float32 first.
         alpha: the slope for negative values, a number.
         name: the operation's name.
     """
     __tracebackhide__ = True
-    result: Tensor = leaky_relu_op(features, alpha=float(alpha), name=name)
+    with located("LeakyRelu"):
+        features = convert_to_tensor(features)
+        if features.dtype.is_integer:
+            features = cast(features, float32)
+        slope = float(to_array(alpha, float64))
+    result: Tensor = leaky_relu_op(features, alpha=slope, name=name)
     return result
 
 
@@ -149,7 +155,8 @@ _SELU_LIMIT = _SELU_ALPHA * _SELU_SCALE
 def _selu_gradient(op: Operation, dy: Tensor) -> Tensor:
     x = op.inputs[0]
     below = exp(op_named("Minimum")(x, zeros_like_op(x))) * _SELU_LIMIT
-    return where(greater(x, 0), dy * _SELU_SCALE, dy * below)  # type: ignore[no-any-return]
+    # At 0 the slope is that of the right side, as in TensorFlow.
+    return where(greater_equal(x, 0), dy * _SELU_SCALE, dy * below)  # type: ignore[no-any-return]
 
 
 selu = OpDef(

@@ -161,14 +161,14 @@ def quotient_dtype(dtype: DType) -> DType:
     return float32 if dtype.size <= 2 else float64
 
 
-def refuse_zero(xp: Any, y: Any) -> None:
-    """Raise the error for a division of integers by zero."""
-    if y.dtype.kind != "f" and not xp.all(y):
+def refuse_zero(xp: Any, x: Any, y: Any) -> None:
+    """Raise the error for a division of integers by zero, unless nothing is divided."""
+    if y.dtype.kind != "f" and x.size and not xp.all(y):
         raise InvalidArgumentError("an integer is divided by zero")
 
 
 def _floordiv(xp: Any, x: Any, y: Any) -> Any:
-    refuse_zero(xp, y)
+    refuse_zero(xp, x, y)
     # As TensorFlow's, of what the division gives: NumPy's floor_divide makes NaN of infinities.
     return xp.floor(xp.divide(x, y)) if x.dtype.kind == "f" else xp.floor_divide(x, y)
 
@@ -191,7 +191,7 @@ floordiv = OpDef(
 
 
 def _mod(xp: Any, x: Any, y: Any) -> Any:
-    refuse_zero(xp, y)
+    refuse_zero(xp, x, y)
     return xp.remainder(x, y)
 
 
@@ -212,10 +212,16 @@ mod = OpDef(
 
 
 def _pow(xp: Any, x: Any, y: Any) -> Any:
-    if y.dtype.kind == "i" and xp.any(y < 0):
+    if y.dtype.kind == "i" and x.size and xp.any(y < 0):
         raise InvalidArgumentError(
             "an integer is raised to a negative power", hint="cast both to a floating-point dtype"
         )
+    if x.dtype.kind == "f" and y.size == 1 and float(y.item()).is_integer():
+        # Negative numbers take NumPy tens of times as long, except for its own few exponents.
+        power = float(y.item())
+        if not -2 <= power <= 2:
+            size = xp.power(xp.abs(x), y)
+            return xp.copysign(size, x) if power % 2 else size
     return xp.power(x, y)
 
 

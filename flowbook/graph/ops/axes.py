@@ -9,6 +9,8 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+import numpy as np
+
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.shape import SCALAR, UNKNOWN, Dims, Shape
 from flowbook.graph.tensor import Arithmetic, Tensor
@@ -25,9 +27,12 @@ def as_axis(axis: Any) -> int:
             f"an axis is fixed when the graph is built, so it is an int, not {axis!r}"
         )
     try:
-        return operator.index(axis)
+        # Old programs give a truth value for each axis, or `keepdims` in the place of an axis.
+        if not isinstance(axis, bool | np.bool_):
+            return operator.index(axis)
     except TypeError:
-        raise InvalidTypeError(f"an axis is an int, not {axis!r}") from None
+        pass
+    raise InvalidTypeError(f"an axis is an int, not {axis!r}")
 
 
 def as_axes(axis: Any, tensor: Any = None) -> tuple[int, ...] | None:
@@ -39,7 +44,8 @@ def as_axes(axis: Any, tensor: Any = None) -> tuple[int, ...] | None:
     """
     if axis is None:
         return None
-    found = tuple(as_axis(a) for a in axis) if isinstance(axis, list | tuple) else (as_axis(axis),)
+    several = isinstance(axis, list | tuple | range) or (isinstance(axis, np.ndarray) and axis.ndim)
+    found = tuple(as_axis(a) for a in axis) if several else (as_axis(axis),)
     rank = tensor.shape.rank if isinstance(tensor, Tensor) else None
     if rank is None:
         return found

@@ -9,6 +9,7 @@ from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.indexed_slices import IndexedSlices
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.elementwise import cast
+from flowbook.graph.ops.inference import constant_value
 from flowbook.graph.ops.joining import stack
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.norms import norm, reduce_euclidean_norm
@@ -28,6 +29,16 @@ def _scaled(t: Any, factor: Tensor, name: str | None = None) -> Any:
         values = op_named("Mul")(t.values, factor, name=name)
         return IndexedSlices(values, t.indices, t.dense_shape)
     return op_named("Mul")(t, factor, name=name)
+
+
+def _limit(clip_norm: Any, like: Tensor) -> Tensor:
+    """The greatest norm, of a tensor's dtype."""
+    with located("clip_norm"):
+        limit: Tensor = convert_to_tensor(clip_norm, like.dtype)
+        known = constant_value(limit)
+        if known is not None and (known < 0).any():
+            raise InvalidArgumentError(f"a norm is not negative: {known.min()}")
+    return limit
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
@@ -52,7 +63,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     with name_scope(name or "clip_by_norm") as scope:
         t = t if isinstance(t, IndexedSlices) else convert_to_tensor(t)
         length = reduce_euclidean_norm(_measured(t), axes, keepdims=True)
-        limit = convert_to_tensor(clip_norm, length.dtype)
+        limit = _limit(clip_norm, length)
         return _scaled(t, limit / op_named("Maximum")(length, limit), scope)
 
 
@@ -68,7 +79,7 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Ten
     with name_scope(name or "clip_by_average_norm") as scope:
         t = convert_to_tensor(t)
         average = norm(t) / cast(size(t), t.dtype)
-        limit = convert_to_tensor(clip_norm, t.dtype)
+        limit = _limit(clip_norm, t)
         result: Tensor = _scaled(t, limit / op_named("Maximum")(average, limit), scope)
         return result
 
@@ -134,7 +145,7 @@ def clip_by_global_norm(
         if use_norm is None:
             use_norm = global_norm(tensors)
         length = convert_to_tensor(use_norm)
-        limit = convert_to_tensor(clip_norm, length.dtype)
+        limit = _limit(clip_norm, length)
         factor = limit / op_named("Maximum")(length, limit)
         # 0 for a finite norm, NaN for any other.
         factor = factor + (length - length)

@@ -6,10 +6,12 @@ in [0, 1], integer ones from 0 to the greatest value of their dtype.
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from flowbook.graph.convert import to_array
 from flowbook.graph.dtypes import FLOATS, DType, as_dtype, bfloat16, float16, float32
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.ops.arithmetic import abs as abs_of
@@ -113,7 +115,7 @@ def _factor(value: Any, like: Tensor) -> Any:
     if isinstance(value, Arithmetic):
         tensor = convert_to_tensor(value)
         return tensor if tensor.dtype is like.dtype else cast(tensor, like.dtype)
-    return np.asarray(value, like.dtype.numpy)
+    return to_array(value, like.dtype)
 
 
 def adjust_brightness(image: Any, delta: Any) -> Tensor:
@@ -319,7 +321,7 @@ def _between(name: str, low: Any, high: Any, seed: int | None, order: bool = Tru
 
 def _check_delta(name: str, max_delta: Any, most: float) -> None:
     with located(name):
-        if not 0 <= max_delta <= most:
+        if not isinstance(max_delta, Real) or not 0 <= float(max_delta) <= most:
             raise InvalidArgumentError(f"max_delta is from 0 to {most}, not {max_delta}")
 
 
@@ -440,7 +442,11 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
         b = convert_to_tensor(b, a.dtype)
         if not a.shape.is_compatible_with(b.shape):
             raise InvalidArgumentError(f"images of shapes {a.shape} and {b.shape} do not compare")
-        peak = convert_image_dtype(_factor(max_val, a), float32)
+        if not isinstance(max_val, Arithmetic):
+            scale = a.dtype.max if a.dtype.is_integer else 1
+            peak: Any = to_array(max_val, float32) / np.float32(scale)
+        else:
+            peak = convert_image_dtype(_factor(max_val, a), float32)
         noise = convert_image_dtype(a, float32) - convert_image_dtype(b, float32)
         mean = reduce_mean(noise * noise, (-3, -2, -1))
         return multiply(log(peak * peak / mean), float(10 / np.log(10)), name=scope)  # type: ignore[no-any-return]

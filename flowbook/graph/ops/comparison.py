@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from flowbook.graph.dtypes import INTS, REALS, VALUES, DType
 from flowbook.graph.dtypes import bool as bool_
 from flowbook.graph.errors import InvalidTypeError
@@ -16,7 +18,7 @@ from flowbook.graph.ops.located import located
 from flowbook.graph.registry import op_named
 from flowbook.graph.shape import Shape
 from flowbook.graph.shape import broadcast as broadcast_shapes
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.tensor import Arithmetic, Tensor
 
 
 def _comparison(type: str, ufunc: str, doc: str, T: tuple[DType, ...] = REALS) -> OpDef:
@@ -138,9 +140,9 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     Args:
         condition: a bool tensor. Without `x` and `y` it may also hold numbers, of which those
             other than zero count.
-        x: what to take where it holds. Both are computed, and all three broadcast, so that a
-            condition for each of n rows has the shape [n, 1]. No gradient flows to the one that
-            was not chosen, whatever it is there.
+            With `x` and `y` of one rank above 1, a vector chooses among their rows.
+        x: what to take where it holds. Both are computed, and otherwise all three broadcast. No
+            gradient flows to the one that was not chosen, whatever it is there.
         y: what to take elsewhere.
         name: the operation's name.
 
@@ -166,5 +168,14 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     if x is None or y is None:
         with located("Where"):
             raise InvalidTypeError("where takes both x and y, or neither of them")
+    with located("Where"):
+        rank = _rank(x)
+        if rank is not None and rank > 1 and rank == _rank(y) and _rank(condition) == 1:
+            condition = op_named("Reshape").public(condition, [-1] + [1] * (rank - 1))
     result = where_op(condition, x, y, name=name)
     return result
+
+
+def _rank(value: Any) -> int | None:
+    """The rank of a tensor, variable or array, if it is known."""
+    return value.shape.rank if isinstance(value, Arithmetic) else np.ndim(value)  # type: ignore[attr-defined]

@@ -27,6 +27,7 @@ from flowbook.graph.ops.elementwise import cast
 from flowbook.graph.ops.inference import elementwise
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.reductions import reduce_sum
+from flowbook.graph.ops.shaping import squeeze
 from flowbook.graph.registry import op_named
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.shape import Shape
@@ -345,23 +346,31 @@ confusion_op = OpDef(
 )
 
 
+def _classes(values: Any) -> Tensor:
+    """Numbers of classes in a dtype of indices."""
+    tensor = convert_to_tensor(values)
+    return (
+        cast(tensor, int64) if tensor.dtype.is_integer and tensor.dtype not in INDICES else tensor
+    )
+
+
 @confusion_op.front
 def confusion_matrix(
     labels: Any,
     predictions: Any,
     num_classes: int | None = None,
-    weights: Any = None,
     dtype: Any = int32,
+    weights: Any = None,
     name: str | None = None,
 ) -> Tensor:
     """How often examples of each class were predicted to be of each class.
 
     Args:
-        labels: [n], int32 or int64, the right classes.
-        predictions: [n] of the same dtype, the predicted ones.
+        labels: [n] or [n, 1] of an integer dtype, the right classes.
+        predictions: likewise, the predicted ones.
         num_classes: how many classes there are; by default as many as the largest number needs.
-        weights: [n] of a numeric dtype: what each example counts; by default 1.
         dtype: the dtype of the counts.
+        weights: [n] of a numeric dtype: what each example counts; by default 1.
         name: the operation's name.
 
     Returns:
@@ -380,7 +389,12 @@ def confusion_matrix(
     with located("ConfusionMatrix"):
         count = None if num_classes is None else _length("num_classes", num_classes)
         wanted = _numeric_dtype(dtype)
-        labels = convert_to_tensor(labels)
+        labels, predictions = _classes(labels), _classes(predictions)
+        if labels.dtype is not predictions.dtype:
+            labels, predictions = cast(labels, int64), cast(predictions, int64)
+        ranks = labels.shape.rank, predictions.shape.rank
+        labels = squeeze(labels, -1) if ranks == (2, 1) else labels
+        predictions = squeeze(predictions, -1) if ranks == (1, 2) else predictions
         if weights is None:
             weights = op_named("OnesLike")(labels)
     result: Tensor = confusion_op(

@@ -12,7 +12,7 @@ from flowbook.graph.ops.inference import broadcast_inputs, elementwise
 
 
 def _truncatediv(xp: Any, x: Any, y: Any) -> Any:
-    refuse_zero(xp, y)
+    refuse_zero(xp, x, y)
     if x.dtype.kind == "f":
         return xp.trunc(xp.divide(x, y))
     quotient = xp.floor_divide(x, y)
@@ -41,7 +41,7 @@ truncatediv = OpDef(
 
 
 def _truncatemod(xp: Any, x: Any, y: Any) -> Any:
-    refuse_zero(xp, y)
+    refuse_zero(xp, x, y)
     return xp.fmod(x, y)
 
 

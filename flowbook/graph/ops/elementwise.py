@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowbook.graph.dtypes import FLOATS, INEXACT, NUMBERS, DType, as_dtype
+from flowbook.graph.dtypes import FLOATS, INEXACT, NUMBERS, DType, as_dtype, string
 from flowbook.graph.dtypes import bool as bool_
 from flowbook.graph.errors import InvalidTypeError
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
@@ -266,6 +266,9 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     with located("Cast"):
         wanted = as_dtype(dtype)
         if not (wanted.is_numeric or wanted is bool_):
-            raise InvalidTypeError(f"nothing can be cast to {wanted.name}")
+            raise InvalidTypeError(
+                f"nothing can be cast to {wanted.name}",
+                hint="fb.strings.as_string(x) writes numbers" if wanted is string else None,
+            )
     result: Tensor = cast_op(x, dtype=wanted, name=name)
     return result

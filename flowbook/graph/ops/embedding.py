@@ -30,7 +30,7 @@ from flowbook.graph.ops.shaping import rank as rank_of
 from flowbook.graph.ops.sparse_arguments import sparse_parts
 from flowbook.graph.registry import op_named
 from flowbook.graph.scopes import name_scope
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.tensor import Arithmetic, Tensor
 
 
 def embedding_lookup(
@@ -69,7 +69,10 @@ def embedding_lookup(
             raise InvalidArgumentError(
                 f"partition_strategy is 'mod' or 'div', not {partition_strategy!r}"
             )
-        tables = list(params) if isinstance(params, list | tuple) else [params]
+        shards = params if isinstance(params, list | tuple) else [params]
+        tables: list[Any] = [
+            t if isinstance(t, Arithmetic) else convert_to_tensor(t) for t in shards
+        ]
         if not tables:
             raise InvalidArgumentError("an empty list of shards has no rows")
         ids = convert_to_tensor(ids)

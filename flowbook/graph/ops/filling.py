@@ -17,6 +17,7 @@ from flowbook.graph.dtypes import (
     DType,
     as_dtype,
     float32,
+    string,
 )
 from flowbook.graph.dtypes import bool as bool_
 from flowbook.graph.errors import InvalidArgumentError
@@ -35,7 +36,14 @@ from flowbook.graph.ops.inference import (
 from flowbook.graph.ops.joining import concat
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.reductions import sum_op
-from flowbook.graph.ops.shaping import check_vector, dims_of, reshape, shape_argument, size
+from flowbook.graph.ops.shaping import (
+    check_scalar_values,
+    check_vector,
+    dims_of,
+    reshape,
+    shape_argument,
+    size,
+)
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Arithmetic, Tensor
@@ -63,6 +71,7 @@ def _check_scalars(**tensors: Tensor) -> None:
 
 
 def _fill(xp: Any, dims: Any, value: Any) -> Any:
+    check_scalar_values(value=value)
     return xp.full(_check_dims(dims_of(dims)), value, dtype=value.dtype)
 
 
@@ -99,7 +108,8 @@ def _fill_with(number: int, shape: Any, dtype: Any, name: str | None) -> Tensor:
     __tracebackhide__ = True
     with located("Fill"):
         wanted = as_dtype(dtype)
-        value = np.full((), number, dtype=wanted.numpy)
+        blank = wanted is string and number == 0
+        value = np.full((), b"" if blank else number, dtype=wanted.numpy)
         shape = shape_argument(shape)
     result: Tensor = fill_op(shape, value, name=name)
     return result
@@ -110,7 +120,7 @@ def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
 
     Args:
         shape: an int vector tensor, or a sequence of ints and int scalar tensors.
-        dtype: a number dtype or bool.
+        dtype: a number dtype or bool; of strings the empty one is zero.
         name: the operation's name.
 
     >>> import flowbook as fb
@@ -182,9 +192,11 @@ def _length(start: Any, limit: Any, delta: Any) -> int:
     """How many elements a range has."""
     if not delta:
         raise InvalidArgumentError("a range needs a step other than 0")
-    if isinstance(start, int):
-        return len(builtins.range(start, limit, delta))
-    count = float((limit - start) / delta)
+    if start.dtype.kind in "iu":
+        return len(builtins.range(start.item(), limit.item(), delta.item()))
+    # In their own dtype, where 0.3 / 0.1 is 3: the limit is not one of the numbers.
+    with np.errstate(all="ignore"):
+        count = float((limit - start) / delta)
     if not math.isfinite(count):
         raise InvalidArgumentError(f"a range from {start} to {limit} by {delta} has no end")
     return max(math.ceil(count), 0)
@@ -195,11 +207,12 @@ def _range_shape(start: Tensor, limit: Tensor, delta: Tensor) -> Shape:
     known = [constant_value(t) for t in (start, limit, delta)]
     if any(value is None for value in known):
         return Shape.of((None,))
-    return Shape.of((_length(*(v.item() for v in known if v is not None)),))
+    return Shape.of((_length(*known),))
 
 
 def _range(xp: Any, start: Any, limit: Any, delta: Any) -> Any:
-    n = _length(start.item(), limit.item(), delta.item())
+    check_scalar_values(start=start, limit=limit, delta=delta)
+    n = _length(start, limit, delta)
     dtype = start.dtype
     # Counted in the wide dtype: half precision has no whole numbers beyond 2048.
     wide = np.float64 if dtype.kind == "f" else dtype
@@ -246,7 +259,6 @@ def range(
     values = [start, limit, delta]
     with located("Range"):
         wanted = _common_dtype(values) if dtype is None else as_dtype(dtype)
-        values = [v if isinstance(v, Arithmetic) else np.asarray(v) for v in values]
         values = [convert_to_tensor(v, wanted) if _is_value(v) else v for v in values]
     result: Tensor = range_op(*values, name=name)
     return result
@@ -279,6 +291,11 @@ def _check_count(num: Any) -> int:
     return int(num)
 
 
+def _linspace(xp: Any, start: Any, stop: Any, num: Any) -> Any:
+    check_scalar_values(start=start, stop=stop, num=num)
+    return xp.linspace(start, stop, _check_count(num), dtype=start.dtype)
+
+
 def _linspace_gradient(op: Operation, dy: Tensor) -> Any:
     _, _, num = op.inputs
     zero, one = (np.zeros((), dy.dtype.numpy), np.ones((), dy.dtype.numpy))
@@ -292,9 +309,7 @@ linspace_op = OpDef(
     T=FLOATS,
     I=INDICES,
     infer=_linspace_shape,
-    kernel=lambda xp, start, stop, num: xp.linspace(
-        start, stop, _check_count(num), dtype=start.dtype
-    ),
+    kernel=_linspace,
     grad=_linspace_gradient,
     aliases={},
     cost=elementwise(),
@@ -325,6 +340,7 @@ def _eye_shape(num_rows: Tensor, num_columns: Tensor, dtype: DType) -> Shape:
 
 
 def _eye(xp: Any, num_rows: Any, num_columns: Any, dtype: DType) -> Any:
+    check_scalar_values(num_rows=num_rows, num_columns=num_columns)
     rows, columns = _check_dims((int(num_rows), int(num_columns)))
     return xp.eye(rows, columns, dtype=dtype.numpy)
 

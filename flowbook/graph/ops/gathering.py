@@ -17,6 +17,7 @@ from flowbook.graph.dtypes import (
     DType,
     as_dtype,
     float32,
+    uint8,
 )
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.indexed_slices import IndexedSlices
@@ -25,12 +26,20 @@ from flowbook.graph.operation import Operation
 from flowbook.graph.ops.axes import as_axis, in_range
 from flowbook.graph.ops.bounds import check_indices
 from flowbook.graph.ops.constants import convert_to_tensor
+from flowbook.graph.ops.elementwise import cast
 from flowbook.graph.ops.indexing import strided_slice
 from flowbook.graph.ops.inference import constant_value, no_flops, shape_from
 from flowbook.graph.ops.joining import concat_op
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.segments import combined
-from flowbook.graph.ops.shaping import dims_of, reshape_op, shape_of, shape_op
+from flowbook.graph.ops.shaping import (
+    check_scalar_values,
+    dims_of,
+    reshape_op,
+    shape_of,
+    shape_op,
+    size_op,
+)
 from flowbook.graph.ops.variables import Variable, read_variable
 from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.tensor import Tensor
@@ -130,12 +139,15 @@ def _rows(dy: Tensor, indices: Tensor, known: Shape, shape: Any) -> IndexedSlice
     """Gradients of gathered rows, as one list of rows."""
     shape = convert_to_tensor(shape)
     if indices.shape.rank != 1:
-        if known.rank is not None and None not in known.dims[1:]:  # type: ignore[index]
-            flat: Any = [-1, *known.dims[1:]]  # type: ignore[index]
+        row = None if known.dims is None or None in known.dims[1:] else known.dims[1:]
+        count: Any = indices.shape.size
+        if row is not None and 0 not in row:
+            flat: Any = [-1 if count is None else count, *row]
         else:
-            flat = concat_op([[-1], strided_slice(shape, np.s_[1:])], axis=0)
-        if indices.shape.size is not None and isinstance(flat, list):
-            flat[0] = indices.shape.size
+            # Rows without elements do not tell how many there are.
+            count = reshape_op(size_op(indices), [1]) if count is None else np.array([count])
+            width = strided_slice(shape, np.s_[1:])
+            flat = concat_op([cast(count, shape.dtype), width], axis=0)
         dy, indices = reshape_op(dy, flat), reshape_op(indices, [-1])
     return IndexedSlices(dy, indices, shape)
 
@@ -319,6 +331,7 @@ def _one_hot_shape(
 
 
 def _one_hot(xp: Any, indices: Any, depth: Any, on_value: Any, off_value: Any, axis: int) -> Any:
+    check_scalar_values(depth=depth, on_value=on_value, off_value=off_value)
     if depth < 0:
         raise InvalidArgumentError(f"the depth is not negative: {depth}")
     i = in_range(axis, indices.ndim + 1)
@@ -329,7 +342,7 @@ def _one_hot(xp: Any, indices: Any, depth: Any, on_value: Any, off_value: Any, a
 one_hot_op = OpDef(
     "OneHot",
     "indices: I, depth: int32, on_value: T, off_value: T -> output: T",
-    I=INDICES,
+    I=(uint8, *INDICES),
     T=VALUES,
     attributes={"axis": -1},
     infer=_one_hot_shape,
@@ -353,7 +366,8 @@ def one_hot(
     """Vectors that are "on" at one place each.
 
     Args:
-        indices: int32 or int64 of any shape; one outside [0, depth) gives a vector all "off".
+        indices: uint8, int32 or int64 of any shape; one outside [0, depth) gives a vector all
+            "off".
         depth: the length of the vectors, an int scalar.
         on_value: a scalar; by default 1.
         off_value: a scalar of the same dtype; by default 0.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.dtypes import INDICES, NUMBERS, VALUES
+from flowbook.graph.dtypes import INDICES, NUMBERS, VALUES, DType, string
+from flowbook.graph.dtypes import bool as bool_
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
+from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.inference import constant_value, no_flops
 from flowbook.graph.ops.joining import stack_op
 from flowbook.graph.ops.located import located
@@ -25,17 +27,16 @@ from flowbook.graph.tensor import Tensor
 
 def _tiled(input: Tensor, multiples: Tensor) -> Shape:
     check_vector("multiples", multiples)
-    dims, times = input.shape.dims, constant_value(multiples)
-    if times is None:
-        return UNKNOWN if dims is None else Shape.of((None,) * len(dims))
-    if (times < 0).any():
+    dims, times, count = input.shape.dims, constant_value(multiples), multiples.shape.size
+    if times is not None and (times < 0).any():
         raise InvalidArgumentError(f"a multiple is not negative: {times.tolist()}")
-    if dims is None:
-        return Shape.of((None,) * times.size)
-    if times.size != len(dims):
+    if dims is not None and count not in (None, len(dims)):
         raise InvalidArgumentError(
-            f"{times.size} multiples do not fit the {len(dims)} dimensions of {input.shape}"
+            f"{count} multiples do not fit the {len(dims)} dimensions of {input.shape}"
         )
+    if dims is None or times is None:
+        rank = count if dims is None else len(dims)
+        return UNKNOWN if rank is None else Shape.of((None,) * rank)
     return Shape.of(
         tuple(
             0 if t == 0 else None if d is None else d * t
@@ -160,6 +161,7 @@ pad_op = OpDef(
 
 
 _MODES = ("CONSTANT", "REFLECT", "SYMMETRIC")
+_BLANKS: dict[DType, Any] = {bool_: False, string: b""}
 
 
 def _skipped(mode: str) -> int:
@@ -270,8 +272,10 @@ def pad(
         tensor: of any dtype.
         paddings: int [rank, 2]: for each axis how many elements before and after.
         mode: "CONSTANT" for a border of one value; "REFLECT" mirrors at the first and last
-            element, "SYMMETRIC" before and behind them, so that these stand twice.
-        constant_values: the value of a constant border, a scalar of the tensor's dtype.
+            element, "SYMMETRIC" before and behind them, so that these stand twice. Small letters
+            do as well.
+        constant_values: the value of a constant border, a scalar of the tensor's dtype; 0 also
+            stands for False and for the empty string.
         name: the operation's name.
 
     Raises:
@@ -286,10 +290,14 @@ def pad(
     """
     __tracebackhide__ = True
     with located("Pad"):
+        mode = str(mode).upper()
         if mode not in _MODES:
             raise InvalidArgumentError(
                 f"a mode is one of {', '.join(map(repr, _MODES))}, not {mode!r}"
             )
+        tensor = convert_to_tensor(tensor)
+        if type(constant_values) is int and constant_values == 0:
+            constant_values = _BLANKS.get(tensor.dtype, constant_values)
     result: Tensor
     if mode == "CONSTANT":
         result = pad_op(tensor, paddings, constant_values, name=name)

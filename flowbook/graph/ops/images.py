@@ -222,7 +222,7 @@ def central_crop(image: Any, central_fraction: float, name: str | None = None) -
     __tracebackhide__ = True
     with name_scope(name or "central_crop") as scope, located("central_crop"):
         image = as_images(image)
-        if isinstance(central_fraction, Arithmetic) or not 0 < central_fraction <= 1:
+        if isinstance(central_fraction, Arithmetic | str) or not 0 < central_fraction <= 1:
             raise InvalidArgumentError(
                 f"central_fraction is a number above 0 and up to 1, not {central_fraction!r}"
             )

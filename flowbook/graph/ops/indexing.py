@@ -289,18 +289,20 @@ def _slice_shape(input_: Tensor, begin: Tensor, size: Tensor) -> Shape:
     check_vector("size", size)
     dims = input_.shape.dims
     starts, sizes = constant_value(begin), constant_value(size)
-    for name, value in (("begin", starts), ("size", sizes)):
-        if value is not None and dims is not None and value.size != len(dims):
+    rank = input_.shape.rank
+    for name, vector in (("begin", begin), ("size", size)):
+        count = vector.shape.size
+        if None not in (count, rank) and count != rank:
             raise InvalidArgumentError(
-                f"{name!r} has {value.size} elements for the {len(dims)} dimensions of "
-                f"{input_.shape}"
+                f"{name!r} has {count} elements for the {rank} dimensions of {input_.shape}"
             )
+        rank = count if rank is None else rank
     if starts is not None and sizes is not None and dims is not None:
         _, counts = _extent(dims, starts.tolist(), sizes.tolist())
         return Shape.of(counts)
     if sizes is not None:
         return Shape.of(tuple(None if s < 0 else int(s) for s in sizes))
-    return UNKNOWN if dims is None else Shape.of((None,) * len(dims))
+    return UNKNOWN if rank is None else Shape.of((None,) * rank)
 
 
 def _extent(dims: Any, starts: list[int], sizes: list[int]) -> tuple[Any, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.graph.convert import to_array
 from flowbook.graph.dtypes import NUMBERS, REALS
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import OpDef
@@ -219,7 +220,7 @@ def _rank(value: Any) -> int | None:
     if hasattr(value, "as_tensor") or isinstance(value, Tensor):
         rank: int | None = value.shape.rank
         return rank
-    return np.ndim(value)
+    return value.ndim if isinstance(value, np.ndarray) else to_array(value).ndim
 
 
 def both(a: Any, b: Any) -> tuple[Tensor, Tensor]:

@@ -15,6 +15,7 @@ from flowbook.graph.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.activations import exponentials, log_softmax_op, softmax_op, softplus
 from flowbook.graph.ops.arithmetic import add, subtract
+from flowbook.graph.ops.axes import as_axis, in_range
 from flowbook.graph.ops.broadcasting import sum_to_shape
 from flowbook.graph.ops.comparison import greater, where
 from flowbook.graph.ops.constants import convert_to_tensor
@@ -23,7 +24,7 @@ from flowbook.graph.ops.filling import ones_like, zeros_like
 from flowbook.graph.ops.inference import elementwise, scalar
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.reductions import sum_op
-from flowbook.graph.ops.shaping import expand_dims_op
+from flowbook.graph.ops.shaping import expand_dims_op, transpose
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.shape import Shape, broadcast
 from flowbook.graph.tensor import Tensor
@@ -108,22 +109,40 @@ cross_entropy_op = OpDef(
 )
 
 
+def _classes_last(tensor: Tensor, axis: int) -> Tensor:
+    if tensor.shape.rank is None:
+        raise InvalidArgumentError(
+            f"for axis {axis} the rank must be known, which {tensor!r} lacks"
+        )
+    axis = in_range(axis, tensor.shape.rank)
+    order = [i for i in range(tensor.shape.rank) if i != axis]
+    return transpose(tensor, [*order, axis])  # type: ignore[no-any-return]
+
+
 @cross_entropy_op.front
 def softmax_cross_entropy_with_logits(
-    *, labels: Any, logits: Any, name: str | None = None
+    *, labels: Any, logits: Any, axis: int = -1, name: str | None = None
 ) -> Tensor:
-    """The cross entropy between labels and the softmax of logits, over the last dimension.
+    """The cross entropy between labels and the softmax of logits.
 
     Args:
         labels: [..., classes], the wanted probabilities, of a floating-point dtype. Gradients flow
-            to them too: see `stop_gradient`.
+            to them too: see `stop_gradient`. Where they do not add up to 1, the gradient to the
+            logits is that of the loss, `sum(labels) * softmax(logits) - labels`.
         logits: [..., classes] of the same dtype, not normalised.
+        axis: the axis of the classes, for tensors of a known rank if it is not the last.
         name: the operation's name.
 
     Returns:
-        [...], the loss of each example.
+        [...], the loss of each example: the shape of the logits without that axis.
     """
     __tracebackhide__ = True
+    with located("SoftmaxCrossEntropyWithLogits"):
+        axis = as_axis(axis)
+        if axis != -1:
+            logits = convert_to_tensor(logits)
+            labels = convert_to_tensor(labels, logits.dtype)
+            labels, logits = _classes_last(labels, axis), _classes_last(logits, axis)
     return cross_entropy_op(labels, logits, name=name)[0]  # type: ignore[no-any-return]
 
 
@@ -358,12 +377,12 @@ def _in_top_k_shape(predictions: Tensor, targets: Tensor, k: Tensor) -> Shape:
 
 def _in_top_k(xp: Any, predictions: Any, targets: Any, k: Any) -> Any:
     classes = predictions.shape[-1]
-    if targets.size and (targets.min() < 0 or targets.max() >= classes):
-        wrong = next(i for i in targets.ravel().tolist() if not 0 <= i < classes)
-        raise OutOfRangeError(f"target {wrong} is out of range: there are {classes}, from 0")
-    wanted = xp.take_along_axis(predictions, xp.expand_dims(targets, 1), 1)
-    better = xp.sum(predictions > wanted, axis=1)
-    return (better < int(k)) & xp.all(xp.isfinite(predictions), axis=1)
+    if not predictions.size:
+        return xp.zeros(targets.shape, bool)
+    is_class = (targets >= 0) & (targets < classes)
+    places = xp.expand_dims(xp.where(is_class, targets, 0), 1)
+    better = xp.sum(predictions > xp.take_along_axis(predictions, places, 1), axis=1)
+    return is_class & (better < int(k)) & xp.all(xp.isfinite(predictions), axis=1)
 
 
 in_top_k = OpDef(
@@ -385,9 +404,6 @@ in_top_k = OpDef(
 
     Returns:
         bool [examples]. Classes that score the same as the right one do not push it out; a row with
-        a score that is not finite is False.
-
-    Raises:
-        OutOfRangeError: in the run, if a target is no class.
+        a score that is not finite is False, and so is one whose target is no class.
     """,
 )

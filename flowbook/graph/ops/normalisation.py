@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
-from flowbook.graph.dtypes import DType, float32
+from flowbook.graph.convert import to_array
+from flowbook.graph.dtypes import DType, float32, float64
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.ops.arithmetic import abs as absolute
 from flowbook.graph.ops.arithmetic import clip_by_value, maximum, multiply
@@ -23,7 +25,7 @@ from flowbook.graph.ops.shaping import reshape, shape_of, squeeze
 from flowbook.graph.ops.standardising import elements_per, moments_op, normalize_op
 from flowbook.graph.ops.windows import check_channels_last, whole
 from flowbook.graph.scopes import name_scope
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.tensor import Arithmetic, Tensor
 
 
 def _floating(x: Any) -> Tensor:
@@ -31,6 +33,10 @@ def _floating(x: Any) -> Tensor:
     if not tensor.dtype.is_floating:
         raise InvalidTypeError(f"it takes floating-point tensors, not {tensor.dtype.name}")
     return tensor
+
+
+def _number(value: Any) -> float:
+    return float(to_array(value, float64))
 
 
 def _as(tensor: Tensor, dtype: DType) -> Tensor:
@@ -141,8 +147,20 @@ def sufficient_statistics(
         values = x if shift is None else x - shift
         total = reduce_sum(values, axes, keepdims=keepdims, name="sum")
         squares = reduce_sum(square(values), axes, keepdims=keepdims, name="squares")
-        count = convert_to_tensor(elements_per(x, total), x.dtype, name="count")
+        count = convert_to_tensor(_elements_along(x, axes), x.dtype, name="count")
         return count, total, squares, shift
+
+
+def _elements_along(x: Tensor, axes: Any) -> Any:
+    """How many elements there are along axes; it does not depend on there being others."""
+    dims = x.shape.dims
+    along = dims if dims is None or axes is None else [dims[i] for i in axes]
+    along = [] if axes == () else along
+    if along is not None and None not in along:
+        return float(math.prod(along))
+    sizes = shape_of(x)
+    counted = sizes if axes is None else stack([sizes[i] for i in axes])
+    return cast(reduce_prod(counted), x.dtype)
 
 
 def normalize_moments(
@@ -183,6 +201,10 @@ def l2_normalize(
     with located("l2_normalize"):
         x = _floating(x)
         axes = as_axes(axis, x)
+        if not isinstance(epsilon, Arithmetic):
+            epsilon = _number(epsilon)
+            if epsilon < 0:
+                raise InvalidArgumentError(f"epsilon is not negative: {epsilon}")
     with name_scope(name or "l2_normalize") as scope:
         # Any scale would give the same; this one keeps squares in range.
         largest = reduce_max(absolute(x), axes, keepdims=True)
@@ -285,7 +307,7 @@ def fused_batch_norm(
             return _as(y, x.dtype), mean, variance
         rank = 4 if x.shape.rank is None else x.shape.rank
         axes = tuple(range(rank - 1))
-        y, mean, variance = normalize_op(data, scale, offset, axes=axes, epsilon=float(epsilon))
+        y, mean, variance = normalize_op(data, scale, offset, axes=axes, epsilon=_number(epsilon))
         # Over one element only the variance is 0, not 0 / 0.
         count = convert_to_tensor(elements_per(data, mean), dtype)
         unbiased = squeeze(variance, axes) * (count / maximum(count - 1.0, 1.0))
@@ -333,7 +355,12 @@ def layer_normalization(
     scale, offset = _scale_and_offset(x, scale, offset)
     y: Tensor
     y, _, _ = normalize_op(
-        x, scale, offset, axes=axes, epsilon=float(epsilon), name=name or "layer_normalization"
+        x,
+        scale,
+        offset,
+        axes=axes,
+        epsilon=_number(epsilon),
+        name=name or "layer_normalization",
     )
     return y
 
@@ -393,7 +420,10 @@ def group_normalization(
         places = reduce_prod(shape[1:-1])
         apart = stack([shape[0], places, groups, shape[-1] // groups])
         y, _, _ = normalize_op(
-            reshape(x, apart), *_scale_and_offset(x, *factors), axes=(1, 3), epsilon=float(epsilon)
+            reshape(x, apart),
+            *_scale_and_offset(x, *factors),
+            axes=(1, 3),
+            epsilon=_number(epsilon),
         )
         return reshape(y, shape, name=scope)  # type: ignore[no-any-return]
 

@@ -12,13 +12,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from ml_dtypes import finfo
 
 from flowbook.graph import sampling
-from flowbook.graph.dtypes import FLOATS, INDICES, DType, as_dtype, float32
+from flowbook.graph.convert import to_array
+from flowbook.graph.dtypes import FLOATS, INDICES, DType, as_dtype, float32, float64
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.graph import get_default_graph
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, Effects, OpDef
-from flowbook.graph.ops.arithmetic import add, multiply, subtract
+from flowbook.graph.ops.arithmetic import add, minimum, multiply, subtract
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.inference import constant_value, elementwise, shape_from
 from flowbook.graph.ops.located import located
@@ -248,15 +250,30 @@ def between(
         return draw(name)
     with name_scope(name or scope) as scope:
         result = draw(None)
-        if isinstance(low, Arithmetic) or isinstance(high, Arithmetic):
-            low = convert_to_tensor(low, dtype, name="minval")
-            span: Any = subtract(convert_to_tensor(high, dtype, name="maxval"), low)
-        else:
-            span = np.subtract(high, low)
-        if _is(low, 0):
-            return multiply(result, _of(span, dtype), name=scope)  # type: ignore[no-any-return]
-        scaled = multiply(result, _of(span, dtype))
-        return add(scaled, _of(low, dtype), name=scope)  # type: ignore[no-any-return]
+        with located(scope):
+            span, low, below = _span(low, high, dtype)
+        last = scope if below is None else None
+        result = multiply(result, span, name=last if _is(low, 0) else None)
+        if not _is(low, 0):
+            result = add(result, low, name=last)
+        return result if below is None else minimum(result, below, name=scope)  # type: ignore[no-any-return]
+
+
+def _span(low: Any, high: Any, dtype: DType) -> tuple[Any, Any, Any]:
+    """`high - low`, `low`, and what results must not exceed, as `dtype`; None where none does."""
+    if isinstance(low, Arithmetic) or isinstance(high, Arithmetic):
+        low = convert_to_tensor(low, dtype, name="minval")
+        return subtract(convert_to_tensor(high, dtype, name="maxval"), low), low, None
+    exact_low, exact_high = (to_array(v, float64) for v in (low, high))
+    span = to_array(exact_high - exact_low, dtype)
+    low, high = to_array(low, dtype), to_array(high, dtype)
+    # The greatest number that is drawn may be rounded up to the limit, which is excluded.
+    draws = 1 - float(finfo(dtype.numpy).eps)  # type: ignore[no-untyped-call]
+    with np.errstate(all="ignore"):
+        greatest = np.asarray(draws * span.astype(np.float64)).astype(dtype.numpy) + low
+        reached = (greatest >= high) & (high > low)
+        below = np.where(reached, np.nextafter(high, low), dtype.numpy.type(np.inf))
+    return span, low, below if reached.any() else None
 
 
 def around(
@@ -270,18 +287,20 @@ def around(
     """What `draw(name)` draws with mean 0 and deviation 1, scaled to others."""
     if _is(mean, 0) and _is(stddev, 1):
         return draw(name)
+    with located(scope):
+        mean, stddev = _of(mean, dtype), _of(stddev, dtype)
     with name_scope(name or scope) as scope:
         result = draw(None)
         if not _is(stddev, 1):
             last = scope if _is(mean, 0) else None
-            result = multiply(result, _of(stddev, dtype), name=last)
+            result = multiply(result, stddev, name=last)
         if not _is(mean, 0):
-            result = add(result, _of(mean, dtype), name=scope)
+            result = add(result, mean, name=scope)
     return result
 
 
 def _of(value: Any, dtype: DType) -> Any:
-    return value if isinstance(value, Arithmetic) else np.asarray(value, dtype=dtype.numpy)
+    return value if isinstance(value, Arithmetic) else to_array(value, dtype)
 
 
 def random_normal(

@@ -97,7 +97,7 @@ def _check_part(size: Tensor, value: Tensor) -> None:
     if wanted is None or dims is None:
         return
     if wanted.size != len(dims) or any(
-        d is not None and w > d for w, d in zip(wanted.tolist(), dims, strict=True)
+        w < 0 or (d is not None and w > d) for w, d in zip(wanted.tolist(), dims, strict=True)
     ):
         raise InvalidArgumentError(f"no part {wanted.tolist()} lies in the shape {value.shape}")
 

@@ -21,6 +21,7 @@ from flowbook.graph.ops.joining import concat, split
 from flowbook.graph.ops.linalg import matmul
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.shaping import expand_dims, reshape
+from flowbook.graph.ops.shaping import shape as shape_of
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.tensor import Arithmetic, Tensor
 
@@ -219,12 +220,26 @@ def static_rnn(
         for step, x in enumerate(inputs):
             output, following = cell(x, state)
             if lengths is not None:
+                if not step:
+                    with located("static_rnn"):
+                        lengths = _one_each(lengths, output)
                 is_over = less(lengths, step + 1)
                 output = _chosen(is_over, zeros_like(output), output)
                 following = _chosen_each(is_over, state, following)
             outputs.append(output)
             state = following
     return outputs, state
+
+
+def _one_each(lengths: Tensor, output: Tensor) -> Tensor:
+    """The lengths, of which there is one for each example: one for all would broadcast."""
+    batch = output.shape.dims[0] if output.shape.dims else None
+    given = lengths.shape.dims[0] if lengths.shape.dims else None
+    if batch is None or given is None:
+        return reshape(lengths, shape_of(output)[:1])  # type: ignore[no-any-return]
+    if given != batch:
+        raise InvalidArgumentError(f"sequence_length has {given} lengths for {batch} examples")
+    return lengths
 
 
 def _chosen(condition: Tensor, x: Any, y: Any) -> Tensor:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from flowbook.graph.convert import to_array
+from flowbook.graph.dtypes import float64
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.ops.arithmetic import multiply
 from flowbook.graph.ops.comparison import greater_equal
@@ -15,11 +15,13 @@ from flowbook.graph.ops.located import located
 from flowbook.graph.ops.random import random_uniform
 from flowbook.graph.ops.shaping import shape_of
 from flowbook.graph.scopes import name_scope
+from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Arithmetic, Tensor
 
 
 def dropout(
     x: Any,
+    *,
     rate: Any,
     noise_shape: Any = None,
     seed: int | None = None,
@@ -30,13 +32,15 @@ def dropout(
     Args:
         x: of a floating-point dtype.
         rate: the probability that an element is dropped, in [0, 1): a number or a scalar tensor.
+            It is given by name, as TensorFlow's second argument is the probability of the contrary.
         noise_shape: the shape of the random choices, which broadcasts to `x`'s; by default `x`'s.
             In a list, None stands for `x`'s dimension there.
         seed: an int that makes the choices reproducible, see `set_random_seed`.
         name: the name scope.
 
     Raises:
-        InvalidArgumentError: if `rate` is a number outside [0, 1).
+        InvalidArgumentError: if `rate` is a number outside [0, 1), or `noise_shape` does not
+            broadcast to `x`'s.
 
     Source: Srivastava et al., "Dropout", 2014.
     """
@@ -46,15 +50,31 @@ def dropout(
         if not x.dtype.is_floating:
             raise InvalidTypeError(f"dropout takes floating-point tensors, not {x.dtype.name}")
         is_number = not isinstance(rate, Arithmetic)
-        if is_number and not 0 <= rate < 1:
-            raise InvalidArgumentError(f"rate is a probability in [0, 1), not {rate!r}")
+        if is_number:
+            rate = to_array(rate, float64)
+            if rate.ndim or not 0 <= rate < 1:
+                raise InvalidArgumentError(f"rate is a probability in [0, 1), not {rate}")
+        _check_noise_shape(x, noise_shape)
     if is_number and rate == 0:
         return identity(x, name=name)  # type: ignore[no-any-return]
     with name_scope(name or "dropout") as scope:
-        rate = convert_to_tensor(np.asarray(rate, x.dtype.numpy) if is_number else rate, x.dtype)
+        rate = convert_to_tensor(rate, x.dtype)
         noise = random_uniform(_noise_shape(x, noise_shape), dtype=x.dtype, seed=seed)
         kept = cast(greater_equal(noise, rate), x.dtype)
         return multiply(x / (1 - rate), kept, name=scope)  # type: ignore[no-any-return]
+
+
+def _check_noise_shape(x: Tensor, noise_shape: Any) -> None:
+    if x.shape.dims is None or not isinstance(noise_shape, Shape | list | tuple):
+        return
+    chosen = noise_shape.dims or () if isinstance(noise_shape, Shape) else noise_shape
+    pairs = zip(reversed(x.shape.dims), reversed(chosen), strict=False)
+    if len(chosen) > len(x.shape.dims) or any(
+        isinstance(c, int) and c not in (1, d) for d, c in pairs if d is not None
+    ):
+        raise InvalidArgumentError(
+            f"noise_shape {list(chosen)} does not broadcast to the shape {x.shape}"
+        )
 
 
 def _noise_shape(x: Tensor, noise_shape: Any) -> Any:

@@ -23,7 +23,7 @@ from flowbook.graph.ops.elementwise import cast
 from flowbook.graph.ops.filling import ones_like_op, zeros_like_op
 from flowbook.graph.ops.indexing import strided_slice
 from flowbook.graph.ops.inference import constant_value
-from flowbook.graph.ops.shaping import shape_op
+from flowbook.graph.ops.shaping import check_scalar_values, shape_op
 from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.tensor import Tensor
 
@@ -60,6 +60,7 @@ def _kept(xp: Any, data: Any, segment_ids: Any, num_segments: Any) -> tuple[Any,
             f"the shape {list(data.shape)} of the data does not begin with the shape "
             f"{list(segment_ids.shape)} of the segment ids"
         )
+    check_scalar_values(num_segments=num_segments)
     count = _check_count(int(num_segments))
     ids = xp.reshape(segment_ids, (-1,))
     rows = xp.reshape(data, (ids.size, *data.shape[segment_ids.ndim :]))

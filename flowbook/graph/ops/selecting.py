@@ -79,10 +79,16 @@ def _largest(xp: Any, input: Any, count: int) -> Any:
     """The indices of the largest elements of each row, in their order; the first among equals."""
     n = input.shape[-1]
     least = xp.partition(input, n - count, axis=-1)[..., n - count, None]
+    chosen = input >= least
+    if int(chosen.sum()) == least.size * count:
+        return _places(xp, chosen, count)
     above, ties = input > least, input == least
     wanted = count - above.sum(axis=-1, keepdims=True)
-    chosen = above | (ties & (ties.cumsum(axis=-1) <= wanted))
-    return xp.reshape(xp.nonzero(chosen)[-1], (*input.shape[:-1], count))
+    return _places(xp, above | (ties & (ties.cumsum(axis=-1) <= wanted)), count)
+
+
+def _places(xp: Any, chosen: Any, count: int) -> Any:
+    return xp.reshape(xp.nonzero(chosen)[-1], (*chosen.shape[:-1], count))
 
 
 def _top_k_gradient(op: Operation, dvalues: Tensor | None, dindices: Any) -> Any:
@@ -153,7 +159,7 @@ def _nth_element(xp: Any, input: Any, n: Any, reverse: bool) -> Any:
     length = input.shape[-1]
     check_indices(n, length, "n")
     place = length - 1 - int(n) if reverse else int(n)
-    return xp.ascontiguousarray(xp.partition(input, place, axis=-1)[..., place])
+    return xp.partition(input, place, axis=-1)[..., place].copy()
 
 
 def _nth_gradient(op: Operation, dy: Tensor) -> Any:

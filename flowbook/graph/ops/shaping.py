@@ -5,6 +5,7 @@ What only arranges gives views where it can: the memory may be its input's.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,13 +15,13 @@ from flowbook.graph.dtypes import INDICES, VALUES, as_dtype, int32
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.operation import Operation
-from flowbook.graph.ops.axes import all_in_range, as_axes, as_axis, in_range
+from flowbook.graph.ops.axes import all_in_range, as_axes, in_range
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.inference import constant_value, no_flops, scalar, shape_from
 from flowbook.graph.ops.located import located
 from flowbook.graph.registry import op_named
 from flowbook.graph.scopes import name_scope
-from flowbook.graph.shape import UNKNOWN, Shape
+from flowbook.graph.shape import UNKNOWN, Dims, Shape
 from flowbook.graph.tensor import Arithmetic, Tensor
 
 Array = np.ndarray[Any, Any]
@@ -60,6 +61,8 @@ def integers(values: Sequence[Any]) -> Array:
             f"{list(values)!r} are not all integers",
             hint="a shape is a sequence of ints and of int scalar tensors",
         ) from None
+    except OverflowError:
+        raise InvalidArgumentError(f"{list(values)!r} are not all within int64") from None
     narrow = exact.astype(np.int32)
     return narrow if np.array_equal(narrow, exact) else exact
 
@@ -75,6 +78,13 @@ def check_vector(name: str, tensor: Tensor) -> None:
     """See at construction that an input is a vector."""
     if tensor.shape.rank not in (None, 1):
         raise InvalidArgumentError(f"{name!r} is a vector of ints, not of shape {tensor.shape}")
+
+
+def check_scalar_values(**values: Any) -> None:
+    """See in a run that inputs are scalars."""
+    for name, value in values.items():
+        if value.ndim:
+            raise InvalidArgumentError(f"{name!r} is a scalar, not of shape {list(value.shape)}")
 
 
 def _cast_shape(xp: Any, input: Any, out_type: Any) -> Any:
@@ -187,26 +197,53 @@ def _reshaped(tensor: Tensor, shape: Tensor) -> Shape:
         )
     wanted = shape_from(shape)
     size = tensor.shape.size
-    if wanted.dims is None or size is None:
+    if wanted.dims is None or tensor.shape.dims is None:
         return wanted
-    rest = 1
-    for d in wanted.dims:
-        rest *= 1 if d is None else d
-    if wanted.is_fully_defined and rest != size:
+    if size is None:
+        _check_divisible(tensor.shape.dims, wanted)
+        return wanted
+    if wanted.is_fully_defined and wanted.size != size:
         raise InvalidArgumentError(
             f"{size} elements of shape {tensor.shape} do not fit the shape {wanted}"
         )
     if wanted.dims.count(None) == 1 and given is not None:
-        if rest == 0 or size % rest:
+        left = _left_over(tensor.shape.dims, given.tolist())
+        if left is None:
             raise InvalidArgumentError(
                 f"{size} elements of shape {tensor.shape} do not fit the shape {wanted}"
             )
-        wanted = Shape.of(tuple(size // rest if d is None else d for d in wanted.dims))
+        wanted = Shape.of(tuple(left if d is None else d for d in wanted.dims))
     return wanted
+
+
+def _check_divisible(dims: Dims, wanted: Shape) -> None:
+    """See that so many elements can be of a shape that is known in part."""
+    known = math.prod(d for d in dims if d is not None)
+    if wanted.size is not None and (wanted.size % known if known else wanted.size):
+        raise InvalidArgumentError(
+            f"the elements of shape {Shape.of(dims)} do not fit the shape {wanted}: "
+            f"{wanted.size} is not a multiple of {known}"
+        )
+
+
+def _left_over(dims: Sequence[Any], wanted: Sequence[int]) -> int | None:
+    """The dimension that the one -1 in a wanted shape stands for; None where there is none.
+
+    Where both shapes have a 0 it is what the other dimensions leave, so that a batch without
+    examples is flattened to the width that it would have with some.
+    """
+    rest = math.prod(d for d in wanted if d > 0)
+    if 0 in wanted:
+        return math.prod(d for d in dims if d) // rest if 0 in dims else None
+    size = math.prod(dims)
+    return None if size % rest else size // rest
 
 
 def _reshape(xp: Any, tensor: Any, shape: Any) -> Any:
     dims = dims_of(shape)
+    if not tensor.size and 0 in dims and dims.count(-1) == 1:
+        left = _left_over(tensor.shape, dims)
+        dims = tuple(left if d == -1 and left is not None else d for d in dims)
     try:
         return xp.reshape(tensor, dims)
     except ValueError:
@@ -236,7 +273,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     Args:
         tensor: of any shape and dtype.
         shape: an int vector tensor, or a sequence of ints and int scalar tensors; one may be -1
-            and is what is left for it.
+            and is what is left for it: of no elements, what the dimensions other than 0 leave.
         name: the operation's name.
 
     Raises:
@@ -345,7 +382,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
 
     Args:
         input: of any shape and dtype.
-        axis: which, an int or a sequence of ints; None removes all that are 1.
+        axis: which, an int or a sequence of ints; None, or none of them, removes all that are 1.
         name: the operation's name.
 
     Raises:
@@ -353,7 +390,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """
     __tracebackhide__ = True
     with located("Squeeze"):
-        axes = as_axes(axis, input)
+        axes = as_axes(axis, input) or None
     result: Tensor = squeeze_op(input, axis=axes, name=name)
     return result
 
@@ -424,7 +461,7 @@ def transpose(
     """
     __tracebackhide__ = True
     with located("Transpose"):
-        order = None if perm is None else tuple(as_axis(p) for p in perm)
+        order = as_axes(perm)
         a = convert_to_tensor(a)
         turned = conjugate and a.dtype.is_complex
     result: Tensor = transpose_op(a, perm=order, name=None if turned else name)

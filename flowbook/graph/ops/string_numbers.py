@@ -109,6 +109,8 @@ def _as_string(
     if input.dtype.kind == "b":
         return mapped(lambda v: f"%{size}s".encode() % (b"true" if v else b"false"), input)
     if input.dtype.kind in "iu":
+        # As C has it: a number that has no sign shows none.
+        fill = "" if input.dtype.kind == "u" and fill in (" ", "+") else fill
         form = f"%{fill}{size}d".encode()
         return mapped(lambda v: form % v, input)
     kind = "e" if scientific else "g" if shortest else "f"
@@ -201,6 +203,8 @@ def as_string(
 
 
 def _check_buckets(input: Tensor, num_buckets: int, **_: Any) -> Shape:
+    if not hasattr(num_buckets, "__index__"):
+        raise InvalidTypeError(f"num_buckets is an int, not {num_buckets!r}")
     if num_buckets < 1:
         raise InvalidArgumentError(f"there is at least one bucket, not {num_buckets}")
     return input.shape
@@ -277,6 +281,8 @@ def to_hash_bucket_strong(
     """
     __tracebackhide__ = True
     with located("StringToHashBucketStrong"):
+        if not all(hasattr(k, "__index__") for k in key):
+            raise InvalidTypeError(f"a key is two ints, not {key!r}")
         words = tuple(int(k) for k in key)
         if len(words) != 2:
             raise InvalidArgumentError(f"a key is two ints, not {list(words)}")

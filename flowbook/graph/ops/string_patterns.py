@@ -6,6 +6,7 @@ Regular expressions are those of Python's `re` on bytes.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -29,8 +30,11 @@ from flowbook.graph.tensor import Tensor
 @lru_cache(maxsize=256)
 def _compiled(pattern: bytes) -> re.Pattern[bytes]:
     try:
-        return re.compile(pattern)
-    except re.error as error:
+        with warnings.catch_warnings():
+            # Of what looks like RE2's [[:alpha:]], which means something else here.
+            warnings.simplefilter("error", FutureWarning)
+            return re.compile(pattern)
+    except (re.error, FutureWarning) as error:
         raise InvalidArgumentError(
             f"{pattern!r} is no regular expression: {error}",
             hint="patterns have the syntax of Python's re module",

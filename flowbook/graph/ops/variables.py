@@ -154,6 +154,23 @@ scatter_sub_op = scatter_definition("ScatterSub", "subtract")
 scatter_update_op = scatter_definition("ScatterUpdate", None)
 
 
+# What TensorFlow 1 has as methods, of which there is one way here.
+_ELSEWHERE = {
+    "assign": "fb.assign(variable, value)",
+    "assign_add": "fb.assign_add(variable, value)",
+    "assign_sub": "fb.assign_sub(variable, value)",
+    "eval": "sess.run(variable)",
+    "get_shape": "variable.shape",
+    "initialized_value": "variable.value",
+    "load": "sess.run(fb.assign(variable, value))",
+    "numpy": "sess.run(variable)",
+    "read_value": "variable.value",
+    "scatter_add": "fb.scatter_add(variable, indices, updates)",
+    "scatter_sub": "fb.scatter_sub(variable, indices, updates)",
+    "scatter_update": "fb.scatter_update(variable, indices, updates)",
+}
+
+
 @variable_op.front
 class Variable(Arithmetic):
     """State that survives runs: a tensor's worth of values that operations read and write.
@@ -336,21 +353,9 @@ class Variable(Arithmetic):
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         self.value.__array__()
 
-    def assign(self, *_: Any) -> NoReturn:
-        """Not here: `fb.assign(variable, value)` is the one way to build an assignment."""
-        raise AttributeError("Variable has no assign: use fb.assign(variable, value)")
-
-    def assign_add(self, *_: Any) -> NoReturn:
-        """Not here: use `fb.assign_add(variable, value)`."""
-        raise AttributeError("Variable has no assign_add: use fb.assign_add(variable, value)")
-
-    def assign_sub(self, *_: Any) -> NoReturn:
-        """Not here: use `fb.assign_sub(variable, value)`."""
-        raise AttributeError("Variable has no assign_sub: use fb.assign_sub(variable, value)")
-
-    def eval(self, *_: Any) -> NoReturn:
-        """Not here: `sess.run(variable)` reads it."""
-        raise AttributeError("Variable has no eval: use sess.run(variable)")
+    def __getattr__(self, name: str) -> NoReturn:
+        instead = _ELSEWHERE.get(name)
+        raise AttributeError(f"Variable has no {name}" + (f": use {instead}" if instead else ""))
 
     def __repr__(self) -> str:
         return f"<Variable '{self.op.name}' shape={self.shape} dtype={self.dtype.name}>"
@@ -433,6 +438,8 @@ def scatter_update(ref: Variable, indices: Any, updates: Any, name: str | None =
 
 def is_variable_initialized(ref: Variable, name: str | None = None) -> Tensor:
     """Whether a variable has a value: a bool scalar. Asking does not initialise it."""
+    if not isinstance(ref, Variable):
+        raise InvalidTypeError(f"{ref!r} is not a variable")
     with ref.graph.as_default():
         result: Tensor = is_initialized_op(ref.handle, name=name)
     return result

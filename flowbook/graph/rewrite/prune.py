@@ -124,8 +124,9 @@ def _unfed(
     names = [t.name for t in fetches] + [o.name for o in targets]
     needed = ", ".join(repr(n) for n in names[:3]) + (", ..." if len(names) > 3 else "")
     tensor = op.outputs[0]
+    article = "an" if tensor.dtype.name.startswith("i") else "a"
     return InvalidArgumentError(
-        f"it must be fed with a {tensor.dtype.name} value of shape {tensor.shape}: "
+        f"it must be fed with {article} {tensor.dtype.name} value of shape {tensor.shape}: "
         f"the fetch of {needed} needs it",
         op,
         hint=f"sess.run(..., {{{tensor.name!r}: value}})",

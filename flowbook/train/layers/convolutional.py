@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.ops import convolution, depthwise, pooling
 from flowbook.graph.ops.joining import stack
@@ -16,6 +18,7 @@ from flowbook.train.layers.weights import (
     Activation,
     KernelAndBias,
     activated,
+    check_activation,
     last,
     layer_input,
     positive,
@@ -25,6 +28,8 @@ from flowbook.train.layers.weights import (
 
 def each(name: str, value: Any, count: int) -> list[int]:
     """A size for each dimension of a window, from one number for all or from one each."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
     if isinstance(value, Sequence):
         found = [positive(name, v) for v in value]
         if len(found) != count:
@@ -46,6 +51,7 @@ def _convolved(
     name: str | None,
 ) -> Tensor:
     """What all convolution layers do around their convolution."""
+    check_activation(activation)
     inputs = layer_input(inputs, what, count + 2)
     filters = positive("filters", filters)
     shape = kernel_shape(each("kernel_size", kernel_size, count), last(inputs), filters)
@@ -62,6 +68,10 @@ def _reversed(size: list[int], channels: int, filters: int) -> list[int]:
     return [*size, filters, channels]
 
 
+def _in_capitals(padding: Any) -> Any:
+    return padding.upper() if isinstance(padding, str) else padding
+
+
 def conv1d(
     inputs: Any,
     filters: int,
@@ -76,6 +86,7 @@ def conv1d(
 ) -> Tensor:
     """A convolution over sequences [batch, steps, channels]; arguments as for `conv2d`."""
     __tracebackhide__ = True
+    padding = _in_capitals(padding)
     [stride], [dilation] = each("strides", strides, 1), each("dilations", dilations, 1)
     return _convolved(
         "conv1d",
@@ -110,7 +121,7 @@ def conv2d(
         filters: how many channels the result has.
         kernel_size: the height and width of the window, one int for both or two.
         strides: how far the window moves, likewise.
-        padding: "VALID", "SAME", or what `fb.nn.conv2d` takes.
+        padding: "valid" or "same", in capitals or not, or what `fb.nn.conv2d` takes.
         dilations: the distance of the window's places, likewise.
         activation: a function of a tensor.
         use_bias: whether there is a bias.
@@ -121,6 +132,7 @@ def conv2d(
         [batch, out_height, out_width, filters].
     """
     __tracebackhide__ = True
+    padding = _in_capitals(padding)
     how: dict[str, Any] = {
         "strides": each("strides", strides, 2),
         "dilations": each("dilations", dilations, 2),
@@ -157,7 +169,7 @@ def conv2d_transpose(
         filters: how many channels the result has.
         kernel_size: the height and width of the window, one int for both or two.
         strides: by how much images grow, likewise.
-        padding: "VALID" or "SAME".
+        padding: "valid" or "same", in capitals or not.
         activation: a function of a tensor.
         use_bias: whether there is a bias.
         name: the name scope; by default "conv2d_transpose".
@@ -168,6 +180,7 @@ def conv2d_transpose(
         high with "SAME", and `h * stride + max(size - stride, 0)` with "VALID".
     """
     __tracebackhide__ = True
+    padding = _in_capitals(padding)
     steps = each("strides", strides, 2)
     sizes = each("kernel_size", kernel_size, 2)
     if padding not in ("VALID", "SAME"):
@@ -218,7 +231,7 @@ def separable_conv2d(
         filters: how many channels the result has.
         kernel_size: the height and width of the window, one int for both or two.
         strides: how far the window moves, likewise.
-        padding: "VALID", "SAME", or what `fb.nn.separable_conv2d` takes.
+        padding: "valid" or "same", in capitals or not, or what `fb.nn.separable_conv2d` takes.
         dilations: the distance of the window's places, likewise.
         depth_multiplier: how many channels each channel becomes in between.
         activation: a function of a tensor.
@@ -235,6 +248,7 @@ def separable_conv2d(
     Source: Chollet, "Xception: deep learning with depthwise separable convolutions", 2017.
     """
     __tracebackhide__ = True
+    padding = _in_capitals(padding)
     multiplier = positive("depth_multiplier", depth_multiplier)
     steps = [1, *each("strides", strides, 2), 1]
     rates = each("dilations", dilations, 2)
@@ -265,6 +279,7 @@ def max_pooling1d(
 ) -> Tensor:
     """The largest value of each window of sequences [batch, steps, channels]."""
     __tracebackhide__ = True
+    padding = _in_capitals(padding)
     size, step = each("pool_size", pool_size, 1), each("strides", strides, 1)
     return pooling.max_pool1d(inputs, size, step, padding, name=name or "max_pooling1d")
 
@@ -278,10 +293,11 @@ def max_pooling2d(
         inputs: [batch, height, width, channels].
         pool_size: the height and width of the window, one int for both or two.
         strides: how far the window moves, likewise.
-        padding: "VALID" or "SAME".
+        padding: "valid" or "same", in capitals or not.
         name: the operation's name.
     """
     __tracebackhide__ = True
+    padding = _in_capitals(padding)
     size, step = each("pool_size", pool_size, 2), each("strides", strides, 2)
     return pooling.max_pool(inputs, size, step, padding, name=name or "max_pooling2d")  # type: ignore[no-any-return]
 
@@ -291,6 +307,7 @@ def average_pooling1d(
 ) -> Tensor:
     """The mean of each window of sequences [batch, steps, channels]."""
     __tracebackhide__ = True
+    padding = _in_capitals(padding)
     size, step = each("pool_size", pool_size, 1), each("strides", strides, 1)
     return pooling.avg_pool1d(inputs, size, step, padding, name=name or "average_pooling1d")
 
@@ -304,9 +321,10 @@ def average_pooling2d(
         inputs: [batch, height, width, channels], of a floating-point dtype.
         pool_size: the height and width of the window, one int for both or two.
         strides: how far the window moves, likewise.
-        padding: "VALID" or "SAME".
+        padding: "valid" or "same", in capitals or not.
         name: the operation's name.
     """
     __tracebackhide__ = True
+    padding = _in_capitals(padding)
     size, step = each("pool_size", pool_size, 2), each("strides", strides, 2)
     return pooling.avg_pool(inputs, size, step, padding, name=name or "average_pooling2d")  # type: ignore[no-any-return]

@@ -7,6 +7,7 @@ from typing import Any
 
 from flowbook.graph.dtypes import bool as bool_
 from flowbook.graph.dtypes import float32
+from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.ops import regularization
 from flowbook.graph.ops.comparison import where
 from flowbook.graph.ops.constants import convert_to_tensor, identity
@@ -24,6 +25,7 @@ from flowbook.train.layers.weights import (
     Activation,
     KernelAndBias,
     activated,
+    check_activation,
     last,
     layer_input,
     positive,
@@ -65,6 +67,7 @@ def dense(
     ['dense/kernel', 'dense/bias']
     """
     __tracebackhide__ = True
+    check_activation(activation)
     inputs = layer_input(inputs, "dense")
     units = positive("units", units)
     made = KernelAndBias(use_bias, **variables)
@@ -108,7 +111,7 @@ def embedding(
             "table",
             [positive("rows", rows), positive("width", width)],
             dtype if table is None else table.dtype,
-            initializer or initializers.random_uniform(),
+            initializer or initializers.random_uniform(-0.05, 0.05),
             table,
             regularizer,
             trainable,
@@ -160,8 +163,10 @@ def flatten(inputs: Any, name: str | None = None) -> Tensor:
     """
     __tracebackhide__ = True
     inputs = convert_to_tensor(inputs)
+    dims = inputs.shape.dims
+    if dims == ():
+        raise InvalidArgumentError(f"flatten is applied to [batch, ...], not to {inputs!r}")
     with inputs.graph.as_default(), name_scope(name or "flatten"):
-        dims = inputs.shape.dims
         if dims is None or any(d is None for d in dims[1:]):
             return reshape(inputs, [shape_of(inputs)[0], -1])  # type: ignore[no-any-return]
         batch = -1 if dims[0] is None else dims[0]

@@ -39,23 +39,25 @@ def ones() -> Initializer:
     return lambda shape, dtype: filling.ones(shape, dtype)
 
 
-def constant(value: Any) -> Initializer:
+def constant(value: Any = 0) -> Initializer:
     """One number everywhere, or an array of the wanted shape."""
     return lambda shape, dtype: constant_tensor(value, dtype, shape)
 
 
-def random_uniform(minval: float = -0.05, maxval: float = 0.05, seed: int | None = None) -> Any:
-    """Uniform in [minval, maxval)."""
+def random_uniform(
+    minval: float = 0.0, maxval: float | None = None, seed: int | None = None
+) -> Initializer:
+    """Uniform in [minval, maxval); `maxval` is 1 by default."""
     return lambda shape, dtype: random.random_uniform(shape, minval, maxval, dtype, seed)
 
 
-def random_normal(mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> Initializer:
+def random_normal(mean: float = 0.0, stddev: float = 1.0, seed: int | None = None) -> Initializer:
     """Normal."""
     return lambda shape, dtype: random.random_normal(shape, mean, stddev, dtype, seed)
 
 
 def truncated_normal(
-    mean: float = 0.0, stddev: float = 0.05, seed: int | None = None
+    mean: float = 0.0, stddev: float = 1.0, seed: int | None = None
 ) -> Initializer:
     """Normal, but never farther than two standard deviations from the mean."""
     return lambda shape, dtype: random.truncated_normal(shape, mean, stddev, dtype, seed)

@@ -38,7 +38,8 @@ def batch_normalization(
     """Normalise each channel: over the batch while training, by moving averages otherwise.
 
     The moving averages change in the steps of an optimizer that minimises a loss which depends on
-    the result (`graph.updates(of=loss)` lists what changes them), and only while training.
+    the result (`graph.updates(of=loss)` lists what changes them), and only while training. That of
+    the variance is of unbiased ones, for inputs of every rank (in TensorFlow, of rank 4 only).
 
     Args:
         inputs: [batch, ..., channels], of a floating-point dtype.
@@ -64,6 +65,8 @@ def batch_normalization(
     """
     __tracebackhide__ = True
     inputs = layer_input(inputs, "batch_normalization")
+    if inputs.shape.rank == 1:
+        raise InvalidArgumentError(f"inputs are [batch, ..., channels], not {inputs!r}")
     if not 0 <= momentum <= 1:
         raise InvalidArgumentError(f"momentum is from 0 to 1, not {momentum}")
     shape, dtype = [last(inputs)], inputs.dtype

@@ -33,6 +33,11 @@ def weights(
         InvalidArgumentError: if the given one has another shape.
         InvalidTypeError: if it is no variable or tensor, or of another dtype.
     """
+    if not callable(initializer):
+        raise InvalidTypeError(
+            f"an initializer is a function of a shape and a dtype, not {initializer!r}",
+            hint="such as fb.initializers.zeros()",
+        )
     if given is None:
         made = Variable(lambda: initializer(shape, dtype), trainable=trainable, name=name)
     else:
@@ -74,7 +79,15 @@ class KernelAndBias:
         trainable: bool = True,
         kernel: Any = None,
         bias: Any = None,
+        **unknown: Any,
     ) -> None:
+        if unknown:
+            raise InvalidTypeError(
+                f"a layer has no argument {next(iter(unknown))!r}: variables are made anew, with "
+                "the options kernel_initializer, bias_initializer, kernel_regularizer, "
+                "bias_regularizer and trainable, or shared by kernel and bias",
+                hint="fb.layers says dilations" if "dilation_rate" in unknown else None,
+            )
         self._use_bias = use_bias
         self._trainable = trainable
         self._kernel = (kernel_initializer or glorot_uniform(), kernel, kernel_regularizer)
@@ -131,6 +144,19 @@ def positive(name: str, value: Any) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < 1:
         raise InvalidArgumentError(f"{name} is a positive integer, not {value!r}")
     return int(value.__index__())
+
+
+def check_activation(activation: Any) -> None:
+    """See that an activation is a function or None, before variables are made.
+
+    Raises:
+        InvalidTypeError: if it is neither.
+    """
+    if activation is not None and not callable(activation):
+        raise InvalidTypeError(
+            f"an activation is a function of a tensor, not {activation!r}",
+            hint="such as fb.nn.relu",
+        )
 
 
 def activated(x: Tensor, activation: Activation | None) -> Any:

@@ -80,6 +80,20 @@ def test_errors_at_construction(build: Any, message: str) -> None:
     assert "test_arrays.py, line" in str(caught.value)
 
 
+@pytest.mark.parametrize("axis", [0, 1, -2])
+def test_cross_entropy_along_any_axis(axis: int) -> None:
+    labels, logits = np.random.default_rng(3).random((2, 4, 3, 2))
+    losses = fb.nn.softmax_cross_entropy_with_logits
+    found = losses(labels=labels, logits=logits, axis=axis)
+    last = losses(labels=np.moveaxis(labels, axis, -1), logits=np.moveaxis(logits, axis, -1))
+    np.testing.assert_array_equal(*evaluate([found, last]))
+
+
+def test_what_is_no_class_is_not_in_the_top() -> None:
+    scores = fb.constant([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0]])
+    assert evaluate(fb.nn.in_top_k(scores, [2, 0, -1], 2)).tolist() == [False, True, False]
+
+
 IN_THE_RUN = [
     (lambda x, n: fb.pad(x, fb.reshape(n, [1, 2])), [1, 1], "paddings"),
     (
@@ -92,7 +106,6 @@ IN_THE_RUN = [
         [0],
         "do not fit logits",
     ),
-    (lambda x, n: fb.nn.in_top_k(x, n, 1), [0, 3], "target 3 is out of range"),
     (lambda x, n: fb.reshape(x, n), [4], "6 elements"),
     (lambda x, n: fb.squeeze(x, 1), [0], "only 1 can be squeezed"),
     (lambda x, n: fb.transpose(x, [0, 2, 1]), [0], "does not order"),
@@ -102,6 +115,12 @@ IN_THE_RUN = [
     (lambda x, n: fb.unstack(x, 5)[0], [0], "not 5"),
     (lambda x, n: fb.tile(x, n), [2], "multiples"),
     (lambda x, n: fb.zeros(n), [-1], "not negative"),
+    (lambda x, n: fb.fill([2, 1], n), [1], "'value' is a scalar"),
+    (lambda x, n: fb.range(fb.reshape(n, n)), [1], "'limit' is a scalar"),
+    (lambda x, n: fb.linspace(0.0, 1.0, fb.reshape(n, n)), [1], "'num' is a scalar"),
+    (lambda x, n: fb.one_hot(n, fb.reshape(n, n)), [1], "'depth' is a scalar"),
+    (lambda x, n: fb.eye(fb.reshape(n, n)), [1], "'num_rows' is a scalar"),
+    (lambda x, n: fb.unsorted_segment_sum([1.0], n, fb.reshape(n, n)), [1], "scalar, not"),
     (lambda x, n: fb.range(0, 5, n[0]), [0], "step other than 0"),
     (lambda x, n: fb.linspace(0.0, 1.0, n[0]), [0], "at least one point"),
     (lambda x, n: fb.one_hot([1], n[0]), [-3], "depth"),
@@ -162,6 +181,95 @@ def test_ranges(arguments: Any, dtype: fb.DType) -> None:
     np.testing.assert_allclose(evaluate(x), expected)
 
 
+def test_the_limit_is_not_in_a_range() -> None:
+    made = fb.range(0.0, 0.3, 0.1)
+    assert made.shape == [3]
+    np.testing.assert_allclose(evaluate(made), [0, 0.1, 0.2], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("dims", "wanted", "expected"),
+    [
+        ((0, 28, 28), [0, -1], (0, 784)),
+        ((3, 0), [-1, 0], (3, 0)),
+        ((0,), [-1, 0], (1, 0)),
+        ((0, 4), [-1], (0,)),
+        ((0, 4), [-1, 2], (0, 2)),
+    ],
+)
+def test_what_is_left_of_no_elements(dims: Any, wanted: Any, expected: Any) -> None:
+    assert fb.reshape(fb.zeros(dims), wanted).shape == list(expected)
+    x = fb.placeholder(fb.float32)
+    shape = fb.placeholder(fb.int32)
+    result = evaluate(fb.reshape(x, shape), {x: np.zeros(dims, np.float32), shape: wanted})
+    assert result.shape == expected
+
+
+def test_some_elements_do_not_fit_none() -> None:
+    with pytest.raises(Error, match="do not fit"):
+        fb.reshape(fb.zeros([2, 3]), [0, -1])
+
+
+def test_shapes_known_in_part_do_not_fit() -> None:
+    x = fb.placeholder(fb.float32, [None, 3])
+    assert fb.reshape(x, [2, 6]).shape == [2, 6]
+    with pytest.raises(Error, match="8 is not a multiple of 3"):
+        fb.reshape(x, [2, 4])
+    pair = fb.placeholder(fb.int32, [2])
+    vector, anything = fb.placeholder(fb.float32, [None]), fb.placeholder(fb.float32)
+    assert fb.tile(anything, pair).shape.rank == 2
+    assert fb.slice(anything, pair, fb.placeholder(fb.int32)).shape.rank == 2
+    with pytest.raises(Error, match="2 multiples do not fit"):
+        fb.tile(vector, pair)
+    with pytest.raises(Error, match="'size' has 2 elements"):
+        fb.slice(vector, [0], pair)
+
+
+@pytest.mark.parametrize("dtype", [None, fb.zeros, 1.5, np.ones(2), dict, "a", {}, [1, 2]])
+def test_what_is_no_dtype(dtype: Any) -> None:
+    with pytest.raises(fb.errors.InvalidTypeError, match="is not a dtype"):
+        fb.cast(1.0, dtype)
+    with pytest.raises(fb.errors.InvalidTypeError, match="is not a dtype"):
+        fb.cast(1.0, fb.constant(2))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [
+        (np.dtype(">f4"), fb.float32),
+        (np.float16, fb.float16),
+        ("f8", fb.float64),
+        (object, fb.string),
+    ],
+)
+def test_what_is_a_dtype(dtype: Any, expected: fb.DType) -> None:
+    assert fb.as_dtype(dtype) is expected
+
+
+def test_what_is_no_shape_and_no_order() -> None:
+    with pytest.raises(Error, match="int64"):
+        fb.zeros([2**70])
+    with pytest.raises(Error, match="does not order"):
+        fb.transpose(fb.zeros([2, 3]), 1)
+    with pytest.raises(fb.errors.InvalidTypeError, match="fixed when the graph is built"):
+        fb.transpose(fb.zeros([2, 3]), fb.constant([1, 0]))
+    with pytest.raises(Error, match="not an array"):
+        fb.matmul([[1.0], [2.0, 3.0]], fb.zeros([2, 2]))
+    with pytest.raises(fb.errors.InvalidTypeError, match="not a variable"):
+        fb.is_variable_initialized(fb.constant(1))  # type: ignore[arg-type]
+
+
+def test_no_axes_squeeze_all() -> None:
+    assert fb.squeeze(fb.zeros([1, 2, 1]), []).shape == [2]
+
+
+def test_borders_of_bools_and_strings() -> None:
+    assert evaluate(fb.zeros([2], fb.string)).tolist() == [b"", b""]
+    assert evaluate(fb.pad([True], [[1, 0]])).tolist() == [False, True]
+    assert evaluate(fb.pad(["a"], [[0, 1]])).tolist() == [b"a", b""]
+    assert evaluate(fb.pad([1, 2], [[0, 1]], "reflect")).tolist() == [1, 2, 1]
+
+
 def test_ranges_of_tensors_and_dtypes() -> None:
     n = fb.placeholder(fb.int64, [])
     assert fb.range(n).dtype is fb.int64
@@ -184,6 +292,11 @@ def test_filled() -> None:
         value = evaluate(made)
         assert value.dtype == made.dtype.numpy
         assert value.tolist() == expected
+
+
+def test_one_hot_of_bytes() -> None:
+    labels = fb.constant(np.array([1, 255], np.uint8))
+    assert evaluate(fb.one_hot(labels, 3)).tolist() == [[0, 1, 0], [0, 0, 0]]
 
 
 def test_one_hot_defaults() -> None:

@@ -164,6 +164,9 @@ def test_total_variation_and_noise() -> None:
     assert evaluate(both).tolist() == [14, 28]
     noise = evaluate(image.psnr(BYTES, BYTES ^ 1, 255))
     np.testing.assert_allclose(noise, 20 * np.log10(255), rtol=1e-5)
+    small = np.zeros((2, 2, 1), np.int8)
+    noise = evaluate(image.psnr(small, small + np.int8(1), 255))
+    np.testing.assert_allclose(noise, 20 * np.log10(255), rtol=1e-5)
     assert (evaluate(image.psnr(FLOATS, FLOATS, 1.0)) == np.inf).all()
 
 

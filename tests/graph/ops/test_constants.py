@@ -22,6 +22,11 @@ from tests.interpreter import evaluate
         (1j, fb.complex128),
         ("text", fb.string),
         (np.float64(1), fb.float64),
+        ([np.float64(1), np.float64(2)], fb.float32),
+        ([np.float32(1), 1.0], fb.float32),
+        ([np.int64(1), 1], fb.int32),
+        ([np.int64(2**40)], fb.int64),
+        ([np.ones(2), np.ones(2)], fb.float64),
         (np.arange(3, dtype=np.int8), fb.int8),
         ([[1, 2], [3, 4]], fb.int32),
     ],
@@ -46,6 +51,20 @@ def test_a_constant_is_a_read_only_copy() -> None:
     assert value.tolist() == [1, 1, 1]
     with pytest.raises(ValueError, match="read-only"):
         value[0] = 2
+
+
+def test_complex_numbers_do_not_lose_their_imaginary_part() -> None:
+    with pytest.raises(fb.errors.InvalidTypeError, match="complex128 where bfloat16"):
+        fb.constant([1, 1j], fb.bfloat16)
+
+
+def test_floats_of_large_integers() -> None:
+    assert evaluate(fb.constant([2**64, -1], fb.float32)).tolist() == [2.0**64, -1.0]
+    assert evaluate(fb.constant(-(2**70), fb.float64)) == -(2.0**70)
+    with pytest.raises(fb.errors.InvalidArgumentError, match="does not fit"):
+        fb.constant(2**64)
+    with pytest.raises(fb.errors.InvalidArgumentError, match="does not fit"):
+        fb.constant(10**400, fb.float64)
 
 
 def test_a_constants_shape() -> None:
@@ -142,3 +161,11 @@ def test_a_placeholder_is_no_handle_and_has_no_bools_as_dimensions() -> None:
     for dimension in (True, np.True_):
         with pytest.raises(fb.errors.InvalidTypeError, match="a dimension is an int"):
             fb.placeholder(fb.float32, [dimension])
+
+
+def test_names_of_dtypes_mean_what_pythons_types_mean() -> None:
+    assert fb.as_dtype("float") is fb.as_dtype(float) is fb.float32
+    assert fb.as_dtype("int") is fb.as_dtype(int) is fb.int32
+    assert fb.as_dtype("bool") is fb.as_dtype(bool) is fb.bool
+    assert fb.as_dtype("double") is fb.float64
+    assert fb.placeholder("float", [2]).dtype is fb.float32

@@ -20,6 +20,17 @@ def test_of_nothing() -> None:
     assert evaluate(fb.count_nonzero(fb.zeros([0, 2]), 0)).tolist() == [0, 0]
 
 
+def test_classes_in_columns_and_of_several_dtypes() -> None:
+    column = fb.constant(np.array([[0], [1], [1]], np.uint8))
+    expected = [[1, 0], [1, 1]]
+    assert evaluate(fb.confusion_matrix(column, [0, 0, 1])).tolist() == expected
+    labels = fb.constant([0, 1, 1])
+    predictions = fb.constant(np.array([[0], [0], [1]]))
+    matrix = fb.confusion_matrix(labels, predictions, 2, fb.float32)
+    assert evaluate(matrix).tolist() == expected
+    assert matrix.dtype is fb.float32
+
+
 def test_count_nonzero() -> None:
     x = fb.constant([[0.0, -0.0, np.nan], [1.0, 0.0, np.inf]])
     assert evaluate(fb.count_nonzero(x)) == 3

@@ -37,6 +37,19 @@ def test_rows_of_a_variable_are_gathered_from_it() -> None:
     np.testing.assert_array_equal(evaluate(rows), TABLE[[[4, 0], [1, 1]]])
 
 
+@pytest.mark.parametrize("shape", [[3, 0], [None, None], None])
+def test_rows_without_elements_have_gradients(shape: Any) -> None:
+    table = fb.placeholder(fb.float32, shape)
+    rows = fb.nn.embedding_lookup(table, fb.placeholder_with_default([[1, 2]], [None, None]))
+    [slope] = fb.gradients(rows, [table])
+    assert evaluate(slope.values, {table: np.zeros((3, 0))}).shape == (2, 0)
+
+
+def test_norms_of_arrays_are_limited() -> None:
+    rows = fb.nn.embedding_lookup(np.array([[3.0, 4.0], [0.0, 0.5]]), [0, 1], max_norm=1.0)
+    np.testing.assert_allclose(evaluate(rows), [[0.6, 0.8], [0, 0.5]])
+
+
 def test_norms_are_limited() -> None:
     table = fb.Variable(TABLE)
     rows = fb.nn.embedding_lookup(table, [0, 1, 2, 3], max_norm=1.0)

@@ -152,6 +152,13 @@ def test_sufficient_statistics_give_moments() -> None:
         assert found[2] == 15
 
 
+def test_sufficient_statistics_of_an_empty_batch_count_what_it_would_have() -> None:
+    x = fb.placeholder(fb.float32, [None, 3, None])
+    for axes, expected in (([1, 2], 6), ([0, 1], 0), ([-2], 3), ([], 1), (None, 0)):
+        count = nn.sufficient_statistics(x, axes)[0]
+        assert evaluate(count, {x: np.zeros((0, 3, 2))}) == expected
+
+
 @pytest.mark.parametrize("size", [1e-30, 1e-20, 1.0, 1e20, 1e30])
 def test_lengths_of_any_size(size: float) -> None:
     x = (np.array([[3.0, -4.0], [0.0, 0.0]]) * size).astype(np.float32)

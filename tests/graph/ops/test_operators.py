@@ -111,6 +111,12 @@ def test_quotients_and_remainders_follow_the_divisor(x: int, y: int) -> None:
         assert evaluate([a // b, a % b]) == [x // y, x % y]
 
 
+@pytest.mark.parametrize("apply", [fb.floordiv, fb.mod, fb.truncatediv, fb.truncatemod, fb.pow])
+def test_of_no_integers_none_is_divided_by_zero(apply: Any) -> None:
+    x = fb.constant(np.zeros((0, 3), np.int32))
+    assert evaluate(apply(x, fb.constant([[0, -1, 2]]))).shape == (0, 3)
+
+
 def test_integers_have_no_negative_powers() -> None:
     with pytest.raises(Error, match="negative power"):
         evaluate(fb.constant([2, 3]) ** fb.constant([1, -1]))
@@ -242,3 +248,34 @@ def test_a_singular_matrix_has_no_inverse() -> None:
         evaluate(fb.matrix_inverse(fb.zeros([2, 2])))
     with pytest.raises(Error, match="square"):
         fb.matrix_inverse(fb.zeros([2, 3]))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "hint"),
+    [
+        (fb.int32, fb.float32, "fb.float32"),
+        (fb.float32, fb.int32, "fb.float32"),
+        (fb.float32, fb.float64, "fb.float32"),
+        (fb.float64, fb.float32, "fb.float64"),
+        (fb.complex64, fb.float64, "fb.complex64"),
+        (fb.int64, fb.bool, "fb.int64"),
+        (fb.bool, fb.uint8, "fb.uint8"),
+        (fb.int32, fb.int64, "fb.int32"),
+    ],
+)
+def test_the_conversion_that_is_proposed_keeps_values(one: Any, other: Any, hint: str) -> None:
+    with pytest.raises(fb.errors.InvalidTypeError) as caught:
+        fb.concat([fb.placeholder(one, [2]), fb.placeholder(other, [2])], 0)
+    assert caught.value.hint == f"convert one: fb.cast(..., {hint})"
+
+
+def test_strings_are_not_added() -> None:
+    with pytest.raises(fb.errors.InvalidTypeError, match=r"fb.strings.join\(\[x, y\]\)"):
+        fb.constant("a") + "b"
+
+
+def test_strings_are_not_cast() -> None:
+    with pytest.raises(fb.errors.InvalidTypeError, match=r"fb.strings.to_number\(x\)"):
+        fb.cast(fb.constant("1"), fb.float32)
+    with pytest.raises(fb.errors.InvalidTypeError, match=r"fb.strings.as_string\(x\)"):
+        fb.cast(fb.constant(1), fb.string)

@@ -40,6 +40,25 @@ AT_CONSTRUCTION: list[tuple[Any, Any, str]] = [
     (lambda x: fb.sort(x, 2), Error, "axis 2"),
     (lambda x: fb.nn.top_k(x, 4), Error, "k is 4, but the last axis has 3"),
     (lambda x: fb.nn.nth_element(x, 3), OutOfRange, "n 3 is out of range"),
+    (lambda x: fb.clip_by_norm(x, -1.0), Error, "not negative: -1"),
+    (lambda x: fb.clip_by_global_norm([x], -1.0), Error, "not negative: -1"),
+    (lambda x: fb.nn.dropout(x, rate=0.5, noise_shape=[2, 2]), Error, "does not broadcast"),
+    (lambda x: fb.nn.dropout(x, rate=0.5, noise_shape=[1, 2, 3]), Error, "does not broadcast"),
+    (lambda x: fb.nn.dropout(x, rate="half"), TypeError_, "string"),
+    (lambda x: fb.random_normal([2], "a"), TypeError_, "string"),
+    (lambda x: fb.nn.leaky_relu(x, "a"), TypeError_, "string"),
+    (lambda x: fb.nn.l2_normalize(x, epsilon=-1), Error, "not negative: -1"),
+    (lambda x: fb.strings.to_hash_bucket_fast("a", 2.5), TypeError_, "2.5"),
+    (lambda x: fb.strings.to_hash_bucket_strong("a", 2, "ab"), TypeError_, "two ints"),
+    (lambda x: fb.image.random_hue(fb.zeros([2, 2, 3]), "a"), Error, "max_delta"),
+    (lambda x: fb.image.central_crop(fb.zeros([2, 2, 3]), "a"), Error, "central_fraction"),
+    (lambda x: fb.random_crop(x, [-1, 1]), Error, "no part"),
+    (
+        lambda x: fb.nn.softmax_cross_entropy_with_logits(labels=x, logits=x, axis=2),
+        Error,
+        "axis 2",
+    ),
+    (lambda x: fb.strings.regex_replace("a", "[[:alpha:]]", ""), Error, "no regular expression"),
     (lambda x: fb.unique(x), Error, "'x' is a vector"),
     (lambda x: fb.unique([1], fb.float32), TypeError_, "int32 or int64"),
     (lambda x: fb.searchsorted([1.0, 2.0], x), Error, "more than the last axis"),
@@ -277,3 +296,21 @@ def test_strings_are_parted_and_compared() -> None:
     parts = evaluate(fb.dynamic_partition(words, [1, 0, 0, 1], 2))
     assert [p.tolist() for p in parts] == [[b"a", b"b"], [b"b", b"c"]]
     assert evaluate(fb.dynamic_stitch([[2, 0]], [words[:2]])).tolist() == [b"a", b"", b"b"]
+
+
+def test_a_vector_chooses_among_rows() -> None:
+    """As in TensorFlow 1, also where the matrix is square and broadcasting would fit."""
+    x, y = np.arange(9.0).reshape(3, 3), -np.ones((3, 3))
+    chosen = evaluate(fb.where(np.array([True, False, True]), x, y))
+    np.testing.assert_array_equal(chosen, [[0, 1, 2], [-1, -1, -1], [6, 7, 8]])
+    rows = fb.placeholder(fb.float64, [None, 2, 8])
+    many = fb.where(fb.placeholder_with_default([True, False], [None]), rows, -rows)
+    assert many.shape == [None, 2, 8]
+    [gradient] = fb.gradients(many, [rows])
+    signs = evaluate(gradient, {rows: np.ones((2, 2, 8))})
+    np.testing.assert_array_equal(signs[:, 0, 0], [1, -1])
+
+
+def test_a_vector_beside_a_scalar_broadcasts() -> None:
+    chosen = evaluate(fb.where(np.array([True, False]), np.ones((3, 2)), 0.0))
+    np.testing.assert_array_equal(chosen, [[1, 0]] * 3)

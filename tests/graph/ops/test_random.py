@@ -23,6 +23,16 @@ def test_uniform(dtype: fb.DType, shape: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", fb.FLOATS)
+@pytest.mark.parametrize("limits", [(2, 3), (100, 101), (-3, -2), ([0, 2], [1, 3]), (0, 1e-7)])
+def test_no_rounding_reaches_the_upper_limit(dtype: fb.DType, limits: Any) -> None:
+    low, high = (np.asarray(v, dtype.numpy) for v in limits)
+    with fb.Session() as sess:
+        value = sess.run(fb.random_uniform([5000, 2], *limits, dtype=dtype, seed=1))
+    assert value.dtype == dtype.numpy
+    assert ((value >= low) & (value < high)).all()
+
+
+@pytest.mark.parametrize("dtype", fb.FLOATS)
 def test_normal(dtype: fb.DType) -> None:
     x = fb.random_normal([1000], 10, 0.5, dtype)
     value = evaluate(x)
@@ -130,23 +140,25 @@ def test_no_gradient_flows_through_a_shape() -> None:
 
 def test_dropout() -> None:
     x = fb.constant(np.ones(10_000, np.float32))
-    y = fb.nn.dropout(x, 0.25)
+    y = fb.nn.dropout(x, rate=0.25)
     [slope] = fb.gradients(y, x)
     value, gradient = evaluate([y, slope])
     assert set(np.unique(value).tolist()) == {0.0, np.float32(1 / 0.75)}
     assert abs(value.mean() - 1) < 0.05
     np.testing.assert_array_equal(value, gradient)
-    assert fb.nn.dropout(x, 0).op.type == "Identity"
-    noise = evaluate(fb.nn.dropout(fb.ones([3, 100]), 0.5, noise_shape=[1, 100]))
+    with pytest.raises(TypeError):
+        fb.nn.dropout(x, 0.25)  # type: ignore[misc]
+    assert fb.nn.dropout(x, rate=0).op.type == "Identity"
+    noise = evaluate(fb.nn.dropout(fb.ones([3, 100]), rate=0.5, noise_shape=[1, 100]))
     assert (noise == noise[0]).all()
     unknown = fb.placeholder(fb.float32, [None, 100])
     for of in (fb.ones([3, 100]), unknown):
         noise = evaluate(
-            fb.nn.dropout(of, 0.5, noise_shape=[None, 1]), {unknown: np.ones((3, 100))}
+            fb.nn.dropout(of, rate=0.5, noise_shape=[None, 1]), {unknown: np.ones((3, 100))}
         )
         assert (noise == noise[:, :1]).all()
     rate = fb.placeholder(fb.float32, [])
-    assert evaluate(fb.nn.dropout(x, rate), {rate: 0.0}).min() == 1
+    assert evaluate(fb.nn.dropout(x, rate=rate), {rate: 0.0}).min() == 1
     for wrong in (1, -0.1, 1.5):
         with pytest.raises(fb.errors.InvalidArgumentError, match="probability"):
-            fb.nn.dropout(x, wrong)
+            fb.nn.dropout(x, rate=wrong)

@@ -81,6 +81,12 @@ def test_gradients_end_with_the_sequence() -> None:
         (lambda: fb.nn.static_rnn(cell, [], fb.zeros([1])), "no steps"),
         (lambda: fb.nn.static_rnn(cell, fb.constant(STEPS), None), "unstack"),
         (lambda: fb.nn.static_rnn(cell, [1.0], None, sequence_length=[1.0]), "integer"),
+        (
+            lambda: fb.nn.static_rnn(
+                cell, list(STEPS), (fb.zeros([3, 2]),) * 2, sequence_length=[4]
+            ),
+            "1 lengths for 3 examples",
+        ),
         (lambda: fb.nn.lstm_cell(STEPS[0], fb.zeros([3, 2]), KERNEL), "pair"),
     ],
 )
@@ -88,3 +94,13 @@ def test_errors(build: Any, message: str) -> None:
     with pytest.raises(fb.errors.InvalidArgumentError, match=message) as caught:
         build()
     assert "test_recurrent.py" in str(caught.value)
+
+
+def test_lengths_are_counted_in_the_run() -> None:
+    x = fb.placeholder(fb.float32, [None, 4, 3])
+    lengths = fb.placeholder(fb.int32, [None])
+    outputs, _ = fb.layers.lstm(x, 2, sequence_length=lengths)
+    with fb.Session() as sess:
+        assert sess.run(outputs, {x: np.ones((2, 4, 3)), lengths: [1, 4]}).shape == (2, 4, 2)
+        with pytest.raises(fb.errors.InvalidArgumentError, match="Reshape"):
+            sess.run(outputs, {x: np.ones((2, 4, 3)), lengths: [1]})

@@ -87,6 +87,14 @@ def test_an_axis_is_no_tensor_and_no_float() -> None:
         fb.reduce_sum(x, 0.5)
 
 
+@pytest.mark.parametrize(
+    "axis", [range(1, 3), np.array([1, 2]), np.array([-1, 1]), [np.int64(1), 2]]
+)
+def test_axes_may_be_a_range_or_an_array(axis: Any) -> None:
+    assert evaluate(fb.reduce_sum(np.ones((2, 3, 4)), axis)).tolist() == [12.0, 12.0]
+    assert evaluate(fb.reduce_sum(np.ones((2, 3)), np.array(1))).tolist() == [3.0, 3.0]
+
+
 def test_axes_are_stored_as_they_count_from_the_first() -> None:
     x = fb.zeros([2, 3])
     assert fb.reduce_sum(x, -1).op.attributes["axis"] == (1,)
@@ -143,3 +151,11 @@ def test_argmax_of_nothing_is_an_error() -> None:
     x = fb.placeholder(fb.float32)
     with pytest.raises(fb.errors.InvalidArgumentError, match="has no elements"):
         evaluate(fb.argmax(x), {x: np.zeros((0, 2))})
+
+
+@pytest.mark.parametrize("axis", [True, [False, True], np.True_])
+def test_truth_values_are_no_axes(axis: Any) -> None:
+    with pytest.raises(fb.errors.InvalidTypeError, match="an axis is an int, not"):
+        fb.reduce_sum(fb.ones([2, 3]), axis)
+    with pytest.raises(fb.errors.InvalidTypeError, match="an axis is an int, not"):
+        fb.reverse(fb.ones([2, 3]), axis)

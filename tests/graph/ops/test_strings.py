@@ -39,6 +39,12 @@ def test_reduce_join_of_nothing() -> None:
     assert text(strings.reduce_join("a")) == b"a"
 
 
+def test_unsigned_numbers_show_no_sign() -> None:
+    for fill in (" ", "+"):
+        assert text(strings.as_string(np.uint8(7), fill=fill)) == b"7"
+        assert text(strings.as_string(np.int8(7), fill=fill)) == fill.encode() + b"7"
+
+
 def test_equality_and_choice_work() -> None:
     words = fb.constant(["a", "b"])
     assert text(fb.equal(words, "b")) == [False, True]
@@ -73,7 +79,11 @@ def test_split() -> None:
     assert text(parts.dense_shape) == [3, 3]
     for empty in ([], [""]):
         none = strings.split(fb.constant(np.array(empty, object), fb.string))
-        assert [v.shape for v in evaluate(list(none))] == [(0, 2), (0,), (2,)]
+        assert [v.shape for v in evaluate([none.indices, none.values, none.dense_shape])] == [
+            (0, 2),
+            (0,),
+            (2,),
+        ]
     assert text(strings.split("one two").values) == [b"one", b"two"]
     sep = fb.placeholder(fb.string, [])
     with fb.Session() as sess:

@@ -75,6 +75,10 @@ def test_plain_ones() -> None:
     np.testing.assert_array_equal(drawn(initializers.ones(), (2, 3)), np.ones((2, 3)))
     np.testing.assert_array_equal(drawn(initializers.constant(7), (2,)), [7, 7])
     np.testing.assert_array_equal(drawn(initializers.constant([1, 2]), (2,)), [1, 2])
+    assert drawn(initializers.constant(), (2,)).tolist() == [0, 0]
+    values = drawn(initializers.random_uniform())
+    assert 0 <= values.min() < 0.1 < 0.9 < values.max() < 1
+    assert abs(drawn(initializers.random_normal()).std() - 1) < 0.1
     values = drawn(initializers.random_uniform(2, 3))
     assert 2 <= values.min() < values.max() < 3
     assert abs(drawn(initializers.random_normal(5, 2)).std() - 2) < 0.1

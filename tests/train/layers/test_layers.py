@@ -85,7 +85,28 @@ def test_a_layer_makes_variables_of_its_own_unless_it_is_given_some() -> None:
             fb.errors.InvalidArgumentError,
             "kernel_size",
         ),
-        (lambda x: fb.layers.dense(x, 2, colour=1), TypeError, "colour"),
+        (lambda x: fb.layers.dense(x, 2, colour=1), fb.errors.InvalidTypeError, "colour"),
+        (
+            lambda x: fb.layers.conv2d(fb.zeros([1, 8, 8, 3]), 2, 3, dilation_rate=2),
+            fb.errors.InvalidTypeError,
+            "says dilations",
+        ),
+        (
+            lambda x: fb.layers.dense(x, 2, kernel_initializer="zeros"),
+            fb.errors.InvalidTypeError,
+            "fb.initializers.zeros",
+        ),
+        (
+            lambda x: fb.layers.dense(x, 2, use_bias=False, activation="relu"),
+            fb.errors.InvalidTypeError,
+            "fb.nn.relu",
+        ),
+        (lambda x: fb.layers.flatten(1.0), fb.errors.InvalidArgumentError, "flatten is applied"),
+        (
+            lambda x: fb.layers.batch_normalization([1.0, 2.0], True),
+            fb.errors.InvalidArgumentError,
+            "channels",
+        ),
         (
             lambda x: fb.layers.lstm(fb.placeholder(fb.float32, [2, None, 3]), 2),
             fb.errors.InvalidArgumentError,
@@ -105,6 +126,27 @@ def test_what_does_not_fit_is_refused_and_makes_no_variables(
     with pytest.raises(error, match=words):
         build(x)
     assert not [n for n in names() if not n.startswith("Variable")]
+
+
+def test_an_argument_that_no_layer_has_says_which_there_are() -> None:
+    with pytest.raises(TypeError, match=r"no argument 'reuse'.* shared by kernel and bias"):
+        fb.layers.dense(fb.ones([2, 3]), 2, reuse=True)
+
+
+def test_padding_needs_no_capitals() -> None:
+    x = fb.ones([2, 6, 6, 2])
+    for layer in (
+        lambda p: fb.layers.conv2d(x, 2, 3, padding=p),
+        lambda p: fb.layers.conv2d_transpose(x, 2, 3, padding=p),
+        lambda p: fb.layers.separable_conv2d(x, 2, 3, padding=p),
+        lambda p: fb.layers.max_pooling2d(x, 3, 1, p),
+        lambda p: fb.layers.average_pooling2d(x, 3, 1, p),
+        lambda p: fb.layers.conv1d(x[0], 2, 3, padding=p),
+        lambda p: fb.layers.max_pooling1d(x[0], 3, 1, p),
+        lambda p: fb.layers.average_pooling1d(x[0], 3, 1, p),
+    ):
+        assert layer("same").shape == layer("SAME").shape
+        assert layer("valid").shape == layer("VALID").shape != layer("same").shape
 
 
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])

@@ -1,0 +1,256 @@
+"""The operations that translations of ONNX operators are built of."""
+
+from flowbook import image, nn, sparse, strings
+from flowbook.graph import errors
+from flowbook.graph.dtypes import INDICES, bool, float32, float64, int32, int64, string, uint8
+from flowbook.graph.ops.arithmetic import (
+    abs,
+    add,
+    add_n,
+    clip_by_value,
+    conj,
+    divide,
+    floordiv,
+    maximum,
+    minimum,
+    mod,
+    multiply,
+    negative,
+    pow,
+    sign,
+    subtract,
+)
+from flowbook.graph.ops.bitwise import (
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    invert,
+    left_shift,
+    right_shift,
+)
+from flowbook.graph.ops.broadcasting import broadcast_dynamic_shape, broadcast_to
+from flowbook.graph.ops.casting import bitcast
+from flowbook.graph.ops.comparison import (
+    equal,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    not_equal,
+    where,
+)
+from flowbook.graph.ops.complex import complex, imag, real
+from flowbook.graph.ops.constants import constant, convert_to_tensor, identity
+from flowbook.graph.ops.counting import count_nonzero
+from flowbook.graph.ops.division import truncatediv, truncatemod
+from flowbook.graph.ops.einsum import einsum
+from flowbook.graph.ops.elementwise import (
+    cast,
+    ceil,
+    cos,
+    exp,
+    expm1,
+    floor,
+    is_inf,
+    is_nan,
+    log,
+    reciprocal,
+    round,
+    rsqrt,
+    sigmoid,
+    sin,
+    sqrt,
+    square,
+    tanh,
+)
+from flowbook.graph.ops.filling import fill, ones_like, range, zeros, zeros_like
+from flowbook.graph.ops.fourier import fft, ifft
+from flowbook.graph.ops.gathering import gather, one_hot
+from flowbook.graph.ops.growing import pad, tile
+from flowbook.graph.ops.indexing_nd import (
+    gather_nd,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_update,
+)
+from flowbook.graph.ops.joining import concat, split, stack, unstack
+from flowbook.graph.ops.linalg import matmul
+from flowbook.graph.ops.masking import boolean_mask
+from flowbook.graph.ops.no_nan import div_no_nan
+from flowbook.graph.ops.norms import reduce_euclidean_norm
+from flowbook.graph.ops.ordering import argsort
+from flowbook.graph.ops.positions import invert_permutation
+from flowbook.graph.ops.random import random_normal, random_uniform
+from flowbook.graph.ops.random_distributions import random_categorical
+from flowbook.graph.ops.reductions import (
+    argmax,
+    argmin,
+    reduce_all,
+    reduce_any,
+    reduce_logsumexp,
+    reduce_max,
+    reduce_mean,
+    reduce_min,
+    reduce_prod,
+    reduce_sum,
+)
+from flowbook.graph.ops.repeating import repeat
+from flowbook.graph.ops.reversing import reverse, reverse_sequence
+from flowbook.graph.ops.scans import cumprod, cumsum
+from flowbook.graph.ops.segments import (
+    unsorted_segment_max,
+    unsorted_segment_min,
+    unsorted_segment_prod,
+    unsorted_segment_sum,
+)
+from flowbook.graph.ops.shaping import expand_dims, reshape, shape, size, squeeze, transpose
+from flowbook.graph.ops.solving import matrix_determinant
+from flowbook.graph.ops.special import erf
+from flowbook.graph.ops.trigonometry import acos, acosh, asin, asinh, atan, atanh, cosh, sinh, tan
+from flowbook.graph.ops.uniqueness import unique, unique_with_counts
+
+__all__ = [
+    "INDICES",
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "add_n",
+    "argmax",
+    "argmin",
+    "argsort",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "bitcast",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "bool",
+    "boolean_mask",
+    "broadcast_dynamic_shape",
+    "broadcast_to",
+    "cast",
+    "ceil",
+    "clip_by_value",
+    "complex",
+    "concat",
+    "conj",
+    "constant",
+    "convert_to_tensor",
+    "cos",
+    "cosh",
+    "count_nonzero",
+    "cumprod",
+    "cumsum",
+    "div_no_nan",
+    "divide",
+    "einsum",
+    "equal",
+    "erf",
+    "errors",
+    "exp",
+    "expand_dims",
+    "expm1",
+    "fft",
+    "fill",
+    "float32",
+    "float64",
+    "floor",
+    "floordiv",
+    "gather",
+    "gather_nd",
+    "greater",
+    "greater_equal",
+    "identity",
+    "ifft",
+    "imag",
+    "image",
+    "int32",
+    "int64",
+    "invert",
+    "invert_permutation",
+    "is_inf",
+    "is_nan",
+    "left_shift",
+    "less",
+    "less_equal",
+    "log",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "matmul",
+    "matrix_determinant",
+    "maximum",
+    "minimum",
+    "mod",
+    "multiply",
+    "negative",
+    "nn",
+    "not_equal",
+    "one_hot",
+    "ones_like",
+    "pad",
+    "pow",
+    "random_categorical",
+    "random_normal",
+    "random_uniform",
+    "range",
+    "real",
+    "reciprocal",
+    "reduce_all",
+    "reduce_any",
+    "reduce_euclidean_norm",
+    "reduce_logsumexp",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_prod",
+    "reduce_sum",
+    "repeat",
+    "reshape",
+    "reverse",
+    "reverse_sequence",
+    "right_shift",
+    "round",
+    "rsqrt",
+    "shape",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "size",
+    "sparse",
+    "split",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "string",
+    "strings",
+    "subtract",
+    "tan",
+    "tanh",
+    "tensor_scatter_nd_add",
+    "tensor_scatter_nd_update",
+    "tile",
+    "transpose",
+    "truncatediv",
+    "truncatemod",
+    "uint8",
+    "unique",
+    "unique_with_counts",
+    "unsorted_segment_max",
+    "unsorted_segment_min",
+    "unsorted_segment_prod",
+    "unsorted_segment_sum",
+    "unstack",
+    "where",
+    "zeros",
+    "zeros_like",
+]

@@ -1,0 +1,13 @@
+"""How operations are written as ONNX nodes: tables by type, one file for each family."""
+
+from __future__ import annotations
+
+from flowbook.onnx.written import elementwise, reductions, shaping, windows
+from flowbook.onnx.written.types import Rules
+
+RULES: Rules = {
+    **elementwise.RULES,
+    **reductions.RULES,
+    **shaping.RULES,
+    **windows.RULES,
+}

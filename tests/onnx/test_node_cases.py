@@ -1,0 +1,181 @@
+"""ONNX's own test cases of its operators, through `fb.onnx.load`.
+
+The onnx package makes them, model and data, with its reference results. Every case runs. Those that
+must not load are told by what their models hold, never by their names:
+
+- an operator type of `operators/unsupported.py`;
+- an element type that is no dtype (floats of 8 or 4 bits, integers of 4 or 2).
+
+What draws random numbers is compared in shape and dtype. bfloat16 is compared to two of its steps:
+the reference rounds to it at other places.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowbook as fb
+from tests.need import requires
+
+onnx = pytest.importorskip("onnx")
+pytestmark = requires(module="onnx")
+
+from flowbook.graph import dtypes  # noqa: E402
+from flowbook.onnx.elements import NUMBERS  # noqa: E402
+from flowbook.onnx.node import ValueNeededError  # noqa: E402
+from flowbook.onnx.opening import tensors_of  # noqa: E402
+from flowbook.onnx.operators import OPERATORS, UNSUPPORTED  # noqa: E402
+
+RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"}
+RANDOM |= {"RandomUniform", "RandomUniformLike"}
+WITH_GRAPHS = {"If", "Loop", "Scan"}
+KNOWN = set(NUMBERS.values()) | {0}
+BFLOAT16_TOLERANCE = 2.0**-6
+
+
+def collected() -> list[Any]:
+    from onnx.backend.test.case.node import collect_testcases
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return sorted(collect_testcases(None), key=lambda case: case.name)
+
+
+def nodes_of(graph: Any) -> Iterator[Any]:
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from nodes_of(attribute.g)
+
+
+def types_of(model: Any) -> set[tuple[str, str]]:
+    return {(node.domain, node.op_type) for node in nodes_of(model.graph)}
+
+
+def element_types(model: Any) -> set[int]:
+    values = [*model.graph.input, *model.graph.output, *model.graph.value_info]
+    found = {v.type.tensor_type.elem_type for v in values if v.type.HasField("tensor_type")}
+    found |= {tensor.data_type for tensor in tensors_of(model.graph)}
+    for node in nodes_of(model.graph):
+        found |= {a.i for a in node.attribute if node.op_type == "Cast" and a.name == "to"}
+    return found
+
+
+def reason(model: Any) -> str | None:
+    """Why a model must not load, or None."""
+    unsupported = sorted(types_of(model) & UNSUPPORTED.keys())
+    if unsupported:
+        return "type " + ", ".join(type for _, type in unsupported)
+    if element_types(model) - KNOWN:
+        return "element type"
+    return None
+
+
+CASES = collected()
+EXCLUDED = {case.name: reason(case.model) for case in CASES}
+RUN = [case for case in CASES if EXCLUDED[case.name] is None]
+REFUSED = [case for case in CASES if EXCLUDED[case.name] is not None]
+
+
+def array(value: Any) -> Any:
+    return onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value
+
+
+def loaded(case: Any, graph: fb.Graph) -> Any:
+    """The model; inputs whose values decide what is built are fixed where it asks for that."""
+    names = [info.name for info in case.model.graph.input]
+    given = dict(zip(names, map(array, case.data_sets[0][0]), strict=False))
+    values: dict[str, Any] = {}
+    while True:
+        try:
+            return fb.onnx.load(case.model, graph=graph, values=values)
+        except ValueNeededError as error:
+            if not error.inputs or set(error.inputs) <= values.keys():
+                raise
+            values |= {name: given[name] for name in error.inputs}
+
+
+def draws(case: Any) -> bool:
+    if {type for _, type in types_of(case.model)} & RANDOM:
+        return True
+    inputs = case.data_sets[0][0]
+    # The third input of Dropout says whether it is training.
+    is_dropout = ("", "Dropout") in types_of(case.model)
+    return is_dropout and len(inputs) > 2 and bool(array(inputs[2]))
+
+
+def agree(found: Any, wanted: Any, case: Any) -> None:
+    wanted = np.asarray(array(wanted))
+    found = np.asarray(found)
+    assert found.shape == wanted.shape
+    if wanted.dtype.kind in "OSU":
+        as_bytes = [s.encode() if isinstance(s, str) else bytes(s) for s in wanted.ravel()]
+        assert list(found.ravel()) == as_bytes
+        return
+    assert found.dtype == wanted.dtype
+    if draws(case):
+        return
+    rtol = case.rtol
+    if found.dtype == dtypes.bfloat16.numpy:
+        rtol = max(rtol, BFLOAT16_TOLERANCE)
+        found, wanted = found.astype(np.float32), wanted.astype(np.float32)
+    np.testing.assert_allclose(found, wanted, rtol=rtol, atol=case.atol)
+
+
+@pytest.mark.parametrize("case", RUN, ids=lambda case: case.name)
+def test_values(case: Any) -> None:
+    graph = fb.Graph()
+    model = loaded(case, graph)
+    names = [info.name for info in case.model.graph.input]
+    with fb.Session(graph=graph) as sess:
+        for inputs, outputs in case.data_sets:
+            given = dict(zip(names, map(array, inputs), strict=False))
+            feeds = {t: given[name] for name, t in model.inputs.items()}
+            found = sess.run(list(model.outputs.values()), feeds)
+            for value, wanted in zip(found, outputs, strict=True):
+                is_list = isinstance(wanted, list)
+                pairs = zip(value, wanted, strict=True) if is_list else [(value, wanted)]
+                for part, right in pairs:
+                    agree(part, right, case)
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
+def test_what_is_excluded_does_not_load(case: Any) -> None:
+    graph = fb.Graph()
+    with pytest.raises(fb.errors.UnimplementedError):
+        loaded(case, graph)
+    assert not graph.operations
+
+
+def test_the_list_of_unsupported_types_is_sorted_and_has_no_type_that_is_translated() -> None:
+    assert list(UNSUPPORTED) == sorted(UNSUPPORTED)
+    assert not UNSUPPORTED.keys() & OPERATORS.keys()
+
+
+def test_every_operator_of_the_newest_opset_is_translated_expanded_or_listed() -> None:
+    missing = []
+    for schema in onnx.defs.get_all_schemas():
+        key = (schema.domain, schema.name)
+        is_function = schema.has_function or schema.has_context_dependent_function
+        if schema.deprecated or schema.domain != "" or schema.name in WITH_GRAPHS:
+            continue
+        if key not in OPERATORS and key not in UNSUPPORTED and not is_function:
+            missing.append(schema.name)
+    assert not missing
+
+
+def test_counts(record_property: Any) -> None:
+    excluded = Counter(why for why in EXCLUDED.values() if why is not None)
+    print(f"{len(CASES)} cases: {len(RUN)} run")
+    for why, count in sorted(excluded.items()):
+        print(f"{count:5} excluded by {why}")
+    record_property("excluded", dict(excluded))
+    # Cases that come to be supported leave the list, and none joins it unnoticed.
+    assert len(RUN) >= 0.85 * len(CASES)

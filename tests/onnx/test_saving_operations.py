@@ -1,0 +1,108 @@
+"""Every row of `tests/op_cases` whose type can be written, written as ONNX and computed by ONNX.
+
+The model must give, by ONNX's reference evaluator and read back by `fb.onnx.load`, what the session
+gives. What cannot be written must say so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowbook as fb
+from tests.need import requires
+from tests.op_cases import CASES
+from tests.op_cases.case import Case
+from tests.op_checks import built
+
+reference = pytest.importorskip("onnx.reference")
+pytestmark = requires(module="onnx")
+
+from flowbook.onnx.written import RULES  # noqa: E402
+
+# What the reference evaluator does not compute as ONNX defines it.
+BEYOND_THE_EVALUATOR = {
+    "ConvolutionBackpropInput-no-channels": "it cannot reshape arrays without elements",
+    "EuclideanNorm-far-out": "its norm overflows where squares do",
+    "GatherNd-whole": "it cannot reshape arrays without elements",
+    "LogSumExp-far-out": "its logarithm of a sum of zeros is NaN",
+}
+# Their rows are of signed integers, which ONNX does not shift.
+UNSIGNED_ONLY = {"LeftShift", "RightShift"}
+
+ROWS = [case for case in CASES if case.type in RULES]
+
+
+def saved(case: Case, **how: Any) -> tuple[Any, list[Any], dict[str, Any]]:
+    """The model, what the session computes, and the feeds by the inputs' names."""
+    outputs, feeds = built(case, case.inputs)
+    with fb.Session(graph=outputs[0].graph) as sess:
+        wanted = sess.run(outputs, feeds)
+    model = fb.onnx.save(
+        {f"output{i}": t for i, t in enumerate(outputs)},
+        {f"x{i}": t for i, t in enumerate(feeds)},
+        **how,
+    )
+    return model, wanted, {f"x{i}": value for i, value in enumerate(feeds.values())}
+
+
+def evaluated(model: Any, feeds: dict[str, Any]) -> Any:
+    """What ONNX's reference evaluator gives; it warns where exponentials overflow."""
+    with np.errstate(all="ignore"):
+        return reference.ReferenceEvaluator(model).run(None, feeds)
+
+
+def agree(found: Any, wanted: Any) -> None:
+    for value, right in zip(found, wanted, strict=True):
+        assert value.shape == right.shape
+        assert value.dtype == right.dtype
+        np.testing.assert_allclose(value, right, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("case", ROWS, ids=lambda case: case.name)
+def test_a_row_is_written_or_refused(case: Case) -> None:
+    try:
+        model, wanted, feeds = saved(case)
+    except fb.errors.UnimplementedError:
+        return  # Which types must be written is the next test's.
+    graph = fb.Graph()
+    again = fb.onnx.load(model, graph=graph)
+    with fb.Session(graph=graph) as sess:
+        names = {again.inputs[name]: value for name, value in feeds.items()}
+        agree(sess.run(list(again.outputs.values()), names), wanted)
+    if case.name not in BEYOND_THE_EVALUATOR:
+        agree(evaluated(model, feeds), wanted)
+
+
+def test_every_type_with_a_rule_has_a_row_that_is_written() -> None:
+    written = set()
+    for case in ROWS:
+        if case.type not in written:
+            try:
+                saved(case)
+            except fb.errors.UnimplementedError:
+                continue
+            written.add(case.type)
+    assert RULES.keys() - written == UNSIGNED_ONLY
+
+
+@pytest.mark.parametrize("opset", [18, 19, 23, 25])
+@pytest.mark.parametrize("type", ["Convolution", "Mean", "MatMul", "Pad", "Resize", "Split"])
+def test_operator_sets(type: str, opset: int) -> None:
+    case = next(case for case in ROWS if case.type == type)
+    model, wanted, feeds = saved(case, opset=opset)
+    assert model.opset_import[0].version == opset
+    agree(evaluated(model, feeds), wanted)
+
+
+@pytest.mark.parametrize("shift", ["left_shift", "right_shift"])
+def test_shifts_of_unsigned_integers(shift: str) -> None:
+    with fb.Graph().as_default():
+        x = fb.placeholder(fb.uint8, [3], name="x")
+        model = fb.onnx.save({"y": getattr(fb, shift)(x, fb.constant(2, fb.uint8))}, {"x": x})
+    values = np.array([1, 8, 255], np.uint8)
+    [found] = reference.ReferenceEvaluator(model).run(None, {"x": values})
+    wanted = values << np.uint8(2) if shift == "left_shift" else values >> np.uint8(2)
+    np.testing.assert_array_equal(found, wanted)
