@@ -5,8 +5,6 @@ The public API is what `__all__` lists; `fb.nn` holds building blocks of neural 
 `fb.errors` what can go wrong.
 """
 
-from flowbook.widgets.graph_view import GraphView
-
 from flowbook import (
     _notebook,
     image,
@@ -395,6 +393,7 @@ from flowbook.graph.shape import Shape
 from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from flowbook.graph.tensor import Tensor
 from flowbook.train.gradient_error import gradient_error
+from flowbook.widgets.graph_view import GraphView
 
 __all__ = [
     "Assert",

@@ -30,12 +30,15 @@ export interface Shown {
 
 const SMALLEST_TEXT = 4.2; // Pixels: below it, text is noise.
 const FADED = 0.22;
+const MOST_RELATIONS = 8;
 
 export class Painter {
   readonly #context: CanvasRenderingContext2D;
   readonly #paints = new Map<number, Paint>();
   #paintsOf: unknown = null;
   #paths = new WeakMap<Stroke, Path2D>();
+  readonly #grounds = new Map<number, string>();
+  readonly #probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true })!;
 
   constructor(readonly canvas: HTMLCanvasElement) {
     this.#context = canvas.getContext("2d")!;
@@ -75,13 +78,14 @@ export class Painter {
       box.x - 4 < sight.right && box.x + box.width + 4 > sight.left && box.y - 4 < sight.bottom && box.y + box.height + 4 > sight.top;
     for (const sheet of scene.sheets) {
       if (sheet.box && !inSight(sheet.box)) continue;
+      const ground = this.#groundOf(shown, sheet.scope);
       if (sheet.box) this.#ground(shown, sheet.box, view.scale);
       if (sheet.rule) this.#rule(theme, sheet.rule, view.scale);
       for (const stroke of sheet.strokes) {
         if (strokeInSight(stroke, sight)) this.#stroke(shown, stroke, view.scale);
       }
       for (const stroke of sheet.strokes) {
-        if (stroke.labelAt && strokeInSight(stroke, sight)) this.#label(shown, stroke, view.scale);
+        if (stroke.labelAt && strokeInSight(stroke, sight)) this.#label(shown, stroke, view.scale, ground);
       }
       for (const box of sheet.closed) {
         if (inSight(box)) this.#box(shown, box, view.scale);
@@ -94,6 +98,7 @@ export class Painter {
   /** The colours of nodes depend on the theme: forget them. */
   forgetPaints(): void {
     this.#paints.clear();
+    this.#grounds.clear();
     this.#paths = new WeakMap();
   }
 
@@ -106,6 +111,28 @@ export class Painter {
     return found;
   }
 
+  /** The colour that lies behind a scope's members: tints over the paper, as `#ground` lays them. */
+  #groundOf(shown: Shown, scope: number): string {
+    const { tree, theme } = shown;
+    let known = this.#grounds.get(scope);
+    if (known === undefined) {
+      known = theme.paper;
+      if (scope !== tree.root) {
+        const probe = this.#probe;
+        probe.globalAlpha = 1;
+        probe.fillStyle = this.#groundOf(shown, tree.parent[scope]);
+        probe.fillRect(0, 0, 1, 1);
+        probe.globalAlpha = tintOf(theme);
+        probe.fillStyle = this.#paint(shown, scope).fill;
+        probe.fillRect(0, 0, 1, 1);
+        const [red, green, blue] = probe.getImageData(0, 0, 1, 1).data;
+        known = `rgb(${red} ${green} ${blue})`;
+      }
+      this.#grounds.set(scope, known);
+    }
+    return known;
+  }
+
   #ground(shown: Shown, box: Box, scale: number): void {
     const context = this.#context;
     const { theme, tree } = shown;
@@ -113,7 +140,7 @@ export class Painter {
     context.globalAlpha = tree.needed[box.node] ? 1 : FADED;
     this.#outline(box.x, box.y, box.width, box.height, 9);
     const alpha = context.globalAlpha;
-    context.globalAlpha = alpha * (theme.dark ? 0.42 : 0.5);
+    context.globalAlpha = alpha * tintOf(theme);
     context.fillStyle = paint.fill;
     context.fill();
     context.globalAlpha = alpha;
@@ -275,17 +302,17 @@ export class Painter {
     context.fill();
   }
 
-  #label(shown: Shown, stroke: Stroke, scale: number): void {
+  #label(shown: Shown, stroke: Stroke, scale: number, ground: string): void {
     if (LABEL_SIZE * scale < SMALLEST_TEXT + 1.3) return;
     const context = this.#context;
     const { theme, tree } = shown;
     context.globalAlpha = stroke.ends.every((end) => tree.needed[end]) ? 1 : FADED;
     context.font = `${LABEL_SIZE}px ${theme.font}`;
     context.textAlign = "center";
-    context.strokeStyle = theme.paper;
-    context.lineWidth = 4;
     const [x, y] = stroke.labelAt!;
-    context.strokeText(stroke.label, x, y + 3.5);
+    const width = context.measureText(stroke.label).width + 6;
+    context.fillStyle = ground;
+    context.fillRect(x - width / 2, y - LABEL_SIZE / 2 - 1.5, width, LABEL_SIZE + 3);
     context.fillStyle = shown.selected !== null && stroke.ends.includes(shown.selected) ? theme.accent : theme.faint;
     context.fillText(stroke.label, x, y + 3.5);
   }
@@ -298,28 +325,51 @@ export class Painter {
     const context = this.#context;
     context.strokeStyle = theme.accent;
     context.lineWidth = 1.3 / Math.min(1, scale);
-    const join = (from: Box, to: Box): void => {
-      const [ax, ay] = [from.x + from.width / 2, from.y + from.height];
-      const [bx, by] = [to.x + to.width / 2, to.y];
-      const bend = Math.max(24, Math.abs(by - ay) / 2);
-      context.globalAlpha = 0.5;
-      context.setLineDash([6, 4]);
-      context.beginPath();
-      context.moveTo(ax, ay);
-      context.bezierCurveTo(ax, ay + bend, bx, by - bend, bx, by);
-      context.stroke();
-      context.setLineDash([]);
-    };
-    for (const node of shown.before) {
-      const other = scene.boxes.get(node);
-      if (other && !drawn(scene, node, box.node)) join(other, box);
+    context.globalAlpha = 0.6;
+    const missing: [Box, Box][] = [];
+    for (const [nodes, isBefore] of [[shown.before, true], [shown.after, false]] as const) {
+      for (const node of nodes) {
+        const other = scene.boxes.get(node);
+        if (!other) continue;
+        this.#outline(other.x - 2, other.y - 2, other.width + 4, other.height + 4, 8);
+        context.stroke();
+        const [source, target] = isBefore ? [other, box] : [box, other];
+        if (!drawn(scene, source.node, target.node)) missing.push([source, target]);
+      }
     }
-    for (const node of shown.after) {
-      const other = scene.boxes.get(node);
-      if (other && !drawn(scene, box.node, node)) join(box, other);
+    // More lines than these would hide what they lead to; the outlines tell it all the same.
+    if (missing.length <= MOST_RELATIONS) {
+      context.setLineDash([6, 4]);
+      for (const [source, target] of missing) this.#relation(source, target);
+      context.setLineDash([]);
     }
     context.globalAlpha = 1;
   }
+
+  /** A curve from one box to another, between the sides that face each other. */
+  #relation(from: Box, to: Box): void {
+    const context = this.#context;
+    context.beginPath();
+    const right = to.x >= from.x + from.width;
+    if (right || to.x + to.width <= from.x) {
+      const [ax, ay] = [right ? from.x + from.width : from.x, from.y + from.height / 2];
+      const [bx, by] = [right ? to.x : to.x + to.width, to.y + to.height / 2];
+      context.moveTo(ax, ay);
+      context.bezierCurveTo((ax + bx) / 2, ay, (ax + bx) / 2, by, bx, by);
+    } else {
+      const down = from.y < to.y;
+      const [ax, ay] = [from.x + from.width / 2, down ? from.y + from.height : from.y];
+      const [bx, by] = [to.x + to.width / 2, down ? to.y : to.y + to.height];
+      context.moveTo(ax, ay);
+      context.bezierCurveTo(ax, (ay + by) / 2, bx, (ay + by) / 2, bx, by);
+    }
+    context.stroke();
+  }
+}
+
+/** How strongly an opened scope tints what lies in it. */
+function tintOf(theme: Theme): number {
+  return theme.dark ? 0.42 : 0.5;
 }
 
 function drawn(scene: Scene, source: number, target: number): boolean {

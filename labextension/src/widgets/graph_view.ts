@@ -25,6 +25,7 @@ import { toolbar } from "./toolbar.js";
 
 const [SMALLEST, LARGEST] = [0.02, 4];
 const MARGIN = 26;
+const BASE = 36; // What the words at the bottom take.
 const BAR = 52; // What the buttons take at the top.
 const CLICK = 4; // Pixels that a press may move and still be a click.
 const GLIDE = 180; // Milliseconds.
@@ -330,7 +331,7 @@ export class GraphView {
   #whole(): View {
     const { width, height } = this.#scene!;
     const roomX = Math.max(40, this.#canvas.clientWidth - 2 * MARGIN);
-    const roomY = Math.max(40, this.#canvas.clientHeight - BAR - MARGIN);
+    const roomY = Math.max(40, this.#canvas.clientHeight - BAR - BASE);
     const scale = Math.max(SMALLEST, Math.min(1.15, roomX / width, roomY / height));
     return {
       scale,
@@ -343,7 +344,7 @@ export class GraphView {
   #takeHeight(): void {
     const { width, height } = this.#scene!;
     const scale = Math.min(1, Math.max(40, this.#canvas.clientWidth - 2 * MARGIN) / width);
-    const wanted = Math.min(HIGHEST, Math.max(LOWEST, height * Math.max(scale, 0.55) + BAR + MARGIN));
+    const wanted = Math.min(HIGHEST, Math.max(LOWEST, height * Math.max(scale, 0.55) + BAR + BASE));
     this.root.style.height = `${Math.round(wanted)}px`;
     this.#painter.resize();
   }

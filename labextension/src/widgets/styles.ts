@@ -24,6 +24,7 @@ export const STYLES = `
 .fb-tree { position: absolute; left: 0; top: 0; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); outline: none; white-space: nowrap; }
 .fb-graph:has(.fb-tree:focus-visible) { box-shadow: inset 0 0 0 2px var(--fb-accent); }
 .fb-bar { position: absolute; left: 10px; top: 10px; display: flex; gap: 6px; align-items: center; max-width: calc(100% - 20px); flex-wrap: wrap; pointer-events: none; }
+.fb-graph:has(.fb-card:not([hidden])) .fb-bar { max-width: calc(100% - min(320px, 62% + 20px)); }
 .fb-bar > * { pointer-events: auto; }
 .fb-group { display: flex; background: var(--fb-panel); border: 1px solid var(--fb-border); border-radius: 7px; box-shadow: 0 1px 3px rgb(0 0 0 / 8%); overflow: hidden; }
 .fb-graph button { font: inherit; color: var(--fb-ink); background: none; border: 0; margin: 0; padding: 4px 9px; cursor: pointer; min-height: 28px; display: inline-flex; align-items: center; gap: 5px; }
