@@ -112,7 +112,8 @@ function byDagre(request: LayoutRequest, placed: readonly number[]): Layout {
   }
   request.edges.forEach(([source, target, width, height], e) => {
     if (!inside.has(source) || !inside.has(target)) return;
-    const label = width > 0 ? { width, height, labelpos: "c" as const } : {};
+    // What runs inside is to be straight, rather than what only comes in or goes out.
+    const label = { weight: 4, ...(width > 0 ? { width, height, labelpos: "c" as const } : {}) };
     graph.setEdge(String(source), String(target), label, `e${e}`);
   });
   const ports: [readonly number[], string][] = [[request.entering, "in"], [request.leaving, "out"]];

@@ -26,7 +26,6 @@ import { toolbar } from "./toolbar.js";
 const [SMALLEST, LARGEST] = [0.02, 4];
 const MARGIN = 26;
 const BASE = 36; // What the words at the bottom take.
-const BAR = 52; // What the buttons take at the top.
 const CLICK = 4; // Pixels that a press may move and still be a click.
 const GLIDE = 180; // Milliseconds.
 const [LOWEST, HIGHEST] = [240, 560]; // Of the view, when it first takes the height that it needs.
@@ -40,6 +39,7 @@ export class GraphView {
   readonly #layouts = new LayoutClient();
   readonly #aria: AriaTree;
   readonly #searchBox: SearchBox;
+  readonly #bar: HTMLElement;
   readonly #card: ReturnType<typeof cardPanel>;
   readonly #ends: (() => void)[] = [];
   #measureContext = document.createElement("canvas").getContext("2d")!;
@@ -79,7 +79,7 @@ export class GraphView {
       },
       (node) => this.#say(node),
     );
-    const bar = toolbar(
+    this.#bar = toolbar(
       {
         fit: () => this.fit(),
         zoom: (by) => this.zoom(by),
@@ -92,7 +92,7 @@ export class GraphView {
       this.#searchBox.root,
     );
     this.root = element("div", { class: "fb-graph", role: "group", "aria-label": "graph" });
-    this.root.append(element("style", {}, STYLES), this.#canvas, this.#aria.root, bar, this.#card.root, this.#tip, this.#status);
+    this.root.append(element("style", {}, STYLES), this.#canvas, this.#aria.root, this.#bar, this.#card.root, this.#tip, this.#status);
     place.append(this.root);
     this.#painter = new Painter(this.#canvas);
     this.#theme = readTheme(this.root);
@@ -331,12 +331,12 @@ export class GraphView {
   #whole(): View {
     const { width, height } = this.#scene!;
     const roomX = Math.max(40, this.#canvas.clientWidth - 2 * MARGIN);
-    const roomY = Math.max(40, this.#canvas.clientHeight - BAR - BASE);
+    const roomY = Math.max(40, this.#canvas.clientHeight - this.#top() - BASE);
     const scale = Math.max(SMALLEST, Math.min(1.15, roomX / width, roomY / height));
     return {
       scale,
       x: width / 2 - this.#canvas.clientWidth / 2 / scale,
-      y: height / 2 - (BAR + roomY / 2) / scale,
+      y: height / 2 - (this.#top() + roomY / 2) / scale,
     };
   }
 
@@ -344,32 +344,43 @@ export class GraphView {
   #takeHeight(): void {
     const { width, height } = this.#scene!;
     const scale = Math.min(1, Math.max(40, this.#canvas.clientWidth - 2 * MARGIN) / width);
-    const wanted = Math.min(HIGHEST, Math.max(LOWEST, height * Math.max(scale, 0.55) + BAR + BASE));
+    const wanted = Math.min(HIGHEST, Math.max(LOWEST, height * Math.max(scale, 0.55) + this.#top() + BASE));
     this.root.style.height = `${Math.round(wanted)}px`;
     this.#painter.resize();
   }
 
+  /** What the buttons take at the top. */
+  #top(): number {
+    return this.#bar.offsetHeight + 22;
+  }
+
+  /** How wide the part of the view is that the card leaves free. */
+  #free(): number {
+    const card = this.#card.root;
+    return Math.max(160, this.#canvas.clientWidth - (card.hidden ? 0 : card.offsetWidth + 10));
+  }
+
   #bringIntoView(box: Box): void {
     const { x, y, scale } = this.#view;
-    const width = this.#canvas.clientWidth;
+    const width = this.#free();
     const height = this.#canvas.clientHeight;
     const [left, top] = [(box.x - x) * scale, (box.y - y) * scale];
     const [right, bottom] = [left + box.width * scale, top + box.height * scale];
-    if (left >= 0 && right <= width && top >= BAR && bottom <= height) return;
-    if (box.width * scale > width - 2 * MARGIN || box.height * scale > height - BAR - MARGIN) {
+    if (left >= 0 && right <= width && top >= this.#top() && bottom <= height) return;
+    if (box.width * scale > width - 2 * MARGIN || box.height * scale > height - this.#top() - MARGIN) {
       // It is larger than the view: show all of it, or as much as can be read.
-      const fitting = Math.min((width - 2 * MARGIN) / box.width, (height - BAR - MARGIN) / box.height);
+      const fitting = Math.min((width - 2 * MARGIN) / box.width, (height - this.#top() - MARGIN) / box.height);
       const goal = Math.min(scale, Math.max(fitting, 0.3));
       const [roomX, roomY] = [width / goal, height / goal];
       this.#glideTo({
         scale: goal,
         x: box.x + box.width / 2 - roomX / 2,
-        y: box.height * goal > height - BAR ? box.y - BAR / goal : box.y + box.height / 2 - (roomY + BAR / goal) / 2,
+        y: box.height * goal > height - this.#top() ? box.y - this.#top() / goal : box.y + box.height / 2 - (roomY + this.#top() / goal) / 2,
       });
       return;
     }
     const dx = left < MARGIN ? left - MARGIN : right > width - MARGIN ? right - width + MARGIN : 0;
-    const dy = top < BAR ? top - BAR : bottom > height - MARGIN ? bottom - height + MARGIN : 0;
+    const dy = top < this.#top() ? top - this.#top() : bottom > height - MARGIN ? bottom - height + MARGIN : 0;
     this.#glideTo({ scale, x: x + dx / scale, y: y + dy / scale });
   }
 
@@ -378,7 +389,7 @@ export class GraphView {
     const scale = Math.max(0.8, Math.min(1.2, this.#view.scale));
     this.#glideTo({
       scale,
-      x: box.x + box.width / 2 - (this.#canvas.clientWidth - 150) / 2 / scale,
+      x: box.x + box.width / 2 - this.#free() / 2 / scale,
       y: box.y + Math.min(box.height, this.#canvas.clientHeight / scale) / 2 - this.#canvas.clientHeight / 2 / scale,
     });
   }
