@@ -2,12 +2,13 @@
 
 PYTHON ?= python3
 VENV := .venv/bin
+BUNDLE := flowbook/widgets/static/flowbook.js
 INSTALL := $(VENV)/python -m pip install --disable-pip-version-check --quiet --editable
 
-.PHONY: lab tutorial test soak bench docs proto format clean
+.PHONY: lab tutorial test soak bench docs proto front-end format clean
 
 # JupyterLab on the welcome notebook, its options in LAB_OPTIONS.
-lab: .venv/lab.stamp
+lab: .venv/lab.stamp front-end
 	$(VENV)/jupyter trust notebooks/*.ipynb
 	$(VENV)/jupyter lab $(LAB_OPTIONS) notebooks/welcome.ipynb
 
@@ -16,7 +17,7 @@ tutorial: .venv/lab.stamp
 	$(VENV)/python notebooks/run_headless.py notebooks/welcome.ipynb
 
 # The phases that tools/phases.py lists with their time budgets; PHASES="types layers" picks some.
-test: .venv/dev.stamp
+test: .venv/dev.stamp front-end
 	$(VENV)/python tools/phases.py $(PHASES)
 
 soak: .venv/dev.stamp
@@ -33,12 +34,25 @@ proto: .venv/dev.stamp
 	$(VENV)/python -m grpc_tools.protoc --proto_path=. --python_out=. --pyi_out=. \
 		flowbook/graph/graph.proto
 
+# The live views. Without npm a notebook shows the static forms.
+front-end:
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(BUNDLE); \
+	else echo "no npm: graphs are shown as static pictures"; fi
+
+$(BUNDLE): labextension/node_modules/.package-lock.json $(wildcard labextension/src/*/*.ts) \
+		labextension/build.mjs
+	cd labextension && npm run --silent build
+
+labextension/node_modules/.package-lock.json: labextension/package-lock.json
+	cd labextension && npm ci --silent
+
 format: .venv/dev.stamp
 	$(VENV)/ruff check --fix
 	$(VENV)/ruff format
 
 clean:
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist site
+	rm -rf flowbook/widgets/static labextension/lib labextension/node_modules
 	find flowbook tests benchmarks notebooks tools -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/bin/python:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from benchmarks import graph_view_page
 from benchmarks.case import UNITS
 from benchmarks.driver import RowResult
 from benchmarks.results import HERE, Results
@@ -60,6 +61,7 @@ def page(results: Results, order: Iterable[str]) -> str:
         *_notes(rows),
         *_sections({name: row for name, row in found.items() if name not in rows}),
         *_runs(results, found),
+        *graph_view_page.section(),
     ]
     return "\n".join(parts) + "\n"
 

@@ -393,6 +393,7 @@ from flowbook.graph.shape import Shape
 from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from flowbook.graph.tensor import Tensor
 from flowbook.train.gradient_error import gradient_error
+from flowbook.widgets.graph_view import GraphView
 
 __all__ = [
     "Assert",
@@ -402,6 +403,7 @@ __all__ = [
     "Effects",
     "FLOATS",
     "Graph",
+    "GraphView",
     "INDICES",
     "INTS",
     "IndexedSlices",

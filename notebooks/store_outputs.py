@@ -25,6 +25,8 @@ def clean(notebook: nbformat.NotebookNode) -> None:
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         for output in cell.get("outputs", []):
+            # A live view is of a kernel that has ended; its identifier is of that kernel too.
+            output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
             if output.output_type == "error":
                 output.traceback = [f"{output.ename}: {output.evalue}"]
 

@@ -8,6 +8,7 @@ takes longer than its budget, makes the whole fail: slowness is noticed on the d
     python tools/phases.py types layers     # these
 """
 
+import shutil
 import subprocess
 import sys
 import time
@@ -24,7 +25,13 @@ PATIENCE = 1.5
 
 @dataclass(frozen=True)
 class Phase:
-    """One command of the environment that runs this program, and its budget in seconds."""
+    """One command of the environment that runs this program, or else of the system, and its budget.
+
+    Attributes:
+        name: what it is called on the command line.
+        budget: how many seconds it may take.
+        command: the program and its arguments.
+    """
 
     name: str
     budget: float
@@ -40,8 +47,10 @@ PHASES = (
     Phase("types", 120, ("mypy",)),
     Phase("layers", 60, ("lint-imports", "--no-logo")),
     Phase("docs", 120, ("mkdocs", "build")),
+    Phase("front-end", 60, ("npm", "--prefix", "labextension", "test")),
     Phase("tests", 8 * 60, (*PYTEST, "tests")),
     Phase("notebooks", 4 * 60, (*PYTEST, *NOTEBOOKS, "notebooks")),
+    Phase("browser", 5 * 60, (*PYTEST, "-m", "browser", "tests/browser")),
 )
 
 
@@ -67,10 +76,11 @@ def run(phase: Phase) -> Outcome:
     """Run a phase's command, with its output going where this program's goes."""
     print(f"\n==> {phase.name}: {' '.join(phase.command)}", flush=True)
     program, *arguments = phase.command
+    found = shutil.which(program, path=ENVIRONMENT) or program
     limit = phase.budget * PATIENCE
     start = time.monotonic()
     try:
-        status = subprocess.run([ENVIRONMENT / program, *arguments], timeout=limit).returncode
+        status = subprocess.run([found, *arguments], timeout=limit).returncode
         failure = f"exit status {status}" if status else None
     except subprocess.TimeoutExpired:
         failure = f"stopped after {limit:.0f} s"

@@ -1,11 +1,12 @@
-"""Registers the static forms of Flowbook's types with IPython's display formatter.
+"""Registers the forms of Flowbook's types with IPython's display formatter.
 
-Their plain text is their `repr`. Everything is deterministic and free of addresses, so that
-notebooks can be compared with their stored outputs.
+Their plain text is their `repr`. All static forms are deterministic and free of addresses, so that
+notebooks can be compared with their stored outputs. A graph has a live view beside them.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from flowbook.explain.report import Report
@@ -16,6 +17,7 @@ from flowbook.graph.stale_operations import StaleOperations
 from flowbook.graph.tensor import Tensor
 from flowbook.widgets import tables
 from flowbook.widgets.graph_svg import graph_svg
+from flowbook.widgets.graph_view import live_form
 
 
 def install(shell: Any) -> None:
@@ -24,7 +26,8 @@ def install(shell: Any) -> None:
     Args:
         shell: the `InteractiveShell`. Installing twice changes nothing.
     """
-    formatters = shell.display_formatter.formatters
+    formatter = shell.display_formatter
+    formatters = formatter.formatters
     html = formatters["text/html"]
     html.for_type(Operation, tables.operation_html)
     html.for_type(Tensor, tables.tensor_html)
@@ -33,3 +36,13 @@ def install(shell: Any) -> None:
     html.for_type(Report, tables.report_html)
     html.for_type_by_name("flowbook.exec.session", "Session", tables.session_html)
     formatters["image/svg+xml"].for_type(Graph, graph_svg)
+    formatter.mimebundle_formatter.for_type(Graph, live_form)
+    if _follow not in shell.events.callbacks["post_run_cell"]:
+        shell.events.register("post_run_cell", _follow)
+
+
+def _follow(_: Any) -> None:
+    """Have live views show what a cell did to their graphs, if there are any."""
+    live = sys.modules.get("flowbook.widgets.live_graph")
+    if live is not None:
+        live.follow_all()

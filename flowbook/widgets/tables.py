@@ -116,7 +116,7 @@ def _indented(text: str) -> str:
 def _attributes(operation: Operation) -> Iterable[Row]:
     for name, value in operation.attributes.items():
         if not (isinstance(value, str) and not value):
-            yield name, _value(value)
+            yield name, _code(value_text(value))
 
 
 def _constraints(operation: Operation) -> Iterable[Row]:
@@ -143,13 +143,14 @@ def _tensor(tensor: Tensor) -> str:
     return f"{_code(tensor.name)} {_text(tensor.dtype.name)} {_text(str(tensor.shape))}"
 
 
-def _value(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """What an attribute is, in short: large arrays by their dtype and shape."""
     if isinstance(value, np.ndarray):
         kind = f"{value.dtype.name if value.dtype.kind != 'O' else 'string'} {list(value.shape)}"
-        return _code(f"{kind} {_elements(value)}".rstrip())
+        return f"{kind} {_elements(value)}".rstrip()
     if callable(value):
-        return _code(getattr(value, "__qualname__", type(value).__name__))
-    return _code(getattr(value, "name", None) or str(value))
+        return str(getattr(value, "__qualname__", type(value).__name__))
+    return str(getattr(value, "name", None) or value)
 
 
 def _elements(array: np.ndarray[Any, Any]) -> str:

@@ -27,7 +27,7 @@ def prune(
     """
     fed = set(feeds)
     fed_variables = {t for t in feeds if t.dtype is resource}
-    operations = _closure(fetches, targets, fed, fed_variables)
+    operations = closure(fetches, targets, fed, fed_variables)
     values: dict[Tensor, int] = {tensor: i for i, tensor in enumerate(feeds)}
     node_of: dict[Operation, Node] = {}
     graph = Subgraph(operations=operations, feeds=list(feeds), fetches=[], targets=[], nodes=[])
@@ -71,13 +71,20 @@ def prune(
     return graph
 
 
-def _closure(
+def closure(
     fetches: Sequence[Tensor],
     targets: Sequence[Operation],
     fed: set[Tensor],
     fed_variables: set[Tensor],
 ) -> list[Operation]:
-    """All operations needed, in the order of their construction, which is topological."""
+    """All operations needed, in the order of their construction, which is topological.
+
+    Args:
+        fetches: tensors to return.
+        targets: operations to run.
+        fed: tensors whose values are given.
+        fed_variables: those of them that are variables' handles.
+    """
     stack = [t.op for t in fetches if t not in fed]
     stack.extend(targets)
     seen: set[Operation] = set()

@@ -1,0 +1,292 @@
+"""A graph as the browser gets it: whole and once, so that looking at it needs no kernel.
+
+The bytes are a zlib stream of: the length of a JSON header (uint32, little-endian), the header, and
+columns of numbers, each beginning at a multiple of eight bytes. The header has every distinct text
+once (`strings`) and says of each column what it holds and where it begins, counted from the end of
+the header, padded to a multiple of eight. `labextension/src/core/payload.ts` reads it.
+
+Everything is bounded: long texts are cut, large values stay out.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.graph import Graph
+from flowbook.graph.operation import Operation
+from flowbook.graph.site import Site
+from flowbook.graph.tensor import Tensor
+from flowbook.widgets.name_tree import Ints, NameTree, name_tree
+from flowbook.widgets.scope_edges import aside, scope_edges, templates
+from flowbook.widgets.tables import value_text
+
+FORMAT = 1
+
+_LONGEST = 400  # Characters of one text.
+_PLAIN, _SCOPE, _VARIABLE, _INPUT, _CONSTANT, _ARGUMENTS = range(6)  # Kinds, as in `payload.ts`.
+
+
+@dataclass(frozen=True)
+class Needed:
+    """What a run needs, which stands out.
+
+    Attributes:
+        operations: those that would be executed.
+        fed: those whose tensors are fed.
+        fetched: those whose tensors are fetched, or that are targets.
+    """
+
+    operations: frozenset[Operation]
+    fed: frozenset[Operation]
+    fetched: frozenset[Operation]
+
+
+def graph_payload(graph: Graph, needed: Needed | None = None) -> bytes:
+    """The graph, compressed.
+
+    Args:
+        graph: the graph.
+        needed: what stands out; None if nothing does.
+    """
+    with graph.lock:
+        operations = with_retired(graph.operations)
+        writer = _Writer()
+        _write(writer, graph, operations, needed)
+    return writer.packed()
+
+
+def with_retired(operations: Iterable[Operation]) -> list[Operation]:
+    """The operations, and the redefined ones that they still refer to, in order."""
+    found = dict.fromkeys(operations)
+    stack = [source for op in found for source in _sources(op) if source.retired]
+    while stack:
+        operation = stack.pop()
+        if operation not in found:
+            found[operation] = None
+            stack += _sources(operation)
+    return sorted(found, key=lambda op: op.id)
+
+
+def _sources(operation: Operation) -> list[Operation]:
+    return [*(tensor.op for tensor in operation.inputs), *operation.control_inputs]
+
+
+def _write(
+    writer: _Writer,
+    graph: Graph,
+    operations: list[Operation],
+    needed: Needed | None,
+) -> None:
+    number = {op: i for i, op in enumerate(operations)}
+    tree = name_tree([_bounded(op.name) for op in operations])
+    types = writer.texts(op.type for op in operations)
+    tensors: dict[Tensor, int] = {}
+    for op in operations:
+        for tensor in op.outputs:
+            tensors[tensor] = len(tensors)
+    inputs = _lists([tensors[t] for t in op.inputs] for op in operations)
+    controls = _lists([number[c] for c in op.control_inputs] for op in operations)
+    owner = np.asarray([number[t.op] for t in tensors], np.int32)
+    data = owner[inputs[1]] if len(tensors) else inputs[1]
+    enters = np.repeat(np.arange(len(operations), dtype=np.int32), np.diff(inputs[0]))
+    edges = scope_edges(tree, data, enters)
+
+    writer.meta["operations"] = len(operations)
+    writer.meta["marked"] = needed is not None
+    writer.column("label", writer.texts(tree.labels))
+    writer.column("parent", tree.parent)
+    writer.column("own", tree.own)
+    writer.column("type", types)
+    writer.column("template", templates(tree, edges, types.tolist()))
+    writer.column("aside", aside(tree, edges).astype(np.uint8))
+    writer.column("kind", _kinds(tree, operations))
+    writer.column("inputStart", inputs[0])
+    writer.column("input", inputs[1])
+    writer.column("controlStart", controls[0])
+    writer.column("control", controls[1])
+    writer.column("outputStart", _starts([len(op.outputs) for op in operations]))
+    _write_tensors(writer, tensors)
+    _write_details(writer, operations)
+    _write_state(writer, graph, operations, needed)
+
+
+def _write_tensors(writer: _Writer, tensors: Iterable[Tensor]) -> None:
+    """What each tensor holds, as text, and its size in bytes, -1 where that is open."""
+    known: dict[Any, tuple[int, int]] = {}
+    specs, sizes = [], []
+    for tensor in tensors:
+        key = tensor.dtype.name, tensor.shape.dims
+        found = known.get(key)
+        if found is None:
+            elements, each = tensor.shape.size, tensor.dtype.size
+            size = elements * each if elements is not None and each else -1
+            found = known[key] = writer.text(f"{tensor.dtype.name} {tensor.shape}"), size
+        specs.append(found[0])
+        sizes.append(found[1])
+    writer.column("spec", np.asarray(specs, np.int32))
+    writer.column("bytes", np.asarray(sizes, np.float64))
+
+
+def _write_details(writer: _Writer, operations: list[Operation]) -> None:
+    """What the card of an operation says beside its neighbours."""
+    sites: dict[Any, tuple[int, int]] = {}
+    known: dict[Any, int] = {}
+    places: list[int] = []
+    sources: list[int] = []
+    names: list[str] = []
+    values: list[int] = []
+    counts: list[int] = []
+    for op in operations:
+        place, source = _site(writer, op.site, sites)
+        places.append(place)
+        sources.append(source)
+        before = len(names)
+        for name, value in op.attributes.items():
+            if not (isinstance(value, str) and not value):
+                names.append(name)
+                values.append(_value(writer, value, known))
+        counts.append(len(names) - before)
+    writer.column("place", np.asarray(places, np.int32))
+    writer.column("source", np.asarray(sources, np.int32))
+    writer.column("device", writer.texts(op.device for op in operations))
+    writer.column("attributeStart", _starts(counts))
+    writer.column("attributeName", writer.texts(names))
+    writer.column("attributeValue", np.asarray(values, np.int32))
+    parameters = [
+        op.variable.shape.size or 0 if op.variable is not None and op.variable.trainable else 0
+        for op in operations
+    ]
+    writer.column("parameters", np.asarray(parameters, np.float64))
+
+
+def _value(writer: _Writer, value: Any, known: dict[Any, int]) -> int:
+    """The text of an attribute; most have few values, and a Const's differs each time."""
+    if isinstance(value, np.ndarray):
+        return writer.text(value_text(value))
+    key = type(value), value  # The type tells 1 from True.
+    try:
+        found = known.get(key)
+    except TypeError:  # It cannot be hashed.
+        return writer.text(value_text(value))
+    if found is None:
+        found = known[key] = writer.text(value_text(value))
+    return found
+
+
+def _site(writer: _Writer, site: Site, known: dict[Any, tuple[int, int]]) -> tuple[int, int]:
+    """The place and the source line of a site; many operations share one."""
+    key = id(site.code), site.offset, site.author  # To hash code objects takes longer.
+    found = known.get(key)
+    if found is None:
+        found = known[key] = writer.text(site.place), writer.text(site.source)
+    return found
+
+
+def _write_state(
+    writer: _Writer,
+    graph: Graph,
+    operations: list[Operation],
+    needed: Needed | None,
+) -> None:
+    """What may change while the operations stay: staleness, and what stands out."""
+    reasons = {
+        item.operation: writer.text(f"{item.reason}; re-run {', '.join(item.cells)}")
+        for item in graph.stale()
+    }
+    stale = [reasons.get(op, -1) for op in operations]
+    writer.column("stale", np.asarray(stale, np.int32))
+    writer.column("retired", np.asarray([op.retired for op in operations], np.uint8))
+    if needed is not None:
+        marks = [
+            (op in needed.operations) | (op in needed.fed) << 1 | (op in needed.fetched) << 2
+            for op in operations
+        ]
+        writer.column("needed", np.asarray(marks, np.uint8))
+
+
+def _kinds(
+    tree: NameTree, operations: list[Operation]
+) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+    """What each is drawn as."""
+    kinds = np.full(len(tree.parent), _SCOPE, np.uint8)
+    kinds[: len(operations)] = [_kind(op) for op in operations]
+    constants = np.zeros(len(tree.parent), np.int64)
+    np.add.at(constants, tree.parent[: len(operations)], kinds[: len(operations)] == _CONSTANT)
+    for i in np.flatnonzero(tree.own >= 0):
+        scope, own = i + len(operations), tree.own[i]
+        if kinds[own] == _VARIABLE:
+            kinds[scope] = _VARIABLE
+        elif constants[scope] + 1 == tree.count[scope]:
+            kinds[scope] = _ARGUMENTS
+    return kinds
+
+
+def _kind(operation: Operation) -> int:
+    if operation.op_def.resource == "variable":
+        return _VARIABLE
+    return {"Placeholder": _INPUT, "Const": _CONSTANT}.get(operation.type, _PLAIN)
+
+
+def _lists(lists: Iterable[list[int]]) -> tuple[Ints, Ints]:
+    """Lists as one column, and where in it each begins."""
+    flat: list[int] = []
+    counts = []
+    for each in lists:
+        flat += each
+        counts.append(len(each))
+    return _starts(counts), np.asarray(flat, np.int32)
+
+
+def _starts(counts: list[int]) -> Ints:
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int32)
+
+
+def _bounded(text: str) -> str:
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[:_LONGEST]}… ({len(text):,} characters)"
+
+
+class _Writer:
+    """Collects texts and columns."""
+
+    def __init__(self) -> None:
+        self.meta: dict[str, Any] = {"format": FORMAT}
+        self._strings: dict[str, int] = {}
+        self._columns: dict[str, np.ndarray[Any, Any]] = {}
+
+    def text(self, text: str) -> int:
+        """The number of a text, cut if it is long."""
+        if len(text) > _LONGEST:
+            text = _bounded(text)
+        return self._strings.setdefault(text, len(self._strings))
+
+    def texts(self, texts: Iterable[str]) -> Ints:
+        """A column of texts."""
+        known, text = self._strings, self.text
+        return np.asarray([known[t] if t in known else text(t) for t in texts], np.int32)
+
+    def column(self, name: str, values: np.ndarray[Any, Any]) -> None:
+        """Add a column of int32, float64 or uint8."""
+        self._columns[name] = values
+
+    def packed(self) -> bytes:
+        """Everything, compressed."""
+        places, parts, offset = {}, [], 0
+        for name, values in self._columns.items():
+            data = values.astype(values.dtype.newbyteorder("<")).tobytes()
+            places[name] = [values.dtype.name, offset, len(values)]
+            padding = -len(data) % 8
+            parts += [data, bytes(padding)]
+            offset += len(data) + padding
+        header = json.dumps({**self.meta, "columns": places, "strings": list(self._strings)})
+        encoded = header.encode()
+        padding = -(len(encoded) + 4) % 8
+        start = len(encoded).to_bytes(4, "little") + encoded + bytes(padding)
+        return zlib.compress(b"".join([start, *parts]), level=1)

@@ -1,0 +1,163 @@
+// What is said of a selected node: words only, each with the node that it leads to.
+
+import { scopeEdges } from "./edges.js";
+import { Hierarchy } from "./hierarchy.js";
+import { Kind } from "./payload.js";
+import { byteSize, counted, shownText } from "./words.js";
+
+export interface Item {
+  readonly text: string;
+  readonly detail: string;
+  /** The node that it leads to, or null. */
+  readonly node: number | null;
+  readonly code: boolean;
+}
+
+export interface Section {
+  readonly heading: string;
+  readonly items: Item[];
+}
+
+export interface Card {
+  readonly title: string;
+  readonly subtitle: string;
+  /** What is wrong with it, as that it is stale; or an empty text. */
+  readonly warning: string;
+  readonly sections: Section[];
+}
+
+const MOST = 12;
+
+export function cardOf(tree: Hierarchy, node: number): Card {
+  // A scope of an operation's own name, as a variable's is, is that operation to a person.
+  const own = tree.isScope(node) ? tree.own(node) : node;
+  const sections = own >= 0 ? operationSections(tree, own) : scopeSections(tree, node);
+  const { data } = tree;
+  const facts: Item[] = [];
+  if (tree.isScope(node)) {
+    const alike = (tree.alike.get(tree.template[node]) ?? 1) - 1;
+    facts.push(plain(counted(tree.count(node), "operation")));
+    if (alike > 0) facts.push(plain(`${counted(alike, "other scope")} built alike`));
+  }
+  if (tree.parameters[node] > 0) facts.push(plain(counted(tree.parameters[node], "trainable parameter")));
+  if (facts.length > 0) sections.unshift({ heading: "holds", items: facts });
+  return {
+    title: shownText(tree.name(node)) || "graph",
+    subtitle: own >= 0 ? tree.type(own) : tree.kind[node] === Kind.Series ? "series" : "name scope",
+    warning: warningOf(tree, node, own, data.stale),
+    sections,
+  };
+}
+
+function warningOf(tree: Hierarchy, node: number, own: number, stale: Int32Array): string {
+  if (own >= 0 && tree.data.retired[own]) return "redefined: only old definitions still refer to it";
+  if (own >= 0 && stale[own] >= 0) return `stale: ${tree.data.strings[stale[own]]}`;
+  return tree.stale[node] > 0 ? `${counted(tree.stale[node], "stale operation")} inside` : "";
+}
+
+function operationSections(tree: Hierarchy, op: number): Section[] {
+  const { data } = tree;
+  const sections: Section[] = [];
+  const text = (i: number): string => shownText(data.strings[i]);
+  const inputs: number[] = [];
+  for (let i = data.inputStart[op]; i < data.inputStart[op + 1]; i++) inputs.push(data.input[i]);
+  list(sections, "inputs", inputs.map((t) => tensorItem(tree, t, tree.producer[t])));
+  const waits = [...data.control.subarray(data.controlStart[op], data.controlStart[op + 1])];
+  list(sections, "waits for", waits.map((other) => nodeItem(tree, other)));
+  const outputs: Item[] = [];
+  for (let t = data.outputStart[op]; t < data.outputStart[op + 1]; t++) {
+    outputs.push(tensorItem(tree, t, null));
+    const takers = tree.taker.subarray(tree.takerStart[t], tree.takerStart[t + 1]);
+    for (const taker of takers.subarray(0, MOST)) outputs.push({ ...nodeItem(tree, taker), detail: "takes it" });
+    if (takers.length > MOST) outputs.push(plain(`and ${counted(takers.length - MOST, "more operation")}`));
+  }
+  list(sections, "outputs", outputs, 4 * MOST);
+  const attributes: Item[] = [];
+  for (let i = data.attributeStart[op]; i < data.attributeStart[op + 1]; i++) {
+    attributes.push({ text: text(data.attributeName[i]), detail: text(data.attributeValue[i]), node: null, code: false });
+  }
+  list(sections, "attributes", attributes, 2 * MOST);
+  if (text(data.device[op])) list(sections, "device", [code(text(data.device[op]))]);
+  const defined = [plain(text(data.place[op]))];
+  if (text(data.source[op])) defined.push(code(text(data.source[op])));
+  list(sections, "defined at", defined);
+  return sections;
+}
+
+function scopeSections(tree: Hierarchy, scope: number): Section[] {
+  if (scope === tree.root) return [];
+  const { data } = tree;
+  const [from, to] = [tree.begin[scope], tree.end[scope]];
+  const inside = (op: number): boolean => tree.begin[op] >= from && tree.begin[op] < to;
+  const entering = new Set<number>();
+  const leaving = new Set<number>();
+  const places = new Map<number, number>();
+  for (const op of tree.order.subarray(from, to)) {
+    places.set(data.place[op], (places.get(data.place[op]) ?? 0) + 1);
+    for (let i = data.inputStart[op]; i < data.inputStart[op + 1]; i++) {
+      if (!inside(tree.producer[data.input[i]])) entering.add(data.input[i]);
+    }
+    for (let t = data.outputStart[op]; t < data.outputStart[op + 1]; t++) {
+      if (tree.taker.subarray(tree.takerStart[t], tree.takerStart[t + 1]).some((taker) => !inside(taker))) leaving.add(t);
+    }
+  }
+  const sections: Section[] = [];
+  list(sections, "inputs", [...entering].map((t) => tensorItem(tree, t, tree.producer[t])));
+  list(sections, "outputs", [...leaving].map((t) => tensorItem(tree, t, tree.producer[t])));
+  const lines = [...places].sort((a, b) => b[1] - a[1]).map(([place, count]) => ({
+    text: shownText(data.strings[place]), detail: counted(count, "operation"), node: null, code: false,
+  }));
+  list(sections, "defined at", lines, 6);
+  return sections;
+}
+
+/** The nodes that feed a node, and those that it feeds: operations and tensors outside it. */
+export function neighbours(tree: Hierarchy, node: number): { before: Set<number>; after: Set<number> } {
+  const { data } = tree;
+  const [from, to] = [tree.begin[node], tree.end[node]];
+  const inside = (op: number): boolean => tree.begin[op] >= from && tree.begin[op] < to;
+  const before = new Set<number>();
+  const after = new Set<number>();
+  for (const op of tree.order.subarray(from, to)) {
+    for (let i = data.inputStart[op]; i < data.inputStart[op + 1]; i++) {
+      const producer = tree.producer[data.input[i]];
+      if (!inside(producer)) before.add(producer);
+    }
+    for (let t = data.outputStart[op]; t < data.outputStart[op + 1]; t++) {
+      for (let i = tree.takerStart[t]; i < tree.takerStart[t + 1]; i++) {
+        if (!inside(tree.taker[i])) after.add(tree.taker[i]);
+      }
+    }
+  }
+  return { before, after };
+}
+
+/** What an edge between two members carries, tensor by tensor. */
+export function edgeItems(tree: Hierarchy, scope: number, source: number, target: number): Item[] {
+  const edge = scopeEdges(tree, scope).within.find((each) => each.source === source && each.target === target);
+  return (edge?.tensors ?? []).slice(0, MOST).map((t) => tensorItem(tree, t, tree.producer[t]));
+}
+
+function tensorItem(tree: Hierarchy, tensor: number, node: number | null): Item {
+  const bytes = tree.data.bytes[tensor];
+  const size = bytes >= 0 ? ` · ${byteSize(bytes)}` : "";
+  return { text: shownText(tree.tensorName(tensor)), detail: `${tree.spec(tensor)}${size}`, node, code: true };
+}
+
+function nodeItem(tree: Hierarchy, node: number): Item {
+  return { text: shownText(tree.name(node)), detail: "", node, code: true };
+}
+
+function plain(text: string): Item {
+  return { text, detail: "", node: null, code: false };
+}
+
+function code(text: string): Item {
+  return { text, detail: "", node: null, code: true };
+}
+
+function list(sections: Section[], heading: string, items: Item[], most = MOST): void {
+  if (items.length === 0) return;
+  const shown = items.length > most ? [...items.slice(0, most), plain(`and ${counted(items.length - most, "more")}`.replace(/s$/, ""))] : items;
+  sections.push({ heading, items: shown });
+}

@@ -1,0 +1,75 @@
+// Colours of nodes: the same for what is built alike. Given as hex, which every renderer knows.
+
+import { Hierarchy } from "./hierarchy.js";
+import { Kind } from "./payload.js";
+
+export interface Paint {
+  fill: string;
+  line: string;
+}
+
+/** Hues, in degrees of oklch, far from each other in the order in which they are given out. */
+const HUES = [255, 150, 310, 190, 20, 280, 120, 340, 220, 60];
+const AMBER = 82;
+const GREEN = 152;
+
+/** The hue of each template that several scopes have; the most frequent ones first. */
+export function templateHues(tree: Hierarchy): Map<number, number> {
+  const repeated = new Map<number, number>();
+  for (let node = tree.root + 1; node < tree.size; node++) {
+    const kind = tree.kind[node];
+    if (kind !== Kind.Scope && kind !== Kind.Series) continue;
+    const template = tree.template[node];
+    const weight = tree.count(node);
+    repeated.set(template, (repeated.get(template) ?? 0) + weight);
+  }
+  const found = [...repeated.keys()].filter((template) => (tree.alike.get(template) ?? 0) > 1);
+  found.sort((a, b) => repeated.get(b)! - repeated.get(a)! || a - b);
+  return new Map(found.map((template, i) => [template, HUES[i % HUES.length]]));
+}
+
+/** How a node is painted. */
+export function paintOf(tree: Hierarchy, hues: ReadonlyMap<number, number>, node: number, dark: boolean): Paint {
+  switch (tree.kind[node]) {
+    case Kind.Variable:
+      return tinted(AMBER, dark, 0.06);
+    case Kind.Input:
+      return tinted(GREEN, dark, 0.05);
+    case Kind.Constant:
+      return dark ? { fill: "#24282f", line: "#5a6472" } : { fill: "#f1f3f5", line: "#a9b1bc" };
+    case Kind.Plain:
+    case Kind.Arguments:
+      return dark ? { fill: "#22262d", line: "#76818f" } : { fill: "#ffffff", line: "#8a94a3" };
+    default: {
+      const hue = hues.get(tree.template[node]);
+      if (hue !== undefined) return tinted(hue, dark, 0.045);
+      return dark ? { fill: "#2b3139", line: "#7c8796" } : { fill: "#eef1f5", line: "#8591a1" };
+    }
+  }
+}
+
+function tinted(hue: number, dark: boolean, chroma: number): Paint {
+  return dark
+    ? { fill: hex(0.32, chroma, hue), line: hex(0.68, chroma * 2, hue) }
+    : { fill: hex(0.945, chroma * 0.75, hue), line: hex(0.6, chroma * 2.1, hue) };
+}
+
+/** A colour of oklch as hex, as near as sRGB comes. */
+export function hex(lightness: number, chroma: number, hue: number): string {
+  const a = chroma * Math.cos((hue * Math.PI) / 180);
+  const b = chroma * Math.sin((hue * Math.PI) / 180);
+  const l = (lightness + 0.3963377774 * a + 0.2158037573 * b) ** 3;
+  const m = (lightness - 0.1055613458 * a - 0.0638541728 * b) ** 3;
+  const s = (lightness - 0.0894841775 * a - 1.291485548 * b) ** 3;
+  const linear = [
+    4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s,
+    -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s,
+    -0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s,
+  ];
+  const channel = (value: number): string => {
+    const clear = Math.min(1, Math.max(0, value));
+    const encoded = clear <= 0.0031308 ? 12.92 * clear : 1.055 * clear ** (1 / 2.4) - 0.055;
+    return Math.round(encoded * 255).toString(16).padStart(2, "0");
+  };
+  return `#${linear.map(channel).join("")}`;
+}

@@ -1,0 +1,78 @@
+// What a node looks like closed: its words, and so its size.
+
+import { Hierarchy } from "./hierarchy.js";
+import { Kind } from "./payload.js";
+import { counted, shortened, shownText } from "./words.js";
+
+/** The width of a text at a font size, in pixels. */
+export type Measure = (text: string, size: number) => number;
+
+export interface Face {
+  readonly title: string;
+  readonly detail: string;
+  readonly width: number;
+  readonly height: number;
+}
+
+export const TITLE_SIZE = 12.5;
+export const DETAIL_SIZE = 10.5;
+export const LABEL_SIZE = 10;
+
+const LONGEST = 40;
+
+export function faceOf(tree: Hierarchy, node: number, measure: Measure): Face {
+  const title = shortened(shownText(tree.label(node)), LONGEST) || "(no name)";
+  const detail = shortened(shownText(detailOf(tree, node)), LONGEST);
+  const stacked = tree.isScope(node) && isOpenable(tree, node) ? 14 : 0;
+  const words = Math.max(measure(title, TITLE_SIZE) + stacked, measure(detail, DETAIL_SIZE));
+  const isSmall = tree.kind[node] === Kind.Constant;
+  return {
+    title,
+    detail,
+    width: Math.ceil(Math.max(isSmall ? 30 : 52, words + (isSmall ? 16 : 24))),
+    height: detail ? 40 : isSmall ? 22 : 28,
+  };
+}
+
+/** Whether there is anything to see inside. */
+export function isOpenable(tree: Hierarchy, node: number): boolean {
+  return tree.isScope(node) && tree.children(node).length > 0;
+}
+
+function detailOf(tree: Hierarchy, node: number): string {
+  switch (tree.kind[node]) {
+    case Kind.Scope:
+      return counted(tree.count(node), "operation");
+    case Kind.Series:
+      return `${tree.children(node).length.toLocaleString("en-US")} alike`;
+    case Kind.Constant:
+      return "";
+    default: {
+      const op = tree.isScope(node) ? tree.own(node) : node;
+      return operationDetail(tree, op, tree.kind[node]);
+    }
+  }
+}
+
+/** The type where the name does not say it already, and the first shape. */
+function operationDetail(tree: Hierarchy, op: number, kind: number): string {
+  const type = tree.type(op);
+  const named = tree.label(op).replace(/(_\d+)?$/, "") === type;
+  const parts = named || kind === Kind.Input || kind === Kind.Variable ? [] : [type];
+  const { data } = tree;
+  if (kind === Kind.Variable) parts.push(variableShape(tree, op));
+  else if (data.outputStart[op] < data.outputStart[op + 1]) {
+    const spec = tree.spec(data.outputStart[op]);
+    parts.push(kind === Kind.Input ? spec : spec.slice(spec.indexOf(" ") + 1));
+  }
+  return parts.join(" ");
+}
+
+function variableShape(tree: Hierarchy, op: number): string {
+  const { data } = tree;
+  const found = new Map<string, string>();
+  for (let i = data.attributeStart[op]; i < data.attributeStart[op + 1]; i++) {
+    found.set(data.strings[data.attributeName[i]], data.strings[data.attributeValue[i]]);
+  }
+  return [found.get("dtype"), found.get("shape")].filter(Boolean).join(" ");
+}

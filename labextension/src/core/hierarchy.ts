@@ -1,0 +1,246 @@
+// The tree of scopes: who lies in whom, what each holds, and how each is called.
+//
+// Operations are kept in the order of a walk through the tree, so that those of a scope are one
+// range of it.
+
+import { GraphData, Kind, Mark } from "./payload.js";
+
+export class Hierarchy {
+  readonly root: number;
+  readonly size: number;
+  readonly depth: Int32Array;
+  /** Operations in the order of the walk. */
+  readonly order: Int32Array;
+  /** Where in `order` the operations of a node begin and end. */
+  readonly begin: Int32Array;
+  readonly end: Int32Array;
+  /** How many elements the trainable variables in a node have. */
+  readonly parameters: Float64Array;
+  /** How many operations in a node are stale. */
+  readonly stale: Int32Array;
+  /** The marks of everything in a node; nonzero everywhere where nothing is marked. */
+  readonly needed: Uint8Array;
+  /** Those that take a tensor: of tensor t in [takerStart[t], takerStart[t + 1]). */
+  readonly takerStart: Int32Array;
+  readonly taker: Int32Array;
+  /** Those that wait for an operation. */
+  readonly waiterStart: Int32Array;
+  readonly waiter: Int32Array;
+  /** The operation that each tensor comes from. */
+  readonly producer: Int32Array;
+  /** How many nodes have the same template. */
+  readonly alike: ReadonlyMap<number, number>;
+
+  readonly #childStart: Int32Array;
+  readonly #child: Int32Array;
+  readonly #byPath = new Map<string, number>();
+
+  constructor(
+    readonly data: GraphData,
+    /** The scope that each node lies in: the data's own, or with series put in. */
+    readonly parent: Int32Array = data.parent,
+    readonly kind: Uint8Array = data.kind,
+    readonly template: Int32Array = data.template,
+    readonly aside: Uint8Array = data.aside,
+    /** Names of the nodes beyond those of the data. */
+    readonly extraLabels: readonly string[] = [],
+  ) {
+    this.root = data.operations;
+    this.size = parent.length;
+    const first = this.#first();
+    [this.#childStart, this.#child] = this.#children(first);
+    this.depth = new Int32Array(this.size);
+    this.order = new Int32Array(data.operations);
+    this.begin = new Int32Array(this.size);
+    this.end = new Int32Array(this.size);
+    this.parameters = new Float64Array(this.size);
+    this.stale = new Int32Array(this.size);
+    this.needed = new Uint8Array(this.size);
+    this.#walk();
+    this.producer = new Int32Array(data.spec.length);
+    for (let op = 0; op < data.operations; op++) {
+      this.producer.fill(op, data.outputStart[op], data.outputStart[op + 1]);
+    }
+    [this.takerStart, this.taker] = reversed(data.inputStart, data.input, data.spec.length);
+    [this.waiterStart, this.waiter] = reversed(data.controlStart, data.control, data.operations);
+    const alike = new Map<number, number>();
+    for (let node = data.operations; node < this.size; node++) {
+      const template = this.template[node];
+      alike.set(template, (alike.get(template) ?? 0) + 1);
+    }
+    this.alike = alike;
+  }
+
+  isScope(node: number): boolean {
+    return node >= this.data.operations;
+  }
+
+  children(node: number): Int32Array {
+    if (!this.isScope(node)) return new Int32Array(0);
+    const i = node - this.data.operations;
+    return this.#child.subarray(this.#childStart[i], this.#childStart[i + 1]);
+  }
+
+  /** How many operations are in a node; one in itself. */
+  count(node: number): number {
+    return this.end[node] - this.begin[node];
+  }
+
+  label(node: number): string {
+    const extra = node - this.data.label.length;
+    return extra >= 0 ? this.extraLabels[extra] : this.data.strings[this.data.label[node]];
+  }
+
+  /** The operation whose name is a scope's own, or -1. */
+  own(node: number): number {
+    const i = node - this.data.operations;
+    return i >= 0 && i < this.data.own.length ? this.data.own[i] : -1;
+  }
+
+  /** The full name of an operation or a scope. */
+  name(node: number): string {
+    const parts: string[] = [];
+    let at = node;
+    if (!this.isScope(at) && this.own(this.#realParent(at)) === at) at = this.#realParent(at);
+    while (at !== this.root && at >= 0) {
+      parts.push(this.label(at));
+      at = at < this.data.parent.length ? this.data.parent[at] : this.parent[at];
+    }
+    return parts.reverse().join("/");
+  }
+
+  /** What tells a node from all others in every state of the graph: its name, and what it is. */
+  key(node: number): string {
+    return `${this.isScope(node) ? (this.kind[node] === Kind.Series ? "series" : "scope") : "op"}:${this.name(node)}`;
+  }
+
+  find(key: string): number | undefined {
+    if (this.#byPath.size === 0) {
+      for (let node = 0; node < this.size; node++) this.#byPath.set(this.key(node), node);
+    }
+    return this.#byPath.get(key);
+  }
+
+  type(op: number): string {
+    return this.data.strings[this.data.type[op]];
+  }
+
+  spec(tensor: number): string {
+    return this.data.strings[this.data.spec[tensor]];
+  }
+
+  /** The name of a tensor: `operation:port`. */
+  tensorName(tensor: number): string {
+    const op = this.producer[tensor];
+    return `${this.name(op)}:${tensor - this.data.outputStart[op]}`;
+  }
+
+  /** The node itself, or the outermost around it that is not in an opened scope. */
+  shown(node: number, opened: ReadonlySet<number>): number {
+    let visible = node;
+    for (let at = node; at !== this.root && at >= 0; at = this.parent[at]) {
+      const outer = this.parent[at];
+      if (outer !== this.root && !opened.has(outer)) visible = outer;
+    }
+    return visible;
+  }
+
+  /** The scopes around a node, the innermost first, without the root. */
+  around(node: number): number[] {
+    const found: number[] = [];
+    for (let at = this.parent[node]; at !== this.root && at >= 0; at = this.parent[at]) found.push(at);
+    return found;
+  }
+
+  #realParent(node: number): number {
+    return this.data.parent[node];
+  }
+
+  /** The first operation in each node. */
+  #first(): Int32Array {
+    const total = this.data.operations;
+    const first = new Int32Array(this.size).fill(total);
+    for (let op = 0; op < total; op++) {
+      for (let at = op; at >= 0 && first[at] > op; at = this.parent[at]) first[at] = op;
+    }
+    return first;
+  }
+
+  #children(first: Int32Array): [Int32Array, Int32Array] {
+    const total = this.data.operations;
+    const start = new Int32Array(this.size - total + 1);
+    for (let node = 0; node < this.size; node++) {
+      if (node !== this.root) start[this.parent[node] - total + 1]++;
+    }
+    for (let i = 1; i < start.length; i++) start[i] += start[i - 1];
+    const next = start.slice();
+    const child = new Int32Array(Math.max(0, this.size - 1));
+    const ordered = new Int32Array(this.size).map((_, i) => i);
+    ordered.sort((a, b) => first[a] - first[b] || a - b);
+    for (const node of ordered) {
+      if (node !== this.root) child[next[this.parent[node] - total]++] = node;
+    }
+    return [start, child];
+  }
+
+  #walk(): void {
+    const { operations, parameters, stale, marked, needed } = this.data;
+    let count = 0;
+    const stack: [number, number][] = [[this.root, 0]];
+    while (stack.length > 0) {
+      const top = stack[stack.length - 1];
+      const [node, next] = top;
+      const children = this.children(node);
+      if (next === 0) this.begin[node] = count;
+      if (next === children.length) {
+        this.end[node] = count;
+        stack.pop();
+        continue;
+      }
+      top[1] += 1;
+      const child = children[next];
+      this.depth[child] = this.depth[node] + 1;
+      if (this.isScope(child)) stack.push([child, 0]);
+      else {
+        this.order[count] = child;
+        this.begin[child] = count;
+        this.end[child] = ++count;
+      }
+    }
+    for (let op = 0; op < operations; op++) {
+      const isStale = stale[op] >= 0 ? 1 : 0;
+      const marks = marked ? needed[op] : Mark.Executed;
+      if (!parameters[op] && !isStale && !marks) continue;
+      for (let at = op; at >= 0; at = this.parent[at]) {
+        this.parameters[at] += parameters[op];
+        this.stale[at] += isStale;
+        this.needed[at] |= marks;
+      }
+    }
+  }
+}
+
+/** Lists turned round: for each target, those whose lists name it, each once and in order. */
+function reversed(start: Int32Array, list: Int32Array, targets: number): [Int32Array, Int32Array] {
+  const last = new Int32Array(targets).fill(-1);
+  const begin = new Int32Array(targets + 1);
+  for (let i = 0; i + 1 < start.length; i++) {
+    for (let j = start[i]; j < start[i + 1]; j++) {
+      if (last[list[j]] === i) continue;
+      last[list[j]] = i;
+      begin[list[j] + 1]++;
+    }
+  }
+  for (let t = 0; t < targets; t++) begin[t + 1] += begin[t];
+  const next = begin.slice();
+  const found = new Int32Array(begin[targets]);
+  last.fill(-1);
+  for (let i = 0; i + 1 < start.length; i++) {
+    for (let j = start[i]; j < start[i + 1]; j++) {
+      if (last[list[j]] === i) continue;
+      last[list[j]] = i;
+      found[next[list[j]]++] = i;
+    }
+  }
+  return [begin, found];
+}

@@ -1,0 +1,100 @@
+// Reads the graph that `flowbook/widgets/graph_payload.py` wrote: texts once, and columns of numbers.
+//
+// Nodes are numbered: operations first, in the order of construction; then the scopes, the root
+// before all others.
+
+export const FORMAT = 1;
+
+export enum Kind {
+  Plain,
+  Scope,
+  Variable,
+  Input,
+  Constant,
+  /** An operation beside the constants made for its arguments. */
+  Arguments,
+  /** Members of one scope that are alike and numbered: made here, on request. */
+  Series,
+}
+
+export enum Mark {
+  Executed = 1,
+  Fed = 2,
+  Fetched = 4,
+}
+
+export interface GraphData {
+  readonly operations: number;
+  /** Whether some operations stand out, as those that a fetch needs do. */
+  readonly marked: boolean;
+  readonly strings: readonly string[];
+  // Of every node.
+  readonly label: Int32Array;
+  readonly parent: Int32Array;
+  readonly template: Int32Array;
+  readonly aside: Uint8Array;
+  readonly kind: Uint8Array;
+  // Of every scope: the operation of its own name, or -1.
+  readonly own: Int32Array;
+  // Of every operation.
+  readonly type: Int32Array;
+  readonly place: Int32Array;
+  readonly source: Int32Array;
+  readonly device: Int32Array;
+  readonly parameters: Float64Array;
+  readonly stale: Int32Array;
+  readonly retired: Uint8Array;
+  /** What a run needs: the sum of `Mark`s; empty where nothing is marked. */
+  readonly needed: Uint8Array;
+  // Lists: those of operation i are in [start[i], start[i + 1]).
+  readonly inputStart: Int32Array;
+  readonly input: Int32Array;
+  readonly controlStart: Int32Array;
+  readonly control: Int32Array;
+  readonly outputStart: Int32Array;
+  readonly attributeStart: Int32Array;
+  readonly attributeName: Int32Array;
+  readonly attributeValue: Int32Array;
+  // Of every tensor, in the order of its operation and port.
+  readonly spec: Int32Array;
+  readonly bytes: Float64Array;
+}
+
+interface Header {
+  format: number;
+  operations: number;
+  marked: boolean;
+  strings: string[];
+  columns: Record<string, [string, number, number]>;
+}
+
+/** Unpack a zlib stream. */
+export async function inflate(packed: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return await new Response(stream).arrayBuffer();
+}
+
+/** Read unpacked bytes. */
+export function decode(buffer: ArrayBuffer): GraphData {
+  const length = new DataView(buffer).getUint32(0, true);
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length))) as Header;
+  if (header.format !== FORMAT) {
+    throw new Error(`the graph has format ${header.format}, this page reads ${FORMAT}: reload it`);
+  }
+  const start = Math.ceil((4 + length) / 8) * 8;
+  const columns: Record<string, unknown> = {};
+  for (const [name, [type, offset, count]] of Object.entries(header.columns)) {
+    const at = start + offset;
+    if (type === "int32") columns[name] = new Int32Array(buffer, at, count);
+    else if (type === "float64") columns[name] = new Float64Array(buffer, at, count);
+    else if (type === "uint8") columns[name] = new Uint8Array(buffer, at, count);
+    else throw new Error(`column ${name} is of unknown type ${type}`);
+  }
+  return {
+    needed: new Uint8Array(0),
+    ...columns,
+    operations: header.operations,
+    marked: header.marked,
+    strings: header.strings,
+  } as unknown as GraphData;
+}

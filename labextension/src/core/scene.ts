@@ -1,0 +1,248 @@
+// The picture as boxes and lines: scopes that are opened hold their members, laid out each by itself.
+
+import { Edge, ScopeEdges, carriedBytes, scopeEdges } from "./edges.js";
+import { Face, LABEL_SIZE, Measure, TITLE_SIZE, faceOf } from "./faces.js";
+import { Hierarchy } from "./hierarchy.js";
+import { Layout, LayoutRequest, Line } from "./layout.js";
+import { byteSize, counted } from "./words.js";
+
+/** What a person has chosen to see. */
+export interface Choices {
+  readonly opened: ReadonlySet<number>;
+  /** Nodes that were set aside or brought back by hand. */
+  readonly aside: ReadonlyMap<number, boolean>;
+  readonly controls: boolean;
+  readonly sideways: boolean;
+}
+
+export interface Box {
+  readonly node: number;
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+  readonly opened: boolean;
+  readonly aside: boolean;
+  readonly face: Face;
+}
+
+export interface Stroke {
+  readonly points: Line;
+  readonly square: boolean;
+  readonly width: number;
+  /** The edge that it stands for; null for what only leads to a scope's border. */
+  readonly edge: Edge | null;
+  readonly control: boolean;
+  readonly label: string;
+  readonly labelAt: readonly [number, number] | null;
+  /** What it leaves and enters, for what stands out. */
+  readonly ends: readonly number[];
+}
+
+/** What is drawn together: a scope's ground, then its lines, then its members. */
+export interface Sheet {
+  readonly scope: number;
+  readonly box: Box | null;
+  readonly strokes: Stroke[];
+  readonly closed: Box[];
+  /** The line before what is set aside: x, y, and where it ends. */
+  readonly rule: readonly [number, number, number, number] | null;
+}
+
+export interface Scene {
+  readonly width: number;
+  readonly height: number;
+  /** Outer scopes before inner ones. */
+  readonly sheets: Sheet[];
+  readonly boxes: ReadonlyMap<number, Box>;
+}
+
+export const HEADER = 30;
+export const PADDING = 14;
+
+const MOST_LABELS = 70;
+
+/** A scope's members and edges, ready to be laid out. */
+export interface Prepared {
+  readonly members: readonly number[];
+  readonly faces: readonly Face[];
+  readonly edges: readonly Edge[];
+  readonly labels: readonly string[];
+  readonly request: LayoutRequest;
+  readonly aside: ReadonlySet<number>;
+}
+
+export function isAside(tree: Hierarchy, choices: Choices, node: number): boolean {
+  return choices.aside.get(node) ?? tree.aside[node] === 1;
+}
+
+/** Remembers the edges of scopes, which do not change while the graph does not. */
+export class EdgeCache {
+  readonly #known = new Map<number, ScopeEdges>();
+
+  constructor(readonly tree: Hierarchy) {}
+
+  of(scope: number): ScopeEdges {
+    let found = this.#known.get(scope);
+    if (!found) {
+      found = scopeEdges(this.tree, scope);
+      this.#known.set(scope, found);
+    }
+    return found;
+  }
+}
+
+/** The sizes and edges of a scope's members; `inner` has the layouts of the opened ones. */
+export function prepare(
+  cache: EdgeCache,
+  scope: number,
+  choices: Choices,
+  measure: Measure,
+  inner: ReadonlyMap<number, Layout>,
+): Prepared {
+  const { tree } = cache;
+  const members = [...tree.children(scope)];
+  const at = new Map(members.map((member, i) => [member, i]));
+  const faces = members.map((member) => faceOf(tree, member, measure));
+  const sizes = members.map((member, i) => {
+    const layout = inner.get(member);
+    return layout ? openedSize(layout, faces[i], measure) : ([faces[i].width, faces[i].height] as const);
+  });
+  const found = cache.of(scope);
+  const edges = found.within.filter((edge) => edge.tensors.length > 0 || choices.controls);
+  const labelled = edges.length <= MOST_LABELS;
+  const labels = edges.map((edge) => edgeLabel(tree, edge));
+  const aside = new Set(members.filter((member) => isAside(tree, choices, member)));
+  const index = (counts: Map<number, number>): number[] => [...counts.keys()].map((member) => at.get(member)!);
+  const root = scope === tree.root;
+  const request: LayoutRequest = {
+    sizes,
+    edges: edges.map((edge, e) => {
+      const room = labelled && edge.tensors.length > 0 && !aside.has(edge.source) && !aside.has(edge.target);
+      const width = room ? measure(labels[e], LABEL_SIZE) + 10 : 0;
+      return [at.get(edge.source)!, at.get(edge.target)!, width, room ? LABEL_SIZE + 4 : 0] as const;
+    }),
+    entering: root ? [] : index(found.entering),
+    leaving: root ? [] : index(found.leaving),
+    aside: members.flatMap((member, i) => (aside.has(member) ? [i] : [])),
+    sideways: choices.sideways,
+  };
+  return { members, faces, edges, labels, request, aside };
+}
+
+function openedSize(layout: Layout, face: Face, measure: Measure): readonly [number, number] {
+  const heading = measure(face.title, TITLE_SIZE) + measure(face.detail, LABEL_SIZE) + 64;
+  return [Math.max(layout.width + 2 * PADDING, heading), layout.height + HEADER + PADDING];
+}
+
+/** What an edge carries, in words. */
+export function edgeLabel(tree: Hierarchy, edge: Edge): string {
+  const { tensors } = edge;
+  if (tensors.length === 0) return "";
+  const { bytes, more } = carriedBytes(tree, tensors);
+  const what = tensors.length === 1 ? tree.spec(tensors[0]) : counted(tensors.length, "tensor");
+  return bytes > 0 ? `${what} · ${more ? "≥ " : ""}${byteSize(bytes)}` : what;
+}
+
+/** Put the layouts of the opened scopes together. */
+export function compose(
+  tree: Hierarchy,
+  prepared: ReadonlyMap<number, Prepared>,
+  layouts: ReadonlyMap<number, Layout>,
+  choices: Choices,
+): Scene {
+  const sheets: Sheet[] = [];
+  const boxes = new Map<number, Box>();
+  const place = (scope: number, box: Box | null, left: number, top: number): void => {
+    const { members, faces, edges, labels, request, aside } = prepared.get(scope)!;
+    const layout = layouts.get(scope)!;
+    const sheet: Sheet = { scope, box, strokes: [], closed: [], rule: ruleOf(layout, choices, left, top) };
+    sheets.push(sheet);
+    const shift = (line: Line): Line => line.map((value, i) => value + (i % 2 === 0 ? left : top));
+    edges.forEach((edge, e) => {
+      const { points, square, label } = layout.edges[e];
+      if (points.length < 4) return;
+      sheet.strokes.push({
+        points: shift(points),
+        square,
+        width: thickness(edge.tensors.length),
+        edge,
+        control: edge.tensors.length === 0,
+        label: labels[e],
+        labelAt: label ? [label[0] + left, label[1] + top] : null,
+        ends: [edge.source, edge.target],
+      });
+    });
+    if (box) sheet.strokes.push(...portStrokes(portsOf(layout, request, members), box, shift, choices.sideways));
+    const inner: [number, Box][] = [];
+    members.forEach((node, i) => {
+      const [width, height] = request.sizes[i];
+      const opened = layouts.has(node);
+      const made: Box = {
+        node,
+        x: left + layout.x[i] - width / 2,
+        y: top + layout.y[i] - height / 2,
+        width,
+        height,
+        opened,
+        aside: aside.has(node),
+        face: faces[i],
+      };
+      boxes.set(node, made);
+      if (opened) inner.push([node, made]);
+      else sheet.closed.push(made);
+    });
+    for (const [node, made] of inner) {
+      const free = made.width - 2 * PADDING - layouts.get(node)!.width;
+      place(node, made, made.x + PADDING + free / 2, made.y + HEADER);
+    }
+  };
+  place(tree.root, null, 0, 0);
+  const { width, height } = layouts.get(tree.root)!;
+  return { width, height, sheets, boxes };
+}
+
+interface Ports {
+  readonly entering: [number, Line][];
+  readonly leaving: [number, Line][];
+}
+
+function portsOf(layout: Layout, request: LayoutRequest, members: readonly number[]): Ports {
+  const pairs = (indices: readonly number[], lines: readonly (Line | null)[]): [number, Line][] =>
+    indices.flatMap((i, p) => {
+      const line = lines[p];
+      return line && line.length >= 4 ? [[members[i], line] as [number, Line]] : [];
+    });
+  return { entering: pairs(request.entering, layout.entering), leaving: pairs(request.leaving, layout.leaving) };
+}
+
+/** Lines between a scope's border, where what is outside comes in or goes out, and its members. */
+function portStrokes(ports: Ports, box: Box, shift: (line: Line) => Line, sideways: boolean): Stroke[] {
+  const made: Stroke[] = [];
+  const add = (node: number, points: Line): void => {
+    made.push({
+      points, square: false, width: 1, edge: null, control: false, label: "", labelAt: null, ends: [box.node, node],
+    });
+  };
+  for (const [node, line] of ports.entering) {
+    const points = shift(line);
+    add(node, [...(sideways ? [box.x, points[1]] : [points[0], box.y + HEADER - 6]), ...points]);
+  }
+  for (const [node, line] of ports.leaving) {
+    const points = shift(line);
+    const last = points.length - 2;
+    add(node, [...points, ...(sideways ? [box.x + box.width, points[last + 1]] : [points[last], box.y + box.height])]);
+  }
+  return made;
+}
+
+function ruleOf(layout: Layout, choices: Choices, left: number, top: number): Sheet["rule"] {
+  if (layout.asideAt === null) return null;
+  return choices.sideways
+    ? [left, top + layout.asideAt, left + layout.width, top + layout.asideAt]
+    : [left + layout.asideAt, top, left + layout.asideAt, top + layout.height];
+}
+
+function thickness(tensors: number): number {
+  return tensors <= 1 ? 1.2 : Math.min(5, 1.2 + 0.55 * Math.log2(tensors));
+}

@@ -1,0 +1,28 @@
+// Numbers and names as people read them.
+
+export function counted(number: number, noun: string): string {
+  return `${number.toLocaleString("en-US")} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+export function byteSize(bytes: number): string {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  let unit = 0;
+  let size = bytes;
+  while (size >= 1000 && unit < units.length - 1) {
+    size /= 1000;
+    unit += 1;
+  }
+  return `${size >= 100 || unit === 0 ? Math.round(size).toLocaleString("en-US") : size.toFixed(1)} ${units[unit]}`;
+}
+
+/** Text on one line: what cannot be shown gets a mark. */
+export function shownText(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu, "\uFFFD");
+}
+
+/** A long text without its middle. */
+export function shortened(text: string, longest: number): string {
+  if (text.length <= longest) return text;
+  const half = Math.max(1, (longest - 1) >> 1);
+  return `${text.slice(0, longest - 1 - half)}…${text.slice(text.length - half)}`;
+}

@@ -1,0 +1,397 @@
+// Draws a scene on a canvas: only what is in view, and only as fine as can be seen.
+
+import { Paint, paintOf } from "../core/colours.js";
+import { arrowHead, trace } from "../core/curves.js";
+import { DETAIL_SIZE, LABEL_SIZE, TITLE_SIZE } from "../core/faces.js";
+import { Hierarchy } from "../core/hierarchy.js";
+import { Kind, Mark } from "../core/payload.js";
+import { Box, Scene, Stroke } from "../core/scene.js";
+import { Theme } from "./theme.js";
+
+export interface View {
+  /** What is at the left top corner, in the scene's coordinates, and how large its unit is. */
+  x: number;
+  y: number;
+  scale: number;
+}
+
+export interface Shown {
+  readonly tree: Hierarchy;
+  readonly scene: Scene;
+  readonly hues: ReadonlyMap<number, number>;
+  readonly theme: Theme;
+  readonly sideways: boolean;
+  readonly selected: number | null;
+  readonly hovered: number | null;
+  /** Nodes that the selected one takes from, and that take from it. */
+  readonly before: ReadonlySet<number>;
+  readonly after: ReadonlySet<number>;
+}
+
+const SMALLEST_TEXT = 4.2; // Pixels: below it, text is noise.
+const FADED = 0.22;
+const MOST_RELATIONS = 8;
+
+export class Painter {
+  readonly #context: CanvasRenderingContext2D;
+  readonly #paints = new Map<number, Paint>();
+  #paintsOf: unknown = null;
+  #paths = new WeakMap<Stroke, Path2D>();
+  readonly #grounds = new Map<number, string>();
+  readonly #probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true })!;
+
+  constructor(readonly canvas: HTMLCanvasElement) {
+    this.#context = canvas.getContext("2d")!;
+  }
+
+  /** Fit the canvas to its place; true if that changed it. */
+  resize(): boolean {
+    const ratio = window.devicePixelRatio || 1;
+    const width = Math.round(this.canvas.clientWidth * ratio);
+    const height = Math.round(this.canvas.clientHeight * ratio);
+    if (this.canvas.width === width && this.canvas.height === height) return false;
+    this.canvas.width = width;
+    this.canvas.height = height;
+    return true;
+  }
+
+  draw(shown: Shown, view: View): void {
+    const { scene, theme } = shown;
+    const context = this.#context;
+    if (this.#paintsOf !== shown.hues || !this.#paints.size) this.#paints.clear();
+    this.#paintsOf = shown.hues;
+    const ratio = window.devicePixelRatio || 1;
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.fillStyle = theme.paper;
+    context.fillRect(0, 0, this.canvas.width, this.canvas.height);
+    const unit = ratio * view.scale;
+    context.setTransform(unit, 0, 0, unit, -view.x * unit, -view.y * unit);
+    context.textBaseline = "alphabetic";
+    context.lineJoin = "round";
+    const sight = {
+      left: view.x,
+      top: view.y,
+      right: view.x + this.canvas.width / unit,
+      bottom: view.y + this.canvas.height / unit,
+    };
+    const inSight = (box: Box): boolean =>
+      box.x - 4 < sight.right && box.x + box.width + 4 > sight.left && box.y - 4 < sight.bottom && box.y + box.height + 4 > sight.top;
+    for (const sheet of scene.sheets) {
+      if (sheet.box && !inSight(sheet.box)) continue;
+      const ground = this.#groundOf(shown, sheet.scope);
+      if (sheet.box) this.#ground(shown, sheet.box, view.scale);
+      if (sheet.rule) this.#rule(theme, sheet.rule, view.scale);
+      for (const stroke of sheet.strokes) {
+        if (strokeInSight(stroke, sight)) this.#stroke(shown, stroke, view.scale);
+      }
+      for (const stroke of sheet.strokes) {
+        if (stroke.labelAt && strokeInSight(stroke, sight)) this.#label(shown, stroke, view.scale, ground);
+      }
+      for (const box of sheet.closed) {
+        if (inSight(box)) this.#box(shown, box, view.scale);
+      }
+    }
+    context.globalAlpha = 1;
+    this.#relations(shown, view.scale);
+  }
+
+  /** The colours of nodes depend on the theme: forget them. */
+  forgetPaints(): void {
+    this.#paints.clear();
+    this.#grounds.clear();
+    this.#paths = new WeakMap();
+  }
+
+  #paint(shown: Shown, node: number): Paint {
+    let found = this.#paints.get(node);
+    if (!found) {
+      found = paintOf(shown.tree, shown.hues, node, shown.theme.dark);
+      this.#paints.set(node, found);
+    }
+    return found;
+  }
+
+  /** The colour that lies behind a scope's members: tints over the paper, as `#ground` lays them. */
+  #groundOf(shown: Shown, scope: number): string {
+    const { tree, theme } = shown;
+    let known = this.#grounds.get(scope);
+    if (known === undefined) {
+      known = theme.paper;
+      if (scope !== tree.root) {
+        const probe = this.#probe;
+        probe.globalAlpha = 1;
+        probe.fillStyle = this.#groundOf(shown, tree.parent[scope]);
+        probe.fillRect(0, 0, 1, 1);
+        probe.globalAlpha = tintOf(theme);
+        probe.fillStyle = this.#paint(shown, scope).fill;
+        probe.fillRect(0, 0, 1, 1);
+        const [red, green, blue] = probe.getImageData(0, 0, 1, 1).data;
+        known = `rgb(${red} ${green} ${blue})`;
+      }
+      this.#grounds.set(scope, known);
+    }
+    return known;
+  }
+
+  #ground(shown: Shown, box: Box, scale: number): void {
+    const context = this.#context;
+    const { theme, tree } = shown;
+    const paint = this.#paint(shown, box.node);
+    context.globalAlpha = tree.needed[box.node] ? 1 : FADED;
+    this.#outline(box.x, box.y, box.width, box.height, 9);
+    const alpha = context.globalAlpha;
+    context.globalAlpha = alpha * tintOf(theme);
+    context.fillStyle = paint.fill;
+    context.fill();
+    context.globalAlpha = alpha;
+    this.#edgeOf(shown, box, paint, scale);
+    if (TITLE_SIZE * scale < SMALLEST_TEXT) return;
+    context.fillStyle = theme.ink;
+    context.textAlign = "left";
+    context.font = `600 ${TITLE_SIZE}px ${theme.font}`;
+    this.#sign(box.x + 14, box.y + 15, true, theme.faint);
+    context.fillStyle = theme.ink;
+    context.fillText(box.face.title, box.x + 25, box.y + 19.5);
+    const width = context.measureText(box.face.title).width;
+    context.font = `${DETAIL_SIZE}px ${theme.font}`;
+    context.fillStyle = theme.faint;
+    context.fillText(box.face.detail, box.x + 33 + width, box.y + 19.5);
+  }
+
+  #box(shown: Shown, box: Box, scale: number): void {
+    const context = this.#context;
+    const { theme, tree } = shown;
+    const { node, x, y, width, height, face } = box;
+    const paint = this.#paint(shown, node);
+    context.globalAlpha = tree.needed[node] ? 1 : FADED;
+    const round = tree.kind[node] === Kind.Input ? height / 2 : 6;
+    const openable = tree.isScope(node);
+    if (openable && scale > 0.25) {
+      // A second sheet behind it: there is more inside.
+      this.#outline(x + 3, y + 3, width, height, round);
+      context.fillStyle = paint.fill;
+      context.fill();
+      context.strokeStyle = paint.line;
+      context.lineWidth = 0.8;
+      context.stroke();
+    }
+    this.#outline(x, y, width, height, round);
+    // What is behind a faded box must not shine through it.
+    context.fillStyle = theme.paper;
+    context.fill();
+    context.fillStyle = paint.fill;
+    context.fill();
+    this.#edgeOf(shown, box, paint, scale);
+    if (TITLE_SIZE * scale < SMALLEST_TEXT) return;
+    const middle = x + width / 2 + (openable ? 6 : 0);
+    context.textAlign = "center";
+    context.fillStyle = theme.ink;
+    context.font = `${openable ? "500 " : ""}${TITLE_SIZE}px ${theme.font}`;
+    context.fillText(face.title, middle, face.detail ? y + height / 2 - 2.5 : y + height / 2 + 4.3);
+    this.#marks(shown, box);
+    if (openable) this.#sign(x + 11, y + (face.detail ? height / 2 - 6.5 : height / 2), false, theme.faint);
+    if (!face.detail || DETAIL_SIZE * scale < SMALLEST_TEXT) return;
+    context.fillStyle = theme.faint;
+    context.font = `${DETAIL_SIZE}px ${theme.font}`;
+    context.fillText(face.detail, x + width / 2, y + height / 2 + 12.5);
+  }
+
+  /** What the run does with it, on its upper border. */
+  #marks(shown: Shown, box: Box): void {
+    const { tree, theme } = shown;
+    if (!tree.data.marked) return;
+    const marks = tree.needed[box.node];
+    const words = marks & Mark.Fetched ? "fetched" : marks & Mark.Fed ? "fed" : "";
+    if (!words) return;
+    const context = this.#context;
+    context.font = `600 9px ${theme.font}`;
+    const width = context.measureText(words).width + 10;
+    const left = box.x + box.width - width - 6;
+    context.beginPath();
+    context.roundRect(left, box.y - 7, width, 13, 6.5);
+    context.fillStyle = theme.accent;
+    context.fill();
+    context.fillStyle = theme.paper;
+    context.textAlign = "center";
+    context.fillText(words, left + width / 2, box.y + 2.8);
+  }
+
+  /** A small triangle: closed things point to the right, opened ones down. */
+  #sign(x: number, y: number, opened: boolean, colour: string): void {
+    const context = this.#context;
+    context.fillStyle = colour;
+    context.beginPath();
+    if (opened) {
+      context.moveTo(x - 4, y - 2);
+      context.lineTo(x + 4, y - 2);
+      context.lineTo(x, y + 3);
+    } else {
+      context.moveTo(x - 2, y - 4);
+      context.lineTo(x + 3, y);
+      context.lineTo(x - 2, y + 4);
+    }
+    context.fill();
+  }
+
+  #edgeOf(shown: Shown, box: Box, paint: Paint, scale: number): void {
+    const context = this.#context;
+    const { tree, theme } = shown;
+    const node = box.node;
+    const stale = tree.stale[node] > 0;
+    const retired = node < tree.data.operations && tree.data.retired[node] === 1;
+    context.strokeStyle = stale ? theme.stale : paint.line;
+    context.lineWidth = Math.max(1, 0.7 / scale);
+    context.setLineDash(stale ? [5, 3] : retired ? [2, 3] : []);
+    context.stroke();
+    context.setLineDash([]);
+    if (node === shown.selected || node === shown.hovered) {
+      context.strokeStyle = theme.accent;
+      context.lineWidth = (node === shown.selected ? 2.4 : 1.4) / Math.min(1, scale);
+      context.stroke();
+    }
+  }
+
+  #outline(x: number, y: number, width: number, height: number, round: number): void {
+    this.#context.beginPath();
+    this.#context.roundRect(x, y, width, height, Math.min(round, height / 2));
+  }
+
+  #rule(theme: Theme, [ax, ay, bx, by]: readonly [number, number, number, number], scale: number): void {
+    const context = this.#context;
+    context.globalAlpha = 1;
+    context.beginPath();
+    context.moveTo(ax, ay);
+    context.lineTo(bx, by);
+    context.strokeStyle = theme.border;
+    context.lineWidth = 1 / Math.min(1, scale);
+    context.setLineDash([2, 5]);
+    context.stroke();
+    context.setLineDash([]);
+    if (DETAIL_SIZE * scale < SMALLEST_TEXT) return;
+    context.fillStyle = theme.faint;
+    context.font = `${DETAIL_SIZE}px ${theme.font}`;
+    context.textAlign = "left";
+    if (ax === bx) context.fillText("set aside", ax + 22, ay + 11);
+    else context.fillText("set aside", ax, ay + 14);
+  }
+
+  #stroke(shown: Shown, stroke: Stroke, scale: number): void {
+    const context = this.#context;
+    const { theme, tree } = shown;
+    const touched = shown.selected !== null && stroke.ends.includes(shown.selected);
+    context.globalAlpha = stroke.ends.every((end) => tree.needed[end]) ? 1 : FADED;
+    context.strokeStyle = touched ? theme.accent : theme.line;
+    context.fillStyle = context.strokeStyle;
+    context.lineWidth = Math.max(stroke.width, 0.6 / scale);
+    if (stroke.control) context.setLineDash([3, 4]);
+    let path = this.#paths.get(stroke);
+    if (!path) {
+      path = new Path2D();
+      trace(path, stroke.points, stroke.square, shown.sideways);
+      this.#paths.set(stroke, path);
+    }
+    if (stroke.edge === null) context.globalAlpha *= 0.55;
+    context.stroke(path);
+    context.setLineDash([]);
+    if (scale < 0.3) return;
+    const [x, y, ax, ay, bx, by] = arrowHead(stroke.points, 5 + stroke.width);
+    context.beginPath();
+    context.moveTo(x, y);
+    context.lineTo(ax, ay);
+    context.lineTo(bx, by);
+    context.fill();
+  }
+
+  #label(shown: Shown, stroke: Stroke, scale: number, ground: string): void {
+    if (LABEL_SIZE * scale < SMALLEST_TEXT + 1.3) return;
+    const context = this.#context;
+    const { theme, tree } = shown;
+    context.globalAlpha = stroke.ends.every((end) => tree.needed[end]) ? 1 : FADED;
+    context.font = `${LABEL_SIZE}px ${theme.font}`;
+    context.textAlign = "center";
+    const [x, y] = stroke.labelAt!;
+    const width = context.measureText(stroke.label).width + 6;
+    context.fillStyle = ground;
+    context.fillRect(x - width / 2, y - LABEL_SIZE / 2 - 1.5, width, LABEL_SIZE + 3);
+    context.fillStyle = shown.selected !== null && stroke.ends.includes(shown.selected) ? theme.accent : theme.faint;
+    context.fillText(stroke.label, x, y + 3.5);
+  }
+
+  /** Lines to what the selected node is joined with, where no line of the picture shows it. */
+  #relations(shown: Shown, scale: number): void {
+    const { scene, selected, theme } = shown;
+    const box = selected === null ? undefined : scene.boxes.get(selected);
+    if (!box) return;
+    const context = this.#context;
+    context.strokeStyle = theme.accent;
+    context.lineWidth = 1.3 / Math.min(1, scale);
+    context.globalAlpha = 0.6;
+    const missing: [Box, Box][] = [];
+    for (const [nodes, isBefore] of [[shown.before, true], [shown.after, false]] as const) {
+      for (const node of nodes) {
+        const other = scene.boxes.get(node);
+        if (!other) continue;
+        this.#outline(other.x - 2, other.y - 2, other.width + 4, other.height + 4, 8);
+        context.stroke();
+        const [source, target] = isBefore ? [other, box] : [box, other];
+        if (!drawn(scene, source.node, target.node)) missing.push([source, target]);
+      }
+    }
+    // More lines than these would hide what they lead to; the outlines tell it all the same.
+    if (missing.length <= MOST_RELATIONS) {
+      context.setLineDash([6, 4]);
+      for (const [source, target] of missing) this.#relation(source, target);
+      context.setLineDash([]);
+    }
+    context.globalAlpha = 1;
+  }
+
+  /** A curve from one box to another, between the sides that face each other. */
+  #relation(from: Box, to: Box): void {
+    const context = this.#context;
+    context.beginPath();
+    const right = to.x >= from.x + from.width;
+    if (right || to.x + to.width <= from.x) {
+      const [ax, ay] = [right ? from.x + from.width : from.x, from.y + from.height / 2];
+      const [bx, by] = [right ? to.x : to.x + to.width, to.y + to.height / 2];
+      context.moveTo(ax, ay);
+      context.bezierCurveTo((ax + bx) / 2, ay, (ax + bx) / 2, by, bx, by);
+    } else {
+      const down = from.y < to.y;
+      const [ax, ay] = [from.x + from.width / 2, down ? from.y + from.height : from.y];
+      const [bx, by] = [to.x + to.width / 2, down ? to.y : to.y + to.height];
+      context.moveTo(ax, ay);
+      context.bezierCurveTo(ax, (ay + by) / 2, bx, (ay + by) / 2, bx, by);
+    }
+    context.stroke();
+  }
+}
+
+/** How strongly an opened scope tints what lies in it. */
+function tintOf(theme: Theme): number {
+  return theme.dark ? 0.42 : 0.5;
+}
+
+function drawn(scene: Scene, source: number, target: number): boolean {
+  return scene.sheets.some((sheet) =>
+    sheet.strokes.some((stroke) => stroke.edge?.source === source && stroke.edge.target === target),
+  );
+}
+
+interface Sight {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
+function strokeInSight({ points }: Stroke, sight: Sight): boolean {
+  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+  for (let i = 0; i < points.length; i += 2) {
+    left = Math.min(left, points[i]);
+    right = Math.max(right, points[i]);
+    top = Math.min(top, points[i + 1]);
+    bottom = Math.max(bottom, points[i + 1]);
+  }
+  return left < sight.right && right > sight.left && top < sight.bottom && bottom > sight.top;
+}

@@ -1,0 +1,71 @@
+// The page's colours and fonts: JupyterLab's variables where there are any, the system's otherwise.
+
+export interface Theme {
+  readonly dark: boolean;
+  readonly paper: string;
+  readonly ink: string;
+  readonly faint: string;
+  readonly line: string;
+  readonly border: string;
+  readonly accent: string;
+  readonly stale: string;
+  readonly font: string;
+}
+
+export function readTheme(element: HTMLElement): Theme {
+  const style = getComputedStyle(element);
+  const dark = isDark(style.getPropertyValue("--jp-layout-color0").trim());
+  element.dataset["dark"] = String(dark); // What the style sheet has for pages without variables.
+  // Variables come as they are written; a canvas wants colours.
+  const probe = document.createElement("i");
+  probe.hidden = true;
+  element.append(probe);
+  const colour = (name: string): string => {
+    probe.style.color = `var(${name})`;
+    return getComputedStyle(probe).color;
+  };
+  const theme = {
+    dark,
+    paper: colour("--fb-paper"),
+    ink: colour("--fb-ink"),
+    faint: colour("--fb-faint"),
+    line: dark ? "#7d8896" : "#98a2af",
+    border: colour("--fb-border"),
+    accent: colour("--fb-accent"),
+    stale: colour("--fb-stale"),
+    font: style.fontFamily,
+  };
+  probe.remove();
+  return theme;
+}
+
+function isDark(background: string): boolean {
+  const attribute = document.body.dataset["jpThemeLight"];
+  if (attribute !== undefined) return attribute === "false";
+  if (!background) return matchMedia("(prefers-color-scheme: dark)").matches;
+  const probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true })!;
+  probe.fillStyle = background;
+  probe.fillRect(0, 0, 1, 1);
+  const [red, green, blue] = probe.getImageData(0, 0, 1, 1).data;
+  return 0.299 * red + 0.587 * green + 0.114 * blue < 128;
+}
+
+/** Call back when the page's theme changes; returns what ends that. */
+export function onThemeChange(changed: () => void): () => void {
+  const media = matchMedia("(prefers-color-scheme: dark)");
+  // Lab swaps its style sheet a moment after it marks the body.
+  let timer = 0;
+  const soon = (): void => {
+    clearTimeout(timer);
+    changed();
+    timer = window.setTimeout(changed, 250);
+  };
+  const observer = new MutationObserver(soon);
+  observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-jp-theme-name", "class"] });
+  media.addEventListener("change", soon);
+  return () => {
+    clearTimeout(timer);
+    observer.disconnect();
+    media.removeEventListener("change", soon);
+  };
+}

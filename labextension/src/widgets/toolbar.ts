@@ -1,0 +1,48 @@
+// The buttons over the picture.
+
+import { element, icon } from "./dom.js";
+
+export interface Actions {
+  fit(): void;
+  zoom(by: number): void;
+  collapseAll(): void;
+  setControls(on: boolean): void;
+  setSideways(on: boolean): void;
+  setSeries(on: boolean): void;
+  exportSvg(): void;
+}
+
+export function toolbar(actions: Actions, search: HTMLElement): HTMLElement {
+  const button = (label: string, path: string, press: () => void, text = ""): HTMLButtonElement =>
+    element("button", { type: "button", title: label, "aria-label": label, click: press }, icon(path), text);
+  const toggle = (label: string, path: string, set: (on: boolean) => void, text: string): HTMLButtonElement => {
+    const made = button(label, path, () => {
+      const on = made.getAttribute("aria-pressed") !== "true";
+      made.setAttribute("aria-pressed", String(on));
+      set(on);
+    }, text);
+    made.setAttribute("aria-pressed", "false");
+    return made;
+  };
+  return element(
+    "div",
+    { class: "fb-bar", role: "toolbar", "aria-label": "graph" },
+    search,
+    element(
+      "div",
+      { class: "fb-group" },
+      button("Zoom out", "M3 8h10", () => actions.zoom(1 / 1.35)),
+      button("Zoom in", "M3 8h10M8 3v10", () => actions.zoom(1.35)),
+      button("Fit all into view", "M2 6V2h4M10 2h4v4M14 10v4h-4M6 14H2v-4", () => actions.fit(), "Fit"),
+      button("Collapse all scopes", "M4 3l4 4 4-4M4 13l4-4 4 4", () => actions.collapseAll(), "Collapse all"),
+    ),
+    element(
+      "div",
+      { class: "fb-group" },
+      toggle("Show control edges", "M3 3v6a3 3 0 0 0 3 3h7M10 9l3 3-3 3", (on) => actions.setControls(on), "Control"),
+      toggle("Group members that are alike and numbered", "M2 5h9v9H2zM5 5V2h9v9h-3", (on) => actions.setSeries(on), "Series"),
+      toggle("Let edges run to the right", "M2 8h11M9 4l4 4-4 4", (on) => actions.setSideways(on), "Sideways"),
+      button("Save the picture as SVG", "M8 2v8M4.5 7L8 10.5 11.5 7M2.5 13.5h11", () => actions.exportSvg(), "SVG"),
+    ),
+  );
+}

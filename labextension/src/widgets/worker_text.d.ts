@@ -1,0 +1,4 @@
+declare module "worker-text:layout" {
+  const text: string;
+  export default text;
+}

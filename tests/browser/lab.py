@@ -1,0 +1,183 @@
+"""A real JupyterLab with a real browser in front of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+ROOT = Path(__file__).parents[2]
+
+CHROMIUM = "/usr/bin/chromium"
+CHROMIUM_OPTIONS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+_QUIET = {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True}
+_DARK = {"theme": "JupyterLab Dark"}
+
+
+@contextmanager
+def browser() -> Iterator[Any]:
+    """Start Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=list(CHROMIUM_OPTIONS), downloads_path=None
+        )
+        try:
+            yield running
+        finally:
+            running.close()
+
+
+class Lab:
+    """A server on notebooks of its own; its settings are nobody else's."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.notebooks = folder / "notebooks"
+        self.notebooks.mkdir()
+        self._settings = folder / "settings" / "@jupyterlab" / "apputils-extension"
+        self._settings.mkdir(parents=True)
+        self._set("notification", _QUIET)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port: int = free.getsockname()[1]
+        with (folder / "log").open("w") as log:
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"),
+                    f"--port={self.port}",
+                    "--ServerApp.port_retries=0",
+                    f"--ServerApp.root_dir={self.notebooks}",
+                    "--IdentityProvider.token=",
+                    "--LabApp.expose_app_in_browser=True",
+                ],
+                env={
+                    **os.environ,
+                    "PYTHONPATH": str(ROOT),
+                    "JUPYTER_CONFIG_DIR": str(folder / "config"),
+                    "JUPYTER_DATA_DIR": str(folder / "data"),
+                    "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
+                    "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"),
+                },
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        self._wait()
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/status", timeout=5)
+                return
+            except (urllib.error.URLError, ConnectionError, TimeoutError):
+                assert self._process.poll() is None, (self.folder / "log").read_text()
+                assert time.monotonic() < deadline, "JupyterLab does not answer"
+                time.sleep(0.1)  # Between two attempts to reach it.
+
+    def close(self) -> None:
+        """Stop the server and its kernels."""
+        self._process.terminate()
+        self._process.wait(timeout=20)
+
+    def use_theme(self, dark: bool) -> None:
+        """Have pages that are opened from now on use a theme."""
+        self._set("themes", _DARK if dark else {"theme": "JupyterLab Light"})
+
+    def _set(self, plugin: str, values: dict[str, Any]) -> None:
+        path = self._settings / f"{plugin}.jupyterlab-settings"
+        path.write_text(json.dumps(values), encoding="utf-8")
+
+    def write(self, name: str, *cells: str) -> Path:
+        """Store a notebook of code cells."""
+        notebook = nbformat.v4.new_notebook()
+        notebook.metadata["kernelspec"] = {
+            "display_name": "Python 3",
+            "language": "python",
+            "name": "python3",
+        }
+        notebook.cells = [nbformat.v4.new_code_cell(source) for source in cells]
+        path = self.notebooks / f"{name}.ipynb"
+        nbformat.write(notebook, path)
+        return path
+
+    def open(self, page: Any, name: str) -> Notebook:
+        """Open a notebook in a page and wait for its kernel."""
+        page.goto(f"http://127.0.0.1:{self.port}/lab/tree/{name}.ipynb?reset")
+        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=60_000)
+        page.evaluate(
+            """async () => {
+                const app = window.jupyterapp;
+                await app.restored;
+                const session = app.shell.currentWidget.sessionContext;
+                await session.ready;
+                // Lab's own first requests reconnect: a cell that is run before is never heard of.
+                await session.session.kernel.info;
+                await session.session.kernel.requestExecute({ code: "", silent: true }).done;
+                await new Promise((done) => requestIdleCallback(done));
+            }"""
+        )
+        return Notebook(page)
+
+
+class Notebook:
+    """A notebook that is open in a page."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+
+    def start(self, cell: int) -> float:
+        """Begin to run a cell; return the time of the page's clock, in milliseconds."""
+        started: float = self.page.evaluate(
+            """async (cell) => {
+                const notebook = window.jupyterapp.shell.currentWidget.content;
+                notebook.activeCellIndex = cell;
+                notebook.deselectAll();
+                const now = performance.timeOrigin + performance.now();
+                window.running = window.jupyterapp.commands.execute("notebook:run-cell");
+                return now;
+            }""",
+            cell,
+        )
+        return started
+
+    def finish(self) -> None:
+        """Wait until the cell that was begun has ended."""
+        self.page.evaluate("() => window.running")
+
+    def run(self, cell: int) -> float:
+        """Run a cell to its end; return when it began."""
+        started = self.start(cell)
+        self.finish()
+        return started
+
+    def save(self) -> None:
+        """Store the notebook in its file."""
+        self.page.evaluate('() => window.jupyterapp.commands.execute("docmanager:save")')
+
+    def graph(self, cell: int) -> Any:
+        """The live view in a cell's output, once it is drawn."""
+        view = self.page.locator(".jp-Notebook .jp-Cell").nth(cell).locator(".fb-graph[data-drawn]")
+        view.wait_for(timeout=30_000)
+        return view

@@ -1,0 +1,119 @@
+"""What is shown where there is no notebook, and pages that need none."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowbook as fb
+from flowbook.widgets import graph_view
+
+
+def build() -> tuple[fb.Tensor, fb.Tensor]:
+    x = fb.placeholder(fb.float32, [2], name="x")
+    fb.tanh(x, name="unneeded")
+    return x, fb.identity(fb.identity(x, name="first"), name="second")
+
+
+@pytest.fixture
+def bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Stand in for the front end, which these tests do without."""
+    code = 'export const renderExported = async () => "</script>";'
+    path = tmp_path / "flowbook.js"
+    path.write_text(code)
+    monkeypatch.setattr(graph_view, "_BUNDLE", path)
+    return code
+
+
+def test_forms_without_a_notebook() -> None:
+    build()
+    forms = fb.GraphView()._repr_mimebundle_()
+    assert set(forms) == {"text/plain", "image/svg+xml"}
+    assert forms["text/plain"] == "<GraphView of 4 operations>"
+
+
+def test_it_takes_graphs_and_what_has_one() -> None:
+    build()
+    with fb.Session() as session:
+        assert fb.GraphView(session).graph is fb.GraphView(session.graph).graph
+    with pytest.raises(fb.errors.InvalidTypeError, match="neither a graph"):
+        fb.GraphView(3)
+
+
+def test_needed_operations() -> None:
+    _, second = build()
+    assert "3 of them needed" in repr(fb.GraphView(fetches=second))
+    view = fb.GraphView(fetches=[second], feeds=["first:0"])
+    assert view.needed is not None
+    assert [op.name for op in view.needed.operations] == ["second"]
+    assert [op.name for op in view.needed.fed] == ["first"]
+
+
+def test_unknown_names_are_errors() -> None:
+    build()
+    with pytest.raises(fb.errors.NotFoundError, match="nothing"):
+        fb.GraphView(fetches="nothing:0")
+
+
+def test_exported_page_stands_alone(tmp_path: Path, bundle: str) -> None:
+    build()
+    path = tmp_path / "graph.html"
+    fb.GraphView().export_html(path)
+    page = path.read_text()
+    assert "<svg" in page  # Never blank, even where scripts do not run.
+    assert bundle.replace("</script", "<\\/script") in page
+    assert page.count("</script>") == 2
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", page)
+    assert re.search(r'renderExported\("[A-Za-z0-9+/=]+"', page)
+
+
+def test_hostile_names_do_not_leave_the_page(tmp_path: Path, bundle: str) -> None:
+    x = fb.constant(np.float32(1), name="x")
+    x.op.name = "</script><script>alert(1)</script>"
+    fb.GraphView().export_html(tmp_path / "graph.html")
+    assert "<script>alert" not in (tmp_path / "graph.html").read_text()
+
+
+def test_exporting_without_a_front_end_says_how_to_build_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graph_view, "_BUNDLE", tmp_path / "none.js")
+    with pytest.raises(fb.errors.FailedPreconditionError, match="make front-end"):
+        fb.GraphView().export_html(tmp_path / "graph.html")
+
+
+class Shell:
+    """Enough of a kernel's shell."""
+
+    kernel = object()
+
+
+def test_live_form_in_a_kernel(bundle: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import IPython
+
+    monkeypatch.setattr(IPython, "get_ipython", Shell)
+    from flowbook.widgets import live_graph
+
+    monkeypatch.setattr(live_graph, "BUNDLE", graph_view._BUNDLE)
+    monkeypatch.setattr(live_graph, "_shared", [])
+    x, _ = build()
+    forms: Any = fb.GraphView()._repr_mimebundle_()
+    assert set(forms) == {"text/plain", "image/svg+xml", graph_view.WIDGET_VIEW}
+    shown = forms[graph_view.WIDGET_VIEW]["model_id"]
+    [view] = [each for each in live_graph._views if each.model_id == shown]
+    before = view.payload
+    live_graph.follow_all()
+    assert view.payload is before
+    fb.tanh(x, name="later")
+    live_graph.follow_all()
+    assert view.payload != before
+    # The code is sent once, whatever is shown.
+    fb.GraphView()._repr_mimebundle_()
+    assert len(live_graph._shared) == 1
+    assert view.runtime == f"anywidget:{live_graph._shared[0].model_id}"
+    view.close()
+    assert view.closed
+    for other in list(live_graph._views):
+        other.close()
