@@ -103,7 +103,8 @@ class OpDef:
             arrive as float32, and its results are rounded, unless a type variable admits strings.
         expression: in place of a kernel, for elementwise operations: an expression of the inputs
             and of functions of `xp`, from which all code for it is generated, such as
-            "logaddexp(x, 0)".
+            "logaddexp(x, 0)". Beside one it says the same, for code that joins operations: the
+            kernel is what is faster where the operation stands alone.
         grad: `grad(op, *dys)` gives the gradient for each input (one for a single input), None
             where there is none. `NO_GRADIENT` says that no gradient flows; without `grad`,
             asking for it is a LookupError.
@@ -147,6 +148,7 @@ class OpDef:
         self.signature = signature
         self.infer = infer
         self.expression: Expression | None = None
+        self.is_inlined = False
         self.kernel = kernel
         self.grad = grad
         defaults = {
@@ -175,14 +177,10 @@ class OpDef:
             for admitted in type_variables.values()
         )
         if expression is not None:
-            if kernel is not None:
-                raise InvalidArgumentError(
-                    f"{type}: it is defined by either a kernel or an expression",
-                    hint="fb.register_kernel adds a faster kernel to either",
-                )
             names = [*(a.name for a in self.inputs), *self.attributes]
             self.expression = Expression(expression, names)
-            self.kernel = self.expression.kernel()
+            self.is_inlined = kernel is None
+            self.kernel = kernel or self.expression.kernel()
             self.aliases = {}
         self.__name__ = function or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type).lower()
         self.__doc__ = doc

@@ -101,11 +101,6 @@ def test_a_users_inference_may_give_lists_of_dimensions() -> None:
         ("x: T -> y: T", {"gradient": lambda op, dy: dy}, "OpDef has no argument 'gradient'"),
         ("x: T -> y: T", {"expression": "exp(x"}, "is not Python's: '\\(' was never closed"),
         ("x: T -> y: T", {"expression": "xp.exp(x)"}, "'xp' in the expression .* is neither"),
-        (
-            "x: T -> y: T",
-            {"expression": "exp(x)", "kernel": lambda xp, x: x},
-            "either a kernel or an expression",
-        ),
     ],
 )
 def test_a_definition_is_checked(signature: str, given: dict[str, Any], message: str) -> None:

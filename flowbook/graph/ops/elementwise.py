@@ -221,7 +221,8 @@ is_finite = function_of_one(
 def _cast(xp: Any, x: Any, dtype: DType) -> Any:
     if x.dtype.kind == "c" and not dtype.is_complex and dtype is not bool_:
         x = xp.real(x)
-    return x.astype(dtype.numpy, copy=False)
+    # Always a copy, which is the caller's own: what changes nothing is left out of the step.
+    return x.astype(dtype.numpy)
 
 
 def _cast_gradient(op: Operation, dy: Tensor) -> Tensor | None:
@@ -239,7 +240,7 @@ cast_op = OpDef(
     infer=same_as_input,
     kernel=_cast,
     grad=_cast_gradient,
-    aliases={0: 0},
+    aliases={},
     cost=elementwise(),
 )
 
