@@ -3,7 +3,7 @@
 // The layout runs in a worker made from text, so that nothing is fetched: it is bundled first, and
 // its text becomes a constant of the bundle.
 
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
 
 import { build } from "esbuild";
@@ -29,5 +29,11 @@ const workerText = {
 const text = await bundle("src/widgets/index.ts", [workerText]);
 await mkdir(OUT, { recursive: true });
 await writeFile(new URL("flowbook.js", OUT), text);
+// What the bundle contains of others asks that its licence goes with it.
+const licences = ["dagre", "graphlib"].map(async (name) => {
+  const path = new URL(`node_modules/@dagrejs/${name}/LICENSE`, import.meta.url);
+  return `@dagrejs/${name}\n\n${await readFile(path, "utf8")}`;
+});
+await writeFile(new URL("LICENSES.txt", OUT), (await Promise.all(licences)).join("\n\n"));
 const sizes = [text.length, gzipSync(text).length].map((bytes) => `${(bytes / 1024).toFixed(1)} kB`);
 console.log(`flowbook.js: ${sizes[0]}, ${sizes[1]} compressed`);

@@ -103,7 +103,7 @@ def live_form(graph: Graph, needed: Needed | None = None) -> dict[str, Any]:
         return {}
     from flowbook.widgets import live_graph
 
-    view = live_graph.LiveGraph(graph, lambda graph: graph_payload(graph, needed))
+    view = live_graph.LiveGraph(graph, needed)
     author = sites.capture().author
     if author is not None:
         author.own(view)

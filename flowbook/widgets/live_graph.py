@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import weakref
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import anywidget
 import traitlets
 
 from flowbook.graph.graph import Graph
+from flowbook.widgets.graph_payload import Needed, graph_payload
 
 BUNDLE = Path(__file__).parent / "static" / "flowbook.js"
 
@@ -52,7 +52,7 @@ class LiveGraph(anywidget.AnyWidget):
 
     Args:
         graph: the graph; it is held weakly.
-        pack: gives the graph as the page gets it.
+        needed: what stands out; None if nothing does.
     """
 
     _esm = _LOADER
@@ -60,15 +60,15 @@ class LiveGraph(anywidget.AnyWidget):
     digest = traitlets.Unicode().tag(sync=True)
     payload = traitlets.Bytes().tag(sync=True)
 
-    def __init__(self, graph: Graph, pack: Callable[[Graph], bytes]) -> None:
+    def __init__(self, graph: Graph, needed: Needed | None = None) -> None:
         self._graph = weakref.ref(graph)
-        self._pack = pack
+        self._needed = needed
         self._version = graph.version
         shared = _runtime()
         super().__init__(
             runtime=f"anywidget:{shared.model_id}",
             digest=_digest(shared.code),
-            payload=pack(graph),
+            payload=_packed(graph, needed),
         )
         _views.add(self)
 
@@ -87,17 +87,29 @@ class LiveGraph(anywidget.AnyWidget):
         graph = self._graph()
         if graph is not None and graph.version != self._version and not self.closed:
             self._version = graph.version
-            self.payload = self._pack(graph)
+            self.payload = _packed(graph, self._needed)
 
 
 _views: weakref.WeakSet[LiveGraph] = weakref.WeakSet()
 _shared: list[Runtime] = []
+_payloads: weakref.WeakKeyDictionary[Graph, tuple[int, bytes]] = weakref.WeakKeyDictionary()
 
 
 def follow_all() -> None:
     """Have every view show its graph as it is now: a cell has run."""
     for view in list(_views):
         view.follow()
+
+
+def _packed(graph: Graph, needed: Needed | None) -> bytes:
+    """The graph as pages get it; several views of one state share it."""
+    if needed is not None:
+        return graph_payload(graph, needed)
+    version = graph.version
+    known = _payloads.get(graph)
+    if known is None or known[0] != version:
+        known = _payloads[graph] = version, graph_payload(graph)
+    return known[1]
 
 
 def _runtime() -> Runtime:
