@@ -2,7 +2,19 @@
 
 from flowbook import image, nn, sparse, strings
 from flowbook.graph import errors
-from flowbook.graph.dtypes import INDICES, bool, float32, float64, int32, int64, string, uint8
+from flowbook.graph.dtypes import (
+    INDICES,
+    SMALL_FLOATS,
+    bool,
+    float8_e8m0fnu,
+    float32,
+    float64,
+    int32,
+    int64,
+    string,
+    uint8,
+    uint32,
+)
 from flowbook.graph.ops.arithmetic import (
     abs,
     add,
@@ -113,6 +125,9 @@ from flowbook.graph.ops.trigonometry import acos, acosh, asin, asinh, atan, atan
 from flowbook.graph.ops.uniqueness import unique, unique_with_counts
 
 __all__ = [
+    "SMALL_FLOATS",
+    "float8_e8m0fnu",
+    "uint32",
     "INDICES",
     "abs",
     "acos",
