@@ -211,9 +211,9 @@ def _to_compute_with(small: DType, allowed: Sequence[DType]) -> str | None:
     if small in dtypes.SMALL_INTS:
         wanted.reverse()
     found = next((t for t in wanted if t in allowed), None)
-    return (
-        f"{small.name} is only stored; convert it: fb.cast(x, fb.{found.name})" if found else None
-    )
+    if found is None:
+        return None
+    return f"{small.name} is only stored; convert it: fb.cast(x, fb.{found.name})"
 
 
 def _conversion(one: DType, other: DType) -> str | None:

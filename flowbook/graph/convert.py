@@ -173,12 +173,8 @@ def _cast(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
             )
         return array.astype(target)
     # To bfloat16 NumPy would take complex numbers, and to small integers anything.
-    lossy = source.kind == "c" and not dtype.is_complex
-    if (
-        lossy
-        or (is_small_int and source.kind != "b")
-        or not np.can_cast(source, target, "same_kind")
-    ):
+    lossy = source.kind != "b" if is_small_int else source.kind == "c" and not dtype.is_complex
+    if lossy or not np.can_cast(source, target, "same_kind"):
         module = "np" if hasattr(np, dtype.name) else "ml_dtypes"
         raise InvalidTypeError(
             f"values of {_name(source)} where {dtype.name} is wanted",

@@ -56,7 +56,7 @@ class DType:
 
     def _limits(self) -> Any:
         if self.is_integer or self in SMALL_INTS:
-            return ml_dtypes.iinfo(self.numpy)
+            return ml_dtypes.iinfo(self.numpy)  # type: ignore[no-untyped-call]
         if self.is_floating or self in SMALL_FLOATS:
             return ml_dtypes.finfo(self.numpy)  # type: ignore[no-untyped-call]
         raise InvalidTypeError(f"{self.name} has no smallest or largest value")
@@ -121,8 +121,8 @@ INEXACT = FLOATS + COMPLEX
 INDICES = (int32, int64)
 VALUES = (*NUMBERS, bool, string)
 
-# What quantised weights are kept in. They are stored, fed, moved and cast, each element in a byte of
-# its own; nothing computes with them and no gradient flows through them.
+# What quantised weights are kept in. They are stored, fed, moved and cast, each element in a byte
+# of its own; nothing computes with them and no gradient flows through them.
 SMALL_FLOATS = (
     float8_e4m3fn,
     float8_e4m3fnuz,
@@ -150,7 +150,7 @@ _BY_PYTHON_NAME = {python.__name__: found for python, found in _BY_PYTHON.items(
 
 
 def widened(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The same values in a dtype that NumPy computes with, where an array's dtype is a small one."""
+    """The same values in a dtype that NumPy computes with, for an array of a small dtype."""
     dtype = _BY_NUMPY.get(array.dtype)
     if dtype in SMALL_INTS:
         return array.astype(np.int8)

@@ -125,10 +125,8 @@ from flowbook.graph.ops.trigonometry import acos, acosh, asin, asinh, atan, atan
 from flowbook.graph.ops.uniqueness import unique, unique_with_counts
 
 __all__ = [
-    "SMALL_FLOATS",
-    "float8_e8m0fnu",
-    "uint32",
     "INDICES",
+    "SMALL_FLOATS",
     "abs",
     "acos",
     "acosh",
@@ -175,6 +173,7 @@ __all__ = [
     "fill",
     "float32",
     "float64",
+    "float8_e8m0fnu",
     "floor",
     "floordiv",
     "gather",
@@ -257,6 +256,7 @@ __all__ = [
     "transpose",
     "truncatediv",
     "truncatemod",
+    "uint32",
     "uint8",
     "unique",
     "unique_with_counts",

@@ -265,9 +265,10 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
 
     Returns:
         The same values as far as `dtype` can hold them: floats lose their fraction on the way to
-        integers, larger integers wrap, also those of 4 and 2 bits, complex numbers lose their imaginary part, and as bool all
-        but zero are True. What NaN and infinities become as integers is not defined. Floats of 8
-        bits become infinite or NaN beyond their range, those of 4 bits their smallest or largest.
+        integers, larger integers wrap, complex numbers lose their imaginary part, and as bool all
+        but zero are True. What NaN and infinities become as integers is not defined. What is
+        beyond floats of 8 bits becomes infinite, or NaN where they have no infinity; of 4 bits it
+        becomes the smallest or largest.
 
     >>> import flowbook as fb
     >>> fb.cast([1.7, -1.7], fb.int32).dtype
