@@ -50,5 +50,5 @@ clean:
 	touch $@
 
 .venv/dev.stamp: pyproject.toml | .venv/bin/python
-	$(INSTALL) '.[lab,data,images,onnx,docs,dev]'
+	$(INSTALL) '.[lab,data,images,onnx,tensorboard,docs,dev]'
 	touch $@

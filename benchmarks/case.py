@@ -83,6 +83,8 @@ class Row:
     notes: tuple[str, ...] = ()
     not_compared: frozenset[str] = field(default_factory=frozenset)
     """Labels that are shown but take no part in the ratio (the note says why)."""
+    section: str = ""
+    """The short table that it stands in, beside NumPy only; by default the table of all systems."""
 
 
 def as_value(value: npt.ArrayLike) -> npt.NDArray[np.float64]:

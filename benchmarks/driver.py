@@ -53,6 +53,7 @@ def run_row(row: Row, labels: list[str], *, quick: bool, say: Say) -> RowResult:
         growth = {label: case.growth() for label, case in cases.items()}
     return {
         "title": row.title,
+        "section": row.section,
         "unit": row.unit,
         "target": row.target.describe(row.unit),
         "notes": list(row.notes),

@@ -42,7 +42,8 @@ def write_page(results: Results, order: Iterable[str]) -> None:
 
 def page(results: Results, order: Iterable[str]) -> str:
     """The text of `RESULTS.md`."""
-    rows = {name: results["rows"][name] for name in order if name in results["rows"]}
+    found = {name: results["rows"][name] for name in order if name in results["rows"]}
+    rows = {name: row for name, row in found.items() if not row.get("section")}
     titles = [system.title for system in SYSTEMS.values()]
     header = ["Row", "Work", *titles, "Flowbook / best peer", "Target", "Met", "Run"]
     parts = [
@@ -57,9 +58,42 @@ def page(results: Results, order: Iterable[str]) -> str:
         _table_line(["---"] * len(header)),
         *(_table_line(_cells(name, row)) for name, row in rows.items()),
         *_notes(rows),
-        *_runs(results, rows),
+        *_sections({name: row for name, row in found.items() if name not in rows}),
+        *_runs(results, found),
     ]
     return "\n".join(parts) + "\n"
+
+
+def _sections(rows: dict[str, RowResult]) -> list[str]:
+    """Short tables of many rows, one for each section: what falls furthest behind comes first."""
+    lines = []
+    for section in dict.fromkeys(row["section"] for row in rows.values()):
+        inside = {n: r for n, r in rows.items() if r["section"] == section}
+        ranked = sorted(inside, key=lambda name: -(inside[name]["ratio"] or _UNKNOWN)["median"])
+        met = sum(row["met"] is True for row in inside.values())
+        targets = ", ".join(dict.fromkeys(row["target"] for row in inside.values()))
+        header = ["Row", "Work", "Flowbook", "NumPy by hand", "Ratio", "Met", "Run"]
+        lines += ["", f"## {section}", ""]
+        lines += [f"The target is {targets}; {met} of {len(inside)} rows meet it.", ""]
+        lines += [_table_line(header), _table_line(["---"] * len(header))]
+        lines += [_table_line(_short_cells(name, inside[name])) for name in ranked]
+        notes = [f"- `{n}`: {' '.join(r['notes'])}" for n, r in inside.items() if r["notes"]]
+        busiest = max(inside.values(), key=lambda row: row["busy_processors"])
+        if busiest["busy_processors"] > _BUSY:
+            notes.append(f"- At worst, by row: {_noise(busiest)}")
+        lines += ["", *notes] if notes else []
+    return lines
+
+
+_UNKNOWN = {"median": float("inf")}
+
+
+def _short_cells(name: str, row: RowResult) -> list[str]:
+    ratio = "values differ" if row["differing"] else "–"
+    if row["ratio"] is not None:
+        ratio = "{median:.2f} [{first_quartile:.2f}–{third_quartile:.2f}]".format(**row["ratio"])
+    cells = (_system_cell(system, row) for system in ("flowbook", "numpy"))
+    return [f"`{name}`", row["title"], *cells, ratio, _met(row), row["run"]]
 
 
 def _cells(name: str, row: RowResult) -> list[str]:

@@ -57,10 +57,21 @@ def _function(name: str, op_def: OpDef, module: griffe.Module) -> griffe.Functio
     return griffe.Function(
         name,
         parameters=parameters,
-        docstring=griffe.Docstring(f"{op_def.__doc__}\n\n{_dtypes(op_def)}"),
+        docstring=griffe.Docstring(
+            f"{inspect.cleandoc(op_def.__doc__ or '')}\n\n{_dtypes(op_def)}"
+        ),
+        returns=_returned(op_def),
         parent=module,
         runtime=True,
     )
+
+
+def _returned(op_def: OpDef) -> str:
+    """What the function returns, as an annotation."""
+    types = ["list[Tensor]" if output.is_list else "Tensor" for output in op_def.outputs]
+    if len(types) == 1:
+        return types[0]
+    return f"tuple[{', '.join(types)}]" if types else "Operation"
 
 
 def _dtypes(op_def: OpDef) -> str:

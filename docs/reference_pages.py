@@ -1,11 +1,14 @@
 """Makes the pages of the reference: one for each family of names that `flowbook` exposes.
 
-A hook of MkDocs. What is public is what `__all__` says; a family is the module that defines it, and
-its title is that module's first sentence.
+A hook of MkDocs. What is public is what `__all__` says; a family is the module that defines it. Its
+first sentence opens the page, and the beginning of that sentence is the title.
 """
 
 import ast
 import importlib
+import re
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,20 +19,30 @@ import flowbook as fb
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the generated pages."""
+    """Add the generated pages, and the navigation: guides, then the reference by namespace."""
     contents = []
+    sections: list[Any] = ["reference/index.md"]
     for name, namespace in _namespaces().items():
-        contents.append(f"## {name.replace('flowbook', 'fb')}\n\n{_summary(namespace)}\n")
-        for module, members in _families(namespace).items():
+        shown = name.replace("flowbook", "fb")
+        contents.append(f"## {shown}\n\n{_summary(namespace)}\n")
+        pages = []
+        families = _families(namespace)
+        titles = _titles(families)
+        for module in sorted(families, key=lambda module: titles[module].lower()):
+            title, members = titles[module], families[module]
             page = f"reference/{name}.{module.__name__.rpartition('.')[2]}.md"
-            title = _summary(module).rstrip(".")
             text = "\n".join(f"::: {name}.{member}\n" for member in members)
-            files.append(File.generated(config, page, content=f"# {title}\n\n{text}"))
+            content = f"# {title}\n\n{_summary(module)}\n\n{text}"
+            files.append(File.generated(config, page, content=content))
+            pages.append(page)
             listed = ", ".join(f"[{m}]({Path(page).name}#{name}.{m})" for m in members)
             contents.append(f"- **{title}**: {listed}")
         contents.append("")
+        sections.append({shown: pages})
     index = "# Reference\n\n" + "\n".join(contents)
     files.append(File.generated(config, "reference/index.md", content=index))
+    guides = sorted(f.src_uri for f in files if f.src_uri.startswith("guide-"))
+    config["nav"] = ["index.md", *guides, {"Reference": sections}]
     return files
 
 
@@ -61,3 +74,20 @@ def _families(namespace: ModuleType) -> dict[ModuleType, list[str]]:
 def _summary(module: ModuleType) -> str:
     """The first sentence of a module's docstring."""
     return (module.__doc__ or module.__name__).split("\n\n")[0].replace("\n", " ")
+
+
+_PARTICULARS = re.compile(r"[:;.]| \(|, (?:as|by|elementwise|made|taken|that|where|which|with)\b")
+
+
+def _titles(modules: Iterable[ModuleType]) -> dict[ModuleType, str]:
+    """A title for each of some modules: the shortest that no other has."""
+    short = {module: _title(module) for module in modules}
+    taken = Counter(short.values())
+    return {m: t if taken[t] == 1 else _summary(m).rstrip(".") for m, t in short.items()}
+
+
+def _title(module: ModuleType) -> str:
+    """The beginning of that sentence, up to where it goes into particulars."""
+    start = _PARTICULARS.split(_summary(module))[0]
+    start = re.sub(r"^(?:An?|The) ", "", start)
+    return start[0].upper() + start[1:]

@@ -1,7 +1,8 @@
 """Flowbook: dataflow graphs built cell by cell, run in any part, on this machine or a pool.
 
 The public API is what `__all__` lists; `fb.nn` holds building blocks of neural networks,
-`fb.sparse` what sparse tensors have, `fb.train` optimizers, `fb.errors` what can go wrong.
+`fb.sparse` what sparse tensors have, `fb.summary` what charts show, `fb.train` optimizers,
+`fb.errors` what can go wrong.
 """
 
 from flowbook import (
@@ -14,10 +15,12 @@ from flowbook import (
     regularizers,
     sparse,
     strings,
+    summary,
     train,
 )
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
+from flowbook.exec.progress import progress
 from flowbook.exec.resources.container import reset_container
 from flowbook.exec.session import Session
 from flowbook.explain.compare import compare, observe
@@ -672,6 +675,7 @@ __all__ = [
     "pow",
     "prevent_gradient",
     "print",
+    "progress",
     "py_func",
     "qr",
     "random_categorical",
@@ -766,6 +770,7 @@ __all__ = [
     "string",
     "strings",
     "subtract",
+    "summary",
     "svd",
     "tan",
     "tanh",

@@ -15,6 +15,7 @@ _INSTEAD = {
     "RegisterGradient": "fb.OpDef(..., grad=function)",
     "TensorShape": "fb.Shape",
     "accumulate_n": "fb.add_n",
+    "add_check_numerics_ops": "sess.guard()",
     "all_variables": "fb.get_default_graph().variables()",
     "arccos": "fb.acos",
     "arccosh": "fb.acosh",
@@ -232,10 +233,19 @@ _INSTEAD_IN: dict[str, dict[str, str]] = {
         "matmul": "fb.sparse.sparse_dense_matmul",
         "sparse_tensor_dense_matmul": "fb.sparse.sparse_dense_matmul",
     },
+    "summary": {
+        "EventFileWriter": "sess.summarize(to=path)",
+        "FileWriter": "sess.summarize(to=path)",
+        "SummaryWriter": "sess.summarize(to=path)",
+        "create_file_writer": "sess.summarize(to=path)",
+        "merge": "sess.summarize(), which takes all summaries that a run can give",
+        "merge_all": "sess.summarize(), which takes all summaries that a run can give",
+    },
     "train": {
         "Checkpoint": "sess.run(variables) for the values, and fb.assign to put them back",
         "MonitoredTrainingSession": "fb.Session",
         "Saver": "sess.run(variables) for the values, and fb.assign to put them back",
+        "SummarySaverHook": "sess.summarize(every=n, to=path)",
         "create_global_step": "fb.train.get_or_create_global_step",
         "export_meta_graph": "graph.save(path)",
         "import_meta_graph": "fb.import_graph_def",
@@ -252,6 +262,7 @@ _SPELT = {
     "regularizers": ("{}_regularizer",),
     "sparse": ("sparse_{}", "sparse_tensor_{}"),
     "strings": ("string_{}",),
+    "summary": ("{}_summary",),
     "train": (),
 }
 

@@ -23,6 +23,8 @@ HEAVY = {
     "numba",
     "onnx",
     "scipy",
+    "tensorboard",
+    "tqdm",
 }
 
 

@@ -3,10 +3,36 @@
 from __future__ import annotations
 
 from benchmarks.case import Row
-from benchmarks.rows import build, chain, dispatch, extend, first_run, mlp, run_overhead
+from benchmarks.rows import (
+    build,
+    chain,
+    cifar,
+    convolution,
+    dispatch,
+    extend,
+    first_run,
+    lstm,
+    mlp,
+    operations,
+    run_overhead,
+    transformer,
+    word2vec,
+)
 
-ROWS: dict[str, Row] = {
-    row.name: row
-    for module in (run_overhead, chain, dispatch, build, first_run, extend, mlp)
-    for row in module.ROWS
-}
+_MODULES = (
+    run_overhead,
+    chain,
+    dispatch,
+    build,
+    first_run,
+    extend,
+    mlp,
+    convolution,
+    cifar,
+    transformer,
+    lstm,
+    word2vec,
+    operations,
+)
+
+ROWS: dict[str, Row] = {row.name: row for module in _MODULES for row in module.ROWS}

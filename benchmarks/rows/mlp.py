@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import tf1
-from benchmarks.case import AtMost, Case, Row
+from benchmarks.case import AtMost, Case, Row, Within
 
 _INPUTS, _HIDDEN, _CLASSES = 784, 500, 10
 _BATCH = 100
@@ -54,7 +54,7 @@ def _case(step: Callable[[], Any]) -> Case:
     return Case(step=step, value=[float(step()) for _ in range(_COMPARED_STEPS)])
 
 
-def _flowbook(fb: Any) -> Case:
+def _flowbook(fb: Any, watch: Callable[[Any], object] | None = None) -> Case:
     problem = _problem()
     graph = fb.Graph()
     with graph.as_default():
@@ -68,12 +68,24 @@ def _flowbook(fb: Any) -> Case:
             fb.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
         )
         train = fb.train.GradientDescentOptimizer(_RATE).minimize(loss)
+        fb.summary.scalar("loss", loss)
+        fb.summary.histogram("w1", w1)
     session = fb.Session(graph=graph)
+    if watch is not None:
+        watch(session)
     feeds = {x: problem.x, labels: problem.labels}
     return _case(lambda: session.run([loss, train], feeds)[0])
 
 
-def _tf1(tf: Any) -> Case:
+def _guarded(fb: Any) -> Case:
+    return _flowbook(fb, lambda session: session.guard())
+
+
+def _summarized(fb: Any) -> Case:
+    return _flowbook(fb, lambda session: session.summarize(every=100))
+
+
+def _tf1(tf: Any, guarded: bool = False) -> Case:
     problem = _problem()
     graph = tf.Graph()
     with graph.as_default():
@@ -87,11 +99,16 @@ def _tf1(tf: Any) -> Case:
             tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
         )
         train = tf.train.GradientDescentOptimizer(_RATE).minimize(loss)
+        fetches = [loss, train, *([tf.add_check_numerics_ops()] if guarded else [])]
         initialize = tf.global_variables_initializer()
     session = tf1.session(tf, graph)
     session.run(initialize)
     feeds = {x: problem.x, labels: problem.labels}
-    return _case(lambda: session.run([loss, train], feeds)[0])
+    return _case(lambda: session.run(fetches, feeds)[0])
+
+
+def _tf1_guarded(tf: Any) -> Case:
+    return _tf1(tf, guarded=True)
 
 
 def _jax(jax: Any) -> Case:
@@ -216,5 +233,24 @@ ROWS = (
             "JAX: jit, weights donated. PyTorch: eager. "
             "NumPy by hand: in place, buffers made once.",
         ),
+    ),
+    Row(
+        name="mlp_guarded",
+        title="the same, guarded against NaN and Inf",
+        cases={"flowbook": _guarded, "flowbook plain": _flowbook, "tf1": _tf1_guarded},
+        target=Within(1.05, "flowbook plain"),
+        unit="ms",
+        rtol=1e-4,
+        rounds=40,
+        notes=("TF1: add_check_numerics_ops.",),
+    ),
+    Row(
+        name="mlp_summarized",
+        title="the same, the loss and a histogram of w1 summarised in every 100th step",
+        cases={"flowbook": _summarized, "flowbook plain": _flowbook},
+        target=Within(1.1, "flowbook plain"),
+        unit="ms",
+        rtol=1e-4,
+        rounds=40,
     ),
 )

@@ -90,7 +90,7 @@ def _find(op_def: OpDef, device: Device) -> _Found:
         function,
         attributes,
         function is not None and _is_positional(function, attributes),
-        op_def.expression if special is None else None,
+        op_def.expression if special is None and op_def.is_inlined else None,
         len(op_def.outputs) == 1 and not op_def.outputs[0].is_list,
         special is not None or not op_def.is_builtin,
         AsyncKernel if op_def.is_async else Kernel,

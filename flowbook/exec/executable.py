@@ -90,6 +90,11 @@ class Executable:
         self._step: Generated | None = None
 
     @property
+    def units(self) -> Sequence[Unit]:
+        """What runs: one unit for each of the plan's nodes, then those of late feeds."""
+        return self._units
+
+    @property
     def operations(self) -> tuple[Operation, ...]:
         """The operations that the signature needs, before rewriting."""
         return self.prepared.pruned

@@ -17,6 +17,7 @@ from flowbook.exec.devices.cpu import local_devices
 from flowbook.exec.executable import Executable
 from flowbook.exec.executor import Execution, Executions
 from flowbook.exec.initialisation import Initialisation
+from flowbook.exec.instrument import Instrument, Tapped
 from flowbook.exec.resources.container import Resources
 from flowbook.graph.graph import Graph
 from flowbook.graph.operation import Operation
@@ -45,11 +46,22 @@ class Master(Protocol):
         targets: Sequence[Operation],
         feeds: Sequence[Tensor],
         is_late: Sequence[bool] = (),
+        instruments: Sequence[Instrument] = (),
     ) -> Executable:
         """What runs a signature that a person asked for."""
 
+    def executable(
+        self,
+        fetches: Sequence[Tensor],
+        targets: Sequence[Operation],
+        feeds: Sequence[Tensor],
+        is_late: Sequence[bool] = (),
+        instruments: Sequence[Instrument] = (),
+    ) -> Executable:
+        """What runs a signature, its plan rewritten by instruments."""
+
     def run(
-        self, executable: Executable, feeds: Sequence[Any], deadline: float | None
+        self, executable: Executable | Tapped, feeds: Sequence[Any], deadline: float | None
     ) -> Sequence[Any]:
         """Run one step."""
 
@@ -99,16 +111,21 @@ class LocalMaster:
         targets: Sequence[Operation],
         feeds: Sequence[Tensor],
         is_late: Sequence[bool] = (),
+        instruments: Sequence[Instrument] = (),
     ) -> Executable:
-        """What runs a signature, prepared on first use."""
-        key = (tuple(fetches), tuple(targets), tuple(feeds), tuple(is_late))
+        """What runs a signature, prepared on first use; its plan is rewritten by instruments."""
+        key = (tuple(fetches), tuple(targets), tuple(feeds), tuple(is_late), tuple(instruments))
         with self._lock:
             found = self._executables.get(key)
             if found is None:
                 prepared = prepare(fetches, targets, feeds, self.devices)
+                for instrument in instruments:
+                    prepared = instrument.rewritten(prepared)
                 found = Executable(
                     prepared, self.devices[0], self.resources, is_late, self._executions
                 )
+                for instrument in instruments:
+                    instrument.bound(prepared, found.units)
                 with self._made_lock:
                     self._made.add(found)
                 self._executables[key] = found
@@ -122,6 +139,7 @@ class LocalMaster:
         targets: Sequence[Operation],
         feeds: Sequence[Tensor],
         is_late: Sequence[bool] = (),
+        instruments: Sequence[Instrument] = (),
     ) -> Executable:
         """What runs a signature that a person asked for, who hears of stale definitions in it.
 
@@ -132,7 +150,7 @@ class LocalMaster:
         error = old_feed_error(fetches, targets, feeds)
         if error is not None:
             raise error
-        executable = self.executable(fetches, targets, feeds, is_late)
+        executable = self.executable(fetches, targets, feeds, is_late, instruments)
         executable.is_stale = check_stale(executable.operations, feeds)
         return executable
 
@@ -162,10 +180,11 @@ class LocalMaster:
         self.drops += 1
 
     def run(
-        self, executable: Executable, feeds: Sequence[Any], deadline: float | None
+        self, executable: Executable | Tapped, feeds: Sequence[Any], deadline: float | None
     ) -> Sequence[Any]:
         """Run one step; variables that it needs are initialised before."""
         if not executable.is_initialized:
+            assert isinstance(executable, Executable)
             given = dict(zip(executable.prepared.feeds, feeds, strict=True))
             self.initialize(executable, given, deadline)
         return executable.run(feeds, deadline)

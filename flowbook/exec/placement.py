@@ -74,7 +74,11 @@ def place(
         kind = placement.device_of(node.operation).kind
         op_def = node.op_def
         if op_def.kernel is None and op_def.resource is None and not kernel_for(op_def, kind):
-            raise InvalidArgumentError(f"it has no kernel for {kind!r}", node.operation)
+            raise InvalidArgumentError(
+                f"it has no kernel for {kind!r}",
+                node.operation,
+                hint=f"give its OpDef a kernel, or fb.register_kernel one for {kind!r}",
+            )
     return placement
 
 

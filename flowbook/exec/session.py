@@ -14,9 +14,12 @@ from typing import Any, NoReturn
 from flowbook.exec.executable import Executable, deadline_after
 from flowbook.exec.feeds import Feed, check_mapping, check_no_duplicates, feedable
 from flowbook.exec.fetches import Rebuild, flatten
+from flowbook.exec.guard import Guard, guard
+from flowbook.exec.instrument import Instruments, Signature, Tapped
 from flowbook.exec.master import LocalMaster
 from flowbook.exec.partial_run import PartialRun
 from flowbook.exec.sparse_feeds import expanded, expanded_keys, has_sparse
+from flowbook.exec.summaries.summarizer import Summarizing, summarized
 from flowbook.graph import site as sites
 from flowbook.graph.errors import (
     FailedPreconditionError,
@@ -47,7 +50,9 @@ class _Call:
 
     __slots__ = ("executable", "feeds", "rebuild")
 
-    def __init__(self, executable: Executable, feeds: list[Feed], rebuild: Rebuild) -> None:
+    def __init__(
+        self, executable: Executable | Tapped, feeds: list[Feed], rebuild: Rebuild
+    ) -> None:
         self.executable = executable
         self.feeds = feeds
         self.rebuild = rebuild
@@ -81,6 +86,8 @@ class Session:
         self._site = sites.capture()
         self._master = LocalMaster(self.graph, auto_initialize)
         self._calls: dict[Any, _Call] = {}
+        self._instruments = Instruments(self._forget_calls)
+        self._changes = 0
         self._version = -1
         self._retirements = self.graph.retirements
         self._drops = 0
@@ -151,7 +158,7 @@ class Session:
     def _prepare(self, fetches: Any, feeds: Mapping[Any, Any] | None) -> _Call:
         self._check_open()
         check_mapping(feeds)
-        retirements = self._retirements
+        changes = self._changes
         call = self._call(fetches, list(feeds or ()))
         self._forget_dropped()
         # A stale one is asked for anew each time: the next cell that runs it hears of it too.
@@ -160,7 +167,7 @@ class Session:
                 if len(self._calls) >= _REMEMBERED:
                     self._calls.clear()
                 # What a name stood for may have been redefined meanwhile by another thread.
-                if not self._closed and retirements == self._retirements:
+                if not self._closed and changes == self._changes:
                     self._calls[_spelling(fetches, feeds)] = call
         return call
 
@@ -176,9 +183,10 @@ class Session:
         flat = flatten(self.graph, fetches)
         specs = [Feed(feedable(self.graph, key)) for key in expanded_keys(keys)]
         check_no_duplicates(specs)
-        executable = self._master.asked_for(
-            flat.tensors, flat.targets, [spec.tensor for spec in specs]
+        signature = Signature(
+            tuple(flat.tensors), tuple(flat.targets), tuple([spec.tensor for spec in specs])
         )
+        executable = self._instruments.asked_for(self._master, signature)
         return _Call(executable, specs, flat.rebuild)
 
     def make_callable(self, fetches: Any, feeds: Sequence[Any] = ()) -> Callable[..., Any]:
@@ -224,6 +232,76 @@ class Session:
         keys = self._guarded(_listed, feeds)
         return self._guarded(PartialRun, self._master, fetches, keys)  # type: ignore[no-any-return]
 
+    # Watching
+
+    def summarize(
+        self,
+        every: int | None = None,
+        seconds: float | None = None,
+        to: Any = (),
+        fetches: Any = None,
+        series: str | None = None,
+    ) -> Summarizing:
+        """Have runs give the graph's summaries (`fb.summary`), in the steps that they make anyway.
+
+        A summary joins a run that computes all that it takes; what it shows of a variable is the
+        value from before the step. Runs give summaries if they make a step of a training (of an
+        operation that `minimize` gave); other runs where they are named by what they fetch. The
+        step is what the optimizer's `global_step` counted before the run, or, without one, the
+        number of earlier runs of the same fetches and feeds.
+
+        Args:
+            every: the first run of a signature gives summaries, and then each so many-th; 1 if
+                neither this nor `seconds` is given.
+            seconds: after so many seconds the next run gives summaries.
+            to: log directories in TensorBoard's format, by their paths, and other sinks; one or a
+                list of them. Each session writes to a folder of its own in it.
+            fetches: exactly what the runs fetch, if they do not train.
+            series: what comes before the tags of such runs: "test" makes "test/loss" of "loss".
+
+        Returns:
+            What it gives: `.history` keeps it for showing, in bounded memory; `.close()` ends it.
+
+        Raises:
+            UnimplementedError: if a log directory is wanted and tensorboard is not installed.
+
+        Source: white paper, section 9.1.
+        """
+        __tracebackhide__ = True
+        self._guarded(self._check_open)
+        rule = (every, seconds, to, fetches, series)
+        return self._guarded(summarized, self._instruments, self.graph, rule)  # type: ignore[no-any-return]
+
+    def guard(self, nonfinite: bool = True, allow: Any = ()) -> Guard | None:
+        """Fail a run in which an operation gives NaN or infinities, naming the first that does.
+
+        Every floating-point value of a run is checked, in gradients and updates too. A variable is
+        written only after everything that could be computed before is checked; the error says
+        which variables were changed all the same, what the operation was given, and where it was
+        defined. Initial values and partial runs are not checked.
+
+        Args:
+            nonfinite: False ends the guard.
+            allow: operations, tensors or name scopes, by name, whose values need not be finite,
+                such as the mask of an attention.
+
+        Returns:
+            The guard, which as a context manager ends with the block; None if it was ended.
+
+        >>> import flowbook as fb
+        >>> x = fb.placeholder(fb.float32, [2])
+        >>> y = fb.reduce_sum(fb.log(x, name="logs"))
+        >>> with fb.Session() as sess, sess.guard():
+        ...     try:
+        ...         sess.run(y, {x: [1.0, -1.0]})
+        ...     except fb.errors.InvalidArgumentError as error:
+        ...         print(error.message)
+        Log 'logs': it gave 1 NaN among 2 values of shape [2], the first at [1]
+        """
+        __tracebackhide__ = True
+        self._guarded(self._check_open)
+        return self._guarded(guard, self._instruments, nonfinite, allow)  # type: ignore[no-any-return]
+
     def _guarded(self, function: Callable[..., Any], *args: Any) -> Any:
         __tracebackhide__ = True
         try:
@@ -243,10 +321,17 @@ class Session:
             self._check_open()
             version, retirements = self.graph.version, self.graph.retirements
             self._master.extend()
-            if retirements != self._retirements:
-                self._calls.clear()
+            # What an instrument does with a signature may depend on all of the graph.
+            if retirements != self._retirements or self._instruments.all:
+                self._forget_calls()
                 self._retirements = retirements
             self._version = version
+
+    def _forget_calls(self) -> None:
+        """Let every signature be asked for anew."""
+        with self._lock:
+            self._changes += 1
+            self._calls.clear()
 
     def close(self) -> None:
         """End the session: what waits is cancelled, its variables are gone. May be called again."""
@@ -256,6 +341,7 @@ class Session:
             self._closed = True
             self._version = -1
             self._calls = {}
+        self._instruments.close()
         self._master.close()
 
     @property

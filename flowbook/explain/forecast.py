@@ -11,7 +11,7 @@ from flowbook.exec.fetches import flatten
 from flowbook.explain.report import Report, Table, in_bytes, scaled
 from flowbook.graph.copying import copy_operations
 from flowbook.graph.dtypes import resource
-from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.errors import InvalidArgumentError, without_internal_frames
 from flowbook.graph.graph import Graph, get_default_graph
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.constants import placeholder
@@ -202,9 +202,24 @@ def _with_shapes(
 def _cost(op: Operation) -> Cost:
     sizes = [_bytes(t) for t in op.outputs]
     known = [size for size in sizes if size is not None]
-    flops = op.op_def.cost(op) if op.op_def.cost is not None else 0
+    flops = _flops(op)
     held = sum(size or 0 for t, size in zip(op.outputs, sizes, strict=True) if not _is_view(t))
     return Cost(1, flops, held, int(len(known) < len(sizes)))
+
+
+def _flops(op: Operation) -> int:
+    if op.op_def.cost is None:
+        return 0
+    try:
+        return op.op_def.cost(op)
+    except Exception as error:
+        if op.op_def.is_builtin:
+            raise
+        raise InvalidArgumentError(
+            f"its cost raised {type(error).__name__}: {error}",
+            op,
+            hint="shapes may be partly known, or not at all",
+        ) from without_internal_frames(error)
 
 
 def _is_view(tensor: Tensor) -> bool:

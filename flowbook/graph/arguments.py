@@ -221,4 +221,4 @@ def _conversion(one: DType, other: DType) -> str | None:
     if dtypes.string in (one, other):
         return None
     to = max(one, other, key=lambda t: (t.is_numeric, not t.is_integer, t.is_complex))
-    return f"convert one: fb.cast(x, fb.{to.name})"
+    return f"convert one: fb.cast(..., fb.{to.name})"

@@ -6,6 +6,10 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from flowbook.graph.errors import InvalidArgumentError
+
 
 class Expression:
     """An elementwise operation as an expression of its inputs and of functions of `xp`.
@@ -18,11 +22,23 @@ class Expression:
     def __init__(self, text: str, parameters: Sequence[str]) -> None:
         self.text = text
         self.parameters = list(parameters)
-        tree = ast.parse(text, mode="eval")
+        try:
+            tree = ast.parse(text, mode="eval")
+        except SyntaxError as error:
+            raise InvalidArgumentError(
+                f"the expression {text!r} is not Python's: {error.msg}"
+            ) from None
         names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
         self.functions = [
             name for name in dict.fromkeys(n.id for n in names) if name not in parameters
         ]
+        for name in self.functions:
+            if not hasattr(np, name):
+                raise InvalidArgumentError(
+                    f"{name!r} in the expression {text!r} is neither one of {', '.join(parameters)}"
+                    " nor a function of NumPy",
+                    hint="functions stand by their bare names, as in exp(x)",
+                )
         for node in names:
             node.id = "{" + node.id + "}"
         self._template = ast.unparse(tree)

@@ -198,7 +198,12 @@ class _Backward:
             raise NotFoundError(
                 "no gradient is defined for it",
                 op,
-                hint="give its OpDef a `grad`, or put fb.stop_gradient before it",
+                hint=(
+                    "define it with fb.OpDef, which takes a gradient"
+                    if op.op_def.is_builtin and "func" in op.attributes
+                    else "give its OpDef a `grad`"
+                )
+                + ", or put fb.stop_gradient before it",
             )
         with self._on_behalf_of(op, f"{op.name.replace('@', '_')}_grad"):
             dys = [
@@ -212,7 +217,16 @@ class _Backward:
             try:
                 found = grad(op, *dys)
             except OpError as error:
-                raise error.at(f"the gradient of {op.type} {op.name!r}", op.site) from None
+                what = f"the gradient of {op.type} {op.name!r}"
+                if error.details:
+                    error.details.append(f"in {what}")
+                raise error.at(what, op.site) from None
+            except Exception as error:
+                if op.op_def.is_builtin:
+                    raise
+                raise InvalidArgumentError(
+                    f"its gradient function raised {type(error).__name__}: {error}", op
+                ) from without_internal_frames(error)
             found = list(found) if isinstance(found, list | tuple) else [found]
             if len(found) != len(op.inputs):
                 raise InvalidArgumentError(

@@ -30,6 +30,7 @@ from flowbook.graph.names import Names
 from flowbook.graph.operation import Operation
 from flowbook.graph.scope import Scope
 from flowbook.graph.stale_operations import StaleOperations, stale_among
+from flowbook.graph.summaries import summaries_among
 from flowbook.graph.tensor import Tensor
 from flowbook.graph.unnamed import UnnamedVariables
 from flowbook.graph.updates import updates_among
@@ -538,6 +539,11 @@ class Graph:
         losses = None if of is None else [self.as_operation(item) for item in items]
         with self.lock:
             return updates_among(self._operations.values(), losses)
+
+    def summaries(self) -> list[Operation]:
+        """The operations that `fb.summary` built, in the order of their construction."""
+        with self.lock:
+            return summaries_among(self._operations.values())
 
     def variables_registered(self, start: int) -> list[Any]:
         """The variables from the given place on, in the order in which they became known.

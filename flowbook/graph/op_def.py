@@ -34,6 +34,7 @@ from flowbook.graph import dtypes, registry
 from flowbook.graph import site as sites
 from flowbook.graph.arguments import Argument, Resolver
 from flowbook.graph.attributes import PLAIN_TYPES, fixed_value
+from flowbook.graph.definition import check_definition
 from flowbook.graph.dtypes import DType
 from flowbook.graph.errors import (
     InvalidArgumentError,
@@ -102,7 +103,8 @@ class OpDef:
             arrive as float32, and its results are rounded, unless a type variable admits strings.
         expression: in place of a kernel, for elementwise operations: an expression of the inputs
             and of functions of `xp`, from which all code for it is generated, such as
-            "logaddexp(x, 0)".
+            "logaddexp(x, 0)". Beside one it says the same, for code that joins operations: the
+            kernel is what is faster where the operation stands alone.
         grad: `grad(op, *dys)` gives the gradient for each input (one for a single input), None
             where there is none. `NO_GRADIENT` says that no gradient flows; without `grad`,
             asking for it is a LookupError.
@@ -146,6 +148,7 @@ class OpDef:
         self.signature = signature
         self.infer = infer
         self.expression: Expression | None = None
+        self.is_inlined = False
         self.kernel = kernel
         self.grad = grad
         defaults = {
@@ -160,11 +163,6 @@ class OpDef:
         self.is_async = is_async
         self.cost = cost
         self.type_variables = type_variables
-        # What admits strings moves values; other types compute with them.
-        self.computes = any(
-            dtypes.bfloat16 in admitted and dtypes.string not in admitted
-            for admitted in type_variables.values()
-        )
         self.is_stateful = effects is not Effects.PURE
         self.is_builtin = sites.calling_module(2).startswith("flowbook.")
         inputs, arrow, outputs = signature.partition("->")
@@ -172,12 +170,17 @@ class OpDef:
             raise InvalidArgumentError(f"the signature {signature!r} of {type} has no '->'")
         self.inputs = [Argument(text) for text in inputs.split(",") if text.strip()]
         self.outputs = [Argument(text) for text in outputs.split(",") if text.strip()]
-        for argument in (*self.inputs, *self.outputs):
-            self._check_token(argument)
+        check_definition(self)
+        # What admits strings moves values; other types compute with them.
+        self.computes = any(
+            dtypes.bfloat16 in admitted and dtypes.string not in admitted
+            for admitted in type_variables.values()
+        )
         if expression is not None:
             names = [*(a.name for a in self.inputs), *self.attributes]
             self.expression = Expression(expression, names)
-            self.kernel = self.expression.kernel()
+            self.is_inlined = kernel is None
+            self.kernel = kernel or self.expression.kernel()
             self.aliases = {}
         self.__name__ = function or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type).lower()
         self.__doc__ = doc
@@ -205,14 +208,6 @@ class OpDef:
             else None
         )
         registry.define(self)
-
-    def _check_token(self, argument: Argument) -> None:
-        known = (*self.type_variables, *dtypes.BY_NAME, *self.attributes)
-        if argument.token not in known and not argument.is_mixed:
-            raise InvalidArgumentError(
-                f"{self.type}: {argument.token!r} in its signature is neither a type variable, "
-                "a dtype nor an attribute"
-            )
 
     def front(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Make `function` the public function of this type, as a decorator."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from flowbook.graph.errors import AlreadyExistsError, NotFoundError
 
@@ -12,7 +13,8 @@ if TYPE_CHECKING:
     from flowbook.graph.op_def import OpDef
 
 _definitions: dict[str, OpDef] = {}
-_kernels: dict[tuple[str, str], Callable[..., Any]] = {}
+# By definition, not by name: a type that is defined again may mean something else.
+_kernels: WeakKeyDictionary[OpDef, dict[str, Callable[..., Any]]] = WeakKeyDictionary()
 
 
 def op_named(type_name: str) -> OpDef:
@@ -27,9 +29,8 @@ def op_named(type_name: str) -> OpDef:
         close = difflib.get_close_matches(type_name, _definitions, 3)
         raise NotFoundError(
             f"no operation type {type_name!r} is defined",
-            hint=f"did you mean {' or '.join(close)}?"
-            if close
-            else "import the module that defines it before loading this graph",
+            hint=(f"did you mean {' or '.join(close)}? " if close else "")
+            + "To load a graph with it, first import the module, or run the cell, that defines it",
         ) from None
 
 
@@ -60,12 +61,13 @@ def register_kernel(
         device_kind: the kind of device, such as "cpu" or "gpu".
 
     The kernel takes what the type's own kernel takes and means the same. Signatures that a session
-    has prepared already keep the kernels that they have.
+    has prepared already keep the kernels that they have. A type that is defined again, as by
+    re-running its cell, starts with its own kernel.
     """
-    op_named(type_name)
+    op_def = op_named(type_name)
 
     def register(kernel: Callable[..., Any]) -> Callable[..., Any]:
-        _kernels[type_name, device_kind] = kernel
+        _kernels.setdefault(op_def, {})[device_kind] = kernel
         return kernel
 
     return register
@@ -73,4 +75,4 @@ def register_kernel(
 
 def kernel_for(op_def: OpDef, device_kind: str) -> Callable[..., Any] | None:
     """The kernel registered for this kind of device, or None: the definition's own serves."""
-    return _kernels.get((op_def.type, device_kind))
+    return _kernels.get(op_def, {}).get(device_kind)

@@ -22,6 +22,7 @@ from flowbook.graph.operation import Operation
 from flowbook.graph.ops.constants import convert_to_tensor, group
 from flowbook.graph.ops.elementwise import cast
 from flowbook.graph.ops.filling import fill, zeros_like
+from flowbook.graph.ops.updates import mark_as_training
 from flowbook.graph.ops.variables import Variable, assign_add
 from flowbook.graph.scope import Scope
 from flowbook.graph.scopes import control_dependencies, name_scope, within
@@ -221,7 +222,9 @@ class Optimizer:
             if global_step is not None:
                 with control_dependencies(step.changes):
                     step.changes.append(assign_add(global_step, 1))
-            return group(*step.changes, name=scope)  # type: ignore[no-any-return]
+            train: Operation = group(*step.changes, name=scope)
+        mark_as_training(train, None if global_step is None else global_step.op)
+        return train
 
     # What a subclass says
 

@@ -85,3 +85,71 @@ def test_a_users_inference_is_checked(infer: Any, outputs: str, message: str) ->
 def test_a_users_inference_may_give_lists_of_dimensions() -> None:
     one, two = with_inference(lambda x: [[2, None], x.shape], "y: T, z: T")(fb.zeros([3]))
     assert (one.shape, two.shape) == ([2, None], [3])
+
+
+@pytest.mark.parametrize(
+    ("signature", "given", "message"),
+    [
+        ("x: T", {}, "has no '->'"),
+        ("x -> y: T", {}, "is not 'name: dtype'"),
+        ("x: T -> y: S", {}, "'S' in its signature is neither"),
+        ("x: T, x: T -> y: T", {}, "a name is twice"),
+        ("x: float32 -> y: T", {}, "no input says which dtype 'T' is"),
+        ("x: float32 -> y: float32", {}, "has no type variable 'T'"),
+        ("x: T -> y: T", {"T": fb.float32}, "'T' is a tuple of dtypes, not"),
+        ("x: T -> y: T", {"T": ("float32",)}, "'T' is a tuple of dtypes, not"),
+        ("x: T -> y: T", {"gradient": lambda op, dy: dy}, "OpDef has no argument 'gradient'"),
+        ("x: T -> y: T", {"expression": "exp(x"}, "is not Python's: '\\(' was never closed"),
+        ("x: T -> y: T", {"expression": "xp.exp(x)"}, "'xp' in the expression .* is neither"),
+    ],
+)
+def test_a_definition_is_checked(signature: str, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(fb.errors.InvalidArgumentError, match=message):
+        fb.OpDef("TestDefinition", signature, **{"T": fb.FLOATS, **given})
+
+
+def test_a_type_has_a_name() -> None:
+    with pytest.raises(fb.errors.InvalidArgumentError, match="'My op' is no name"):
+        fb.OpDef("My op", "x: T -> y: T", T=fb.FLOATS)
+
+
+def test_a_failing_gradient_names_its_operation() -> None:
+    x = fb.constant([1.0, 2.0])
+    same = {"infer": lambda x: x.shape, "kernel": lambda xp, x: x, "T": fb.FLOATS}
+    raises = fb.OpDef("TestRaises", "x: T -> y: T", grad=lambda op, dy: {}["dx"], **same)
+    with pytest.raises(fb.errors.InvalidArgumentError, match=r"TestRaises.*raised KeyError: 'dx'"):
+        fb.gradients(raises(x), [x])
+    inner = fb.OpDef("TestInner", "x: T -> y: T", grad=lambda op, dy: dy @ [[1.0]], **same)
+    with pytest.raises(fb.errors.InvalidArgumentError, match="in the gradient of TestInner"):
+        fb.gradients(inner(x), [x])
+
+
+def test_a_failing_cost_names_its_operation() -> None:
+    costly = fb.OpDef(
+        "TestCostly",
+        "x: T -> y: T",
+        T=fb.FLOATS,
+        infer=lambda x: x.shape,
+        kernel=lambda xp, x: x,
+        cost=lambda op: op.outputs[0].shape[0] * 2,
+    )
+    x = fb.placeholder(fb.float32, name="x")
+    with pytest.raises(fb.errors.InvalidArgumentError, match=r"TestCostly.*its cost raised"):
+        fb.forecast(costly(x), {x: (None,)})
+
+
+def test_a_type_defined_again_starts_with_its_own_kernel() -> None:
+    def define(factor: float) -> Any:
+        return fb.OpDef(
+            "TestAgain",
+            "x: float32 -> y: float32",
+            infer=lambda x: x.shape,
+            kernel=lambda xp, x: x * xp.float32(factor),
+        )
+
+    x = fb.placeholder(fb.float32, [])  # Constants would be folded, with the definition's kernel.
+    first = define(2.0)(x)
+    fb.register_kernel("TestAgain", "cpu")(lambda xp, x: x - xp.float32(1.0))
+    second = define(4.0)(x)
+    with fb.Session() as sess:
+        assert sess.run([first, second], {x: 3.0}) == [2.0, 12.0]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -41,7 +41,7 @@ def test_names_numpy_and_groups(dtype: fb.DType) -> None:
     assert fb.as_dtype(getattr(ml_dtypes, dtype.name)) is dtype
     assert dtype.numpy.itemsize == dtype.size == 1
     assert dtype not in fb.VALUES
-    assert not (dtype.is_floating or dtype.is_integer or dtype.is_complex or dtype.is_numeric)
+    assert not dtype.is_numeric
 
 
 @pytest.mark.parametrize(
@@ -76,10 +76,8 @@ def test_constants_feeds_and_fetches(dtype: fb.DType) -> None:
             constant, fed = sess.run([fb.constant(given), fb.identity(x)], {x: given})
             same(constant, given)
             same(fed, given)
-        same(
-            sess.run(x, {x: given.astype(np.float32 if dtype in fb.SMALL_FLOATS else np.int64)}),
-            given,
-        )
+        wide = given.astype(np.float32 if dtype in fb.SMALL_FLOATS else np.int64)
+        same(sess.run(x, {x: wide}), given)
         same(sess.run(x, {x: np.zeros((0, 3))}), np.zeros((0, 3), dtype.numpy))
     same(evaluate(fb.constant([1, 1], dtype)), np.ones(2, dtype.numpy))
 
@@ -134,17 +132,15 @@ def test_variables_keep_them_and_take_no_sums(dtype: fb.DType) -> None:
 # Storing graphs
 
 
-def test_round_trips() -> None:
+def test_round_trips(tmp_path: Path) -> None:
     with fb.Graph().as_default() as graph:
         for dtype in fb.SMALL:
             x = fb.placeholder(dtype, [2, 3], name=f"x_{dtype.name}")
             whole = fb.concat([x, fb.constant(values(dtype))], 0)
             fb.cast(whole, fb.float32, name=f"y_{dtype.name}")
             fb.constant(values(dtype, ()))
-    file = io.BytesIO()
-    graph.save(file)
-    file.seek(0)
-    for again in (fb.Graph.from_bytes(graph.to_bytes()), fb.Graph.load(file)):
+    graph.save(tmp_path / "a.graph")
+    for again in (fb.Graph.from_bytes(graph.to_bytes()), fb.Graph.load(tmp_path / "a.graph")):
         assert again.to_bytes() == graph.to_bytes()
         with fb.Session(graph=again) as sess:
             for dtype in fb.SMALL:
@@ -184,7 +180,6 @@ MOVES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "steps": (lambda x: x[::-1, ::2], lambda a: a[::-1, ::2]),
     "transpose": (fb.transpose, lambda a: a.T),
     "unstack": (lambda x: fb.unstack(x)[1], lambda a: a[1]),
-    "zeros": (fb.zeros_like, np.zeros_like),
 }
 
 
@@ -245,10 +240,8 @@ def test_casts_from_complex_and_to_bool() -> None:
 
 
 def test_bits_of_eight_are_read_and_fewer_refused() -> None:
-    assert evaluate(fb.bitcast(np.array([127, 128], np.uint8), fb.float8_e8m0fnu)).tolist() == [
-        1,
-        2,
-    ]
+    read = fb.bitcast(np.array([127, 128], np.uint8), fb.float8_e8m0fnu)
+    assert evaluate(read).tolist() == [1, 2]
     ones = fb.constant(np.ones(2, fb.float8_e4m3fn.numpy))
     assert evaluate(fb.bitcast(ones, fb.uint8)).tolist() == [56, 56]
     with pytest.raises(fb.errors.InvalidTypeError, match="int4 is no number of whole bytes"):

@@ -1,4 +1,4 @@
-"""What `welcome.ipynb` tells its reader to try, tried: changing a cell and going on.
+"""What the notebooks tell their readers to try, tried: changing a cell and going on.
 
 nbval sends no cell ids, so under it nothing is redefined. Here a real kernel gets the notebook's
 own cells with their ids, as from JupyterLab, and has to say what the notebook says it will.
@@ -16,15 +16,17 @@ from jupyter_client.manager import start_new_kernel
 
 pytestmark = pytest.mark.lab
 
-WELCOME = Path(__file__).parents[2] / "notebooks" / "welcome.ipynb"
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+WELCOME = NOTEBOOKS / "welcome.ipynb"
+DEFINE = NOTEBOOKS / "define_an_operation.ipynb"
 
 
 class Notebook:
-    """The welcome notebook in a kernel, as a front end sees it. Cells go by their ids."""
+    """A notebook in a kernel, as a front end sees it. Cells go by their ids."""
 
-    def __init__(self, client: BlockingKernelClient) -> None:
+    def __init__(self, client: BlockingKernelClient, path: Path) -> None:
         self._client = client
-        cells = nbformat.read(WELCOME, as_version=4).cells
+        cells = nbformat.read(path, as_version=4).cells
         code = [cell for cell in cells if cell.cell_type == "code"]
         self.source = {cell.id: cell.source for cell in code}
         self.may_fail = {
@@ -81,10 +83,10 @@ class Notebook:
 
 
 @pytest.fixture
-def notebook() -> Iterator[Notebook]:
+def notebook(request: pytest.FixtureRequest) -> Iterator[Notebook]:
     manager, client = start_new_kernel(kernel_name="python3", extra_arguments=["--log-level=ERROR"])
     try:
-        yield Notebook(client)
+        yield Notebook(client, getattr(request, "param", WELCOME))
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)
@@ -141,3 +143,13 @@ def test_changing_the_layer_and_going_on(notebook: Notebook) -> None:
         "b",
         "output/V",
     ]
+
+
+@pytest.mark.parametrize("notebook", [DEFINE], indirect=True)
+def test_a_definition_is_changed_by_running_its_cell_again(notebook: Notebook) -> None:
+    notebook.run_all()
+    notebook.run_all()
+    notebook.change("first-definition", "axis=2))", "axis=2)) + 1")
+    notebook.run("first-definition")
+    notebook.run("first-use")
+    assert notebook.value("float(sess.run(table, {x: corners, y: corners}).min())") == 1.0

@@ -68,5 +68,7 @@ SCENARIOS = [
     Scenario("Placeholder", "tests/graph/ops/test_constants.py"),
     Scenario("NoOp", "tests/graph/ops/test_constants.py"),
     Scenario("MarkUpdate", "tests/graph/test_updates.py"),
+    Scenario("CheckFinite", "tests/exec/test_guard.py"),
+    Scenario("MarkTraining", "tests/exec/summaries/test_summarize.py"),
     Scenario("PyFunc", "tests/graph/ops/test_functions.py"),
 ]

@@ -9,6 +9,7 @@ import numpy as np
 
 from flowbook.graph.dtypes import COMPLEX
 from flowbook.graph.ops import einsum, linalg, tensordot
+from flowbook.graph.ops.product_sums import sum_of_products_op
 from flowbook.graph.ops.shaping import expand_dims
 from tests.op_cases.case import (
     CUBE,
@@ -120,6 +121,15 @@ _EINSUMS: Sequence[Case] = [
 ]
 
 CASES = [
+    Case(
+        "SumOfProducts",
+        lambda *factors: sum_of_products_op(list(factors)),
+        [POSITIVE, POSITIVE[:1] * 2, POSITIVE[:, ::-1], POSITIVE[:1, ::-1] - 1],
+        lambda a, b, c, d: a.T @ c + b.T @ d,
+        [0, 1, 2, 3],
+        empty=[NONE, NONE, np.zeros((0, 2)), np.zeros((0, 2))],
+        tolerance=4,
+    ),
     _matmul_case(False, False, empty=[NONE, np.zeros((3, 2))]),
     _matmul_case(True, False, empty=[NONE, np.zeros((0, 2))]),
     _matmul_case(False, True),

@@ -9,6 +9,7 @@ import numpy as np
 from flowbook.graph.dtypes import FLOATS, float32
 from flowbook.graph.ops import normalisation
 from flowbook.graph.ops.filling import zeros_like_op
+from flowbook.graph.ops.response_normalisation import normalize_responses_gradient_op
 from flowbook.graph.ops.standardising import moments_op, normalize_gradient_op, normalize_op
 from tests.op_cases.case import Array, Case, f
 
@@ -106,11 +107,48 @@ def _grouped(x: Array, scale: Array, offset: Array) -> Any:
     return _normalized(apart, scale.reshape(2, 2), offset.reshape(2, 2), (1, 3))[0].reshape(x.shape)
 
 
-def _local(x: Array) -> Array:
+def _scales(x: Array, radius: int) -> Array:
+    return 2 + 0.5 * _around(x**2, radius)
+
+
+def _around(x: Array, radius: int) -> Array:
     sums = np.zeros(x.shape)
     for c in range(x.shape[-1]):
-        sums[..., c] = (x[..., max(c - 1, 0) : c + 2] ** 2).sum(-1)
-    return x / (2 + 0.5 * sums) ** 0.75
+        sums[..., c] = x[..., max(c - radius, 0) : c + radius + 1].sum(-1)
+    return sums
+
+
+def local_rows(note: str, x: Array, radius: int, beta: float = 0.75) -> Any:
+    """Rows of local response normalisation and its gradient; large ones for their values only."""
+    is_small = x.size < 1000
+    how = {"depth_radius": radius, "bias": 2.0, "alpha": 0.5, "beta": beta}
+    dy = np.random.default_rng(4).uniform(-1, 1, x.shape).round(2)
+
+    def slopes(x: Array, dy: Array) -> Array:
+        scales = _scales(x, radius)
+        others = _around(dy * x * scales ** (-beta - 1), radius)
+        return dy * scales**-beta - beta * x * others
+
+    yield Case(
+        "LRN",
+        lambda x: normalisation.local_response_normalization(x, radius, 2, 0.5, beta),
+        [x],
+        lambda x: x / _scales(x, radius) ** beta,
+        [0] if is_small else [],
+        empty=[np.zeros((0, 3, 2, 4))],
+        tolerance=8,
+        note=note,
+    )
+    yield Case(
+        "LRNGrad",
+        lambda x, dy: normalize_responses_gradient_op(x, dy, **how),
+        [x, dy],
+        slopes,
+        [0, 1] if is_small else [],
+        empty=[np.zeros((2, 0, 2, 4)), np.zeros((2, 0, 2, 4))],
+        tolerance=16,
+        note=note,
+    )
 
 
 CASES = [
@@ -199,26 +237,22 @@ CASES = [
         tensorflow=lambda tf, x: tf.nn.l2_normalize(x, [0, 1], epsilon=100.0),
         note="l2_normalize-short",
     ),
+    *local_rows("one", IMAGES, 1),
+    *local_rows("more-than-there-are", IMAGES, 5),
+    *local_rows("none", IMAGES, 0),
     Case(
-        "Mul",
+        "LRN",
         lambda x: normalisation.local_response_normalization(x, 1, 2, 0.5, 0.75),
         [IMAGES],
-        _local,
-        [0],
-        only=FLOATS,
-        tolerance=8,
-        note="local_response_normalization",
-    ),
-    Case(
-        "Mul",
-        lambda x: normalisation.local_response_normalization(x, 1, 2, 0.5, 0.75),
-        [IMAGES],
-        _local,
+        lambda x: x / _scales(x, 1) ** 0.75,
         only=[float32],
         tolerance=8,
         tensorflow=lambda tf, x: tf.nn.local_response_normalization(x, 1, 2, 0.5, 0.75),
-        note="local_response_normalization-float32",
+        note="float32",
     ),
+    *local_rows("other-power", IMAGES, 2, beta=0.6),
+    *local_rows("root", IMAGES, 2, beta=0.5),
+    *local_rows("parts", np.tile(IMAGES, [3, 50, 40, 4]), 3),
     Case(
         "Mean",
         normalisation.zero_fraction,

@@ -13,6 +13,7 @@ from flowbook.exec.placement import Placement, place
 from flowbook.graph.operation import Operation
 from flowbook.graph.rewrite.cse import merge_common
 from flowbook.graph.rewrite.fold import fold
+from flowbook.graph.rewrite.join_products import join_products
 from flowbook.graph.rewrite.order_state import order_state
 from flowbook.graph.rewrite.prune import prune
 from flowbook.graph.rewrite.simplify import simplify
@@ -73,6 +74,7 @@ def rewrite(graph: Subgraph) -> None:
     fold(graph)
     simplify(graph)
     merge_common(graph)
+    join_products(graph)
     graph.sweep()
 
 

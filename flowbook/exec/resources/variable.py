@@ -12,6 +12,7 @@ whatever way, is counted, and nobody has to remember to give a lease back.
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 from collections.abc import Callable
 from sys import getrefcount
@@ -120,7 +121,7 @@ class VariableResource:
             if ufunc is None:
                 self._buffer[flat] = rows
             else:
-                ufunc.at(self._buffer, flat, rows)
+                _combine_rows(ufunc, self._buffer, flat, rows)
             return self._view  # type: ignore[return-value]
 
     def write(self, ufunc: Any, place: Callable[[tuple[int, ...]], Any], value: Array) -> Array:
@@ -192,6 +193,23 @@ def _unheld_references() -> tuple[int, int]:
 
 
 _UNHELD = _unheld_references()
+
+
+def _combine_rows(ufunc: Any, buffer: Array, indices: Array, rows: Array) -> None:
+    """Combine rows of a buffer with others, one after the other; `rows` may be a scalar.
+
+    `ufunc.at` is fast along one axis only, and slower than one gather and one write.
+    """
+    if buffer.ndim == 1:
+        ufunc.at(buffer, indices, rows)
+        return
+    ordered = np.sort(indices)
+    if (ordered[1:] != ordered[:-1]).all():
+        buffer[indices] = ufunc(buffer[indices], rows)
+        return
+    width = math.prod(buffer.shape[1:])
+    places = np.multiply(indices[:, None], width, dtype=np.int64) + np.arange(width)
+    ufunc.at(buffer.reshape(-1), places.reshape(-1), rows.reshape(-1) if rows.ndim else rows)
 
 
 def check_indices(indices: Any, length: int, what: str) -> None:

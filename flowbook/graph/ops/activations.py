@@ -14,6 +14,7 @@ from flowbook.graph.ops.arithmetic import negative
 from flowbook.graph.ops.axes import as_axis, in_range
 from flowbook.graph.ops.comparison import greater, greater_equal, less, where
 from flowbook.graph.ops.constants import convert_to_tensor
+from flowbook.graph.ops.element_choices import clipped, leaky, rectified
 from flowbook.graph.ops.elementwise import cast, exp, sigmoid, square
 from flowbook.graph.ops.filling import zeros_like_op
 from flowbook.graph.ops.inference import elementwise, same_as_input
@@ -41,6 +42,7 @@ relu = OpDef(
     "features: T -> activations: T",
     T=REALS,
     infer=same_as_input,
+    kernel=rectified,
     expression="maximum(features, 0)",
     # From the output, so that the input's memory is free by then.
     grad=lambda op, dy: relu_gradient(dy, op.outputs[0]),
@@ -60,6 +62,7 @@ relu6 = OpDef(
     "features: T -> activations: T",
     T=REALS,
     infer=same_as_input,
+    kernel=lambda xp, features: clipped(xp, features, 0, 6),
     expression="minimum(maximum(features, 0), 6)",
     grad=_relu6_gradient,
     cost=elementwise(flops=2),
@@ -95,6 +98,7 @@ leaky_relu_op = OpDef(
     T=FLOATS,
     attributes={"alpha": 0.2},
     infer=same_as_input,
+    kernel=leaky,
     expression="where(greater(features, 0), features, multiply(features, alpha))",
     grad=_leaky_gradient,
     cost=elementwise(flops=2),

@@ -23,6 +23,7 @@ from flowbook.graph.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.broadcasting import gradients_of_two, sum_to_shape
 from flowbook.graph.ops.constants import convert_to_tensor
+from flowbook.graph.ops.element_choices import clipped
 from flowbook.graph.ops.inference import broadcast_inputs, elementwise, same_as_input
 from flowbook.graph.ops.located import located
 from flowbook.graph.registry import op_named
@@ -391,13 +392,13 @@ def _clipped(x: Tensor, low: Tensor, high: Tensor) -> Shape:
 
 
 def _clip(xp: Any, x: Any, low: Any, high: Any) -> Any:
-    clipped = xp.minimum(xp.maximum(x, low), high)
-    if clipped.shape != x.shape:
+    result = clipped(xp, x, low, high)
+    if result.shape != x.shape:
         raise InvalidArgumentError(
             f"the limits of shapes {list(low.shape)} and {list(high.shape)} do not broadcast to "
             f"{list(x.shape)}"
         )
-    return clipped
+    return result
 
 
 clip_op = OpDef(
@@ -481,7 +482,7 @@ def _add_n(xp: Any, first: Any, *others: Any) -> Any:
             total = xp.add(total, other)
         else:
             xp.add(total, other, total)
-    return total
+    return total if others else first.copy()
 
 
 add_n = OpDef(
@@ -491,7 +492,7 @@ add_n = OpDef(
     infer=_all_alike,
     kernel=_add_n,
     grad=lambda op, dy: [dy] * len(op.inputs),
-    aliases={0: 0},
+    aliases={},
     cost=lambda op: (len(op.inputs) - 1) * (op.outputs[0].shape.size or 0),
     doc="""The sum of a list of tensors of one dtype and shape. It does not broadcast.""",
     function="add_n",

@@ -30,9 +30,9 @@ def check_vectors(indices: Any, dims: tuple[int, ...]) -> None:
     """
     if not indices.size or not len(dims):
         return
-    limits = np.array(dims)
-    wrong = (indices < 0) | (indices >= limits)
-    if wrong.any():
+    columns = [(indices[..., axis], length) for axis, length in enumerate(dims)]
+    if any(column.min() < 0 or column.max() >= length for column, length in columns):
+        wrong = (indices < 0) | (indices >= np.array(dims))
         place = tuple(int(p) for p in np.argwhere(wrong)[0][:-1])
         raise OutOfRangeError(
             f"indices {indices[place].tolist()} lie outside the shape {list(dims)}{_at(place)}"

@@ -7,7 +7,7 @@ from typing import Any
 from flowbook.graph.dtypes import FLOATS
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import REQUIRED, OpDef
-from flowbook.graph.ops.inference import elementwise, same_as_input
+from flowbook.graph.ops.inference import elementwise, no_flops, nothing, same_as_input
 
 
 def _checked(xp: Any, tensor: Any, message: str) -> Any:
@@ -54,4 +54,23 @@ check_numerics: OpDef = OpDef(
     ...     print(sess.run(fb.check_numerics(x, "activations"), {x: [1.0, 2.0]}))
     [1. 2.]
     """,
+)
+
+
+def _check_finite(xp: Any, *values: Any, checked: int, nodes: tuple[int, ...]) -> tuple[()]:
+    for value in values[:checked]:
+        if not xp.isfinite(value).all():
+            raise InvalidArgumentError("a value of the step is NaN or infinite")
+    return ()
+
+
+# A guard adds it to plans (`flowbook.exec.guard`); it is not built in graphs.
+check_finite_op = OpDef(
+    "CheckFinite",
+    "values: *values ->",
+    attributes={"checked": REQUIRED, "nodes": ()},
+    infer=nothing,
+    kernel=_check_finite,
+    aliases={},
+    cost=no_flops,
 )

@@ -13,6 +13,7 @@ from flowbook.graph.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.broadcasting import sum_to_shape
 from flowbook.graph.ops.constants import convert_to_tensor
+from flowbook.graph.ops.element_choices import selected
 from flowbook.graph.ops.inference import broadcast_inputs, elementwise, same_as_input
 from flowbook.graph.ops.located import located
 from flowbook.graph.registry import op_named
@@ -127,6 +128,7 @@ where_op: OpDef = OpDef(
     "condition: bool, x: T, y: T -> z: T",
     T=VALUES,
     infer=_chosen_shape,
+    kernel=selected,
     expression="where(condition, x, y)",
     grad=_where_gradient,
     cost=elementwise(),

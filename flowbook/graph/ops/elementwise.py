@@ -230,8 +230,9 @@ is_finite = function_of_one(
 def _cast(xp: Any, x: Any, dtype: DType) -> Any:
     if x.dtype.kind == "c" and not dtype.is_complex and dtype is not bool_:
         x = xp.real(x)
-    # Among themselves the small dtypes do not all convert.
-    return widened(x).astype(dtype.numpy, copy=False)
+    # Always a copy, which is the caller's own: what changes nothing is left out of the step. Among
+    # themselves the small dtypes do not all convert.
+    return widened(x).astype(dtype.numpy)
 
 
 def _cast_gradient(op: Operation, dy: Tensor) -> Tensor | None:
@@ -249,7 +250,7 @@ cast_op = OpDef(
     infer=same_as_input,
     kernel=_cast,
     grad=_cast_gradient,
-    aliases={0: 0},
+    aliases={},
     cost=elementwise(),
 )
 

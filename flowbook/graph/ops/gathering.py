@@ -335,8 +335,24 @@ def _one_hot(xp: Any, indices: Any, depth: Any, on_value: Any, off_value: Any, a
     if depth < 0:
         raise InvalidArgumentError(f"the depth is not negative: {depth}")
     i = in_range(axis, indices.ndim + 1)
+    if i == indices.ndim and on_value.dtype.kind != "O":
+        return _one_hot_rows(xp, indices, int(depth), on_value, off_value)
     classes = xp.arange(int(depth)).reshape((-1,) + (1,) * (indices.ndim - i))
     return xp.where(xp.expand_dims(indices, i) == classes, on_value, off_value)
+
+
+def _one_hot_rows(xp: Any, indices: Any, depth: int, on_value: Any, off_value: Any) -> Any:
+    """Along the last axis: all is "off" at first, and one element of each row set."""
+    flat = xp.reshape(indices, (-1,))
+    rows = xp.zeros((flat.size, depth), on_value.dtype)
+    if off_value != 0:
+        rows[...] = off_value
+    if flat.size and flat.min() >= 0 and flat.max() < depth:
+        rows[xp.arange(flat.size), flat] = on_value
+    else:
+        places = xp.flatnonzero((flat >= 0) & (flat < depth))
+        rows[places, flat[places]] = on_value
+    return xp.reshape(rows, (*indices.shape, depth))
 
 
 one_hot_op = OpDef(

@@ -134,7 +134,11 @@ def _padded(tensor: Tensor, paddings: Tensor, constant_values: Tensor) -> Shape:
 def _pad(xp: Any, tensor: Any, paddings: Any, constant_values: Any) -> Any:
     widths = _checked_widths(tensor, paddings)
     dims = tuple(d + w[0] + w[1] for d, w in zip(tensor.shape, widths, strict=True))
-    result = xp.full(dims, constant_values, dtype=tensor.dtype)
+    result = xp.empty(dims, dtype=tensor.dtype)
+    for axis, (before, after) in enumerate(widths):
+        whole = (slice(None),) * axis
+        result[(*whole, slice(before))] = constant_values
+        result[(*whole, slice(dims[axis] - after, None))] = constant_values
     inner = tuple(slice(w[0], w[0] + d) for d, w in zip(tensor.shape, widths, strict=True))
     result[inner] = tensor
     return result

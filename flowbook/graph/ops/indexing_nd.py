@@ -80,15 +80,16 @@ def flat_places(
     _check_length(length, batch_dims, shape)
     depth = batch_dims + length
     check_vectors(indices, shape[batch_dims:depth])
-    places = xp.zeros(indices.shape[:-1], dtype=np.int64)
+    places: Any = 0
     for axis in range(depth):
         if axis < batch_dims:
             along = xp.arange(shape[axis], dtype=np.int64)
             index = xp.reshape(along, (-1, *(1,) * (indices.ndim - 2 - axis)))
         else:
-            index = indices[..., axis - batch_dims]
-        places = places * shape[axis] + index
-    return xp.reshape(places, (-1,)), tuple(shape[depth:])
+            index = indices[..., axis - batch_dims].astype(np.int64)
+        places = places * shape[axis] + index if axis else index
+    whole = xp.broadcast_to(xp.asarray(places, dtype=np.int64), indices.shape[:-1])
+    return xp.reshape(whole, (-1,)), tuple(shape[depth:])
 
 
 def _rows_of(xp: Any, whole: Any, part: tuple[int, ...]) -> Any:

@@ -60,10 +60,17 @@ def _cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
         return xp.zeros(logits.shape[:-1], logits.dtype), logits.copy()
     shifted, raised, total = exponentials(xp, logits, -1)
     mass = xp.sum(labels, axis=-1, dtype=labels.dtype, keepdims=True)
-    # 0 * -inf where a label of 0 meets a logit of -inf would be NaN.
-    logs = xp.where(labels == 0, 0, xp.subtract(shifted, xp.log(total)))
-    loss = -xp.sum(labels * logs, axis=-1, dtype=logits.dtype)
-    return loss, raised / total * mass - labels
+    shifted -= xp.log(total)
+    terms = xp.multiply(labels, shifted)
+    loss = -xp.sum(terms, axis=-1, dtype=logits.dtype)
+    if xp.isnan(loss).any():
+        # Where a label of 0 meets a logit of -inf, their product counts as 0.
+        terms = xp.where(labels == 0, 0, terms)
+        loss = -xp.sum(terms, axis=-1, dtype=logits.dtype)
+    raised /= total
+    raised *= mass
+    raised -= labels
+    return loss, raised
 
 
 def _is_nothing(gradient: Tensor) -> bool:
@@ -356,12 +363,28 @@ def log_poisson_loss(
         return add(loss, where(is_large, stirling, zeros_like(stirling)), name=scope)  # type: ignore[no-any-return]
 
 
+# So many products are summed one after the other.
+_BLOCK = 1024
+
+
+def _half_of_squares(xp: Any, t: Any) -> Any:
+    if t.dtype.itemsize < 4 or t.size < _BLOCK or not t.flags.c_contiguous:
+        squares = xp.square(t)
+    else:
+        # Without an array of squares; sums of sums round less than one long sum.
+        flat = xp.reshape(t, (-1,))
+        whole = flat.size - flat.size % _BLOCK
+        blocks, rest = xp.reshape(flat[:whole], (-1, _BLOCK)), flat[whole:]
+        squares = xp.concatenate([xp.einsum("ij,ij->i", blocks, blocks), xp.square(rest)])
+    return xp.multiply(xp.sum(squares, dtype=t.dtype), t.dtype.type(0.5))
+
+
 l2_loss = OpDef(
     "L2Loss",
     "t: T -> output: T",
     T=FLOATS,
     infer=scalar,
-    kernel=lambda xp, t: xp.multiply(xp.sum(xp.square(t), dtype=t.dtype), t.dtype.type(0.5)),
+    kernel=_half_of_squares,
     grad=lambda op, dy: dy * op.inputs[0],
     aliases={},
     cost=lambda op: 2 * (op.inputs[0].shape.size or 0),

@@ -16,11 +16,10 @@ from flowbook.graph.ops.comparison import equal, where
 from flowbook.graph.ops.constants import convert_to_tensor, stop_gradient
 from flowbook.graph.ops.elementwise import cast, is_finite, rsqrt, square
 from flowbook.graph.ops.filling import ones_like, zeros_like
-from flowbook.graph.ops.growing import pad
 from flowbook.graph.ops.joining import stack
 from flowbook.graph.ops.located import located
-from flowbook.graph.ops.pooling import avg_pool_op
 from flowbook.graph.ops.reductions import reduce_max, reduce_mean, reduce_prod, reduce_sum
+from flowbook.graph.ops.response_normalisation import normalize_responses_op
 from flowbook.graph.ops.shaping import reshape, shape_of, squeeze
 from flowbook.graph.ops.standardising import elements_per, moments_op, normalize_op
 from flowbook.graph.ops.windows import check_channels_last, whole
@@ -457,19 +456,14 @@ def local_response_normalization(
         depth_radius = whole("depth_radius", depth_radius)
         if depth_radius < 0:
             raise InvalidArgumentError(f"depth_radius is a count, not {depth_radius!r}")
-        input.shape.with_rank(4)
-    with name_scope(name or "local_response_normalization") as scope:
-        width = 2 * depth_radius + 1
-        around = pad(square(input), [[0, 0], [0, 0], [0, 0], [depth_radius] * 2])
-        means = avg_pool_op(
-            around,
-            ksize=(1, 1, 1, width),
-            strides=(1, 1, 1, 1),
-            padding="VALID",
-            dilations=(1, 1, 1, 1),
-        )
-        sums = bias + alpha * width * means
-        return multiply(input, sums**-beta, name=scope)  # type: ignore[no-any-return]
+        settings = {"bias": bias, "alpha": alpha, "beta": beta}
+    result: Tensor = normalize_responses_op(
+        input,
+        depth_radius=depth_radius,
+        **{key: float(value) for key, value in settings.items()},
+        name=name or "local_response_normalization",
+    )
+    return result
 
 
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -34,20 +35,55 @@ def _check(what: str, found: Any, windows: Any) -> None:
 
 
 def _along_each(xp: Any, combine: Any, neutral: Any, input: Any, windows: Any) -> Any:
-    """Combine windows along one axis after the other: so many steps as sizes add up to."""
+    """Combine windows along one axis after the other: so many steps as sizes add up to.
+
+    Where no element lies in two windows it goes over the places of the whole window: each element
+    is read once, and nothing lies between.
+    """
+    if all(w.size <= w.stride for w in windows):
+        places = [(outputs, sources) for _, outputs, sources in taps(windows)]
+        dims = tuple(w.output for w in windows)
+        return _over(xp, combine, neutral, input, dims, places)
     result = input
     for axis, w in enumerate(windows):
         if w.is_trivial:
             continue
         source = result
+        others = (slice(None),) * axis
+        along = [w.tap(k) for k in range(w.size)]
+        places = [((*others, out), (*others, into)) for out, into in along]
         dims = (*source.shape[:axis], w.output, *source.shape[axis + 1 :])
-        result = xp.full(dims, neutral, dtype=source.dtype)
-        before = (slice(None),) * axis
-        for k in range(w.size):
-            outputs, sources = w.tap(k)
-            target = result[(*before, outputs)]
-            combine(target, source[(*before, sources)], out=target)
+        result = _over(xp, combine, neutral, source, dims, places)
     return input.copy() if result is input else result
+
+
+def _over(xp: Any, combine: Any, neutral: Any, source: Any, dims: Any, places: Any) -> Any:
+    """Combine parts of an array into a new one.
+
+    Args:
+        xp: NumPy or a module like it.
+        combine: a ufunc.
+        neutral: what combining nothing gives.
+        source: the array.
+        dims: the shape of the result.
+        places: which part of the result takes which part of the source, as pairs of slices.
+    """
+    # Two parts that go to all of the result make it; it needs no neutral elements first.
+    whole = [p for p in places if all(map(_is_all, p[0], dims))]
+    if len(whole) > 1:
+        result = xp.empty(dims, source.dtype)
+        combine(*(source[sources] for _, sources in whole[:2]), out=result)
+        places = [p for p in places if p not in whole[:2]]
+    else:
+        result = xp.full(dims, neutral, dtype=source.dtype)
+    for outputs, sources in places:
+        target = result[outputs]
+        combine(target, source[sources], out=target)
+    return result
+
+
+def _is_all(part: slice, length: int) -> bool:
+    return part in (slice(None), slice(0, length))
 
 
 def _lowest(dtype: Any) -> Any:
@@ -132,6 +168,8 @@ def max_pool_with_argmax(xp: Any, input: Any, include_batch_in_index: bool, **ho
 
 def _counts(xp: Any, windows: Any, dtype: Any) -> Any:
     """How many elements that exist each window has, shaped to broadcast."""
+    if all(w.tap(k)[0] == slice(0, w.output) for w in windows for k in range(w.size)):
+        return dtype.type(prod(w.size for w in windows))
     result = xp.ones((1,) * len(windows), dtype)
     for axis, w in enumerate(windows):
         if w.is_trivial:

@@ -164,7 +164,8 @@ def _logits(
     sampled = as_classes(sampled)
     flat = reshape(labels, [-1])
     # One gather for both, so that the table gets one gradient.
-    classes, count = concat([flat, sampled], 0), size(flat)
+    classes, known = concat([flat, sampled], 0), labels.shape.size
+    count = size(flat) if known is None else known
     rows = embedding_lookup(weights, classes, partition_strategy)
     offsets = embedding_lookup(biases, classes, partition_strategy)
     width = shape_of(inputs)[1]

@@ -113,7 +113,8 @@ def _flops(op: Operation) -> int:
 
 def _without_repetition(xp: Any, draw: Callable[[int], Any], wanted: int) -> tuple[Any, int]:
     """The first so many different classes that are drawn, and how many draws that took."""
-    drawn = draw(wanted)
+    # Some will be there before. A draw costs by its calls more than by its length.
+    drawn = draw(2 * wanted)
     while True:
         _, firsts = xp.unique(drawn, return_index=True)
         if len(firsts) >= wanted:

@@ -79,6 +79,7 @@ def _largest(xp: Any, input: Any, count: int) -> Any:
     """The indices of the largest elements of each row, in their order; the first among equals."""
     n = input.shape[-1]
     least = xp.partition(input, n - count, axis=-1)[..., n - count, None]
+    # Mostly nothing else equals the least of them, and there is nothing to count.
     chosen = input >= least
     if int(chosen.sum()) == least.size * count:
         return _places(xp, chosen, count)
@@ -88,7 +89,8 @@ def _largest(xp: Any, input: Any, count: int) -> Any:
 
 
 def _places(xp: Any, chosen: Any, count: int) -> Any:
-    return xp.reshape(xp.nonzero(chosen)[-1], (*chosen.shape[:-1], count))
+    places = xp.flatnonzero(chosen) % chosen.shape[-1]
+    return xp.reshape(places, (*chosen.shape[:-1], count))
 
 
 def _top_k_gradient(op: Operation, dvalues: Tensor | None, dindices: Any) -> Any:

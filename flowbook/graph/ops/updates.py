@@ -1,4 +1,4 @@
-"""Marks on operations that are run whenever a loss is trained (`Graph.updates`)."""
+"""Marks: on what runs whenever a loss is trained (`Graph.updates`), and on training steps."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from flowbook.graph.op_def import OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.inference import no_flops, nothing
 from flowbook.graph.scopes import control_dependencies
+from flowbook.graph.summaries import TRAINING_MARK
 from flowbook.graph.tensor import Tensor
 from flowbook.graph.updates import MARK
 
@@ -62,4 +63,36 @@ def mark_as_update(operation: Marked) -> Marked:
     marked = graph.as_operation(operation)
     with graph.as_default(), control_dependencies(None), control_dependencies([marked]):
         mark_update_op(name=f"{marked.name.replace('@', '_')}/mark")
+    return operation
+
+
+mark_training_op = OpDef(
+    TRAINING_MARK,
+    "->",
+    infer=nothing,
+    kernel=lambda xp: (),
+    aliases={},
+    cost=no_flops,
+)
+
+
+@mark_training_op.front
+def mark_as_training(operation: Operation, counter: Operation | None = None) -> Operation:
+    """Have the runs that include an operation count as steps of a training.
+
+    Args:
+        operation: what makes a step.
+        counter: the handle of the variable that counts them, if there is one.
+
+    Returns:
+        The operation.
+    """
+    before = [] if counter is None else [counter]
+    with (
+        operation.graph.as_default(),
+        control_dependencies(None),
+        control_dependencies(before),
+        control_dependencies([operation]),
+    ):
+        mark_training_op(name=f"{operation.name.replace('@', '_')}/training/")
     return operation

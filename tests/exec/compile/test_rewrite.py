@@ -7,6 +7,7 @@ import flowbook as fb
 from flowbook.graph.rewrite import fold as folding
 from flowbook.graph.rewrite.cse import SMALL, merge_common
 from flowbook.graph.rewrite.fold import fold
+from flowbook.graph.rewrite.join_products import join_products
 from flowbook.graph.rewrite.order_state import order_state
 from flowbook.graph.rewrite.prune import prune
 from flowbook.graph.rewrite.simplify import simplify
@@ -452,3 +453,55 @@ def test_sorting_keeps_dependencies(x):
     graph.sort(lambda node: -node.operation.id)
     assert names(graph) == ["c", "d", "a", "b"]
     check(graph)
+
+
+# Sums of products
+
+
+def recurrent_gradients(count=4):
+    """The products that add up to the gradient of a matrix that is used so often."""
+    rows = [fb.placeholder(fb.float32, [2, 5], name=f"a{i}") for i in range(count)]
+    slopes = [fb.placeholder(fb.float32, [2, 6], name=f"b{i}") for i in range(count)]
+    pairs = zip(rows, slopes, strict=True)
+    return [*rows, *slopes], [fb.matmul(a, b, transpose_a=True) for a, b in pairs]
+
+
+def joined(fetches, feeds, targets=()):
+    graph = prune(fetches, list(targets), feeds)
+    join_products(graph)
+    graph.sweep()
+    check(graph)
+    return [node.op_def.type for node in graph.nodes]
+
+
+def test_a_sum_of_products_is_joined():
+    feeds, products = recurrent_gradients()
+    total = fb.add_n(products)
+    assert joined([total], feeds) == ["SumOfProducts"]
+    arrays = [np.random.default_rng(i).normal(size=t.shape.dims) for i, t in enumerate(feeds)]
+    expected = sum(a.T @ b for a, b in zip(arrays[:4], arrays[4:], strict=True))
+    with fb.Session() as session:
+        for _ in range(2):
+            found = session.run(total, dict(zip(feeds, arrays, strict=True)))
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_products_that_something_else_needs_stay():
+    feeds, products = recurrent_gradients()
+    total = fb.add_n(products)
+    assert "AddN" in joined([total, products[1]], feeds)
+    assert "AddN" in joined([total], feeds, [products[1].op])
+    later = after(products[2], lambda: fb.negative(total))
+    assert "AddN" in joined([later], feeds)
+
+
+def test_products_smaller_than_their_factors_stay():
+    rows = [fb.placeholder(fb.float32, [50, 2]) for _ in range(3)]
+    total = fb.add_n([fb.matmul(r, r, transpose_a=True) for r in rows])
+    assert "AddN" in joined([total], rows)
+
+
+def test_products_of_unknown_shape_stay():
+    rows = [fb.placeholder(fb.float32, [None, 3]) for _ in range(3)]
+    total = fb.add_n([fb.matmul(r, r, transpose_a=True) for r in rows])
+    assert "AddN" in joined([total], rows)

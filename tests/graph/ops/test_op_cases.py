@@ -294,6 +294,26 @@ def test_memory_is_shared_only_where_declared(case: Case) -> None:
                 assert op_def.aliases.get(port) == place
 
 
+# Expressions
+
+BESIDE = [c for c in CASES if (d := op_named(c.type)).expression and not d.is_inlined]
+
+
+@pytest.mark.parametrize("case", BESIDE, ids=lambda case: case.name)
+def test_an_expression_beside_a_kernel_says_the_same(case: Case) -> None:
+    op_def = op_named(case.type)
+    assert op_def.expression is not None
+    assert op_def.kernel is not None
+    for inputs in filter(None, (case.inputs, case.special)):
+        outputs, feeds = built(case, inputs)
+        op = next(t.op for t in outputs if t.op.type == case.type)
+        values = [np.asarray(v) for v in evaluate([*op.inputs], feeds)]
+        with np.errstate(all="ignore"):
+            attributes = {n: op.attributes[n] for n in op_def.kernel_attributes(op_def.kernel)}
+            said = op_def.expression.kernel()(np, *values, **op.attributes)
+            np.testing.assert_array_equal(op_def.kernel(np, *values, **attributes), said)
+
+
 # Sessions
 
 

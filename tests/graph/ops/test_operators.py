@@ -266,7 +266,7 @@ def test_a_singular_matrix_has_no_inverse() -> None:
 def test_the_conversion_that_is_proposed_keeps_values(one: Any, other: Any, hint: str) -> None:
     with pytest.raises(fb.errors.InvalidTypeError) as caught:
         fb.concat([fb.placeholder(one, [2]), fb.placeholder(other, [2])], 0)
-    assert caught.value.hint == f"convert one: fb.cast(x, {hint})"
+    assert caught.value.hint == f"convert one: fb.cast(..., {hint})"
 
 
 def test_strings_are_not_added() -> None:

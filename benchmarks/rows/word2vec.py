@@ -1,0 +1,202 @@
+"""A word2vec step: skip-gram, batch 128, width 128, NCE with 64 noise words, sparse SGD.
+
+With tables of 10,000 and of 1,000,000 rows: the time must not grow with them. All systems get the
+same noise words, so that values agree; `sampling` draws them in the step, as one would.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks import tf1
+from benchmarks.case import Case, Row, Within
+from benchmarks.models import training
+
+_BATCH, _WIDTH, _NOISE = 128, 128, 64
+_RATE = 0.1
+
+
+class _Problem:
+    """Tables, a batch, noise words, and how often words are expected among them."""
+
+    def __init__(self, rows: int) -> None:
+        random = np.random.default_rng(0)
+        # A small table, repeated: drawing all of a large one takes seconds.
+        drawn = random.standard_normal([10_000, _WIDTH], dtype=np.float32) / np.float32(_WIDTH**0.5)
+        self.embeddings = np.tile(drawn, [rows // 10_000, 1])
+        self.weights = np.tile(drawn[::-1], [rows // 10_000, 1])
+        self.biases = np.zeros(rows, np.float32)
+        self.words, self.contexts = random.zipf(1.2, [2, _BATCH]).clip(1, rows).astype(np.int64) - 1
+        self.noise = np.unique(random.integers(0, rows, 2 * _NOISE))[:_NOISE]
+        self.expected_contexts = self._expected(self.contexts, rows)
+        self.expected_noise = self._expected(self.noise, rows)
+
+    @staticmethod
+    def _expected(classes: Any, rows: int) -> Any:
+        found = _NOISE * np.log1p(1 / (classes + 1)) / np.log1p(rows)
+        return found.astype(np.float32)
+
+
+def _flowbook(rows: int, samples: bool, fb: Any) -> Case:
+    problem = _Problem(rows)
+    graph = fb.Graph()
+    with graph.as_default():
+        words = fb.placeholder(fb.int64, [_BATCH])
+        contexts = fb.placeholder(fb.int64, [_BATCH, 1])
+        candidates = (
+            fb.placeholder(fb.int64, [_NOISE]),
+            fb.placeholder(fb.float32, [_BATCH, 1]),
+            fb.placeholder(fb.float32, [_NOISE]),
+        )
+        given = [fb.placeholder(fb.float32, [rows, _WIDTH]) for _ in range(2)]
+        embeddings = fb.Variable(fb.zeros([rows, _WIDTH]), name="embeddings")
+        weights = fb.Variable(fb.zeros([rows, _WIDTH]), name="weights")
+        biases = fb.Variable(fb.zeros([rows]), name="biases")
+        filled = [fb.assign(embeddings, given[0]).op, fb.assign(weights, given[1]).op]
+        embedded = fb.nn.embedding_lookup(embeddings, words)
+
+        def step_with(candidates: Any) -> Any:
+            losses = fb.nn.nce_loss(
+                weights, biases, contexts, embedded, _NOISE, rows, sampled_values=candidates
+            )
+            loss = fb.reduce_mean(losses)
+            return loss, fb.train.GradientDescentOptimizer(_RATE).minimize(loss)
+
+        told, sampling = step_with(candidates), step_with(None)
+    session = fb.Session(graph=graph)
+    session.run(filled, dict(zip(given, (problem.embeddings, problem.weights), strict=True)))
+    batch = {words: problem.words, contexts: problem.contexts[:, None]}
+    noise = (problem.noise, problem.expected_contexts[:, None], problem.expected_noise)
+    feeds = {**batch, **dict(zip(candidates, noise, strict=True))}
+    case = training(lambda: session.run(told, feeds)[0])
+    if not samples:
+        return case
+    return Case(lambda: session.run(sampling, batch), case.value)
+
+
+def _tf1(rows: int, samples: bool, tf: Any) -> Case:
+    problem = _Problem(rows)
+    graph = tf.Graph()
+    with graph.as_default():
+        words = tf.placeholder(tf.int64, [_BATCH])
+        contexts = tf.placeholder(tf.int64, [_BATCH, 1])
+        candidates = (
+            tf.placeholder(tf.int64, [_NOISE]),
+            tf.placeholder(tf.float32, [_BATCH, 1]),
+            tf.placeholder(tf.float32, [_NOISE]),
+        )
+        given = [tf.placeholder(tf.float32, [rows, _WIDTH]) for _ in range(2)]
+        embeddings, weights = (tf.Variable(value) for value in given)
+        biases = tf.Variable(tf.zeros([rows]))
+        embedded = tf.nn.embedding_lookup(embeddings, words)
+
+        def step_with(candidates: Any) -> Any:
+            losses = tf.nn.nce_loss(
+                weights, biases, contexts, embedded, _NOISE, rows, sampled_values=candidates
+            )
+            loss = tf.reduce_mean(losses)
+            return loss, tf.train.GradientDescentOptimizer(_RATE).minimize(loss)
+
+        told, sampling = step_with(candidates), step_with(None)
+        initialize = tf.global_variables_initializer()
+    session = tf1.session(tf, graph)
+    tables = (problem.embeddings, problem.weights)
+    session.run(initialize, dict(zip(given, tables, strict=True)))
+    batch = {words: problem.words, contexts: problem.contexts[:, None]}
+    noise = (problem.noise, problem.expected_contexts[:, None], problem.expected_noise)
+    feeds = {**batch, **dict(zip(candidates, noise, strict=True))}
+    case = training(lambda: session.run(told, feeds)[0])
+    if not samples:
+        return case
+    return Case(lambda: session.run(sampling, batch), case.value)
+
+
+def _jax(rows: int, jax: Any) -> Case:
+    problem = _Problem(rows)
+    jnp = jax.numpy
+
+    def loss_of(embedded: Any, of_classes: Any, offsets: Any, expected: Any) -> Any:
+        right = jnp.sum(embedded * of_classes[:_BATCH], 1) + offsets[:_BATCH]
+        noise = embedded @ of_classes[_BATCH:].T + offsets[_BATCH:]
+        right -= jnp.log(expected[:_BATCH])
+        noise -= jnp.log(expected[_BATCH:])
+        return jnp.mean(jax.nn.softplus(-right) + jnp.sum(jax.nn.softplus(noise), 1))
+
+    def train(tables: Any, words: Any, classes: Any, expected: Any) -> Any:
+        embeddings, weights, biases = tables
+        found = embeddings[words], weights[classes], biases[classes]
+        loss, slopes = jax.value_and_grad(loss_of, argnums=(0, 1, 2))(*found, expected)
+        return (
+            embeddings.at[words].add(-_RATE * slopes[0]),
+            weights.at[classes].add(-_RATE * slopes[1]),
+            biases.at[classes].add(-_RATE * slopes[2]),
+        ), loss
+
+    compiled = jax.jit(train, donate_argnums=0)
+    tables = tuple(jnp.array(t) for t in (problem.embeddings, problem.weights, problem.biases))
+    words = problem.words.astype(np.int32)
+    classes = np.concatenate([problem.contexts, problem.noise]).astype(np.int32)
+    expected = np.concatenate([problem.expected_contexts, problem.expected_noise])
+
+    def step() -> float:
+        nonlocal tables
+        tables, loss = compiled(tables, words, classes, expected)
+        jax.block_until_ready(tables)
+        return float(loss)
+
+    return training(step)
+
+
+def _torch(rows: int, torch: Any) -> Case:
+    problem = _Problem(rows)
+    functional = torch.nn.functional
+    arrays = (problem.embeddings, problem.weights, problem.biases[:, None])
+    tables = [torch.from_numpy(a).requires_grad_() for a in arrays]
+    optimizer = torch.optim.SGD(tables, lr=_RATE)
+    classes = np.concatenate([problem.contexts, problem.noise])
+    expected = np.concatenate([problem.expected_contexts, problem.expected_noise])
+
+    def step() -> float:
+        chosen = torch.from_numpy(classes)
+        embedded = functional.embedding(torch.from_numpy(problem.words), tables[0], sparse=True)
+        of_classes = functional.embedding(chosen, tables[1], sparse=True)
+        offsets = functional.embedding(chosen, tables[2], sparse=True)[:, 0]
+        offsets = offsets - torch.from_numpy(expected).log()
+        right = (embedded * of_classes[:_BATCH]).sum(1) + offsets[:_BATCH]
+        noise = torch.addmm(offsets[_BATCH:], embedded, of_classes[_BATCH:].T)
+        loss = (functional.softplus(-right) + functional.softplus(noise).sum(1)).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return float(loss.detach())
+
+    return training(step)
+
+
+def _row(name: str, rows: int) -> Row:
+    return Row(
+        name=name,
+        title=f"word2vec step, batch 128, width 128, 64 noise words, {rows:,} rows",
+        cases={
+            "flowbook": partial(_flowbook, rows, False),
+            "flowbook sampling": partial(_flowbook, rows, True),
+            "tf1": partial(_tf1, rows, False),
+            "tf1 sampling": partial(_tf1, rows, True),
+            "jax": partial(_jax, rows),
+            "torch": partial(_torch, rows),
+        },
+        target=Within(0.9, "jax"),
+        unit="ms",
+        rtol=1e-4,
+        atol=1e-4,
+        rounds=20,
+        shows_growth=True,
+        notes=("JAX: jit, tables donated. PyTorch: eager, sparse gradients.",),
+        not_compared=frozenset(["tf1 sampling"]),
+    )
+
+
+ROWS = (_row("word2vec_10k", 10_000), _row("word2vec_1m", 1_000_000))

@@ -1,0 +1,1 @@
+"""Summaries of runs: which runs give them, and where they go."""

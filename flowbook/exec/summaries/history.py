@@ -1,0 +1,235 @@
+"""Summaries in memory, for showing them: bounded, whatever is put in.
+
+A curve of more points than are kept is thinned out by time, but never loses an extreme: of each
+stretch the first, last, least and greatest point stay, and one that is not a number. Of histograms,
+images and texts every other one goes when there are too many. The logs lose nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from flowbook.exec.summaries.event import Summary
+from flowbook.graph.errors import InvalidArgumentError, NotFoundError
+from flowbook.graph.graph import Graph
+
+
+class Point(NamedTuple):
+    """One value of a series.
+
+    Attributes:
+        step: the step of the training.
+        wall_time: in seconds since 1970.
+        value: see `Summary`.
+    """
+
+    step: int
+    wall_time: float
+    value: Any
+
+
+# A stretch keeps its points by their places in the series.
+_Placed = tuple[int, Point]
+
+
+class _Stretch:
+    """Consecutive points of a curve, of which a few are kept."""
+
+    __slots__ = ("count", "kept")
+
+    def __init__(self, kept: list[_Placed], count: int) -> None:
+        self.kept = kept
+        self.count = count
+
+    def joined(self, other: _Stretch) -> _Stretch:
+        """Both as one."""
+        points = self.kept + other.kept
+        keep = {points[0][0]: points[0], points[-1][0]: points[-1]}
+        numbers = [p for p in points if not math.isnan(p[1].value)]
+        if numbers:
+            for extreme in (
+                min(numbers, key=lambda p: p[1].value),
+                max(numbers, key=lambda p: p[1].value),
+            ):
+                keep[extreme[0]] = extreme
+        if len(numbers) < len(points):
+            lost = next(p for p in points if math.isnan(p[1].value))
+            keep[lost[0]] = lost
+        return _Stretch([keep[place] for place in sorted(keep)], self.count + other.count)
+
+
+class _Curve:
+    """The numbers of one tag."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._width = 1
+        self._count = 0
+        self._kept = 0
+        self._stretches: list[_Stretch] = []
+
+    def add(self, summary: Summary) -> None:
+        point = Point(summary.step, summary.wall_time, float(summary.value))
+        new = _Stretch([(self._count, point)], 1)
+        self._count += 1
+        stretches = self._stretches
+        if stretches and stretches[-1].count < self._width:
+            self._kept -= len(stretches[-1].kept)
+            new = stretches.pop().joined(new)
+        stretches.append(new)
+        self._kept += len(new.kept)
+        while self._kept > self._capacity:
+            self._width *= 2
+            pairs = [stretches[i : i + 2] for i in range(0, len(stretches), 2)]
+            stretches = [pair[0].joined(pair[1]) if pair[1:] else pair[0] for pair in pairs]
+            self._stretches = stretches
+            self._kept = sum(len(s.kept) for s in stretches)
+
+    def points(self) -> list[Point]:
+        return [point for stretch in self._stretches for _, point in stretch.kept]
+
+
+class _Samples:
+    """The histograms, images or texts of one tag."""
+
+    def __init__(self, capacity: int, most_bytes: int) -> None:
+        self._capacity = capacity
+        self._most_bytes = most_bytes
+        self._stride = 1
+        self._count = 0
+        self._kept: list[tuple[int, Summary]] = []
+        self._bytes = 0
+
+    def add(self, summary: Summary) -> None:
+        kept = self._kept
+        # The latest is there always; it stays if it is of the stride.
+        if kept and kept[-1][0] % self._stride:
+            self._bytes -= kept.pop()[1].nbytes
+        kept.append((self._count, summary))
+        self._count += 1
+        self._bytes += summary.nbytes
+        while len(kept) > 1 and (len(kept) > self._capacity or self._bytes > self._most_bytes):
+            if len(kept) == 2:
+                self._bytes -= kept.pop(0)[1].nbytes
+                return
+            self._stride *= 2
+            last = len(kept) - 1
+            kept[:] = [k for i, k in enumerate(kept) if i == last or not k[0] % self._stride]
+            self._bytes = sum(s.nbytes for _, s in kept)
+
+    def points(self) -> list[Point]:
+        return [Point(s.step, s.wall_time, s.value) for _, s in self._kept]
+
+
+class SummaryHistory:
+    """A sink that keeps summaries in memory, of any number of runs.
+
+    Threads may add and look at the same time. A view that wants to know whether there is something
+    new compares `version`.
+
+    Args:
+        points: how many points of a curve are kept at most; at least 10.
+        samples: how many histograms, images or texts of one tag are kept at most.
+        most_bytes: how much memory the histograms, images or texts of one tag take at most; the
+            latest is kept in any case.
+
+    Attributes:
+        version: grows with everything that is added.
+
+    >>> import flowbook as fb
+    >>> from flowbook.exec.summaries.event import Summary
+    >>> history = fb.summary.SummaryHistory(points=10)
+    >>> history.add([Summary("a", "loss", "scalar", i, 0.0, 100.0 - i) for i in range(1000)])
+    >>> points = history.points("loss")
+    >>> (len(points) <= 10, points[0].value, points[-1].value)
+    (True, 100.0, -899.0)
+    """
+
+    def __init__(self, points: int = 2000, samples: int = 50, most_bytes: int = 1 << 24) -> None:
+        if points < 10 or samples < 1 or most_bytes < 1:
+            raise InvalidArgumentError(
+                "a history keeps at least 10 points and 1 sample, "
+                f"not {points} and {samples} of {most_bytes} bytes"
+            )
+        self.version = 0
+        self._points = points
+        self._samples = samples
+        self._most_bytes = most_bytes
+        self._series: dict[tuple[str, str], tuple[str, _Curve | _Samples]] = {}
+        self._lock = threading.Lock()
+
+    def add(self, summaries: Sequence[Summary]) -> None:
+        """Keep what one step gave."""
+        with self._lock:
+            for summary in summaries:
+                key = summary.run, summary.tag
+                known = self._series.get(key)
+                if known is None or known[0] != summary.kind:
+                    known = self._series[key] = summary.kind, self._new(summary.kind)
+                known[1].add(summary)
+            self.version += 1
+
+    def _new(self, kind: str) -> _Curve | _Samples:
+        if kind == "scalar":
+            return _Curve(self._points)
+        return _Samples(self._samples, self._most_bytes)
+
+    def add_graph(self, run: str, graph: Graph) -> None:
+        """Nothing is kept: whoever shows the graph has it."""
+
+    def flush(self) -> None:
+        """Nothing is written."""
+
+    def close(self) -> None:
+        """What is kept stays."""
+
+    @property
+    def runs(self) -> list[str]:
+        """The ids of the runs, in the order of their first summaries."""
+        with self._lock:
+            return list(dict.fromkeys(run for run, _ in self._series))
+
+    def tags(self, run: str | None = None) -> dict[str, str]:
+        """The tags, and of which kind each is: "scalar", "histogram", "image" or "text".
+
+        Args:
+            run: of which run; by default of all.
+        """
+        with self._lock:
+            return {
+                tag: kind
+                for (owner, tag), (kind, _) in self._series.items()
+                if run is None or owner == run
+            }
+
+    def points(self, tag: str, run: str | None = None) -> list[Point]:
+        """What is kept of a tag, in the order in which it came.
+
+        Args:
+            tag: what it is called.
+            run: of which run; by default of the last that has it.
+
+        Raises:
+            NotFoundError: if there is no such tag.
+        """
+        with self._lock:
+            found = [
+                series
+                for (owner, name), (_, series) in self._series.items()
+                if name == tag and run in (None, owner)
+            ]
+            if not found:
+                names = sorted({name[:80] for _, name in self._series})
+                raise NotFoundError(
+                    f"there is no summary {tag!r:.80}" + (f" of run {run!r:.80}" if run else ""),
+                    hint=f"there are {', '.join(names[:20])}" if names else "there is none yet",
+                )
+            return found[-1].points()
+
+    def __repr__(self) -> str:
+        with self._lock:
+            tags, runs = len(self._series), len({run for run, _ in self._series})
+        return f"<SummaryHistory of {tags} tags in {runs} runs>"

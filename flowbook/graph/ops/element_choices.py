@@ -1,0 +1,58 @@
+"""Kernels that choose between two values for each element, without branches.
+
+NumPy's `where` branches at each element, and takes ten times as long where the outcome is
+irregular; its `maximum` has no vectorised loop for a number. Of small arrays both are fast.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+# From so many elements on, a call more is made up for by faster loops.
+_LARGE = 8192
+# Integers that hold the bits of an element, by its size.
+_BITS = {size: np.dtype(f"i{size}") for size in (1, 2, 4, 8)}
+
+
+def selected(xp: Any, condition: Any, x: Any, y: Any) -> Any:
+    """`x` where the condition holds and `y` elsewhere, broadcast against each other."""
+    if condition.size < _LARGE:
+        return xp.where(condition, x, y)
+    bits = _BITS.get(x.dtype.itemsize)
+    if bits is None or x.dtype.kind == "O":
+        return xp.where(condition, x, y)
+    mask = xp.negative(condition.view(np.int8)).astype(bits)
+    first, second = x.view(bits), y.view(bits)
+    if second.ndim == 0 and second == 0:
+        chosen = xp.bitwise_and(first, mask)
+    elif first.ndim == 0 and first == 0:
+        chosen = xp.bitwise_and(second, xp.invert(mask, mask))
+    else:
+        chosen = xp.bitwise_and(xp.bitwise_xor(first, second), mask)
+        chosen = xp.bitwise_xor(chosen, second, chosen)
+    return chosen.view(x.dtype)
+
+
+def clipped(xp: Any, x: Any, low: Any, high: Any) -> Any:
+    """`minimum(maximum(x, low), high)` for limits that broadcast to `x`."""
+    if x.size >= _LARGE and not (np.ndim(low) or np.ndim(high)):
+        return xp.clip(x, low, high)
+    return xp.minimum(xp.maximum(x, low), high)
+
+
+def rectified(xp: Any, features: Any) -> Any:
+    """`maximum(features, 0)`."""
+    if features.size >= _LARGE and features.dtype.kind == "f":
+        return xp.clip(features, 0, math.inf)
+    return xp.maximum(features, 0)
+
+
+def leaky(xp: Any, features: Any, alpha: float) -> Any:
+    """`features` where they are positive, else `alpha * features`."""
+    lower = xp.multiply(features, alpha)
+    if 0 < alpha <= 1:
+        return xp.maximum(features, lower, out=lower if lower.ndim else None)
+    return selected(xp, xp.greater(features, 0), features, lower)
