@@ -163,4 +163,4 @@ def test_counts(record_property: Any) -> None:
         print(f"{count:5} excluded by {why}")
     record_property("excluded", dict(excluded))
     # Cases that come to be supported leave the list, and none joins it unnoticed.
-    assert len(RUN) >= 0.85 * len(CASES)
+    assert len(RUN) >= 0.98 * len(CASES)
