@@ -252,6 +252,8 @@ def stress_updates(rounds: int) -> None:
                     lambda w=write: sess.run(w), chance.uniform(1e-6, longest)
                 )
                 stopped[name] += was_stopped
+                # Whatever else the machine does, some are stopped and some are not.
+                longest *= 1.05 if was_stopped else 0.95
                 most += 1
                 least += not was_stopped
                 found = sess.run(W)
