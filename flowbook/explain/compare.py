@@ -16,7 +16,7 @@ import numpy as np
 from flowbook.exec.session import Session
 from flowbook.explain.report import Report, Table
 from flowbook.explain.twin import Source, Twin, source_of
-from flowbook.graph.dtypes import as_dtype, float64
+from flowbook.graph.dtypes import SMALL, as_dtype, float64, widened
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.ops.random import random_uniform
 from flowbook.graph.ops.shaping import shape as shape_of
@@ -268,7 +268,7 @@ def _as_numbers(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
 
 def _error(a: Any, b: Any) -> float:
     """The largest absolute difference; infinite where only one is finite."""
-    a, b = np.asarray(a), np.asarray(b)
+    a, b = widened(np.asarray(a)), widened(np.asarray(b))
     if a.dtype.kind not in "fcV" or b.dtype.kind not in "fcV":
         return float(np.sum(a != b))
     x, y = _as_numbers(a), _as_numbers(b)
@@ -299,7 +299,8 @@ def _predicted(a: ObservedRun, b: ObservedRun, others: Mapping[str, Tensor]) -> 
 
 
 def _unit_roundoff(value: np.ndarray[Any, Any]) -> float:
-    if value.dtype.kind not in "fcV":
+    # What has few bits is stored so in either run; nothing is rounded to it.
+    if value.dtype.kind not in "fcV" or as_dtype(value.dtype) in SMALL:
         return 0.0
     return float(ml_dtypes.finfo(value.real.dtype).eps) / 2  # type: ignore[no-untyped-call]
 

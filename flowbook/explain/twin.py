@@ -20,7 +20,7 @@ from flowbook.exec.fetches import flatten
 from flowbook.exec.resources.container import Resources
 from flowbook.exec.session import Session
 from flowbook.graph.copying import copy_operations
-from flowbook.graph.dtypes import DType, resource
+from flowbook.graph.dtypes import DType, as_dtype, resource
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.graph import Graph
 from flowbook.graph.op_def import Effects
@@ -173,7 +173,7 @@ class Twin:
 
     def _value(self, value: Any) -> Any:
         array = np.asarray(value)
-        if self.dtype is None or array.dtype.hasobject or array.dtype.kind in "iubc":
+        if self.dtype is None or not as_dtype(array.dtype).is_floating:
             return array
         return array.astype(self.dtype.numpy)
 

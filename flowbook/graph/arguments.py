@@ -106,6 +106,8 @@ class Resolver:
             hint = None
             if dtypes.float32 in allowed and (dtype.is_integer or dtype is dtypes.bool):
                 hint = "convert it: fb.cast(x, fb.float32)"
+            elif dtype in dtypes.SMALL:
+                hint = _to_compute_with(dtype, allowed)
             elif dtype is dtypes.string:
                 hint = _FOR_STRINGS.get(self.op_def.type)
             raise InvalidTypeError(
@@ -201,6 +203,17 @@ def constant_operation(graph: Graph, array: np.ndarray[Any, Any], site: sites.Si
         (Shape.of(owned.shape),),
         site,
     )
+
+
+def _to_compute_with(small: DType, allowed: Sequence[DType]) -> str | None:
+    """How to make a number of few bits one that an operation admits."""
+    wanted = [dtypes.float32, dtypes.int32]
+    if small in dtypes.SMALL_INTS:
+        wanted.reverse()
+    found = next((t for t in wanted if t in allowed), None)
+    if found is None:
+        return None
+    return f"{small.name} is only stored; convert it: fb.cast(x, fb.{found.name})"
 
 
 def _conversion(one: DType, other: DType) -> str | None:

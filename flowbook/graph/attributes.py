@@ -78,11 +78,16 @@ def same_attributes(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
     return a is b or (a.keys() == b.keys() and all(same_value(a[k], b[k]) for k in a))
 
 
+def _dtype_name(array: np.ndarray) -> str:
+    # NumPy writes all dtypes that are not its own alike.
+    return array.dtype.name if array.dtype.kind == "V" else array.dtype.str
+
+
 def update_digest(digest: Any, value: Any) -> None:
     """Feed an attribute value to a hashlib object, unambiguously."""
     if isinstance(value, np.ndarray):
         data = repr(value.tolist()).encode() if value.dtype.hasobject else value.tobytes()
-        digest.update(f"array {value.dtype.str} {value.shape} {len(data)} ".encode())
+        digest.update(f"array {_dtype_name(value)} {value.shape} {len(data)} ".encode())
         digest.update(data)
     elif isinstance(value, tuple):
         digest.update(f"tuple {len(value)} ".encode())
@@ -110,7 +115,7 @@ def hashable(value: Any) -> Any:
     """A dictionary key that is equal for the same attribute values and no others."""
     if isinstance(value, np.ndarray):
         data = tuple(value.ravel().tolist()) if value.dtype.hasobject else value.tobytes()
-        return ("array", value.dtype.str, value.shape, data)
+        return ("array", _dtype_name(value), value.shape, data)
     if isinstance(value, tuple):
         return tuple(hashable(item) for item in value)
     if isinstance(value, float | complex):

@@ -158,23 +158,27 @@ def _cast(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
         return array
     if array.size == 0 and dtype is not dtypes.resource:
         return array.astype(target)
+    whole = dtypes.widened(array)
+    if whole is not array:
+        return _cast(whole, dtype)
     if dtype is dtypes.string or source.kind == "O" or dtype is dtypes.resource:
         raise InvalidTypeError(f"values of {_name(source)} where {dtype.name} is wanted")
-    if dtype.is_integer and source.kind in "iu":
-        limits = np.iinfo(target)
+    is_small_int = dtype in dtypes.SMALL_INTS
+    if (dtype.is_integer or is_small_int) and source.kind in "iu":
         low, high = int(array.min()), int(array.max())
-        if low < limits.min or high > limits.max:
-            worst = low if low < limits.min else high
+        if low < dtype.min or high > dtype.max:
+            worst = low if low < dtype.min else high
             raise InvalidArgumentError(
-                f"{worst} does not fit {dtype.name}, which goes from {limits.min} to {limits.max}"
+                f"{worst} does not fit {dtype.name}, which goes from {dtype.min} to {dtype.max}"
             )
         return array.astype(target)
-    # To bfloat16 NumPy would take complex numbers.
-    lossy = source.kind == "c" and not dtype.is_complex
+    # To bfloat16 NumPy would take complex numbers, and to small integers anything.
+    lossy = source.kind != "b" if is_small_int else source.kind == "c" and not dtype.is_complex
     if lossy or not np.can_cast(source, target, "same_kind"):
+        module = "np" if hasattr(np, dtype.name) else "ml_dtypes"
         raise InvalidTypeError(
             f"values of {_name(source)} where {dtype.name} is wanted",
-            hint=f"convert them yourself, as with np.asarray(values).astype(np.{dtype.name})",
+            hint=f"convert them yourself, as with np.asarray(values).astype({module}.{dtype.name})",
         )
     with np.errstate(over="ignore"):
         return array.astype(target)

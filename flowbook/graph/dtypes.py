@@ -25,13 +25,18 @@ class DType:
         self.name = name
         self.numpy = np.dtype(numpy)
         self.type = self.numpy.type
-        self.is_floating = self.numpy.kind == "f" or self.numpy == ml_dtypes.bfloat16
+        # NumPy counts one of 8 bits among its floats.
+        is_wide = self.numpy.kind == "f" and self.numpy.itemsize > 1
+        self.is_floating = is_wide or self.numpy == ml_dtypes.bfloat16
         self.is_integer = self.numpy.kind in "iu"
         self.is_complex = self.numpy.kind == "c"
 
     @property
     def is_numeric(self) -> builtins.bool:
-        """Whether arithmetic is defined: integers, floating point and complex numbers."""
+        """Whether arithmetic is defined: integers, floating point and complex numbers.
+
+        Of the dtypes of 8 bits and fewer only int8 and uint8 have it.
+        """
         return self.is_integer or self.is_floating or self.is_complex
 
     @property
@@ -50,9 +55,9 @@ class DType:
         return self._limits().max
 
     def _limits(self) -> Any:
-        if self.is_integer:
-            return np.iinfo(self.numpy)
-        if self.is_floating:
+        if self.is_integer or self in SMALL_INTS:
+            return ml_dtypes.iinfo(self.numpy)  # type: ignore[no-untyped-call]
+        if self.is_floating or self in SMALL_FLOATS:
             return ml_dtypes.finfo(self.numpy)  # type: ignore[no-untyped-call]
         raise InvalidTypeError(f"{self.name} has no smallest or largest value")
 
@@ -91,6 +96,16 @@ bfloat16 = DType("bfloat16", ml_dtypes.bfloat16)
 float16 = DType("float16", np.float16)
 float32 = DType("float32", np.float32)
 float64 = DType("float64", np.float64)
+float8_e4m3fn = DType("float8_e4m3fn", ml_dtypes.float8_e4m3fn)
+float8_e4m3fnuz = DType("float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz)
+float8_e5m2 = DType("float8_e5m2", ml_dtypes.float8_e5m2)
+float8_e5m2fnuz = DType("float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz)
+float8_e8m0fnu = DType("float8_e8m0fnu", ml_dtypes.float8_e8m0fnu)
+float4_e2m1fn = DType("float4_e2m1fn", ml_dtypes.float4_e2m1fn)
+int4 = DType("int4", ml_dtypes.int4)
+uint4 = DType("uint4", ml_dtypes.uint4)
+int2 = DType("int2", ml_dtypes.int2)
+uint2 = DType("uint2", ml_dtypes.uint2)
 complex64 = DType("complex64", np.complex64)
 complex128 = DType("complex128", np.complex128)
 bool = DType("bool", np.bool_)
@@ -106,8 +121,23 @@ INEXACT = FLOATS + COMPLEX
 INDICES = (int32, int64)
 VALUES = (*NUMBERS, bool, string)
 
-BY_NAME: dict[str, DType] = {t.name: t for t in (*VALUES, resource)}
-_BY_NUMPY: dict[Any, DType] = {t.numpy: t for t in (*NUMBERS, bool)}
+# What quantised weights are kept in. They are stored, fed, moved and cast, each element in a byte
+# of its own; nothing computes with them and no gradient flows through them.
+SMALL_FLOATS = (
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float8_e8m0fnu,
+    float4_e2m1fn,
+)
+SMALL_INTS = (int4, uint4, int2, uint2)
+SMALL = SMALL_FLOATS + SMALL_INTS
+# What operations admit that only move values.
+MOVABLE = VALUES + SMALL
+
+BY_NAME: dict[str, DType] = {t.name: t for t in (*MOVABLE, resource)}
+_BY_NUMPY: dict[Any, DType] = {t.numpy: t for t in (*NUMBERS, bool, *SMALL)}
 _BY_PYTHON: dict[Any, DType] = {
     float: float32,
     int: int32,
@@ -117,6 +147,14 @@ _BY_PYTHON: dict[Any, DType] = {
     bytes: string,
 }
 _BY_PYTHON_NAME = {python.__name__: found for python, found in _BY_PYTHON.items()}
+
+
+def widened(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The same values in a dtype that NumPy computes with, for an array of a small dtype."""
+    dtype = _BY_NUMPY.get(array.dtype)
+    if dtype in SMALL_INTS:
+        return array.astype(np.int8)
+    return array.astype(np.float32) if dtype in SMALL_FLOATS else array
 
 
 def _numpy_dtype(value: Any) -> np.dtype[Any] | None:

@@ -21,14 +21,19 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
-import numpy as np
 from google.protobuf.message import DecodeError
 
 from flowbook.graph import serialize
-from flowbook.graph.dtypes import bfloat16, string
+from flowbook.graph.dtypes import string
 from flowbook.graph.errors import DataLossError, ResourceExhaustedError
 from flowbook.graph.graph_pb2 import ArrayDef, GraphDef
-from flowbook.graph.stored_values import ArrayCollector, StoredArray, as_bytes, read_dtype
+from flowbook.graph.stored_values import (
+    ArrayCollector,
+    StoredArray,
+    as_bytes,
+    file_dtype,
+    read_dtype,
+)
 
 if TYPE_CHECKING:
     from flowbook.graph.graph import Graph
@@ -93,8 +98,7 @@ def _header(described: ArrayDef) -> bytes:
     It is fixed by dtype and dimensions, so that readers compare it and parse nothing.
     """
     dtype = read_dtype(described.dtype)
-    # NumPy's format has no name for it.
-    kind = np.dtype(np.uint16) if dtype is bfloat16 else dtype.numpy
+    kind = file_dtype(dtype)
     dims = ", ".join(map(str, described.dims)) + ("," if len(described.dims) == 1 else "")
     text = (
         f"{{'descr': {kind.newbyteorder('<').str!r}, 'fortran_order': False, 'shape': ({dims}), }}"

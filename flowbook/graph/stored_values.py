@@ -32,6 +32,9 @@ _MAX_ARRAY_BYTES = 2**31 - 2**26
 
 _MAX_RANK = 64  # NumPy's.
 
+# The dtypes that NumPy takes for bare bytes.
+_OWN = [t.numpy for t in (dtypes.bfloat16, *dtypes.SMALL)]
+
 
 class ValueWriter:
     """Writes attribute values; their arrays go to a table of their own."""
@@ -88,7 +91,9 @@ class ValueWriter:
             self.write(item, message.items.add(), depth + 1)
 
     def _write_array(self, array: np.ndarray[Any, Any]) -> bytes:
-        if array.dtype.kind in "SUV" and array.dtype != dtypes.bfloat16.numpy:
+        if array.dtype.kind in "SU" or array.dtype.names is not None:
+            raise _not_plain(array)
+        if array.dtype.kind == "V" and array.dtype not in _OWN:
             raise _not_plain(array)
         content: list[bytes] | np.ndarray[Any, Any]
         if array.dtype.kind == "O":
@@ -146,8 +151,14 @@ class ArrayCollector(ValueWriter):
 def _little_endian(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The array itself where it can be, in row-major order."""
     ordered = np.asarray(array, array.dtype.newbyteorder("<"), order="C")
-    # A buffer of bfloat16 is nothing that Python knows.
-    return ordered.view(np.uint16) if array.dtype == dtypes.bfloat16.numpy else ordered
+    return ordered.view(file_dtype(dtypes.as_dtype(array.dtype)))
+
+
+def file_dtype(dtype: DType) -> np.dtype[Any]:
+    """NumPy's dtype for elements in memory and in its files, which know none but NumPy's own."""
+    if dtype is dtypes.bfloat16:
+        return np.dtype(np.uint16)
+    return np.dtype(np.uint8) if dtype in dtypes.SMALL else dtype.numpy
 
 
 class StoredArray(NamedTuple):

@@ -31,6 +31,16 @@ NUMBERS: dict[DType, int] = {
     dtypes.complex64: 14,
     dtypes.complex128: 15,
     dtypes.bfloat16: 16,
+    dtypes.float8_e4m3fn: 17,
+    dtypes.float8_e4m3fnuz: 18,
+    dtypes.float8_e5m2: 19,
+    dtypes.float8_e5m2fnuz: 20,
+    dtypes.uint4: 21,
+    dtypes.int4: 22,
+    dtypes.float4_e2m1fn: 23,
+    dtypes.float8_e8m0fnu: 24,
+    dtypes.uint2: 25,
+    dtypes.int2: 26,
 }
 _DTYPES = {number: dtype for dtype, number in NUMBERS.items()}
 
@@ -39,7 +49,7 @@ def dtype_of(number: int) -> DType:
     """The dtype that a number of `TensorProto.DataType` stands for.
 
     Raises:
-        UnimplementedError: if Flowbook has none, as for floats of 8 and integers of 4 bits.
+        UnimplementedError: if Flowbook has none.
     """
     found = _DTYPES.get(number)
     if found is None:

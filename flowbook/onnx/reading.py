@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.convert import to_array as array_of
-from flowbook.graph.dtypes import DType
+from flowbook.graph.dtypes import DType, as_dtype
 from flowbook.graph.errors import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -161,7 +161,9 @@ class _Reader:
         for name, (message, sparse) in arrays.items():
             array = to_array(message) if sparse is None else _dense(sparse)
             label = valid_name(name) or None
-            if self._trainable and array.dtype.kind not in "biuO" and array.size:
+            kind = as_dtype(array.dtype)
+            is_float = kind.is_floating or kind.is_complex
+            if self._trainable and is_float and array.size:
                 variable = Variable(constant(array), name=label)
                 found[name] = variable
                 known[name] = variable.value

@@ -2,7 +2,19 @@
 
 from flowbook import image, nn, sparse, strings
 from flowbook.graph import errors
-from flowbook.graph.dtypes import INDICES, bool, float32, float64, int32, int64, string, uint8
+from flowbook.graph.dtypes import (
+    INDICES,
+    SMALL_FLOATS,
+    bool,
+    float8_e8m0fnu,
+    float32,
+    float64,
+    int32,
+    int64,
+    string,
+    uint8,
+    uint32,
+)
 from flowbook.graph.ops.arithmetic import (
     abs,
     add,
@@ -114,6 +126,7 @@ from flowbook.graph.ops.uniqueness import unique, unique_with_counts
 
 __all__ = [
     "INDICES",
+    "SMALL_FLOATS",
     "abs",
     "acos",
     "acosh",
@@ -160,6 +173,7 @@ __all__ = [
     "fill",
     "float32",
     "float64",
+    "float8_e8m0fnu",
     "floor",
     "floordiv",
     "gather",
@@ -242,6 +256,7 @@ __all__ = [
     "transpose",
     "truncatediv",
     "truncatemod",
+    "uint32",
     "uint8",
     "unique",
     "unique_with_counts",

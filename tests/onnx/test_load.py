@@ -335,9 +335,9 @@ def test_an_output_of_another_dtype_than_declared_is_refused() -> None:
 
 
 def test_element_types_without_a_dtype_are_refused() -> None:
-    node = helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT8E4M3FN)
-    proto = model([node], [value("x", [3])], [value("y", [3], TensorProto.FLOAT8E4M3FN)])
-    refused(proto, fb.errors.UnimplementedError, "FLOAT8E4M3FN")
+    node = helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT6E2M3)
+    proto = model([node], [value("x", [3])], [value("y", [3], TensorProto.FLOAT6E2M3)])
+    refused(proto, fb.errors.UnimplementedError, "FLOAT6E2M3")
 
 
 # Tensors in other files
@@ -399,3 +399,40 @@ def test_without_the_package_the_error_says_what_to_install(monkeypatch: Any) ->
     with pytest.raises(fb.errors.FailedPreconditionError) as caught:
         fb.onnx.load(b"")
     assert caught.value.hint == "pip install flowbook[onnx]"
+
+
+# Numbers of few bits
+
+
+@pytest.mark.parametrize("mode", ["up", "down", "nearest"])
+@pytest.mark.parametrize("saturate", [0, 1])
+def test_powers_of_two_are_rounded_as_asked(mode: str, saturate: int) -> None:
+    kind = TensorProto.FLOAT8E8M0
+    given = {"round_mode": mode, "saturate": saturate}
+    node = helper.make_node("Cast", ["x"], ["y"], to=kind, **given)
+    proto = model([node], [value("x", [None])], [value("y", [None], kind)], opset=24)
+    most = float(np.finfo(np.float32).max)
+    x = [0.0, 1.0, 1.4, 1.5, 1.6, -3.0, 2.0**-127, 2.0**-126 * 1.5, 1e-45, 2.0**127 * 1.25]
+    x += [2.0**127 * 1.5, most, -most, np.inf, -np.inf, np.nan]
+    x = np.array(x, np.float32)
+    wanted = onnx.numpy_helper.to_float8e8m0(x, bool(saturate), mode)
+    found = run(fb.onnx.load(proto), x=x)["y"]
+    assert found.dtype == wanted.dtype
+    assert found.view(np.uint8).tolist() == wanted.view(np.uint8).tolist()
+
+
+def test_weights_of_four_bits_are_moved_and_scaled() -> None:
+    whole = np.arange(-8, 8).reshape(2, 8)
+    nodes = [
+        helper.make_node("Transpose", ["q"], ["turned"]),
+        helper.make_node("DequantizeLinear", ["turned", "scale"], ["w"], block_size=4, axis=0),
+        helper.make_node("MatMul", ["x", "w"], ["y"]),
+    ]
+    scale = np.array([[0.5, 1.0], [2.0, 0.25]], np.float32)
+    stored = {"q": whole.astype(fb.int4.numpy), "scale": scale}
+    proto = model(nodes, [value("x", [1, 8])], [value("y", [1, 2])], stored)
+    x = np.linspace(-1, 1, 8, dtype=np.float32)[None]
+    loaded = fb.onnx.load(proto)
+    assert loaded.initializers["q"].dtype is fb.int4
+    wanted = x @ (whole.T * np.repeat(scale, 4, 0))
+    np.testing.assert_allclose(run(loaded, x=x)["y"], wanted, rtol=1e-5)

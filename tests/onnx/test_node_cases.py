@@ -1,10 +1,7 @@
 """ONNX's own test cases of its operators, through `fb.onnx.load`.
 
-The onnx package makes them, model and data, with its reference results. Every case runs. Those that
-must not load are told by what their models hold, never by their names:
-
-- an operator type of `operators/unsupported.py`;
-- an element type that is no dtype (floats of 8 or 4 bits, integers of 4 or 2).
+The onnx package makes them, model and data, with its reference results. Every case runs, but that
+those with an operator type of `operators/unsupported.py` must not load.
 
 What draws random numbers is compared in shape and dtype. bfloat16 is compared to two of its steps:
 the reference rounds to it at other places.
@@ -27,15 +24,12 @@ onnx = pytest.importorskip("onnx")
 pytestmark = requires(module="onnx")
 
 from flowbook.graph import dtypes  # noqa: E402
-from flowbook.onnx.elements import NUMBERS  # noqa: E402
 from flowbook.onnx.node import ValueNeededError  # noqa: E402
-from flowbook.onnx.opening import tensors_of  # noqa: E402
 from flowbook.onnx.operators import OPERATORS, UNSUPPORTED  # noqa: E402
 
 RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"}
 RANDOM |= {"RandomUniform", "RandomUniformLike"}
 WITH_GRAPHS = {"If", "Loop", "Scan"}
-KNOWN = set(NUMBERS.values()) | {0}
 BFLOAT16_TOLERANCE = 2.0**-6
 
 
@@ -59,23 +53,10 @@ def types_of(model: Any) -> set[tuple[str, str]]:
     return {(node.domain, node.op_type) for node in nodes_of(model.graph)}
 
 
-def element_types(model: Any) -> set[int]:
-    values = [*model.graph.input, *model.graph.output, *model.graph.value_info]
-    found = {v.type.tensor_type.elem_type for v in values if v.type.HasField("tensor_type")}
-    found |= {tensor.data_type for tensor in tensors_of(model.graph)}
-    for node in nodes_of(model.graph):
-        found |= {a.i for a in node.attribute if node.op_type == "Cast" and a.name == "to"}
-    return found
-
-
 def reason(model: Any) -> str | None:
     """Why a model must not load, or None."""
     unsupported = sorted(types_of(model) & UNSUPPORTED.keys())
-    if unsupported:
-        return "type " + ", ".join(type for _, type in unsupported)
-    if element_types(model) - KNOWN:
-        return "element type"
-    return None
+    return "type " + ", ".join(type for _, type in unsupported) if unsupported else None
 
 
 CASES = collected()
@@ -126,6 +107,10 @@ def agree(found: Any, wanted: Any, case: Any) -> None:
     if found.dtype == dtypes.bfloat16.numpy:
         rtol = max(rtol, BFLOAT16_TOLERANCE)
         found, wanted = found.astype(np.float32), wanted.astype(np.float32)
+    if dtypes.as_dtype(found.dtype) in dtypes.SMALL:
+        # Not one step apart: they have few values.
+        np.testing.assert_array_equal(found.astype(np.float32), wanted.astype(np.float32))
+        return
     np.testing.assert_allclose(found, wanted, rtol=rtol, atol=case.atol)
 
 
@@ -178,4 +163,4 @@ def test_counts(record_property: Any) -> None:
         print(f"{count:5} excluded by {why}")
     record_property("excluded", dict(excluded))
     # Cases that come to be supported leave the list, and none joins it unnoticed.
-    assert len(RUN) >= 0.85 * len(CASES)
+    assert len(RUN) >= 0.98 * len(CASES)

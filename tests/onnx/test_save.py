@@ -196,3 +196,33 @@ def test_a_folder_that_is_not_there() -> None:
     x = fb.placeholder(fb.float32, [2])
     with pytest.raises(fb.errors.InvalidArgumentError, match="cannot be written"):
         fb.onnx.save({"y": x * 2}, {"x": x}, "/nowhere/at/all.onnx")
+
+
+@pytest.mark.parametrize("dtype", fb.SMALL, ids=str)
+def test_numbers_of_few_bits_are_written(tmp_path: Path, dtype: fb.DType) -> None:
+    """Casts saturate in ONNX unless they are told not to."""
+    x = fb.placeholder(fb.float32, [2, 3], name="x")
+    q = fb.placeholder(dtype, [2, 3], name="q")
+    weights = fb.constant(np.ones((2, 3)).astype(dtype.numpy))
+    outputs = {"moved": fb.transpose(q), "sum": x + fb.cast(weights, fb.float32)}
+    if dtype is not fb.float8_e8m0fnu:
+        outputs["cast"] = fb.cast(fb.cast(x, dtype), fb.float32)
+    path = tmp_path / "net.onnx"
+    fb.onnx.save(outputs, {"x": x, "q": q}, path, opset=25)
+    given = np.array([[1, 2, 1e6], [-3, 0.3, -1e6]], np.float32)
+    stored = np.ones((2, 3)).astype(dtype.numpy)
+    with fb.Session() as sess:
+        wanted = sess.run(outputs, {x: given, q: stored})
+    with fb.Graph().as_default(), fb.Session() as sess:
+        loaded = fb.onnx.load(path)
+        feeds = {loaded.inputs["x"]: given, loaded.inputs["q"]: stored}
+        found = sess.run(loaded.outputs, feeds)
+    for name, value in wanted.items():
+        assert found[name].dtype == value.dtype
+        assert found[name].tobytes() == value.tobytes()
+
+
+def test_casts_to_bare_exponents_are_not_written(tmp_path: Path) -> None:
+    x = fb.placeholder(fb.float32, [3], name="x")
+    with pytest.raises(fb.errors.UnimplementedError, match="takes no sign"):
+        fb.onnx.save(fb.cast(x, fb.float8_e8m0fnu), x, tmp_path / "net.onnx", opset=25)

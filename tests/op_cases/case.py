@@ -148,7 +148,7 @@ def variable_token(case: Case) -> str | None:
     """The type variable that a row is tried for: the one admitting most dtypes."""
     variables = op_named(case.type).type_variables
     named = [t for t in argument_tokens(case) if t in variables]
-    return max(named, key=lambda t: len(variables[t]), default=None)
+    return max(named, key=lambda t: len({*variables[t]} - {*dtypes.SMALL}), default=None)
 
 
 def admitted(case: Case) -> list[DType | None]:
@@ -157,7 +157,8 @@ def admitted(case: Case) -> list[DType | None]:
         return list(case.only)
     if token is None:
         return [None]
-    return list(op_named(case.type).type_variables[token])
+    # Nothing but moves takes the small ones, whose tests are in tests/graph/test_small_dtypes.py.
+    return [t for t in op_named(case.type).type_variables[token] if t not in dtypes.SMALL]
 
 
 def natural(case: Case) -> DType | None:

@@ -13,6 +13,7 @@ from flowbook.graph.dtypes import (
     INEXACT,
     NUMBERS,
     REALS,
+    SMALL,
     DType,
     float32,
     float64,
@@ -59,7 +60,10 @@ def numbers(x: Any) -> Tensor:
     """
     x = convert_to_tensor(x)
     if not x.dtype.is_numeric:
-        raise InvalidTypeError(f"{x.name} is {x.dtype.name} where numbers are wanted")
+        raise InvalidTypeError(
+            f"{x.name} is {x.dtype.name} where numbers are wanted",
+            hint="convert it: fb.cast(x, fb.float32)" if x.dtype in SMALL else None,
+        )
     return x  # type: ignore[no-any-return]
 
 

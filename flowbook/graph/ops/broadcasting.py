@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import INDICES, NUMBERS, VALUES
+from flowbook.graph.dtypes import INDICES, MOVABLE, NUMBERS
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.operation import Operation
@@ -50,7 +50,7 @@ def _broadcast_to(xp: Any, input: Any, shape: Any) -> Any:
 broadcast_to_op = OpDef(
     "BroadcastTo",
     "input: T, shape: I -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     I=INDICES,
     infer=_broadcast_shape,
     kernel=_broadcast_to,

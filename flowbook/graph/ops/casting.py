@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import NUMBERS, REALS, DType, as_dtype
+from flowbook.graph.dtypes import NUMBERS, REALS, SMALL_FLOATS, DType, as_dtype
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.operation import Operation
@@ -123,10 +123,13 @@ def _bitcast(xp: Any, input: Any, dtype: DType) -> Any:
     return xp.reshape(whole.view(dtype.numpy), input.shape[:-1])
 
 
+# Those of 4 and 2 bits leave parts of their bytes unused.
+_BYTES = tuple(t for t in SMALL_FLOATS if t.name.startswith("float8"))
+
 bitcast_op = OpDef(
     "Bitcast",
     "input: T -> output: dtype",
-    T=NUMBERS,
+    T=NUMBERS + _BYTES,
     attributes={"dtype": REQUIRED},
     infer=_reinterpreted,
     kernel=_bitcast,
@@ -143,8 +146,8 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
     """The same bits read as another dtype.
 
     Args:
-        input: of a numeric dtype.
-        type: the wanted dtype, a numeric one.
+        input: of a numeric dtype, or of floats of 8 bits.
+        type: the wanted dtype, another such.
         name: the operation's name.
 
     Returns:
@@ -162,8 +165,8 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
     __tracebackhide__ = True
     with located("Bitcast"):
         wanted = as_dtype(type)
-        if wanted not in NUMBERS:
-            raise InvalidTypeError(f"{wanted.name} is no number, whose bits could be read")
+        if wanted not in bitcast_op.type_variables["T"]:
+            raise InvalidTypeError(f"{wanted.name} is no number of whole bytes")
         input = convert_to_tensor(input)
     result: Tensor = bitcast_op(input, dtype=wanted, name=name)
     return result

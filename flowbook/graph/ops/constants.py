@@ -9,7 +9,7 @@ import numpy as np
 from flowbook.graph import site as sites
 from flowbook.graph.arguments import constant_operation
 from flowbook.graph.convert import dtype_of, to_array
-from flowbook.graph.dtypes import VALUES, DType, as_dtype, resource
+from flowbook.graph.dtypes import MOVABLE, DType, as_dtype, resource
 from flowbook.graph.errors import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -140,7 +140,7 @@ def _default_shape(input: Tensor, shape: Shape) -> Shape:
 default_op = OpDef(
     "PlaceholderWithDefault",
     "input: T -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     attributes={"shape": UNKNOWN},
     infer=_default_shape,
     kernel=lambda xp, input: input,
@@ -182,7 +182,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 identity = OpDef(
     "Identity",
     "input: T -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     infer=same_as_input,
     kernel=lambda xp, x: x,
     grad=lambda op, dy: dy,
@@ -197,7 +197,7 @@ identity = OpDef(
 stop_gradient = OpDef(
     "StopGradient",
     "input: T -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     infer=same_as_input,
     kernel=lambda xp, x: x,
     grad=NO_GRADIENT,
@@ -215,7 +215,7 @@ def _prevented(op: Any, dy: Tensor) -> NoReturn:
 prevent_gradient = OpDef(
     "PreventGradient",
     "input: T -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     attributes={"message": ""},
     infer=same_as_input,
     kernel=lambda xp, x: x,

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowbook.graph.dtypes import FLOATS, INEXACT, NUMBERS, DType, as_dtype, string
+from flowbook.graph.dtypes import (
+    FLOATS,
+    INEXACT,
+    NUMBERS,
+    SMALL,
+    DType,
+    as_dtype,
+    string,
+    widened,
+)
 from flowbook.graph.dtypes import bool as bool_
 from flowbook.graph.errors import InvalidTypeError
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
@@ -221,8 +230,9 @@ is_finite = function_of_one(
 def _cast(xp: Any, x: Any, dtype: DType) -> Any:
     if x.dtype.kind == "c" and not dtype.is_complex and dtype is not bool_:
         x = xp.real(x)
-    # Always a copy, which is the caller's own: what changes nothing is left out of the step.
-    return x.astype(dtype.numpy)
+    # Always a copy, which is the caller's own: what changes nothing is left out of the step. Among
+    # themselves the small dtypes do not all convert.
+    return widened(x).astype(dtype.numpy)
 
 
 def _cast_gradient(op: Operation, dy: Tensor) -> Tensor | None:
@@ -235,7 +245,7 @@ def _cast_gradient(op: Operation, dy: Tensor) -> Tensor | None:
 cast_op = OpDef(
     "Cast",
     "x: T -> y: dtype",
-    T=(*NUMBERS, bool_),
+    T=(*NUMBERS, bool_, *SMALL),
     attributes={"dtype": REQUIRED},
     infer=same_as_input,
     kernel=_cast,
@@ -250,14 +260,16 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     """Convert to another dtype, the one way to do so.
 
     Args:
-        x: a number tensor or a bool one.
-        dtype: the wanted dtype: a number or bool.
+        x: a number tensor, also one of few bits, or a bool one.
+        dtype: the wanted dtype: a number, also one of few bits, or bool.
         name: the operation's name.
 
     Returns:
         The same values as far as `dtype` can hold them: floats lose their fraction on the way to
         integers, larger integers wrap, complex numbers lose their imaginary part, and as bool all
-        but zero are True. What NaN and infinities become as integers is not defined.
+        but zero are True. What NaN and infinities become as integers is not defined. What is
+        beyond floats of 8 bits becomes infinite, or NaN where they have no infinity; of 4 bits it
+        becomes the smallest or largest.
 
     >>> import flowbook as fb
     >>> fb.cast([1.7, -1.7], fb.int32).dtype
@@ -266,7 +278,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     __tracebackhide__ = True
     with located("Cast"):
         wanted = as_dtype(dtype)
-        if not (wanted.is_numeric or wanted is bool_):
+        if not (wanted.is_numeric or wanted is bool_ or wanted in SMALL):
             raise InvalidTypeError(
                 f"nothing can be cast to {wanted.name}",
                 hint="fb.strings.as_string(x) writes numbers" if wanted is string else None,

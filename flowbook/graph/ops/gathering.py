@@ -12,8 +12,8 @@ import numpy as np
 
 from flowbook.graph.dtypes import (
     INDICES,
+    MOVABLE,
     NUMBERS,
-    VALUES,
     DType,
     as_dtype,
     float32,
@@ -155,7 +155,7 @@ def _rows(dy: Tensor, indices: Tensor, known: Shape, shape: Any) -> IndexedSlice
 gather_op = OpDef(
     "Gather",
     "params: T, indices: I -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     I=INDICES,
     attributes={"axis": 0, "batch_dims": 0},
     infer=_gathered_shape,
@@ -359,7 +359,7 @@ one_hot_op = OpDef(
     "OneHot",
     "indices: I, depth: int32, on_value: T, off_value: T -> output: T",
     I=(uint8, *INDICES),
-    T=VALUES,
+    T=MOVABLE,
     attributes={"axis": -1},
     infer=_one_hot_shape,
     kernel=_one_hot,

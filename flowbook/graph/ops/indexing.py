@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import INDICES, NUMBERS, VALUES
+from flowbook.graph.dtypes import INDICES, MOVABLE, NUMBERS
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError, OutOfRangeError
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
@@ -221,7 +221,7 @@ def _strided_slice_gradient(op: Operation, dy: Tensor) -> Any:
 strided_slice_op = OpDef(
     "StridedSlice",
     "input: T, bounds: *bounds -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     attributes={"key": REQUIRED},
     infer=lambda input, bounds, key: indexed_shape(input.shape, key),
     kernel=_strided_slice,
@@ -342,7 +342,7 @@ def _slice_gradient(op: Operation, dy: Tensor) -> Any:
 slice_op = OpDef(
     "Slice",
     "input_: T, begin: I, size: I -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     I=INDICES,
     infer=_slice_shape,
     kernel=_slice,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import INDICES, VALUES, DType
+from flowbook.graph.dtypes import INDICES, MOVABLE, DType
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
@@ -71,7 +71,7 @@ def _concat_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
 concat_op = OpDef(
     "Concat",
     "values: N*T -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     attributes={"axis": REQUIRED},
     infer=_concatenated,
     kernel=_concat,
@@ -127,7 +127,7 @@ def _cut(xp: Any, value: Any, sizes: Sequence[int], axis: int) -> tuple[Any, ...
 concat_gradient_op = OpDef(
     "ConcatGrad",
     "dy: T, shapes: N*I -> dvalues: *Tout",
-    T=VALUES,
+    T=MOVABLE,
     I=INDICES,
     attributes={"axis": REQUIRED, "Tout": REQUIRED},
     infer=_concat_gradient_shapes,
@@ -194,7 +194,7 @@ def _split(
 split_op = OpDef(
     "Split",
     "value: T -> outputs: *Tout",
-    T=VALUES,
+    T=MOVABLE,
     attributes={"axis": REQUIRED, "sizes": None, "Tout": REQUIRED},
     infer=_split_shapes,
     kernel=_split,
@@ -233,7 +233,7 @@ def _split_by(
 split_by_op = OpDef(
     "SplitV",
     "value: T, size_splits: I -> outputs: *Tout",
-    T=VALUES,
+    T=MOVABLE,
     I=INDICES,
     attributes={"axis": REQUIRED, "Tout": REQUIRED},
     infer=_split_by_shape,
@@ -333,7 +333,7 @@ def _stack(xp: Any, *values: Any, axis: int) -> Any:
 stack_op = OpDef(
     "Stack",
     "values: N*T -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     attributes={"axis": 0},
     infer=_stacked,
     kernel=_stack,
@@ -390,7 +390,7 @@ def _unstack(xp: Any, value: Any, axis: int, Tout: tuple[DType, ...]) -> tuple[A
 unstack_op: OpDef = OpDef(
     "Unstack",
     "value: T -> outputs: *Tout",
-    T=VALUES,
+    T=MOVABLE,
     attributes={"axis": 0, "Tout": REQUIRED},
     infer=_unstacked,
     kernel=_unstack,

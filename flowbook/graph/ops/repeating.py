@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.dtypes import INDICES, VALUES
+from flowbook.graph.dtypes import INDICES, MOVABLE
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
@@ -76,7 +76,7 @@ def _repeat_gradient(op: Operation, dy: Tensor) -> Any:
 repeat_op: OpDef = OpDef(
     "Repeat",
     "input: T, repeats: I -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     I=INDICES,
     attributes={"axis": REQUIRED},
     infer=_repeated_shape,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.dtypes import INDICES, VALUES
+from flowbook.graph.dtypes import INDICES, MOVABLE
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
@@ -31,7 +31,7 @@ def _reverse(xp: Any, tensor: Any, axis: tuple[int, ...]) -> Any:
 reverse_op: OpDef = OpDef(
     "Reverse",
     "tensor: T -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     attributes={"axis": REQUIRED},
     infer=_reversed_shape,
     kernel=_reverse,
@@ -112,7 +112,7 @@ def _reverse_sequence(xp: Any, input: Any, seq_lengths: Any, seq_axis: int, batc
 reverse_sequence_op: OpDef = OpDef(
     "ReverseSequence",
     "input: T, seq_lengths: I -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     I=INDICES,
     attributes={"seq_axis": REQUIRED, "batch_axis": 0},
     infer=_sequences_shape,
@@ -184,7 +184,7 @@ def _roll(xp: Any, input: Any, shift: Any, axis: tuple[int, ...]) -> Any:
 roll_op: OpDef = OpDef(
     "Roll",
     "input: T, shift: I -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     I=INDICES,
     attributes={"axis": REQUIRED},
     infer=_rolled_shape,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import INDICES, VALUES, as_dtype, int32
+from flowbook.graph.dtypes import INDICES, MOVABLE, as_dtype, int32
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.operation import Operation
@@ -94,7 +94,7 @@ def _cast_shape(xp: Any, input: Any, out_type: Any) -> Any:
 shape_op = OpDef(
     "Shape",
     "input: T -> output: out_type",
-    T=VALUES,
+    T=MOVABLE,
     attributes={"out_type": int32},
     infer=lambda input, out_type: Shape.of((input.shape.rank,)),
     kernel=_cast_shape,
@@ -129,7 +129,7 @@ def shape(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
 size_op = OpDef(
     "Size",
     "input: T -> output: out_type",
-    T=VALUES,
+    T=MOVABLE,
     attributes={"out_type": int32},
     infer=scalar,
     kernel=lambda xp, input, out_type: out_type.type(input.size),
@@ -166,7 +166,7 @@ def _index_dtype(what: str, dtype: Any) -> Any:
 rank = OpDef(
     "Rank",
     "input: T -> output: int32",
-    T=VALUES,
+    T=MOVABLE,
     infer=scalar,
     kernel=lambda xp, input: np.int32(input.ndim),
     grad=NO_GRADIENT,
@@ -256,7 +256,7 @@ def _reshape(xp: Any, tensor: Any, shape: Any) -> Any:
 reshape_op: OpDef = OpDef(
     "Reshape",
     "tensor: T, shape: I -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     I=INDICES,
     infer=_reshaped,
     kernel=_reshape,
@@ -303,7 +303,7 @@ def _expanded(input: Tensor, axis: tuple[int, ...]) -> Shape:
 expand_dims_op = OpDef(
     "ExpandDims",
     "input: T -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     attributes={"axis": REQUIRED},
     infer=_expanded,
     kernel=lambda xp, input, axis: xp.expand_dims(input, axis),
@@ -366,7 +366,7 @@ def _squeeze(xp: Any, input: Any, axis: tuple[int, ...] | None) -> Any:
 squeeze_op = OpDef(
     "Squeeze",
     "input: T -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     attributes={"axis": None},
     infer=_squeezed,
     kernel=_squeeze,
@@ -430,7 +430,7 @@ def _transpose_gradient(op: Operation, dy: Tensor) -> Tensor:
 transpose_op = OpDef(
     "Transpose",
     "a: T -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     attributes={"perm": None},
     infer=_transposed,
     kernel=_transpose,

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from flowbook.graph import site as sites
 from flowbook.graph.attributes import update_digest
 from flowbook.graph.convert import to_array
-from flowbook.graph.dtypes import INDICES, DType, as_dtype
+from flowbook.graph.dtypes import INDICES, SMALL, DType, as_dtype
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.graph import Graph, get_default_graph, mixed_graphs
 from flowbook.graph.op_def import REQUIRED, Effects, OpDef
@@ -368,6 +368,11 @@ def write(op_def: OpDef, ref: Any, *values: Any, name: str | None, **attributes:
         raise InvalidTypeError(f"only a variable can be written to, not {ref!r}").at(
             op_def.type, sites.capture()
         )
+    if ref.dtype in SMALL and op_def not in (assign_op, scatter_update_op):
+        raise InvalidTypeError(
+            f"{ref.name} is {ref.dtype.name}, which is only stored",
+            hint=f"compute in another dtype and assign fb.cast(x, fb.{ref.dtype.name})",
+        ).at(op_def.type, sites.capture())
     with ref.graph.as_default():
         typed = {"dtype": ref.dtype, "shape": ref.shape}
         result: Tensor = op_def(ref.handle, *values, **typed, **attributes, name=name)

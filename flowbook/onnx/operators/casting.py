@@ -14,14 +14,51 @@ from flowbook.onnx.package import onnx
 
 
 def converted(node: Node, x: Any, dtype: Any) -> Any:
-    """A tensor in another dtype."""
+    """A tensor in another dtype, as the node's attributes want it rounded and kept in range."""
     if dtype is x.dtype:
         return fb.identity(x)
     if dtype is fb.string:
         return fb.strings.as_string(x)
     if x.dtype is fb.string:
-        return fb.cast(fb.strings.to_number(x, fb.float64), dtype)
+        x = fb.strings.to_number(x, fb.float64)
+    if dtype is fb.float8_e8m0fnu:
+        return _powers_of_two(node, x)
+    if dtype in fb.SMALL_FLOATS and node.get("saturate", 1):
+        return saturated(x, dtype)
     return fb.cast(x, dtype)
+
+
+def saturated(x: Any, dtype: Any) -> Any:
+    """Numbers as small floats; what lies beyond these, infinities too, as the largest of them."""
+    if not x.dtype.is_floating:
+        x = fb.cast(x, fb.float32)
+    low, high = (np.asarray(v).astype(x.dtype.numpy) for v in (dtype.min, dtype.max))
+    return fb.cast(fb.clip_by_value(x, fb.constant(low), fb.constant(high)), dtype)
+
+
+def _powers_of_two(node: Node, x: Any) -> Any:
+    """The exponents of numbers, whose sign is lost, moved up or down where they are no powers."""
+    bits = fb.cast(fb.bitcast(fb.cast(x, fb.float32), fb.uint32), fb.int64)
+    exponent = fb.bitwise_and(fb.right_shift(bits, np.int64(23)), np.int64(255))
+    fraction = fb.bitwise_and(bits, np.int64(2**23 - 1))
+    mode = node.get("round_mode", "up")
+    if mode == "up":
+        is_up = fraction > 0
+    elif mode == "nearest":
+        # Half way goes up, but not from the numbers that are smaller than all powers.
+        half = 2**22
+        is_up = fb.logical_or(
+            fraction > half, fb.logical_and(fb.equal(fraction, half), exponent > 0)
+        )
+    elif mode == "down":
+        is_up = fb.zeros_like(fraction, fb.bool)
+    else:
+        raise node.refuse(f"round_mode {mode!r}")
+    # Beyond the largest power stands what is not a number.
+    last = 253 if node.get("saturate", 1) else 254
+    is_up = fb.logical_and(is_up, exponent <= last)
+    found = fb.cast(exponent + fb.cast(is_up, fb.int64), fb.uint8)
+    return fb.bitcast(found, fb.float8_e8m0fnu)
 
 
 def _cast(node: Node, x: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from flowbook.onnx import vocabulary as fb
 from flowbook.onnx.elements import dtype_of
 from flowbook.onnx.node import Node
+from flowbook.onnx.operators.casting import saturated
 from flowbook.onnx.operators.convolution import convolved
 from flowbook.onnx.operators.types import Table
 
@@ -31,7 +32,12 @@ def _spread(node: Node, x: Any, parameter: Any) -> Any:
 
 
 def quantised(scaled: Any, zero: Any, dtype: Any) -> Any:
-    """Numbers in units of their scale as integers: rounded, moved by the zero, kept in range."""
+    """Numbers in units of their scale as integers: rounded, moved by the zero, kept in range.
+
+    Or as small floats, where the zero is 0.
+    """
+    if dtype in fb.SMALL_FLOATS:
+        return saturated(scaled, dtype)
     found = fb.round(scaled)
     if zero is not None:
         found = found + fb.cast(zero, found.dtype)
@@ -47,6 +53,8 @@ def _quantize(node: Node, x: Any, scale: Any, zero: Any = None) -> Any:
         dtype = dtype_of(node.get("output_dtype"))
     wide = fb.float32 if x.dtype is not fb.float64 else fb.float64
     scaled = fb.cast(x, wide) / _spread(node, x, fb.cast(scale, wide))
+    if dtype in fb.SMALL_FLOATS and not node.get("saturate", 1):
+        return fb.cast(scaled, dtype)
     return quantised(scaled, None if zero is None else _spread(node, x, zero), dtype)
 
 

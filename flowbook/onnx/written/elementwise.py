@@ -69,6 +69,10 @@ def _cast(w: Writer, op: Operation, x: str) -> Any:
     dtype = op.outputs[0].dtype
     if dtype not in NUMBERS or dtype.is_complex or op.inputs[0].dtype.is_complex:
         raise UnimplementedError(f"a cast to {dtype.name}")
+    if dtype is dtypes.float8_e8m0fnu:
+        raise UnimplementedError("a cast to float8_e8m0fnu, which takes no sign in ONNX")
+    if dtype in dtypes.SMALL_FLOATS and dtype is not dtypes.float4_e2m1fn:
+        return w.node("Cast", [x], to=NUMBERS[dtype], saturate=0)
     return w.node("Cast", [x], to=NUMBERS[dtype])
 
 
