@@ -48,7 +48,7 @@ PHASES = (
     Phase("layers", 60, ("lint-imports", "--no-logo")),
     Phase("docs", 120, ("mkdocs", "build")),
     Phase("front-end", 60, ("npm", "--prefix", "labextension", "test")),
-    Phase("tests", 8 * 60, (*PYTEST, "tests")),
+    Phase("tests", 10 * 60, (*PYTEST, "tests")),
     Phase("notebooks", 4 * 60, (*PYTEST, *NOTEBOOKS, "notebooks")),
     Phase("browser", 5 * 60, (*PYTEST, "-m", "browser", "tests/browser")),
 )
