@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from flowbook.explain.report import Report, Table
+from flowbook.graph.ancestors import ancestors
 from flowbook.graph.errors import InvalidTypeError
 from flowbook.graph.gradients import is_differentiable
 from flowbook.graph.graph import Graph, get_default_graph
@@ -111,22 +112,10 @@ def lint(graph: Graph | None = None, loss: Tensor | None = None) -> LintReport:
         raise InvalidTypeError(f"the first argument is a graph, not {graph!r}", hint="loss=...")
     if graph is None:
         graph = loss.graph if loss is not None else get_default_graph()
-    ancestors = _ancestors(loss.op) if loss is not None else set()
-    asked = _Asked(graph, graph.operations, loss, ancestors)
+    needed = ancestors(loss.op, by_control=True) if loss is not None else set()
+    asked = _Asked(graph, graph.operations, loss, needed)
     findings = [finding for rule in _RULES for finding in rule(asked)]
     return LintReport(sorted(findings, key=lambda f: f.operation.id), len(asked.operations))
-
-
-def _ancestors(operation: Operation) -> set[Operation]:
-    found: set[Operation] = set()
-    stack = [operation]
-    while stack:
-        op = stack.pop()
-        if op not in found:
-            found.add(op)
-            stack.extend(t.op for t in op.inputs)
-            stack.extend(op.control_inputs)
-    return found
 
 
 def _broadcast(asked: _Asked) -> Iterable[Finding]:

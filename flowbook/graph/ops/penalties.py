@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from flowbook.graph.ancestors import ancestors
 from flowbook.graph.dtypes import FLOATS
 from flowbook.graph.op_def import OpDef
-from flowbook.graph.operation import Operation
 from flowbook.graph.ops.inference import no_flops, same_as_input
 from flowbook.graph.tensor import Tensor
 
@@ -23,21 +23,12 @@ penalty_op = OpDef(
 
 def penalties_of(loss: Tensor) -> list[Tensor]:
     """The marked penalties of variables that a loss depends on, in the order of construction."""
-    operations = _ancestors(loss.op)
+    operations = ancestors(loss.op, by_control=False)
     handles = {op for op in operations if op.op_def.resource == "variable"}
     return [
         op.outputs[0]
         for op in loss.graph.operations
-        if op.op_def is penalty_op and op not in operations and handles & _ancestors(op)
+        if op.op_def is penalty_op
+        and op not in operations
+        and handles & ancestors(op, by_control=False)
     ]
-
-
-def _ancestors(operation: Operation) -> set[Operation]:
-    found: set[Operation] = set()
-    stack = [operation]
-    while stack:
-        op = stack.pop()
-        if op not in found:
-            found.add(op)
-            stack.extend(t.op for t in op.inputs)
-    return found

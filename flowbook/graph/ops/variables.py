@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 from flowbook.graph import site as sites
+from flowbook.graph.ancestors import ancestors
 from flowbook.graph.attributes import update_digest
 from flowbook.graph.convert import to_array
 from flowbook.graph.dtypes import INDICES, SMALL, DType, as_dtype
@@ -465,7 +466,7 @@ def variables_initializer(variables: Iterable[Variable], name: str = "init") -> 
 def _initializer_after(variable: Variable, assigned: Mapping[Operation, Operation]) -> Operation:
     """A variable's initializer; built anew if it reads what others assign, to wait for them."""
     rebuilt: dict[Operation, Operation] = {}
-    for op in sorted(_ancestors(variable.initializer), key=lambda op: op.id):
+    for op in sorted(ancestors(variable.initializer, by_control=True), key=lambda op: op.id):
         reads = op.op_def.effects is Effects.READS and op.inputs[0].op in assigned
         if not reads and rebuilt.keys().isdisjoint(
             (*[t.op for t in op.inputs], *op.control_inputs)
@@ -484,17 +485,6 @@ def _initializer_after(variable: Variable, assigned: Mapping[Operation, Operatio
         first = built[0] if isinstance(built, list | tuple) else built
         rebuilt[op] = first.op if isinstance(first, Tensor) else first
     return rebuilt.get(variable.initializer, variable.initializer)
-
-
-def _ancestors(operation: Operation) -> set[Operation]:
-    stack, seen = [operation], {operation}
-    while stack:
-        op = stack.pop()
-        for other in (*[t.op for t in op.inputs], *op.control_inputs):
-            if other not in seen:
-                seen.add(other)
-                stack.append(other)
-    return seen
 
 
 def global_variables_initializer() -> Operation:
