@@ -111,9 +111,9 @@ def peek(
     error = _refusal(tensor, needs(tensor, given), master.has_value, feeds, most_bytes)
     if error is not None:
         raise error
-    used = _used(tensor, given)
-    executable = master.executable([tensor], [], list(used))
-    values = [Feed(key).value(value) for key, value in used.items()]
+    feeds_used = used(tensor, given)
+    executable = master.executable([tensor], [], list(feeds_used))
+    values = [Feed(key).value(value) for key, value in feeds_used.items()]
     # Past the session: nothing is initialised, no instrument takes part.
     [value] = executable.run(values, deadline_after(timeout))
     size = np.asarray(value).nbytes
@@ -122,8 +122,8 @@ def peek(
     return value
 
 
-def _used(tensor: Tensor, given: Mapping[Tensor, Any]) -> dict[Tensor, Any]:
-    """The feeds that the fetch comes upon."""
+def used(tensor: Tensor, given: Mapping[Tensor, Any]) -> dict[Tensor, Any]:
+    """The feeds that a fetch of a tensor comes upon."""
     operations = closure([tensor], [], set(given), {t for t in given if t.dtype is resource})
     taken = {each for op in operations for each in op.inputs} | {tensor}
     return {key: value for key, value in given.items() if key in taken}

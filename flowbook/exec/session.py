@@ -331,6 +331,12 @@ class Session:
         self._guarded(self._check_open)
         return self._guarded(retain_feeds, self._instruments, retain, most_bytes)  # type: ignore[no-any-return]
 
+    @property
+    def retained_feeds(self) -> dict[Tensor, Any]:
+        """What the last run was fed with, by tensor, where `retain_feeds` keeps it; else empty."""
+        feeds = retained(self._instruments)
+        return dict(feeds.latest) if feeds is not None else {}
+
     def peek(
         self, tensor: Any, most_bytes: int = peeking.MOST_BYTES, timeout: float = peeking.SECONDS
     ) -> Any:

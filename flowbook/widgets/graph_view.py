@@ -15,6 +15,7 @@ from typing import Any
 
 from flowbook.exec.feeds import feedable
 from flowbook.exec.fetches import flatten
+from flowbook.exec.session import Session
 from flowbook.graph import files
 from flowbook.graph import site as sites
 from flowbook.graph.dtypes import resource
@@ -38,7 +39,9 @@ class GraphView:
     without a kernel, it is a static one of the outermost scopes.
 
     Args:
-        graph: the graph, or something that has one as a session has; None is the default graph.
+        graph: the graph, or a session, which then fetches the tensors that are asked for in the
+            picture; without one, that does the latest open session of the graph. None is the
+            default graph.
         fetches: what a run would fetch. What it needs then stands out, the rest is faint (white
             paper, figure 6).
         feeds: the tensors, variables or names that the run would feed.
@@ -58,11 +61,12 @@ class GraphView:
         if not isinstance(found, Graph):
             raise InvalidTypeError(f"{graph!r} is neither a graph nor has one")
         self.graph = found
+        self._session = graph if isinstance(graph, Session) else None
         self.needed = None if fetches is None else needed_for(found, fetches, feeds)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         forms = {"text/plain": repr(self), "image/svg+xml": graph_svg(self.graph)}
-        return {**live_form(self.graph, self.needed), **forms}
+        return {**live_form(self.graph, self.needed, self._session), **forms}
 
     def export_html(self, path: Any) -> None:
         """Write the picture as a page of its own, which needs neither a kernel nor a network.
@@ -97,13 +101,15 @@ def needed_for(graph: Graph, fetches: Any, feeds: Iterable[Any]) -> Needed:
     )
 
 
-def live_form(graph: Graph, needed: Needed | None = None) -> dict[str, Any]:
+def live_form(
+    graph: Graph, needed: Needed | None = None, session: Session | None = None
+) -> dict[str, Any]:
     """The live view as a part of an output; empty where there is nothing to run it."""
     if not _has_notebook():
         return {}
     from flowbook.widgets import live_graph
 
-    view = live_graph.LiveGraph(graph, needed)
+    view = live_graph.LiveGraph(graph, needed, session)
     author = sites.capture().author
     if author is not None:
         author.own(view)

@@ -16,7 +16,9 @@ from pathlib import Path
 import anywidget
 import traitlets
 
+from flowbook.exec.session import Session, open_sessions
 from flowbook.graph.graph import Graph
+from flowbook.widgets import fetch_requests
 from flowbook.widgets.graph_payload import Needed, graph_payload
 
 BUNDLE = Path(__file__).parent / "static" / "flowbook.js"
@@ -53,6 +55,7 @@ class LiveGraph(anywidget.AnyWidget):
     Args:
         graph: the graph; it is held weakly.
         needed: what stands out; None if nothing does.
+        session: what fetches tensors that are asked for; None is one that runs the graph then.
     """
 
     _esm = _LOADER
@@ -60,8 +63,11 @@ class LiveGraph(anywidget.AnyWidget):
     digest = traitlets.Unicode().tag(sync=True)
     payload = traitlets.Bytes().tag(sync=True)
 
-    def __init__(self, graph: Graph, needed: Needed | None = None) -> None:
+    def __init__(
+        self, graph: Graph, needed: Needed | None = None, session: Session | None = None
+    ) -> None:
         self._graph = weakref.ref(graph)
+        self._session = (lambda: None) if session is None else weakref.ref(session)
         self._needed = needed
         self._version = graph.version
         shared = _runtime()
@@ -71,6 +77,21 @@ class LiveGraph(anywidget.AnyWidget):
             payload=_packed(graph, needed),
         )
         _views.add(self)
+        fetch_requests.listen(live_view)
+
+    @property
+    def graph(self) -> Graph | None:
+        """The graph, while there is one."""
+        return self._graph()
+
+    @property
+    def session(self) -> Session | None:
+        """What fetches its tensors: its own session, or the latest open one of its graph."""
+        own = self._session()
+        graph = self._graph()
+        if graph is None or (own is not None and not own.closed):
+            return own
+        return next(reversed(open_sessions(graph)), None)
 
     @property
     def closed(self) -> bool:
@@ -93,6 +114,11 @@ class LiveGraph(anywidget.AnyWidget):
 _views: weakref.WeakSet[LiveGraph] = weakref.WeakSet()
 _shared: list[Runtime] = []
 _payloads: weakref.WeakKeyDictionary[Graph, tuple[int, bytes]] = weakref.WeakKeyDictionary()
+
+
+def live_view(model_id: str) -> LiveGraph | None:
+    """The view of an id that a page gave, if there is one."""
+    return next((view for view in list(_views) if view.model_id == model_id), None)
 
 
 def follow_all() -> None:
