@@ -9,6 +9,7 @@ ipywidgets and anywidget are imported here only, when the first view is made.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import weakref
 from functools import cache
 from pathlib import Path
@@ -62,6 +63,7 @@ class LiveGraph(anywidget.AnyWidget):
     runtime = traitlets.Unicode().tag(sync=True)
     digest = traitlets.Unicode().tag(sync=True)
     payload = traitlets.Bytes().tag(sync=True)
+    view = traitlets.Unicode().tag(sync=True)  # By which the page names it in requests.
 
     def __init__(
         self, graph: Graph, needed: Needed | None = None, session: Session | None = None
@@ -75,6 +77,7 @@ class LiveGraph(anywidget.AnyWidget):
             runtime=f"anywidget:{shared.model_id}",
             digest=_digest(shared.code),
             payload=_packed(graph, needed),
+            view=f"{next(_numbers)}",
         )
         _views.add(self)
         fetch_requests.listen(live_view)
@@ -112,13 +115,14 @@ class LiveGraph(anywidget.AnyWidget):
 
 
 _views: weakref.WeakSet[LiveGraph] = weakref.WeakSet()
+_numbers = itertools.count(1)
 _shared: list[Runtime] = []
 _payloads: weakref.WeakKeyDictionary[Graph, tuple[int, bytes]] = weakref.WeakKeyDictionary()
 
 
-def live_view(model_id: str) -> LiveGraph | None:
-    """The view of an id that a page gave, if there is one."""
-    return next((view for view in list(_views) if view.model_id == model_id), None)
+def live_view(name: str) -> LiveGraph | None:
+    """The view that a page names in a request, if there is one."""
+    return next((each for each in list(_views) if each.view == name), None)
 
 
 def follow_all() -> None:

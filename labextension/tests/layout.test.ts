@@ -105,7 +105,7 @@ test("200 members take less time than anyone notices", () => {
 
 function sceneOf(tree: Hierarchy, opened: number[]): Scene {
   const choices: Choices = { opened: new Set(opened), aside: new Map(), controls: false, sideways: false };
-  const cache = new EdgeCache(tree);
+  const cache = new EdgeCache(tree, choices);
   const prepared = new Map<number, Prepared>();
   const layouts = new Map<number, Layout>();
   for (const scope of [...opened].sort((a, b) => tree.depth[b] - tree.depth[a]).concat(tree.root)) {

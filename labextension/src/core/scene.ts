@@ -76,16 +76,19 @@ export function isAside(tree: Hierarchy, choices: Choices, node: number): boolea
   return choices.aside.get(node) ?? tree.aside[node] === 1;
 }
 
-/** Remembers the edges of scopes, which do not change while the graph does not. */
+/** Remembers the edges of scopes, which do not change while the graph and what is aside do not. */
 export class EdgeCache {
   readonly #known = new Map<number, ScopeEdges>();
+  readonly #unseen: Uint8Array;
 
-  constructor(readonly tree: Hierarchy) {}
+  constructor(readonly tree: Hierarchy, choices: Choices) {
+    this.#unseen = tree.within((node) => isAside(tree, choices, node));
+  }
 
   of(scope: number): ScopeEdges {
     let found = this.#known.get(scope);
     if (!found) {
-      found = scopeEdges(this.tree, scope);
+      found = scopeEdges(this.tree, scope, this.#unseen);
       this.#known.set(scope, found);
     }
     return found;

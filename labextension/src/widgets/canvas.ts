@@ -6,6 +6,7 @@ import { DETAIL_SIZE, LABEL_SIZE, TITLE_SIZE } from "../core/faces.js";
 import { Hierarchy } from "../core/hierarchy.js";
 import { Kind, Mark } from "../core/payload.js";
 import { Box, Scene, Stroke } from "../core/scene.js";
+import { Focus } from "../core/selection.js";
 import { Theme } from "./theme.js";
 
 export interface View {
@@ -21,16 +22,15 @@ export interface Shown {
   readonly hues: ReadonlyMap<number, number>;
   readonly theme: Theme;
   readonly sideways: boolean;
-  readonly selected: number | null;
-  readonly hovered: number | null;
-  /** Nodes that the selected one takes from, and that take from it. */
-  readonly before: ReadonlySet<number>;
-  readonly after: ReadonlySet<number>;
+  readonly focus: Focus;
+  /** What the pointer is over. */
+  readonly hovered: Box | Stroke | null;
 }
 
 const SMALLEST_TEXT = 4.2; // Pixels: below it, text is noise.
 const FADED = 0.22;
 const MOST_RELATIONS = 8;
+const REACH = 6; // Pixels from a line at which it is meant.
 
 export class Painter {
   readonly #context: CanvasRenderingContext2D;
@@ -244,9 +244,10 @@ export class Painter {
     context.setLineDash(stale ? [5, 3] : retired ? [2, 3] : []);
     context.stroke();
     context.setLineDash([]);
-    if (node === shown.selected || node === shown.hovered) {
+    const isSelected = shown.focus.nodes.has(node);
+    if (isSelected || box === shown.hovered) {
       context.strokeStyle = theme.accent;
-      context.lineWidth = (node === shown.selected ? 2.4 : 1.4) / Math.min(1, scale);
+      context.lineWidth = (isSelected ? 2.4 : 1.4) / Math.min(1, scale);
       context.stroke();
     }
   }
@@ -278,20 +279,14 @@ export class Painter {
   #stroke(shown: Shown, stroke: Stroke, scale: number): void {
     const context = this.#context;
     const { theme, tree } = shown;
-    const touched = shown.selected !== null && stroke.ends.includes(shown.selected);
+    const touched = isTouched(shown, stroke);
     context.globalAlpha = stroke.ends.every((end) => tree.needed[end]) ? 1 : FADED;
     context.strokeStyle = touched ? theme.accent : theme.line;
     context.fillStyle = context.strokeStyle;
-    context.lineWidth = Math.max(stroke.width, 0.6 / scale);
+    context.lineWidth = Math.max(stroke.width + (touched ? 0.6 : 0), 0.6 / scale);
     if (stroke.control) context.setLineDash([3, 4]);
-    let path = this.#paths.get(stroke);
-    if (!path) {
-      path = new Path2D();
-      trace(path, stroke.points, stroke.square, shown.sideways);
-      this.#paths.set(stroke, path);
-    }
-    if (stroke.edge === null) context.globalAlpha *= 0.55;
-    context.stroke(path);
+    if (stroke.edge === null && !touched) context.globalAlpha *= 0.55;
+    context.stroke(this.#pathOf(stroke, shown.sideways));
     context.setLineDash([]);
     if (scale < 0.3) return;
     const [x, y, ax, ay, bx, by] = arrowHead(stroke.points, 5 + stroke.width);
@@ -300,6 +295,32 @@ export class Painter {
     context.lineTo(ax, ay);
     context.lineTo(bx, by);
     context.fill();
+  }
+
+  #pathOf(stroke: Stroke, sideways: boolean): Path2D {
+    let path = this.#paths.get(stroke);
+    if (!path) {
+      path = new Path2D();
+      trace(path, stroke.points, stroke.square, sideways);
+      this.#paths.set(stroke, path);
+    }
+    return path;
+  }
+
+  /** The line of an edge that passes near a point of the picture; of inner scopes first. */
+  strokeAt(scene: Scene, sideways: boolean, x: number, y: number, scale: number): Stroke | null {
+    const context = this.#context;
+    const reach = REACH / scale;
+    const near = { left: x - reach, top: y - reach, right: x + reach, bottom: y + reach };
+    context.save();
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.lineWidth = 2 * reach;
+    const isNear = (stroke: Stroke): boolean =>
+      stroke.edge !== null && strokeInSight(stroke, near) && context.isPointInStroke(this.#pathOf(stroke, sideways), x, y);
+    let found: Stroke | null = null;
+    for (let i = scene.sheets.length - 1; i >= 0 && !found; i--) found = scene.sheets[i].strokes.find(isNear) ?? null;
+    context.restore();
+    return found;
   }
 
   #label(shown: Shown, stroke: Stroke, scale: number, ground: string): void {
@@ -313,30 +334,27 @@ export class Painter {
     const width = context.measureText(stroke.label).width + 6;
     context.fillStyle = ground;
     context.fillRect(x - width / 2, y - LABEL_SIZE / 2 - 1.5, width, LABEL_SIZE + 3);
-    context.fillStyle = shown.selected !== null && stroke.ends.includes(shown.selected) ? theme.accent : theme.faint;
+    context.fillStyle = isTouched(shown, stroke) ? theme.accent : theme.faint;
     context.fillText(stroke.label, x, y + 3.5);
   }
 
-  /** Lines to what the selected node is joined with, where no line of the picture shows it. */
+  /** Outlines around what the selection is joined with, and lines where no line of the picture shows it. */
   #relations(shown: Shown, scale: number): void {
-    const { scene, selected, theme } = shown;
-    const box = selected === null ? undefined : scene.boxes.get(selected);
-    if (!box) return;
+    const { scene, focus, theme } = shown;
     const context = this.#context;
     context.strokeStyle = theme.accent;
     context.lineWidth = 1.3 / Math.min(1, scale);
     context.globalAlpha = 0.6;
-    const missing: [Box, Box][] = [];
-    for (const [nodes, isBefore] of [[shown.before, true], [shown.after, false]] as const) {
-      for (const node of nodes) {
-        const other = scene.boxes.get(node);
-        if (!other) continue;
-        this.#outline(other.x - 2, other.y - 2, other.width + 4, other.height + 4, 8);
-        context.stroke();
-        const [source, target] = isBefore ? [other, box] : [box, other];
-        if (!drawn(scene, source.node, target.node)) missing.push([source, target]);
-      }
+    for (const node of focus.joined) {
+      const box = scene.boxes.get(node);
+      if (!box) continue;
+      this.#outline(box.x - 2, box.y - 2, box.width + 4, box.height + 4, 8);
+      context.stroke();
     }
+    const missing = focus.links.flatMap(([source, target]) => {
+      const [from, to] = [scene.boxes.get(source), scene.boxes.get(target)];
+      return from && to && !drawn(scene, source, target) ? [[from, to] as const] : [];
+    });
     // More lines than these would hide what they lead to; the outlines tell it all the same.
     if (missing.length <= MOST_RELATIONS) {
       context.setLineDash([6, 4]);
@@ -370,6 +388,10 @@ export class Painter {
 /** How strongly an opened scope tints what lies in it. */
 function tintOf(theme: Theme): number {
   return theme.dark ? 0.42 : 0.5;
+}
+
+function isTouched(shown: Shown, stroke: Stroke): boolean {
+  return stroke === shown.hovered || shown.focus.touches(stroke.ends, stroke.edge?.tensors ?? []);
 }
 
 function drawn(scene: Scene, source: number, target: number): boolean {

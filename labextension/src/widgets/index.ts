@@ -1,8 +1,11 @@
 // What a notebook's loader, or an exported page, calls.
 
 import { GraphView } from "./graph_view.js";
+import { Kernel, KernelLink } from "./kernel_link.js";
 
 interface Model {
+  /** JupyterLab's, of which the kernel is used; others have none. */
+  readonly widget_manager?: { readonly kernel?: Kernel | null };
   get(name: string): unknown;
   on(event: string, call: () => void): void;
   off(event: string, call: () => void): void;
@@ -10,7 +13,8 @@ interface Model {
 
 /** Render a widget's model into an element; returns what ends that. */
 export function renderGraph(model: Model, place: HTMLElement): () => void {
-  const view = new GraphView(place);
+  const kernel = (): Kernel | null => model.widget_manager?.kernel ?? null;
+  const view = new GraphView(place, new KernelLink(kernel, String(model.get("view"))));
   const load = (): void => {
     const payload = model.get("payload");
     if (payload instanceof DataView && payload.byteLength > 0) void view.load(bytesOf(payload));
