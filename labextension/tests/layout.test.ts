@@ -19,6 +19,7 @@ function request(count: number, edges: [number, number][], more: Partial<LayoutR
     leaving: [],
     aside: [],
     sideways: false,
+    aspect: 1.5,
     ...more,
   };
 }
@@ -104,7 +105,7 @@ test("200 members take less time than anyone notices", () => {
 });
 
 function sceneOf(tree: Hierarchy, opened: number[]): Scene {
-  const choices: Choices = { opened: new Set(opened), aside: new Map(), controls: false, sideways: false };
+  const choices: Choices = { opened: new Set(opened), aside: new Map(), controls: false, sideways: false, aspect: 1.5 };
   const cache = new EdgeCache(tree, choices);
   const prepared = new Map<number, Prepared>();
   const layouts = new Map<number, Layout>();

@@ -18,8 +18,7 @@ export function fetchCode(tree: Hierarchy, tensor: number): string {
 
 /** A run of what the view fetches, or else of what takes the tensor, with the tensor fed; or null. */
 export function feedCode(tree: Hierarchy, tensor: number): string | null {
-  const takers = [...tree.taker.subarray(tree.takerStart[tensor], tree.takerStart[tensor + 1])];
-  const operations = tree.data.marked ? fetched(tree) : takers.slice(0, MOST_FETCHES);
+  const operations = tree.data.marked ? fetched(tree) : takersOf(tree, tensor).slice(0, MOST_FETCHES);
   if (operations.length === 0) return null;
   const { outputStart } = tree.data;
   const hasOutput = (op: number): boolean => outputStart[op] < outputStart[op + 1];
@@ -28,6 +27,13 @@ export function feedCode(tree: Hierarchy, tensor: number): string | null {
     operations: operations.filter((op) => !hasOutput(op)),
   };
   return code(tree, fetches, [tensor]);
+}
+
+/** What takes a tensor; of gradients and the like, which are set aside, only where nothing else does. */
+function takersOf(tree: Hierarchy, tensor: number): number[] {
+  const takers = [...tree.taker.subarray(tree.takerStart[tensor], tree.takerStart[tensor + 1])];
+  const beside = takers.filter((op) => tree.aside[op] === 0 && tree.around(op).every((scope) => tree.aside[scope] === 0));
+  return beside.length > 0 ? beside : takers;
 }
 
 function fetched(tree: Hierarchy): number[] {

@@ -7,6 +7,7 @@ import { Hierarchy } from "../core/hierarchy.js";
 import { Kind, Mark } from "../core/payload.js";
 import { Box, Scene, Stroke } from "../core/scene.js";
 import { Focus } from "../core/selection.js";
+import { shortened } from "../core/words.js";
 import { Theme } from "./theme.js";
 
 export interface View {
@@ -27,7 +28,13 @@ export interface Shown {
   readonly hovered: Box | Stroke | null;
 }
 
-const SMALLEST_TEXT = 4.2; // Pixels: below it, text is noise.
+// Sizes on the screen, in pixels. What would be smaller is noise: names are drawn larger than the
+// picture's scale then, and shortened; everything else is left out.
+const SMALLEST_NAME = 8.5;
+const SMALLEST_WHOLE = 7;
+const SMALLEST_DETAIL = 6.4;
+const FEWEST_LETTERS = 2;
+const FEWEST_WITH_END = 5; // Of letters, for the end of the name to be among them.
 const FADED = 0.22;
 const MOST_RELATIONS = 8;
 const REACH = 6; // Pixels from a line at which it is meant.
@@ -145,14 +152,16 @@ export class Painter {
     context.fill();
     context.globalAlpha = alpha;
     this.#edgeOf(shown, box, paint, scale);
-    if (TITLE_SIZE * scale < SMALLEST_TEXT) return;
-    context.fillStyle = theme.ink;
     context.textAlign = "left";
-    context.font = `600 ${TITLE_SIZE}px ${theme.font}`;
+    const size = Math.min(Math.max(TITLE_SIZE, SMALLEST_NAME / scale), 22);
+    context.font = `600 ${size}px ${theme.font}`;
+    const title = this.#fitting(box.face.title, box.width - 33);
+    if (size * scale < SMALLEST_DETAIL || !title) return;
     this.#sign(box.x + 14, box.y + 15, true, theme.faint);
     context.fillStyle = theme.ink;
-    context.fillText(box.face.title, box.x + 25, box.y + 19.5);
-    const width = context.measureText(box.face.title).width;
+    context.fillText(title, box.x + 25, box.y + 15 + 0.36 * size);
+    if (DETAIL_SIZE * scale < SMALLEST_DETAIL) return;
+    const width = context.measureText(title).width;
     context.font = `${DETAIL_SIZE}px ${theme.font}`;
     context.fillStyle = theme.faint;
     context.fillText(box.face.detail, box.x + 33 + width, box.y + 19.5);
@@ -182,18 +191,44 @@ export class Painter {
     context.fillStyle = paint.fill;
     context.fill();
     this.#edgeOf(shown, box, paint, scale);
-    if (TITLE_SIZE * scale < SMALLEST_TEXT) return;
-    const middle = x + width / 2 + (openable ? 6 : 0);
-    context.textAlign = "center";
-    context.fillStyle = theme.ink;
-    context.font = `${openable ? "500 " : ""}${TITLE_SIZE}px ${theme.font}`;
-    context.fillText(face.title, middle, face.detail ? y + height / 2 - 2.5 : y + height / 2 + 4.3);
+    const detailed = face.detail !== "" && DETAIL_SIZE * scale >= SMALLEST_DETAIL;
+    this.#name(shown, box, scale, detailed);
     this.#marks(shown, box);
-    if (openable) this.#sign(x + 11, y + (face.detail ? height / 2 - 6.5 : height / 2), false, theme.faint);
-    if (!face.detail || DETAIL_SIZE * scale < SMALLEST_TEXT) return;
+    if (openable && scale > 0.4) this.#sign(x + 11, y + (detailed ? height / 2 - 6.5 : height / 2), false, theme.faint);
+    if (!detailed) return;
     context.fillStyle = theme.faint;
     context.font = `${DETAIL_SIZE}px ${theme.font}`;
     context.fillText(face.detail, x + width / 2, y + height / 2 + 12.5);
+  }
+
+  /** The name of a closed box: as large as the picture has it, or as can still be read. */
+  #name({ theme, tree }: Shown, { node, x, y, width, height, face }: Box, scale: number, detailed: boolean): void {
+    const context = this.#context;
+    const signed = tree.isScope(node) && scale > 0.4;
+    const size = Math.min(Math.max(TITLE_SIZE, SMALLEST_NAME / scale), height * 0.8);
+    if (size * scale < SMALLEST_DETAIL) return;
+    context.textAlign = "center";
+    context.fillStyle = theme.ink;
+    const weight = tree.isScope(node) ? "500 " : "";
+    context.font = `${weight}${size}px ${theme.font}`;
+    let title = face.title;
+    if (size > TITLE_SIZE) {
+      const room = width - (signed ? 18 : 4);
+      // Rather a little smaller than shortened.
+      const smaller = Math.max((size * room) / context.measureText(title).width, SMALLEST_WHOLE / scale);
+      if (smaller < size) context.font = `${weight}${smaller}px ${theme.font}`;
+      title = this.#fitting(title, room);
+    }
+    context.fillText(title, x + width / 2 + (signed ? 6 : 0), detailed ? y + height / 2 - 2.5 : y + height / 2 + 0.34 * size);
+  }
+
+  /** A text, shortened to a width in the font that is set; empty where nothing of it would be left. */
+  #fitting(text: string, width: number): string {
+    const whole = this.#context.measureText(text).width;
+    if (whole <= width) return text;
+    const letters = Math.floor((text.length * width) / whole) - 1;
+    if (letters < FEWEST_LETTERS) return "";
+    return letters < FEWEST_WITH_END ? `${text.slice(0, letters)}…` : shortened(text, letters);
   }
 
   /** What the run does with it, on its upper border. */
@@ -268,7 +303,7 @@ export class Painter {
     context.setLineDash([2, 5]);
     context.stroke();
     context.setLineDash([]);
-    if (DETAIL_SIZE * scale < SMALLEST_TEXT) return;
+    if (DETAIL_SIZE * scale < SMALLEST_DETAIL) return;
     context.fillStyle = theme.faint;
     context.font = `${DETAIL_SIZE}px ${theme.font}`;
     context.textAlign = "left";
@@ -324,7 +359,7 @@ export class Painter {
   }
 
   #label(shown: Shown, stroke: Stroke, scale: number, ground: string): void {
-    if (LABEL_SIZE * scale < SMALLEST_TEXT + 1.3) return;
+    if (LABEL_SIZE * scale < SMALLEST_DETAIL) return;
     const context = this.#context;
     const { theme, tree } = shown;
     context.globalAlpha = stroke.ends.every((end) => tree.needed[end]) ? 1 : FADED;

@@ -215,7 +215,13 @@ export class GraphView {
   }
 
   get #choices(): Choices {
-    return { opened: this.#opened, aside: this.#asideByHand, controls: this.#controls, sideways: this.#sideways };
+    return {
+      opened: this.#opened,
+      aside: this.#asideByHand,
+      controls: this.#controls,
+      sideways: this.#sideways,
+      aspect: this.#viewport.aspect,
+    };
   }
 
   /** Lay out what is opened; keep `anchor` where it is on the screen. */

@@ -13,7 +13,7 @@ export const STYLES = `
   position: relative; overflow: hidden; box-sizing: border-box; height: 440px; min-height: 180px;
   border: 1px solid var(--fb-border); border-radius: 8px; background: var(--fb-paper); color: var(--fb-ink);
   font: 12px/1.45 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif);
-  resize: vertical; color-scheme: light dark; user-select: none;
+  container-type: inline-size; resize: vertical; color-scheme: light dark; user-select: none;
 }
 .fb-graph[data-dark="true"] { color-scheme: dark; --fb-stale: #fb923c; }
 .fb-graph[data-dark="false"] { color-scheme: light; --fb-stale: #c2410c; }
@@ -73,10 +73,16 @@ export const STYLES = `
 .fb-value rect { fill: var(--fb-accent); }
 .fb-value dl { display: grid; grid-template-columns: 1fr 1fr; gap: 0 14px; margin: 8px 0 0; }
 .fb-value dl > div { display: flex; justify-content: space-between; gap: 8px; }
-.fb-value dt { color: var(--fb-faint); }
-.fb-value dd { margin: 0; font-variant-numeric: tabular-nums; user-select: text; }
+.fb-value dt { color: var(--fb-faint); font-weight: 400; float: none; width: auto; }
+.fb-value dd { margin: 0; padding: 0; float: none; width: auto; font-variant-numeric: tabular-nums; user-select: text; }
 .fb-tip { position: absolute; pointer-events: none; max-width: 360px; background: var(--fb-panel); border: 1px solid var(--fb-border); border-radius: 6px; padding: 4px 8px; box-shadow: 0 3px 10px rgb(0 0 0 / 15%); overflow-wrap: anywhere; white-space: pre-line; z-index: 2; }
 .fb-tip[hidden] { display: none; }
 .fb-status { position: absolute; left: 12px; bottom: 8px; color: var(--fb-faint); pointer-events: none; font-size: 11px; background: color-mix(in srgb, var(--fb-paper) 80%, transparent); border-radius: 4px; padding: 0 4px; }
+@container (max-width: 780px) {
+  .fb-group button span { display: none; }
+  .fb-search input { width: 150px; }
+  .fb-card { width: 260px; }
+  .fb-graph:has(.fb-card:not([hidden])) .fb-bar { max-width: calc(100% - 280px); }
+}
 @media print { .fb-bar, .fb-card { display: none; } }
 `;

@@ -8,7 +8,7 @@ const MARGIN = 26;
 const BASE = 36; // What the words at the bottom take.
 const GLIDE = 180; // Milliseconds.
 const [LOWEST, HIGHEST] = [240, 640]; // Of the view, when it first takes the height that it needs.
-const LEGIBLE = 0.55; // The scale at which names are still read with ease.
+const LEGIBLE = 0.72; // The scale at which names are still read with ease.
 
 /** The room that there is: of the canvas, less what lies over it at the top and at the right. */
 export interface Room {
@@ -84,6 +84,13 @@ export class Viewport {
     this.#view.x += box.x - old.x + (box.opened || old.opened ? (box.width - old.width) / 2 : 0);
     this.#view.y += box.y - old.y;
     if (box.opened) this.bringIn(box);
+  }
+
+  /** Width over height of the room for a picture that takes all the height that it may. */
+  get aspect(): number {
+    const { width, top } = this.room();
+    const found = (width - 2 * MARGIN) / (HIGHEST - top - BASE);
+    return Math.round(10 * Math.min(2.2, Math.max(0.8, found))) / 10;
   }
 
   /** How high the view is to be: no more than the picture needs, and no less than reads well. */
