@@ -20,7 +20,9 @@ interface Column {
 /** The layout itself, or cut into columns if it is tall and narrow. */
 export function wrapped(request: LayoutRequest, placed: readonly number[], layout: Layout): Layout {
   const { width, height } = layout;
-  if (height < TALL || height * request.aspect < TALLER * width) return layout;
+  // A room that is wide has space for rows that are long, if edges run to the right.
+  const tall = TALL * Math.max(1, 1 / request.aspect);
+  if (height < tall || height * request.aspect < TALLER * width) return layout;
   const wanted = Math.round(Math.sqrt((request.aspect * height) / (width + GUTTER)));
   if (wanted < 2) return layout;
   const columns = cut(request, placed, layout, wanted);

@@ -388,7 +388,9 @@ export class Painter {
     }
     const missing = focus.links.flatMap(([source, target]) => {
       const [from, to] = [scene.boxes.get(source), scene.boxes.get(target)];
-      return from && to && !drawn(scene, source, target) ? [[from, to] as const] : [];
+      // A line across everything to gradients that are set aside tells nobody anything.
+      if (!from || !to || from.aside || to.aside || drawn(scene, source, target)) return [];
+      return [[from, to] as const];
     });
     // More lines than these would hide what they lead to; the outlines tell it all the same.
     if (missing.length <= MOST_RELATIONS) {

@@ -78,6 +78,9 @@ export const STYLES = `
 .fb-tip { position: absolute; pointer-events: none; max-width: 360px; background: var(--fb-panel); border: 1px solid var(--fb-border); border-radius: 6px; padding: 4px 8px; box-shadow: 0 3px 10px rgb(0 0 0 / 15%); overflow-wrap: anywhere; white-space: pre-line; z-index: 2; }
 .fb-tip[hidden] { display: none; }
 .fb-status { position: absolute; left: 12px; bottom: 8px; color: var(--fb-faint); pointer-events: none; font-size: 11px; background: color-mix(in srgb, var(--fb-paper) 80%, transparent); border-radius: 4px; padding: 0 4px; }
+@container (max-width: 1100px) {
+  .fb-bar:has(~ .fb-card:not([hidden])) .fb-group button span { display: none; }
+}
 @container (max-width: 780px) {
   .fb-group button span { display: none; }
   .fb-search input { width: 150px; }
