@@ -22,6 +22,7 @@ from flowbook.graph.ops.joining import concat
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.reductions import sum_op
 from flowbook.graph.ops.shaping import reshape_op, shape_op
+from flowbook.graph.ops.sums import sum_over
 from flowbook.graph.registry import op_named
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.shape import Shape
@@ -226,7 +227,8 @@ def exponentials(xp: Any, logits: Any, axis: int) -> tuple[Any, Any, Any]:
     i = in_range(axis, logits.ndim)
     shifted = xp.subtract(logits, xp.max(logits, axis=i, keepdims=True))
     raised = xp.exp(shifted)
-    return shifted, raised, xp.sum(raised, axis=i, dtype=logits.dtype, keepdims=True)
+    total = sum_over(xp, raised, (i,), keepdims=True)
+    return shifted, raised, total.astype(logits.dtype, copy=False)
 
 
 def _softmax(xp: Any, logits: Any, axis: int) -> Any:

@@ -25,6 +25,7 @@ from flowbook.graph.ops.inference import elementwise, scalar
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.reductions import sum_op
 from flowbook.graph.ops.shaping import expand_dims_op, transpose
+from flowbook.graph.ops.sums import sum_of_products, sum_over
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.shape import Shape, broadcast
 from flowbook.graph.tensor import Tensor
@@ -59,18 +60,15 @@ def _cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
     if not logits.size:
         return xp.zeros(logits.shape[:-1], logits.dtype), logits.copy()
     shifted, raised, total = exponentials(xp, logits, -1)
-    mass = xp.sum(labels, axis=-1, dtype=labels.dtype, keepdims=True)
+    mass = sum_over(xp, labels, (-1,), keepdims=True)
     shifted -= xp.log(total)
-    terms = xp.multiply(labels, shifted)
-    loss = -xp.sum(terms, axis=-1, dtype=logits.dtype)
-    if xp.isnan(loss).any():
+    gain = sum_of_products(xp, labels, shifted)
+    if xp.isnan(gain).any():
         # Where a label of 0 meets a logit of -inf, their product counts as 0.
-        terms = xp.where(labels == 0, 0, terms)
-        loss = -xp.sum(terms, axis=-1, dtype=logits.dtype)
-    raised /= total
-    raised *= mass
+        gain = sum_of_products(xp, labels, xp.where(labels == 0, 0, shifted))
+    raised *= mass / total
     raised -= labels
-    return loss, raised
+    return -xp.squeeze(gain, -1).astype(logits.dtype, copy=False), raised
 
 
 def _is_nothing(gradient: Tensor) -> bool:
@@ -363,20 +361,10 @@ def log_poisson_loss(
         return add(loss, where(is_large, stirling, zeros_like(stirling)), name=scope)  # type: ignore[no-any-return]
 
 
-# So many products are summed one after the other.
-_BLOCK = 1024
-
-
 def _half_of_squares(xp: Any, t: Any) -> Any:
-    if t.dtype.itemsize < 4 or t.size < _BLOCK or not t.flags.c_contiguous:
-        squares = xp.square(t)
-    else:
-        # Without an array of squares; sums of sums round less than one long sum.
-        flat = xp.reshape(t, (-1,))
-        whole = flat.size - flat.size % _BLOCK
-        blocks, rest = xp.reshape(flat[:whole], (-1, _BLOCK)), flat[whole:]
-        squares = xp.concatenate([xp.einsum("ij,ij->i", blocks, blocks), xp.square(rest)])
-    return xp.multiply(xp.sum(squares, dtype=t.dtype), t.dtype.type(0.5))
+    flat = xp.reshape(t, (1, -1))
+    half = sum_of_products(xp, flat, flat) * 0.5
+    return xp.reshape(half, ()).astype(t.dtype, copy=False)
 
 
 l2_loss = OpDef(
