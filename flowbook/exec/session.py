@@ -230,7 +230,8 @@ class Session:
         self._guarded(self._check_open)
         self._guarded(self.extend)
         keys = self._guarded(_listed, feeds)
-        return self._guarded(PartialRun, self._master, fetches, keys)  # type: ignore[no-any-return]
+        rewriting = self._instruments.rewriting
+        return self._guarded(PartialRun, self._master, rewriting, fetches, keys)  # type: ignore[no-any-return]
 
     # Watching
 
@@ -278,7 +279,9 @@ class Session:
         Every floating-point value of a run is checked, in gradients and updates too. A variable is
         written only after everything that could be computed before is checked; the error says
         which variables were changed all the same, what the operation was given, and where it was
-        defined. Initial values and partial runs are not checked.
+        defined. What is fed is no error by itself, but what an operation makes of it is, and so is
+        writing it to a variable. Initial values are checked when they are read, and of what a
+        Python function does (`fb.py_func`) only what it returns.
 
         Args:
             nonfinite: False ends the guard.
