@@ -95,7 +95,7 @@ class Session:
         self._lock = threading.RLock()
         if self._site.author is not None:
             # When its cell runs again, the session that it made before is over.
-            self._site.author.own(self, _STARTS_AFRESH)
+            self._site.author.own(self, _STARTS_AFRESH, holds_values=True)
 
     # Running
 
