@@ -16,6 +16,7 @@ from flowbook.graph.operation import Operation
 from flowbook.graph.ops.activations import exponentials, log_softmax_op, softmax_op, softplus
 from flowbook.graph.ops.arithmetic import add, subtract
 from flowbook.graph.ops.axes import as_axis, in_range
+from flowbook.graph.ops.bounds import are_within
 from flowbook.graph.ops.broadcasting import sum_to_shape
 from flowbook.graph.ops.comparison import greater, where
 from flowbook.graph.ops.constants import convert_to_tensor
@@ -175,7 +176,7 @@ def _sparse_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
             f"labels of shape {list(labels.shape)} do not fit logits of shape {list(logits.shape)}"
         )
     classes = logits.shape[-1]
-    if labels.size and (labels.min() < 0 or labels.max() >= classes):
+    if not are_within(labels, classes):
         wrong = next(i for i in labels.ravel().tolist() if not 0 <= i < classes)
         raise OutOfRangeError(f"label {wrong} is out of range: there are {classes} classes, from 0")
     if not logits.size:
