@@ -23,6 +23,7 @@ from flowbook.graph.graph import Graph, get_default_graph
 from flowbook.graph.rewrite.prune import closure
 from flowbook.widgets.graph_payload import Needed, graph_payload
 from flowbook.widgets.graph_svg import graph_svg
+from flowbook.widgets.page import is_looked_at
 from flowbook.widgets.shown_text import shown_text
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
@@ -112,11 +113,11 @@ def live_form(graph: Graph, needed: Needed | None = None) -> dict[str, Any]:
 
 
 def _has_notebook() -> bool:
-    """Whether a kernel runs this, with the packages for widgets and a front end that was built."""
+    """Whether a page shows this, with the packages for widgets and a front end that was built."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return (
-        getattr(shell, "kernel", None) is not None
+        is_looked_at(shell)
         and importlib.util.find_spec("anywidget") is not None
         and _BUNDLE.exists()
     )
