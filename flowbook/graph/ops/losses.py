@@ -11,7 +11,7 @@ from typing import Any
 
 from flowbook.graph.dtypes import FLOATS, INDICES
 from flowbook.graph.errors import InvalidArgumentError, OutOfRangeError
-from flowbook.graph.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.op_def import NO_GRADIENT, OpDef, is_unused
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.activations import exponentials, log_softmax_op, softmax_op, softplus
 from flowbook.graph.ops.arithmetic import add, subtract
@@ -73,11 +73,6 @@ def _cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
     return -xp.squeeze(gain, -1).astype(logits.dtype, copy=False), raised
 
 
-def _is_nothing(gradient: Tensor) -> bool:
-    """Whether no gradient arrived: the backward pass gives zeros for outputs that nothing uses."""
-    return gradient.op.type == "ZerosLike"
-
-
 def _times_rows(rows: Tensor, matrix: Tensor) -> Tensor:
     return expand_dims_op(rows, axis=(-1,)) * matrix  # type: ignore[no-any-return]
 
@@ -96,7 +91,7 @@ def _cross_entropy_gradient(op: Operation, dloss: Tensor, dbackprop: Tensor) -> 
     labels, logits = op.inputs
     dlabels = _times_rows(-dloss, log_softmax_op(logits))
     dlogits = _times_rows(dloss, op.outputs[1])
-    if not _is_nothing(dbackprop):
+    if not is_unused(dbackprop):
         # backprop = softmax(logits) * sum(labels) - labels
         mass = _sum_classes(labels)
         dlogits += _through_softmax(logits, dbackprop) * mass
@@ -193,7 +188,7 @@ def _sparse_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
 
 def _sparse_gradient(op: Operation, dloss: Tensor, dbackprop: Tensor) -> Any:
     dlogits = _times_rows(dloss, op.outputs[1])
-    if not _is_nothing(dbackprop):
+    if not is_unused(dbackprop):
         dlogits += _through_softmax(op.inputs[1], dbackprop)
     return None, dlogits
 
