@@ -80,6 +80,7 @@ class LiveGraph(anywidget.AnyWidget):
     def close(self) -> None:
         """End it: the page has it no longer."""
         _views.discard(self)
+        self.layout.close()
         super().close()
 
     def follow(self) -> None:
