@@ -30,6 +30,7 @@ from flowbook.graph.graph import Graph, get_default_graph
 from flowbook.graph.indexed_slices import IndexedSlices
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.variables import Variable
+from flowbook.graph.repetition import check_repetition
 from flowbook.graph.sparse_tensor import SparseTensor
 from flowbook.graph.tensor import Tensor
 
@@ -324,6 +325,7 @@ class Session:
             self._check_open()
             version, retirements = self.graph.version, self.graph.retirements
             self._master.extend()
+            check_repetition(self.graph)
             # What an instrument does with a signature may depend on all of the graph.
             if retirements != self._retirements or self._instruments.all:
                 self._forget_calls()
@@ -353,10 +355,18 @@ class Session:
         return self._closed
 
     def _check_open(self) -> None:
-        if self._closed:
+        if not self._closed:
+            return
+        author = self._site.author
+        reason = author.why_closed(self) if author is not None else None
+        if author is None or reason is None:
             raise FailedPreconditionError(
                 "this session is closed", hint="make a new one: sess = fb.Session()"
             )
+        raise FailedPreconditionError(
+            f"this session is closed: {reason}, which made it",
+            hint=f"use the one that {author.cell.label} makes since, or re-run it",
+        )
 
     def __enter__(self) -> Session:
         self._check_open()

@@ -28,6 +28,7 @@ from flowbook.graph.errors import (
 )
 from flowbook.graph.names import Names
 from flowbook.graph.operation import Operation
+from flowbook.graph.repetition import Repetition
 from flowbook.graph.scope import Scope
 from flowbook.graph.stale_operations import StaleOperations, stale_among
 from flowbook.graph.summaries import summaries_among
@@ -80,6 +81,7 @@ class Graph:
         seed: the graph's random seed, or None.
         site: where the graph was made.
         values: who holds values of its variables, and which have been given up.
+        repetition: whether loops that also run make it grow.
     """
 
     def __init__(self) -> None:
@@ -94,6 +96,7 @@ class Graph:
         self._stateful: dict[Operation, None] = {}
         self._variables: dict[Operation, Any] = {}
         self.values = VariableValues()
+        self.repetition = Repetition()
         self._names = Names()
         self._latest_author: Author | None = None
         self._retired_by: weakref.WeakKeyDictionary[Operation, Cell] = weakref.WeakKeyDictionary()
@@ -212,6 +215,8 @@ class Graph:
             self._stateful[operation] = None
         self.version += 1
         self._operations[name] = operation
+        if self.repetition.suspects:
+            self.repetition.note(operation)
         return operation
 
     def retire(self, operation: Operation, cell: Cell | None = None) -> None:
@@ -530,6 +535,12 @@ class Graph:
         with self.lock:
             return list(self._operations.values())
 
+    def operations_from(self, start: int) -> list[Operation]:
+        """The operations whose ids are at least `start`, the latest first."""
+        with self.lock:
+            latest = reversed(self._operations.values())
+            return list(itertools.takewhile(lambda operation: operation.id >= start, latest))
+
     def stateful_operations(self) -> list[Operation]:
         """The operations with effects or resources, in the order of their construction."""
         with self.lock:
@@ -649,9 +660,7 @@ class Graph:
                 seen, retirements = self._consumers_version
                 if retirements != self.retirements:
                     self._consumers, seen = {}, 0
-                for operation in reversed(self._operations.values()):
-                    if operation.id < seen:
-                        break
+                for operation in self.operations_from(seen):
                     for source in dict.fromkeys(operation.inputs):
                         self._consumers.setdefault(source, []).append(operation)
                 self._consumers_version = version
