@@ -86,7 +86,8 @@ def _nbytes(value: Any) -> int:
 
 
 def _frame(head: dict[str, Any], news: Sequence[Numbered]) -> bytes:
-    series, kept = [], []
+    series = []
+    kept: list[int] = []
     points: dict[str, list[Placed]] = {kind: [] for kind in _COLUMNS}
     for run, each in news:
         kept += each.kept or ()

@@ -158,9 +158,7 @@ class Sources:
             if each.kind == "scalar":
                 tags.setdefault(each.tag, {})[run] = [point for _, point in each.points]
         curves = {tag: dict(sorted(tags[tag].items())) for tag in sorted(tags, key=_reading_order)}
-        others = Counter(
-            kind for kind, _ in {(n.kind, n.tag) for _, n in news if n.tag not in tags}
-        )
+        others = Counter(kind for kind, _ in {(n.kind, n.tag) for _, n in news} if kind != "scalar")
         return Snapshot(self.runs, curves, others)
 
     @property

@@ -99,7 +99,7 @@ def _legend(snapshot: Snapshot) -> tuple[list[str], float]:
 
 
 def _chart(tag: str, curves: Curves, width: float) -> str:
-    left, top, bottom = _AXIS, _TITLE, _TITLE + _CHART
+    left, bottom = _AXIS, _TITLE + _CHART
     steps = [point.step for points in curves.values() for point in points]
     values = [p.value for points in curves.values() for p in points if math.isfinite(p.value)]
     lost = sum(not math.isfinite(p.value) for points in curves.values() for p in points)
@@ -122,8 +122,11 @@ def _chart(tag: str, curves: Curves, width: float) -> str:
         at = y(value)
         parts.append(f'<path d="M{_n(left)} {_n(at)}H{_n(width)}" stroke="{_LINE}"/>')
         parts.append(_text(left - 6, at + 4, number_text(value), _FAINT, anchor="end"))
-    parts.append(_text(left, bottom + 14, f"{first:,}", _FAINT))
-    if last > first:
+    if last == first:
+        middle = (left + width) / 2
+        parts.append(_text(middle, bottom + 14, f"{first:,}", _FAINT, anchor="middle"))
+    else:
+        parts.append(_text(left, bottom + 14, f"{first:,}", _FAINT))
         parts.append(_text(width, bottom + 14, f"{last:,}", _FAINT, anchor="end"))
     for run, points in curves.items():
         ordered = sorted(thinned(points, _POINTS), key=lambda point: point.step)
