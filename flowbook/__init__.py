@@ -406,6 +406,7 @@ from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from flowbook.graph.tensor import Tensor
 from flowbook.train.gradient_error import gradient_error
 from flowbook.widgets.graph_view import GraphView
+from flowbook.widgets.summary_view import SummaryView
 
 __all__ = [
     "Assert",
@@ -435,6 +436,7 @@ __all__ = [
     "Shape",
     "SparseTensor",
     "SparseTensorValue",
+    "SummaryView",
     "Tensor",
     "VALUES",
     "Variable",

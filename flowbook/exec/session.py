@@ -19,7 +19,8 @@ from flowbook.exec.instrument import Instruments, Signature, Tapped
 from flowbook.exec.master import LocalMaster
 from flowbook.exec.partial_run import PartialRun
 from flowbook.exec.sparse_feeds import expanded, expanded_keys, has_sparse
-from flowbook.exec.summaries.summarizer import Summarizing, summarized
+from flowbook.exec.summaries.history import SummaryHistory
+from flowbook.exec.summaries.summarizer import Summarizing, history_in, summarized
 from flowbook.graph import site as sites
 from flowbook.graph.errors import (
     FailedPreconditionError,
@@ -273,6 +274,11 @@ class Session:
         self._guarded(self._check_open)
         rule = (every, seconds, to, fetches, series)
         return self._guarded(summarized, self._instruments, self.graph, rule)  # type: ignore[no-any-return]
+
+    @property
+    def summary_history(self) -> SummaryHistory | None:
+        """What its runs have summarised; None before `summarize`, and when it is closed."""
+        return history_in(self._instruments)
 
     def guard(self, nonfinite: bool = True, allow: Any = ()) -> Guard | None:
         """Fail a run in which an operation gives NaN or infinities, naming the first that does.

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import base64
 import importlib.util
+import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ const place = document.getElementById("view");
 const picture = place.firstElementChild;
 const url = URL.createObjectURL(new Blob([code], {{ type: "text/javascript" }}));
 const {{ {renderer} }} = await import(url);
-await {renderer}("{payload}", place);
+await {renderer}("{payload}", place, {options});
 picture.remove();
 </script>
 </body>
@@ -80,7 +81,14 @@ picture.remove();
 """
 
 
-def write_page(path: Any, title: str, picture: str, renderer: str, payload: bytes) -> None:
+def write_page(
+    path: Any,
+    title: str,
+    picture: str,
+    renderer: str,
+    payload: bytes,
+    options: Mapping[str, Any] | None = None,
+) -> None:
     """Write a page that shows a static picture, which its script replaces by the live one.
 
     Args:
@@ -89,6 +97,7 @@ def write_page(path: Any, title: str, picture: str, renderer: str, payload: byte
         picture: SVG.
         renderer: what the front end calls the function that renders the payload.
         payload: what is shown.
+        options: how it is shown at first.
 
     Raises:
         FailedPreconditionError: if the front end has not been built.
@@ -104,6 +113,8 @@ def write_page(path: Any, title: str, picture: str, renderer: str, payload: byte
         code=BUNDLE.read_text(encoding="utf-8").replace("</script", "<\\/script"),
         renderer=renderer,
         payload=base64.b64encode(payload).decode(),
+        # In a script "<" could end it.
+        options=json.dumps(dict(options or {})).replace("<", "\\u003c"),
     )
     with files.written_whole(files.as_path(path)) as file:
         file.write(page.encode())

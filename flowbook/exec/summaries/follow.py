@@ -16,7 +16,6 @@ from flowbook.exec.summaries.records import read_records
 from flowbook.graph import files
 from flowbook.graph.errors import NotFoundError
 
-
 # So many bytes of a file are read at once: a fraction of a second's work.
 _SLICE = 1 << 19
 

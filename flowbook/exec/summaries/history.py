@@ -91,8 +91,8 @@ class _Curve:
         self._kept = 0
         self._stretches: list[_Stretch] = []
 
-    def add(self, summary: Summary) -> None:
-        point = Point(summary.step, summary.wall_time, float(summary.value))
+    def add(self, given: Summary | Point) -> None:
+        point = Point(given.step, given.wall_time, float(given.value))
         new = _Stretch([(self._count, point)], 1)
         self._count += 1
         stretches = self._stretches
@@ -123,6 +123,14 @@ class _Curve:
 
     def points(self) -> list[Point]:
         return [point for stretch in self._stretches for _, point in stretch.kept]
+
+
+def thinned(points: Sequence[Point], most: int) -> list[Point]:
+    """A curve in at most so many points, at least 10, which has its extremes still."""
+    curve = _Curve(most)
+    for point in points:
+        curve.add(point)
+    return curve.points()
 
 
 class _Samples:

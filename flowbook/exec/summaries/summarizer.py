@@ -354,6 +354,11 @@ def summarized(instruments: Instruments, graph: Graph, rule: tuple[Any, ...]) ->
     return result
 
 
+def history_in(instruments: Instruments) -> SummaryHistory | None:
+    """What a session has summarised, if it has begun to."""
+    return next((i.history for i in instruments.all if isinstance(i, Summarizer)), None)
+
+
 class Summarizing:
     """Summaries that a session gives by one rule; `Session.summarize` makes it.
 
