@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from flowbook.exec.compile.generate import copied
+from flowbook.exec.compound_feeds import expanded, expanded_keys, has_compound
 from flowbook.exec.feeds import Feed, check_mapping, check_no_duplicates, feedable
 from flowbook.exec.fetches import flatten
 from flowbook.exec.instrument import Instrument
 from flowbook.exec.master import LocalMaster
-from flowbook.exec.sparse_feeds import expanded, expanded_keys, has_sparse
 from flowbook.graph import site as sites
 from flowbook.graph.errors import (
     FailedPreconditionError,
@@ -125,7 +125,7 @@ class PartialRun:
 
     def _checked(self, feeds: Mapping[Any, Any]) -> dict[Tensor, Any]:
         values: dict[Tensor, Any] = {}
-        for key, value in (expanded(feeds) if has_sparse(feeds) else feeds).items():
+        for key, value in (expanded(feeds) if has_compound(feeds) else feeds).items():
             tensor = feedable(self._graph, key)
             if tensor not in self._feeds:
                 raise InvalidArgumentError(

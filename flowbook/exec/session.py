@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, NoReturn
 
+from flowbook.exec.compound_feeds import expanded, expanded_keys, has_compound
 from flowbook.exec.executable import Executable, deadline_after
 from flowbook.exec.feeds import Feed, check_mapping, check_no_duplicates, feedable
 from flowbook.exec.fetches import Rebuild, flatten
@@ -18,7 +19,6 @@ from flowbook.exec.guard import Guard, guard
 from flowbook.exec.instrument import Instruments, Signature, Tapped
 from flowbook.exec.master import LocalMaster
 from flowbook.exec.partial_run import PartialRun
-from flowbook.exec.sparse_feeds import expanded, expanded_keys, has_sparse
 from flowbook.exec.summaries.history import SummaryHistory
 from flowbook.exec.summaries.summarizer import Summarizing, history_in, summarized
 from flowbook.graph import site as sites
@@ -118,7 +118,8 @@ class Session:
             feeds: values for tensors, by tensor, variable or name. Any tensor may be fed; what
                 only served to compute it does not run. A fed variable is not read. For a
                 SparseTensor or IndexedSlices a SparseTensorValue or IndexedSlicesValue is fed, or
-                a tuple of the three arrays.
+                a tuple of the three arrays; for a tuple of keys, such as the state of a recurrent
+                network, as many values.
             timeout: seconds after which the run is given up; None never.
 
         Returns:
@@ -144,7 +145,7 @@ class Session:
         try:
             call = self._calls[_spelling(fetches, feeds)]
         except (KeyError, TypeError):
-            if isinstance(feeds, Mapping) and has_sparse(feeds):
+            if isinstance(feeds, Mapping) and has_compound(feeds):
                 return self.run(fetches, self._guarded(expanded, feeds), timeout=timeout)
             call = self._guarded(self._prepare, fetches, feeds)
         try:

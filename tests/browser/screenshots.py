@@ -59,7 +59,7 @@ SHOTS = {
 
 def main() -> int:
     """Take all pictures; return the exit status."""
-    cells = [cell for cell in nbformat.read(NOTEBOOK, as_version=4).cells]
+    cells = nbformat.read(NOTEBOOK, as_version=4).cells
     with tempfile.TemporaryDirectory() as folder, browser() as chromium:
         lab = Lab(Path(folder))
         try:
