@@ -263,6 +263,7 @@ class Graph:
             if unnamed is not None:
                 self._give_up(unnamed.end(author, completed), author)
             self._names.forget_search(author)
+            self.repetition.forget()
             if self._latest_author is author:
                 self._latest_author = None
 

@@ -89,6 +89,11 @@ class Repetition:
             if self._is_news(site)
         ]
 
+    def forget(self) -> None:
+        """Count anew: a notebook cell has ended, and its loops with it."""
+        self._lines = {}
+        self.suspects = {}
+
     def _count(self, gained: Iterable[Operation]) -> None:
         self._runs = now = self._runs + 1
         for operation in gained:
