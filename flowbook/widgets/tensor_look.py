@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.exec.summaries.png import encoded
 from flowbook.graph.dtypes import widened
+from flowbook.graph.image_codecs import encode_png
 from flowbook.graph.tensor_text import text_of
 
 MOST_BINS = 40
@@ -64,7 +64,7 @@ def look(value: Any) -> tuple[dict[str, Any], list[bytes]]:
     if pictures:
         found["pictures"] = [[p.shape[1], p.shape[0]] for p in pictures]
         found["scale"] = scale
-    return found, [encoded(picture) for picture in pictures]
+    return found, [encode_png(picture, -1) for picture in pictures]
 
 
 def _strings(array: Array) -> str:

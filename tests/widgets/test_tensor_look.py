@@ -164,7 +164,8 @@ def test_it_agrees_with_numpy_and_is_bounded(value: Any) -> None:
         histogram = shown["histogram"]
         assert sum(histogram["counts"]) == finite.size
         assert len(histogram["counts"]) <= MOST_BINS
-    if "statistics" in shown and finite.size:
+    # Rounded up, the largest numbers of all could not be read again.
+    if "statistics" in shown and finite.size and np.abs(finite).max() < 1e308:
         told = dict(map(tuple, shown["statistics"]))
         assert float(told["min"]) == pytest.approx(finite.min(), rel=1e-4)
         assert float(told["max"]) == pytest.approx(finite.max(), rel=1e-4)

@@ -59,6 +59,7 @@ interface Comm {
   readonly commsOverSubshells?: string;
   onMsg: (message: Message) => void;
   onClose: (message: Message) => void;
+  close(): unknown;
   open(data: object): unknown;
   send(data: object): unknown;
 }
@@ -90,6 +91,12 @@ export class KernelLink implements Fetcher {
     const [reply, pictures] = await this.#asked({ kind: "fetch", view: this.view, tensor }, cancelled);
     if (reply.kind === "value") return { value: reply, pictures };
     throw new Error(reply.kind === "error" ? reply.text : "The kernel gave no answer.");
+  }
+
+  /** End it: nothing will be asked any more. */
+  close(): void {
+    if (this.#comm && !this.#comm.isDisposed) this.#comm.close();
+    this.#closed();
   }
 
   async #asked(question: object, cancelled: AbortSignal): Promise<[Reply, readonly Blob[]]> {
