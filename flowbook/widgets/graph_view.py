@@ -25,8 +25,10 @@ class GraphView:
     """A picture of a graph, in which name scopes open and close.
 
     A graph at the end of a cell is shown like this too. In JupyterLab the picture is live: it
-    follows the graph as cells extend it, and it works while the kernel is busy. Elsewhere, and
-    without a kernel, it is a static one of the outermost scopes.
+    follows the graph as cells extend it, and it works while the kernel is busy. A click on an edge
+    offers the code that fetches or feeds its tensor, and shows its value where that changes
+    nothing (`Session.peek`). Elsewhere, and without a kernel, it is a static picture of the
+    outermost scopes.
 
     Args:
         graph: the graph, or a session, which then fetches the tensors that are asked for in the

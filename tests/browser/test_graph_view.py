@@ -10,7 +10,7 @@ import pytest
 
 import flowbook as fb
 from tests.browser.lab import CHROMIUM, Lab
-from tests.browser.view import exported, pixels, press, redrawn, saved_svg, tree_items
+from tests.browser.view import exported, pixels, press, redrawn, reveal, saved_svg, tree_items
 from tests.need import requires
 
 pytestmark = [
@@ -109,7 +109,7 @@ def test_stale_operations_are_marked(lab: Lab, page: Any) -> None:
     redrawn(view, before)
     assert "1 stale" in view.locator("[role=status]").inner_text()
     assert sum(item.endswith(", stale") for item in tree_items(view)) == 1
-    press(view, "End")
+    reveal(view, "b")
     warning = view.locator(".fb-card .fb-warning").inner_text()
     assert warning.startswith("stale: ")
     assert "re-run cell [2]" in warning

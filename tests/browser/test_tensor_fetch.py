@@ -31,6 +31,16 @@ RUN = "sess.retain_feeds()\nsess.run(total, {x: np.arange(128.0).reshape(2, 8, 8
 BUSY = "import time, pathlib\nwhile not pathlib.Path('{}').exists(): time.sleep(0.05)"
 
 
+# How many comms pages have opened to fetch values.
+CHANNELS = """[...window.jupyterapp.shell.currentWidget.sessionContext.session.kernel._comms.values()]
+    .filter((comm) => comm.targetName === "flowbook.fetch").length"""
+
+
+def channels(page: Any) -> int:
+    count: int = page.evaluate(f"() => {CHANNELS}")
+    return count
+
+
 def fetched(view: Any) -> str:
     """What the card says once a value, or why there is none, is there."""
     view.get_by_role("button", name="Fetch its value").click()
@@ -139,6 +149,10 @@ def test_the_selection_stays_as_the_graph_grows(lab: Lab, page: Any) -> None:
     view.locator(".fb-card").get_by_role("button", name="z", exact=True).wait_for()
     assert view.locator(".fb-card h3").inner_text() == "h:0"
     assert "float32 [2, 8, 8]" in view.locator(".fb-value").inner_text()
+    assert channels(page) == 1
     notebook.save()
     stored = json.loads(path.read_text())
     assert "8, 8" not in json.dumps(stored["metadata"])
+    notebook.run(0)
+    notebook.graph(0)
+    page.wait_for_function(f"() => ({CHANNELS}) === 0")

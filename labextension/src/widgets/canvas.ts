@@ -44,6 +44,7 @@ export class Painter {
   readonly #paints = new Map<number, Paint>();
   #paintsOf: unknown = null;
   #paths = new WeakMap<Stroke, Path2D>();
+  readonly #pairs = new WeakMap<Scene, ReadonlySet<string>>();
   readonly #grounds = new Map<number, string>();
   readonly #probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true })!;
 
@@ -376,6 +377,7 @@ export class Painter {
   /** Outlines around what the selection is joined with, and lines where no line of the picture shows it. */
   #relations(shown: Shown, scale: number): void {
     const { scene, focus, theme } = shown;
+    if (focus.joined.size === 0) return;
     const context = this.#context;
     context.strokeStyle = theme.accent;
     context.lineWidth = 1.3 / Math.min(1, scale);
@@ -386,10 +388,11 @@ export class Painter {
       this.#outline(box.x - 2, box.y - 2, box.width + 4, box.height + 4, 8);
       context.stroke();
     }
+    const drawn = this.#drawn(scene);
     const missing = focus.links.flatMap(([source, target]) => {
       const [from, to] = [scene.boxes.get(source), scene.boxes.get(target)];
       // A line across everything to gradients that are set aside tells nobody anything.
-      if (!from || !to || from.aside || to.aside || drawn(scene, source, target)) return [];
+      if (!from || !to || from.aside || to.aside || drawn.has(`${source} ${target}`)) return [];
       return [[from, to] as const];
     });
     // More lines than these would hide what they lead to; the outlines tell it all the same.
@@ -399,6 +402,17 @@ export class Painter {
       context.setLineDash([]);
     }
     context.globalAlpha = 1;
+  }
+
+  /** The pairs of nodes that a line of the picture joins. */
+  #drawn(scene: Scene): ReadonlySet<string> {
+    let found = this.#pairs.get(scene);
+    if (!found) {
+      const edges = scene.sheets.flatMap((sheet) => sheet.strokes.flatMap((stroke) => stroke.edge ?? []));
+      found = new Set(edges.map(({ source, target }) => `${source} ${target}`));
+      this.#pairs.set(scene, found);
+    }
+    return found;
   }
 
   /** A curve from one box to another, between the sides that face each other. */
@@ -429,12 +443,6 @@ function tintOf(theme: Theme): number {
 
 function isTouched(shown: Shown, stroke: Stroke): boolean {
   return stroke === shown.hovered || shown.focus.touches(stroke.ends, stroke.edge?.tensors ?? []);
-}
-
-function drawn(scene: Scene, source: number, target: number): boolean {
-  return scene.sheets.some((sheet) =>
-    sheet.strokes.some((stroke) => stroke.edge?.source === source && stroke.edge.target === target),
-  );
 }
 
 interface Sight {
