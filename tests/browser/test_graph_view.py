@@ -93,7 +93,10 @@ def test_it_follows_the_graph_and_keeps_what_is_open(lab: Lab, page: Any) -> Non
 
 
 def test_stale_operations_are_marked(lab: Lab, page: Any) -> None:
-    first, second = "import flowbook as fb\na = fb.constant(1.0, name='a')", "b = fb.negative(a)"
+    first, second = (
+        "import flowbook as fb\na = fb.constant(1.0, name='a')",
+        "b = fb.negative(a, name='b')",
+    )
     path = lab.write("stale", first, second, "fb.get_default_graph()")
     notebook = lab.open(page, "stale")
     for cell in range(3):

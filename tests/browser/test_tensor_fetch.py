@@ -32,7 +32,8 @@ BUSY = "import time, pathlib\nwhile not pathlib.Path('{}').exists(): time.sleep(
 
 
 # How many comms pages have opened to fetch values.
-CHANNELS = """[...window.jupyterapp.shell.currentWidget.sessionContext.session.kernel._comms.values()]
+SESSION_OF_PAGE = "window.jupyterapp.shell.currentWidget.sessionContext.session"
+CHANNELS = f"""[...{SESSION_OF_PAGE}.kernel._comms.values()]
     .filter((comm) => comm.targetName === "flowbook.fetch").length"""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -197,3 +198,27 @@ def test_peeking_agrees_with_running(example: Example, data: Any) -> None:
             assert not needed.effects
             assert not needed.placeholders
             np.testing.assert_array_equal(value, sess.run(tensor, fed[-1] if fed else None))
+
+
+def test_one_can_look_while_another_thread_trains() -> None:
+    w = fb.Variable(fb.zeros([64, 64]), name="w")
+    h = fb.multiply(w, 2.0, name="h")
+    step = fb.assign_add(w, fb.ones([64, 64]))
+    seen = []
+    with fb.Session() as sess:
+        sess.run(step)
+
+        def train() -> None:
+            for _ in range(300):
+                sess.run(step)
+
+        training = threading.Thread(target=train)
+        training.start()
+        while training.is_alive():
+            seen.append(sess.peek(h))
+        training.join()
+        # Never torn, never back in time, and no update lost.
+        assert all((each == each[0, 0]).all() for each in seen)
+        counts = [float(each[0, 0]) for each in seen]
+        assert counts == sorted(counts)
+        assert sess.run(w)[0, 0] == 301.0

@@ -66,15 +66,16 @@ export const STYLES = `${COLOURS}
 .fb-card .fb-actions button { border: 1px solid var(--fb-border); border-radius: 6px; padding: 2px 9px; min-height: 26px; }
 .fb-card .fb-close { position: absolute; right: 6px; top: 8px; padding: 4px; min-height: 0; border-radius: 5px; color: var(--fb-faint); }
 .fb-tensor h4 { display: flex; justify-content: space-between; align-items: center; }
-.fb-tensor pre { margin: 2px 0 0; padding: 6px 8px; border: 1px solid var(--fb-border); border-radius: 6px; background: var(--fb-paper); color: var(--fb-ink); font: 11px/1.45 var(--jp-code-font-family, ui-monospace, "DejaVu Sans Mono", monospace); white-space: pre-wrap; overflow-wrap: anywhere; max-height: 180px; overflow: auto; user-select: text; }
+.fb-tensor pre { margin: 2px 0 0; padding: 6px 8px; border: 1px solid var(--fb-border); border-radius: 6px; background: var(--fb-paper); color: var(--fb-ink); font: 11px/1.45 var(--jp-code-font-family, ui-monospace, "DejaVu Sans Mono", monospace); white-space: pre-wrap; overflow-wrap: break-word; word-break: normal; max-height: 180px; overflow: auto; user-select: text; }
 .fb-tensor pre.fb-snippet { white-space: pre; overflow-wrap: normal; }
 .fb-tensor .fb-copy { padding: 0 6px; min-height: 22px; border-radius: 5px; font-weight: 400; color: var(--fb-accent); }
 .fb-tensor .fb-main { margin: 10px 0 0; border: 1px solid var(--fb-accent); border-radius: 6px; padding: 2px 10px; min-height: 26px; color: var(--fb-accent); }
 .fb-tensor .fb-detail { color: var(--fb-faint); overflow-wrap: anywhere; }
 .fb-tensor p { margin: 6px 0 0; }
-.fb-value figure { margin: 8px 0 0; display: flex; flex-wrap: wrap; gap: 6px; }
-.fb-value img { image-rendering: pixelated; border: 1px solid var(--fb-border); border-radius: 3px; }
-.fb-value figcaption { color: var(--fb-faint); font-size: 11px; width: 100%; }
+.fb-value figure { margin: 8px 0 0; display: grid; gap: 6px; }
+.fb-value figure.fb-two { grid-template-columns: 1fr 1fr; }
+.fb-value img { width: 100%; max-height: 160px; object-fit: contain; image-rendering: pixelated; border: 1px solid var(--fb-border); border-radius: 3px; }
+.fb-value figcaption { color: var(--fb-faint); font-size: 11px; grid-column: 1 / -1; }
 .fb-value .fb-ends { display: flex; justify-content: space-between; border-top: 1px solid var(--fb-border); margin-top: -6px; }
 .fb-value figure svg { width: 100%; height: auto; }
 .fb-value rect { fill: var(--fb-accent); }

@@ -32,20 +32,15 @@ function gallery(
   sizes: readonly (readonly [number, number])[],
   scale: readonly [string, string] | undefined,
 ): HTMLElement {
-  const room = pictures.length > 1 ? WIDTH / 2 - 3 : WIDTH;
   const images = pictures.map((picture, i) => {
     const [width, height] = sizes[i] ?? [1, 1];
-    const larger = Math.min(room / width, 160 / height);
-    const image = element("img", { alt: `picture ${i + 1}, ${width} × ${height}` });
-    image.width = Math.max(1, Math.round(width * larger));
-    image.height = Math.max(1, Math.round(height * larger));
     const url = URL.createObjectURL(picture);
-    image.onload = image.onerror = () => URL.revokeObjectURL(url);
-    image.src = url;
-    return image;
+    const forget = (): void => URL.revokeObjectURL(url);
+    return element("img", { src: url, alt: `picture ${i + 1}, ${width} × ${height}`, load: forget, error: forget });
   });
   const words = scale ? `black ${scale[0]}, white ${scale[1]}` : "";
-  return element("figure", {}, ...images, element("figcaption", {}, words));
+  const columns = images.length > 1 ? "fb-two" : "fb-one";
+  return element("figure", { class: columns }, ...images, element("figcaption", {}, words));
 }
 
 function histogram({ edges, counts, of }: Histogram): HTMLElement {
