@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from flowbook.graph import site as sites
 from flowbook.graph.errors import InvalidTypeError, UnimplementedError
 
 Item = TypeVar("Item")
@@ -34,6 +35,10 @@ class Progress(Generic[Item]):
             raise InvalidTypeError(f"progress goes through an iterable, not {items!r:.80}")
         self._bar = bar(items)
         self.text = ""
+        author = sites.capture().author
+        container = getattr(self._bar, "container", None)
+        if author is not None and container is not None:
+            author.own(_Widgets(container))
 
     def show(self, **values: Any) -> None:
         """Show values beside the bar, such as `loss=loss_value`; it is drawn a few times a second.
@@ -64,6 +69,28 @@ class Progress(Generic[Item]):
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+class _Widgets:
+    """A bar's widgets in a notebook, which nobody sees any more when its cell runs again."""
+
+    def __init__(self, container: Any) -> None:
+        self._container = container
+        # ipywidgets keeps a widget until it is closed: so long this is needed too.
+        container.owned_as = self
+
+    @property
+    def closed(self) -> bool:
+        """Whether the page has them no longer."""
+        return self._container.comm is None
+
+    def close(self) -> None:
+        """Take them out of the page and out of the kernel."""
+        for part in (*self._container.children, self._container):
+            for name in ("layout", "style"):
+                if part.has_trait(name):
+                    getattr(part, name).close()
+            part.close()
 
 
 def progress(
