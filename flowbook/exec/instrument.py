@@ -1,4 +1,4 @@
-"""Instruments: what watches runs (DESIGN 2). A plan becomes a plan plus a sink of events.
+"""Instruments: what watches runs. A plan becomes a plan plus a sink of events.
 
 There are two things that an instrument may do with a signature. It may rewrite the plan, which
 stays plain data: a guard adds nodes that check values. And it may tap the signature: ask for
@@ -58,8 +58,13 @@ class Instrument:
 
     rewrites = False
 
-    def rewritten(self, prepared: Prepared) -> Prepared:
-        """The plan that runs instead: plain data like every plan."""
+    def rewritten(self, prepared: Prepared, has_late_feeds: bool) -> Prepared:
+        """The plan that runs instead: plain data like every plan.
+
+        Args:
+            prepared: the plan, rewritten by those before.
+            has_late_feeds: whether some of its feeds arrive after the step has begun.
+        """
         return prepared
 
     def bound(self, prepared: Prepared, units: Sequence[Unit]) -> None:
@@ -85,6 +90,11 @@ class Instruments:
         self.all: tuple[Instrument, ...] = ()
         self.changed = on_change
         self._lock = threading.Lock()
+
+    @property
+    def rewriting(self) -> tuple[Instrument, ...]:
+        """Those that rewrite plans."""
+        return tuple([i for i in self.all if i.rewrites])
 
     def add(self, instrument: Instrument) -> None:
         """Have an instrument watch all runs that begin from now on."""
@@ -112,7 +122,7 @@ class Instruments:
         """What runs a signature under the instruments."""
         if not self.all:
             return master.asked_for(*signature)
-        rewriting = tuple(i for i in self.all if i.rewrites)
+        rewriting = self.rewriting
         executable = master.asked_for(*signature, instruments=rewriting)
         taps = [tap for i in self.all for tap in i.tap(signature, executable)]
         return Tapped(master, signature, executable, rewriting, taps) if taps else executable

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from flowbook.exec.compile.generate import copied
+from flowbook.exec.compound_feeds import expanded, expanded_keys, has_compound
 from flowbook.exec.feeds import Feed, check_mapping, check_no_duplicates, feedable
 from flowbook.exec.fetches import flatten
+from flowbook.exec.instrument import Instrument
 from flowbook.exec.master import LocalMaster
-from flowbook.exec.sparse_feeds import expanded, expanded_keys, has_sparse
 from flowbook.graph import site as sites
 from flowbook.graph.errors import (
     FailedPreconditionError,
@@ -30,16 +31,25 @@ class PartialRun:
 
     Each tensor is fed at most once and each fetch returned at most once. What the step still needs
     of a fed array it copies, so that the array is the caller's again when `run` returns. An error
-    ends the step.
+    ends the step. Instruments rewrite its plan as they do that of a run: a guard that is set while
+    the step is under way is too late for it.
     """
 
-    def __init__(self, master: LocalMaster, fetches: Any, feeds: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        master: LocalMaster,
+        instruments: Sequence[Instrument],
+        fetches: Any,
+        feeds: Sequence[Any],
+    ) -> None:
         self._graph = master.graph
         flat = flatten(self._graph, fetches)
         specs = [Feed(feedable(self._graph, key)) for key in expanded_keys(feeds)]
         check_no_duplicates(specs)
         tensors = [spec.tensor for spec in specs]
-        executable = master.asked_for(flat.tensors, flat.targets, tensors, [True] * len(specs))
+        executable = master.asked_for(
+            flat.tensors, flat.targets, tensors, [True] * len(specs), instruments
+        )
         master.initialize(executable, {}, None)
         self._feeds = {spec.tensor: (place, spec) for place, spec in enumerate(specs)}
         self._places = dict(zip(flat.tensors, executable.prepared.plan.fetches, strict=True))
@@ -115,7 +125,7 @@ class PartialRun:
 
     def _checked(self, feeds: Mapping[Any, Any]) -> dict[Tensor, Any]:
         values: dict[Tensor, Any] = {}
-        for key, value in (expanded(feeds) if has_sparse(feeds) else feeds).items():
+        for key, value in (expanded(feeds) if has_compound(feeds) else feeds).items():
             tensor = feedable(self._graph, key)
             if tensor not in self._feeds:
                 raise InvalidArgumentError(

@@ -1,7 +1,7 @@
 """On whose behalf operations are built: one execution of a notebook cell.
 
 The graph asks little of an author: a name that an earlier execution of the same cell took is free
-for this one (DESIGN 8: re-running a cell redefines). Which cell is executing, and when it ends, is
+for this one: re-running a cell redefines. Which cell is executing, and when it ends, is
 the business of `flowbook.cells`.
 
 Invariant: an author is cited by the site of everything it built, so it holds no operation once its

@@ -90,7 +90,7 @@ class OpError(Exception):
         described = [_describe_input(tensor) for tensor in inputs]
         if values is not None:
             described = [
-                f"{text}, given {_describe_value(value)}"
+                text if value is None else f"{text}, given {_describe_value(value)}"
                 for text, value in zip(described, values, strict=False)
             ]
         if described:

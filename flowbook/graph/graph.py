@@ -56,6 +56,7 @@ _ELSEWHERE = {
     "get_operations": "graph.operations",
     "gradient_override_map": "fb.OpDef(..., grad=function)",
     "name_scope": "fb.name_scope(name)",
+    "unique_name": "fb.name_scope(name), which makes its name unique",
     "trainable_variables": "graph.variables(trainable=True)",
 }
 
@@ -521,13 +522,14 @@ class Graph:
                 self._names.owners.setdefault(name, None)
 
     def finalize(self) -> None:
-        """Make every further change a RuntimeError; running stays possible."""
+        """Make every further change a FailedPreconditionError; running stays possible."""
         self.finalized = True
 
     def _check_open(self) -> None:
         if self.finalized:
-            raise RuntimeError(
-                f"the graph made at {self.site.place} is finalized and cannot be changed"
+            raise FailedPreconditionError(
+                f"the graph made at {self.site.place} is finalized and cannot be changed",
+                hint="build all that runs need before graph.finalize()",
             )
 
     # Looking up

@@ -1,4 +1,4 @@
-"""What to tell of definitions that a notebook cell has taken back or changed (DESIGN 8).
+"""What to tell of definitions that a notebook cell has taken back or changed.
 
 Pure: operations and names of cells in, words out.
 """
