@@ -20,7 +20,6 @@ from flowbook import (
 )
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
-from flowbook.exec.progress import progress
 from flowbook.exec.resources.container import reset_container
 from flowbook.exec.session import Session
 from flowbook.explain.compare import compare, observe
@@ -407,6 +406,7 @@ from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from flowbook.graph.tensor import Tensor
 from flowbook.train.gradient_error import gradient_error
 from flowbook.widgets.graph_view import GraphView
+from flowbook.widgets.progress import progress
 
 __all__ = [
     "Assert",

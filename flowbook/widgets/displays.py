@@ -15,7 +15,7 @@ from flowbook.graph.operation import Operation
 from flowbook.graph.ops.variables import Variable
 from flowbook.graph.stale_operations import StaleOperations
 from flowbook.graph.tensor import Tensor
-from flowbook.widgets import tables
+from flowbook.widgets import progress, tables
 from flowbook.widgets.graph_svg import graph_svg
 from flowbook.widgets.graph_view import live_form
 
@@ -42,7 +42,8 @@ def install(shell: Any) -> None:
 
 
 def _follow(_: Any) -> None:
-    """Have live views show what a cell did to their graphs, if there are any."""
+    """A cell has ended: live views show what it did to their graphs, if there are any."""
+    progress.close_left()
     live = sys.modules.get("flowbook.widgets.live_graph")
     if live is not None:
         live.follow_all()
