@@ -19,6 +19,7 @@ from flowbook import (
     train,
 )
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
+from flowbook.exec import blas_threads as _blas_threads
 from flowbook.exec.partial_run import PartialRun
 from flowbook.exec.resources.container import reset_container
 from flowbook.exec.session import Session
@@ -398,6 +399,7 @@ from flowbook.graph.ops.variables import (
     scatter_update,
     variables_initializer,
 )
+from flowbook.graph.options import act_on as _act_on
 from flowbook.graph.options import options
 from flowbook.graph.registry import register_kernel
 from flowbook.graph.scopes import colocate_with, container, control_dependencies, device, name_scope
@@ -814,4 +816,5 @@ __all__ = [
     "zeta",
 ]
 
+_act_on("intra_op_threads", _blas_threads.limit)
 _notebook.connect()
