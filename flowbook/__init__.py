@@ -407,6 +407,7 @@ from flowbook.graph.shape import Shape
 from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from flowbook.graph.tensor import Tensor
 from flowbook.train.gradient_error import gradient_error
+from flowbook.widgets.export import export_html
 from flowbook.widgets.graph_view import GraphView
 from flowbook.widgets.progress import progress
 
@@ -550,6 +551,7 @@ __all__ = [
     "exp2",
     "expand_dims",
     "expm1",
+    "export_html",
     "extract_image_patches",
     "eye",
     "fft",

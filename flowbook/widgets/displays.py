@@ -9,12 +9,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from flowbook.explain.report import Report
 from flowbook.graph.graph import Graph
-from flowbook.graph.operation import Operation
-from flowbook.graph.ops.variables import Variable
-from flowbook.graph.stale_operations import StaleOperations
-from flowbook.graph.tensor import Tensor
 from flowbook.widgets import progress, tables
 from flowbook.widgets.graph_svg import graph_svg
 from flowbook.widgets.graph_view import live_form
@@ -29,12 +24,8 @@ def install(shell: Any) -> None:
     formatter = shell.display_formatter
     formatters = formatter.formatters
     html = formatters["text/html"]
-    html.for_type(Operation, tables.operation_html)
-    html.for_type(Tensor, tables.tensor_html)
-    html.for_type(Variable, tables.variable_html)
-    html.for_type(StaleOperations, tables.stale_html)
-    html.for_type(Report, tables.report_html)
-    html.for_type_by_name("flowbook.exec.session", "Session", tables.session_html)
+    for kind, form in tables.FORMS.items():
+        html.for_type(kind, form)
     formatters["image/svg+xml"].for_type(Graph, graph_svg)
     formatter.mimebundle_formatter.for_type(Graph, live_form)
     if _follow not in shell.events.callbacks["post_run_cell"]:
