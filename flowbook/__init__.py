@@ -232,6 +232,7 @@ from flowbook.graph.ops.fourier import (
 from flowbook.graph.ops.functions import py_func
 from flowbook.graph.ops.gathering import gather, one_hot
 from flowbook.graph.ops.growing import pad, tile
+from flowbook.graph.ops.incomplete_gamma import igamma, igammac
 from flowbook.graph.ops.indexing import slice
 from flowbook.graph.ops.indexing_nd import (
     gather_nd,
@@ -355,8 +356,6 @@ from flowbook.graph.ops.special import (
     erf,
     erfc,
     erfinv,
-    igamma,
-    igammac,
     lbeta,
     lgamma,
     ndtri,
@@ -410,6 +409,7 @@ from flowbook.train.gradient_error import gradient_error
 from flowbook.widgets.export import export_html
 from flowbook.widgets.graph_view import GraphView
 from flowbook.widgets.progress import progress
+from flowbook.widgets.summary_view import SummaryView
 
 __all__ = [
     "Assert",
@@ -439,6 +439,7 @@ __all__ = [
     "Shape",
     "SparseTensor",
     "SparseTensorValue",
+    "SummaryView",
     "Tensor",
     "VALUES",
     "Variable",

@@ -1,4 +1,4 @@
-"""Instruments: what watches runs (DESIGN 2). A plan becomes a plan plus a sink of events.
+"""Instruments: what watches runs. A plan becomes a plan plus a sink of events.
 
 There are two things that an instrument may do with a signature. It may rewrite the plan, which
 stays plain data: a guard adds nodes that check values. And it may tap the signature: ask for

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from flowbook.exec.compile.generate import copied
+from flowbook.exec.compound_feeds import expanded, expanded_keys, has_compound
 from flowbook.exec.feeds import Feed, check_mapping, check_no_duplicates, feedable
 from flowbook.exec.fetches import flatten
 from flowbook.exec.instrument import Instrument
 from flowbook.exec.master import LocalMaster
-from flowbook.exec.sparse_feeds import expanded, expanded_keys, has_sparse
+from flowbook.graph import site as sites
 from flowbook.graph.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
@@ -60,6 +61,9 @@ class PartialRun:
         self._units = executable.late_units
         self._lock = threading.Lock()
         self._end: str | None = None
+        self._author = sites.capture().author
+        if self._author is not None:
+            self._author.own(self)
 
     def run(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
         """Go on with the step.
@@ -87,7 +91,7 @@ class PartialRun:
 
     def _run(self, fetches: Any, feeds: Mapping[Any, Any]) -> Any:
         if self._end is not None:
-            raise FailedPreconditionError(f"this partial run has ended: {self._end}")
+            raise self._ended(self._end)
         flat = flatten(self._graph, fetches)
         wanted: list[Tensor | Operation] = [*flat.tensors, *flat.targets]
         values = self._checked(feeds)
@@ -109,9 +113,19 @@ class PartialRun:
             self._finish("everything was fetched")
         return flat.rebuild(results)
 
+    def _ended(self, end: str) -> FailedPreconditionError:
+        author = self._author
+        reason = author.why_closed(self) if author is not None else None
+        if author is None or reason is None:
+            return FailedPreconditionError(f"this partial run has ended: {end}")
+        return FailedPreconditionError(
+            f"this partial run has ended: {reason}",
+            hint=f"re-run {author.cell.label}, which began it",
+        )
+
     def _checked(self, feeds: Mapping[Any, Any]) -> dict[Tensor, Any]:
         values: dict[Tensor, Any] = {}
-        for key, value in (expanded(feeds) if has_sparse(feeds) else feeds).items():
+        for key, value in (expanded(feeds) if has_compound(feeds) else feeds).items():
             tensor = feedable(self._graph, key)
             if tensor not in self._feeds:
                 raise InvalidArgumentError(
@@ -169,6 +183,11 @@ class PartialRun:
         for index, operation in enumerate(self._executable.prepared.operations):
             if operation in operations and not self._execution.has_run(index):
                 raise _held_up(operation.name)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the step has ended."""
+        return self._end is not None
 
     def close(self) -> None:
         """Give the rest of the step up. May be called again."""

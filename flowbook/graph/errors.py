@@ -26,6 +26,7 @@ __all__ = [
     "DataLossError",
     "DeadlineExceededError",
     "FailedPreconditionError",
+    "GraphGrowthWarning",
     "InternalError",
     "InvalidArgumentError",
     "InvalidTypeError",
@@ -207,6 +208,10 @@ class StaleDefinitionError(FailedPreconditionError):
 
 class StaleDefinitionWarning(UserWarning):
     """A run used operations that were built from something since redefined by another cell."""
+
+
+class GraphGrowthWarning(UserWarning):
+    """A loop builds operations and runs them, so that the graph grows with each of its rounds."""
 
 
 def without_internal_frames(error: BaseException) -> BaseException:

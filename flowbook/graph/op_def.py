@@ -75,6 +75,11 @@ def NO_GRADIENT(op: Operation, *dys: Any) -> tuple[None, ...]:
     return (None,) * len(op.inputs)
 
 
+def is_unused(gradient: Tensor) -> bool:
+    """Whether a gradient only stands in for that of an output that nothing uses."""
+    return gradient.op.type == "ZerosLike"
+
+
 class AsyncContext(Protocol):
     """What an asynchronous kernel gets in place of `xp`."""
 

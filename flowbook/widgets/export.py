@@ -1,19 +1,24 @@
 """Pages of what a notebook shows, for readers without one.
 
 A page holds the static form and fetches nothing. What is live in a notebook brings its own page,
-which is live too (`GraphView.export_html`).
+which is live too (`GraphView.export_html`, `SummaryView.export_html`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from flowbook.exec.summaries.follow import LogFollower
+from flowbook.exec.summaries.history import SummaryHistory
+from flowbook.exec.summaries.summarizer import Summarizing
 from flowbook.graph import files
 from flowbook.graph.errors import InvalidTypeError, OpError
 from flowbook.graph.graph import Graph
 from flowbook.widgets.graph_view import GraphView
 from flowbook.widgets.progress import Progress
 from flowbook.widgets.shown_text import shown_text
+from flowbook.widgets.summary_view import SummaryView
 from flowbook.widgets.tables import table_of
 
 _PAGE = """<!DOCTYPE html>
@@ -39,13 +44,21 @@ pre {{ white-space: pre-wrap; }}
 </html>
 """
 
+# What is shown as a view of its own.
+_VIEWS: dict[type, Callable[[Any], Any]] = {
+    Graph: GraphView,
+    LogFollower: SummaryView,
+    SummaryHistory: SummaryView,
+    Summarizing: SummaryView,
+}
+
 
 def export_html(shown: Any, path: Any) -> None:
     """Write what a notebook shows of something as a page, which needs no kernel and no network.
 
     Args:
         shown: a graph, tensor, operation, variable, session, report, list of stale operations,
-            view, bar or error.
+            history of summaries, view, bar or error.
         path: the file, such as "loss.html". An existing one is replaced whole or not at all.
 
     Raises:
@@ -60,7 +73,7 @@ def export_html(shown: Any, path: Any) -> None:
     >>> "Tensor <code>x:0</code>" in page.read_text()
     True
     """
-    view = GraphView(shown) if isinstance(shown, Graph) else shown
+    view = next((view(shown) for kind, view in _VIEWS.items() if isinstance(shown, kind)), shown)
     write = getattr(view, "export_html", None)
     if write is not None and not isinstance(shown, type):
         write(path)

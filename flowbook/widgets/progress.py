@@ -52,9 +52,9 @@ class Progress(Generic[Item]):
         self._going: Any = None
         self._values: dict[str, Any] = {}
         self._stays = not _open
+        self._is_closed = False
         self._thread = threading.current_thread()
         self.text = ""
-        _open.append(self)
 
     def show(self, **values: Any) -> None:
         """Show values beside the bar, such as `loss=loss_value`; it is drawn a few times a second.
@@ -73,6 +73,7 @@ class Progress(Generic[Item]):
         try:
             for graph, tensors in by_graph.items():
                 self._unwatch.append(watch(graph, _Watch(tensors, self.show)))
+            _open.append(self)
             self._going = iter(self._bar)
             yield from self._going
         finally:
@@ -83,9 +84,11 @@ class Progress(Generic[Item]):
 
     def close(self) -> None:
         """Leave the bar as it is. May be called again."""
-        if self not in _open:
+        if self._is_closed:
             return
-        _open.remove(self)
+        self._is_closed = True
+        if self in _open:
+            _open.remove(self)
         while self._unwatch:
             self._unwatch.pop()()
         if self._going is not None:
@@ -111,9 +114,9 @@ class Progress(Generic[Item]):
         bar = self._bar
         done, total = bar.n, bar.total
         far = f"{100 * done // total}%, {done}/{total}" if total else f"{done}"
-        beginning = f"{bar.desc.removesuffix(': ')}: " if getattr(bar, "desc", "") else ""
+        beginning = f"{bar.desc.removesuffix(': ')}: " if bar.desc else ""
         beside = f", {self.text}" if self.text else ""
-        return f"{beginning}{far} {getattr(bar, 'unit', 'step')}s{beside}"
+        return f"{beginning}{far} {bar.unit}s{beside}"
 
 
 def progress(
@@ -156,13 +159,14 @@ def progress(
     if not isinstance(items, Iterable):
         raise InvalidTypeError(f"progress goes through an iterable, not {items!r:.80}")
     tensors = {name: _tensor(name, item) for name, item in watched.items()}
-    options: dict[str, Any] = {"desc": description, "unit": unit, "disable": disable}
+    options: dict[str, Any] = {"desc": description, "unit": unit}
     # A bar in the loop of another one goes when it is full.
     options |= {"total": total, "leave": not _open, "dynamic_ncols": True}
     tqdm = _tqdm("std")
     shell = _shell()
     if disable or getattr(shell, "kernel", None) is None:
-        return Progress(tqdm.tqdm(items, file=sys.stderr, **options), None, tensors)
+        stream = io.StringIO() if disable else sys.stderr
+        return Progress(tqdm.tqdm(items, file=stream, **options), None, tensors)
     if not is_looked_at(shell) or importlib.util.find_spec("ipywidgets") is None:
         # Nobody sees it grow: only how it ended is worth keeping.
         return Progress(tqdm.tqdm(items, file=io.StringIO(), **options), _Output(None), tensors)
@@ -197,7 +201,12 @@ class _Output:
         forms = {"text/plain": text} if text else {}
         if self._handle is not None:
             self._handle.update(forms, raw=True)
-            self._container.close()
+            # ipywidgets keeps each widget, and what it is made of, until it is closed.
+            for part in (*self._container.children, self._container):
+                for name in ("layout", "style"):
+                    if part.has_trait(name):
+                        getattr(part, name).close()
+                part.close()
         elif forms:
             display(forms, raw=True)
 

@@ -80,6 +80,9 @@ def test_live_views_bring_their_own_page(tmp_path: Path, monkeypatch: pytest.Mon
     fb.export_html(graph, "a.html")
     fb.export_html(fb.GraphView(graph), "b.html")
     assert written == [(graph, "a.html"), (graph, "b.html")]
+    monkeypatch.setattr(fb.SummaryView, "export_html", lambda view, path: written.append(path))
+    fb.export_html(fb.summary.SummaryHistory(), "c.html")
+    assert written[-1] == "c.html"
 
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:

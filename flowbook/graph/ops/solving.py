@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.errors import InvalidArgumentError
-from flowbook.graph.op_def import OpDef
+from flowbook.graph.op_def import OpDef, is_unused
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import conjugate
 from flowbook.graph.ops.broadcasting import sum_to_shape
@@ -26,7 +26,6 @@ from flowbook.graph.ops.matrices import (
     check_square,
     cubic,
     imaginary_part,
-    is_zero,
     real_part,
     refuse_nan,
     square_dims,
@@ -124,7 +123,7 @@ def _log_determinant_gradient(op: Operation, dsign: Tensor, dlog: Tensor) -> Ten
     # With t = tr(A^-1 dA), the logarithm moves by the real part of t and a complex sign turns by
     # its imaginary part; a real sign does not move.
     scale = real_part(dlog)
-    if dsign.dtype.is_complex and not is_zero(dsign):
+    if dsign.dtype.is_complex and not is_unused(dsign):
         scale = scale + imaginary_part(conjugate(op.outputs[0]) * dsign)
     return _scaled_inverse(scale, op.inputs[0])
 
