@@ -19,8 +19,8 @@ from flowbook import (
     train,
 )
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
+from flowbook.exec import blas_threads as _blas_threads
 from flowbook.exec.partial_run import PartialRun
-from flowbook.exec.progress import progress
 from flowbook.exec.resources.container import reset_container
 from flowbook.exec.session import Session
 from flowbook.explain.compare import compare, observe
@@ -398,6 +398,7 @@ from flowbook.graph.ops.variables import (
     scatter_update,
     variables_initializer,
 )
+from flowbook.graph.options import act_on as _act_on
 from flowbook.graph.options import options
 from flowbook.graph.registry import register_kernel
 from flowbook.graph.scopes import colocate_with, container, control_dependencies, device, name_scope
@@ -405,7 +406,9 @@ from flowbook.graph.shape import Shape
 from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from flowbook.graph.tensor import Tensor
 from flowbook.train.gradient_error import gradient_error
+from flowbook.widgets.export import export_html
 from flowbook.widgets.graph_view import GraphView
+from flowbook.widgets.progress import progress
 from flowbook.widgets.summary_view import SummaryView
 
 __all__ = [
@@ -549,6 +552,7 @@ __all__ = [
     "exp2",
     "expand_dims",
     "expm1",
+    "export_html",
     "extract_image_patches",
     "eye",
     "fft",
@@ -815,4 +819,5 @@ __all__ = [
     "zeta",
 ]
 
+_act_on("intra_op_threads", _blas_threads.limit)
 _notebook.connect()

@@ -9,7 +9,7 @@ from functools import partial
 from typing import NoReturn
 
 _INSTEAD = {
-    "ConfigProto": "arguments of fb.Session",
+    "ConfigProto": "arguments of fb.Session, and fb.options.intra_op_threads",
     "GraphDef": "graph.save(path) and fb.Graph.load(path), or graph.to_bytes() for bytes",
     "InteractiveSession": "fb.Session(), and sess.run(tensor) for a value",
     "RegisterGradient": "fb.OpDef(..., grad=function)",

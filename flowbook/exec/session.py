@@ -88,7 +88,7 @@ class Session:
         self._site = sites.capture()
         self._master = LocalMaster(self.graph, auto_initialize)
         self._calls: dict[Any, _Call] = {}
-        self._instruments = Instruments(self._forget_calls)
+        self._instruments = Instruments(self.graph, self._forget_calls)
         self._changes = 0
         self._version = -1
         self._retirements = self.graph.retirements
