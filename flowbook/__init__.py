@@ -18,6 +18,7 @@ from flowbook import (
     summary,
     train,
 )
+from flowbook._renamed import explain_keywords as _explain_keywords
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.partial_run import PartialRun
 from flowbook.exec.progress import progress
@@ -813,4 +814,5 @@ __all__ = [
     "zeta",
 ]
 
+_explain_keywords()
 _notebook.connect()
