@@ -12,14 +12,13 @@ from flowbook.graph.dtypes import (
     FLOATS,
     INDICES,
     MOVABLE,
-    NUMBERS,
     REALS,
+    ZEROED,
     DType,
     as_dtype,
     float32,
     string,
 )
-from flowbook.graph.dtypes import bool as bool_
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.operation import Operation
@@ -140,7 +139,7 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
 zeros_like_op = OpDef(
     "ZerosLike",
     "input: T -> output: T",
-    T=(*NUMBERS, bool_),
+    T=ZEROED,
     infer=same_as_input,
     kernel=lambda xp, input: xp.zeros(input.shape, input.dtype),
     grad=NO_GRADIENT,
@@ -151,7 +150,7 @@ zeros_like_op = OpDef(
 ones_like_op = OpDef(
     "OnesLike",
     "input: T -> output: T",
-    T=(*NUMBERS, bool_),
+    T=ZEROED,
     infer=same_as_input,
     kernel=lambda xp, input: xp.ones(input.shape, input.dtype),
     grad=NO_GRADIENT,
