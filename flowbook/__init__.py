@@ -18,6 +18,7 @@ from flowbook import (
     summary,
     train,
 )
+from flowbook._renamed import explain_keywords as _explain_keywords
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec import blas_threads as _blas_threads
 from flowbook.exec.partial_run import PartialRun
@@ -820,4 +821,5 @@ __all__ = [
 ]
 
 _act_on("intra_op_threads", _blas_threads.limit)
+_explain_keywords()
 _notebook.connect()
