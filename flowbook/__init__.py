@@ -1,8 +1,8 @@
 """Flowbook: dataflow graphs built cell by cell, run in any part, on this machine or a pool.
 
 The public API is what `__all__` lists; `fb.nn` holds building blocks of neural networks,
-`fb.sparse` what sparse tensors have, `fb.summary` what charts show, `fb.train` optimizers,
-`fb.errors` what can go wrong.
+`fb.losses` losses, `fb.sparse` what sparse tensors have, `fb.summary` what charts show, `fb.train`
+optimizers, `fb.errors` what can go wrong.
 """
 
 from flowbook import (
@@ -10,6 +10,7 @@ from flowbook import (
     image,
     initializers,
     layers,
+    losses,
     nn,
     onnx,
     regularizers,
@@ -635,6 +636,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "losses",
     "lu",
     "mark_as_update",
     "matmul",
