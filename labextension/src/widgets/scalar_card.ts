@@ -15,6 +15,7 @@ import { Tip } from "./tip.js";
 const HEIGHT = 176;
 const FAINT = 0.28; // How much of a curve is left behind the smoothed one.
 const MOST_ROWS = 12; // Of the tip.
+const LARGEST = 1e300;
 const MARK = 4; // Half the size of a mark for what is no number.
 
 /** A value that has no place on the axis, and why. */
@@ -71,7 +72,7 @@ export class ScalarCard implements Card<number> {
     }
     const data = [
       x,
-      ...columns.map((column) => column.map((value) => (value === undefined || isOn(value) ? value : null))),
+      ...columns.map((column) => column.map((value) => (value === undefined ? value : isOn(value) ? bounded(value) : null))),
     ] as uPlot.AlignedData;
     const structure = JSON.stringify([look.axis, look.log, look.smoothing > 0, look.theme, series.map((each) => each.run)]);
     if (!this.#plot || structure !== this.#structure) {
@@ -280,6 +281,11 @@ export class ScalarCard implements Card<number> {
     event.preventDefault();
     event.stopPropagation(); // Lab has commands on keys.
   }
+}
+
+/** What is beyond is drawn there: differences of such numbers overflow. */
+function bounded(value: number): number {
+  return Math.min(LARGEST, Math.max(-LARGEST, value));
 }
 
 function lineOfSeries(series: Series<number>, { look, startOf }: Shown<number>): Line {
