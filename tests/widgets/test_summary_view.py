@@ -253,7 +253,7 @@ def live(bundle: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
             self.views.append(view)
 
         def discard(self, view: Any) -> None:
-            self.views.remove(view)
+            self.views = [other for other in self.views if other is not view]
 
     turns = Turns()
     monkeypatch.setattr(IPython, "get_ipython", Shell)
