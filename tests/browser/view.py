@@ -58,13 +58,14 @@ def over_edge(view: Any, words: str) -> tuple[float, float]:
     """Where in the page the pointer is over an edge whose words begin so."""
     found = view.locator("canvas").evaluate(
         """(canvas, words) => {
-            const tip = canvas.parentElement.querySelector(".fb-tip");
+            const view = canvas.parentElement;
+            const said = () => view.querySelector(".fb-tip:not([hidden])")?.textContent ?? "";
             const { left, top, width, height } = canvas.getBoundingClientRect();
             for (let x = left + 8; x < left + width - 8; x += 11)
                 for (let y = top + 52; y < top + height - 8; y += 7) {
                     const at = { clientX: x, clientY: y };
                     canvas.dispatchEvent(new PointerEvent("pointermove", at));
-                    if (!tip.hidden && tip.textContent.startsWith(words)) return [x, y];
+                    if (said().startsWith(words)) return [x, y];
                 }
         }""",
         words,

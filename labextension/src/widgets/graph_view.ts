@@ -35,7 +35,7 @@ import { Viewport } from "./viewport.js";
 export class GraphView {
   readonly root: HTMLElement;
   readonly #canvas = element("canvas", { "aria-hidden": "true" });
-  readonly #tip = new Tip();
+  readonly #tip = new Tip(this.#canvas);
   readonly #status = element("div", { class: "fb-status", role: "status" });
   readonly #painter: Painter;
   readonly #arranger: Arranger;
@@ -93,7 +93,7 @@ export class GraphView {
     );
     this.root = element("div", { class: "fb-graph", role: "group", "aria-label": "graph" });
     this.root.append(
-      element("style", {}, STYLES), this.#canvas, this.#aria.root, this.#bar, this.#card.root, this.#tip.root, this.#status,
+      element("style", {}, STYLES), this.#canvas, this.#aria.root, this.#bar, this.#card.root, this.#status,
     );
     place.append(this.root);
     this.#painter = new Painter(this.#canvas);
@@ -420,7 +420,7 @@ export class GraphView {
       this.#redraw();
     }
     if (!at || !found || opened) this.#tip.hide();
-    else this.#tip.show(this.#wordsOf(found), ...at);
+    else this.#tip.show(...at, this.#wordsOf(found));
   }
 
   #wordsOf(found: Box | Stroke): string {
