@@ -1,8 +1,8 @@
 """Flowbook: dataflow graphs built cell by cell, run in any part, on this machine or a pool.
 
 The public API is what `__all__` lists; `fb.nn` holds building blocks of neural networks,
-`fb.sparse` what sparse tensors have, `fb.summary` what charts show, `fb.train` optimizers,
-`fb.errors` what can go wrong.
+`fb.losses` losses, `fb.sparse` what sparse tensors have, `fb.summary` what charts show, `fb.train`
+optimizers, `fb.errors` what can go wrong.
 """
 
 from flowbook import (
@@ -10,6 +10,7 @@ from flowbook import (
     image,
     initializers,
     layers,
+    losses,
     nn,
     onnx,
     regularizers,
@@ -18,6 +19,7 @@ from flowbook import (
     summary,
     train,
 )
+from flowbook._renamed import explain_keywords as _explain_keywords
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec import blas_threads as _blas_threads
 from flowbook.exec.partial_run import PartialRun
@@ -634,6 +636,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "losses",
     "lu",
     "mark_as_update",
     "matmul",
@@ -820,4 +823,5 @@ __all__ = [
 ]
 
 _act_on("intra_op_threads", _blas_threads.limit)
+_explain_keywords()
 _notebook.connect()
