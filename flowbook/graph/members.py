@@ -51,6 +51,7 @@ class Members:
         self._variables: dict[Operation, Any] = {}
         self.values = VariableValues()
         self.repetition = Repetition()
+        self._suspects = self.repetition.suspects
         self._names = Names()
         self._latest_author: Author | None = None
         self._retired_by: weakref.WeakKeyDictionary[Operation, Cell] = weakref.WeakKeyDictionary()
@@ -93,7 +94,7 @@ class Members:
             self._stateful[operation] = None
         self.version += 1
         self._operations[name] = operation
-        if self.repetition.suspects:
+        if self._suspects:
             self.repetition.note(operation)
         return operation
 
