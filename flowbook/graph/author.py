@@ -15,7 +15,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from flowbook.graph.graph import Graph
+    from flowbook.graph.members import Members
     from flowbook.graph.operation import Operation
 
 _serials = itertools.count(1)
@@ -48,7 +48,7 @@ class Cell:
         self.label = ""
         self.executions = 0
         self.is_deleted = False
-        self.graphs: weakref.WeakSet[Graph] = weakref.WeakSet()
+        self.graphs: weakref.WeakSet[Members] = weakref.WeakSet()
 
     def __repr__(self) -> str:
         return f"<Cell {self.label}>"

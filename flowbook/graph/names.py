@@ -6,11 +6,17 @@ gives its name back, unless a scope, or its successor, has taken it over.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container
 from typing import TYPE_CHECKING
 
+from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+
 if TYPE_CHECKING:
     from flowbook.graph.author import Author, Cell
+
+_VALID_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*\Z")
+_VALID_INNER_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\\/>-]*\Z")
 
 
 class Names:
@@ -73,3 +79,16 @@ class Names:
     def forget_search(self, author: Author) -> None:
         """Drop what only sped up the naming for an execution that has ended."""
         self._suffixes.pop(author, None)
+
+
+def check_name(name: str, prefix: str = "") -> None:
+    """Refuse what cannot be a name after the prefix of a scope."""
+    if not isinstance(name, str):
+        raise InvalidTypeError(f"a name is a string, not {name!r}")
+    is_inner = prefix and not name.endswith("/")
+    if not (_VALID_INNER_NAME if is_inner else _VALID_NAME).match(name):
+        raise InvalidArgumentError(
+            f"{name!r} is not a valid name",
+            hint="letters, digits and _ . - / > \\, beginning with a letter, a digit or a dot "
+            "(inside a name scope also with _)",
+        )

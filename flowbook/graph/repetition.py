@@ -54,7 +54,8 @@ class Repetition:
     """What is known of how one graph grows.
 
     Attributes:
-        suspects: the instructions that are to be noted when they build; see `note`.
+        suspects: the instructions that are to be noted when they build; see `note`. It is always
+            the same object.
     """
 
     def __init__(self) -> None:
@@ -91,8 +92,8 @@ class Repetition:
 
     def forget(self) -> None:
         """Count anew: a notebook cell has ended, and its loops with it."""
-        self._lines = {}
-        self.suspects = {}
+        self._lines.clear()
+        self.suspects.clear()
 
     def _count(self, gained: Iterable[Operation]) -> None:
         self._runs = now = self._runs + 1
@@ -108,8 +109,10 @@ class Repetition:
                 if line.runs == _RUNS:
                     self.suspects[key] = line
         if now % _RUNS == 0:
-            self._lines = {k: each for k, each in self._lines.items() if each.latest > now - _RUNS}
-            self.suspects = {k: each for k, each in self.suspects.items() if k in self._lines}
+            for key, line in list(self._lines.items()):
+                if line.latest <= now - _RUNS:
+                    del self._lines[key]
+                    self.suspects.pop(key, None)
 
     def _convicted(self) -> list[tuple[Site, Site, list[_Line]]]:
         """The lines that build in a loop which also runs: each with where in it, and its parts."""

@@ -55,7 +55,10 @@ def _message(
     taken = {source for operation in operations for source in sources(operation, fed)}
     given_up = [op for op in operations if op.retired and op not in taken]
     if given_up:
-        return f"fetch what the re-run cell built: this run uses {what_became_of(given_up)}"
+        cells = {operation.graph.retired_by(operation) for operation in given_up}
+        is_gone = all(cell is not None and cell.is_deleted for cell in cells)
+        other = "something else" if is_gone else "what the re-run cell built"
+        return f"fetch {other}: this run uses {what_became_of(given_up)}"
     return None
 
 

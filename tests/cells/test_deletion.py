@@ -53,6 +53,15 @@ def test_what_was_built_from_it_is_stale(trained: Any) -> None:
     assert trained["value"].tolist() == [5.5, 6.5]
 
 
+def test_fetching_what_was_deleted(trained: Any) -> None:
+    trained.run("note", "pass", deleted=["use"])
+    with pytest.warns(fb.errors.StaleDefinitionWarning) as warned:
+        trained.run("run", "sess.run(y)")
+    assert str(warned[0].message) == (
+        "fetch something else: this run uses a 'y' of cell [2], which was deleted"
+    )
+
+
 def test_values_go_with_the_last_reference(trained: Any) -> None:
     variable = weakref.ref(trained["W"].op)
     resources = trained["sess"]._master.resources
