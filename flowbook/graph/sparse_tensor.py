@@ -147,9 +147,9 @@ class SparseTensor:
             )
         raise InvalidTypeError(
             f"{self!r} stands where a dense tensor is wanted",
-            hint="fb.sparse.to_dense(x) is the whole, x.values the elements, x.dense_shape the shape; "
-            "fb.sparse has the functions for sparse tensors; a product with a dense tensor is "
-            "x * dense",
+            hint="fb.sparse.to_dense(x) is the whole, x.values the elements, x.dense_shape the "
+            "shape; fb.sparse has the functions for sparse tensors; a product with a dense tensor "
+            "is x * dense",
         )
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
