@@ -204,7 +204,13 @@ class Tracker:
     # What sites ask
 
     def find_author(self, frame: FrameType) -> Author | None:
-        """On whose behalf the frame builds."""
+        """On whose behalf the frame builds; None for a module that is being imported.
+
+        Python runs a module once, however often the cell that imports it runs: what it builds is
+        not to be retired when it is not built again.
+        """
+        if self._is_imported(frame):
+            return None
         author = _current.get()
         return author if author is not None else self._author_by_stack(frame)
 
@@ -215,6 +221,18 @@ class Tracker:
             return None
         named = shell.compile.format_code_name(filename)
         return f"cell {named[1].removeprefix('In')}" if named else None
+
+    def _is_imported(self, frame: FrameType) -> bool:
+        """Whether a frame runs for the import of a module, rather than for a cell or a script."""
+        outward: FrameType | None = frame
+        while outward is not None:
+            filename = outward.f_code.co_filename
+            if filename in self._sources:
+                return False
+            if filename.startswith("<frozen importlib"):
+                return True
+            outward = outward.f_back
+        return False
 
     def _author_by_stack(self, frame: FrameType) -> Author | None:
         """The author for a thread, or for a callback that outlived its cell.

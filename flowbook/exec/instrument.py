@@ -12,9 +12,11 @@ have no business, and in the runs that no tap is due for.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from flowbook.graph.graph import Graph
 from flowbook.graph.operation import Operation
 from flowbook.graph.tensor import Tensor
 
@@ -82,14 +84,18 @@ class Instruments:
     """Those of one session.
 
     Args:
+        graph: the session's.
         on_change: called after one was added, removed or changed: what was made ready to run
             before has to be asked for anew.
     """
 
-    def __init__(self, on_change: Callable[[], None]) -> None:
+    def __init__(self, graph: Graph, on_change: Callable[[], None]) -> None:
+        self.graph = graph
         self.all: tuple[Instrument, ...] = ()
         self.changed = on_change
         self._lock = threading.Lock()
+        with _known_lock:
+            _known.add(self)
 
     @property
     def rewriting(self) -> tuple[Instrument, ...]:
@@ -126,6 +132,28 @@ class Instruments:
         executable = master.asked_for(*signature, instruments=rewriting)
         taps = [tap for i in self.all for tap in i.tap(signature, executable)]
         return Tapped(master, signature, executable, rewriting, taps) if taps else executable
+
+
+_known: weakref.WeakSet[Instruments] = weakref.WeakSet()
+_known_lock = threading.Lock()
+
+
+def watch(graph: Graph, instrument: Instrument) -> Callable[[], None]:
+    """Have an instrument watch the runs of all sessions that a graph has now.
+
+    Returns:
+        What ends it.
+    """
+    with _known_lock:
+        watched = [instruments for instruments in _known if instruments.graph is graph]
+    for instruments in watched:
+        instruments.add(instrument)
+
+    def end() -> None:
+        for instruments in watched:
+            instruments.remove(instrument)
+
+    return end
 
 
 class Tapped:

@@ -29,6 +29,7 @@ from flowbook.graph.errors import (
 )
 from flowbook.graph.graph import Graph, get_default_graph
 from flowbook.graph.indexed_slices import IndexedSlices
+from flowbook.graph.keywords import no_such_keyword
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.variables import Variable
 from flowbook.graph.repetition import check_repetition
@@ -88,7 +89,7 @@ class Session:
         self._site = sites.capture()
         self._master = LocalMaster(self.graph, auto_initialize)
         self._calls: dict[Any, _Call] = {}
-        self._instruments = Instruments(self._forget_calls)
+        self._instruments = Instruments(self.graph, self._forget_calls)
         self._changes = 0
         self._version = -1
         self._retirements = self.graph.retirements
@@ -136,10 +137,8 @@ class Session:
         """
         __tracebackhide__ = True
         if misspelt:
-            raise TypeError(
-                f"Session.run has no argument {next(iter(misspelt))!r}: "
-                "it is sess.run(fetches, feeds, timeout=seconds)"
-            )
+            taken = ["fetches", "feeds", "timeout"]
+            raise no_such_keyword("Session.run", next(iter(misspelt)), taken)
         if self._version != self.graph.version:
             self._guarded(self.extend)
         try:

@@ -74,6 +74,7 @@ class Author:
         serial: grows from each execution to the next, whatever the cell.
         kept: operations with a resource that it built as an earlier execution had.
         replaced: those that it built differently, as (new operation, old operation).
+        dropped: variables that it did not build, and earlier executions had.
         restarted: unnamed variables whose values it gave up (see `unnamed.py`).
         warned: the sets of cells to re-run that its runs have been told of (see `staleness.py`).
     """
@@ -83,6 +84,7 @@ class Author:
         "_closed",
         "_owned",
         "cell",
+        "dropped",
         "filename",
         "kept",
         "label",
@@ -101,6 +103,7 @@ class Author:
         self.serial = next(_serials)
         self.kept: list[Operation] = []
         self.replaced: list[tuple[Operation, Operation]] = []
+        self.dropped: list[Operation] = []
         self.restarted: list[Operation] = []
         self.warned: list[frozenset[str]] = []
         self._owned: list[_Owned] = []
@@ -152,7 +155,7 @@ class Author:
 
     def let_go(self) -> None:
         """Hold no operation any longer: the execution has ended."""
-        self.kept, self.replaced, self.restarted = [], [], []
+        self.kept, self.replaced, self.dropped, self.restarted = [], [], [], []
 
     def __repr__(self) -> str:
         return f"<Author {self.label}>"

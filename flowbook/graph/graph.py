@@ -257,6 +257,8 @@ class Graph:
             if completed and author.cell.executions > 1 and not self.finalized:
                 operations = self._operations.values()
                 for operation in [o for o in operations if author.may_take(o.site.author)]:
+                    if operation.op_def.resource == "variable":
+                        author.dropped.append(operation)
                     self.retire(operation, author.cell)
                 self._names.release(author, self._operations)
             unnamed = self._unnamed.get(author.cell)

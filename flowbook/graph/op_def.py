@@ -44,6 +44,7 @@ from flowbook.graph.errors import (
 )
 from flowbook.graph.expression import Expression
 from flowbook.graph.graph import Graph, get_default_graph, mixed_graphs
+from flowbook.graph.keywords import no_such_keyword
 from flowbook.graph.operation import Operation
 from flowbook.graph.packing import tensors_in
 from flowbook.graph.shape import Shape
@@ -292,9 +293,7 @@ class OpDef:
         given = dict(zip(names, args, strict=False))
         for key, value in kwargs.items():
             if key not in names:
-                raise InvalidTypeError(
-                    f"{self.__name__} has no argument {key!r}; it takes {', '.join(names)}, name"
-                )
+                raise no_such_keyword(self.__name__, key, [*names, "name"])
             if key in given:
                 raise InvalidTypeError(f"{self.__name__} got {key!r} twice")
             given[key] = value

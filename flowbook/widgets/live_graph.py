@@ -31,7 +31,6 @@ class LiveGraph(LiveView):
     def close(self) -> None:
         """End it: the page has it no longer."""
         _views.discard(self)
-        self.layout.close()
         super().close()
 
     def follow(self) -> None:

@@ -21,7 +21,8 @@ from flowbook.widgets.summary_sources import Sources
 
 _FRAME = 1e6  # Bytes of one message,
 _AGAIN = 2e5  # and of what is sent again, in a second.
-_SOONEST = 0.5  # Seconds after which it may be.
+_SOONEST = 0.5  # Seconds after which it may be,
+_SHARE = 0.05  # and how much of the time it may take.
 
 
 def _as_it_is_now(_: bytes, view: LiveSummaries) -> bytes:
@@ -76,7 +77,8 @@ class LiveSummaries(LiveView):
         self._version = version
         sent = self._send_news()
         if mends:
-            self._mend_at = now + max(_SOONEST, sent / _AGAIN)
+            took = time.monotonic() - now
+            self._mend_at = now + max(_SOONEST, sent / _AGAIN, took / _SHARE)
         self._is_mended = mends
 
     def _send_news(self) -> int:
@@ -103,7 +105,7 @@ class LiveSummaries(LiveView):
         self.failure = error
 
     def close(self) -> None:
-        """End it: the page has it no longer."""
+        """End it: the page has it no longer. May be called again, as widgets do when they go."""
         publisher.discard(self)
         with self._sending:
             super().close()

@@ -30,7 +30,8 @@ class Publisher:
     def __init__(self) -> None:
         self._views: list[Published] = []
         self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
+        # Garbage may be collected anywhere, here too, and widgets close themselves when they go.
+        self._lock = threading.RLock()
 
     def add(self, view: Published) -> None:
         """Give a view its turns from now on."""

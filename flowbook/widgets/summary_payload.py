@@ -56,7 +56,9 @@ def frames(
     size = 0
     for number, each in news:
         part.append((number, each))
-        size += sum(_POINT_BYTES + _nbytes(point.value) for _, point in each.points)
+        size += _POINT_BYTES * len(each.points)
+        if each.kind != "scalar":
+            size += sum(_nbytes(point.value) for _, point in each.points)
         if size >= most_bytes:
             yield _frame(head, part)
             part, size = [], 0

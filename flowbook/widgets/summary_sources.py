@@ -22,7 +22,8 @@ from flowbook.graph.errors import FailedPreconditionError, InvalidTypeError
 
 # A directory is looked through so often at most, in seconds, and for so long at once.
 _POLL_EVERY, _POLL_FOR = 0.5, 0.2
-_REST = 5  # Between two looks lies so many times what the last one took.
+_REST = 5  # Between two looks lies so many times what the last one took;
+_BACKLOG_REST = 1  # where it left something for later, so many times.
 _FIRST_LOOK = 1.0  # What is not read by then comes when it is shown.
 
 
@@ -90,8 +91,8 @@ class Source:
         self._follower.read(seconds=_POLL_FOR)
         ended = time.monotonic()
         took = ended - started
-        # While there is a backlog, reading on comes first.
-        pause = 0.0 if took >= _POLL_FOR else max(_POLL_EVERY, _REST * took)
+        # What the kernel computes meanwhile needs its share of the processor.
+        pause = _BACKLOG_REST * took if took >= _POLL_FOR else max(_POLL_EVERY, _REST * took)
         self._next_poll = ended + pause
 
     def label(self, run: str, number: int, runs: int) -> str:

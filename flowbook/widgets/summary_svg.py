@@ -28,6 +28,7 @@ _TITLE, _CHART, _BASE = (
 )  # Heights: of a chart's title, of its inside, of its steps.
 _AXIS = 46.0  # How wide the numbers of the vertical axis are.
 _POINTS = 160  # Of one curve.
+_LARGEST = 1e300  # What is beyond is drawn there: differences of such numbers overflow.
 _PAPER, _INK, _FAINT, _LINE, _WARNING = "#fbfcfd", "#1c2430", "#5d6878", "#d5dae1", "#c2410c"
 
 # After Okabe and Ito: the colour-blind tell them apart. As in `run_colours.ts`.
@@ -101,7 +102,9 @@ def _legend(snapshot: Snapshot) -> tuple[list[str], float]:
 def _chart(tag: str, curves: Curves, width: float) -> str:
     left, bottom = _AXIS, _TITLE + _CHART
     steps = [point.step for points in curves.values() for point in points]
-    values = [p.value for points in curves.values() for p in points if math.isfinite(p.value)]
+    values = [
+        _bounded(p.value) for points in curves.values() for p in points if math.isfinite(p.value)
+    ]
     lost = sum(not math.isfinite(p.value) for points in curves.values() for p in points)
     first, last = min(steps), max(steps)
     low, high = _padded(min(values, default=0.0), max(values, default=1.0))
@@ -110,8 +113,7 @@ def _chart(tag: str, curves: Curves, width: float) -> str:
         return left + (width - left) * ((step - first) / (last - first) if last > first else 0.5)
 
     def y(value: float) -> float:
-        # Halves do not overflow.
-        return bottom - _CHART * ((value / 2 - low / 2) / (high / 2 - low / 2))
+        return bottom - _CHART * (_bounded(value) - low) / (high - low)
 
     name = one_line(tag, 26 if lost else 34)
     parts = [f"<title>{shown_text(tag[:500])}</title>", _text(0, 12, name, _INK, "600")]
@@ -151,21 +153,25 @@ def _lines(points: Iterable[tuple[float, float]]) -> tuple[str, list[tuple[str, 
     return lines, [piece[0] for piece in pieces if len(piece) == 1]
 
 
+def _bounded(value: float) -> float:
+    return value if not math.isfinite(value) else min(max(value, -_LARGEST), _LARGEST)
+
+
 def _padded(low: float, high: float) -> Range:
-    if low == high:
+    if high - low < 1 / _LARGEST:
         room = abs(low) * 0.1 or 1.0
         return low - room, high + room
-    room = (high / 2 - low / 2) * 0.12
+    room = (high - low) * 0.06
     return low - room, high + room
 
 
 def _ticks(low: float, high: float) -> list[float]:
     """Two to four round numbers within a range."""
-    span = high / 2 - low / 2
+    span = (high - low) / 2
     power = 10.0 ** math.floor(math.log10(span))
     for part in (0.5, 1.0, 2.0, 5.0, 10.0):
         step = part * power
-        if step and 2 * span / step <= 4:
+        if 2 * span / step <= 4:
             first = math.ceil(low / step)
             return [n * step + 0.0 for n in range(first, math.floor(high / step) + 1)]
     return [low, high]

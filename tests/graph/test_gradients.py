@@ -74,6 +74,28 @@ def test_what_is_unconnected_gets_none_or_zeros() -> None:
         fb.gradients(y, x, unconnected_gradients="ones")
 
 
+def test_slices_are_scaled_without_the_whole() -> None:
+    table = fb.Variable(fb.ones([4, 2]))
+    [rows] = fb.gradients(fb.gather(table, [1, 3, 1]) * 3.0, table)
+    rate = fb.constant(0.5)
+    whole = np.array([[0.0] * 2, [6.0] * 2, [0.0] * 2, [3.0] * 2])
+    for found, factor in (
+        (-rows, -1.0),
+        (rows * 2, 2.0),
+        (np.float32(2.0) * rows, 2.0),
+        (rows * rate, 0.5),
+        (rows / rate, 2.0),
+    ):
+        assert isinstance(found, fb.IndexedSlices)
+        assert evaluate(found.as_tensor()).tolist() == (whole * factor).tolist()
+    assert evaluate(rows * [1.0, 2.0]).tolist() == (whole * [1.0, 2.0]).tolist()
+    assert evaluate(rows * rows).tolist() == (whole**2).tolist()
+    unknown = fb.placeholder_with_default(fb.ones([4, 1]), None)
+    assert evaluate(rows * unknown).tolist() == whole.tolist()
+    with pytest.raises(fb.errors.InvalidTypeError):
+        rows * fb.constant(2)
+
+
 def test_moments_have_second_derivatives() -> None:
     array = np.random.default_rng(0).normal(3, 2, 5)
     x = fb.constant(array)

@@ -39,7 +39,7 @@ for _ in (bar := fb.progress(range(3))):
     bar.show(loss=loss_value)
 """,
     "step": "step = sess.partial_run([h, loss], [x]); step.run(h, {{x: data}});",
-    "view": "display(fb.get_default_graph()); summaries.flush()",
+    "view": "display(fb.get_default_graph(), summaries); summaries.flush()",
     "broken": "y = fb.square(x)\nfb.ones([{width}]) + fb.ones([7])",
 }
 
@@ -83,10 +83,11 @@ def test_nothing_stays_behind(kernel: Kernel, tmp_path: Path) -> None:
         if number in (WARM_UP - 1, RUNS - 1):
             counts[number] = json.loads(kernel.run("count", COUNT))
     first, last = counts.values()
+    # A thread may still be busy with the latest view that was closed, but not with one in ten.
     grown = {
         kind: (first["kinds"].get(kind, 0), count)
         for kind, count in last["kinds"].items()
-        if count > first["kinds"].get(kind, 0)
+        if count - first["kinds"].get(kind, 0) > (RUNS - WARM_UP) / 10
     }
     assert grown == {}
     for key in ("operations", "comms", "widgets", "threads"):

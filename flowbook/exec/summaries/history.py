@@ -113,13 +113,16 @@ class _Curve:
         """How wide its stretches are, and how many points it was given."""
         return self._width, self._count
 
-    def since(self, state: tuple[int, int]) -> tuple[int, None, list[Placed]]:
-        """From where on it has changed since it was in a state, and what is kept from there on."""
+    def since(self, state: tuple[int, int]) -> tuple[int, None, list[list[Placed]]]:
+        """From where on it has changed since it was in a state, and what is kept from there on.
+
+        The points come in the lists that hold them, none of which changes any more.
+        """
         width, count = state
         # The stretch that was the last one may have been joined with what came then.
         first = max(count - 1, 0) // width if width == self._width else 0
         stretches = self._stretches[first:]
-        return first * self._width, None, [point for each in stretches for point in each.kept]
+        return first * self._width, None, [stretch.kept for stretch in stretches]
 
     def points(self) -> list[Point]:
         return [point for stretch in self._stretches for _, point in stretch.kept]
@@ -166,12 +169,12 @@ class _Samples:
         """Which of them are kept, and how many it was given."""
         return self._stride, self._count
 
-    def since(self, state: tuple[int, int]) -> tuple[int, list[int], list[Placed]]:
+    def since(self, state: tuple[int, int]) -> tuple[int, list[int], list[list[Placed]]]:
         """How many it had been given in a state, which of these are kept, and what came then."""
         _, count = state
         kept = [place for place, _ in self._kept if place < count]
         placed = [(i, Point(s.step, s.wall_time, s.value)) for i, s in self._kept if i >= count]
-        return count, kept, placed
+        return count, kept, [placed]
 
     def points(self) -> list[Point]:
         return [Point(s.step, s.wall_time, s.value) for _, s in self._kept]
@@ -297,7 +300,8 @@ class SummaryHistory:
         """What has changed since somebody looked, who from now on has seen it."""
         if seen.version == self.version:
             return []
-        found = []
+        changed = []
+        # Whoever adds waits for as little as possible: the lists are put together afterwards.
         with self._lock:
             seen.version = self.version
             for key, (kind, series) in self._series.items():
@@ -305,9 +309,12 @@ class SummaryHistory:
                 if known is not series:
                     state = _NOTHING
                 if series.state != state:
-                    found.append(News(*key, kind, *series.since(state)))
+                    changed.append((*key, kind, *series.since(state)))
                     seen.series[key] = series, series.state
-        return found
+        return [
+            News(run, tag, kind, start, kept, [point for part in parts for point in part])
+            for run, tag, kind, start, kept, parts in changed
+        ]
 
     def __repr__(self) -> str:
         with self._lock:

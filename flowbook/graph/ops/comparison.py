@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import INTS, REALS, VALUES, DType
+from flowbook.graph.dtypes import INTS, MOVABLE, REALS, VALUES, DType
 from flowbook.graph.dtypes import bool as bool_
 from flowbook.graph.errors import InvalidTypeError
 from flowbook.graph.op_def import NO_GRADIENT, OpDef
@@ -127,7 +127,7 @@ def _where_gradient(op: Operation, dz: Tensor) -> Any:
 where_op: OpDef = OpDef(
     "Where",
     "condition: bool, x: T, y: T -> z: T",
-    T=VALUES,
+    T=MOVABLE,
     infer=_chosen_shape,
     kernel=selected,
     expression="where(condition, x, y)",

@@ -12,15 +12,13 @@ from flowbook.graph.dtypes import (
     FLOATS,
     INDICES,
     MOVABLE,
-    NUMBERS,
     REALS,
-    VALUES,
+    ZEROED,
     DType,
     as_dtype,
     float32,
     string,
 )
-from flowbook.graph.dtypes import bool as bool_
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.operation import Operation
@@ -148,7 +146,7 @@ def _zeros_like(xp: Any, input: Any) -> Any:
 zeros_like_op = OpDef(
     "ZerosLike",
     "input: T -> output: T",
-    T=VALUES,
+    T=(*ZEROED, string),
     infer=same_as_input,
     kernel=_zeros_like,
     grad=NO_GRADIENT,
@@ -159,7 +157,7 @@ zeros_like_op = OpDef(
 ones_like_op = OpDef(
     "OnesLike",
     "input: T -> output: T",
-    T=(*NUMBERS, bool_),
+    T=ZEROED,
     infer=same_as_input,
     kernel=lambda xp, input: xp.ones(input.shape, input.dtype),
     grad=NO_GRADIENT,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import INDICES, NUMBERS, VALUES, as_dtype
+from flowbook.graph.dtypes import INDICES, MOVABLE, NUMBERS, as_dtype
 from flowbook.graph.dtypes import bool as bool_
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
@@ -81,7 +81,7 @@ def _check_mask(dims: tuple[int, ...], mask: Any, axis: int) -> None:
 boolean_mask_op = OpDef(
     "BooleanMask",
     "tensor: T, mask: bool -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     attributes={"axis": 0},
     infer=_masked_shape,
     kernel=_masked,

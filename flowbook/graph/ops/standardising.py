@@ -90,9 +90,9 @@ def _mean_of_squares(xp: Any, x: Any, axes: Axes, count: int) -> Any:
     return _mean(xp, xp.square(x), axes, count)
 
 
-def _centre(xp: Any, data: Any, axes: Axes, count: int) -> Any:
+def _centre(xp: Any, data: Any, axes: Axes) -> Any:
     """The mean, about; 0 where it is infinite, since infinity less infinity is NaN."""
-    rough = _mean(xp, data, axes, count)
+    rough = _mean(xp, data, axes, _count(data, axes))
     return xp.where(xp.isfinite(rough), rough, rough.dtype.type(0))
 
 
@@ -103,22 +103,26 @@ def _sample(data: Any, axes: Axes) -> Any:
     return data[(*(slice(None),) * axes[0], slice(None, None, _SAMPLED))]
 
 
+def _statistics(xp: Any, data: Any, axes: Axes) -> tuple[Any, Any, Any]:
+    """Distances from the mean, the mean, and the variance."""
+    count = _count(data, axes)
+    distances, mean = _distances(xp, data, _centre(xp, data, axes), axes, count)
+    return distances, mean, _mean_of_squares(xp, distances, axes, count)
+
+
 def _moments(xp: Any, x: Any, axes: Axes | None) -> tuple[Any, Any]:
     gone, data = all_in_range(axes, x.ndim), _wide(x)
     count = _count(data, gone)
-    sample = _sample(data, gone)
-    centre = _centre(xp, sample, gone, _count(sample, gone))
+    centre = _centre(xp, _sample(data, gone), gone)
     distances = xp.subtract(data, centre)
     rest = _mean(xp, distances, gone, count)
-    variance = _mean_of_squares(xp, distances, gone, count)
+    mean, variance = centre + rest, _mean_of_squares(xp, distances, gone, count)
     excess = xp.square(rest)
     if xp.all(4 * excess <= variance):
         variance = variance - excess
     else:
-        # The difference would lose digits, all of them where elements are equal.
-        distances -= rest
-        variance = _mean_of_squares(xp, distances, gone, count)
-    mean = centre + rest
+        # So far from the mean the difference loses digits, all of them where elements are equal.
+        _, mean, variance = _statistics(xp, data, gone)
     return mean.astype(x.dtype, copy=False), variance.astype(x.dtype, copy=False)
 
 
@@ -156,9 +160,7 @@ def _normalize(
 ) -> tuple[Any, Any, Any]:
     _check_scale(Shape(scale.shape), Shape(offset.shape), Shape(x.shape))
     gone, data = all_in_range(axes, x.ndim), _wide(x)
-    count = _count(data, gone)
-    result, mean = _distances(xp, data, _centre(xp, data, gone, count), gone, count)
-    variance = _mean_of_squares(xp, result, gone, count)
+    result, mean, variance = _statistics(xp, data, gone)
     deviation = xp.sqrt(variance + variance.dtype.type(epsilon))
     if _is_shared(scale, x, gone):
         result *= scale / deviation

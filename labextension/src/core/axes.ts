@@ -62,14 +62,14 @@ export function durationText(seconds: number): string {
   const sign = seconds < 0 ? "−" : "";
   if (size === 0) return "0 s";
   if (size < 1) return `${sign}${Number((size * 1000).toPrecision(3))} ms`;
-  if (size < 60) return `${sign}${Number(size.toPrecision(3))} s`;
+  if (size < 59.95) return `${sign}${Number(size.toPrecision(3))} s`;
   const pair = (larger: number, a: string, smaller: number, b: string): string => {
     const total = Math.round(size / smaller);
     const [whole, rest] = [Math.floor((total * smaller) / larger), total % (larger / smaller)];
     return `${sign}${whole}${a}${rest ? ` ${String(rest).padStart(2, "0")}${b}` : ""}`;
   };
-  if (size < 3600) return pair(60, "m", 1, "s");
-  return size < 86_400 ? pair(3600, "h", 60, "m") : pair(86_400, "d", 3600, "h");
+  if (size < 3599.5) return pair(60, "m", 1, "s");
+  return size < 86_370 ? pair(3600, "h", 60, "m") : pair(86_400, "d", 3600, "h");
 }
 
 /** The day and the time of a point. */
@@ -92,6 +92,20 @@ export function padded(low: number, high: number, log: boolean): [number, number
   }
   const room = (high - low) * 0.06;
   return [low - room, high + room];
+}
+
+/** Round numbers on a logarithmic axis: powers of ten, or where there are few of them also 2 and 5 times these. */
+export function logTicks(low: number, high: number, most: number): number[] {
+  const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
+  const parts = last - first > 3 ? [1] : [1, 2, 5];
+  const found: number[] = [];
+  for (let power = first; power <= last; power++) {
+    for (const part of parts) found.push(Number(`${part}e${power}`));
+  }
+  const inside = found.filter((tick) => tick >= low && tick <= high);
+  if (inside.length < 2) return [low, high].map((end) => Number(end.toPrecision(2)));
+  const every = Math.ceil(inside.length / most);
+  return inside.filter((_, i) => i % every === 0);
 }
 
 function trimmed(mantissa: string): string {

@@ -6,6 +6,7 @@ import { runPaint } from "../core/run_colours.js";
 import { HistogramValue, Series } from "../core/summaries.js";
 import { element } from "./dom.js";
 import { Card, Shown, placeText, runName, tickText } from "./summary_card.js";
+import { Tip } from "./tip.js";
 
 const HEIGHT = 190;
 const BINS = 48;
@@ -22,7 +23,7 @@ export class HistogramCard implements Card<HistogramValue> {
   draw(shown: Shown<HistogramValue>): void {
     for (const [run, panel] of this.#panels) {
       if (shown.series.some((series) => series.run === run)) continue;
-      panel.root.remove();
+      panel.dispose();
       this.#panels.delete(run);
     }
     for (const series of shown.series) {
@@ -41,6 +42,7 @@ export class HistogramCard implements Card<HistogramValue> {
   }
 
   dispose(): void {
+    for (const panel of this.#panels.values()) panel.dispose();
     this.root.remove();
   }
 }
@@ -50,7 +52,7 @@ class Panel {
   readonly root = element("div", { class: "fb-plot" });
   readonly #name = element("div", {});
   readonly #canvas = element("canvas", { role: "img" });
-  readonly #tip = element("div", { class: "fb-tip", hidden: true });
+  readonly #tip = new Tip(this.#canvas);
   readonly #note = element("p", { class: "fb-note", hidden: true });
   #series: Series<HistogramValue> | null = null;
   #shown: Shown<HistogramValue> | null = null;
@@ -60,7 +62,7 @@ class Panel {
 
   constructor(readonly tag: string) {
     this.#canvas.style.height = `${HEIGHT}px`;
-    this.root.append(this.#name, this.#canvas, this.#tip, this.#note);
+    this.root.append(this.#name, this.#canvas, this.#note);
     this.#canvas.addEventListener("pointermove", (event) => this.#hover(event.offsetX, event.offsetY));
     this.#canvas.addEventListener("pointerleave", () => this.#hover(-1, -1));
   }
@@ -162,7 +164,7 @@ class Panel {
     context.moveTo(MARGIN.left, bottom + 0.5);
     context.lineTo(right, bottom + 0.5);
     context.stroke();
-    const count = Math.max(2, Math.min(6, Math.floor((right - MARGIN.left) / 70)));
+    const count = Math.max(2, Math.min(6, Math.floor((right - MARGIN.left) / 52)));
     const ticks = niceTicks(ridges.low, ridges.high, count);
     const texts = tickTexts(ticks);
     context.textBaseline = "top";
@@ -186,16 +188,20 @@ class Panel {
       this.#active = active;
       this.redraw();
     }
-    this.#tip.hidden = active < 0;
-    if (active < 0) return;
+    if (active < 0) return this.#tip.hide();
     const width = (ridges.high - ridges.low) / BINS;
     const [from, to] = [ridges.low + bin * width, ridges.low + (bin + 1) * width];
-    this.#tip.textContent =
-      `${placeText(shown.look.axis, series.steps[active], series.times[active], shown.startOf(series.run))}\n` +
-      `about ${numberText(ridges.bins[active][bin], 3)} from ${numberText(from, 3)} to ${numberText(to, 3)}`;
-    const left = x + 14 + this.#tip.offsetWidth <= this.root.clientWidth ? x + 14 : Math.max(0, x - 14 - this.#tip.offsetWidth);
-    this.#tip.style.left = `${left}px`;
-    this.#tip.style.top = `${Math.max(0, y - 10)}px`;
+    this.#tip.show(
+      x,
+      y,
+      element("div", {}, placeText(shown.look.axis, series.steps[active], series.times[active], shown.startOf(series.run))),
+      element("div", { class: "fb-faint" }, `about ${numberText(ridges.bins[active][bin], 3)} from ${numberText(from, 3)} to ${numberText(to, 3)}`),
+    );
+  }
+
+  dispose(): void {
+    this.#tip.dispose();
+    this.root.remove();
   }
 }
 

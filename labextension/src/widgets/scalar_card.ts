@@ -2,17 +2,20 @@
 
 import uPlot from "uplot";
 
-import { durationText, momentText, numberText, padded, positions, stepText, tickTexts } from "../core/axes.js";
+import { durationText, logTicks, numberText, padded, positions, stepText, tickTexts } from "../core/axes.js";
 import { Curve, ascending, merged } from "../core/merging.js";
 import { runPaint } from "../core/run_colours.js";
 import { smoothed } from "../core/smoothing.js";
 import { Series } from "../core/summaries.js";
 import { counted } from "../core/words.js";
 import { element } from "./dom.js";
-import { Card, Shown, runName } from "./summary_card.js";
+import { Card, Shown, placeText, runName } from "./summary_card.js";
+import { Tip } from "./tip.js";
 
 const HEIGHT = 176;
 const FAINT = 0.28; // How much of a curve is left behind the smoothed one.
+const MOST_ROWS = 12; // Of the tip.
+const LARGEST = 1e300;
 const MARK = 4; // Half the size of a mark for what is no number.
 
 /** A value that has no place on the axis, and why. */
@@ -34,7 +37,7 @@ export class ScalarCard implements Card<number> {
   readonly root = element("div", { class: "fb-plot", tabindex: "0", role: "img" });
   headline = "";
   readonly #place = element("div", {});
-  readonly #tip = element("div", { class: "fb-tip", hidden: true });
+  readonly #tip = new Tip(this.root);
   readonly #note = element("p", { class: "fb-note", hidden: true });
   readonly #said = element("span", { class: "fb-hidden", "aria-live": "polite" });
   #plot: uPlot | null = null;
@@ -44,7 +47,7 @@ export class ScalarCard implements Card<number> {
   #lost: Lost[] = [];
 
   constructor(readonly tag: string) {
-    this.root.append(this.#place, this.#tip, this.#note, this.#said);
+    this.root.append(this.#place, this.#note, this.#said);
     this.root.addEventListener("keydown", (event) => this.#key(event));
     this.root.addEventListener("blur", () => this.#plot?.setCursor({ left: -10, top: -10 }));
   }
@@ -69,7 +72,7 @@ export class ScalarCard implements Card<number> {
     }
     const data = [
       x,
-      ...columns.map((column) => column.map((value) => (value === undefined || isOn(value) ? value : null))),
+      ...columns.map((column) => column.map((value) => (value === undefined ? value : isOn(value) ? bounded(value) : null))),
     ] as uPlot.AlignedData;
     const structure = JSON.stringify([look.axis, look.log, look.smoothing > 0, look.theme, series.map((each) => each.run)]);
     if (!this.#plot || structure !== this.#structure) {
@@ -87,6 +90,7 @@ export class ScalarCard implements Card<number> {
   dispose(): void {
     this.#plot?.destroy();
     this.#plot = null;
+    this.#tip.dispose();
     this.root.remove();
   }
 
@@ -126,11 +130,12 @@ export class ScalarCard implements Card<number> {
       },
       series,
       axes: [
-        { ...axis, grid: { show: false }, space: 64, size: 24, ...this.#xValues(shown) },
+        { ...axis, grid: { show: false }, space: 46, size: 24, ...this.#xValues(shown) },
         {
           ...axis,
           space: 30,
-          values: (_, ticks) => (look.log ? ticks.map((tick) => (tick === null ? "" : numberText(tick, 3))) : tickTexts(ticks)),
+          ...(look.log ? { splits: (_plot, _axis, low, high) => logTicks(low, high, 5) } : {}),
+          values: (_, ticks) => (look.log ? ticks.map((tick) => numberText(tick)) : tickTexts(ticks)),
           size: (plot, values) => {
             plot.ctx.font = `${11 * devicePixelRatio}px ${theme.font}`;
             const widths = (values ?? []).map((text) => plot.ctx.measureText(text ?? "").width / devicePixelRatio);
@@ -208,48 +213,52 @@ export class ScalarCard implements Card<number> {
     const plot = this.#plot;
     const shown = this.#shown;
     const left = plot?.cursor.left ?? -1;
-    this.#tip.hidden = !plot || !shown || left < 0 || this.#lines.length === 0;
-    if (!plot || !shown || this.#tip.hidden) return;
+    if (!plot || !shown || left < 0 || this.#lines.length === 0) return this.#tip.hide();
     const at = plot.posToVal(left, "x");
     const { look } = shown;
     const rows = this.#lines.flatMap((line) => {
       const i = nearest(line.x, at);
       if (i < 0) return [];
-      const series = shown.series.find(({ run }) => run === line.run)!;
-      const step = series.steps[line.order ? line.order[i] : i];
-      const time = series.times[line.order ? line.order[i] : i];
-      const place =
-        look.axis === "step" ? stepWords(step) : look.axis === "relative" ? durationText(time - shown.startOf(line.run)) : momentText(time);
+      const { steps, times } = shown.series.find(({ run }) => run === line.run)!;
+      const point = line.order ? line.order[i] : i;
+      const place = placeText(look.axis, steps[point], times[point], shown.startOf(line.run));
       return [{ line, place, raw: line.raw[i], value: line.y[i] }];
     });
     const height = (value: number): number => (Number.isNaN(value) ? -Infinity : value);
     rows.sort((a, b) => (height(b.value) > height(a.value) ? 1 : height(b.value) < height(a.value) ? -1 : 0));
-    const isAlone = shown.runs.length === 1;
-    this.#tip.replaceChildren(
-      element(
-        "table",
-        {},
-        ...rows.slice(0, 12).map(({ line, place, raw, value }) =>
-          element(
-            "tr",
-            {},
-            ...(isAlone ? [] : [element("td", {}, runName(shown.runs, line.run, look))]),
-            element("td", { class: "fb-number" }, numberText(value, 5)),
-            ...(look.smoothing > 0 ? [element("td", { class: "fb-number fb-faint" }, numberText(raw, 5))] : []),
-            element("td", { class: "fb-faint" }, place),
-          ),
-        ),
-        ...(rows.length > 12 ? [element("tr", {}, element("td", { class: "fb-faint", colspan: "4" }, `and ${rows.length - 12} more`))] : []),
-      ),
-    );
     this.#said.textContent =
       document.activeElement === this.root
-        ? rows.map(({ line, place, value }) => `${isAlone ? "" : shown.runs[line.run].label} ${numberText(value)} at ${place}`).join(", ").slice(0, 600)
+        ? rows.map(({ line, place, value }) => `${this.#nameOf(line)} ${numberText(value)} at ${place}`).join(", ").slice(0, 600)
         : "";
-    const x = plot.over.offsetLeft + left;
-    const room = this.root.clientWidth;
-    const width = this.#tip.offsetWidth;
-    this.#tip.style.left = `${Math.max(0, x + 14 + width <= room ? x + 14 : x - 14 - width)}px`;
+    const { offsetLeft, offsetTop } = plot.over;
+    this.#tip.show(offsetLeft + left, offsetTop, ...this.#told(rows));
+  }
+
+  #nameOf(line: Line): string {
+    return this.#shown!.runs.length > 1 ? this.#shown!.runs[line.run].label : "";
+  }
+
+  /** The rows of the tip; where all points lie is said once, if they lie together. */
+  #told(rows: readonly { line: Line; place: string; raw: number; value: number }[]): HTMLElement[] {
+    const { runs, look } = this.#shown!;
+    const areTogether = rows.every(({ place }) => place === rows[0].place);
+    const cell = (kind: string, ...inside: (Node | string)[]): HTMLElement => element("td", { class: kind }, ...inside);
+    const lines = rows.slice(0, MOST_ROWS).map(({ line, place, raw, value }) =>
+      element(
+        "tr",
+        {},
+        ...(runs.length > 1 ? [cell("", runName(runs, line.run, look))] : []),
+        cell("fb-number", numberText(value)),
+        ...(look.smoothing > 0 ? [cell("fb-number fb-faint", numberText(raw))] : []),
+        ...(areTogether ? [] : [cell("fb-faint", place)]),
+      ),
+    );
+    const rest = rows.length - lines.length;
+    return [
+      ...(areTogether ? [element("div", { class: "fb-faint" }, rows[0]?.place ?? "")] : []),
+      element("table", {}, ...lines),
+      ...(rest > 0 ? [element("div", { class: "fb-faint" }, `and ${rest.toLocaleString("en-US")} more`)] : []),
+    ];
   }
 
   #key(event: KeyboardEvent): void {
@@ -274,8 +283,9 @@ export class ScalarCard implements Card<number> {
   }
 }
 
-function stepWords(step: number): string {
-  return `step ${step.toLocaleString("en-US")}`;
+/** What is beyond is drawn there: differences of such numbers overflow. */
+function bounded(value: number): number {
+  return Math.min(LARGEST, Math.max(-LARGEST, value));
 }
 
 function lineOfSeries(series: Series<number>, { look, startOf }: Shown<number>): Line {

@@ -292,9 +292,8 @@ export class SummariesView {
   // Drawing
 
   #see(entries: readonly IntersectionObserverEntry[]): void {
-    for (const { target, isIntersecting } of entries) {
-      for (const place of this.#places.values()) if (place.root === target) place.see(isIntersecting);
-    }
+    const byRoot = new Map<Element, Place>([...this.#places.values()].map((place) => [place.root, place]));
+    for (const { target, isIntersecting } of entries) byRoot.get(target)?.see(isIntersecting);
   }
 
   /** Draw soon what has changed and is in sight; everything in sight, if `all`. */
@@ -377,6 +376,13 @@ class Place {
     }
     this.card.draw(shown);
     this.#headline.textContent = this.card.headline;
+    // Curves lie over each other; everything else side by side.
+    const wasBroad = this.root.classList.contains("fb-isBroad");
+    const isBroad = this.kind !== "scalar" && shown.series.length > 1;
+    if (isBroad !== wasBroad) {
+      this.root.classList.toggle("fb-isBroad", isBroad);
+      this.card.resize();
+    }
   }
 }
 

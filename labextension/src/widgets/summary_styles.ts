@@ -20,7 +20,7 @@ const CHARTS = `
 
 export const SUMMARY_STYLES = `${COLOURS}${CHARTS}
 .fb-summaries {
-  display: flex; flex-direction: column; box-sizing: border-box; max-height: 640px; overflow: hidden;
+  position: relative; display: flex; flex-direction: column; box-sizing: border-box; max-height: 640px; overflow: hidden;
   border: 1px solid var(--fb-border); border-radius: 8px; background: var(--fb-paper); color: var(--fb-ink);
   font: 12px/1.45 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif);
 }
@@ -59,24 +59,26 @@ export const SUMMARY_STYLES = `${COLOURS}${CHARTS}
 .fb-head .fb-faint { font-weight: 400; }
 .fb-head .fb-icon { transition: transform 120ms; color: var(--fb-faint); }
 .fb-head[aria-expanded="true"] .fb-icon { transform: rotate(90deg); }
-.fb-cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(260px, 100%), 1fr)); gap: 10px; padding: 0 12px; }
+.fb-cards, .fb-histograms { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(270px, 100%), 1fr)); gap: 10px; }
+.fb-cards { padding: 0 12px; }
 .fb-tags { padding-bottom: 8px; }
 .fb-tags + .fb-tags { border-top: 1px solid var(--fb-border); }
 .fb-summaries .fb-card { border: 1px solid var(--fb-border); border-radius: 8px; background: var(--fb-panel); min-width: 0; display: flex; flex-direction: column; }
-.fb-summaries .fb-card.fb-isWide { grid-column: 1 / -1; }
+.fb-summaries .fb-card.fb-isWide, .fb-summaries .fb-card.fb-isBroad { grid-column: 1 / -1; }
 .fb-card > header { display: flex; align-items: center; gap: 8px; padding: 7px 8px 2px 12px; }
 .fb-summaries .fb-card h4 { font: inherit; font-weight: 600; margin: 0; color: var(--fb-ink); overflow: hidden; text-overflow: ellipsis; white-space: nowrap; flex: 1 1 auto; text-transform: none; letter-spacing: 0; }
 .fb-headline { font-variant-numeric: tabular-nums; color: var(--fb-ink); white-space: nowrap; }
 .fb-summaries .fb-wide { color: var(--fb-faint); padding: 3px; border-radius: 5px; display: inline-flex; opacity: 0.65; }
 .fb-summaries .fb-wide:hover, .fb-summaries .fb-wide[aria-pressed="true"] { background: var(--fb-hover); opacity: 1; }
+.fb-summaries .fb-isBroad .fb-wide { display: none; }
 .fb-card.fb-scalar .fb-room { min-height: 186px; }
 .fb-card.fb-histogram .fb-room { min-height: 196px; }
-.fb-card.fb-image .fb-room, .fb-card.fb-text .fb-room { min-height: 120px; }
+.fb-card.fb-image .fb-room, .fb-card.fb-text .fb-room { min-height: 80px; }
 .fb-room { padding: 0 4px 6px; min-width: 0; }
 .fb-plot { position: relative; border-radius: 6px; min-width: 0; }
 .fb-histograms canvas { display: block; width: 100%; }
 .fb-histograms .fb-run { padding: 0 8px; }
-.fb-summaries .fb-tip { position: absolute; top: 4px; pointer-events: none; max-width: 100%; background: var(--fb-panel); border: 1px solid var(--fb-border); border-radius: 6px; padding: 4px 8px; box-shadow: 0 3px 10px rgb(0 0 0 / 15%); white-space: pre-line; z-index: 2; overflow: hidden; }
+.fb-summaries .fb-tip { position: absolute; pointer-events: none; max-width: 100%; background: var(--fb-panel); border: 1px solid var(--fb-border); border-radius: 6px; padding: 5px 9px; box-shadow: 0 3px 10px rgb(0 0 0 / 15%); z-index: 2; overflow: hidden; }
 .fb-summaries .fb-tip table { border-collapse: collapse; border: 0; margin: 0; font-size: 12px; }
 .fb-summaries .fb-tip tr { background: none; }
 .fb-summaries .fb-tip td { padding: 0 0 0 10px; border: 0; text-align: left; white-space: nowrap; line-height: 1.5; color: var(--fb-ink); max-width: 180px; overflow: hidden; text-overflow: ellipsis; }
@@ -92,6 +94,7 @@ export const SUMMARY_STYLES = `${COLOURS}${CHARTS}
 .fb-gallery img { display: block; max-width: 100%; height: auto; border-radius: 4px; background: var(--fb-hover); }
 .fb-gallery figcaption { font-size: 11px; display: flex; flex-direction: column; padding-top: 3px; }
 .fb-texts pre { font: 11.5px/1.5 var(--jp-code-font-family, ui-monospace, "DejaVu Sans Mono", monospace); color: var(--fb-ink); background: var(--fb-hover); border-radius: 5px; margin: 0 8px 6px; padding: 6px 9px; white-space: pre-wrap; overflow-wrap: anywhere; max-height: 220px; overflow: auto; }
+.fb-texts > div:last-child { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(270px, 100%), 1fr)); }
 .fb-texts .fb-run { padding: 0 8px 3px; }
 .fb-summaries .fb-more { display: block; margin: 8px auto 2px; color: var(--fb-accent); padding: 4px 10px; border-radius: 6px; }
 .fb-summaries .fb-more:hover { background: var(--fb-hover); }

@@ -24,7 +24,8 @@ export class TextCard implements Card<TextValue> {
       ...shown.series.flatMap((series, i) => {
         if (chosen[i] < 0) return [];
         const name = shown.runs.length > 1 ? [runName(shown.runs, series.run, shown.look)] : [];
-        return [...name, ...series.values[chosen[i]].map((text) => element("pre", {}, visible(text)))];
+        const texts = series.values[chosen[i]].map((text) => element("pre", {}, visible(text)));
+        return [element("div", {}, ...name, ...texts)];
       }),
     );
   }
