@@ -1,4 +1,7 @@
-"""Names of TensorFlow 1 and NumPy that are spelt differently here: using one says what to write."""
+"""Names of TensorFlow 1 and NumPy that are spelt differently here: using one says what to write.
+
+For keywords of functions see `flowbook/graph/keywords.py`.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,13 @@ import difflib
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
+from types import FunctionType
 from typing import NoReturn
 
+from flowbook.graph.keywords import explained
+
 _INSTEAD = {
-    "ConfigProto": "arguments of fb.Session",
+    "ConfigProto": "arguments of fb.Session, and fb.options.intra_op_threads",
     "GraphDef": "graph.save(path) and fb.Graph.load(path), or graph.to_bytes() for bytes",
     "InteractiveSession": "fb.Session(), and sess.run(tensor) for a value",
     "RegisterGradient": "fb.OpDef(..., grad=function)",
@@ -301,6 +307,21 @@ def _no_such_name(namespace: str, table: Mapping[str, str], name: str) -> NoRetu
         f"module {where!r} has no attribute {name!r}"
         + (f": did you mean {' or '.join(close)}?" if close else "")
     )
+
+
+def explain_keywords() -> None:
+    """Have what flowbook names say what to write for a keyword that it does not take.
+
+    Flowbook's own modules call their functions as they are.
+    """
+    for namespace in ("", *_SPELT):
+        module = sys.modules[f"flowbook.{namespace}" if namespace else "flowbook"]
+        for name in module.__all__:
+            member = getattr(module, name)
+            if isinstance(member, FunctionType):
+                setattr(module, name, explained(member))
+            elif isinstance(member, type) and "__init__" in vars(member):
+                member.__init__ = explained(member.__init__)  # type: ignore[misc]
 
 
 def _elsewhere(name: str) -> list[str]:

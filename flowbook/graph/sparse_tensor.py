@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from flowbook.graph.dtypes import VALUES, int64
+from flowbook.graph.dtypes import MOVABLE, int64
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.graph import get_default_graph, mixed_graphs
 from flowbook.graph.ops.constants import convert_to_tensor
@@ -182,7 +182,7 @@ class SparseTensor:
 
 def _check_together(indices: Tensor, values: Tensor, dense_shape: Tensor) -> None:
     """Refuse three tensors whose shapes say that they are no sparse tensor."""
-    if values.dtype not in VALUES:
+    if values.dtype not in MOVABLE:
         raise InvalidTypeError(f"'values' cannot be of dtype {values.dtype.name}")
     for name, tensor, rank, means in (
         ("indices", indices, 2, "[n, r]"),
