@@ -15,7 +15,7 @@ from typing import NoReturn
 from flowbook.graph.keywords import explained
 
 _INSTEAD = {
-    "ConfigProto": "arguments of fb.Session",
+    "ConfigProto": "arguments of fb.Session, and fb.options.intra_op_threads",
     "GraphDef": "graph.save(path) and fb.Graph.load(path), or graph.to_bytes() for bytes",
     "InteractiveSession": "fb.Session(), and sess.run(tensor) for a value",
     "RegisterGradient": "fb.OpDef(..., grad=function)",
@@ -163,7 +163,6 @@ _INSTEAD = {
     "local_variables": "fb.get_default_graph().variables()",
     "local_variables_initializer": "fb.global_variables_initializer()",
     "logging": "Python's logging",
-    "losses": "a loss of fb.nn or fb.squared_difference, and fb.reduce_mean of it",
     "make_template": "a function that is given the variables",
     "math": "the names themselves: fb.add, fb.log, fb.reduce_sum, ...",
     "max": "fb.reduce_max",
@@ -221,6 +220,13 @@ _INSTEAD_IN: dict[str, dict[str, str]] = {
         "fully_connected": "fb.layers.dense",
         "layer_norm": "fb.layers.layer_normalization",
     },
+    "losses": {
+        "add_loss": "a loss that you add to the others yourself",
+        "get_losses": "a list of your own",
+        "get_regularization_loss": "fb.layers.regularization_loss(loss)",
+        "get_regularization_losses": "fb.layers.regularization_loss(loss)",
+        "get_total_loss": "loss + fb.layers.regularization_loss(loss)",
+    },
     "nn": {
         "avg_pool2d": "fb.nn.avg_pool",
         "batch_norm_with_global_normalization": "fb.nn.batch_normalization",
@@ -264,6 +270,7 @@ _SPELT = {
     "image": ("image_{}",),
     "initializers": ("{}_initializer",),
     "layers": (),
+    "losses": (),
     "nn": (),
     "regularizers": ("{}_regularizer",),
     "sparse": ("sparse_{}", "sparse_tensor_{}"),

@@ -46,8 +46,9 @@ from flowbook.graph.expression import Expression
 from flowbook.graph.graph import Graph, get_default_graph, mixed_graphs
 from flowbook.graph.keywords import no_such_keyword
 from flowbook.graph.operation import Operation
+from flowbook.graph.packing import tensors_in
 from flowbook.graph.shape import Shape
-from flowbook.graph.tensor import Arithmetic, Tensor
+from flowbook.graph.tensor import Tensor
 
 
 class Effects(Enum):
@@ -322,18 +323,15 @@ class OpDef:
                     found = arg.op.graph
                 elif arg.op.graph is not found:
                     raise self._mixed(args)
-            elif isinstance(arg, list | tuple | Arithmetic):
-                for item in arg if isinstance(arg, list | tuple) else (arg,):
-                    if isinstance(item, Arithmetic):
-                        graph = item.graph  # type: ignore[attr-defined]
-                        if found is not None and graph is not found:
-                            raise self._mixed(args)
-                        found = graph
+            else:
+                for item in tensors_in(arg):
+                    if found is not None and item.graph is not found:
+                        raise self._mixed(args)
+                    found = item.graph
         return found if found is not None else get_default_graph()
 
     def _mixed(self, args: tuple[Any, ...]) -> InvalidArgumentError:
-        flat = [i for a in args for i in (a if isinstance(a, list | tuple) else (a,))]
-        owners = [(i.name, i.graph) for i in flat if isinstance(i, Arithmetic)]  # type: ignore[attr-defined]
+        owners = [(i.name, i.graph) for i in tensors_in(args)]
         error = mixed_graphs(owners)
         error.at(self.type, sites.capture())
         return error

@@ -148,7 +148,8 @@ class SparseTensor:
         raise InvalidTypeError(
             f"{self!r} stands where a dense tensor is wanted",
             hint="fb.sparse.to_dense(x) is the whole, x.values the elements; fb.sparse has the "
-            "functions for sparse tensors; a product with a dense tensor is x * dense",
+            "functions for sparse tensors; a product with a dense tensor is x * dense; "
+            "fb.sparse.map_values(function, x) is a function of the elements",
         )
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -161,6 +162,9 @@ class SparseTensor:
 
     def __truediv__(self, other: Any) -> SparseTensor:
         return self._with_values("Div", other)
+
+    def __neg__(self) -> SparseTensor:
+        return SparseTensor(self.indices, -self.values, self.dense_shape)
 
     def _with_values(self, type_name: str, other: Any) -> SparseTensor:
         """The elements combined with those of a dense tensor that stand at the same places."""

@@ -52,14 +52,20 @@ class Records(NamedTuple):
     skipped: int
 
 
-def read_records(file: BinaryIO, start: int) -> Records:
+def read_records(file: BinaryIO, start: int, most: int = -1) -> Records:
     """The records from a place on, up to the first that is not whole.
 
-    A record whose length is right and whose data are not is skipped; where the length is wrong
-    nothing says where the next begins.
+    Args:
+        file: what to read.
+        start: the place.
+        most: how many bytes to look at; by default all that follow.
+
+    Returns:
+        What they hold. A record whose length is right and whose data are not is skipped; where the
+        length is wrong nothing says where the next begins.
     """
     file.seek(start)
-    content = file.read()
+    content = file.read(most)
     found: list[bytes] = []
     place = skipped = 0
     damage = None

@@ -117,6 +117,7 @@ class Summarizer(Instrument):
         rule = Rule(every, seconds, wanted, series + "/" if series else "", (self.history, *sinks))
         with self._lock:
             self.rules += (rule,)
+        self._close_logs(without=[sink for rule in self.rules for sink in rule.sinks])
         return rule
 
     def _sink(self, item: Any) -> Sink:
@@ -141,7 +142,13 @@ class Summarizer(Instrument):
         for rule in self.rules:
             for sink in rule.sinks:
                 sink.flush()
-        for log in self._logs.values():
+        self._close_logs()
+
+    def _close_logs(self, without: Sequence[Sink] = ()) -> None:
+        with self._lock:
+            closing = [log for log in self._logs.values() if log not in without]
+            self._logs = {path: log for path, log in self._logs.items() if log in without}
+        for log in closing:
             # It may have grown since the log was begun.
             log.add_graph(self.run, self.graph)
             log.close()
@@ -345,6 +352,11 @@ def summarized(instruments: Instruments, graph: Graph, rule: tuple[Any, ...]) ->
         # When its cell runs again, it is not to be summarised twice.
         author.own(result)
     return result
+
+
+def history_in(instruments: Instruments) -> SummaryHistory | None:
+    """What a session has summarised, if it has begun to."""
+    return next((i.history for i in instruments.all if isinstance(i, Summarizer)), None)
 
 
 class Summarizing:

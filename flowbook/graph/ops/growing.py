@@ -56,7 +56,7 @@ def _tile(xp: Any, input: Any, multiples: Any) -> Any:
 
 def _tile_gradient(op: Operation, dy: Tensor) -> Any:
     input, multiples = op.inputs
-    rank = input.shape.rank
+    rank = dy.shape.rank  # Known too where only the multiples tell it.
     if rank is None:
         raise InvalidArgumentError("the gradient of tile needs an input of known rank")
     if rank == 0:

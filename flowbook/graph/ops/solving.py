@@ -6,6 +6,7 @@ and reverse mode automatic differentiation".
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,13 @@ def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -
 
 def _determinant(xp: Any, input: Any) -> Any:
     check_square(input.shape)
-    return xp.linalg.det(input)
+    return _with_nan(xp, xp.linalg.det(input), input)
+
+
+def _with_nan(xp: Any, found: Any, input: Any) -> Any:
+    """NaN for matrices that hold one: LAPACK takes some of them to be singular."""
+    has_nan = xp.isnan(input).any(axis=(-2, -1))
+    return xp.where(has_nan, xp.asarray(math.nan, found.dtype), found) if has_nan.any() else found
 
 
 def _scaled_inverse(scale: Tensor, matrix: Tensor) -> Tensor:
@@ -115,6 +122,7 @@ matrix_determinant = OpDef(
 def _log_determinant(xp: Any, input: Any) -> tuple[Any, Any]:
     check_square(input.shape)
     sign, logarithm = xp.linalg.slogdet(input)
+    logarithm = _with_nan(xp, logarithm, input)
     sign = xp.where(xp.isnan(logarithm), logarithm, sign).astype(input.dtype, copy=False)
     return sign, logarithm.astype(input.dtype, copy=False)
 
