@@ -13,7 +13,7 @@ from flowbook.graph.operation import Operation
 from flowbook.graph.ops.comparison import equal
 from flowbook.graph.ops.diagonals import band_part_op, diag_op, diag_part_op, set_diag_op
 from flowbook.graph.ops.elementwise import cast_op, log
-from flowbook.graph.ops.filling import ones_like_op, zeros_like_op
+from flowbook.graph.ops.filling import is_zero, ones_like_op, zeros_like_op
 from flowbook.graph.ops.lapack import lu_factors
 from flowbook.graph.ops.linalg import matmul
 from flowbook.graph.ops.located import located
@@ -23,7 +23,6 @@ from flowbook.graph.ops.matrices import (
     check_matrix,
     check_square,
     cubic,
-    is_zero,
     real_dtype,
     real_part,
     smaller,

@@ -160,6 +160,11 @@ ones_like_op = OpDef(
 )
 
 
+def is_zero(gradient: Tensor) -> bool:
+    """Whether a gradient only stands in for that of an output that was not used."""
+    return gradient.op.type == "ZerosLike"
+
+
 @zeros_like_op.front
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Zeros of a tensor's shape.

@@ -22,7 +22,7 @@ from flowbook.graph.ops.comparison import greater, where
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.element_choices import rectified
 from flowbook.graph.ops.elementwise import exp, log, sigmoid
-from flowbook.graph.ops.filling import ones_like, zeros_like
+from flowbook.graph.ops.filling import is_zero, ones_like, zeros_like
 from flowbook.graph.ops.inference import elementwise, scalar
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.reductions import sum_op
@@ -73,11 +73,6 @@ def _cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
     return -xp.squeeze(gain, -1).astype(logits.dtype, copy=False), raised
 
 
-def _is_nothing(gradient: Tensor) -> bool:
-    """Whether no gradient arrived: the backward pass gives zeros for outputs that nothing uses."""
-    return gradient.op.type == "ZerosLike"
-
-
 def _times_rows(rows: Tensor, matrix: Tensor) -> Tensor:
     return expand_dims_op(rows, axis=(-1,)) * matrix  # type: ignore[no-any-return]
 
@@ -96,7 +91,7 @@ def _cross_entropy_gradient(op: Operation, dloss: Tensor, dbackprop: Tensor) -> 
     labels, logits = op.inputs
     dlabels = _times_rows(-dloss, log_softmax_op(logits))
     dlogits = _times_rows(dloss, op.outputs[1])
-    if not _is_nothing(dbackprop):
+    if not is_zero(dbackprop):
         # backprop = softmax(logits) * sum(labels) - labels
         mass = _sum_classes(labels)
         dlogits += _through_softmax(logits, dbackprop) * mass
@@ -193,7 +188,7 @@ def _sparse_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
 
 def _sparse_gradient(op: Operation, dloss: Tensor, dbackprop: Tensor) -> Any:
     dlogits = _times_rows(dloss, op.outputs[1])
-    if not _is_nothing(dbackprop):
+    if not is_zero(dbackprop):
         dlogits += _through_softmax(op.inputs[1], dbackprop)
     return None, dlogits
 

@@ -160,11 +160,6 @@ def imaginary_part(x: Tensor) -> Tensor:
     return (x - conjugate(x)) * 0.5
 
 
-def is_zero(gradient: Tensor) -> bool:
-    """Whether a gradient only stands in for that of an output that was not used."""
-    return gradient.op.type == "ZerosLike"
-
-
 def real_dtype(dtype: Any) -> Any:
     """The dtype of a number's absolute value."""
     return {complex64: float32, complex128: float64}.get(dtype, dtype)

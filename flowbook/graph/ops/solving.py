@@ -16,6 +16,7 @@ from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import conjugate
 from flowbook.graph.ops.broadcasting import sum_to_shape
 from flowbook.graph.ops.diagonals import band_part_op
+from flowbook.graph.ops.filling import is_zero
 from flowbook.graph.ops.lapack import solved_triangular
 from flowbook.graph.ops.linalg import matmul
 from flowbook.graph.ops.matrices import (
@@ -26,7 +27,6 @@ from flowbook.graph.ops.matrices import (
     check_square,
     cubic,
     imaginary_part,
-    is_zero,
     real_part,
     refuse_nan,
     square_dims,

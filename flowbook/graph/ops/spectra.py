@@ -17,7 +17,7 @@ from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.decompositions import half_diagonal
 from flowbook.graph.ops.diagonals import diag_op, diag_part_op
 from flowbook.graph.ops.elementwise import cast_op, reciprocal
-from flowbook.graph.ops.filling import ones_like_op, zeros_like_op
+from flowbook.graph.ops.filling import is_zero, ones_like_op, zeros_like_op
 from flowbook.graph.ops.linalg import matmul
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.matrices import (
@@ -28,7 +28,6 @@ from flowbook.graph.ops.matrices import (
     cubic,
     imaginary_part,
     is_finite,
-    is_zero,
     real_dtype,
     real_part,
     smaller,
