@@ -30,9 +30,9 @@ const text = await bundle("src/widgets/index.ts", [workerText]);
 await mkdir(OUT, { recursive: true });
 await writeFile(new URL("flowbook.js", OUT), text);
 // What the bundle contains of others asks that its licence goes with it.
-const licences = ["dagre", "graphlib"].map(async (name) => {
-  const path = new URL(`node_modules/@dagrejs/${name}/LICENSE`, import.meta.url);
-  return `@dagrejs/${name}\n\n${await readFile(path, "utf8")}`;
+const licences = ["@dagrejs/dagre", "@dagrejs/graphlib", "uplot"].map(async (name) => {
+  const path = new URL(`node_modules/${name}/LICENSE`, import.meta.url);
+  return `${name}\n\n${await readFile(path, "utf8")}`;
 });
 await writeFile(new URL("LICENSES.txt", OUT), (await Promise.all(licences)).join("\n\n"));
 const sizes = [text.length, gzipSync(text).length].map((bytes) => `${(bytes / 1024).toFixed(1)} kB`);

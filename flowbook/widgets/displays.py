@@ -1,7 +1,8 @@
 """Registers the forms of Flowbook's types with IPython's display formatter.
 
 Their plain text is their `repr`. All static forms are deterministic and free of addresses, so that
-notebooks can be compared with their stored outputs. A graph has a live view beside them.
+notebooks can be compared with their stored outputs. Graphs and summaries have live views beside
+them.
 """
 
 from __future__ import annotations
@@ -9,15 +10,14 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from flowbook.explain.report import Report
+from flowbook.exec.summaries.follow import LogFollower
+from flowbook.exec.summaries.history import SummaryHistory
+from flowbook.exec.summaries.summarizer import Summarizing
 from flowbook.graph.graph import Graph
-from flowbook.graph.operation import Operation
-from flowbook.graph.ops.variables import Variable
-from flowbook.graph.stale_operations import StaleOperations
-from flowbook.graph.tensor import Tensor
-from flowbook.widgets import tables
+from flowbook.widgets import progress, tables
 from flowbook.widgets.graph_svg import graph_svg
 from flowbook.widgets.graph_view import live_form
+from flowbook.widgets.summary_view import summaries_form
 
 
 def install(shell: Any) -> None:
@@ -29,20 +29,20 @@ def install(shell: Any) -> None:
     formatter = shell.display_formatter
     formatters = formatter.formatters
     html = formatters["text/html"]
-    html.for_type(Operation, tables.operation_html)
-    html.for_type(Tensor, tables.tensor_html)
-    html.for_type(Variable, tables.variable_html)
-    html.for_type(StaleOperations, tables.stale_html)
-    html.for_type(Report, tables.report_html)
-    html.for_type_by_name("flowbook.exec.session", "Session", tables.session_html)
+    for kind, form in tables.FORMS.items():
+        html.for_type(kind, form)
     formatters["image/svg+xml"].for_type(Graph, graph_svg)
-    formatter.mimebundle_formatter.for_type(Graph, live_form)
+    bundles = formatter.mimebundle_formatter
+    bundles.for_type(Graph, live_form)
+    for shown in (LogFollower, SummaryHistory, Summarizing):
+        bundles.for_type(shown, summaries_form)
     if _follow not in shell.events.callbacks["post_run_cell"]:
         shell.events.register("post_run_cell", _follow)
 
 
 def _follow(_: Any) -> None:
-    """Have live views show what a cell did to their graphs, if there are any."""
+    """A cell has ended: live views show what it did to their graphs, if there are any."""
+    progress.close_left()
     live = sys.modules.get("flowbook.widgets.live_graph")
     if live is not None:
         live.follow_all()

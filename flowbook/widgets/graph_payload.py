@@ -1,17 +1,13 @@
 """A graph as the browser gets it: whole and once, so that looking at it needs no kernel.
 
-The bytes are a zlib stream of: the length of a JSON header (uint32, little-endian), the header, and
-columns of numbers, each beginning at a multiple of eight bytes. The header has every distinct text
-once (`strings`) and says of each column what it holds and where it begins, counted from the end of
-the header, padded to a multiple of eight. `labextension/src/core/payload.ts` reads it.
+The bytes are as `packing.py` says; the header has every distinct text once (`strings`).
+`labextension/src/core/payload.ts` reads it.
 
 Everything is bounded: long texts are cut, large values stay out.
 """
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +19,7 @@ from flowbook.graph.operation import Operation
 from flowbook.graph.site import Site
 from flowbook.graph.tensor import Tensor
 from flowbook.widgets.name_tree import Ints, NameTree, name_tree
+from flowbook.widgets.packing import packed
 from flowbook.widgets.scope_edges import aside, scope_edges, templates
 from flowbook.widgets.tables import value_text
 
@@ -278,15 +275,4 @@ class _Writer:
 
     def packed(self) -> bytes:
         """Everything, compressed."""
-        places, parts, offset = {}, [], 0
-        for name, values in self._columns.items():
-            data = values.astype(values.dtype.newbyteorder("<")).tobytes()
-            places[name] = [values.dtype.name, offset, len(values)]
-            padding = -len(data) % 8
-            parts += [data, bytes(padding)]
-            offset += len(data) + padding
-        header = json.dumps({**self.meta, "columns": places, "strings": list(self._strings)})
-        encoded = header.encode()
-        padding = -(len(encoded) + 4) % 8
-        start = len(encoded).to_bytes(4, "little") + encoded + bytes(padding)
-        return zlib.compress(b"".join([start, *parts]), level=1)
+        return packed({**self.meta, "strings": list(self._strings)}, self._columns)

@@ -13,6 +13,7 @@ from itertools import pairwise
 from flowbook.graph.graph import Graph
 from flowbook.widgets.layers import LAYER_GAP, Layout, lay_out
 from flowbook.widgets.scope_blocks import MAX_BLOCKS, Block, Blocks, Edge, collapse
+from flowbook.widgets.shown_text import coordinate as _n
 from flowbook.widgets.shown_text import counted, shown_text
 
 _MARGIN = 20.0
@@ -219,8 +220,3 @@ def _text_width(text: str, size: float) -> float:
         for c in _shortened(text)
     )
     return units * size
-
-
-def _n(number: float) -> str:
-    """A number without a needless tail."""
-    return f"{number:.1f}".removesuffix(".0")

@@ -6,28 +6,18 @@ they are deterministic and fetch nothing.
 
 from __future__ import annotations
 
-import base64
-import importlib.util
-import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from flowbook.exec.feeds import feedable
 from flowbook.exec.fetches import flatten
-from flowbook.graph import files
-from flowbook.graph import site as sites
 from flowbook.graph.dtypes import resource
-from flowbook.graph.errors import FailedPreconditionError, InvalidTypeError
+from flowbook.graph.errors import InvalidTypeError
 from flowbook.graph.graph import Graph, get_default_graph
 from flowbook.graph.rewrite.prune import closure
+from flowbook.widgets import front_end
 from flowbook.widgets.graph_payload import Needed, graph_payload
 from flowbook.widgets.graph_svg import graph_svg
-from flowbook.widgets.shown_text import shown_text
-
-WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
-
-_BUNDLE = Path(__file__).parent / "static" / "flowbook.js"
 
 
 class GraphView:
@@ -74,9 +64,9 @@ class GraphView:
             FailedPreconditionError: if the front end has not been built.
             OSError: if the file cannot be written.
         """
-        page = graph_page(self.graph, self.needed)
-        with files.written_whole(files.as_path(path)) as file:
-            file.write(page.encode())
+        title = repr(self)[1:-1].partition(",")[0]
+        payload = graph_payload(self.graph, self.needed)
+        front_end.write_page(path, title, graph_svg(self.graph), "renderExported", payload)
 
     def __repr__(self) -> str:
         count = f"<GraphView of {len(self.graph.operations)} operations"
@@ -99,74 +89,10 @@ def needed_for(graph: Graph, fetches: Any, feeds: Iterable[Any]) -> Needed:
 
 def live_form(graph: Graph, needed: Needed | None = None) -> dict[str, Any]:
     """The live view as a part of an output; empty where there is nothing to run it."""
-    if not _has_notebook():
-        return {}
-    from flowbook.widgets import live_graph
 
-    view = live_graph.LiveGraph(graph, needed)
-    author = sites.capture().author
-    if author is not None:
-        author.own(view)
-    form = {"version_major": 2, "version_minor": 0, "model_id": view.model_id}
-    return {WIDGET_VIEW: form}
+    def make() -> Any:
+        from flowbook.widgets.live_graph import LiveGraph
 
+        return LiveGraph(graph, needed)
 
-def _has_notebook() -> bool:
-    """Whether a kernel runs this, with the packages for widgets and a front end that was built."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return (
-        getattr(shell, "kernel", None) is not None
-        and importlib.util.find_spec("anywidget") is not None
-        and _BUNDLE.exists()
-    )
-
-
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline' \
-blob:; worker-src blob:; style-src 'unsafe-inline'; img-src data: blob:">
-<title>{title}</title>
-<style>
-:root {{ color-scheme: light dark; }}
-body {{ margin: 0; padding: 16px; background: light-dark(#fff, #111418); }}
-.fb-graph {{ height: calc(100vh - 32px) !important; }}
-</style>
-</head>
-<body>
-<div id="graph">{picture}</div>
-<script type="text/plain" id="code">{code}</script>
-<script type="module">
-const code = document.getElementById("code").textContent;
-const place = document.getElementById("graph");
-const picture = place.firstElementChild;
-const url = URL.createObjectURL(new Blob([code], {{ type: "text/javascript" }}));
-const {{ renderExported }} = await import(url);
-await renderExported("{payload}", place);
-picture.remove();
-</script>
-</body>
-</html>
-"""
-
-
-def graph_page(graph: Graph, needed: Needed | None = None) -> str:
-    """A page that shows the graph: the static picture, which its script replaces by the live one.
-
-    Raises:
-        FailedPreconditionError: if the front end has not been built.
-    """
-    if not _BUNDLE.exists():
-        raise FailedPreconditionError(
-            "the front end has not been built", hint="run `make front-end` in Flowbook's source"
-        )
-    code = _BUNDLE.read_text(encoding="utf-8").replace("</script", "<\\/script")
-    return _PAGE.format(
-        title=shown_text(repr(graph)[1:-1].partition(",")[0]),
-        picture=graph_svg(graph),
-        code=code,
-        payload=base64.b64encode(graph_payload(graph, needed)).decode(),
-    )
+    return front_end.live_form(make)

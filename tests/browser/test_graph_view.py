@@ -251,7 +251,7 @@ def test_exported_pages_work_without_a_kernel(tmp_path: Path, page: Any) -> None
     view = page.locator(".fb-graph[data-drawn]")
     view.wait_for()
     assert tree_items(view)[0].startswith("x, Placeholder")
-    assert page.locator("body > #graph > svg").count() == 0
+    assert page.locator("body > #view > svg").count() == 0
 
 
 def test_chromium_is_where_it_is_looked_for() -> None:

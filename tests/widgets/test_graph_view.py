@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.widgets import graph_view
+from flowbook.widgets import front_end
+from flowbook.widgets.page import is_looked_at
 
 
 def build() -> tuple[fb.Tensor, fb.Tensor]:
@@ -23,7 +24,7 @@ def bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     code = 'export const renderExported = async () => "</script>";'
     path = tmp_path / "flowbook.js"
     path.write_text(code)
-    monkeypatch.setattr(graph_view, "_BUNDLE", path)
+    monkeypatch.setattr(front_end, "BUNDLE", path)
     return code
 
 
@@ -79,29 +80,56 @@ def test_hostile_names_do_not_leave_the_page(tmp_path: Path, bundle: str) -> Non
 def test_exporting_without_a_front_end_says_how_to_build_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(graph_view, "_BUNDLE", tmp_path / "none.js")
+    monkeypatch.setattr(front_end, "BUNDLE", tmp_path / "none.js")
     with pytest.raises(fb.errors.FailedPreconditionError, match="make front-end"):
         fb.GraphView().export_html(tmp_path / "graph.html")
 
 
 class Shell:
-    """Enough of a kernel's shell."""
+    """Enough of the shell of a kernel that a page asked to run a cell."""
 
-    kernel = object()
+    request: Any = {"msg_type": "execute_request", "metadata": {"cellId": "a"}}  # noqa: RUF012
+
+    @property
+    def kernel(self) -> Any:
+        return self
+
+    def get_parent(self, channel: str) -> Any:
+        assert channel == "shell"
+        if not self.request:
+            raise LookupError
+        return self.request
+
+
+@pytest.mark.parametrize(
+    ("request_", "is_live"),
+    [
+        ({"msg_type": "execute_request", "metadata": {"cellId": "a"}}, True),
+        ({"msg_type": "execute_request", "metadata": {}}, False),
+        ({"msg_type": "comm_msg", "metadata": {}}, True),
+        ({}, False),
+    ],
+    ids=["page", "program", "callback", "no message"],
+)
+def test_a_view_is_live_only_where_somebody_looks(request_: Any, is_live: bool) -> None:
+    shell = Shell()
+    shell.request = request_
+    assert is_looked_at(shell) is is_live
+    assert not is_looked_at(None)
+    assert not is_looked_at(object())
 
 
 def test_live_form_in_a_kernel(bundle: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import IPython
 
     monkeypatch.setattr(IPython, "get_ipython", Shell)
-    from flowbook.widgets import live_graph
+    from flowbook.widgets import live_graph, live_view
 
-    monkeypatch.setattr(live_graph, "BUNDLE", graph_view._BUNDLE)
-    monkeypatch.setattr(live_graph, "_shared", [])
+    monkeypatch.setattr(live_view, "_shared", [])
     x, _ = build()
     forms: Any = fb.GraphView()._repr_mimebundle_()
-    assert set(forms) == {"text/plain", "image/svg+xml", graph_view.WIDGET_VIEW}
-    shown = forms[graph_view.WIDGET_VIEW]["model_id"]
+    assert set(forms) == {"text/plain", "image/svg+xml", front_end.WIDGET_VIEW}
+    shown = forms[front_end.WIDGET_VIEW]["model_id"]
     [view] = [each for each in live_graph._views if each.model_id == shown]
     before = view.payload
     live_graph.follow_all()
@@ -111,8 +139,8 @@ def test_live_form_in_a_kernel(bundle: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert view.payload != before
     # The code is sent once, whatever is shown.
     fb.GraphView()._repr_mimebundle_()
-    assert len(live_graph._shared) == 1
-    assert view.runtime == f"anywidget:{live_graph._shared[0].model_id}"
+    assert len(live_view._shared) == 1
+    assert view.runtime == f"anywidget:{live_view._shared[0].model_id}"
     view.close()
     assert view.closed
     for other in list(live_graph._views):

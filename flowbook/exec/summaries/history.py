@@ -31,8 +31,28 @@ class Point(NamedTuple):
     value: Any
 
 
-# A stretch keeps its points by their places in the series.
-_Placed = tuple[int, Point]
+# A point by its place in the series.
+Placed = tuple[int, Point]
+
+
+class News(NamedTuple):
+    """What has changed in a series since somebody looked.
+
+    Attributes:
+        run: the run's id.
+        tag: what it is called.
+        kind: see `Summary`.
+        start: what was known from this place on is no longer so;
+        kept: of what was known before, only these places are still kept; all, if it is None.
+        points: what is kept now from `start` on.
+    """
+
+    run: str
+    tag: str
+    kind: str
+    start: int
+    kept: list[int] | None
+    points: list[Placed]
 
 
 class _Stretch:
@@ -40,7 +60,7 @@ class _Stretch:
 
     __slots__ = ("count", "kept")
 
-    def __init__(self, kept: list[_Placed], count: int) -> None:
+    def __init__(self, kept: list[Placed], count: int) -> None:
         self.kept = kept
         self.count = count
 
@@ -71,8 +91,8 @@ class _Curve:
         self._kept = 0
         self._stretches: list[_Stretch] = []
 
-    def add(self, summary: Summary) -> None:
-        point = Point(summary.step, summary.wall_time, float(summary.value))
+    def add(self, given: Summary | Point) -> None:
+        point = Point(given.step, given.wall_time, float(given.value))
         new = _Stretch([(self._count, point)], 1)
         self._count += 1
         stretches = self._stretches
@@ -88,8 +108,32 @@ class _Curve:
             self._stretches = stretches
             self._kept = sum(len(s.kept) for s in stretches)
 
+    @property
+    def state(self) -> tuple[int, int]:
+        """How wide its stretches are, and how many points it was given."""
+        return self._width, self._count
+
+    def since(self, state: tuple[int, int]) -> tuple[int, None, list[list[Placed]]]:
+        """From where on it has changed since it was in a state, and what is kept from there on.
+
+        The points come in the lists that hold them, none of which changes any more.
+        """
+        width, count = state
+        # The stretch that was the last one may have been joined with what came then.
+        first = max(count - 1, 0) // width if width == self._width else 0
+        stretches = self._stretches[first:]
+        return first * self._width, None, [stretch.kept for stretch in stretches]
+
     def points(self) -> list[Point]:
         return [point for stretch in self._stretches for _, point in stretch.kept]
+
+
+def thinned(points: Sequence[Point], most: int) -> list[Point]:
+    """A curve in at most so many points, at least 10, which has its extremes still."""
+    curve = _Curve(most)
+    for point in points:
+        curve.add(point)
+    return curve.points()
 
 
 class _Samples:
@@ -120,8 +164,31 @@ class _Samples:
             kept[:] = [k for i, k in enumerate(kept) if i == last or not k[0] % self._stride]
             self._bytes = sum(s.nbytes for _, s in kept)
 
+    @property
+    def state(self) -> tuple[int, int]:
+        """Which of them are kept, and how many it was given."""
+        return self._stride, self._count
+
+    def since(self, state: tuple[int, int]) -> tuple[int, list[int], list[list[Placed]]]:
+        """How many it had been given in a state, which of these are kept, and what came then."""
+        _, count = state
+        kept = [place for place, _ in self._kept if place < count]
+        placed = [(i, Point(s.step, s.wall_time, s.value)) for i, s in self._kept if i >= count]
+        return count, kept, [placed]
+
     def points(self) -> list[Point]:
         return [Point(s.step, s.wall_time, s.value) for _, s in self._kept]
+
+
+_NOTHING = (1, 0)  # The state of a series that was given nothing.
+
+
+class Seen:
+    """What somebody who looks at a history again and again has seen of it: nothing, at first."""
+
+    def __init__(self) -> None:
+        self.version = -1
+        self.series: dict[tuple[str, str], tuple[_Curve | _Samples, tuple[int, int]]] = {}
 
 
 class SummaryHistory:
@@ -228,6 +295,26 @@ class SummaryHistory:
                     hint=f"there are {', '.join(names[:20])}" if names else "there is none yet",
                 )
             return found[-1].points()
+
+    def news(self, seen: Seen) -> list[News]:
+        """What has changed since somebody looked, who from now on has seen it."""
+        if seen.version == self.version:
+            return []
+        changed = []
+        # Whoever adds waits for as little as possible: the lists are put together afterwards.
+        with self._lock:
+            seen.version = self.version
+            for key, (kind, series) in self._series.items():
+                known, state = seen.series.get(key, (None, _NOTHING))
+                if known is not series:
+                    state = _NOTHING
+                if series.state != state:
+                    changed.append((*key, kind, *series.since(state)))
+                    seen.series[key] = series, series.state
+        return [
+            News(run, tag, kind, start, kept, [point for part in parts for point in part])
+            for run, tag, kind, start, kept, parts in changed
+        ]
 
     def __repr__(self) -> str:
         with self._lock:

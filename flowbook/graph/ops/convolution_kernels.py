@@ -121,7 +121,8 @@ def convolve(
 ) -> Any:
     """The convolution (in the sense of neural networks: a correlation)."""
     windows = _placed(input.shape, filters.shape, strides, padding, dilations)
-    x, matrix = wide(input), wide(filters).reshape(-1, filters.shape[-1])
+    x = wide(input)
+    matrix = wide(filters).reshape(prod(filters.shape[:-1]), filters.shape[-1])
     dims = (x.shape[0], *(w.output for w in windows), filters.shape[-1])
     result = xp.zeros(dims, x.dtype) if not matrix.size else xp.empty(dims, x.dtype)
     if result.size and matrix.size:

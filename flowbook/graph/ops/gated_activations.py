@@ -7,12 +7,11 @@ from typing import Any
 
 from flowbook.graph.dtypes import FLOATS
 from flowbook.graph.errors import InvalidTypeError
-from flowbook.graph.op_def import OpDef
+from flowbook.graph.op_def import OpDef, is_unused
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import clip_by_value, multiply
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.elementwise import exp, reciprocal, sigmoid, square
-from flowbook.graph.ops.filling import is_zero
 from flowbook.graph.ops.inference import elementwise, same_as_input
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.special_functions import special_functions
@@ -93,7 +92,7 @@ def _gelu_tanh_gradient(op: Operation, dy: Tensor, ddivisor: Tensor) -> Tensor:
     near = clip_by_value(op.inputs[0], -_SATURATED, _SATURATED)
     steepness = square(near) * (3 * CUBIC) + LINEAR
     dx = dy * gate * (near * steepness * (1.0 - gate) + 1.0)
-    if is_zero(ddivisor):
+    if is_unused(ddivisor):
         return dx  # type: ignore[no-any-return]
     return dx + ddivisor * steepness * (1.0 - divisor)  # type: ignore[no-any-return]
 

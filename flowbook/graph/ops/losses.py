@@ -11,7 +11,7 @@ from typing import Any
 
 from flowbook.graph.dtypes import FLOATS, INDICES
 from flowbook.graph.errors import InvalidArgumentError, OutOfRangeError
-from flowbook.graph.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.op_def import NO_GRADIENT, OpDef, is_unused
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.activations import exponentials, log_softmax_op, softmax_op, softplus
 from flowbook.graph.ops.arithmetic import add, subtract
@@ -22,7 +22,7 @@ from flowbook.graph.ops.comparison import greater, where
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.element_choices import rectified
 from flowbook.graph.ops.elementwise import exp, log, sigmoid
-from flowbook.graph.ops.filling import is_zero, ones_like, zeros_like
+from flowbook.graph.ops.filling import ones_like, zeros_like
 from flowbook.graph.ops.inference import elementwise, scalar
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.reductions import sum_op
@@ -91,7 +91,7 @@ def _cross_entropy_gradient(op: Operation, dloss: Tensor, dbackprop: Tensor) -> 
     labels, logits = op.inputs
     dlabels = _times_rows(-dloss, log_softmax_op(logits))
     dlogits = _times_rows(dloss, op.outputs[1])
-    if not is_zero(dbackprop):
+    if not is_unused(dbackprop):
         # backprop = softmax(logits) * sum(labels) - labels
         mass = _sum_classes(labels)
         dlogits += _through_softmax(logits, dbackprop) * mass
@@ -188,7 +188,7 @@ def _sparse_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
 
 def _sparse_gradient(op: Operation, dloss: Tensor, dbackprop: Tensor) -> Any:
     dlogits = _times_rows(dloss, op.outputs[1])
-    if not is_zero(dbackprop):
+    if not is_unused(dbackprop):
         dlogits += _through_softmax(op.inputs[1], dbackprop)
     return None, dlogits
 

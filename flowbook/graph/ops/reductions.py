@@ -367,12 +367,14 @@ argmin_op = _index_reduction("ArgMin", "argmin")
 
 
 @argmax_op.front
-def argmax(input: Any, axis: int = 0, output_type: Any = int64, name: str | None = None) -> Tensor:
+def argmax(
+    input: Any, axis: int | None = None, output_type: Any = int64, name: str | None = None
+) -> Tensor:
     """Where the largest element along an axis is; the first of several, and the first NaN.
 
     Args:
         input: of a real dtype or bool, of at least one dimension.
-        axis: an int, negative ones counted from the last.
+        axis: an int, negative ones counted from the last; None is the first, 0.
         output_type: int32 or int64.
         name: the operation's name.
 
@@ -387,7 +389,9 @@ def argmax(input: Any, axis: int = 0, output_type: Any = int64, name: str | None
 
 
 @argmin_op.front
-def argmin(input: Any, axis: int = 0, output_type: Any = int64, name: str | None = None) -> Tensor:
+def argmin(
+    input: Any, axis: int | None = None, output_type: Any = int64, name: str | None = None
+) -> Tensor:
     """Where the smallest element along an axis is; the first of several. As `argmax`."""
     __tracebackhide__ = True
     return _find(argmin_op, input, axis, output_type, name)
@@ -396,7 +400,7 @@ def argmin(input: Any, axis: int = 0, output_type: Any = int64, name: str | None
 def _find(op_def: OpDef, input: Any, axis: Any, output_type: Any, name: str | None) -> Tensor:
     __tracebackhide__ = True
     with located(op_def.type):
-        axis = as_axis(axis)
+        axis = 0 if axis is None else as_axis(axis)
         output_type = as_dtype(output_type)
         if output_type not in INDICES:
             raise InvalidTypeError(f"indices are int32 or int64, not {output_type.name}")

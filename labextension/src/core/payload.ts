@@ -3,6 +3,8 @@
 // Nodes are numbered: operations first, in the order of construction; then the scopes, the root
 // before all others.
 
+import { unpacked } from "./packing.js";
+
 export const FORMAT = 1;
 
 export enum Kind {
@@ -65,30 +67,13 @@ interface Header {
   operations: number;
   marked: boolean;
   strings: string[];
-  columns: Record<string, [string, number, number]>;
-}
-
-/** Unpack a zlib stream. */
-export async function inflate(packed: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return await new Response(stream).arrayBuffer();
 }
 
 /** Read unpacked bytes. */
 export function decode(buffer: ArrayBuffer): GraphData {
-  const length = new DataView(buffer).getUint32(0, true);
-  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length))) as Header;
+  const { header, columns } = unpacked<Header>(buffer);
   if (header.format !== FORMAT) {
     throw new Error(`the graph has format ${header.format}, this page reads ${FORMAT}: reload it`);
-  }
-  const start = Math.ceil((4 + length) / 8) * 8;
-  const columns: Record<string, unknown> = {};
-  for (const [name, [type, offset, count]] of Object.entries(header.columns)) {
-    const at = start + offset;
-    if (type === "int32") columns[name] = new Int32Array(buffer, at, count);
-    else if (type === "float64") columns[name] = new Float64Array(buffer, at, count);
-    else if (type === "uint8") columns[name] = new Uint8Array(buffer, at, count);
-    else throw new Error(`column ${name} is of unknown type ${type}`);
   }
   return {
     needed: new Uint8Array(0),

@@ -1,11 +1,13 @@
 // What a notebook's loader, or an exported page, calls.
 
 import { GraphView } from "./graph_view.js";
+import { Options, SummariesView } from "./summaries_view.js";
 
 interface Model {
   get(name: string): unknown;
-  on(event: string, call: () => void): void;
-  off(event: string, call: () => void): void;
+  on(event: string, call: (...told: never[]) => void): void;
+  off(event: string, call: (...told: never[]) => void): void;
+  send(content: unknown): void;
 }
 
 /** Render a widget's model into an element; returns what ends that. */
@@ -27,6 +29,28 @@ export function renderGraph(model: Model, place: HTMLElement): () => void {
 export async function renderExported(encoded: string, place: HTMLElement): Promise<void> {
   const bytes = Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0));
   await new GraphView(place).load(bytes);
+}
+
+/** Render a widget's model of summaries into an element; returns what ends that. */
+export function renderSummaries(model: Model, place: HTMLElement): () => void {
+  // The kernel may be busy: it mends a gap by itself then, and is asked for when it is not.
+  const say = (): void => model.send({ sequence: view.sequence });
+  const view = new SummariesView(place, model.get("options") as Options, say);
+  const hear = (_: unknown, buffers: DataView[]): void => {
+    for (const buffer of buffers) void view.take(bytesOf(buffer));
+  };
+  model.on("msg:custom", hear);
+  void view.take(bytesOf(model.get("snapshot") as DataView)).then(say);
+  return () => {
+    model.off("msg:custom", hear);
+    view.dispose();
+  };
+}
+
+/** Render summaries given as base64 into an element of a page without a kernel. */
+export async function renderExportedSummaries(encoded: string, place: HTMLElement, options: Options): Promise<void> {
+  const bytes = Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0));
+  await new SummariesView(place, options).take(bytes);
 }
 
 function bytesOf(view: DataView): Uint8Array<ArrayBuffer> {

@@ -1,7 +1,8 @@
 // The style of everything around the picture. Colours are JupyterLab's, with others for other pages.
 
-export const STYLES = `
-.fb-graph {
+/** The colours of every kind of view. */
+export const COLOURS = `
+.fb-graph, .fb-summaries {
   --fb-paper: var(--jp-layout-color0, light-dark(#ffffff, #15181d));
   --fb-panel: var(--jp-layout-color1, light-dark(#ffffff, #1c2027));
   --fb-hover: var(--jp-layout-color2, light-dark(#eef0f3, #2a3039));
@@ -10,13 +11,19 @@ export const STYLES = `
   --fb-border: var(--jp-border-color2, light-dark(#dbe0e6, #363d48));
   --fb-accent: var(--jp-brand-color1, light-dark(#1f6feb, #58a6ff));
   --fb-stale: light-dark(#c2410c, #fb923c);
+  color-scheme: light dark;
+}
+.fb-graph[data-dark="true"], .fb-summaries[data-dark="true"] { color-scheme: dark; --fb-stale: #fb923c; }
+.fb-graph[data-dark="false"], .fb-summaries[data-dark="false"] { color-scheme: light; --fb-stale: #c2410c; }
+`;
+
+export const STYLES = `${COLOURS}
+.fb-graph {
   position: relative; overflow: hidden; box-sizing: border-box; height: 440px; min-height: 180px;
   border: 1px solid var(--fb-border); border-radius: 8px; background: var(--fb-paper); color: var(--fb-ink);
   font: 12px/1.45 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif);
-  resize: vertical; color-scheme: light dark; user-select: none;
+  resize: vertical; user-select: none;
 }
-.fb-graph[data-dark="true"] { color-scheme: dark; --fb-stale: #fb923c; }
-.fb-graph[data-dark="false"] { color-scheme: light; --fb-stale: #c2410c; }
 .fb-graph *, .fb-graph *::before { box-sizing: border-box; }
 .fb-graph canvas { position: absolute; inset: 0; width: 100%; height: 100%; touch-action: none; cursor: grab; }
 .fb-graph canvas.fb-over { cursor: pointer; }

@@ -3,6 +3,7 @@
 export interface Theme {
   readonly dark: boolean;
   readonly paper: string;
+  readonly panel: string;
   readonly ink: string;
   readonly faint: string;
   readonly line: string;
@@ -27,6 +28,7 @@ export function readTheme(element: HTMLElement): Theme {
   const theme = {
     dark,
     paper: colour("--fb-paper"),
+    panel: colour("--fb-panel"),
     ink: colour("--fb-ink"),
     faint: colour("--fb-faint"),
     line: dark ? "#7d8896" : "#98a2af",

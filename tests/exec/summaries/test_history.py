@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import flowbook as fb
 from flowbook.exec.summaries.event import Summary
-from flowbook.exec.summaries.history import Point
+from flowbook.exec.summaries.history import Point, Seen
 
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
 
@@ -93,3 +93,42 @@ def test_what_is_not_there() -> None:
         history.points("loss")
     with pytest.raises(fb.errors.InvalidArgumentError, match="at least 10 points"):
         fb.summary.SummaryHistory(points=1)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.booleans(), NUMBERS), max_size=300),
+    st.integers(10, 20),
+    st.integers(1, 9),
+)
+def test_news_add_up_to_what_is_kept(
+    steps: list[tuple[int, bool, float]], points: int, samples: int
+) -> None:
+    history = fb.summary.SummaryHistory(points=points, samples=samples)
+    seen = Seen()
+    known: dict[str, dict[int, Point]] = {}
+    for step, (series, looks, value) in enumerate(steps):
+        if series == 2:
+            history.add([Summary("a", "text", "text", step, 0.0, (str(value),))])
+        else:
+            history.add([Summary("a", str(series), "scalar", step, 0.0, value)])
+        if looks or step == len(steps) - 1:
+            for news in history.news(seen):
+                series_known = known.setdefault(news.tag, {})
+                for place in list(series_known):
+                    gone = news.kept is not None and place not in news.kept
+                    if place >= news.start or gone:
+                        del series_known[place]
+                series_known.update(news.points)
+            assert {tag: list(kept.values()) for tag, kept in known.items()} == {
+                tag: history.points(tag) for tag in history.tags()
+            }
+    assert history.news(seen) == []
+
+
+def test_news_tell_of_a_tag_that_starts_afresh() -> None:
+    history, seen = fb.summary.SummaryHistory(), Seen()
+    history.add([Summary("a", "x", "scalar", 0, 0.0, 1.0)])
+    assert [news.points for news in history.news(seen)] == [[(0, Point(0, 0.0, 1.0))]]
+    history.add([Summary("a", "x", "text", 1, 0.0, ("hi",))])
+    [news] = history.news(seen)
+    assert (news.kind, news.start, news.points) == ("text", 0, [(0, Point(1, 0.0, ("hi",)))])

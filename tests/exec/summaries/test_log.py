@@ -16,6 +16,7 @@ import pytest
 
 import flowbook as fb
 from flowbook.exec.summaries.event import Summary
+from flowbook.exec.summaries.history import SummaryHistory
 from tests.need import requires
 
 pytestmark = requires(module="tensorboard")
@@ -150,6 +151,7 @@ def test_threads_lose_nothing(tmp_path: Path) -> None:
 WRITER = """
 import sys, flowbook as fb
 from flowbook.exec.summaries.event import Summary
+from flowbook.exec.summaries.history import SummaryHistory
 log = fb.summary.LogDirectory(sys.argv[1], flush_seconds=0.02)
 step = 0
 while True:
@@ -226,6 +228,25 @@ def test_an_unfinished_record_is_waited_for(tmp_path: Path) -> None:
     file.write_bytes(content)
     assert follower.poll() == 1
     assert follower.poll() == 0
+
+
+def test_a_log_read_in_slices_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from flowbook.exec.summaries import follow
+
+    log = fb.summary.LogDirectory(str(tmp_path))
+    for i in range(50):
+        log.add(scalars("a", 1, i))
+        log.add([Summary("b", "words", "text", i, 0.0, ("x" * 20 * i,))])
+    log.close()
+    whole = fb.summary.follow(tmp_path)
+    monkeypatch.setattr(follow, "_SLICE", 64)  # Less than most records.
+    sliced = fb.summary.follow(tmp_path)
+    for tag in ("loss", "words"):
+        assert sliced.history.points(tag) == whole.history.points(tag)
+    # Without any time nothing is read, and nothing is lost.
+    follower = follow.opened(tmp_path, SummaryHistory())
+    assert follower.read(seconds=0.0) == 0
+    assert follower.read() == 100
 
 
 def test_a_wrong_byte_costs_its_record(tmp_path: Path) -> None:

@@ -1,0 +1,120 @@
+"""The front end as it was built: where it can run, and the pages that carry it with them.
+
+A live view is made only where something runs it; a page needs neither a kernel nor a network.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from flowbook.graph import files
+from flowbook.graph import site as sites
+from flowbook.graph.errors import FailedPreconditionError
+from flowbook.widgets.page import is_looked_at
+from flowbook.widgets.shown_text import shown_text
+
+BUNDLE = Path(__file__).parent / "static" / "flowbook.js"
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+def live_form(make: Callable[[], Any]) -> dict[str, Any]:
+    """A live view as a part of an output; empty where there is nothing to run it.
+
+    Args:
+        make: makes the widget. It is closed when the cell that shows it runs again.
+    """
+    if not _has_notebook():
+        return {}
+    view = make()
+    author = sites.capture().author
+    if author is not None:
+        author.own(view)
+    form = {"version_major": 2, "version_minor": 0, "model_id": view.model_id}
+    return {WIDGET_VIEW: form}
+
+
+def _has_notebook() -> bool:
+    """Whether a page shows this, with the packages for widgets and a front end that was built."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return (
+        is_looked_at(shell)
+        and importlib.util.find_spec("anywidget") is not None
+        and BUNDLE.exists()
+    )
+
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline' \
+blob:; worker-src blob:; style-src 'unsafe-inline'; img-src data: blob:">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ margin: 0; padding: 16px; background: light-dark(#fff, #111418); }}
+#view > div {{ height: calc(100vh - 32px) !important; max-height: none !important; }}
+</style>
+</head>
+<body>
+<div id="view">{picture}</div>
+<script type="text/plain" id="code">{code}</script>
+<script type="module">
+const code = document.getElementById("code").textContent;
+const place = document.getElementById("view");
+const picture = place.firstElementChild;
+const url = URL.createObjectURL(new Blob([code], {{ type: "text/javascript" }}));
+const {{ {renderer} }} = await import(url);
+await {renderer}("{payload}", place, {options});
+picture.remove();
+</script>
+</body>
+</html>
+"""
+
+
+def write_page(
+    path: Any,
+    title: str,
+    picture: str,
+    renderer: str,
+    payload: bytes,
+    options: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a page that shows a static picture, which its script replaces by the live one.
+
+    Args:
+        path: the file. An existing one is replaced whole or not at all.
+        title: of the page, as text.
+        picture: SVG.
+        renderer: what the front end calls the function that renders the payload.
+        payload: what is shown.
+        options: how it is shown at first.
+
+    Raises:
+        FailedPreconditionError: if the front end has not been built.
+        OSError: if the file cannot be written.
+    """
+    if not BUNDLE.exists():
+        raise FailedPreconditionError(
+            "the front end has not been built", hint="run `make front-end` in Flowbook's source"
+        )
+    page = _PAGE.format(
+        title=shown_text(title),
+        picture=picture,
+        code=BUNDLE.read_text(encoding="utf-8").replace("</script", "<\\/script"),
+        renderer=renderer,
+        payload=base64.b64encode(payload).decode(),
+        # In a script "<" could end it.
+        options=json.dumps(dict(options or {})).replace("<", "\\u003c"),
+    )
+    with files.written_whole(files.as_path(path)) as file:
+        file.write(page.encode())

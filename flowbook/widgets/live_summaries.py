@@ -1,0 +1,111 @@
+"""The live view of summaries: a widget that is sent what is new, also while a cell runs.
+
+The page cannot be asked whether it got a message while the kernel is busy, and servers drop
+messages where a cell prints too much. So nothing is asked: whatever was sent is sent again as a
+whole, as often as few bytes a second allow. Once the kernel is free, a page that missed something
+also asks for it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import traitlets
+
+from flowbook.widgets.live_view import LiveView
+from flowbook.widgets.publisher import publisher
+from flowbook.widgets.summary_payload import everything, frames
+from flowbook.widgets.summary_sources import Sources
+
+_FRAME = 1e6  # Bytes of one message,
+_AGAIN = 2e5  # and of what is sent again, in a second.
+_SOONEST = 0.5  # Seconds after which it may be,
+_SHARE = 0.05  # and how much of the time it may take.
+
+
+def _as_it_is_now(_: bytes, view: LiveSummaries) -> bytes:
+    return view.snapshot_now()
+
+
+class LiveSummaries(LiveView):
+    """Charts of summaries.
+
+    Args:
+        sources: what it shows.
+        options: how it is shown at first.
+
+    Attributes:
+        failure: why it is sent nothing more, if that is so.
+    """
+
+    # What a page begins with, whenever it is opened.
+    snapshot = traitlets.Bytes().tag(sync=True, to_json=_as_it_is_now)
+    options = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, sources: Sources, options: dict[str, Any]) -> None:
+        self.failure: Exception | None = None
+        self._sources = sources
+        self._seen = sources.unseen()
+        self._version: tuple[int, ...] | None = None
+        self._sequence = 0
+        self._is_wanted = False  # Whether a page has asked for everything.
+        self._is_mended = True  # Whether nothing was sent since everything was.
+        self._mend_at = 0.0
+        self._sending = threading.Lock()
+        super().__init__("renderSummaries", options=options)
+        self.on_msg(self._hear)
+        publisher.add(self)
+
+    def snapshot_now(self) -> bytes:
+        """What a page that is opened now begins with."""
+        return everything(self._sources, self._sequence)
+
+    def publish(self) -> None:
+        """Send what is new; called on the publisher's thread."""
+        for source in self._sources.all:
+            source.read()
+        version = self._sources.version
+        now = time.monotonic()
+        mends = self._is_wanted or (not self._is_mended and now >= self._mend_at)
+        if version == self._version and not mends:
+            return
+        self._is_wanted = False
+        if mends:
+            self._seen = self._sources.unseen()
+        self._version = version
+        sent = self._send_news()
+        if mends:
+            took = time.monotonic() - now
+            self._mend_at = now + max(_SOONEST, sent / _AGAIN, took / _SHARE)
+        self._is_mended = mends
+
+    def _send_news(self) -> int:
+        """Send what was not seen; return how many bytes that took."""
+        news = self._sources.news(self._seen)
+        self._sequence += 1
+        runs, problems = self._sources.runs, self._sources.problems
+        sent = 0
+        for frame in frames(self._sequence, runs, problems, news, _FRAME):
+            with self._sending:
+                if self.closed:
+                    return sent
+                self.send({"sequence": self._sequence}, [frame])
+            sent += len(frame)
+        return sent
+
+    def _hear(self, _: Any, content: Any, __: Any) -> None:
+        """A page says what it has seen; called on the kernel's thread."""
+        if isinstance(content, dict) and content.get("sequence") != self._sequence:
+            self._is_wanted = True
+
+    def fail(self, error: Exception) -> None:
+        """Take note of why it is sent nothing more."""
+        self.failure = error
+
+    def close(self) -> None:
+        """End it: the page has it no longer. May be called again, as widgets do when they go."""
+        publisher.discard(self)
+        with self._sending:
+            super().close()

@@ -1,0 +1,90 @@
+"""Live views: widgets, and the code that the page runs for them, sent once.
+
+A hidden `Runtime` holds the code of the front end. Each view carries only a loader, which fetches
+the code from it and keeps it for the page: twenty pictures in a notebook send it once.
+
+ipywidgets and anywidget are imported here only, when the first view is made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from typing import Any
+
+import anywidget
+import traitlets
+
+from flowbook.widgets import front_end
+
+_LOADER = """
+async function imported(model, host) {
+  const known = (globalThis.__flowbook_runtimes ??= new Map());
+  const digest = model.get("digest");
+  if (!known.has(digest)) {
+    const code = (await host.getModel(model.get("runtime"))).get("code");
+    const url = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+    known.set(digest, import(url).finally(() => URL.revokeObjectURL(url)));
+  }
+  return known.get(digest);
+}
+export default {
+  async render({ model, el, host }) {
+    return (await imported(model, host))[model.get("renderer")](model, el);
+  },
+};
+"""
+
+
+class Runtime(anywidget.AnyWidget):
+    """Holds the front end's code for all views of the page; shows nothing itself."""
+
+    _esm = "export default {};"
+    code = traitlets.Unicode().tag(sync=True)
+
+
+class LiveView(anywidget.AnyWidget):
+    """One view in the page.
+
+    Args:
+        renderer: what the front end calls the function that renders it.
+        state: the traits that a kind of view has beside.
+    """
+
+    _esm = _LOADER
+    runtime = traitlets.Unicode().tag(sync=True)
+    digest = traitlets.Unicode().tag(sync=True)
+    renderer = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, renderer: str, **state: Any) -> None:
+        shared = _runtime()
+        super().__init__(
+            runtime=f"anywidget:{shared.model_id}",
+            digest=_digest(shared.code),
+            renderer=renderer,
+            **state,
+        )
+
+    @property
+    def closed(self) -> bool:
+        """Whether its cell has run again, so that nobody sees it."""
+        return self.comm is None
+
+    def close(self) -> None:
+        """End it, and what ipywidgets made with it: the page has it no longer."""
+        self.layout.close()
+        super().close()
+
+
+_shared: list[Runtime] = []
+
+
+def _runtime() -> Runtime:
+    if not _shared or _shared[0].comm is None:
+        _shared[:] = [Runtime(code=front_end.BUNDLE.read_text(encoding="utf-8"))]
+    return _shared[0]
+
+
+@cache
+def _digest(code: str) -> str:
+    return hashlib.sha256(code.encode()).hexdigest()[:16]

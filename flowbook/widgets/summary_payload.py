@@ -1,0 +1,148 @@
+"""Summaries as the browser gets them: in frames, each of which says what has changed.
+
+A frame says of every series that it holds from which place on its points replace what was known,
+so that frames may be lost: what a later one holds is right all the same, and one made from the
+beginning mends everything. `labextension/src/core/summaries.ts` reads it.
+
+Everything is bounded: long texts are cut. The layout of the bytes is `packing.py`'s.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from flowbook.exec.summaries.event import Image
+from flowbook.exec.summaries.history import News, Placed
+from flowbook.widgets.packing import packed
+from flowbook.widgets.summary_sources import Run, Sources
+
+FORMAT = 1
+
+_LONGEST_NAME = 400  # Characters of a tag or a run.
+_LONGEST_TEXT = 20_000  # Of a text that is shown,
+_MOST_TEXTS = 100  # of so many in one value.
+_POINT_BYTES = 32
+
+Numbered = tuple[int, News]  # The number of the run, and what is new.
+
+
+def frames(
+    sequence: int,
+    runs: Sequence[Run],
+    problems: Sequence[str],
+    news: Sequence[Numbered],
+    most_bytes: float,
+) -> Iterator[bytes]:
+    """What is new, in frames of about so many bytes before compression; at least one.
+
+    Args:
+        sequence: a number that grows by 1 with every call for one view.
+        runs: all runs, by their numbers.
+        problems: what is wrong, as text.
+        news: the number of its run, and what is new, for each series that has changed.
+        most_bytes: about how many bytes a frame has.
+    """
+    head = {
+        "format": FORMAT,
+        "sequence": sequence,
+        "runs": [[named(run.label), named(run.id)] for run in runs],
+        "problems": [named(problem) for problem in problems],
+    }
+    part: list[Numbered] = []
+    size = 0
+    for number, each in news:
+        part.append((number, each))
+        size += _POINT_BYTES * len(each.points)
+        if each.kind != "scalar":
+            size += sum(_nbytes(point.value) for _, point in each.points)
+        if size >= most_bytes:
+            yield _frame(head, part)
+            part, size = [], 0
+    if part or not news:
+        yield _frame(head, part)
+
+
+def everything(sources: Sources, sequence: int) -> bytes:
+    """All that there is now, in one frame."""
+    news = sources.news(sources.unseen())
+    [frame] = frames(sequence, sources.runs, sources.problems, news, float("inf"))
+    return frame
+
+
+def named(name: str) -> str:
+    """A name of bounded length; different ones stay different."""
+    if len(name) <= _LONGEST_NAME:
+        return name
+    digest = zlib.crc32(name.encode(errors="surrogatepass"))
+    return f"{name[:_LONGEST_NAME]}… ({len(name):,} characters, {digest:08x})"
+
+
+def _nbytes(value: Any) -> int:
+    if isinstance(value, Image):
+        return len(value.png)
+    return 16 * sum(map(len, value[-2:])) if isinstance(value, tuple) else 0
+
+
+def _frame(head: dict[str, Any], news: Sequence[Numbered]) -> bytes:
+    series = []
+    kept: list[int] = []
+    points: dict[str, list[Placed]] = {kind: [] for kind in _COLUMNS}
+    for run, each in news:
+        kept += each.kept or ()
+        known = -1 if each.kept is None else len(each.kept)
+        row = [run, named(each.tag), each.kind, each.start, known, len(each.points)]
+        series.append(row)
+        points[each.kind] += each.points
+    columns = {"kept": np.asarray(kept, np.float64)}
+    header = {**head, "series": series}
+    for kind, placed in points.items():
+        values = [point.value for _, point in placed]
+        columns[f"{kind}Place"] = np.asarray([place for place, _ in placed], np.float64)
+        columns[f"{kind}Step"] = np.asarray([point.step for _, point in placed], np.float64)
+        columns[f"{kind}Time"] = np.asarray([point.wall_time for _, point in placed], np.float64)
+        columns |= _COLUMNS[kind](values)
+    header["texts"] = [
+        [_cut(text) for text in point.value[:_MOST_TEXTS]] for _, point in points["text"]
+    ]
+    return packed(header, columns)
+
+
+def _cut(text: str) -> str:
+    if len(text) <= _LONGEST_TEXT:
+        return text
+    return f"{text[:_LONGEST_TEXT]}… ({len(text):,} characters)"
+
+
+def _scalars(values: list[Any]) -> dict[str, np.ndarray[Any, Any]]:
+    return {"value": np.asarray(values, np.float64)}
+
+
+def _histograms(values: list[Any]) -> dict[str, np.ndarray[Any, Any]]:
+    return {
+        "low": np.asarray([h.low for h in values], np.float64),
+        "high": np.asarray([h.high for h in values], np.float64),
+        "lost": np.asarray([h.lost for h in values], np.float64),
+        "buckets": np.asarray([len(h.limits) for h in values], np.int32),
+        "limits": np.asarray([limit for h in values for limit in h.limits], np.float64),
+        "counts": np.asarray([count for h in values for count in h.counts], np.float64),
+    }
+
+
+def _images(values: list[Any]) -> dict[str, np.ndarray[Any, Any]]:
+    return {
+        "width": np.asarray([image.width for image in values], np.int32),
+        "height": np.asarray([image.height for image in values], np.int32),
+        "bytes": np.asarray([len(image.png) for image in values], np.int32),
+        "pixels": np.frombuffer(b"".join(image.png for image in values), np.uint8),
+    }
+
+
+def _texts(values: list[Any]) -> dict[str, np.ndarray[Any, Any]]:
+    return {}  # They stand in the header.
+
+
+_COLUMNS = {"scalar": _scalars, "histogram": _histograms, "image": _images, "text": _texts}

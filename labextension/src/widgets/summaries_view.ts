@@ -1,0 +1,391 @@
+// Summaries in a page: which tags and runs are shown, how, and what follows from each press.
+//
+// Everything happens here, in the page: the kernel may be busy or gone. A card is made when it comes
+// into view and drawn when what it shows has changed, at most once a frame.
+
+import { XAxis } from "../core/axes.js";
+import { inflate } from "../core/packing.js";
+import { runPaint } from "../core/run_colours.js";
+import { Series, SummaryKind, SummaryStore } from "../core/summaries.js";
+import { filterOf, grouped, shortOf } from "../core/tags.js";
+import { counted } from "../core/words.js";
+import { element, icon } from "./dom.js";
+import { HistogramCard } from "./histogram_card.js";
+import { ImageCard } from "./image_card.js";
+import { ScalarCard } from "./scalar_card.js";
+import { SUMMARY_STYLES } from "./summary_styles.js";
+import { Card, Look, lineOf, swatch } from "./summary_card.js";
+import { SummaryBar } from "./summary_bar.js";
+import { TextCard } from "./text_card.js";
+import { onThemeChange, readTheme } from "./theme.js";
+
+const AT_ONCE = 48; // Tags that a group shows before it is asked for more,
+const OPENED = 24; // and that opened groups have at first, in all.
+
+export interface Options {
+  tags?: string;
+  smoothing?: number;
+  x?: XAxis;
+  log?: boolean;
+}
+
+const CARDS: Record<SummaryKind, new (tag: string) => Card<never>> = {
+  scalar: ScalarCard,
+  histogram: HistogramCard,
+  image: ImageCard,
+  text: TextCard,
+};
+
+export class SummariesView {
+  readonly root = element("div", { class: "fb-summaries", role: "group", "aria-label": "summaries" });
+  readonly #bar: SummaryBar;
+  readonly #legend = element("div", { class: "fb-legend", role: "group", "aria-label": "runs" });
+  readonly #problems = element("div", { class: "fb-problems", role: "status", hidden: true });
+  readonly #body = element("div", { class: "fb-body" });
+  readonly #status = element("div", { class: "fb-status", role: "status" });
+  readonly #store = new SummaryStore();
+  readonly #look: Look;
+  readonly #places = new Map<string, Place>();
+  /** What a person opened and closed, by prefix. */
+  readonly #opened = new Map<string, boolean>();
+  readonly #asked = new Map<string, number>();
+  readonly #ends: (() => void)[] = [];
+  readonly #inSight: IntersectionObserver;
+  #taken: Promise<void> = Promise.resolve();
+  #tags = "";
+  #frame = 0;
+  #asks = 0;
+
+  /**
+   * @param place where it goes.
+   * @param options how it is shown at first.
+   * @param ask is called when a frame was lost.
+   */
+  constructor(place: HTMLElement, options: Options, readonly ask: () => void = () => undefined) {
+    this.root.append(element("style", {}, SUMMARY_STYLES));
+    place.append(this.root);
+    this.#look = {
+      axis: options.x ?? "step",
+      smoothing: options.smoothing ?? 0,
+      log: options.log ?? false,
+      theme: readTheme(this.root),
+      hidden: new Set(),
+    };
+    this.#tags = options.tags ?? "";
+    this.#bar = new SummaryBar(this.#look, this.#tags, {
+      filter: (tags) => {
+        this.#tags = tags;
+        this.#arrange();
+      },
+      changed: () => this.#redraw(true),
+    });
+    this.root.append(this.#bar.root, this.#legend, this.#problems, this.#body, this.#status);
+    this.#inSight = new IntersectionObserver((entries) => this.#see(entries), { root: this.#body, rootMargin: "240px 0px" });
+    const sized = new ResizeObserver(() => {
+      for (const each of this.#places.values()) each.card?.resize();
+    });
+    sized.observe(this.#body);
+    this.#ends.push(
+      () => sized.disconnect(),
+      () => this.#inSight.disconnect(),
+      onThemeChange(() => {
+        this.#look.theme = readTheme(this.root);
+        this.#drawLegend();
+        this.#redraw(true);
+      }),
+    );
+    this.#arrange();
+  }
+
+  /** The number of the latest frame. */
+  get sequence(): number {
+    return this.#store.sequence;
+  }
+
+  /** Take in a frame, after those that came before. */
+  take(packed: Uint8Array<ArrayBuffer>): Promise<void> {
+    this.#taken = this.#taken.then(async () => {
+      const buffer = await inflate(packed);
+      const [before, runs] = [this.#store.sequence, JSON.stringify(this.#store.runs)];
+      const isNew = this.#store.apply(buffer);
+      if (before >= 0 && this.#store.sequence > before + 1) this.#askSoon();
+      if (JSON.stringify(this.#store.runs) !== runs) {
+        this.#drawLegend();
+        this.#redraw(true);
+      }
+      if (isNew) this.#arrange();
+      this.#redraw(false);
+    });
+    return this.#taken;
+  }
+
+  dispose(): void {
+    cancelAnimationFrame(this.#frame);
+    clearTimeout(this.#asks);
+    for (const end of this.#ends) end();
+    for (const each of this.#places.values()) each.card?.dispose();
+    this.#places.clear();
+    this.root.remove();
+  }
+
+  /** One question for many frames that were lost. */
+  #askSoon(): void {
+    if (this.#asks) return;
+    this.#asks = window.setTimeout(() => {
+      this.#asks = 0;
+      this.ask();
+    }, 500);
+  }
+
+  // What is there
+
+  /** Put the cards of the tags that are asked for into their groups. */
+  #arrange(): void {
+    const isAsked = filterOf(this.#tags);
+    const wanted = new Map<string, { tag: string; kind: SummaryKind }>();
+    for (const { tag, kind } of this.#store.series) {
+      if (isAsked(tag)) wanted.set(keyOf(kind, tag), { tag, kind });
+    }
+    for (const [key, place] of this.#places) {
+      if (wanted.has(key)) continue;
+      this.#inSight.unobserve(place.root);
+      place.card?.dispose();
+      this.#places.delete(key);
+    }
+    const kinds = new Map<string, SummaryKind[]>();
+    for (const { tag, kind } of wanted.values()) kinds.set(tag, [...(kinds.get(tag) ?? []), kind]);
+    let room = OPENED;
+    const groups = grouped(kinds.keys()).map(({ prefix, tags }) => {
+      const isOpened = this.#opened.get(prefix) ?? (room > 0 || this.#tags !== "");
+      room -= tags.length;
+      return this.#group(prefix, tags, kinds, isOpened);
+    });
+    const focused = document.activeElement;
+    this.#body.replaceChildren(...(groups.length > 0 ? groups : [this.#nothing()]));
+    if (focused instanceof HTMLElement && this.root.contains(focused)) focused.focus({ preventScroll: true });
+    this.#say();
+    this.#redraw(false);
+  }
+
+  #group(prefix: string, tags: readonly string[], kinds: ReadonlyMap<string, SummaryKind[]>, isOpened: boolean): HTMLElement {
+    const cards = element("div", { class: "fb-cards" });
+    const most = this.#asked.get(prefix) ?? AT_ONCE;
+    if (isOpened) {
+      for (const tag of tags.slice(0, most)) {
+        for (const kind of kinds.get(tag)!) cards.append(this.#placeOf(kind, tag).root);
+      }
+    }
+    const head = element(
+      "button",
+      {
+        type: "button",
+        class: "fb-head",
+        "aria-expanded": String(isOpened),
+        click: () => {
+          this.#opened.set(prefix, !isOpened);
+          this.#arrange();
+          this.#headOf(prefix)?.focus({ preventScroll: true });
+        },
+      },
+      icon("M6 4l4 4-4 4"),
+      element("span", { class: "fb-prefix" }, lineOf(prefix || "summaries", 120)),
+      element("span", { class: "fb-faint" }, tags.length.toLocaleString("en-US")),
+    );
+    head.dataset["prefix"] = prefix;
+    const rest = tags.length - most;
+    const more =
+      isOpened && rest > 0
+        ? [
+            element(
+              "button",
+              {
+                type: "button",
+                class: "fb-more",
+                click: () => {
+                  this.#asked.set(prefix, most + AT_ONCE);
+                  this.#arrange();
+                },
+              },
+              `Show ${Math.min(AT_ONCE, rest)} more of ${rest.toLocaleString("en-US")}`,
+            ),
+          ]
+        : [];
+    return element("section", { class: "fb-tags" }, head, cards, ...more);
+  }
+
+  #headOf(prefix: string): HTMLElement | undefined {
+    return [...this.#body.querySelectorAll<HTMLElement>(".fb-head")].find((head) => head.dataset["prefix"] === prefix);
+  }
+
+  #placeOf(kind: SummaryKind, tag: string): Place {
+    const key = keyOf(kind, tag);
+    let place = this.#places.get(key);
+    if (!place) {
+      place = new Place(kind, tag, () => this.#redraw(false));
+      this.#places.set(key, place);
+      this.#inSight.observe(place.root);
+    }
+    return place;
+  }
+
+  #nothing(): HTMLElement {
+    const [what, more] = this.#store.isEmpty
+      ? ["No summaries yet", "They appear here as soon as a run gives some."]
+      : [`No tag matches “${lineOf(this.#tags, 60)}”`, "Text or a regular expression finds tags that contain it."];
+    return element("div", { class: "fb-nothing" }, element("strong", {}, what), element("span", {}, more));
+  }
+
+  #say(): void {
+    const tags = new Set([...this.#store.series].map(({ kind, tag }) => keyOf(kind, tag))).size;
+    this.#status.textContent = this.#store.isEmpty ? "" : `${counted(this.#store.runs.length, "run")} · ${counted(tags, "tag")}`;
+    this.#problems.textContent = this.#store.problems.map((problem) => lineOf(problem, 300)).join("\n");
+    this.#problems.hidden = this.#store.problems.length === 0;
+  }
+
+  // Runs
+
+  #drawLegend(): void {
+    const { hidden } = this.#look;
+    const { runs } = this.#store;
+    this.#legend.hidden = runs.length < 2;
+    const focused = [...this.#legend.children].indexOf(document.activeElement as Element);
+    const chips = runs.map(({ label, id }, run) => {
+      const chip = element(
+        "button",
+        {
+          type: "button",
+          class: "fb-chip",
+          title: `${lineOf(label === id ? label : `${label} (${id})`, 300)}\nclick: show or hide; double click: only this one`,
+          "aria-pressed": String(!hidden.has(run)),
+          click: () => this.#toggle(run),
+          dblclick: () => this.#only(run),
+        },
+        swatch(run, this.#look),
+        element("span", {}, lineOf(label, 48)),
+      );
+      chip.style.setProperty("--fb-run", runPaint(run, this.#look.theme.dark).colour);
+      return chip;
+    });
+    const all =
+      hidden.size > 0
+        ? [element("button", { type: "button", class: "fb-chip fb-all", click: () => this.#only(null) }, "Show all")]
+        : [];
+    this.#legend.replaceChildren(...chips, ...all);
+    if (focused >= 0) (this.#legend.children[focused] as HTMLElement | undefined)?.focus();
+  }
+
+  #toggle(run: number): void {
+    const { hidden } = this.#look;
+    if (!hidden.delete(run)) hidden.add(run);
+    this.#drawLegend();
+    this.#redraw(true);
+  }
+
+  #only(run: number | null): void {
+    const { hidden } = this.#look;
+    hidden.clear();
+    if (run !== null) this.#store.runs.forEach((_, other) => other !== run && hidden.add(other));
+    this.#drawLegend();
+    this.#redraw(true);
+  }
+
+  // Drawing
+
+  #see(entries: readonly IntersectionObserverEntry[]): void {
+    const byRoot = new Map<Element, Place>([...this.#places.values()].map((place) => [place.root, place]));
+    for (const { target, isIntersecting } of entries) byRoot.get(target)?.see(isIntersecting);
+  }
+
+  /** Draw soon what has changed and is in sight; everything in sight, if `all`. */
+  #redraw(all: boolean): void {
+    if (all) for (const place of this.#places.values()) place.forget();
+    if (!this.#frame) this.#frame = requestAnimationFrame(() => this.#draw());
+  }
+
+  #draw(): void {
+    this.#frame = 0;
+    const { hidden } = this.#look;
+    const byKey = new Map<string, Series[]>();
+    for (const series of this.#store.series) {
+      if (hidden.has(series.run)) continue;
+      const key = keyOf(series.kind, series.tag);
+      const known = byKey.get(key);
+      if (known) known.push(series);
+      else byKey.set(key, [series]);
+    }
+    const starts = new Map<number, number>();
+    const startOf = (run: number): number => {
+      const known = starts.get(run) ?? this.#store.startOf(run);
+      starts.set(run, known);
+      return known;
+    };
+    for (const [key, place] of this.#places) {
+      const series = (byKey.get(key) ?? []).sort((a, b) => a.run - b.run);
+      place.draw({ series: series as Series<never>[], runs: this.#store.runs, look: this.#look, startOf });
+    }
+    this.#say();
+    this.root.dataset["drawn"] = String(performance.timeOrigin + performance.now());
+    this.root.dataset["sequence"] = String(this.#store.sequence);
+  }
+}
+
+/** Where a card goes: it keeps the room, and makes the card when it comes into sight. */
+class Place {
+  readonly root: HTMLElement;
+  card: Card<never> | null = null;
+  readonly #headline = element("span", { class: "fb-headline" });
+  readonly #room = element("div", { class: "fb-room" });
+  #isInSight = false;
+  #drawn = "";
+
+  constructor(readonly kind: SummaryKind, readonly tag: string, readonly redraw: () => void) {
+    const title = element("h4", { title: lineOf(tag, 500) }, lineOf(shortOf(tag), 80));
+    const wide = element("button", {
+      type: "button",
+      class: "fb-wide",
+      title: "Wide",
+      "aria-label": `${lineOf(tag)} in full width`,
+      "aria-pressed": "false",
+      click: () => {
+        const on = this.root.classList.toggle("fb-isWide");
+        wide.setAttribute("aria-pressed", String(on));
+        this.card?.resize();
+      },
+    }, icon("M2 8h12M5 5L2 8l3 3M11 5l3 3-3 3"));
+    this.root = element("article", { class: `fb-card fb-${kind}` }, element("header", {}, title, this.#headline, wide), this.#room);
+  }
+
+  see(isInSight: boolean): void {
+    this.#isInSight = isInSight;
+    if (isInSight) this.redraw();
+  }
+
+  /** Have it drawn again, though its series have not changed. */
+  forget(): void {
+    this.#drawn = "";
+  }
+
+  draw(shown: Parameters<Card<never>["draw"]>[0]): void {
+    if (!this.#isInSight || !this.root.isConnected) return;
+    const state = shown.series.map(({ run, version }) => `${run}:${version}`).join();
+    if (this.card && state === this.#drawn) return;
+    this.#drawn = state;
+    if (!this.card) {
+      this.card = new CARDS[this.kind](lineOf(this.tag, 120));
+      this.#room.append(this.card.root);
+    }
+    this.card.draw(shown);
+    this.#headline.textContent = this.card.headline;
+    // Curves lie over each other; everything else side by side.
+    const wasBroad = this.root.classList.contains("fb-isBroad");
+    const isBroad = this.kind !== "scalar" && shown.series.length > 1;
+    if (isBroad !== wasBroad) {
+      this.root.classList.toggle("fb-isBroad", isBroad);
+      this.card.resize();
+    }
+  }
+}
+
+function keyOf(kind: SummaryKind, tag: string): string {
+  return `${kind} ${tag}`;
+}
