@@ -60,9 +60,9 @@ clean:
 
 # A stamp older than pyproject.toml asks for the installation anew.
 .venv/lab.stamp: pyproject.toml | .venv/bin/python
-	$(INSTALL) '.[lab,data,images]'
+	$(INSTALL) '.[lab,data]'
 	touch $@
 
 .venv/dev.stamp: pyproject.toml | .venv/bin/python
-	$(INSTALL) '.[lab,data,images,onnx,tensorboard,docs,dev]'
+	$(INSTALL) '.[lab,data,onnx,tensorboard,docs,dev]'
 	touch $@

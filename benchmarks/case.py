@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.systems import THREADS
+
 UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
@@ -24,12 +26,18 @@ class Case:
     for the clock; with it, every single call is timed by itself and `before_each` runs, untimed,
     in front of each: for work that can be done only once per graph.  `burst` is how many such
     calls follow each other before the next system has its turn.
+
+    `beside` is the same work without what the row is about.  The two alternate in one process,
+    `period` steps of each, so that what they share cannot be taken for their difference; a step
+    that does more every so often has that as its period.
     """
 
     step: Callable[[], object]
     value: npt.ArrayLike
     before_each: Callable[[], object] | None = None
     burst: int = 1
+    beside: Callable[[], object] | None = None
+    period: int = 1
 
 
 # Receives the system's module (`fb`, `tf`, `jax`, `torch`, `np`), so that a row can be read in
@@ -61,6 +69,17 @@ class Within:
 
 
 @dataclass(frozen=True)
+class Above:
+    """A target for what something costs: at most this share above the same work `beside` it."""
+
+    share: float
+
+    def describe(self, unit: str) -> str:
+        """Say the target, as in `5 % above plain`."""
+        return f"{100 * self.share:g} % above plain"
+
+
+@dataclass(frozen=True)
 class Row:
     """One line of the table.
 
@@ -73,12 +92,13 @@ class Row:
     name: str
     title: str
     cases: Mapping[str, MakeCase]
-    target: AtMost | Within
+    target: AtMost | Within | Above
     unit: str
     divisor: int = 1
     rtol: float = 1e-5
     atol: float = 1e-6
     rounds: int = 30
+    threads: int = THREADS
     shows_growth: bool = False
     notes: tuple[str, ...] = ()
     not_compared: frozenset[str] = field(default_factory=frozenset)

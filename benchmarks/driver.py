@@ -8,20 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from itertools import chain
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any
 
 from benchmarks.agreement import disagreements
-from benchmarks.case import AtMost, Row
+from benchmarks.case import Above, AtMost, Row
 from benchmarks.machine import busy_processors
 from benchmarks.remote import CaseUnavailableError, RemoteCase, open_case
-from benchmarks.spread import paired_ratio, summarize
+from benchmarks.spread import Interval, paired_ratio, share_above, summarize
 
 RowResult = dict[str, Any]
 Say = Callable[[str], None]
 
-# Thread pools of the last system spin for a few milliseconds after its turn.
-_PAUSE_BETWEEN_TURNS = 0.02
 _QUICK_ROUNDS = 3
 _FEWEST_ROUNDS = 3
 # A row stops after this many seconds of turns, but never with fewer rounds than the fewest.
@@ -37,7 +35,7 @@ def run_row(row: Row, labels: list[str], *, quick: bool, say: Say) -> RowResult:
         for label in labels:
             say(f"{row.name}: opening {label}")
             try:
-                cases[label] = stack.enter_context(open_case(row.name, label, quick=quick))
+                cases[label] = stack.enter_context(open_case(row, label, quick=quick))
             except CaseUnavailableError as error:
                 unavailable[label] = _record_failure(label, error, say)
         values = {label: case.value for label, case in cases.items()}
@@ -58,8 +56,13 @@ def run_row(row: Row, labels: list[str], *, quick: bool, say: Say) -> RowResult:
         "target": row.target.describe(row.unit),
         "notes": list(row.notes),
         "measurements": {
-            label: summarize([s / row.divisor for s in chain(*case.samples)]).to_json()
+            name: summarize([s / row.divisor for s in seconds]).to_json()
             for label, case in cases.items()
+            for name, seconds in (
+                (label, [*chain(*case.samples)]),
+                (f"{label} plain", [*chain(*case.beside)]),
+            )
+            if seconds
         },
         "unavailable": unavailable,
         "differing": differing,
@@ -77,7 +80,6 @@ def _take_turns(cases: dict[str, RemoteCase], rounds: int) -> dict[str, CaseUnav
     def everyone(request: Callable[[RemoteCase], None]) -> None:
         for label, case in cases.items():
             if label not in failed:
-                sleep(_PAUSE_BETWEEN_TURNS)
                 try:
                     request(case)
                 except CaseUnavailableError as error:
@@ -93,7 +95,7 @@ def _take_turns(cases: dict[str, RemoteCase], rounds: int) -> dict[str, CaseUnav
 
 def _verdict(row: Row, cases: dict[str, RemoteCase], differing: dict[str, str]) -> RowResult:
     """The ratio to the fastest peer and whether the target is met, where that can be said."""
-    verdict: RowResult = {"ratio": None, "best_peer": None, "met": None}
+    verdict: RowResult = {"ratio": None, "best_peer": None, "above": None, "met": None}
     if "flowbook" not in cases or differing:
         return verdict
     ours = cases["flowbook"]
@@ -107,12 +109,22 @@ def _verdict(row: Row, cases: dict[str, RemoteCase], differing: dict[str, str]) 
         best = min(peers, key=lambda label: peers[label])
         ratio = paired_ratio(ours.samples, cases[best].samples)
         verdict.update(ratio=ratio.to_json(), best_peer=best)
-    if isinstance(row.target, AtMost):
+    if isinstance(row.target, Above):
+        above = share_above(ours.samples, ours.beside)
+        verdict.update(above=above.to_json(), met=_decided(above, row.target.share))
+    elif isinstance(row.target, AtMost):
         verdict["met"] = our_time <= row.target.seconds
     elif row.target.of in cases:
         against = paired_ratio(ours.samples, cases[row.target.of].samples)
         verdict["met"] = against.median <= row.target.factor
     return verdict
+
+
+def _decided(found: Interval, bound: float) -> bool | None:
+    """Whether it is below the bound; None if the interval holds it."""
+    if found.low <= bound < found.high:
+        return None
+    return found.high <= bound
 
 
 def _versions(cases: dict[str, RemoteCase]) -> dict[str, dict[str, str]]:

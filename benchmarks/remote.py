@@ -12,6 +12,7 @@ from typing import IO, Any
 import numpy.typing as npt
 
 from benchmarks import protocol
+from benchmarks.case import Row
 from benchmarks.systems import limited_environment, system_of
 
 _ROOT = Path(__file__).parent.parent
@@ -30,6 +31,7 @@ class RemoteCase:
         self.value: npt.NDArray[Any]
         self.versions: dict[str, str] = {}
         self.samples: list[list[float]] = []
+        self.beside: list[list[float]] = []
         self._process = process
         self._log = log
         self._resident_at_start: int | None = None
@@ -46,8 +48,10 @@ class RemoteCase:
         self._resident_at_start = self._ask({"do": "resident"})["bytes"]
 
     def sample(self) -> None:
-        """Let it take its turn and append the seconds per step to `samples`."""
-        self.samples.append(self._ask({"do": "sample"})["seconds"])
+        """Let it take its turn; the seconds per step go to `samples`, and to `beside`."""
+        answer = self._ask({"do": "sample"})
+        self.samples.append(answer["seconds"])
+        self.beside.append(answer["beside"])
 
     def growth(self) -> int | None:
         """Bytes by which its resident memory grew since the warm-up, where known."""
@@ -75,7 +79,7 @@ class RemoteCase:
 
 
 @contextmanager
-def open_case(row: str, label: str, *, quick: bool) -> Iterator[RemoteCase]:
+def open_case(row: Row, label: str, *, quick: bool) -> Iterator[RemoteCase]:
     """Start a worker with one case; it ends with the context.
 
     Raises CaseUnavailableError where its system is not installed or the case cannot be built.
@@ -88,7 +92,7 @@ def open_case(row: str, label: str, *, quick: bool) -> Iterator[RemoteCase]:
         subprocess.Popen(
             [str(interpreter), "-m", "benchmarks.worker"],
             cwd=_ROOT,
-            env=limited_environment(),
+            env=limited_environment(row.threads),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -97,7 +101,7 @@ def open_case(row: str, label: str, *, quick: bool) -> Iterator[RemoteCase]:
     ):
         try:
             case = RemoteCase(label, process, log)
-            case.open(row, quick=quick)
+            case.open(row.name, quick=quick)
             yield case
         finally:
             _end(process)

@@ -53,7 +53,8 @@ def page(results: Results, order: Iterable[str]) -> str:
         "Written by `python -m benchmarks`; do not edit. How to read it: `README.md` here.",
         "Times are medians, the quartiles in brackets; lower is better, a ratio below 1 means that "
         "Flowbook is faster.",
-        f"Every system runs in a process of its own, held to {THREADS} threads; they take turns.",
+        f"Every system runs in a process of its own, held to {THREADS} threads unless a note "
+        "says otherwise; they take turns.",
         "",
         _table_line(header),
         _table_line(["---"] * len(header)),
@@ -146,6 +147,9 @@ def _figure(value: float) -> str:
 def _ratio(row: RowResult) -> str:
     if row["differing"]:
         return "none: values differ"
+    if row.get("above"):
+        above = {key: 100 * share for key, share in row["above"].items()}
+        return "{median:+.1f} % [{low:+.1f} to {high:+.1f}] beside plain".format(**above)
     if row["ratio"] is None:
         return "–"
     ratio = row["ratio"]

@@ -6,6 +6,20 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
+from scipy.stats import bootstrap
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A median, and between which bounds it lies with 95 % confidence."""
+
+    median: float
+    low: float
+    high: float
+
+    def to_json(self) -> dict[str, float]:
+        """As a JSON object."""
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -43,3 +57,20 @@ def paired_ratio(ours: Sequence[Sequence[float]], theirs: Sequence[Sequence[floa
     return summarize(
         [float(np.median(our) / np.median(their)) for our, their in zip(ours, theirs, strict=True)]
     )
+
+
+def share_above(ours: Sequence[Sequence[float]], beside: Sequence[Sequence[float]]) -> Interval:
+    """By which share of it our times exceed those of their pairs.
+
+    The interval is a bootstrap over rounds, not pairs: those of one round have its state of the
+    machine in common.
+
+    >>> share_above([[1.5, 1.5], [1.25, 1.25]], [[1.0, 1.0], [1.0, 1.0]])
+    Interval(median=0.375, low=0.25, high=0.5)
+    """
+    shares = [
+        float(np.median(np.subtract(our, plain)) / np.median(plain))
+        for our, plain in zip(ours, beside, strict=True)
+    ]
+    found = bootstrap((shares,), np.median, method="percentile", rng=0).confidence_interval
+    return Interval(float(np.median(shares)), float(found.low), float(found.high))

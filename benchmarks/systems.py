@@ -1,4 +1,4 @@
-"""The systems that are compared: where each lives, how it is loaded and held to two threads.
+"""The systems that are compared: where each lives, how it is loaded and held to a few threads.
 
 Invariant: a process loads exactly one system, so that no system's thread pool or allocator
 disturbs another's.
@@ -65,14 +65,19 @@ def peers_python() -> Path:
     return PEERS / "bin" / "python"
 
 
-def limited_environment() -> dict[str, str]:
-    """This process's environment, with every library held to `THREADS` threads.
+def limited_environment(threads: int) -> dict[str, str]:
+    """This process's environment, with every library held to so many threads.
 
     OpenMP's threads sleep while they wait: on a quiet machine that costs nothing measurable, beside
     any other busy process their spinning makes PyTorch's MLP step take 190 ms instead of 1.1.
     """
-    threads = dict.fromkeys(_THREAD_VARIABLES, str(THREADS))
-    return {**os.environ, **threads, "OMP_WAIT_POLICY": "PASSIVE"}
+    limits = dict.fromkeys(_THREAD_VARIABLES, str(threads))
+    return {**os.environ, **limits, "OMP_WAIT_POLICY": "PASSIVE"}
+
+
+def threads() -> int:
+    """How many threads this process is held to."""
+    return int(os.environ["OMP_NUM_THREADS"])
 
 
 def limit_processors() -> None:
@@ -104,8 +109,8 @@ def _load_jax() -> Any:
 
 def _load_torch() -> Any:
     torch = importlib.import_module("torch")
-    torch.set_num_threads(THREADS)
-    torch.set_num_interop_threads(THREADS)
+    torch.set_num_threads(threads())
+    torch.set_num_interop_threads(threads())
     return torch
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.systems import THREADS
+from benchmarks.systems import threads
 
 
 def session(tf: Any, graph: Any, *, arithmetic: bool = True, rewrite: bool = True) -> Any:
@@ -15,7 +15,7 @@ def session(tf: Any, graph: Any, *, arithmetic: bool = True, rewrite: bool = Tru
     off: it would remove a chain of identities, and it takes most of a large graph's first run.
     """
     config = tf.ConfigProto(
-        intra_op_parallelism_threads=THREADS, inter_op_parallelism_threads=THREADS
+        intra_op_parallelism_threads=threads(), inter_op_parallelism_threads=threads()
     )
     options = config.graph_options.rewrite_options
     if not arithmetic:

@@ -1,7 +1,7 @@
 """The process that runs one system: `python -m benchmarks.worker`, spoken to over its pipes.
 
-It opens one case of one row and takes a sample whenever the driver asks; between requests it
-waits on its standard input and uses no processor.
+It opens one case of one row and takes a sample whenever the driver asks. It answers once all of its
+threads rest: between requests it waits on its standard input and uses no processor.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ def main() -> None:
                     timer.warm_up()
                     answer = {}
                 case "sample" if timer:
-                    answer = {"seconds": timer.sample()}
+                    answer = timer.sample()._asdict()
                 case "resident":
                     answer = {"bytes": _resident_bytes()}
                 case unknown:
                     answer = {"error": f"the worker cannot {unknown!r} now"}
         except Exception:
             answer = {"error": traceback.format_exc()}
+        clock.rest()
         protocol.send(answers, answer)
 
 

@@ -1,8 +1,8 @@
 """Flowbook: dataflow graphs built cell by cell, run in any part, on this machine or a pool.
 
 The public API is what `__all__` lists; `fb.nn` holds building blocks of neural networks,
-`fb.sparse` what sparse tensors have, `fb.summary` what charts show, `fb.train` optimizers,
-`fb.errors` what can go wrong.
+`fb.losses` losses, `fb.sparse` what sparse tensors have, `fb.summary` what charts show, `fb.train`
+optimizers, `fb.errors` what can go wrong.
 """
 
 from flowbook import (
@@ -10,6 +10,7 @@ from flowbook import (
     image,
     initializers,
     layers,
+    losses,
     nn,
     onnx,
     regularizers,
@@ -18,9 +19,10 @@ from flowbook import (
     summary,
     train,
 )
+from flowbook._renamed import explain_keywords as _explain_keywords
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
+from flowbook.exec import blas_threads as _blas_threads
 from flowbook.exec.partial_run import PartialRun
-from flowbook.exec.progress import progress
 from flowbook.exec.resources.container import reset_container
 from flowbook.exec.session import Session
 from flowbook.explain.compare import compare, observe
@@ -232,6 +234,7 @@ from flowbook.graph.ops.fourier import (
 from flowbook.graph.ops.functions import py_func
 from flowbook.graph.ops.gathering import gather, one_hot
 from flowbook.graph.ops.growing import pad, tile
+from flowbook.graph.ops.incomplete_gamma import igamma, igammac
 from flowbook.graph.ops.indexing import slice
 from flowbook.graph.ops.indexing_nd import (
     gather_nd,
@@ -355,8 +358,6 @@ from flowbook.graph.ops.special import (
     erf,
     erfc,
     erfinv,
-    igamma,
-    igammac,
     lbeta,
     lgamma,
     ndtri,
@@ -399,6 +400,7 @@ from flowbook.graph.ops.variables import (
     scatter_update,
     variables_initializer,
 )
+from flowbook.graph.options import act_on as _act_on
 from flowbook.graph.options import options
 from flowbook.graph.registry import register_kernel
 from flowbook.graph.scopes import colocate_with, container, control_dependencies, device, name_scope
@@ -406,7 +408,9 @@ from flowbook.graph.shape import Shape
 from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from flowbook.graph.tensor import Tensor
 from flowbook.train.gradient_error import gradient_error
+from flowbook.widgets.export import export_html
 from flowbook.widgets.graph_view import GraphView
+from flowbook.widgets.progress import progress
 from flowbook.widgets.summary_view import SummaryView
 
 __all__ = [
@@ -550,6 +554,7 @@ __all__ = [
     "exp2",
     "expand_dims",
     "expm1",
+    "export_html",
     "extract_image_patches",
     "eye",
     "fft",
@@ -631,6 +636,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "losses",
     "lu",
     "mark_as_update",
     "matmul",
@@ -816,4 +822,6 @@ __all__ = [
     "zeta",
 ]
 
+_act_on("intra_op_threads", _blas_threads.limit)
+_explain_keywords()
 _notebook.connect()

@@ -1,4 +1,7 @@
-"""Names of TensorFlow 1 and NumPy that are spelt differently here: using one says what to write."""
+"""Names of TensorFlow 1 and NumPy that are spelt differently here: using one says what to write.
+
+For keywords of functions see `flowbook/graph/keywords.py`.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,13 @@ import difflib
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
+from types import FunctionType
 from typing import NoReturn
 
+from flowbook.graph.keywords import explained
+
 _INSTEAD = {
-    "ConfigProto": "arguments of fb.Session",
+    "ConfigProto": "arguments of fb.Session, and fb.options.intra_op_threads",
     "GraphDef": "graph.save(path) and fb.Graph.load(path), or graph.to_bytes() for bytes",
     "InteractiveSession": "fb.Session(), and sess.run(tensor) for a value",
     "RegisterGradient": "fb.OpDef(..., grad=function)",
@@ -157,7 +163,6 @@ _INSTEAD = {
     "local_variables": "fb.get_default_graph().variables()",
     "local_variables_initializer": "fb.global_variables_initializer()",
     "logging": "Python's logging",
-    "losses": "a loss of fb.nn or fb.squared_difference, and fb.reduce_mean of it",
     "make_template": "a function that is given the variables",
     "math": "the names themselves: fb.add, fb.log, fb.reduce_sum, ...",
     "max": "fb.reduce_max",
@@ -215,6 +220,13 @@ _INSTEAD_IN: dict[str, dict[str, str]] = {
         "fully_connected": "fb.layers.dense",
         "layer_norm": "fb.layers.layer_normalization",
     },
+    "losses": {
+        "add_loss": "a loss that you add to the others yourself",
+        "get_losses": "a list of your own",
+        "get_regularization_loss": "fb.layers.regularization_loss(loss)",
+        "get_regularization_losses": "fb.layers.regularization_loss(loss)",
+        "get_total_loss": "loss + fb.layers.regularization_loss(loss)",
+    },
     "nn": {
         "avg_pool2d": "fb.nn.avg_pool",
         "batch_norm_with_global_normalization": "fb.nn.batch_normalization",
@@ -258,6 +270,7 @@ _SPELT = {
     "image": ("image_{}",),
     "initializers": ("{}_initializer",),
     "layers": (),
+    "losses": (),
     "nn": (),
     "regularizers": ("{}_regularizer",),
     "sparse": ("sparse_{}", "sparse_tensor_{}"),
@@ -294,6 +307,21 @@ def _no_such_name(namespace: str, table: Mapping[str, str], name: str) -> NoRetu
         f"module {where!r} has no attribute {name!r}"
         + (f": did you mean {' or '.join(close)}?" if close else "")
     )
+
+
+def explain_keywords() -> None:
+    """Have what flowbook names say what to write for a keyword that it does not take.
+
+    Flowbook's own modules call their functions as they are.
+    """
+    for namespace in ("", *_SPELT):
+        module = sys.modules[f"flowbook.{namespace}" if namespace else "flowbook"]
+        for name in module.__all__:
+            member = getattr(module, name)
+            if isinstance(member, FunctionType):
+                setattr(module, name, explained(member))
+            elif isinstance(member, type) and "__init__" in vars(member):
+                member.__init__ = explained(member.__init__)  # type: ignore[misc]
 
 
 def _elsewhere(name: str) -> list[str]:

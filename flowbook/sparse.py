@@ -20,6 +20,7 @@ from flowbook.graph.ops.sparse_arranging import (
 )
 from flowbook.graph.ops.sparse_conversion import eye, from_dense, to_dense, to_indicator
 from flowbook.graph.ops.sparse_conversion import sparse_placeholder as placeholder
+from flowbook.graph.ops.sparse_mapping import map_values
 from flowbook.graph.ops.sparse_products import sparse_dense_matmul
 from flowbook.graph.ops.sparse_selecting import fill_empty_rows, mask, reset_shape, retain
 
@@ -30,6 +31,7 @@ __all__ = [
     "eye",
     "fill_empty_rows",
     "from_dense",
+    "map_values",
     "mask",
     "maximum",
     "minimum",

@@ -1,6 +1,6 @@
 """What a graph means, in the plainest way: the oracle for both executors.
 
-It walks the operations that the fetches need, in an order that keeps DESIGN's rules for state (a
+It walks the operations that the fetches need, in an order that keeps the rules for state (a
 read that nothing orders after a write sees the value before it; writes in the order of
 construction), and calls kernels with NumPy. It plans, frees and shares nothing.
 """

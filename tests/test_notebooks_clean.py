@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-NOTEBOOKS = sorted(Path(__file__).parents[1].glob("notebooks/*.ipynb"))
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("benchmarks", "docs", "examples", "labextension/src", "notebooks", "tests", "tools")
+NOTEBOOKS = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.ipynb"))
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
@@ -19,3 +21,12 @@ def test_notebook_holds_no_widget_state(path: Path) -> None:
         f"{path.name}: delete metadata.widgets (JupyterLab: Settings, untick "
         "'Save Widget State Automatically', and save again)"
     )
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+def test_notebook_holds_no_view_of_a_kernel_that_has_ended(path: Path) -> None:
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        for output in cell.get("outputs", []):
+            assert "application/vnd.jupyter.widget-view+json" not in output.get("data", {}), (
+                f"{path.name}: python notebooks/store_outputs.py {path.name}"
+            )

@@ -1,5 +1,6 @@
 """Names that are spelt differently in Flowbook: each error names something that there is."""
 
+import inspect
 import re
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 import flowbook as fb
 from flowbook import _renamed
+from flowbook.graph import keywords
 
 TABLES = {"": _renamed._INSTEAD, **_renamed._INSTEAD_IN}
 HINTS = [(space, name, hint) for space, table in TABLES.items() for name, hint in table.items()]
@@ -73,3 +75,67 @@ def test_a_method_of_tensorflow_says_what_to_write(of: str, name: str, message: 
     }
     with pytest.raises(AttributeError, match=message):
         getattr(made[of], name)
+
+
+@pytest.mark.parametrize(
+    ("path", "arguments", "message"),
+    [
+        ("fb.reduce_sum", {"keep_dims": True}, "it is called keepdims"),
+        ("fb.reduce_all", {"reduction_indices": 0}, "it is called axis"),
+        ("fb.nn.moments", {"keep_dims": True}, "it is called keepdims"),
+        ("fb.argmax", {"dimension": 0}, "it is called axis"),
+        ("fb.squeeze", {"squeeze_dims": 0}, "it is called axis"),
+        ("fb.expand_dims", {"dim": 0}, "it is called axis"),
+        ("fb.nn.softmax", {"dim": 0}, "it is called axis"),
+        ("fb.sparse.concat", {"concat_dim": 0}, "it is called axis"),
+        ("fb.nn.conv2d", {"filter": 0}, "it is called filters"),
+        ("fb.nn.avg_pool", {"value": 0}, "it is called input"),
+        ("fb.nn.dropout", {"keep_prob": 0.5}, "rate=1 - keep_prob"),
+        ("fb.assign", {"use_locking": True}, "leave it out: writes"),
+        ("fb.Variable", {"collections": []}, "graph.variables"),
+        ("fb.Session", {"config": None}, "takes itself"),
+        ("fb.nn.relu", {"fetures": 1}, "it is called features"),
+        ("fb.nn.relu", {"nonsense": 1}, "'nonsense'; it takes features, name\n"),
+        ("fb.erf", {"input": 1}, "'input'; it takes x, name"),
+        ("fb.train.AdamOptimizer", {"use_locking": True}, "it takes learning_rate, beta1"),
+        ("fb.summary.scalar", {"family": "a"}, "family/name"),
+    ],
+)
+def test_a_keyword_from_elsewhere_says_what_to_write(
+    path: str, arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(fb.errors.InvalidTypeError, match=message) as caught:
+        reached(path)(**arguments)
+    assert isinstance(caught.value, TypeError)
+    assert "reached(path)(**arguments)" in str(caught.value)
+
+
+def test_a_keyword_of_a_method_says_what_to_write() -> None:
+    x = fb.Variable(1.0)
+    optimizer = fb.train.GradientDescentOptimizer(0.1)
+    with pytest.raises(fb.errors.InvalidTypeError, match="partial gradients are added up"):
+        optimizer.minimize(x * x, aggregation_method=2)  # type: ignore[call-arg]
+    with fb.Session() as sess, pytest.raises(fb.errors.InvalidTypeError, match="called feeds"):
+        sess.run(x, feed_dict={})
+
+
+def test_other_errors_of_calls_stay_as_they_are() -> None:
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        fb.reduce_sum()  # type: ignore[call-arg]
+
+    def wrong(x: Any) -> None:
+        raise TypeError("from within")
+
+    with pytest.raises(TypeError, match="from within"):
+        keywords.explained(wrong)(x=1)
+
+
+def test_what_a_keyword_is_called_instead_is_one() -> None:
+    taken: set[str] = set()
+    for space in ("", *_renamed._SPELT):
+        module = reached(f"fb.{space}" if space else "fb")
+        for name in module.__all__:
+            member = getattr(module, name)
+            if callable(member) and member is not fb.OpDef and not isinstance(member, fb.DType):
+                taken.update(inspect.signature(member).parameters)
+    assert {new for names in keywords.RENAMED.values() for new in names} <= taken

@@ -7,18 +7,21 @@ every step.  The value is the loss over the first ten steps.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from benchmarks import tf1
-from benchmarks.case import AtMost, Case, Row, Within
+from benchmarks.case import Above, AtMost, Case, Row
 
 _INPUTS, _HIDDEN, _CLASSES = 784, 500, 10
 _BATCH = 100
 _RATE = 0.1
 _COMPARED_STEPS = 10
+_ONE_THREAD = (
+    "One thread: with two, OpenBLAS makes a step last either 0.9 or 1.25 ms, for seconds at a time."
+)
 
 
 @dataclass(frozen=True)
@@ -78,11 +81,14 @@ def _flowbook(fb: Any, watch: Callable[[Any], object] | None = None) -> Case:
 
 
 def _guarded(fb: Any) -> Case:
-    return _flowbook(fb, lambda session: session.guard())
+    guarded = _flowbook(fb, lambda session: session.guard())
+    return replace(guarded, beside=_flowbook(fb).step)
 
 
 def _summarized(fb: Any) -> Case:
-    return _flowbook(fb, lambda session: session.summarize(every=100))
+    every = 100
+    summarized = _flowbook(fb, lambda session: session.summarize(every=every))
+    return replace(summarized, beside=_flowbook(fb).step, period=every)
 
 
 def _tf1(tf: Any, guarded: bool = False) -> Case:
@@ -237,20 +243,23 @@ ROWS = (
     Row(
         name="mlp_guarded",
         title="the same, guarded against NaN and Inf",
-        cases={"flowbook": _guarded, "flowbook plain": _flowbook, "tf1": _tf1_guarded},
-        target=Within(1.05, "flowbook plain"),
+        cases={"flowbook": _guarded, "tf1": _tf1_guarded},
+        target=Above(0.05),
         unit="ms",
         rtol=1e-4,
         rounds=40,
-        notes=("TF1: add_check_numerics_ops.",),
+        threads=1,
+        notes=(f"{_ONE_THREAD} TF1: add_check_numerics_ops.",),
     ),
     Row(
         name="mlp_summarized",
         title="the same, the loss and a histogram of w1 summarised in every 100th step",
-        cases={"flowbook": _summarized, "flowbook plain": _flowbook},
-        target=Within(1.1, "flowbook plain"),
+        cases={"flowbook": _summarized},
+        target=Above(0.1),
         unit="ms",
         rtol=1e-4,
         rounds=40,
+        threads=1,
+        notes=(_ONE_THREAD,),
     ),
 )

@@ -1,4 +1,4 @@
-"""Which notebook cell built what, what re-running it redefines (DESIGN 8), and how errors read.
+"""Which notebook cell built what, what re-running it redefines, and how errors read.
 
 `import flowbook` inside IPython turns this on. Where there is no IPython, nothing here is imported.
 """

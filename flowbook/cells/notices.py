@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from flowbook.graph.author import Author
 from flowbook.graph.operation import Operation
+from flowbook.graph.redefined import plain_name
 
 _MANY = 6  # Longer lists are cut.
 
@@ -15,8 +16,8 @@ def notices_of(author: Author, completed: bool) -> list[str]:
     """The lines for one execution that has ended.
 
     They say which variables kept their values, and how to reset them; which start afresh because
-    they are defined differently; and which do because the cell gave them no names. Below an error
-    only losses are news.
+    they are defined differently; which the cell defines no longer; and which start afresh because
+    it gave them no names. Below an error only losses are news.
 
     Args:
         author: the execution.
@@ -43,6 +44,12 @@ def notices_of(author: Author, completed: bool) -> list[str]:
         )
     if changed:
         notices.append(f"redefined, with values that start afresh: {_listed(changed)}")
+    dropped = [plain_name(op) for op in author.dropped if op.graph.values.has_value(op)]
+    if dropped:
+        notices.append(
+            f"no longer defined: {_listed(dropped)} "
+            "(a value stays only while something refers to it)"
+        )
     if restarted:
         notices.append(
             f"the values of {_listed([op.name for op in restarted])} start afresh: the cell makes "

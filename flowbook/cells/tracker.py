@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
+from flowbook.cells.deletions import Deletions, bring_back, delete
 from flowbook.cells.notices import notices_of
 from flowbook.cells.thread_starters import ThreadStarters
 from flowbook.graph import site as sites
@@ -47,29 +48,56 @@ class _Request:
     cell_id: str | None
     raw_cell: str
     store_history: bool
+    cell_meta: dict[str, Any]
     transformed_cell: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Execution:
     """A run of `shell.run_cell`: an execution of a cell, or a part of the one that called it.
 
     Attributes:
+        info: what IPython says of it, when it begins and when it ends.
         author: on whose behalf it builds; None if its source does not compile.
+        outer: on whose behalf what called it builds, such as a cell or a task.
         is_part: whether it runs inside the execution of the same author.
         notices: what the cell's output says when it ends.
     """
 
+    info: Any
     author: Author | None
+    outer: Author | None
     is_part: bool = False
     notices: list[str] = field(default_factory=list)
 
 
 class _Running(threading.local):
-    """The executions that this thread is in, the innermost last."""
+    """The executions that this thread is in, the latest last.
+
+    Those that await one another end in any order: each is known by its `info`.
+    """
 
     def __init__(self) -> None:
-        self.stack: list[_Execution] = []
+        self.executions: list[_Execution] = []
+
+    def has(self, author: Author) -> bool:
+        """Whether an execution of an author is under way."""
+        return any(execution.author is author for execution in self.executions)
+
+    def ended(self, result: Any) -> _Execution | None:
+        """Take out the execution that a result is of; the latest if it was cancelled."""
+        known = reversed(self.executions)
+        if result is None:
+            found = next(known, None)
+        else:
+            # IPython makes the `info` of an interrupted execution anew.
+            said = result.info.cell_id, result.info.raw_cell
+            alike = [each for each in known if (each.info.cell_id, each.info.raw_cell) == said]
+            found = next((each for each in alike if each.info is result.info), None)
+            found = found or next(iter(alike), None)
+        if found is not None:
+            self.executions.remove(found)
+        return found
 
 
 @dataclass(frozen=True)
@@ -90,35 +118,37 @@ class Tracker:
         self._sources: dict[str, _Source] = {}
         self._running = _Running()
         self._threads = ThreadStarters()
+        self._deletions = Deletions()
 
     # What IPython calls
 
     def begin(self, info: Any) -> None:
-        """A cell is about to run (`pre_run_cell`).
-
-        The front end lists cells deleted since in `info.cell_meta["deletedCells"]`: here is the
-        place to retire what they built.
-        """
-        stack = self._running.stack
-        if info.cell_id is None and stack and stack[-1].author is not None:
+        """A cell is about to run (`pre_run_cell`)."""
+        running = self._running
+        outer = _current.get()
+        if info.cell_id is None and outer is not None and running.has(outer):
             # Code that calls `run_cell` is helped by it; the front end knows only the outer cell.
-            stack.append(_Execution(stack[-1].author, is_part=True))
+            running.executions.append(_Execution(info, outer, outer, is_part=True))
             return
+        notices = self._delete(info)
         if not self._compiles(info):
             # No code will run: what the cell built before stays as it is.
-            stack.append(_Execution(None))
+            running.executions.append(_Execution(info, None, outer, notices=notices))
             return
         cell = self._cells.get(info.cell_id) if info.cell_id is not None else None
         if cell is None:
             cell = Cell()
             if info.cell_id is not None:
                 self._cells[info.cell_id] = cell
+        if cell.is_deleted:
+            bring_back(cell)
         earlier = self._latest.pop(cell, None)
-        notices = earlier.close_owned() if earlier is not None else []
         author = self._author(cell, earlier, info)
+        if earlier is not None:
+            notices += earlier.close_owned()
         if info.cell_id is not None:
             self._latest[cell] = author
-        stack.append(_Execution(author, notices=notices))
+        running.executions.append(_Execution(info, author, outer, notices=notices))
         self._threads.begin(author)
         _current.set(author)
 
@@ -135,8 +165,9 @@ class Tracker:
         content = request.get("content", {})
         if request.get("msg_type") != "execute_request" or content.get("silent"):
             return
-        cell_id = request.get("metadata", {}).get("cellId")
-        self.begin(_Request(cell_id, content["code"], content.get("store_history", True)))
+        metadata = request.get("metadata", {})
+        history = content.get("store_history", True)
+        self.begin(_Request(metadata.get("cellId"), content["code"], history, metadata))
 
     def end(self, result: Any) -> None:
         """A cell has run (`post_run_cell`).
@@ -144,26 +175,42 @@ class Tracker:
         Args:
             result: IPython's result; None if the execution was cancelled.
         """
-        stack = self._running.stack
-        if not stack or (result is not None and not result.info.raw_cell.strip()):
+        execution = self._running.ended(result)
+        if execution is None:
             return  # An empty cell does not begin, but it ends.
-        execution = stack.pop()
-        _current.set(stack[-1].author if stack else None)
+        _current.set(execution.outer)
         author = execution.author
-        if author is None or execution.is_part:
-            return
-        self._threads.end(author)
-        completed = result is not None and result.success
-        for graph in list(author.cell.graphs):
-            graph.end_execution(author, completed)
-        for notice in (*execution.notices, *notices_of(author, completed)):
+        notices = execution.notices
+        if author is not None and not execution.is_part:
+            self._threads.end(author)
+            completed = result is not None and result.success
+            for graph in list(author.cell.graphs):
+                graph.end_execution(author, completed)
+            notices = [*notices, *notices_of(author, completed)]
+            author.let_go()
+        for notice in notices:
             print(f"flowbook: {notice}")
-        author.let_go()
+
+    def _delete(self, info: Any) -> list[str]:
+        """Delete the cells that the notebook has no longer; return the notices."""
+        notices = []
+        for cell_id in self._deletions.news(info.cell_meta, info.cell_id):
+            cell = self._cells.get(cell_id)
+            latest = self._latest.get(cell) if cell is not None else None
+            if latest is not None and not self._running.has(latest):
+                notices += delete(latest.cell, latest)
+        return notices
 
     # What sites ask
 
     def find_author(self, frame: FrameType) -> Author | None:
-        """On whose behalf the frame builds."""
+        """On whose behalf the frame builds; None for a module that is being imported.
+
+        Python runs a module once, however often the cell that imports it runs: what it builds is
+        not to be retired when it is not built again.
+        """
+        if self._is_imported(frame):
+            return None
         author = _current.get()
         return author if author is not None else self._author_by_stack(frame)
 
@@ -174,6 +221,18 @@ class Tracker:
             return None
         named = shell.compile.format_code_name(filename)
         return f"cell {named[1].removeprefix('In')}" if named else None
+
+    def _is_imported(self, frame: FrameType) -> bool:
+        """Whether a frame runs for the import of a module, rather than for a cell or a script."""
+        outward: FrameType | None = frame
+        while outward is not None:
+            filename = outward.f_code.co_filename
+            if filename in self._sources:
+                return False
+            if filename.startswith("<frozen importlib"):
+                return True
+            outward = outward.f_back
+        return False
 
     def _author_by_stack(self, frame: FrameType) -> Author | None:
         """The author for a thread, or for a callback that outlived its cell.

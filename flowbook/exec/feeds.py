@@ -36,7 +36,8 @@ def feedable(graph: Graph, key: Any) -> Tensor:
     else:
         raise InvalidTypeError(
             f"{key!r} of type {type(key).__name__} cannot be fed",
-            hint="the keys of feeds are tensors, variables or their names, and sparse tensors",
+            hint="the keys of feeds are tensors, variables or their names, sparse tensors, and "
+            "tuples of them",
         )
     if tensor.graph is not graph:
         raise mixed_graphs([(tensor.name, tensor.graph), ("this session", graph)])

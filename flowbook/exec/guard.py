@@ -47,9 +47,9 @@ class Guard(Instrument):
         self._instruments = instruments
         self._allow = tuple(allow)
 
-    def rewritten(self, prepared: Prepared) -> Prepared:
+    def rewritten(self, prepared: Prepared, has_late_feeds: bool) -> Prepared:
         """The plan with checks in it."""
-        return guarded(prepared, self._is_allowed)
+        return guarded(prepared, has_late_feeds, self._is_allowed)
 
     def bound(self, prepared: Prepared, units: Sequence[Unit]) -> None:
         """Let each check know what it runs again to find the first."""
@@ -158,41 +158,70 @@ class _Check:
         wrong = next(v for v in self._inputs[: self._count] if not is_finite(known[v]))
         for node, operation in zip(plan.nodes, self._prepared.operations, strict=True):
             if wrong in node.outputs or (wrong in node.inputs and effects(node) is Effects.WRITES):
-                return self._error(operation, known[wrong], [known.get(v) for v in node.inputs])
+                given = [known.get(v) for v in node.inputs]
+                return self._error(operation, known[wrong], given, wrong in node.outputs)
         raise AssertionError(f"value {wrong} has neither a producer nor a write")
 
     @cached_property
-    def _written(self) -> list[str]:
-        """The variables that the step has changed when it comes here."""
+    def _changes(self) -> str:
+        """What the step has done to variables when it comes here."""
         own = next(i for i, other in enumerate(self._units) if other is self._unit)
-        return [
-            operation.inputs[0].op.name
-            for operation in self._prepared.operations[:own]
-            if operation.op_def.effects is Effects.WRITES
-        ]
+        in_order = not any(unit.waits for unit in self._units)
+        before = set(range(own)) if in_order else _ancestors(self._units, own)
+        # What uses a value comes after its check, which follows its operation at once.
+        later = {own, *self._nodes}
+        surely, perhaps = [], []
+        for index, operation in enumerate(self._prepared.operations):
+            if operation.op_def.effects is Effects.WRITES:
+                name = operation.inputs[0].op.name
+                if index in before:
+                    surely.append(name)
+                elif not in_order and later.isdisjoint(_ancestors(self._units, index)):
+                    perhaps.append(name)
+        said = [f"the step had changed: {', '.join(surely)}"] if surely else []
+        if perhaps:
+            said.append(f"the step may have changed: {', '.join(perhaps)}")
+        return "; ".join(said) or "the step changed no variable"
 
     def _error(
-        self, operation: Operation, value: Any, inputs: Sequence[Any]
+        self, operation: Operation, value: Any, inputs: Sequence[Any], has_run: bool = True
     ) -> InvalidArgumentError:
         kind = operation.op_def.effects
         verb = "gave"
         if kind is Effects.READS:
             verb = "found in the variable"
         elif kind is Effects.WRITES:
-            verb = "wrote" if operation.inputs[0].op.name in self._written else "was about to write"
+            verb = "wrote" if has_run else "was about to write"
         error = InvalidArgumentError(f"it {verb} {_lost(value)}")
         error.about(operation, inputs)
+        fed_so = []
         for tensor, given in zip(operation.inputs, inputs, strict=False):
             if isinstance(given, np.ndarray | np.generic) and given.dtype.kind in "fciubV":
-                error.details.append(f"{tensor.name}: {_statistics(given)}")
-        if self._written:
-            error.details.append(f"the step had changed: {', '.join(self._written)}")
-        else:
-            error.details.append("the step changed no variable")
+                is_fed = tensor in self._prepared.feeds
+                name = f"{tensor.name}, as it was fed" if is_fed else tensor.name
+                error.details.append(f"{name}: {_statistics(given)}")
+                if is_fed and not is_finite(given):
+                    fed_so.append(tensor.name)
+        error.details.append(self._changes)
         error.hint = (
             f"if it may give them, name it: sess.guard(nonfinite=True, allow=[{operation.name!r}])"
         )
+        if fed_so:
+            error.hint = f"look at what is fed to {', '.join(fed_so)}; {error.hint}"
         return error
+
+
+def _ancestors(units: Sequence[Unit], index: int) -> set[int]:
+    """The units that surely end before one begins."""
+    producer = {value: i for i, unit in enumerate(units) for value in unit.outputs}
+    found: set[int] = set()
+    stack = [index]
+    while stack:
+        unit = units[stack.pop()]
+        sources = {producer[v] for v in unit.inputs if v in producer}.union(unit.after) - found
+        found |= sources
+        stack += sources
+    return found
 
 
 def _lost(value: Any) -> str:

@@ -85,18 +85,24 @@ class _Group(NamedTuple):
     Attributes:
         nodes: what is checked, and may run again, by their places in the plan.
         writes: what runs only after the check.
+        returned: values that are checked because the step returns them as they were written.
     """
 
     nodes: list[int]
     writes: list[int]
+    returned: Sequence[int] = ()
 
 
-def guarded(prepared: Prepared, is_allowed: Callable[[Operation], bool]) -> Prepared:
+def guarded(
+    prepared: Prepared, has_late_feeds: bool, is_allowed: Callable[[Operation], bool]
+) -> Prepared:
     """A plan with checks before its writes, and at its end."""
     plan, operations = prepared.plan, prepared.operations
-    waits = any(operation.op_def.is_async for operation in operations)
+    waits = has_late_feeds or any(operation.op_def.is_async for operation in operations)
     groups = _one_by_one(plan) if waits else _phases(plan)
     facts = _Facts(prepared, is_allowed)
+    written = [v for v in plan.fetches if v in facts.written and facts.matters(v)]
+    groups.append(_Group([], [], written))
     order: list[int] = []
     checks: list[tuple[int, _Group, PlanNode]] = []
     for group in groups:
@@ -220,6 +226,7 @@ def _check_of(facts: _Facts, group: _Group) -> PlanNode | None:
                 if value not in seen and not keeps:
                     checked.append(value)
     # What is written without having been computed, and sums that were written unseen.
+    checked += group.returned
     checked += [v for i in group.writes for v in nodes[i].inputs if v in facts.fed]
     checked += [
         v
@@ -247,10 +254,10 @@ def _passed_on(facts: _Facts, group: _Group) -> set[int]:
 
 
 def _given(facts: _Facts, group: _Group) -> list[int]:
-    """The values that the group's nodes need to run again, which they do not compute."""
-    again = [n for n in (facts.plan.nodes[i] for i in group.nodes) if runs_again(n)]
-    known = {v for node in again for v in node.outputs} | facts.handles
-    needed = dict.fromkeys(v for node in again for v in node.inputs)
+    """What the group's nodes were given, except what those that run again compute anew."""
+    nodes = [facts.plan.nodes[i] for i in group.nodes]
+    known = {v for node in nodes if runs_again(node) for v in node.outputs} | facts.handles
+    needed = dict.fromkeys(v for node in nodes for v in node.inputs)
     return [v for v in needed if v not in known and v not in facts.plan.constants]
 
 

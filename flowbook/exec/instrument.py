@@ -1,4 +1,4 @@
-"""Instruments: what watches runs (DESIGN 2). A plan becomes a plan plus a sink of events.
+"""Instruments: what watches runs. A plan becomes a plan plus a sink of events.
 
 There are two things that an instrument may do with a signature. It may rewrite the plan, which
 stays plain data: a guard adds nodes that check values. And it may tap the signature: ask for
@@ -12,9 +12,11 @@ have no business, and in the runs that no tap is due for.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from flowbook.graph.graph import Graph
 from flowbook.graph.operation import Operation
 from flowbook.graph.tensor import Tensor
 
@@ -58,8 +60,13 @@ class Instrument:
 
     rewrites = False
 
-    def rewritten(self, prepared: Prepared) -> Prepared:
-        """The plan that runs instead: plain data like every plan."""
+    def rewritten(self, prepared: Prepared, has_late_feeds: bool) -> Prepared:
+        """The plan that runs instead: plain data like every plan.
+
+        Args:
+            prepared: the plan, rewritten by those before.
+            has_late_feeds: whether some of its feeds arrive after the step has begun.
+        """
         return prepared
 
     def bound(self, prepared: Prepared, units: Sequence[Unit]) -> None:
@@ -77,14 +84,23 @@ class Instruments:
     """Those of one session.
 
     Args:
+        graph: the session's.
         on_change: called after one was added, removed or changed: what was made ready to run
             before has to be asked for anew.
     """
 
-    def __init__(self, on_change: Callable[[], None]) -> None:
+    def __init__(self, graph: Graph, on_change: Callable[[], None]) -> None:
+        self.graph = graph
         self.all: tuple[Instrument, ...] = ()
         self.changed = on_change
         self._lock = threading.Lock()
+        with _known_lock:
+            _known.add(self)
+
+    @property
+    def rewriting(self) -> tuple[Instrument, ...]:
+        """Those that rewrite plans."""
+        return tuple([i for i in self.all if i.rewrites])
 
     def add(self, instrument: Instrument) -> None:
         """Have an instrument watch all runs that begin from now on."""
@@ -112,10 +128,32 @@ class Instruments:
         """What runs a signature under the instruments."""
         if not self.all:
             return master.asked_for(*signature)
-        rewriting = tuple(i for i in self.all if i.rewrites)
+        rewriting = self.rewriting
         executable = master.asked_for(*signature, instruments=rewriting)
         taps = [tap for i in self.all for tap in i.tap(signature, executable)]
         return Tapped(master, signature, executable, rewriting, taps) if taps else executable
+
+
+_known: weakref.WeakSet[Instruments] = weakref.WeakSet()
+_known_lock = threading.Lock()
+
+
+def watch(graph: Graph, instrument: Instrument) -> Callable[[], None]:
+    """Have an instrument watch the runs of all sessions that a graph has now.
+
+    Returns:
+        What ends it.
+    """
+    with _known_lock:
+        watched = [instruments for instruments in _known if instruments.graph is graph]
+    for instruments in watched:
+        instruments.add(instrument)
+
+    def end() -> None:
+        for instruments in watched:
+            instruments.remove(instrument)
+
+    return end
 
 
 class Tapped:

@@ -120,7 +120,7 @@ class LocalMaster:
             if found is None:
                 prepared = prepare(fetches, targets, feeds, self.devices)
                 for instrument in instruments:
-                    prepared = instrument.rewritten(prepared)
+                    prepared = instrument.rewritten(prepared, any(is_late))
                 found = Executable(
                     prepared, self.devices[0], self.resources, is_late, self._executions
                 )

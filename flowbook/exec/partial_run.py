@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from flowbook.exec.compile.generate import copied
+from flowbook.exec.compound_feeds import expanded, expanded_keys, has_compound
 from flowbook.exec.feeds import Feed, check_mapping, check_no_duplicates, feedable
 from flowbook.exec.fetches import flatten
+from flowbook.exec.instrument import Instrument
 from flowbook.exec.master import LocalMaster
-from flowbook.exec.sparse_feeds import expanded, expanded_keys, has_sparse
+from flowbook.graph import site as sites
 from flowbook.graph.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
@@ -29,16 +31,25 @@ class PartialRun:
 
     Each tensor is fed at most once and each fetch returned at most once. What the step still needs
     of a fed array it copies, so that the array is the caller's again when `run` returns. An error
-    ends the step.
+    ends the step. Instruments rewrite its plan as they do that of a run: a guard that is set while
+    the step is under way is too late for it.
     """
 
-    def __init__(self, master: LocalMaster, fetches: Any, feeds: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        master: LocalMaster,
+        instruments: Sequence[Instrument],
+        fetches: Any,
+        feeds: Sequence[Any],
+    ) -> None:
         self._graph = master.graph
         flat = flatten(self._graph, fetches)
         specs = [Feed(feedable(self._graph, key)) for key in expanded_keys(feeds)]
         check_no_duplicates(specs)
         tensors = [spec.tensor for spec in specs]
-        executable = master.asked_for(flat.tensors, flat.targets, tensors, [True] * len(specs))
+        executable = master.asked_for(
+            flat.tensors, flat.targets, tensors, [True] * len(specs), instruments
+        )
         master.initialize(executable, {}, None)
         self._feeds = {spec.tensor: (place, spec) for place, spec in enumerate(specs)}
         self._places = dict(zip(flat.tensors, executable.prepared.plan.fetches, strict=True))
@@ -50,6 +61,9 @@ class PartialRun:
         self._units = executable.late_units
         self._lock = threading.Lock()
         self._end: str | None = None
+        self._author = sites.capture().author
+        if self._author is not None:
+            self._author.own(self)
 
     def run(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
         """Go on with the step.
@@ -77,7 +91,7 @@ class PartialRun:
 
     def _run(self, fetches: Any, feeds: Mapping[Any, Any]) -> Any:
         if self._end is not None:
-            raise FailedPreconditionError(f"this partial run has ended: {self._end}")
+            raise self._ended(self._end)
         flat = flatten(self._graph, fetches)
         wanted: list[Tensor | Operation] = [*flat.tensors, *flat.targets]
         values = self._checked(feeds)
@@ -99,9 +113,19 @@ class PartialRun:
             self._finish("everything was fetched")
         return flat.rebuild(results)
 
+    def _ended(self, end: str) -> FailedPreconditionError:
+        author = self._author
+        reason = author.why_closed(self) if author is not None else None
+        if author is None or reason is None:
+            return FailedPreconditionError(f"this partial run has ended: {end}")
+        return FailedPreconditionError(
+            f"this partial run has ended: {reason}",
+            hint=f"re-run {author.cell.label}, which began it",
+        )
+
     def _checked(self, feeds: Mapping[Any, Any]) -> dict[Tensor, Any]:
         values: dict[Tensor, Any] = {}
-        for key, value in (expanded(feeds) if has_sparse(feeds) else feeds).items():
+        for key, value in (expanded(feeds) if has_compound(feeds) else feeds).items():
             tensor = feedable(self._graph, key)
             if tensor not in self._feeds:
                 raise InvalidArgumentError(
@@ -159,6 +183,11 @@ class PartialRun:
         for index, operation in enumerate(self._executable.prepared.operations):
             if operation in operations and not self._execution.has_run(index):
                 raise _held_up(operation.name)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the step has ended."""
+        return self._end is not None
 
     def close(self) -> None:
         """Give the rest of the step up. May be called again."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, NoReturn
 
+from flowbook.exec.compound_feeds import expanded, expanded_keys, has_compound
 from flowbook.exec.executable import Executable, deadline_after
 from flowbook.exec.feeds import Feed, check_mapping, check_no_duplicates, feedable
 from flowbook.exec.fetches import Rebuild, flatten
@@ -18,7 +19,6 @@ from flowbook.exec.guard import Guard, guard
 from flowbook.exec.instrument import Instruments, Signature, Tapped
 from flowbook.exec.master import LocalMaster
 from flowbook.exec.partial_run import PartialRun
-from flowbook.exec.sparse_feeds import expanded, expanded_keys, has_sparse
 from flowbook.exec.summaries.history import SummaryHistory
 from flowbook.exec.summaries.summarizer import Summarizing, history_in, summarized
 from flowbook.graph import site as sites
@@ -29,8 +29,10 @@ from flowbook.graph.errors import (
 )
 from flowbook.graph.graph import Graph, get_default_graph
 from flowbook.graph.indexed_slices import IndexedSlices
+from flowbook.graph.keywords import no_such_keyword
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.variables import Variable
+from flowbook.graph.repetition import check_repetition
 from flowbook.graph.sparse_tensor import SparseTensor
 from flowbook.graph.tensor import Tensor
 
@@ -87,7 +89,7 @@ class Session:
         self._site = sites.capture()
         self._master = LocalMaster(self.graph, auto_initialize)
         self._calls: dict[Any, _Call] = {}
-        self._instruments = Instruments(self._forget_calls)
+        self._instruments = Instruments(self.graph, self._forget_calls)
         self._changes = 0
         self._version = -1
         self._retirements = self.graph.retirements
@@ -96,7 +98,7 @@ class Session:
         self._lock = threading.RLock()
         if self._site.author is not None:
             # When its cell runs again, the session that it made before is over.
-            self._site.author.own(self, _STARTS_AFRESH)
+            self._site.author.own(self, _STARTS_AFRESH, holds_values=True)
 
     # Running
 
@@ -117,7 +119,8 @@ class Session:
             feeds: values for tensors, by tensor, variable or name. Any tensor may be fed; what
                 only served to compute it does not run. A fed variable is not read. For a
                 SparseTensor or IndexedSlices a SparseTensorValue or IndexedSlicesValue is fed, or
-                a tuple of the three arrays.
+                a tuple of the three arrays; for a tuple of keys, such as the state of a recurrent
+                network, as many values.
             timeout: seconds after which the run is given up; None never.
 
         Returns:
@@ -134,16 +137,14 @@ class Session:
         """
         __tracebackhide__ = True
         if misspelt:
-            raise TypeError(
-                f"Session.run has no argument {next(iter(misspelt))!r}: "
-                "it is sess.run(fetches, feeds, timeout=seconds)"
-            )
+            taken = ["fetches", "feeds", "timeout"]
+            raise no_such_keyword("Session.run", next(iter(misspelt)), taken)
         if self._version != self.graph.version:
             self._guarded(self.extend)
         try:
             call = self._calls[_spelling(fetches, feeds)]
         except (KeyError, TypeError):
-            if isinstance(feeds, Mapping) and has_sparse(feeds):
+            if isinstance(feeds, Mapping) and has_compound(feeds):
                 return self.run(fetches, self._guarded(expanded, feeds), timeout=timeout)
             call = self._guarded(self._prepare, fetches, feeds)
         try:
@@ -231,7 +232,8 @@ class Session:
         self._guarded(self._check_open)
         self._guarded(self.extend)
         keys = self._guarded(_listed, feeds)
-        return self._guarded(PartialRun, self._master, fetches, keys)  # type: ignore[no-any-return]
+        rewriting = self._instruments.rewriting
+        return self._guarded(PartialRun, self._master, rewriting, fetches, keys)  # type: ignore[no-any-return]
 
     # Watching
 
@@ -284,7 +286,9 @@ class Session:
         Every floating-point value of a run is checked, in gradients and updates too. A variable is
         written only after everything that could be computed before is checked; the error says
         which variables were changed all the same, what the operation was given, and where it was
-        defined. Initial values and partial runs are not checked.
+        defined. What is fed is no error by itself, but what an operation makes of it is, and so is
+        writing it to a variable. Initial values are checked when they are read, and of what a
+        Python function does (`fb.py_func`) only what it returns.
 
         Args:
             nonfinite: False ends the guard.
@@ -327,6 +331,7 @@ class Session:
             self._check_open()
             version, retirements = self.graph.version, self.graph.retirements
             self._master.extend()
+            check_repetition(self.graph)
             # What an instrument does with a signature may depend on all of the graph.
             if retirements != self._retirements or self._instruments.all:
                 self._forget_calls()
@@ -356,10 +361,18 @@ class Session:
         return self._closed
 
     def _check_open(self) -> None:
-        if self._closed:
+        if not self._closed:
+            return
+        author = self._site.author
+        reason = author.why_closed(self) if author is not None else None
+        if author is None or reason is None:
             raise FailedPreconditionError(
                 "this session is closed", hint="make a new one: sess = fb.Session()"
             )
+        raise FailedPreconditionError(
+            f"this session is closed: {reason}, which made it",
+            hint=f"use the one that {author.cell.label} makes since, or re-run it",
+        )
 
     def __enter__(self) -> Session:
         self._check_open()

@@ -16,6 +16,7 @@ from flowbook.graph.dtypes import DType
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError, OpError
 from flowbook.graph.graph import Graph
 from flowbook.graph.operation import Operation
+from flowbook.graph.packing import packed
 from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Tensor
 
@@ -65,7 +66,10 @@ class Resolver:
         arguments = self.op_def.inputs
         listed = [self._as_list(a, v) for a, v in zip(arguments, args, strict=True)]
         listed = [
-            [v.as_tensor(self._is_resource(a)) if hasattr(v, "as_tensor") else v for v in values]
+            [
+                v.as_tensor(self._is_resource(a)) if hasattr(v, "as_tensor") else packed(v)
+                for v in values
+            ]
             for a, values in zip(arguments, listed, strict=True)
         ]
         for argument, values in zip(arguments, listed, strict=True):

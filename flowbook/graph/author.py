@@ -1,7 +1,7 @@
 """On whose behalf operations are built: one execution of a notebook cell.
 
 The graph asks little of an author: a name that an earlier execution of the same cell took is free
-for this one (DESIGN 8: re-running a cell redefines). Which cell is executing, and when it ends, is
+for this one: re-running a cell redefines. Which cell is executing, and when it ends, is
 the business of `flowbook.cells`.
 
 Invariant: an author is cited by the site of everything it built, so it holds no operation once its
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from flowbook.graph.graph import Graph
@@ -38,18 +38,28 @@ class Cell:
     Attributes:
         label: how its latest execution is shown, such as "cell [7]".
         executions: how often it has been run.
+        is_deleted: whether the notebook says that it has it no longer.
         graphs: the graphs that any of its executions built in.
     """
 
-    __slots__ = ("__weakref__", "executions", "graphs", "label")
+    __slots__ = ("__weakref__", "executions", "graphs", "is_deleted", "label")
 
     def __init__(self) -> None:
         self.label = ""
         self.executions = 0
+        self.is_deleted = False
         self.graphs: weakref.WeakSet[Graph] = weakref.WeakSet()
 
     def __repr__(self) -> str:
         return f"<Cell {self.label}>"
+
+
+class _Owned(NamedTuple):
+    """What closes with an execution; see `Author.own`."""
+
+    ref: weakref.ref[Closeable]
+    notice: str
+    holds_values: bool
 
 
 class Author:
@@ -64,14 +74,17 @@ class Author:
         serial: grows from each execution to the next, whatever the cell.
         kept: operations with a resource that it built as an earlier execution had.
         replaced: those that it built differently, as (new operation, old operation).
+        dropped: variables that it did not build, and earlier executions had.
         restarted: unnamed variables whose values it gave up (see `unnamed.py`).
         warned: the sets of cells to re-run that its runs have been told of (see `staleness.py`).
     """
 
     __slots__ = (
         "__weakref__",
+        "_closed",
         "_owned",
         "cell",
+        "dropped",
         "filename",
         "kept",
         "label",
@@ -90,30 +103,38 @@ class Author:
         self.serial = next(_serials)
         self.kept: list[Operation] = []
         self.replaced: list[tuple[Operation, Operation]] = []
+        self.dropped: list[Operation] = []
         self.restarted: list[Operation] = []
         self.warned: list[frozenset[str]] = []
-        self._owned: list[tuple[weakref.ref[Closeable], str]] = []
+        self._owned: list[_Owned] = []
+        self._closed: weakref.WeakSet[Closeable] = weakref.WeakSet()
 
     def may_take(self, owner: Author | None) -> bool:
         """Whether a name that `owner` took is free for this execution."""
         return owner is not None and owner.cell is self.cell and owner.serial < self.serial
 
-    def own(self, closeable: Closeable, notice: str = "") -> None:
-        """Have something closed when this execution's cell runs again.
+    def own(self, closeable: Closeable, notice: str = "", holds_values: bool = False) -> None:
+        """Have something closed when this execution's cell runs again, or is deleted.
 
         Args:
             closeable: what to close. It is held weakly.
             notice: what the cell's output then says, if it was still open.
+            holds_values: whether it holds what no re-run brings back, as a session holds the
+                values of variables. Such a thing outlives the deletion of its cell: front ends
+                report as deleted also what is cut and pasted elsewhere.
         """
-        self._owned = [(ref, text) for ref, text in self._owned if ref() is not None]
-        self._owned.append((weakref.ref(closeable), notice))
+        self._owned = [each for each in self._owned if each.ref() is not None]
+        self._owned.append(_Owned(weakref.ref(closeable), notice, holds_values))
 
     def close_owned(self) -> list[str]:
         """Close what this execution owns; return the notices for what was still open."""
         owned, self._owned = self._owned, []
+        if self.cell.is_deleted:
+            self._owned = [each for each in owned if each.holds_values]
+            owned = [each for each in owned if not each.holds_values]
         notices = []
-        for ref, notice in owned:
-            closeable = ref()
+        for each in owned:
+            closeable = each.ref()
             if closeable is None or closeable.closed:
                 continue
             try:
@@ -122,12 +143,19 @@ class Author:
                 # The cell runs all the same; what could not be closed is not worth less to know.
                 notices.append(f"closing {closeable!r} failed: {type(error).__name__}: {error}")
             else:
-                notices.append(notice)
+                self._closed.add(closeable)
+                notices.append(each.notice)
         return [notice for notice in dict.fromkeys(notices) if notice]
+
+    def why_closed(self, closeable: Closeable) -> str | None:
+        """What the cell did that closed something which this execution owned, if it did."""
+        if closeable not in self._closed:
+            return None
+        return f"{self.cell.label} {'was deleted' if self.cell.is_deleted else 'ran again'}"
 
     def let_go(self) -> None:
         """Hold no operation any longer: the execution has ended."""
-        self.kept, self.replaced, self.restarted = [], [], []
+        self.kept, self.replaced, self.dropped, self.restarted = [], [], [], []
 
     def __repr__(self) -> str:
         return f"<Author {self.label}>"

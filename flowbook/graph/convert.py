@@ -15,6 +15,8 @@ from flowbook.graph.dtypes import DType
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.tensor import Arithmetic
 
+DEEPEST = 64  # NumPy's: no array has more dimensions. A list may hold itself.
+
 
 def to_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
     """An array of `dtype` with the given values; the same array if it is one already.
@@ -147,7 +149,9 @@ def _holds_no_arrays(value: Any) -> bool:
 
 def _first(value: Any) -> Any:
     """The first value in nested lists."""
-    while isinstance(value, list | tuple) and value:
+    for _ in range(DEEPEST):
+        if not isinstance(value, list | tuple) or not value:
+            break
         value = value[0]
     return value
 

@@ -133,8 +133,9 @@ SMALL_FLOATS = (
 )
 SMALL_INTS = (int4, uint4, int2, uint2)
 SMALL = SMALL_FLOATS + SMALL_INTS
-# What operations admit that only move values.
+# What operations admit that only move values, and those that also put zeros in between.
 MOVABLE = VALUES + SMALL
+ZEROED = tuple(t for t in MOVABLE if t not in (string, float8_e8m0fnu))  # These have no zero.
 
 BY_NAME: dict[str, DType] = {t.name: t for t in (*MOVABLE, resource)}
 _BY_NUMPY: dict[Any, DType] = {t.numpy: t for t in (*NUMBERS, bool, *SMALL)}

@@ -26,6 +26,7 @@ __all__ = [
     "DataLossError",
     "DeadlineExceededError",
     "FailedPreconditionError",
+    "GraphGrowthWarning",
     "InternalError",
     "InvalidArgumentError",
     "InvalidTypeError",
@@ -89,7 +90,7 @@ class OpError(Exception):
         described = [_describe_input(tensor) for tensor in inputs]
         if values is not None:
             described = [
-                f"{text}, given {_describe_value(value)}"
+                text if value is None else f"{text}, given {_describe_value(value)}"
                 for text, value in zip(described, values, strict=False)
             ]
         if described:
@@ -207,6 +208,10 @@ class StaleDefinitionError(FailedPreconditionError):
 
 class StaleDefinitionWarning(UserWarning):
     """A run used operations that were built from something since redefined by another cell."""
+
+
+class GraphGrowthWarning(UserWarning):
+    """A loop builds operations and runs them, so that the graph grows with each of its rounds."""
 
 
 def without_internal_frames(error: BaseException) -> BaseException:

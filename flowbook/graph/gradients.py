@@ -41,6 +41,8 @@ def gradients(
     grad_ys: Any = None,
     stop_gradients: Any = None,
     name: str = "gradients",
+    *,
+    unconnected_gradients: str = "none",
 ) -> list[Gradient | None]:
     """Build the gradient of the sum of `ys` with respect to each of `xs`.
 
@@ -51,12 +53,15 @@ def gradients(
         stop_gradients: tensors that count as constants: nothing flows through them. As one of `xs`
             a stopped tensor still gets its own gradient.
         name: the name scope of what is built.
+        unconnected_gradients: what each of `xs` gets that `ys` does not depend on: "none" for
+            None, "zero" for zeros of its shape.
 
     Returns:
         For each of `xs` a tensor of its shape; IndexedSlices where only rows were gathered from
-        it; None where `ys` does not depend on it.
+        it; None, or zeros, where `ys` does not depend on it.
 
     Raises:
+        InvalidArgumentError: if the lists do not go together.
         NotFoundError: if an operation on the way has no gradient. It is a LookupError.
         InvalidTypeError: if a dtype has no gradient.
 
@@ -71,15 +76,19 @@ def gradients(
     """
     __tracebackhide__ = True
     try:
-        return _gradients(ys, xs, grad_ys, stop_gradients, name)
+        return _gradients(ys, xs, grad_ys, stop_gradients, name, unconnected_gradients)
     except OpError as error:
         error.at("gradients", sites.capture())
         raise without_internal_frames(error) from error.__cause__
 
 
 def _gradients(
-    ys: Any, xs: Any, grad_ys: Any, stop_gradients: Any, name: str
+    ys: Any, xs: Any, grad_ys: Any, stop_gradients: Any, name: str, unconnected: str
 ) -> list[Gradient | None]:
+    if unconnected not in ("none", "zero"):
+        raise InvalidArgumentError(
+            f"unconnected_gradients is 'none' or 'zero', not {unconnected!r}"
+        )
     y_list = [convert_to_tensor(y) for y in _as_list(ys)]
     x_list = [_differentiated(x) for x in _as_list(xs)]
     stopped = {_differentiated(t) for t in _as_list(stop_gradients)}
@@ -92,7 +101,11 @@ def _gradients(
         for y, start in zip(y_list, starts, strict=True):
             backward.start(y, start)
         backward.run()
-        return [backward.total(x) for x in x_list]
+        found = [backward.total(x) for x in x_list]
+        if unconnected == "none":
+            return found
+        zeros = op_named("ZerosLike").public
+        return [zeros(x) if g is None else g for x, g in zip(_as_list(xs), found, strict=True)]
 
 
 def _as_list(value: Any) -> list[Any]:

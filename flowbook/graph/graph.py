@@ -28,6 +28,7 @@ from flowbook.graph.errors import (
 )
 from flowbook.graph.names import Names
 from flowbook.graph.operation import Operation
+from flowbook.graph.repetition import Repetition
 from flowbook.graph.scope import Scope
 from flowbook.graph.stale_operations import StaleOperations, stale_among
 from flowbook.graph.summaries import summaries_among
@@ -55,6 +56,7 @@ _ELSEWHERE = {
     "get_operations": "graph.operations",
     "gradient_override_map": "fb.OpDef(..., grad=function)",
     "name_scope": "fb.name_scope(name)",
+    "unique_name": "fb.name_scope(name), which makes its name unique",
     "trainable_variables": "graph.variables(trainable=True)",
 }
 
@@ -80,6 +82,7 @@ class Graph:
         seed: the graph's random seed, or None.
         site: where the graph was made.
         values: who holds values of its variables, and which have been given up.
+        repetition: whether loops that also run make it grow.
     """
 
     def __init__(self) -> None:
@@ -94,9 +97,13 @@ class Graph:
         self._stateful: dict[Operation, None] = {}
         self._variables: dict[Operation, Any] = {}
         self.values = VariableValues()
+        self.repetition = Repetition()
         self._names = Names()
         self._latest_author: Author | None = None
         self._retired_by: weakref.WeakKeyDictionary[Operation, Cell] = weakref.WeakKeyDictionary()
+        self._given_up: weakref.WeakKeyDictionary[Cell, weakref.WeakSet[Operation]] = (
+            weakref.WeakKeyDictionary()
+        )
         self._unnamed: weakref.WeakKeyDictionary[Cell, UnnamedVariables] = (
             weakref.WeakKeyDictionary()
         )
@@ -197,7 +204,7 @@ class Graph:
                     if has_resource:
                         author.kept.append(previous)
                     return previous
-                self.retire(previous, author)
+                self.retire(previous, author.cell)
                 if has_resource and previous.op_def is operation.op_def:
                     author.replaced.append((operation, previous))
         operation.name = name
@@ -209,14 +216,16 @@ class Graph:
             self._stateful[operation] = None
         self.version += 1
         self._operations[name] = operation
+        if self.repetition.suspects:
+            self.repetition.note(operation)
         return operation
 
-    def retire(self, operation: Operation, author: Author | None = None) -> None:
+    def retire(self, operation: Operation, cell: Cell | None = None) -> None:
         """Take an operation out of the graph; what still refers to it sees `name@generation`.
 
         Args:
             operation: one of this graph.
-            author: the cell's execution that redefined it, or no longer builds it.
+            cell: the notebook cell that redefined it, or builds it no longer.
         """
         with self.lock:
             if operation.retired:
@@ -231,8 +240,8 @@ class Graph:
             generation = self._generations[name] = self._generations.get(name, 0) + 1
             operation.name = f"{name}@{generation}"
             operation.retired = True
-            if author is not None:
-                self._retired_by[operation] = author.cell
+            if cell is not None:
+                self._retired_by[operation] = cell
             self.retirements += 1
             self.version += 1
 
@@ -248,14 +257,53 @@ class Graph:
             if completed and author.cell.executions > 1 and not self.finalized:
                 operations = self._operations.values()
                 for operation in [o for o in operations if author.may_take(o.site.author)]:
-                    self.retire(operation, author)
+                    if operation.op_def.resource == "variable":
+                        author.dropped.append(operation)
+                    self.retire(operation, author.cell)
                 self._names.release(author, self._operations)
             unnamed = self._unnamed.get(author.cell)
             if unnamed is not None:
                 self._give_up(unnamed.end(author, completed), author)
             self._names.forget_search(author)
+            self.repetition.forget()
             if self._latest_author is author:
                 self._latest_author = None
+
+    def give_up(self, cell: Cell) -> list[Operation]:
+        """Retire what a notebook cell built, which was deleted; return it.
+
+        What still refers to it keeps it, with the values of its variables.
+        """
+        with self.lock:
+            if self.finalized:
+                return []
+            operations = self._operations.values()
+            found = [o for o in operations if o.site.author and o.site.author.cell is cell]
+            self._given_up[cell] = weakref.WeakSet(found)
+            for operation in found:
+                self.retire(operation, cell)
+            self._names.release_all(cell)
+            self._unnamed.pop(cell, None)
+            return found
+
+    def take_back(self, cell: Cell) -> None:
+        """Undo `give_up`, as far as anything still refers to the operations: the cell is back."""
+        with self.lock:
+            for operation in sorted(self._given_up.pop(cell, ()), key=lambda op: op.id):
+                name = operation.name.rpartition("@")[0]
+                if name in self._names.owners:
+                    continue  # Another cell has taken it.
+                operation.name, operation.retired = name, False
+                self._names.owners[name] = operation.site.author
+                self._operations[name] = operation
+                if operation.op_def.is_stateful:
+                    self._stateful[operation] = None
+                if operation.variable is not None:
+                    self._variables[operation] = operation.variable
+                self.retirements += 1
+                self.version += 1
+            self._operations = dict(sorted(self._operations.items(), key=lambda kv: kv[1].id))
+            self._stateful = dict.fromkeys(sorted(self._stateful, key=lambda op: op.id))
 
     def retired_by(self, operation: Operation) -> Cell | None:
         """The notebook cell that redefined a retired operation, if it is known."""
@@ -474,13 +522,14 @@ class Graph:
                 self._names.owners.setdefault(name, None)
 
     def finalize(self) -> None:
-        """Make every further change a RuntimeError; running stays possible."""
+        """Make every further change a FailedPreconditionError; running stays possible."""
         self.finalized = True
 
     def _check_open(self) -> None:
         if self.finalized:
-            raise RuntimeError(
-                f"the graph made at {self.site.place} is finalized and cannot be changed"
+            raise FailedPreconditionError(
+                f"the graph made at {self.site.place} is finalized and cannot be changed",
+                hint="build all that runs need before graph.finalize()",
             )
 
     # Looking up
@@ -490,6 +539,12 @@ class Graph:
         """All operations, in the order of their construction."""
         with self.lock:
             return list(self._operations.values())
+
+    def operations_from(self, start: int) -> list[Operation]:
+        """The operations whose ids are at least `start`, the latest first."""
+        with self.lock:
+            latest = reversed(self._operations.values())
+            return list(itertools.takewhile(lambda operation: operation.id >= start, latest))
 
     def stateful_operations(self) -> list[Operation]:
         """The operations with effects or resources, in the order of their construction."""
@@ -610,9 +665,7 @@ class Graph:
                 seen, retirements = self._consumers_version
                 if retirements != self.retirements:
                     self._consumers, seen = {}, 0
-                for operation in reversed(self._operations.values()):
-                    if operation.id < seen:
-                        break
+                for operation in self.operations_from(seen):
                     for source in dict.fromkeys(operation.inputs):
                         self._consumers.setdefault(source, []).append(operation)
                 self._consumers_version = version

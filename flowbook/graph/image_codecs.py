@@ -1,7 +1,7 @@
 """Images in the encodings of files, from and to arrays: the one module that knows Pillow.
 
-Pillow comes with `pip install 'flowbook[images]'` and is imported on first use. Of 16 bits per
-channel it reads grey images only; for the others see `flowbook/graph/png16.py`.
+It is imported on first use. Of 16 bits per channel it reads grey images only; for the others see
+`flowbook/graph/png16.py`.
 """
 
 from __future__ import annotations
@@ -15,23 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flowbook.graph import png16
-from flowbook.graph.errors import InvalidArgumentError, UnimplementedError
+from flowbook.graph.errors import InvalidArgumentError
 
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 
 # `warnings.catch_warnings` changes what all threads share.
 _opening = threading.Lock()
-
-
-def _pillow() -> Any:
-    try:
-        from PIL import Image
-    except ImportError:
-        raise UnimplementedError(
-            "images are encoded and decoded by Pillow, which is not installed",
-            hint="pip install 'flowbook[images]'",
-        ) from None
-    return Image
 
 
 def decode(
@@ -53,24 +42,25 @@ def decode(
     Raises:
         InvalidArgumentError: if it is no such image, damaged, or larger than Pillow admits.
     """
-    image_module = _pillow()
+    from PIL import Image, UnidentifiedImageError
+
     what = " or ".join(formats)
     try:
         if "PNG" in formats and png16.is_deep_colour(data):
             return _as_channels(_in_depth(png16.decode(data), dtype), channels)
         with _opening, warnings.catch_warnings():
             # A warning of Pillow's; an image so large is refused here.
-            warnings.simplefilter("error", image_module.DecompressionBombWarning)
-            image = image_module.open(io.BytesIO(data), formats=[*formats])
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            image = Image.open(io.BytesIO(data), formats=[*formats])
         if ratio > 1:
             image.draft(None, (-(-image.width // ratio), -(-image.height // ratio)))
         if image.mode.startswith("I"):
             deep = np.asarray(image).astype(np.uint16)[:, :, None]
             return _as_channels(_in_depth(deep, dtype), channels)
         pixels = np.array(image.convert(_mode(image, channels)))
-    except (image_module.DecompressionBombError, image_module.DecompressionBombWarning):
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise InvalidArgumentError(
-            f"the image has more than {image_module.MAX_IMAGE_PIXELS} pixels",
+            f"the image has more than {Image.MAX_IMAGE_PIXELS} pixels",
             hint="if it is to be trusted, raise PIL.Image.MAX_IMAGE_PIXELS",
         ) from None
     except MemoryError:
@@ -78,7 +68,7 @@ def decode(
     except Exception as error:
         # Pillow's decoders raise errors of many kinds for what they cannot read.
         # Pillow names the object that it read from, which says nothing.
-        why = "" if isinstance(error, image_module.UnidentifiedImageError) else f": {error}"
+        why = "" if isinstance(error, UnidentifiedImageError) else f": {error}"
         raise InvalidArgumentError(f"this is no {what} image, or it is damaged{why}") from None
     if pixels.ndim == 2:
         pixels = pixels[:, :, None]
@@ -157,11 +147,12 @@ def encode_jpeg(
 
 
 def _saved(pixels: NDArray[Any], kind: str, options: dict[str, Any]) -> bytes:
-    image_module = _pillow()
+    from PIL import Image
+
     plane = pixels[:, :, 0] if pixels.shape[2] == 1 else pixels
     buffer = io.BytesIO()
     try:
-        image = image_module.fromarray(np.ascontiguousarray(plane))
+        image = Image.fromarray(np.ascontiguousarray(plane))
         image.save(buffer, kind, **options)
     except (OSError, ValueError, SystemError) as error:
         raise InvalidArgumentError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Number
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowbook.graph.registry import op_named
@@ -31,7 +32,8 @@ class IndexedSlices:
 
     Rows named twice add up. This is what the gradient of `fb.gather` is, so that a step that
     touches few rows of a large table costs by those rows. Fetching them gives an
-    IndexedSlicesValue, and such a one, or a tuple of three arrays, may be fed for them.
+    IndexedSlicesValue, and such a one, or a tuple of three arrays, may be fed for them. `-g`, and
+    `*` and `/` by a scalar, give IndexedSlices; other arithmetic takes the whole.
 
     Attributes:
         values: [n, ...], the rows.
@@ -40,6 +42,9 @@ class IndexedSlices:
     """
 
     __slots__ = ("_dense_shape", "_indices", "_values")
+
+    # NumPy's scalars defer: np.float32(0.5) * g is IndexedSlices.
+    __array_ufunc__ = None
 
     def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor) -> None:
         self._values = values
@@ -82,6 +87,25 @@ class IndexedSlices:
             self.values, self.indices, op_named("StridedSlice").public(self.dense_shape, 0)
         )
         return op_named("Reshape")(rows, self.dense_shape)  # type: ignore[no-any-return]
+
+    def __neg__(self) -> IndexedSlices:
+        return IndexedSlices(-self.values, self.indices, self.dense_shape)
+
+    def __mul__(self, other: Any) -> IndexedSlices | Tensor:
+        return self._scaled("Mul", other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> IndexedSlices | Tensor:
+        return self._scaled("Div", other)
+
+    def _scaled(self, type_name: str, other: Any) -> IndexedSlices | Tensor:
+        """Each row scaled alike; by what is no scalar, the whole."""
+        __tracebackhide__ = True
+        build = op_named(type_name).public
+        if not isinstance(other, Number) and getattr(other, "shape", None) != ():
+            return build(self.as_tensor(), other)  # type: ignore[no-any-return]
+        return IndexedSlices(build(self.values, other), self.indices, self.dense_shape)
 
     def __repr__(self) -> str:
         return f"<IndexedSlices values={self.values!r} indices={self.indices!r}>"

@@ -10,7 +10,7 @@ from collections.abc import Container
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from flowbook.graph.author import Author
+    from flowbook.graph.author import Author, Cell
 
 
 class Names:
@@ -61,6 +61,13 @@ class Names:
         may_take = author.may_take
         for name in [n for n, owner in self.owners.items() if may_take(owner) and n not in in_use]:
             del self.owners[name]
+        self._suffixes.clear()
+
+    def release_all(self, cell: Cell) -> None:
+        """Free what all executions of a cell took."""
+        self.owners = {
+            name: owner for name, owner in self.owners.items() if not (owner and owner.cell is cell)
+        }
         self._suffixes.clear()
 
     def forget_search(self, author: Author) -> None:

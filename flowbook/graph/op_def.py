@@ -44,9 +44,11 @@ from flowbook.graph.errors import (
 )
 from flowbook.graph.expression import Expression
 from flowbook.graph.graph import Graph, get_default_graph, mixed_graphs
+from flowbook.graph.keywords import no_such_keyword
 from flowbook.graph.operation import Operation
+from flowbook.graph.packing import tensors_in
 from flowbook.graph.shape import Shape
-from flowbook.graph.tensor import Arithmetic, Tensor
+from flowbook.graph.tensor import Tensor
 
 
 class Effects(Enum):
@@ -73,6 +75,11 @@ REQUIRED = _Required()
 def NO_GRADIENT(op: Operation, *dys: Any) -> tuple[None, ...]:
     """The gradient function of operations through which no gradient flows."""
     return (None,) * len(op.inputs)
+
+
+def is_unused(gradient: Tensor) -> bool:
+    """Whether a gradient only stands in for that of an output that nothing uses."""
+    return gradient.op.type == "ZerosLike"
 
 
 class AsyncContext(Protocol):
@@ -286,9 +293,7 @@ class OpDef:
         given = dict(zip(names, args, strict=False))
         for key, value in kwargs.items():
             if key not in names:
-                raise InvalidTypeError(
-                    f"{self.__name__} has no argument {key!r}; it takes {', '.join(names)}, name"
-                )
+                raise no_such_keyword(self.__name__, key, [*names, "name"])
             if key in given:
                 raise InvalidTypeError(f"{self.__name__} got {key!r} twice")
             given[key] = value
@@ -318,18 +323,15 @@ class OpDef:
                     found = arg.op.graph
                 elif arg.op.graph is not found:
                     raise self._mixed(args)
-            elif isinstance(arg, list | tuple | Arithmetic):
-                for item in arg if isinstance(arg, list | tuple) else (arg,):
-                    if isinstance(item, Arithmetic):
-                        graph = item.graph  # type: ignore[attr-defined]
-                        if found is not None and graph is not found:
-                            raise self._mixed(args)
-                        found = graph
+            else:
+                for item in tensors_in(arg):
+                    if found is not None and item.graph is not found:
+                        raise self._mixed(args)
+                    found = item.graph
         return found if found is not None else get_default_graph()
 
     def _mixed(self, args: tuple[Any, ...]) -> InvalidArgumentError:
-        flat = [i for a in args for i in (a if isinstance(a, list | tuple) else (a,))]
-        owners = [(i.name, i.graph) for i in flat if isinstance(i, Arithmetic)]  # type: ignore[attr-defined]
+        owners = [(i.name, i.graph) for i in tensors_in(args)]
         error = mixed_graphs(owners)
         error.at(self.type, sites.capture())
         return error

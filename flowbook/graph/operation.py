@@ -9,7 +9,7 @@ the handle which it produces.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from flowbook.graph.attributes import same_attributes
 from flowbook.graph.tensor import Tensor
@@ -20,6 +20,17 @@ if TYPE_CHECKING:
     from flowbook.graph.op_def import OpDef
     from flowbook.graph.shape import Shape
     from flowbook.graph.site import Site
+
+
+# What TensorFlow 1 calls otherwise.
+_ELSEWHERE = {
+    "colocation_groups": "operation.colocation",
+    "get_attr": "operation.attributes[name]",
+    "node_def": "operation.attributes, operation.inputs and operation.control_inputs",
+    "run": "sess.run(operation, feeds)",
+    "traceback": "operation.site",
+    "values": "operation.outputs",
+}
 
 
 class Operation:
@@ -108,6 +119,10 @@ class Operation:
         self.inputs = tuple([others.get(t.op, t.op).outputs[t.index] for t in self.inputs])
         self.control_inputs = tuple([others.get(o, o) for o in self.control_inputs])
         self.colocation = tuple([others.get(o, o) for o in self.colocation])
+
+    def __getattr__(self, name: str) -> NoReturn:
+        instead = _ELSEWHERE.get(name)
+        raise AttributeError(f"Operation has no {name}" + (f": use {instead}" if instead else ""))
 
     def __repr__(self) -> str:
         return f"<Operation '{self.name}' type={self.type}>"

@@ -1,4 +1,4 @@
-"""What to tell of definitions that a notebook cell has taken back or changed (DESIGN 8).
+"""What to tell of definitions that a notebook cell has taken back or changed.
 
 Pure: operations and names of cells in, words out.
 """
@@ -21,22 +21,29 @@ def plain_name(operation: Operation) -> str:
 
 def what_became_of(retired: Iterable[Operation]) -> str:
     """What cells did to operations that they built before: `the 'x' of before cell [4] ...`."""
-    told: dict[tuple[bool, str], dict[str, None]] = {}
+    told: dict[str, dict[str, None]] = {}
     for operation in retired:
-        name = plain_name(operation)
-        cell = operation.graph.retired_by(operation)
-        by = cell.label if cell is not None else "a cell"
-        told.setdefault((operation.graph.has_operation(name), by), {})[name] = None
-    fates = []
-    for (is_back, by), found in told.items():
-        names = listed(found)
-        if is_back:
-            them = "it" if len(found) == 1 else "them"
-            fates.append(f"the {names} of before {by} redefined {them}")
-        else:
-            article = "a " if len(found) == 1 else ""
-            fates.append(f"{article}{names} that {by} no longer builds")
+        told.setdefault(_fate(operation), {})[plain_name(operation)] = None
+    fates = [
+        fate.format(
+            names=listed(found),
+            a="" if len(found) > 1 else "a ",
+            them="it" if len(found) == 1 else "them",
+        )
+        for fate, found in told.items()
+    ]
     return "; ".join(fates[:_FEW]) + _and_more(len(fates) - _FEW)
+
+
+def _fate(operation: Operation) -> str:
+    """What became of a retired operation, with places for names."""
+    cell = operation.graph.retired_by(operation)
+    by = cell.label if cell is not None else "a cell"
+    if cell is not None and cell.is_deleted:
+        return f"{{a}}{{names}} of {by}, which was deleted"
+    if operation.graph.has_operation(plain_name(operation)):
+        return f"the {{names}} of before {by} redefined {{them}}"
+    return f"{{a}}{{names}} that {by} no longer builds"
 
 
 def listed(names: Iterable[str]) -> str:

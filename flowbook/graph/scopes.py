@@ -7,7 +7,7 @@ puts it back. So building threads never see each other's scopes, and leaving is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from flowbook.graph.device_spec import DeviceSpec
 from flowbook.graph.errors import InvalidTypeError
 from flowbook.graph.graph import Graph, get_default_graph
 from flowbook.graph.scope import Scope
-from flowbook.graph.tensor import Arithmetic
+from flowbook.graph.tensor import Arithmetic, Tensor
 
 
 @contextmanager
@@ -30,19 +30,29 @@ def within(graph: Graph, change: Callable[[Scope], Scope]) -> Iterator[Scope]:
 
 
 @contextmanager
-def name_scope(name: str | None) -> Iterator[str]:
+def name_scope(
+    name: str | None, default_name: str | None = None, values: Iterable[Any] | None = None
+) -> Iterator[str]:
     """Prefix the names of what is built in the block with `name/`.
 
     Args:
         name: the scope; made unique in its graph by a suffix. A name that ends with "/" re-enters
             that scope; None or "" leaves all scopes.
+        default_name: the scope if `name` is None: for functions that are given a name or None.
+        values: what such a function is given; the block builds in the graph of the tensors among
+            it. By default in the default graph.
 
     Yields:
         The full prefix, ending with "/" (or ""), which may be given to `name_scope` again.
     """
-    graph = get_default_graph()
-    prefix = graph.enter_name(name) if name else ""
-    with within(graph, lambda scope: replace(scope, prefix=prefix)):
+    graphs = [v.graph for v in values or () if isinstance(v, Tensor) or hasattr(v, "as_tensor")]
+    graph: Graph = graphs[0] if graphs else get_default_graph()
+    wanted = default_name if name is None else name
+    prefix = graph.enter_name(wanted) if wanted else ""
+    with (
+        graph.as_default() if graphs else nullcontext(),
+        within(graph, lambda scope: replace(scope, prefix=prefix)),
+    ):
         yield prefix
 
 

@@ -7,11 +7,24 @@ A dimension is a non-negative int, or None where it is unknown; a shape of unkno
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 
 Dims = tuple["int | None", ...]
+
+
+# What TensorFlow 1 calls otherwise.
+_ELSEWHERE = {
+    "assert_has_rank": "shape.with_rank(rank)",
+    "assert_is_compatible_with": "shape.merge(other)",
+    "assert_is_fully_defined": "shape.is_fully_defined",
+    "assert_same_rank": "shape.with_rank(other.rank)",
+    "merge_with": "shape.merge(other)",
+    "ndims": "shape.rank",
+    "num_elements": "shape.size",
+    "value": "the dimension itself: an int, or None where it is unknown",
+}
 
 
 class Shape:
@@ -143,6 +156,10 @@ class Shape:
 
     def __add__(self, other: Any) -> Shape:
         return self.concatenate(other)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        instead = _ELSEWHERE.get(name)
+        raise AttributeError(f"Shape has no {name}" + (f": use {instead}" if instead else ""))
 
     def __str__(self) -> str:
         if self.dims is None:

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
+# Python's own modules and installed packages are nobody's to edit.
+_STANDARD = os.path.dirname(os.__file__) + os.sep
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+
+# Where a frame is: its code object, and the offset of its instruction.
+Position = tuple[CodeType, int]
+
 # What runs Flowbook's `with` statements on the way from a user's line: not the user's own either.
 _PASSED_THROUGH = contextlib.__file__
 
@@ -185,3 +192,23 @@ def capture() -> Site:
             return Site(code, frame.f_lasti, author)
         frame = frame.f_back
     return UNKNOWN_SITE
+
+
+def users_stack() -> list[Position]:
+    """Where the user's own code is, the outermost frame first; installed packages' are left out."""
+    positions = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        filename = frame.f_code.co_filename
+        if not is_internal(filename) and not _is_installed(filename):
+            positions.append((frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return positions[::-1]
+
+
+def _is_installed(filename: str) -> bool:
+    return (
+        filename.startswith((_STANDARD, "<frozen "))
+        or _INSTALLED[0] in filename
+        or _INSTALLED[1] in filename
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from flowbook.graph.dtypes import VALUES, int64
+from flowbook.graph.dtypes import MOVABLE, int64
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.graph import get_default_graph, mixed_graphs
 from flowbook.graph.ops.constants import convert_to_tensor
@@ -148,7 +148,8 @@ class SparseTensor:
         raise InvalidTypeError(
             f"{self!r} stands where a dense tensor is wanted",
             hint="fb.sparse.to_dense(x) is the whole, x.values the elements; fb.sparse has the "
-            "functions for sparse tensors; a product with a dense tensor is x * dense",
+            "functions for sparse tensors; a product with a dense tensor is x * dense; "
+            "fb.sparse.map_values(function, x) is a function of the elements",
         )
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -161,6 +162,9 @@ class SparseTensor:
 
     def __truediv__(self, other: Any) -> SparseTensor:
         return self._with_values("Div", other)
+
+    def __neg__(self) -> SparseTensor:
+        return SparseTensor(self.indices, -self.values, self.dense_shape)
 
     def _with_values(self, type_name: str, other: Any) -> SparseTensor:
         """The elements combined with those of a dense tensor that stand at the same places."""
@@ -178,7 +182,7 @@ class SparseTensor:
 
 def _check_together(indices: Tensor, values: Tensor, dense_shape: Tensor) -> None:
     """Refuse three tensors whose shapes say that they are no sparse tensor."""
-    if values.dtype not in VALUES:
+    if values.dtype not in MOVABLE:
         raise InvalidTypeError(f"'values' cannot be of dtype {values.dtype.name}")
     for name, tensor, rank, means in (
         ("indices", indices, 2, "[n, r]"),

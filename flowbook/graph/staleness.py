@@ -1,4 +1,4 @@
-"""What a run tells of old definitions, those that a notebook cell has redefined since (DESIGN 8).
+"""What a run tells of old definitions, those that a notebook cell has redefined since.
 
 A stale operation runs, on what it was built from; whoever runs it hears of it once in each
 execution of a cell, with the cells to re-run. All functions here are pure but `check_stale`, which

@@ -1,4 +1,4 @@
-"""Summaries and training steps of a graph, computed from the live operations (DESIGN 10)."""
+"""Summaries and training steps of a graph, computed from the live operations."""
 
 from __future__ import annotations
 

@@ -230,6 +230,7 @@ class Tensor(Arithmetic):
     def __getattr__(self, name: str) -> NoReturn:
         instead = {
             "T": "fb.transpose(tensor)",
+            "value_index": "tensor.index",
             "assign": "fb.assign_slice(variable, key, value) for variable[key]",
             "astype": "fb.cast(tensor, dtype)",
             "eval": "sess.run(tensor, feeds)",

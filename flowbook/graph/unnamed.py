@@ -2,7 +2,7 @@
 
 The names "Variable", "Variable_1" say only which came first. When a cell that runs again makes one
 more, one less or others, a name may mean something else than before; so its unnamed variables keep
-their values only if the cell makes the same ones in the same order (DESIGN 8).
+their values only if the cell makes the same ones in the same order.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Updates: changes of state that belong to a loss, though nothing of the loss needs them.
 
 Batch normalisation moves its averages when the network is trained. Which operations do so is
-computed from the live operations (DESIGN 10): whoever builds one marks it, and it belongs to the
+computed from the live operations: whoever builds one marks it, and it belongs to the
 losses that are computed from what it is computed from.
 """
 

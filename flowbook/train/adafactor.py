@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from flowbook.graph import dtypes
 from flowbook.graph.dtypes import DType
 from flowbook.graph.errors import InvalidArgumentError
-from flowbook.graph.indexed_slices import IndexedSlices
 from flowbook.graph.ops.arithmetic import maximum, minimum, pow
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.elementwise import cast, rsqrt, sqrt, square
 from flowbook.graph.ops.filling import zeros, zeros_like
-from flowbook.graph.ops.reductions import reduce_mean
-from flowbook.graph.ops.shaping import expand_dims
+from flowbook.graph.ops.reductions import reduce_mean, reduce_sum
+from flowbook.graph.ops.shaping import expand_dims, shape
 from flowbook.graph.ops.variables import Variable, assign_add
 from flowbook.graph.tensor import Tensor
 from flowbook.train.optimizer import Optimizer, Step, as_number, complement
@@ -29,8 +27,13 @@ class AdafactorOptimizer(Optimizer):
     product: `n + m` numbers for a matrix of `n * m`. Others keep it whole. The step is divided by
     its own root mean square over `clipping_threshold`, where that is above 1.
 
-    State is float32 for smaller floats. The factors need whole matrices: a sparse gradient counts
-    as a dense one.
+    State is float32 for smaller floats.
+
+    A sparse gradient counts as that of a variable of the rows that it names: only these change, by
+    their own root mean squares, and with them their means over the last dimension. A matrix's means
+    over its rows are one vector for all of them: they are decayed at each step that names a row,
+    and follow the rows named. So rows keep their scale while others learn, and a step costs by the
+    number of rows that it names.
 
     Args:
         learning_rate: a number or a scalar tensor; by default the paper's relative step size,
@@ -73,14 +76,6 @@ class AdafactorOptimizer(Optimizer):
         self.epsilon1 = epsilon1
         self.epsilon2 = epsilon2
 
-    def changes(
-        self, gradient: Tensor | IndexedSlices, variable: Variable, step: Step
-    ) -> Sequence[Any]:
-        """Build the change of one variable, of all of it."""
-        if isinstance(gradient, IndexedSlices):
-            gradient = gradient.as_tensor()
-        return super().changes(gradient, variable, step)
-
     def update(self, part: Part, variable: Variable, step: Step) -> None:
         """Build the change of one variable."""
         wide = dtypes.float64 if variable.dtype is dtypes.float64 else dtypes.float32
@@ -88,20 +83,20 @@ class AdafactorOptimizer(Optimizer):
         rest = step.once(("rest", wide), lambda: self._rest(wide, step))
         squares = square(gradient) + self.epsilon1
         if self._is_factored(variable):
-            change = gradient * self._factors(variable, squares, rest, wide)
+            change = gradient * self._factors(part, variable, squares, rest)
         else:
             slot = self._kept(variable, "v", wide)
-            change = gradient * rsqrt(assign_add(slot, rest * (squares - slot)))
+            change = gradient * rsqrt(part.add(slot, rest * (squares - part.read(slot))))
         if self.clipping_threshold is not None:
             change = change / maximum(_root_mean_square(change) / self.clipping_threshold, 1.0)
         rate = step.once(("rate", wide), lambda: self._rate(wide, step))
         if self.multiply_by_parameter_scale:
-            value = cast(variable, wide)
+            value = cast(part.read(variable), wide)
             rate = rate * maximum(_root_mean_square(value), self.epsilon2)
         change = rate * change
         if self.beta1:
             slot = self._kept(variable, "m", wide)
-            change = assign_add(slot, (1.0 - self.beta1) * (change - slot))
+            change = part.add(slot, (1.0 - self.beta1) * (change - part.read(slot)))
         part.subtract(variable, cast(change, variable.dtype))
 
     def _is_factored(self, variable: Variable) -> bool:
@@ -113,15 +108,18 @@ class AdafactorOptimizer(Optimizer):
             )
         return self.factored and rank >= 2
 
-    def _factors(self, variable: Variable, squares: Tensor, rest: Tensor, dtype: DType) -> Tensor:
+    def _factors(self, part: Part, variable: Variable, squares: Tensor, rest: Tensor) -> Tensor:
         """One over the root of the mean square, from the means over columns and over rows."""
-        means = []
-        for name, axis in (("vr", -1), ("vc", -2)):
-            slot = self._kept(variable, name, dtype, axis)
-            means.append(assign_add(slot, rest * (reduce_mean(squares, axis) - slot)))
-        rows, columns = means
-        rows = rsqrt(rows / reduce_mean(rows, -1, keepdims=True))
-        return expand_dims(rows, -1) * expand_dims(rsqrt(columns), -2)  # type: ignore[no-any-return]
+        slot = self._kept(variable, "vr", squares.dtype, -1)
+        rows = part.add(slot, rest * (reduce_mean(squares, -1) - part.read(slot)))
+        slot = self._kept(variable, "vc", squares.dtype, -2)
+        if variable.shape.rank == 2:
+            columns = assign_add(slot, rest * _mean_of_rows(squares - slot))
+        else:
+            columns = part.add(slot, rest * (reduce_mean(squares, -2) - part.read(slot)))
+        # Of all rows both have the same mean; that of few rows would hide how they differ.
+        columns = columns / reduce_mean(columns, -1, keepdims=True)
+        return expand_dims(rsqrt(rows), -1) * expand_dims(rsqrt(columns), -2)  # type: ignore[no-any-return]
 
     def _kept(
         self, variable: Variable, name: str, dtype: DType, without: int | None = None
@@ -169,3 +167,9 @@ class AdafactorOptimizer(Optimizer):
 
 def _root_mean_square(value: Tensor) -> Tensor:
     return sqrt(reduce_mean(square(value)))  # type: ignore[no-any-return]
+
+
+def _mean_of_rows(value: Tensor) -> Tensor:
+    """The mean over the first dimension; zeros where there are no rows."""
+    count = cast(shape(value)[0], value.dtype)
+    return reduce_sum(value, 0) / maximum(count, 1.0)  # type: ignore[no-any-return]

@@ -18,6 +18,7 @@ from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.gradients import gradients
 from flowbook.graph.graph import Graph
 from flowbook.graph.indexed_slices import IndexedSlices
+from flowbook.graph.keywords import explained
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.constants import convert_to_tensor, group
 from flowbook.graph.ops.elementwise import cast
@@ -116,6 +117,7 @@ class Optimizer:
         self._slots = Remembered()
         self._others = Remembered()
 
+    @explained
     def minimize(
         self,
         loss: Tensor,
@@ -147,6 +149,7 @@ class Optimizer:
             )
         return self._apply(pairs, global_step, name, loss.graph.updates(of=loss))
 
+    @explained
     def compute_gradients(
         self,
         loss: Tensor,
@@ -175,6 +178,7 @@ class Optimizer:
         found = gradients(loss, variables, None if grad_loss is None else [grad_loss])
         return list(zip(found, variables, strict=True))
 
+    @explained
     def apply_gradients(
         self,
         grads_and_vars: Iterable[GradientAndVariable],

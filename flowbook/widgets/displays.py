@@ -13,13 +13,8 @@ from typing import Any
 from flowbook.exec.summaries.follow import LogFollower
 from flowbook.exec.summaries.history import SummaryHistory
 from flowbook.exec.summaries.summarizer import Summarizing
-from flowbook.explain.report import Report
 from flowbook.graph.graph import Graph
-from flowbook.graph.operation import Operation
-from flowbook.graph.ops.variables import Variable
-from flowbook.graph.stale_operations import StaleOperations
-from flowbook.graph.tensor import Tensor
-from flowbook.widgets import tables
+from flowbook.widgets import progress, tables
 from flowbook.widgets.graph_svg import graph_svg
 from flowbook.widgets.graph_view import live_form
 from flowbook.widgets.summary_view import summaries_form
@@ -34,12 +29,8 @@ def install(shell: Any) -> None:
     formatter = shell.display_formatter
     formatters = formatter.formatters
     html = formatters["text/html"]
-    html.for_type(Operation, tables.operation_html)
-    html.for_type(Tensor, tables.tensor_html)
-    html.for_type(Variable, tables.variable_html)
-    html.for_type(StaleOperations, tables.stale_html)
-    html.for_type(Report, tables.report_html)
-    html.for_type_by_name("flowbook.exec.session", "Session", tables.session_html)
+    for kind, form in tables.FORMS.items():
+        html.for_type(kind, form)
     formatters["image/svg+xml"].for_type(Graph, graph_svg)
     bundles = formatter.mimebundle_formatter
     bundles.for_type(Graph, live_form)
@@ -50,7 +41,8 @@ def install(shell: Any) -> None:
 
 
 def _follow(_: Any) -> None:
-    """Have live views show what a cell did to their graphs, if there are any."""
+    """A cell has ended: live views show what it did to their graphs, if there are any."""
+    progress.close_left()
     live = sys.modules.get("flowbook.widgets.live_graph")
     if live is not None:
         live.follow_all()

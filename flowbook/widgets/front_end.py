@@ -16,6 +16,7 @@ from typing import Any
 from flowbook.graph import files
 from flowbook.graph import site as sites
 from flowbook.graph.errors import FailedPreconditionError
+from flowbook.widgets.page import is_looked_at
 from flowbook.widgets.shown_text import shown_text
 
 BUNDLE = Path(__file__).parent / "static" / "flowbook.js"
@@ -39,11 +40,11 @@ def live_form(make: Callable[[], Any]) -> dict[str, Any]:
 
 
 def _has_notebook() -> bool:
-    """Whether a kernel runs this, with the packages for widgets and a front end that was built."""
+    """Whether a page shows this, with the packages for widgets and a front end that was built."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return (
-        getattr(shell, "kernel", None) is not None
+        is_looked_at(shell)
         and importlib.util.find_spec("anywidget") is not None
         and BUNDLE.exists()
     )

@@ -70,6 +70,11 @@ class LiveView(anywidget.AnyWidget):
         """Whether its cell has run again, so that nobody sees it."""
         return self.comm is None
 
+    def close(self) -> None:
+        """End it, and what ipywidgets made with it: the page has it no longer."""
+        self.layout.close()
+        super().close()
+
 
 _shared: list[Runtime] = []
 

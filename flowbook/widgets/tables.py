@@ -6,11 +6,12 @@ graphs is escaped and bounded in length.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
+from flowbook.exec.session import Session
 from flowbook.explain.report import Report
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.variables import Variable
@@ -23,6 +24,11 @@ _LONGEST = 200  # Characters of one text.
 _MOST = 12  # Rows of one kind.
 
 Row = tuple[str, str]  # A heading, and HTML.
+
+
+def table_of(shown: Any) -> str | None:
+    """The HTML form of something; None if it has none."""
+    return next((form(shown) for kind, form in FORMS.items() if isinstance(shown, kind)), None)
 
 
 def operation_html(operation: Operation) -> str:
@@ -72,7 +78,7 @@ def stale_html(stale: StaleOperations) -> str:
     return _table(_text(stale.summary()), rows[:_MOST] + more)
 
 
-def session_html(session: Any) -> str:
+def session_html(session: Session) -> str:
     """The table of a session: whether it is open, and on which graph."""
     graph = session.graph
     rows = [
@@ -179,3 +185,13 @@ def _text(text: str) -> str:
     if len(text) > _LONGEST:
         text = f"{text[:_LONGEST]}… ({len(text):,} characters)"
     return shown_text(text)
+
+
+FORMS: dict[type, Callable[[Any], str]] = {
+    Operation: operation_html,
+    Report: report_html,
+    Session: session_html,
+    StaleOperations: stale_html,
+    Tensor: tensor_html,
+    Variable: variable_html,
+}

@@ -172,6 +172,71 @@ class Notebook:
         self.finish()
         return started
 
+    def select(self, cell: int) -> None:
+        """Have commands be about a cell."""
+        self.page.evaluate(
+            """(cell) => {
+                const notebook = window.jupyterapp.shell.currentWidget.content;
+                notebook.activeCellIndex = cell;
+                notebook.deselectAll();
+                notebook.mode = "command";
+            }""",
+            cell,
+        )
+
+    def command(self, name: str) -> None:
+        """Have JupyterLab do what a menu does."""
+        self.page.evaluate("(name) => window.jupyterapp.commands.execute(name)", name)
+
+    def edit(self, cell: int, source: str) -> None:
+        """Change a cell's text."""
+        self.page.evaluate(
+            """([cell, source]) => {
+                const notebook = window.jupyterapp.shell.currentWidget.content;
+                notebook.widgets[cell].model.sharedModel.setSource(source);
+            }""",
+            [cell, source],
+        )
+
+    def shown(self, cell: int) -> str:
+        """What a person reads below a cell."""
+        outputs = (
+            self.page.locator(".jp-Notebook .jp-Cell").nth(cell).locator(".jp-OutputArea-output")
+        )
+        return "\n".join(text.strip() for text in outputs.all_inner_texts()).strip()
+
+    def wait_for(self, cell: int, text: str) -> None:
+        """Wait until something is shown below a cell."""
+        found = (
+            self.page.locator(".jp-Notebook .jp-Cell").nth(cell).locator(".jp-OutputArea-output")
+        )
+        found.get_by_text(text).first.wait_for(timeout=30_000)
+
+    def restart(self) -> None:
+        """Restart the kernel, as its button does, and wait until it answers."""
+        self.page.evaluate(
+            """async () => {
+                const context = window.jupyterapp.shell.currentWidget.sessionContext;
+                await context.session.kernel.restart();
+                await context.session.kernel.info;
+                await context.session.kernel.requestExecute({ code: "", silent: true }).done;
+            }"""
+        )
+
+    def comms_and_models(self) -> list[int]:
+        """How many comms the page has to its kernel, and how many widgets' models."""
+        counts: list[int] = self.page.evaluate(
+            """async () => {
+                const panel = window.jupyterapp.shell.currentWidget;
+                const kind = "application/vnd.jupyter.widget-view+json";
+                const renderer = panel.content.rendermime.createRenderer(kind);
+                const manager = await renderer._manager.promise;
+                const comms = panel.sessionContext.session.kernel._comms;
+                return [comms.size, Object.keys(manager._models).length];
+            }"""
+        )
+        return counts
+
     def save(self) -> None:
         """Store the notebook in its file."""
         self.page.evaluate('() => window.jupyterapp.commands.execute("docmanager:save")')

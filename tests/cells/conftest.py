@@ -1,6 +1,6 @@
 """A notebook without a front end: IPython's shell, given the ids that a front end gives."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -25,10 +25,22 @@ class Notebook:
         self.tracker = install(self.shell)
         self.output = ""
 
-    def run(self, cell_id: str | None, source: str, fails: bool = False) -> str:
-        """Run a cell, check whether it failed, and return what it printed."""
+    def run(
+        self, cell_id: str | None, source: str, fails: bool = False, deleted: Sequence[str] = ()
+    ) -> str:
+        """Run a cell, check whether it failed, and return what it printed.
+
+        Args:
+            cell_id: its id.
+            source: its text.
+            fails: whether it ends in an error.
+            deleted: the ids of the cells that the front end says were deleted.
+        """
+        meta = {"cellId": cell_id, "deletedCells": list(deleted)}
         with capture_output() as captured:
-            result = self.shell.run_cell(source, store_history=True, cell_id=cell_id)
+            result = self.shell.run_cell(
+                source, store_history=True, cell_id=cell_id, cell_meta=meta
+            )
         self.output = captured.stdout
         assert result.success is not fails, self.output
         return self.output

@@ -1,6 +1,7 @@
 """An operation belongs to the cell whose execution built it, however that came about."""
 
 import asyncio
+import sys
 import threading
 from typing import Any
 
@@ -224,3 +225,115 @@ def test_two_cells_at_once(notebook: Any) -> None:
     assert sorted(labels.values()) == ["cell [1]", "cell [2]"]
     notebook.run("p", "pass")
     assert notebook.names == ["q"]
+
+
+MODULE = """
+import flowbook as fb
+of_module = fb.constant({value}, name="of_module")
+sess = fb.Session()
+def layer(x):
+    return fb.tanh(x, name="layer")
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The file of a module that builds when it is imported."""
+    path = tmp_path / "made_for_a_test.py"
+    path.write_text(MODULE.format(value=1.0))
+    monkeypatch.syspath_prepend(tmp_path)
+    yield path
+    sys.modules.pop("made_for_a_test", None)
+
+
+def test_what_a_module_builds_outlives_the_cell_that_imports_it(notebook: Any, module: Any) -> None:
+    """Python runs a module once: the cell that runs again does not build it again."""
+    for _ in range(2):
+        notebook.run("a", "import made_for_a_test as m")
+    assert notebook["m"].of_module.op.site.author is None
+    assert notebook.names == ["of_module"]
+    assert not notebook["m"].sess.closed
+    notebook.run("b", "y = m.layer(m.of_module)")
+    assert built_by(notebook["y"]) == "cell [3]"
+
+
+def test_a_reloaded_module_builds_beside_what_it_built(notebook: Any, module: Any) -> None:
+    notebook.run("a", "import importlib, made_for_a_test as m\ny = m.layer(m.of_module)")
+    module.write_text(MODULE.format(value=20.0))
+    notebook.run("b", "importlib.reload(m)")
+    assert notebook.names == ["of_module", "layer", "of_module_1"]
+    notebook.run("a", "import importlib, made_for_a_test as m\ny = m.layer(m.of_module)")
+    assert notebook.names == ["of_module", "of_module_1", "layer"]
+    assert not notebook.graph.stale()
+
+
+def test_a_script_that_a_cell_runs_is_part_of_it(notebook: Any, module: Any) -> None:
+    for _ in range(2):
+        notebook.run("a", f"%run {module}")
+    assert notebook.names == ["of_module"]
+    assert notebook["of_module"].op.site.place == "made_for_a_test.py, line 3, run by cell [2]"
+    assert notebook.notices == [
+        "flowbook: closed the session that this cell made before; its variables start afresh"
+    ]
+
+
+def test_cells_that_await_end_in_any_order(notebook: Any) -> None:
+    """The first to begin is the first to end, while the other still awaits."""
+
+    async def front_end() -> None:
+        first = asyncio.create_task(
+            run_cell(
+                notebook.shell,
+                "a",
+                "import asyncio\ngo, done = asyncio.Event(), asyncio.Event()\n"
+                "p = fb.constant(1.0, name='p')\nawait go.wait()\nq = fb.constant(2.0, name='q')",
+            )
+        )
+        await asyncio.sleep(0)
+        second = asyncio.create_task(
+            run_cell(
+                notebook.shell,
+                "b",
+                "r = fb.constant(3.0, name='r')\ngo.set()\nawait done.wait()\n"
+                "s = fb.constant(4.0, name='s')",
+            )
+        )
+        assert await first
+        notebook["done"].set()
+        assert await second
+
+    for _ in range(2):
+        asyncio.run(front_end())
+        assert sorted(notebook.names) == ["p", "q", "r", "s"]
+    assert built_by(notebook["p"]) == built_by(notebook["q"]) == "cell [3]"
+    assert built_by(notebook["r"]) == built_by(notebook["s"]) == "cell [4]"
+    notebook.run("a", "pass")
+    assert sorted(notebook.names) == ["r", "s"]
+
+
+def test_a_task_of_an_earlier_cell_that_runs_a_cell(notebook: Any) -> None:
+    """It is nobody's part: the cell that runs meanwhile did not call it."""
+
+    async def front_end() -> None:
+        await run_cell(
+            notebook.shell,
+            "a",
+            "import asyncio\ngo = asyncio.Event()\n"
+            "async def later():\n    await go.wait()\n"
+            "    get_ipython().run_cell(\"late = fb.constant(1.0, name='late')\")\n"
+            "task = asyncio.create_task(later())\nawait asyncio.sleep(0)",
+        )
+        await run_cell(notebook.shell, "b", "mine = fb.constant(2.0)\ngo.set()\nawait task")
+
+    asyncio.run(front_end())
+    assert built_by(notebook["mine"]) == "cell [2]"
+    assert built_by(notebook["late"]) != "cell [2]"
+
+
+def test_an_interrupted_async_cell_ends(notebook: Any) -> None:
+    notebook.run("a", "import asyncio\nx = fb.constant(1.0, name='x')")
+    notebook.run("a", "await asyncio.sleep(0)\nraise KeyboardInterrupt", fails=True)
+    assert notebook.names == ["x"]
+    assert fb.constant(2.0).op.site.author is None
+    notebook.run("b", "y = fb.constant(3.0)")
+    assert built_by(notebook["y"]) == "cell [3]"

@@ -1,11 +1,10 @@
 """In a real kernel, with the cells' ids in the requests' metadata, as JupyterLab sends them."""
 
-import re
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from jupyter_client.manager import start_new_kernel
+
+from tests.kernel import Kernel, running_kernel
 
 pytestmark = pytest.mark.lab
 
@@ -13,55 +12,15 @@ MODEL = "x = fb.placeholder(fb.float32, [2], name='x')\nW = fb.Variable([1.0, 2.
 NAMES = "print([op.name for op in fb.get_default_graph().operations])"
 
 
-class Kernel:
-    """Executes cells, and collects the text of their outputs."""
-
-    def __init__(self, client: Any) -> None:
-        self.client = client
-
-    def run(self, cell_id: str | None, source: str) -> str:
-        content = {
-            "code": source,
-            "silent": False,
-            "store_history": True,
-            "user_expressions": {},
-            "allow_stdin": False,
-            "stop_on_error": True,
-        }
-        metadata = {} if cell_id is None else {"cellId": cell_id, "deletedCells": []}
-        message = self.client.session.msg("execute_request", content, metadata=metadata)
-        self.client.shell_channel.send(message)
-        text = []
-        while True:
-            reply = self.client.get_iopub_msg(timeout=60)
-            if reply["parent_header"].get("msg_id") != message["header"]["msg_id"]:
-                continue
-            kind, content = reply["msg_type"], reply["content"]
-            if kind == "stream":
-                text.append(content["text"])
-            elif kind in ("execute_result", "display_data"):
-                text.append("\n".join(content["data"].get(m, "") for m in SHOWN))
-            elif kind == "error":
-                text.append(COLOURS.sub("", "\n".join(content["traceback"])))
-            elif kind == "status" and content["execution_state"] == "idle":
-                return "".join(text).strip()
-
-
-COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-SHOWN = ("text/plain", "text/html", "image/svg+xml")
-
-
 @pytest.fixture(scope="module")
-def started() -> Iterator[Any]:
-    manager, client = start_new_kernel(kernel_name="python3")
-    yield client
-    client.stop_channels()
-    manager.shutdown_kernel(now=True)
+def started() -> Iterator[Kernel]:
+    with running_kernel() as kernel:
+        yield kernel
 
 
 @pytest.fixture
-def kernel(started: Any) -> Kernel:
-    return Kernel(started)
+def kernel(started: Kernel) -> Kernel:
+    return started
 
 
 def test_a_session_of_work(kernel: Kernel) -> None:

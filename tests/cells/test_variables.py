@@ -44,6 +44,16 @@ def test_changed_variable_starts_afresh(
     assert notebook.graph.variables() == [notebook["W"]]
 
 
+def test_a_renamed_variable_is_told_of(notebook: Any, holder_of: Any) -> None:
+    notebook.run("a", "W = fb.Variable([1.0], name='W')")
+    keep = holder_of(notebook.graph)
+    notebook.run("a", "W = fb.Variable([1.0], name='weights')")
+    assert notebook.notices == [
+        "flowbook: no longer defined: W (a value stays only while something refers to it)"
+    ]
+    del keep
+
+
 def test_long_lists_are_cut(notebook: Any, holder_of: Any) -> None:
     source = "vs = [fb.Variable(0.0, name=f'v{i}') for i in range(40)]"
     notebook.run("a", source)

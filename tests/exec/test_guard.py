@@ -40,7 +40,7 @@ def test_it_names_the_operation_its_line_and_its_inputs(runs: int, timeout: floa
     )
     text = str(error)
     assert "test_guard.py" in text
-    assert "x:0: -2 to 4, mean 0.75" in text
+    assert "x:0, as it was fed: -2 to 4, mean 0.75" in text
     assert "the step changed no variable" in text
     assert "allow=['logs']" in text
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import flowbook as fb
 from tests.interpreter import evaluate
@@ -55,6 +56,44 @@ def test_a_stopped_variable_gets_its_partial_derivative() -> None:
     y = W * U + W * W
     assert evaluate(fb.gradients(y, [W, U], stop_gradients=[W])) == [7.0, 2.0]
     assert fb.gradients(W * 2.0, U, stop_gradients=[W]) == [None]
+
+
+def test_what_is_unconnected_gets_none_or_zeros() -> None:
+    x, unused = fb.constant([1.0, 2.0]), fb.constant([[3, 4]], fb.int64)
+    table, W = fb.Variable(fb.ones([3, 2])), fb.Variable(fb.ones([2]))
+    y = fb.reduce_sum(fb.gather(table, [1])) + fb.reduce_sum(fb.stop_gradient(x) * 2.0)
+    assert fb.gradients(y, [x, W]) == [None, None]
+    xs = [x, W, unused, table]
+    *zeros, rows = fb.gradients(y, xs, name="g", unconnected_gradients="zero")
+    assert isinstance(rows, fb.IndexedSlices)
+    for x, zero in zip(xs, zeros, strict=False):
+        assert (zero.dtype, zero.shape) == (x.dtype, x.shape)
+        assert zero.name.startswith("g/")
+    assert [z.tolist() for z in evaluate(zeros)] == [[0.0, 0.0], [0.0, 0.0], [[0, 0]]]
+    with pytest.raises(fb.errors.InvalidArgumentError, match="'none' or 'zero', not 'ones'"):
+        fb.gradients(y, x, unconnected_gradients="ones")
+
+
+def test_slices_are_scaled_without_the_whole() -> None:
+    table = fb.Variable(fb.ones([4, 2]))
+    [rows] = fb.gradients(fb.gather(table, [1, 3, 1]) * 3.0, table)
+    rate = fb.constant(0.5)
+    whole = np.array([[0.0] * 2, [6.0] * 2, [0.0] * 2, [3.0] * 2])
+    for found, factor in (
+        (-rows, -1.0),
+        (rows * 2, 2.0),
+        (np.float32(2.0) * rows, 2.0),
+        (rows * rate, 0.5),
+        (rows / rate, 2.0),
+    ):
+        assert isinstance(found, fb.IndexedSlices)
+        assert evaluate(found.as_tensor()).tolist() == (whole * factor).tolist()
+    assert evaluate(rows * [1.0, 2.0]).tolist() == (whole * [1.0, 2.0]).tolist()
+    assert evaluate(rows * rows).tolist() == (whole**2).tolist()
+    unknown = fb.placeholder_with_default(fb.ones([4, 1]), None)
+    assert evaluate(rows * unknown).tolist() == whole.tolist()
+    with pytest.raises(fb.errors.InvalidTypeError):
+        rows * fb.constant(2)
 
 
 def test_moments_have_second_derivatives() -> None:

@@ -107,6 +107,22 @@ def test_a_name_scope_entered_again_gets_a_suffix_unless_it_ends_with_a_slash() 
     assert op.name == "a/n_1"
 
 
+def test_a_function_with_a_default_name_scopes_what_it_builds() -> None:
+    def half(x: Any, name: str | None = None) -> Any:
+        with fb.name_scope(name, "half", [x]) as scope:
+            return fb.multiply(x, 0.5, name=scope)
+
+    graph = fb.Graph()
+    with graph.as_default():
+        x = fb.constant(1.0, name="x")
+    # Called in another graph, it builds in the one of its argument.
+    assert [half(x).name, half(x, "mine").name, half(x).name] == ["half:0", "mine:0", "half_1:0"]
+    assert half(x).graph is graph
+    assert half(3.0).graph is fb.get_default_graph()
+    with fb.name_scope(None, "s"), fb.name_scope("", "unused") as top:
+        assert top == ""
+
+
 def test_scopes_and_operations_share_their_names() -> None:
     fb.no_op(name="a")
     with fb.name_scope("a") as scope:
@@ -405,6 +421,26 @@ def test_texts_name_what_they_show() -> None:
     assert repr(a.graph).startswith("<Graph of 1 operations, made at ")
 
 
+# What TensorFlow 1 calls otherwise
+
+
+@pytest.mark.parametrize(
+    ("use", "instead"),
+    [
+        (lambda a: a.op.run(), "sess.run"),
+        (lambda a: a.op.get_attr("T"), "attributes"),
+        (lambda a: a.op.nothing, "Operation has no nothing$"),
+        (lambda a: a.shape.ndims, "shape.rank"),
+        (lambda a: a.shape.merge_with([2]), "shape.merge"),
+        (lambda a: a.shape.nothing, "Shape has no nothing$"),
+        (lambda a: a.graph.unique_name("a"), "fb.name_scope"),
+    ],
+)
+def test_a_missing_name_says_what_there_is(use: Callable[[Any], Any], instead: str) -> None:
+    with pytest.raises(AttributeError, match=instead):
+        use(x())
+
+
 # Finalizing
 
 
@@ -424,7 +460,9 @@ def test_a_finalized_graph_does_not_change(change: Callable[[Any], Any]) -> None
         a = x()
         graph.finalize()
         before = graph.to_bytes()
-        with pytest.raises(RuntimeError, match=f"made at {HERE}, line .* is finalized"):
+        with pytest.raises(
+            fb.errors.FailedPreconditionError, match=f"made at {HERE}, line .* is finalized"
+        ):
             change(a)
         assert graph.to_bytes() == before
         assert graph.get_tensor_by_name("x:0") is a

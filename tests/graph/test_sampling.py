@@ -11,7 +11,7 @@ from ml_dtypes import bfloat16
 from scipy import stats
 
 from flowbook.graph import philox, sampling
-from flowbook.graph.gamma_slope import gamma_slope
+from flowbook.graph.gamma_orders import order_derivative
 
 KEY, COUNTER = philox.stateless_key_and_counter(20, 26)
 SINGLE, DOUBLE, WIDE = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
@@ -140,14 +140,35 @@ def test_the_slope_is_how_quantiles_move(alpha: float) -> None:
     x = stats.gamma(alpha).ppf(p)
     rise = stats.gamma(alpha + step).ppf(p) - stats.gamma(alpha - step).ppf(p)
     there = x > 1e-280
-    slope = gamma_slope(np.full(p.size, alpha), x)
+    slope = -order_derivative(np.full(p.size, alpha), x, 1)
     # By differences of the logarithm, in which even the least quantiles move smoothly.
     expected = rise / (2 * step)
     np.testing.assert_allclose(slope[there], expected[there], rtol=2e-3 if alpha < 0.01 else 1e-5)
 
 
-def test_slopes_at_the_ends() -> None:
-    found = gamma_slope(np.array([1.0, -1.0, 1.0, 2.0]), np.array([0.0, 1.0, np.nan, np.inf]))
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("alpha", [0.05, 1.0, 19.0, 21.0, 300.0])
+def test_derivatives_follow_from_those_before(alpha: float, order: int) -> None:
+    x = alpha * np.array([0.3, 0.9, 1.0, 1.1, 1.5]) + np.array([0.0, 0.0, 0.0, 1.5, 2.0])
+    step = 2e-3 * alpha**0.5
+
+    def before(a: float) -> Any:
+        # Of the distribution function itself, by its own scale.
+        density = stats.gamma(a).pdf(x) / stats.gamma(alpha).pdf(x)
+        if order == 1:  # The smaller side keeps its digits.
+            side = np.where(x < alpha, stats.gamma(a).cdf(x), -stats.gamma(a).sf(x))
+            return side / stats.gamma(alpha).pdf(x)
+        return order_derivative(np.full(x.size, a), x, order - 1) * density
+
+    near, far = (before(alpha + k * step) - before(alpha - k * step) for k in (1, 2))
+    expected = (8 * near - far) / (12 * step)
+    found = order_derivative(np.full(x.size, alpha), x, order)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max())
+
+
+def test_derivatives_at_the_ends() -> None:
+    a = np.array([1.0, -1.0, 1.0, 2.0])
+    found = order_derivative(a, np.array([0.0, 1.0, np.nan, np.inf]), 1)
     assert found[0] == 0
     assert np.isnan(found[1:]).all()
-    assert gamma_slope(np.zeros((0, 2)), np.zeros((0, 2))).shape == (0, 2)
+    assert order_derivative(np.zeros((0, 2)), np.zeros((0, 2)), 1).shape == (0, 2)

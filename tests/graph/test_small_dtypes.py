@@ -163,7 +163,84 @@ def test_equal_bytes_of_different_dtypes_stay_apart() -> None:
 
 # Moving
 
+
+def zeros(array: np.ndarray, shape: Any) -> np.ndarray:
+    """What `fb.constant(0, dtype)` is; of what has no zero, NaN."""
+    return np.zeros(shape).astype(array.dtype)
+
+
+def placed(array: np.ndarray, shape: Any, key: Any) -> np.ndarray:
+    found = zeros(array, shape)
+    found[key] = array
+    return found
+
+
 MOVES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "band": (
+        lambda x: fb.matrix_band_part(x, 0, -1),
+        lambda a: np.where(np.tri(2, 3, -1) == 1, zeros(a, ()), a),
+    ),
+    "batches": (
+        lambda x: fb.batch_to_space_nd(fb.space_to_batch_nd(x[None], [2], [[0, 0]]), [2], [[0, 0]]),
+        lambda a: a[None],
+    ),
+    "choose": (
+        lambda x: fb.where([[True, False, True]] * 2, x, x[:, ::-1]),
+        lambda a: np.where([True, False, True], a, a[:, ::-1]),
+    ),
+    "depths": (
+        lambda x: fb.depth_to_space(fb.reshape(fb.tile(x, [1, 2]), [1, 1, 3, 4]), 2),
+        lambda a: np.tile(a, [1, 2]).reshape(3, 2, 2).swapaxes(0, 1).reshape(1, 2, 6, 1),
+    ),
+    "diagonal": (
+        lambda x: fb.matrix_diag(x),
+        lambda a: np.stack([placed(r, (3, 3), np.diag_indices(3)) for r in a]),
+    ),
+    "diagonal part": (fb.matrix_diag_part, lambda a: np.diagonal(a)),
+    "gather_nd": (lambda x: fb.gather_nd(x, [[1, 2], [0, 0]]), lambda a: a[[1, 0], [2, 0]]),
+    "mask": (lambda x: fb.boolean_mask(x, [False, True]), lambda a: a[1:]),
+    "mirror": (
+        lambda x: fb.pad(x, [[0, 0], [1, 1]], "REFLECT"),
+        lambda a: np.pad(a, [[0, 0], [1, 1]], "reflect"),
+    ),
+    "pad": (
+        lambda x: fb.pad(x, [[1, 0], [0, 2]]),
+        lambda a: placed(a, (3, 5), np.s_[1:, :3]),
+    ),
+    "partition": (lambda x: fb.dynamic_partition(x, [1, 0], 2)[0], lambda a: a[1:]),
+    "patches": (
+        lambda x: fb.extract_image_patches(
+            x[None, :, :, None], [1, 1, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], "VALID"
+        ),
+        lambda a: np.stack([a[:, :-1], a[:, 1:]], -1)[None],
+    ),
+    "print": (lambda x: fb.Print(x, [x], first_n=0), lambda a: a),
+    "roll": (lambda x: fb.roll(x, 1, 1), lambda a: np.roll(a, 1, 1)),
+    "sequences": (
+        lambda x: fb.reverse_sequence(x, [2, 3], seq_axis=1),
+        lambda a: np.stack([a[0, [1, 0, 2]], a[1, ::-1]]),
+    ),
+    "set diagonal": (
+        lambda x: fb.matrix_set_diag(x, x[:, 2]),
+        lambda a: np.where(np.eye(2, 3) == 1, a[:, 2:], a),
+    ),
+    "sparse": (
+        lambda x: fb.sparse.to_dense(
+            fb.SparseTensor([[0, 1], [2, 0]], fb.gather_nd(x, [[0, 0], [1, 2]]), [3, 2]), x[0, 1]
+        ),
+        lambda a: np.array([[a[0, 1], a[0, 0]], [a[0, 1]] * 2, [a[1, 2], a[0, 1]]]),
+    ),
+    "stitch": (
+        lambda x: fb.dynamic_stitch([[1], [0]], [x[:1], x[1:]]),
+        lambda a: a[::-1],
+    ),
+    "tile": (lambda x: fb.tile(x, [2, 1]), lambda a: np.tile(a, [2, 1])),
+    "transpose matrices": (lambda x: fb.matrix_transpose(x[None]), lambda a: a.T[None]),
+    "update": (
+        lambda x: fb.tensor_scatter_nd_update(x, [[1]], x[:1]),
+        lambda a: np.stack([a[0], a[0]]),
+    ),
+    "zeros": (fb.zeros_like, lambda a: zeros(a, (2, 3))),
     "broadcast": (lambda x: fb.broadcast_to(x, [2, 2, 3]), lambda a: np.stack([a, a])),
     "concat": (lambda x: fb.concat([x, x], 1), lambda a: np.concatenate([a, a], 1)),
     "expand": (lambda x: fb.expand_dims(x, 1), lambda a: a[:, None]),
@@ -183,11 +260,18 @@ MOVES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 }
 
 
+PUT_ZEROS = {"band", "diagonal", "diagonal part", "patches", "set diagonal", "zeros"}
+
+
 @SMALL
 @pytest.mark.parametrize("name", MOVES)
 def test_moves(name: str, dtype: fb.DType) -> None:
     move, expected = MOVES[name]
     x = fb.placeholder(dtype, [2, 3])
+    if name in PUT_ZEROS and dtype is fb.float8_e8m0fnu:
+        with pytest.raises(fb.errors.InvalidTypeError, match="float8_e8m0fnu"):
+            move(x)
+        return
     y = move(x)
     assert y.dtype is dtype
     given = values(dtype)

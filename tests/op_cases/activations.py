@@ -146,6 +146,13 @@ CASES = [
         tolerance=4,
         tensorflow=lambda tf, x: tf.math.erfc(x * -math.sqrt(0.5)) / 2,
     ),
+    unary(
+        gated_activations.tanh_gate_op,
+        lambda x: (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2,
+        SOME * 2,
+        special=f([[np.nan, np.inf, 1e4], [-1e4, -np.inf, -30.0]]),
+        tolerance=4,
+    ),
     Case(
         "Softmax",
         activations.softmax,

@@ -117,7 +117,12 @@ CASES = [
     unary(arithmetic.negative, np.negative, tensorflow=lambda tf, x: tf.negative(x)),
     unary(arithmetic.abs_op, np.abs, tensorflow=lambda tf, x: tf.abs(x)),
     # Numbers without neighbours of another sign; the gradient of real ones is zeros.
-    unary(arithmetic.sign, np.sign, twice=False, tensorflow=lambda tf, x: tf.sign(x)),
+    unary(
+        arithmetic.sign,
+        np.sign,
+        twice=False,  # The first is zero everywhere.
+        tensorflow=lambda tf, x: tf.sign(x),
+    ),
     unary(
         arithmetic.sign,
         _sign,

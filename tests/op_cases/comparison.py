@@ -84,4 +84,19 @@ CASES = [
         special=[np.arange(7) % 2 == 0, ODD, -ODD],
         tensorflow=lambda tf, c, x, y: tf.where(c, x, y),
     ),
+    Case(
+        "RowCondition",
+        comparison.row_condition_op,
+        [TRUTH[:, 0], SOME, OTHER],
+        lambda c, x, y: c[:, None],
+        empty=[TRUTH[:0, 0], NONE, NONE],
+        note="rows",
+    ),
+    Case(
+        "RowCondition",
+        comparison.row_condition_op,
+        [TRUTH, SOME, OTHER],
+        lambda c, x, y: c,
+        note="elements",
+    ),
 ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import float32
+from flowbook.graph.dtypes import float32, float64
 from flowbook.graph.ops import ctc, ctc_decoding
 from tests.op_cases.case import Array, Case, i
 
@@ -130,7 +130,56 @@ def _beam_search_by_all(logits: Array, lengths: Array, top_paths: int, merge_rep
     return *(part[k] for k in range(3) for part in parts), np.array(scores)
 
 
+DIRECTIONS = [np.random.default_rng(k).normal(size=LOGITS.shape) for k in range(2)]
+
+
+def _gradient_along(
+    logits: Array, indices: Array, values: Array, lengths: Array, *ds: Array
+) -> Any:
+    """By differences along each direction of differences."""
+
+    def total(moved: Array) -> float:
+        return float(_loss(moved, indices, values, lengths).sum())
+
+    def along(function: Any, direction: Array) -> Any:
+        step = 0.02
+
+        def derivative(x: Array) -> float:
+            near, far = (
+                function(x + k * step * direction) - function(x - k * step * direction)
+                for k in (1, 2)
+            )
+            return (8 * near - far) / (12 * step)
+
+        return derivative
+
+    function: Any = total
+    for direction in ds:
+        function = along(function, direction)
+    found = np.zeros_like(logits)
+    for place in np.ndindex(logits.shape):
+        unit = np.zeros_like(logits)
+        unit[place] = 1
+        found[place] = along(function, unit)(logits)
+    return found
+
+
 CASES = [
+    *(
+        Case(
+            "CTCLossGradAlong",
+            lambda *arrays: ctc.ctc_gradient_along(*arrays[:4], list(arrays[4:])),
+            [LOGITS, INDICES, VALUES, LENGTHS, *DIRECTIONS[:count]],
+            _gradient_along,
+            [0, *range(4, 4 + count)],
+            only=[float64],
+            empty=[np.zeros((0, 0, 2)), np.zeros((0, 2), int), i([]), i([])]
+            + [np.zeros((0, 0, 2))] * count,
+            tolerance=3e9,  # Differences of differences.
+            note=f"{count}-directions",
+        )
+        for count in (1, 2)
+    ),
     Case(
         "CTCLoss",
         _built,
@@ -139,8 +188,6 @@ CASES = [
         [0],
         empty=[np.zeros((0, 0, 2)), np.zeros((0, 2), int), i([]), i([])],
         special=[EXTREME, INDICES, VALUES, LENGTHS],
-        # The second output is the first's gradient; its own is not worth its price.
-        twice=False,
         tolerance=8,
     ),
     Case(
@@ -149,7 +196,6 @@ CASES = [
         [LOGITS, INDICES, VALUES, LENGTHS],
         partial(_loss, merge=False),
         [0],
-        twice=False,
         tolerance=8,
         note="unmerged",
     ),
@@ -159,7 +205,6 @@ CASES = [
         [LOGITS, INDICES[:0], VALUES[:0], LENGTHS],
         _loss,
         [0],
-        twice=False,
         tolerance=8,
         note="no-labels",
     ),

@@ -31,7 +31,7 @@ CASES = [
         "ZerosLike",
         filling.zeros_like,
         [SOME],
-        lambda x: np.zeros(x.shape),
+        lambda x: np.full(x.shape, b"" if x.dtype.kind == "O" else 0),
         empty=[NONE],
         tensorflow=lambda tf, x: tf.zeros_like(x),
     ),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph import dtypes
-from flowbook.graph.ops import random_distributions, stateless_random
+from flowbook.graph.ops import incomplete_gamma, stateless_random
 from tests.op_cases.case import Case, Scenario, f, i
 
 SCENARIOS = [
@@ -146,13 +146,14 @@ CASES = [
         tensorflow=lambda tf, x, n, s: tf.random.stateless_categorical(x, n, s),
     ),
     Case(
-        "RandomGammaGrad",
-        random_distributions.gamma_gradient_op,
-        [f([0.5, 3.0, 2.0, 30.0, 40.0]), f([1.0, 1.0, 3.0, 25.0, 45.0])],
-        lambda x, a: SLOPES[: x.size],
+        "IgammaRelativeGradA",
+        incomplete_gamma.relative_grad_a,
+        [f([1.0, 1.0, 3.0, 25.0, 45.0]), f([0.5, 3.0, 2.0, 30.0, 40.0])],
+        lambda a, x: -SLOPES[: x.size],
+        [0, 1],
         empty=[np.zeros(0), np.zeros(0)],
         tolerance=32,
         only=[dtypes.float32, dtypes.float64],
-        tensorflow=lambda tf, x, a: tf.raw_ops.RandomGammaGrad(alpha=a, sample=x),
+        tensorflow=lambda tf, a, x: -tf.raw_ops.RandomGammaGrad(alpha=a, sample=x),
     ),
 ]

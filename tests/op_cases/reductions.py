@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -310,5 +311,16 @@ CASES = [
         np.argmax,
         note="vector",
         tensorflow=lambda tf, x: tf.argmax(x, output_type=tf.int32),
+    ),
+    *(
+        Case(
+            f"Arg{kind}",
+            partial(getattr(reductions, f"arg{kind.lower()}"), axis=None),
+            [f([[4.0, 9.0, 1.0], [7.0, 2.0, 3.0]])],
+            partial(getattr(np, f"arg{kind.lower()}"), axis=0),
+            note="axis-none",
+            tensorflow=lambda tf, x, kind=kind: getattr(tf, f"arg{kind.lower()}")(x, axis=None),
+        )
+        for kind in ("Max", "Min")
     ),
 ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from flowbook.graph import dtypes
-from flowbook.graph.ops import segments, sorted_segments
+from flowbook.graph.ops import segment_products, segments, sorted_segments
 from tests.op_cases.case import (
     NONE,
     SOME,
@@ -87,8 +88,40 @@ SORTED = [
 LOWEST = float(np.finfo(np.float64).min)
 FULL = i([2, 0, -1, 2, 1])
 
+FACTORS = f([[0.0, 2.0], [3.0, 0.0], [1.5, 0.0], [7.0, 1.0], [2.0, -1.0], [0.0, 4.0]])
+GROUPS = i([1, 0, 1, -1, 1, 1])
+DIRECTIONS = [np.random.default_rng(k).normal(size=FACTORS.shape) for k in range(3)]
+
+
+def _others(x: Array, ids: Array, *directions: Array) -> Array:
+    """By the definition: each factor left out, each direction in the place of another factor."""
+    found = np.zeros_like(x)
+    for row, column in np.ndindex(x.shape):
+        rest = [k for k in range(len(ids)) if ids[k] == ids[row] and k != row and ids[k] >= 0]
+        if ids[row] < 0:
+            continue
+        for chosen in itertools.permutations(rest, len(directions)):
+            factors = [d[k, column] for d, k in zip(directions, chosen, strict=True)]
+            factors += [x[k, column] for k in rest if k not in chosen]
+            found[row, column] += np.prod(factors)
+    return found
+
+
 CASES = [
     *SORTED,
+    *(
+        Case(
+            "SegmentProductOfOthers",
+            lambda x, ids, *ds: segment_products.segment_product_of_others(x, ids, list(ds)),
+            [FACTORS, GROUPS, *DIRECTIONS[:count]],
+            _others,
+            [0, *range(2, 2 + count)],
+            empty=[np.zeros((0, 2)), i([]), *[np.zeros((0, 2))] * count],
+            tolerance=8,
+            note=f"{count}-directions",
+        )
+        for count in range(4)
+    ),
     _unsorted(
         "UnsortedSegmentProd", "unsorted_segment_prod", lambda r: r.prod(0), empty=1, tolerance=4
     ),
@@ -99,8 +132,6 @@ CASES = [
         lambda x, k, n: np.array([0.0, 0.0, 5.0]),
         [0],
         fixed=[2],
-        # Where one factor is zero, how others change its gradient is left out.
-        twice=False,
         tensorflow=lambda tf, x, k, n: tf.math.unsorted_segment_prod(x, k, n),
         note="zeros",
     ),

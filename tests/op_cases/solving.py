@@ -116,7 +116,7 @@ CASES = [
         np.linalg.inv,
         np.zeros((2, 0, 0)),
         note="0x0",
-        twice=False,
+        twice=False,  # There are no elements to differentiate by.
         tensorflow=lambda tf, x: tf.linalg.inv(x),
     ),
     _case(

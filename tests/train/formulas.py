@@ -24,7 +24,7 @@ class Formula:
         self.state: dict[str, Array] = {}
         self.step = getattr(self, kind.removesuffix("Optimizer"))
         self.arguments = arguments
-        counts_as_dense = kind in ("AdamOptimizer", "AdamWOptimizer", "AdafactorOptimizer")
+        counts_as_dense = kind in ("AdamOptimizer", "AdamWOptimizer")
         self.touches_rows = arguments.get("lazy", not counts_as_dense)
         self.rows: Any = ...
 
@@ -137,9 +137,10 @@ class Formula:
         decay = 1 - self.t**-0.8 if decay_rate is None else decay_rate
         squares = g**2 + 1e-30
         if factored and g.ndim == 2:
-            r = self.state["r"] = decay * self.state.get("r", 0) + (1 - decay) * squares.sum(1)
-            c = self.state["c"] = decay * self.state.get("c", 0) + (1 - decay) * squares.sum(0)
-            v = np.outer(r, c) / r.sum()
+            rows = self.state.setdefault("r", np.zeros(len(self.x)))
+            r = rows[self.rows] = decay * rows[self.rows] + (1 - decay) * squares.mean(1)
+            c = self.state["c"] = decay * self.state.get("c", 0) + (1 - decay) * squares.mean(0)
+            v = np.outer(r, c) / c.mean()
         else:
             v = self.decayed("v", decay, squares)
         u = g / v**0.5
@@ -147,7 +148,7 @@ class Formula:
             u = u / max(1.0, float(np.mean(u**2)) ** 0.5 / clipping_threshold)
         rate = min(0.01, self.t**-0.5) if learning_rate is None else learning_rate
         if multiply_by_parameter_scale:
-            rate *= max(1e-3, float(np.mean(self.x**2)) ** 0.5)
+            rate *= max(1e-3, float(np.mean(self.x[self.rows] ** 2)) ** 0.5)
         self.move(self.decayed("m", beta1, rate * u))
 
     def Ftrl(

@@ -18,6 +18,8 @@ BY_ROWS = {
     "ftrl": lambda: fb.train.FtrlOptimizer(0.5),
     "proximal": lambda: fb.train.ProximalGradientDescentOptimizer(0.5, 0.1),
     "adam lazy": lambda: fb.train.AdamOptimizer(0.5, lazy=True),
+    "adafactor": lambda: fb.train.AdafactorOptimizer(0.5, beta1=0.5),
+    "adafactor whole": lambda: fb.train.AdafactorOptimizer(0.5, factored=False),
     "adamw lazy": lambda: fb.train.AdamWOptimizer(0.1, 0.5, lazy=True),
 }
 
@@ -83,3 +85,38 @@ def test_a_row_outside_is_an_error_and_changes_nothing() -> None:
         with pytest.raises(fb.errors.OutOfRangeError):
             sess.run(train, {indices: [4]})
         np.testing.assert_array_equal(sess.run(x), np.ones((4, 2)))
+
+
+def test_adafactor_keeps_the_scale_of_each_row() -> None:
+    # Of two rows in turn, the one with gradients a thousand times smaller moves as far.
+    x = fb.Variable(np.zeros((3, 2)))
+    indices, values = fb.placeholder(fb.int32, [None]), fb.placeholder(fb.float64, [None, 2])
+    slices = fb.IndexedSlices(values, indices, fb.constant([3, 2]))
+    train = fb.train.AdafactorOptimizer(0.1, multiply_by_parameter_scale=False).apply_gradients(
+        [(slices, x)]
+    )
+    with fb.Session() as sess:
+        for _ in range(50):
+            sess.run(train, {indices: [0], values: [[1000.0, 500.0]]})
+            sess.run(train, {indices: [1], values: [[1.0, 0.5]]})
+        value = sess.run(x)
+    np.testing.assert_allclose(value[0], value[1], rtol=0.1)
+    np.testing.assert_array_equal(value[2], 0)
+
+
+def test_adafactor_of_stacked_matrices_touches_those_that_are_named() -> None:
+    start = np.arange(1.0, 25.0).reshape(4, 2, 3)
+    x = fb.Variable(start)
+    indices, scale = fb.placeholder(fb.int32, [None]), np.arange(1.0, 7.0).reshape(2, 3)
+    loss = fb.reduce_sum(fb.square(fb.gather(x, indices)) * scale)
+    optimizer = fb.train.AdafactorOptimizer()
+    train = optimizer.minimize(loss)
+    # The same for a variable of these matrices only.
+    y = fb.Variable(start[[1, 3]])
+    other = fb.train.AdafactorOptimizer().minimize(fb.reduce_sum(fb.square(y) * scale), var_list=y)
+    with fb.Session() as sess:
+        for _ in range(5):
+            sess.run([train, other], {indices: [3, 1]})
+        value, expected = sess.run([x, y])
+    np.testing.assert_allclose(value[[1, 3]], expected, rtol=1e-12)
+    np.testing.assert_array_equal(value[[0, 2]], start[[0, 2]])

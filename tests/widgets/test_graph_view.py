@@ -9,6 +9,7 @@ import pytest
 
 import flowbook as fb
 from flowbook.widgets import front_end
+from flowbook.widgets.page import is_looked_at
 
 
 def build() -> tuple[fb.Tensor, fb.Tensor]:
@@ -85,9 +86,37 @@ def test_exporting_without_a_front_end_says_how_to_build_it(
 
 
 class Shell:
-    """Enough of a kernel's shell."""
+    """Enough of the shell of a kernel that a page asked to run a cell."""
 
-    kernel = object()
+    request: Any = {"msg_type": "execute_request", "metadata": {"cellId": "a"}}  # noqa: RUF012
+
+    @property
+    def kernel(self) -> Any:
+        return self
+
+    def get_parent(self, channel: str) -> Any:
+        assert channel == "shell"
+        if not self.request:
+            raise LookupError
+        return self.request
+
+
+@pytest.mark.parametrize(
+    ("request_", "is_live"),
+    [
+        ({"msg_type": "execute_request", "metadata": {"cellId": "a"}}, True),
+        ({"msg_type": "execute_request", "metadata": {}}, False),
+        ({"msg_type": "comm_msg", "metadata": {}}, True),
+        ({}, False),
+    ],
+    ids=["page", "program", "callback", "no message"],
+)
+def test_a_view_is_live_only_where_somebody_looks(request_: Any, is_live: bool) -> None:
+    shell = Shell()
+    shell.request = request_
+    assert is_looked_at(shell) is is_live
+    assert not is_looked_at(None)
+    assert not is_looked_at(object())
 
 
 def test_live_form_in_a_kernel(bundle: str, monkeypatch: pytest.MonkeyPatch) -> None:

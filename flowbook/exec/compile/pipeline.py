@@ -1,4 +1,4 @@
-"""The passes from a signature to a plan, top to bottom (DESIGN: the life of one run)."""
+"""The passes from a signature to a plan, top to bottom."""
 
 from __future__ import annotations
 

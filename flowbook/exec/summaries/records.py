@@ -2,14 +2,16 @@
 
 A file that is being written may end in the middle of a record, as may one whose writer was killed.
 What is whole before that is whole.
+
+The framing is here, and not tensorboard's own: its reader neither starts in the middle of a file
+nor goes on behind a damaged record, and its checksums are computed byte by byte in Python, 0.1 s
+for a megabyte. These come from google-crc32c, which `pip install 'flowbook[tensorboard]'` brings.
 """
 
 from __future__ import annotations
 
 import struct
 from typing import BinaryIO, NamedTuple
-
-from flowbook.exec.summaries.crc32c import masked
 
 _HEADER = struct.Struct("<QI")
 _FOOTER = struct.Struct("<I")
@@ -21,7 +23,15 @@ _LONGEST = 1 << 31
 def record(data: bytes) -> bytes:
     """Data as a record."""
     length = struct.pack("<Q", len(data))
-    return b"".join((length, _FOOTER.pack(masked(length)), data, _FOOTER.pack(masked(data))))
+    return b"".join((length, _FOOTER.pack(_masked(length)), data, _FOOTER.pack(_masked(data))))
+
+
+def _masked(data: bytes) -> int:
+    """The checksum as a record holds it: turned and moved, as data may hold checksums too."""
+    import google_crc32c
+
+    crc: int = google_crc32c.value(data)
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 class Records(NamedTuple):
@@ -61,14 +71,14 @@ def read_records(file: BinaryIO, start: int, most: int = -1) -> Records:
     damage = None
     while place + _HEADER.size <= len(content):
         length, checksum = _HEADER.unpack_from(content, place)
-        if masked(content[place : place + 8]) != checksum or length > _LONGEST:
+        if _masked(content[place : place + 8]) != checksum or length > _LONGEST:
             damage = "the length of a record is damaged"
             break
         end = place + _HEADER.size + length + _FOOTER.size
         if end > len(content):
             break
         data = content[place + _HEADER.size : end - _FOOTER.size]
-        if masked(data) == _FOOTER.unpack_from(content, end - _FOOTER.size)[0]:
+        if _masked(data) == _FOOTER.unpack_from(content, end - _FOOTER.size)[0]:
             found.append(data)
         else:
             skipped += 1

@@ -22,11 +22,11 @@ from flowbook.exec.instrument import Instrument, Instruments, Signature, Tap
 from flowbook.exec.summaries.event import Histogram, Image, Sink, Summary
 from flowbook.exec.summaries.history import SummaryHistory
 from flowbook.exec.summaries.log import LogDirectory
-from flowbook.exec.summaries.png import encoded
 from flowbook.graph import files
 from flowbook.graph import site as sites
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.graph import Graph
+from flowbook.graph.image_codecs import encode_png
 from flowbook.graph.op_def import Effects
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.inference import no_flops
@@ -117,6 +117,7 @@ class Summarizer(Instrument):
         rule = Rule(every, seconds, wanted, series + "/" if series else "", (self.history, *sinks))
         with self._lock:
             self.rules += (rule,)
+        self._close_logs(without=[sink for rule in self.rules for sink in rule.sinks])
         return rule
 
     def _sink(self, item: Any) -> Sink:
@@ -141,7 +142,13 @@ class Summarizer(Instrument):
         for rule in self.rules:
             for sink in rule.sinks:
                 sink.flush()
-        for log in self._logs.values():
+        self._close_logs()
+
+    def _close_logs(self, without: Sequence[Sink] = ()) -> None:
+        with self._lock:
+            closing = [log for log in self._logs.values() if log not in without]
+            self._logs = {path: log for path, log in self._logs.items() if log in without}
+        for log in closing:
             # It may have grown since the log was begun.
             log.add_graph(self.run, self.graph)
             log.close()
@@ -274,7 +281,7 @@ def _image(operation: Operation, tag: str, pixels: Any) -> _Read:
         else [f"{tag}/image/{i}" for i in range(len(pixels))]
     )
     return [
-        (name, "image", Image(*_size(image), encoded(image)))
+        (name, "image", Image(*_size(image), encode_png(image, -1)))
         for name, image in zip(names, pixels, strict=False)
         if image.size
     ]

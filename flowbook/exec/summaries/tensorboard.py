@@ -38,6 +38,7 @@ def protocol() -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            import google_crc32c  # noqa: F401  What records.py needs comes with the same extra.
             from tensorboard.compat.proto import (
                 event_pb2,
                 graph_pb2,
@@ -46,7 +47,8 @@ def protocol() -> Any:
             )
     except ImportError:
         raise UnimplementedError(
-            "log directories are in TensorBoard's format, and tensorboard is not installed",
+            "log directories are in TensorBoard's format, and tensorboard or google-crc32c is not "
+            "installed",
             hint="pip install 'flowbook[tensorboard]'",
         ) from None
     return SimpleNamespace(event=event_pb2, graph=graph_pb2, summary=summary_pb2, types=types_pb2)

@@ -168,7 +168,10 @@ def quotient_dtype(dtype: DType) -> DType:
 
 def refuse_zero(xp: Any, x: Any, y: Any) -> None:
     """Raise the error for a division of integers by zero, unless nothing is divided."""
-    if y.dtype.kind != "f" and x.size and not xp.all(y):
+    if y.dtype.kind == "f" or not (x.size and y.size):
+        return
+    # Of unsigned numbers none is below 0: looking for the least takes half as long as for a zero.
+    if not y.view(f"u{y.dtype.itemsize}").min():
         raise InvalidArgumentError("an integer is divided by zero")
 
 
@@ -435,11 +438,17 @@ def _difference_gradient(op: Operation, dz: Tensor) -> Any:
     return gradients_of_two(op, dx, -dx)
 
 
+def _squared_difference(xp: Any, x: Any, y: Any) -> Any:
+    difference = xp.subtract(x, y)
+    return xp.square(difference, out=difference if difference.ndim else None)
+
+
 squared_difference_op = OpDef(
     "SquaredDifference",
     "x: T, y: T -> z: T",
     T=REALS,
     infer=broadcast_inputs,
+    kernel=_squared_difference,
     expression="square(subtract(x, y))",
     grad=_difference_gradient,
     cost=elementwise(flops=2),

@@ -341,6 +341,9 @@ def _rank(
     with name_scope(name or what) as scope, located(what):
         x = convert_to_tensor(x)
         wanted = [convert_to_tensor(rank, int32) for rank in ranks]
+        for rank in wanted:
+            if rank.shape.rank not in (None, 0):
+                raise InvalidArgumentError(f"a rank is a scalar, not of shape {rank.shape}")
         numbers = [constant_value(rank) for rank in wanted]
         words = "at least " if condition is greater_equal else ""
         listed = " or ".join("?" if n is None else str(n) for n in numbers)

@@ -18,8 +18,14 @@ def check_indices(indices: Any, count: int, what: str = "index") -> None:
     Raises:
         OutOfRangeError: naming the first that does not.
     """
-    if indices.size and (indices.min() < 0 or indices.max() >= count):
+    if not are_within(indices, count):
         raise outside(indices, (indices < 0) | (indices >= count), count, what)
+
+
+def are_within(indices: Any, count: int) -> bool:
+    """Whether all of them, int32, int64 or unsigned, lie in [0, count)."""
+    # As unsigned numbers the negative ones are the largest: one pass finds both kinds.
+    return not indices.size or int(indices.view(f"u{indices.dtype.itemsize}").max()) < count
 
 
 def check_vectors(indices: Any, dims: tuple[int, ...]) -> None:
@@ -31,7 +37,7 @@ def check_vectors(indices: Any, dims: tuple[int, ...]) -> None:
     if not indices.size or not len(dims):
         return
     columns = [(indices[..., axis], length) for axis, length in enumerate(dims)]
-    if any(column.min() < 0 or column.max() >= length for column, length in columns):
+    if not all(are_within(column, length) for column, length in columns):
         wrong = (indices < 0) | (indices >= np.array(dims))
         place = tuple(int(p) for p in np.argwhere(wrong)[0][:-1])
         raise OutOfRangeError(

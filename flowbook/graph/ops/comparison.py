@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import INTS, REALS, VALUES, DType
+from flowbook.graph.dtypes import INTS, MOVABLE, REALS, VALUES, DType
 from flowbook.graph.dtypes import bool as bool_
 from flowbook.graph.errors import InvalidTypeError
 from flowbook.graph.op_def import NO_GRADIENT, OpDef
@@ -14,10 +14,11 @@ from flowbook.graph.operation import Operation
 from flowbook.graph.ops.broadcasting import sum_to_shape
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.element_choices import selected
-from flowbook.graph.ops.inference import broadcast_inputs, elementwise, same_as_input
+from flowbook.graph.ops.inference import broadcast_inputs, elementwise, no_flops, same_as_input
 from flowbook.graph.ops.located import located
+from flowbook.graph.packing import packed
 from flowbook.graph.registry import op_named
-from flowbook.graph.shape import Shape
+from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.shape import broadcast as broadcast_shapes
 from flowbook.graph.tensor import Arithmetic, Tensor
 
@@ -126,7 +127,7 @@ def _where_gradient(op: Operation, dz: Tensor) -> Any:
 where_op: OpDef = OpDef(
     "Where",
     "condition: bool, x: T, y: T -> z: T",
-    T=VALUES,
+    T=MOVABLE,
     infer=_chosen_shape,
     kernel=selected,
     expression="where(condition, x, y)",
@@ -170,14 +171,52 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     if x is None or y is None:
         with located("Where"):
             raise InvalidTypeError("where takes both x and y, or neither of them")
+    condition, x, y = packed(condition), packed(x), packed(y)
     with located("Where"):
-        rank = _rank(x)
-        if rank is not None and rank > 1 and rank == _rank(y) and _rank(condition) == 1:
-            condition = op_named("Reshape").public(condition, [-1] + [1] * (rank - 1))
+        condition = _by_rows(condition, x, y)
     result = where_op(condition, x, y, name=name)
     return result
+
+
+def _by_rows(condition: Any, x: Any, y: Any) -> Any:
+    """A condition as it broadcasts to `x` and `y`: a vector holds for their rows."""
+    rank, *ranks = (_rank(value) for value in (condition, x, y))
+    known = {r for r in ranks if r is not None}
+    if rank not in (None, 1) or len(known) > 1 or not known.isdisjoint((0, 1)):
+        return condition
+    if rank is None or None in ranks:
+        return row_condition_op(condition, x, y)
+    return op_named("Reshape").public(condition, [-1] + [1] * (known.pop() - 1))
 
 
 def _rank(value: Any) -> int | None:
     """The rank of a tensor, variable or array, if it is known."""
     return value.shape.rank if isinstance(value, Arithmetic) else np.ndim(value)  # type: ignore[attr-defined]
+
+
+def _as_rows(xp: Any, condition: Any, x: Any, y: Any) -> Any:
+    if condition.ndim != 1 or x.ndim != y.ndim or x.ndim < 2:
+        return condition
+    return xp.reshape(condition, (-1, *(1,) * (x.ndim - 1)))
+
+
+def _row_shape(condition: Tensor, x: Tensor, y: Tensor) -> Shape:
+    dims, rank = condition.shape.dims, x.shape.rank
+    if dims is None or (len(dims) == 1 and None in (rank, y.shape.rank)):
+        return UNKNOWN
+    if len(dims) != 1 or rank is None or rank != y.shape.rank or rank < 2:
+        return condition.shape
+    return Shape.of((*dims, *(1,) * (rank - 1)))
+
+
+row_condition_op = OpDef(
+    "RowCondition",
+    "condition: bool, x: T, y: T -> output: bool",
+    T=VALUES,
+    infer=_row_shape,
+    kernel=_as_rows,
+    grad=NO_GRADIENT,
+    aliases={0: 0},
+    cost=no_flops,
+    doc="What `where` makes of a condition where only the run knows whether it chooses rows.",
+)

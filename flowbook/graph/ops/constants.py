@@ -20,6 +20,7 @@ from flowbook.graph.errors import (
 from flowbook.graph.graph import get_default_graph
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.ops.inference import no_flops, nothing, same_as_input
+from flowbook.graph.packing import packed
 from flowbook.graph.scopes import control_dependencies
 from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.tensor import Arithmetic, Tensor
@@ -253,14 +254,19 @@ def convert_to_tensor(value: Any, dtype: DType | None = None, name: str | None =
     """A tensor for anything that can be one: itself, a variable's value, or a constant.
 
     Args:
-        value: a tensor, a variable, or anything array-like.
+        value: a tensor, a variable, anything array-like, or nested lists of all these.
         dtype: the dtype that it must have, or None.
         name: the name of the constant, if one is made.
 
     Raises:
-        InvalidTypeError: if it is a tensor of another dtype, values are of another kind, or a list
-            holds tensors, which `stack` puts together.
+        InvalidTypeError: if it is a tensor of another dtype, or values are of another kind.
+
+    >>> import flowbook as fb
+    >>> n = fb.placeholder(fb.int32, [])
+    >>> fb.convert_to_tensor([[n, 0], [0, n]]).shape
+    Shape([2, 2])
     """
+    value = packed(value)
     if isinstance(value, Arithmetic) or hasattr(value, "as_tensor"):
         tensor: Tensor = value if isinstance(value, Tensor) else value.as_tensor(False)
         if dtype is not None and tensor.dtype is not as_dtype(dtype):

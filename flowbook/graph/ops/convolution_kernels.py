@@ -25,6 +25,8 @@ Ints = tuple[int, ...]
 # product wait for each other more than they work. And of one chunk that is gone over elementwise.
 _COLUMNS = 8 << 20
 _CHUNK = 1 << 20
+# Products of matrices with fewer columns are slow.
+_THIN = 16
 
 
 def wide(array: Any) -> Any:
@@ -119,7 +121,8 @@ def convolve(
 ) -> Any:
     """The convolution (in the sense of neural networks: a correlation)."""
     windows = _placed(input.shape, filters.shape, strides, padding, dilations)
-    x, matrix = wide(input), wide(filters).reshape(-1, filters.shape[-1])
+    x = wide(input)
+    matrix = wide(filters).reshape(prod(filters.shape[:-1]), filters.shape[-1])
     dims = (x.shape[0], *(w.output for w in windows), filters.shape[-1])
     result = xp.zeros(dims, x.dtype) if not matrix.size else xp.empty(dims, x.dtype)
     if result.size and matrix.size:
@@ -170,6 +173,10 @@ def input_gradient(
     dims = tuple(input_sizes.tolist())
     windows = _placed(dims, filters.shape, strides, padding, dilations)
     check_gradients(out_backprop, dims[0], windows, filters.shape[-1])
+    if _is_convolution(windows, dims[-1]):
+        around = tuple((w.extent - 1 - w.before, w.extent - 1 - w.after) for w in windows)
+        turned = xp.swapaxes(xp.flip(filters, tuple(range(len(windows)))), -1, -2)
+        return convolve(xp, out_backprop, turned, strides, around, dilations)
     w, dy = wide(filters), wide(out_backprop)
     result = xp.zeros(dims, dy.dtype)
     if not (result.size and dy.size):
@@ -195,6 +202,17 @@ def input_gradient(
             for place, where, sources in places:
                 target[(slice(None), *sources)] += spread[(slice(None), *where, *place)]
     return result.astype(out_backprop.dtype, copy=False)
+
+
+def _is_convolution(windows: Sequence[AxisWindows], channels: int) -> bool:
+    """Whether the gradient by the input is better had as the convolution by turned filters.
+
+    It is one where windows move by single elements. To lay out windows is cheaper than to add them
+    up, but for few channels its product is of a thin matrix.
+    """
+    return channels >= _THIN and all(
+        w.stride == 1 and max(w.before, w.after) < w.extent for w in windows
+    )
 
 
 def _portions(batch: int, outputs: Sequence[int], size: int) -> tuple[int, int]:

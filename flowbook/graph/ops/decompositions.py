@@ -8,7 +8,7 @@ import numpy as np
 
 from flowbook.graph.dtypes import INDICES, as_dtype, int32
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
-from flowbook.graph.op_def import OpDef
+from flowbook.graph.op_def import OpDef, is_unused
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.comparison import equal
 from flowbook.graph.ops.diagonals import band_part_op, diag_op, diag_part_op, set_diag_op
@@ -23,7 +23,6 @@ from flowbook.graph.ops.matrices import (
     check_matrix,
     check_square,
     cubic,
-    is_zero,
     real_dtype,
     real_part,
     smaller,
@@ -145,7 +144,7 @@ def _qr_gradient(op: Operation, dq: Tensor, dr: Tensor) -> Tensor:
     input, (q, r) = op.inputs[0], op.outputs
     excess = _excess_columns(input)
     if op.attributes["full_matrices"] and (excess is None or excess < 0):
-        if not is_zero(dq):
+        if not is_unused(dq):
             raise UnimplementedError(
                 f"the gradient of all of Q is not defined for the shape {input.shape}",
                 hint="full_matrices=False",

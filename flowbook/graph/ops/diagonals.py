@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.dtypes import NUMBERS, bool
+from flowbook.graph.dtypes import ZEROED
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
@@ -24,8 +24,6 @@ from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.tensor import Tensor
 
 Band = tuple[int, int]
-
-_TYPES = (*NUMBERS, bool)
 
 
 def _band(k: Any) -> Band:
@@ -103,7 +101,7 @@ def _part_gradient(op: Operation, dy: Tensor) -> Tensor:
 diag_part_op = OpDef(
     "MatrixDiagPart",
     "input: T -> diagonal: T",
-    T=_TYPES,
+    T=ZEROED,
     attributes={"k": (0, 0), "padding_value": 0},
     infer=_part_shape,
     kernel=_part,
@@ -120,7 +118,7 @@ def matrix_diag_part(
     """The diagonals of matrices.
 
     Args:
-        input: [..., n, m] of a number dtype or bool.
+        input: [..., n, m] of any dtype but strings.
         k: which diagonal, an int; or the lowest and the highest of several.
         padding_value: what fills shorter diagonals up on the right, a number.
         name: the operation's name.
@@ -207,7 +205,7 @@ def _written(xp: Any, matrix: Any, diagonals: Any, band: Band) -> Any:
 diag_op = OpDef(
     "MatrixDiag",
     "diagonal: T -> output: T",
-    T=_TYPES,
+    T=ZEROED,
     attributes={"k": (0, 0), "num_rows": -1, "num_cols": -1, "padding_value": 0},
     infer=_diag_shape,
     kernel=_diag,
@@ -229,7 +227,7 @@ def matrix_diag(
     """Matrices with given diagonals.
 
     Args:
-        diagonal: [..., length] of a number dtype or bool; several as [..., count, length], the
+        diagonal: [..., length] of any dtype but strings; several as [..., count, length], the
             highest first, each from the left.
         k: which diagonal, an int; or the lowest and the highest of several.
         num_rows: how many rows the matrices have; by default as few as hold the diagonals, and if
@@ -290,7 +288,7 @@ def _set_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, Tensor]:
 set_diag_op: OpDef = OpDef(
     "MatrixSetDiag",
     "input: T, diagonal: T -> output: T",
-    T=_TYPES,
+    T=ZEROED,
     attributes={"k": (0, 0)},
     infer=_set_shape,
     kernel=_set,
@@ -305,7 +303,7 @@ def matrix_set_diag(input: Any, diagonal: Any, k: Any = 0, name: str | None = No
     """Matrices with some of their diagonals replaced.
 
     Args:
-        input: [..., n, m] of a number dtype or bool.
+        input: [..., n, m] of any dtype but strings.
         diagonal: the new diagonals, in the shape that `matrix_diag_part` gives.
         k: which diagonal, an int; or the lowest and the highest of several.
         name: the operation's name.
@@ -353,7 +351,7 @@ def _band_part(xp: Any, input: Any, num_lower: int, num_upper: int) -> Any:
 band_part_op: OpDef = OpDef(
     "MatrixBandPart",
     "input: T -> band: T",
-    T=_TYPES,
+    T=ZEROED,
     attributes={"num_lower": REQUIRED, "num_upper": REQUIRED},
     infer=_band_shape,
     kernel=_band_part,
@@ -368,7 +366,7 @@ def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | Non
     """Matrices with zeros outside a band about the main diagonal.
 
     Args:
-        input: [..., n, m] of a number dtype or bool.
+        input: [..., n, m] of any dtype but strings.
         num_lower: how many diagonals below the main one to keep, an int; negative keeps all.
         num_upper: how many above it, likewise. So `(-1, 0)` is the lower triangle and `(0, -1)`
             the upper one.
@@ -414,7 +412,7 @@ def _tensor_diag(xp: Any, diagonal: Any) -> Any:
 diag: OpDef = OpDef(
     "Diag",
     "diagonal: T -> output: T",
-    T=NUMBERS,
+    T=ZEROED,
     infer=_tensor_diag_shape,
     kernel=_tensor_diag,
     grad=lambda op, dy: diag_part(dy),
@@ -457,7 +455,7 @@ def _tensor_diag_part(xp: Any, input: Any) -> Any:
 diag_part: OpDef = OpDef(
     "DiagPart",
     "input: T -> diagonal: T",
-    T=NUMBERS,
+    T=ZEROED,
     infer=_tensor_diag_part_shape,
     kernel=_tensor_diag_part,
     grad=lambda op, dy: diag(dy),

@@ -50,6 +50,13 @@ def rectified(xp: Any, features: Any) -> Any:
     return xp.maximum(features, 0)
 
 
+def negative_part(xp: Any, features: Any) -> Any:
+    """`minimum(features, 0)`."""
+    if features.size >= _LARGE and features.dtype.kind == "f":
+        return xp.clip(features, -math.inf, 0)
+    return xp.minimum(features, 0)
+
+
 def leaky(xp: Any, features: Any, alpha: float) -> Any:
     """`features` where they are positive, else `alpha * features`."""
     lower = xp.multiply(features, alpha)

@@ -122,7 +122,7 @@ def _from_shards(tables: list[Any], ids: Tensor, place: Callable[..., Any]) -> T
     parts = partition(places, shards, len(tables))
     found = [gather(table, part) for table, part in zip(tables, parts, strict=True)]
     rows: Tensor = stitch(orders, found)
-    if ids.shape.rank == 1:
+    if ids.shape.rank == 1 and not ids.shape.is_fully_defined:
         return rows
     width = strided_slice(shape(rows), np.s_[1:])
     known = tables[0].shape.dims

@@ -12,14 +12,13 @@ from flowbook.graph.dtypes import (
     FLOATS,
     INDICES,
     MOVABLE,
-    NUMBERS,
     REALS,
+    ZEROED,
     DType,
     as_dtype,
     float32,
     string,
 )
-from flowbook.graph.dtypes import bool as bool_
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.operation import Operation
@@ -42,6 +41,7 @@ from flowbook.graph.ops.shaping import (
     dims_of,
     reshape,
     shape_argument,
+    shape_of,
     size,
 )
 from flowbook.graph.scopes import name_scope
@@ -137,12 +137,18 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
     return _fill_with(1, shape, dtype, name or "ones")
 
 
+def _zeros_like(xp: Any, input: Any) -> Any:
+    if input.dtype.kind == "O":
+        return xp.full(input.shape, b"", object)
+    return xp.zeros(input.shape, input.dtype)
+
+
 zeros_like_op = OpDef(
     "ZerosLike",
     "input: T -> output: T",
-    T=(*NUMBERS, bool_),
+    T=(*ZEROED, string),
     infer=same_as_input,
-    kernel=lambda xp, input: xp.zeros(input.shape, input.dtype),
+    kernel=_zeros_like,
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,
@@ -151,7 +157,7 @@ zeros_like_op = OpDef(
 ones_like_op = OpDef(
     "OnesLike",
     "input: T -> output: T",
-    T=(*NUMBERS, bool_),
+    T=ZEROED,
     infer=same_as_input,
     kernel=lambda xp, input: xp.ones(input.shape, input.dtype),
     grad=NO_GRADIENT,
@@ -165,26 +171,29 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None) -> Tenso
     """Zeros of a tensor's shape.
 
     Args:
-        tensor: of a number dtype or bool.
-        dtype: the result's dtype; by default the tensor's.
+        tensor: of a number dtype, bool or string; of strings the empty one is zero.
+        dtype: the result's dtype; by default the tensor's. It may be any that `zeros` takes.
         name: the operation's name.
     """
     __tracebackhide__ = True
-    return _like(zeros_like_op, tensor, dtype, name)
+    return _like(zeros_like_op, 0, tensor, dtype, name)
 
 
 @ones_like_op.front
 def ones_like(tensor: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Ones of a tensor's shape. Arguments as for `zeros_like`."""
     __tracebackhide__ = True
-    return _like(ones_like_op, tensor, dtype, name)
+    return _like(ones_like_op, 1, tensor, dtype, name)
 
 
-def _like(op_def: OpDef, input: Any, dtype: Any, name: str | None) -> Tensor:
+def _like(op_def: OpDef, number: int, input: Any, dtype: Any, name: str | None) -> Tensor:
     __tracebackhide__ = True
-    result: Tensor = op_def(input, name=name)
-    if dtype is not None and as_dtype(dtype) is not result.dtype:
-        result = cast(result, dtype)
+    with located(op_def.type):
+        tensor = convert_to_tensor(input)
+        wanted = tensor.dtype if dtype is None else as_dtype(dtype)
+    if wanted is not tensor.dtype:
+        return _fill_with(number, shape_of(tensor), wanted, name or op_def.__name__)
+    result: Tensor = op_def(tensor, name=name)
     return result
 
 

@@ -24,7 +24,7 @@ from flowbook.graph.indexed_slices import IndexedSlices
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, Effects, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.axes import as_axis, in_range
-from flowbook.graph.ops.bounds import check_indices
+from flowbook.graph.ops.bounds import are_within, check_indices
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.elementwise import cast
 from flowbook.graph.ops.indexing import strided_slice
@@ -91,7 +91,8 @@ def _gather(xp: Any, params: Any, indices: Any, axis: int = 0, batch_dims: int =
     if batch_dims:
         taken = _gather_batches(xp, params, indices, i, batch_dims)
     else:
-        taken = xp.take(params, indices, axis=i)
+        # They were checked: to check again takes NumPy a third of the time, and "wrap" none.
+        taken = xp.take(params, indices, axis=i, mode="wrap")
     return taken if params.dtype.kind != "O" else np.asarray(taken, dtype=object)
 
 
@@ -347,8 +348,9 @@ def _one_hot_rows(xp: Any, indices: Any, depth: int, on_value: Any, off_value: A
     rows = xp.zeros((flat.size, depth), on_value.dtype)
     if off_value != 0:
         rows[...] = off_value
-    if flat.size and flat.min() >= 0 and flat.max() < depth:
-        rows[xp.arange(flat.size), flat] = on_value
+    if are_within(flat, depth):
+        starts = xp.arange(0, rows.size, max(depth, 1))
+        xp.reshape(rows, (-1,))[starts + flat] = on_value
     else:
         places = xp.flatnonzero((flat >= 0) & (flat < depth))
         rows[places, flat[places]] = on_value

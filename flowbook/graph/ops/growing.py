@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.dtypes import INDICES, NUMBERS, VALUES, DType, string
+from flowbook.graph.dtypes import INDICES, MOVABLE, NUMBERS, DType, string
 from flowbook.graph.dtypes import bool as bool_
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import REQUIRED, OpDef
@@ -56,7 +56,7 @@ def _tile(xp: Any, input: Any, multiples: Any) -> Any:
 
 def _tile_gradient(op: Operation, dy: Tensor) -> Any:
     input, multiples = op.inputs
-    rank = input.shape.rank
+    rank = dy.shape.rank  # Known too where only the multiples tell it.
     if rank is None:
         raise InvalidArgumentError("the gradient of tile needs an input of known rank")
     if rank == 0:
@@ -69,7 +69,7 @@ def _tile_gradient(op: Operation, dy: Tensor) -> Any:
 tile_op = OpDef(
     "Tile",
     "input: T, multiples: I -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     I=INDICES,
     infer=_tiled,
     kernel=_tile,
@@ -154,7 +154,7 @@ def _pad_gradient(op: Operation, dy: Tensor) -> Any:
 pad_op = OpDef(
     "Pad",
     "tensor: T, paddings: I, constant_values: T -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     I=INDICES,
     infer=_padded,
     kernel=_pad,
@@ -210,7 +210,7 @@ def _along(value: Any, axis: int, start: int, stop: int) -> Any:
 mirror_pad_op: OpDef = OpDef(
     "MirrorPad",
     "tensor: T, paddings: I -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     I=INDICES,
     attributes={"mode": REQUIRED},
     infer=_mirrored,

@@ -90,7 +90,6 @@ def decode_png(
 
     Raises:
         InvalidArgumentError: in the run, if the image is damaged or larger than Pillow admits.
-        UnimplementedError: in the run, if Pillow is not installed.
     """
     __tracebackhide__ = True
     with located("decode_png"):
@@ -116,7 +115,6 @@ def decode_jpeg(
 
     Raises:
         InvalidArgumentError: in the run, if the image is damaged or larger than Pillow admits.
-        UnimplementedError: in the run, if Pillow is not installed.
     """
     __tracebackhide__ = True
     with located("decode_jpeg"):
@@ -142,7 +140,6 @@ def decode_image(
 
     Raises:
         InvalidArgumentError: in the run, if the image is damaged or larger than Pillow admits.
-        UnimplementedError: in the run, if Pillow is not installed.
     """
     __tracebackhide__ = True
     formats = ("PNG", "JPEG", "GIF", "BMP")
@@ -205,7 +202,6 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
 
     Raises:
         InvalidArgumentError: if the shape does not fit.
-        UnimplementedError: in the run, if Pillow is not installed.
     """
     __tracebackhide__ = True
     with located("EncodePng"):
@@ -287,7 +283,6 @@ def encode_jpeg(
 
     Raises:
         InvalidArgumentError: if the shape does not fit.
-        UnimplementedError: in the run, if Pillow is not installed.
     """
     __tracebackhide__ = True
     with located("EncodeJpeg"):

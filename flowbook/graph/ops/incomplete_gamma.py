@@ -1,12 +1,4 @@
-"""The derivative of the regularised incomplete gamma function by its order.
-
-Where `x` is small beside the order, the power series of P(a, x) is differentiated term by term;
-elsewhere the continued fraction of Q(a, x) = 1 - P(a, x), evaluated from its tail, is. Both need
-more terms the larger the order; large orders, where P is smooth on the scale of `sqrt(a)`, take
-differences.
-
-Source: Abramowitz and Stegun, "Handbook of Mathematical Functions", 6.5.29 and 6.5.31.
-"""
+"""The incomplete gamma functions, and their derivatives of any order."""
 
 from __future__ import annotations
 
@@ -14,70 +6,130 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.graph.dtypes import FLOATS
+from flowbook.graph.gamma_orders import density_derivatives, order_derivative
+from flowbook.graph.op_def import OpDef
+from flowbook.graph.operation import Operation
+from flowbook.graph.ops.broadcasting import gradients_of_two
+from flowbook.graph.ops.comparison import equal, where
+from flowbook.graph.ops.elementwise import exp, log
+from flowbook.graph.ops.inference import broadcast_inputs, elementwise
+from flowbook.graph.ops.no_nan import xlogy
 from flowbook.graph.ops.scipy_special import special_of
+from flowbook.graph.ops.special import digamma, in_dtype, lgamma, polygamma
+from flowbook.graph.registry import op_named
+from flowbook.graph.tensor import Tensor
 
-_LARGE = 1e4
-_MOST_TERMS = 3000
-_FRACTIONS = 400
+
+def _density(a: Tensor, x: Tensor) -> Tensor:
+    """The density of the gamma distribution of shape `a`: the derivative of `igamma` by `x`."""
+    return exp(xlogy(a - 1.0, x) - x - lgamma(a))  # type: ignore[no-any-return]
 
 
-def derivative_by_order(xp: Any, a: Any, x: Any) -> Any:
-    """The kernel: the derivative of P(a, x) by a, elementwise with broadcasting."""
+def _density_derivative(a: Tensor, x: Tensor, order: int) -> Any:
+    """The density's derivative by `a`, over the density."""
+    polygammas = [digamma(a), *[polygamma(float(n), a) for n in range(1, order)]]
+    return density_derivatives(log(x), polygammas)[order]
+
+
+def _gradient(signed: float) -> Any:
+    def gradient(op: Operation, dy: Tensor) -> Any:
+        a, x = op.inputs
+        dy = dy * signed
+        return gradients_of_two(op, dy * igamma_grad_a(a, x), dy * _density(a, x))
+
+    return gradient
+
+
+def _gamma_ratio(type: str, function: str, signed: float, doc: str) -> OpDef:
+    return OpDef(
+        type,
+        "a: T, x: T -> z: T",
+        T=FLOATS,
+        infer=broadcast_inputs,
+        kernel=in_dtype(function),
+        grad=_gradient(signed),
+        aliases={},
+        cost=elementwise(flops=200),
+        doc=doc,
+    )
+
+
+igamma = _gamma_ratio(
+    "Igamma",
+    "gammainc",
+    1.0,
+    """The lower regularised incomplete gamma function P(a, x), elementwise with broadcasting.
+
+    It is the integral of `t ** (a - 1) * exp(-t)` from 0 to `x`, divided by that to infinity: the
+    gamma distribution function. NaN for negative `a` or `x`.
+    """,
+)
+
+igammac = _gamma_ratio(
+    "Igammac",
+    "gammaincc",
+    -1.0,
+    "`1 - igamma(a, x)`, elementwise with broadcasting, accurate where that is small.",
+)
+
+
+def _grad_a(xp: Any, a: Any, x: Any, order: int) -> Any:
     dtype = a.dtype
-    a, x = xp.broadcast_arrays(a, x)
-    a, x = a.astype(np.float64), x.astype(np.float64)
+    a, x = (v.astype(np.float64) for v in xp.broadcast_arrays(a, x))
     is_defined = (a > 0) & (x >= 0)
+    found = xp.where(is_defined, 0.0, xp.nan)
     inner = is_defined & (x > 0) & xp.isfinite(x) & xp.isfinite(a)
-    large = inner & (a > _LARGE)
-    series = inner & ~large & ((x <= 1) | (x <= a))
-    result = xp.where(is_defined, 0.0, xp.nan)
-    for which, method in (
-        (large, _by_differences),
-        (series, _by_series),
-        (inner & ~large & ~series, _by_fraction),
-    ):
-        if which.any():
-            result[which] = method(xp, a[which], x[which])
-    return result.astype(dtype)
+    a, x = a[inner], x[inner]
+    density = xp.exp((a - 1) * xp.log(x) - x - special_of(xp).gammaln(a))
+    found[inner] = density * order_derivative(a, x, order)
+    return found.astype(dtype)
 
 
-def _by_series(xp: Any, a: Any, x: Any) -> Any:
-    # P = exp(-x) x**a / gamma(a + 1) * (1 + x / (a + 1) + x**2 / ((a + 1) (a + 2)) + ...)
-    special = special_of(xp)
-    factor = xp.exp(a * xp.log(x) - x - special.gammaln(a + 1))
-    term, slope = xp.ones_like(x), xp.zeros_like(x)
-    total, total_slope = term.copy(), slope.copy()
-    for n in range(1, _MOST_TERMS):
-        ratio = x / (a + n)
-        slope = (slope - term / (a + n)) * ratio
-        term = term * ratio
-        total += term
-        total_slope += slope
-        if not (xp.abs(slope) > 1e-17 * xp.abs(total_slope)).any():
-            break
-    return factor * (total_slope + total * (xp.log(x) - special.psi(a + 1)))
+def _grad_a_gradient(op: Operation, dy: Tensor) -> Any:
+    (a, x), order = op.inputs, op.attributes["order"]
+    by_a = igamma_grad_a(a, x, order=order + 1)
+    return gradients_of_two(op, dy * by_a, dy * _density(a, x) * _density_derivative(a, x, order))
 
 
-def _by_fraction(xp: Any, a: Any, x: Any) -> Any:
-    # Q = exp(-x) x**a / gamma(a) / (x + 1 - a - 1 (1 - a) / (x + 3 - a - 2 (2 - a) / ...))
-    special = special_of(xp)
-    value, slope = x + (2 * _FRACTIONS + 1) - a, -xp.ones_like(x)
-    for n in range(_FRACTIONS, 0, -1):
-        tail = n / value
-        slope = tail + tail * (n - a) * slope / value - 1.0
-        value = x + (2 * n - 1) - a - tail * (n - a)
-    q = xp.exp(a * xp.log(x) - x - special.gammaln(a)) / value
-    return -q * (xp.log(x) - special.psi(a) - slope / value)
+igamma_grad_a: OpDef = OpDef(
+    "IgammaGradA",
+    "a: T, x: T -> z: T",
+    T=FLOATS,
+    attributes={"order": 1},
+    infer=broadcast_inputs,
+    kernel=_grad_a,
+    grad=_grad_a_gradient,
+    aliases={},
+    cost=elementwise(flops=2000),
+    doc="The derivative of some order of `igamma` by `a`.",
+)
 
 
-def _by_differences(xp: Any, a: Any, x: Any) -> Any:
-    special = special_of(xp)
-    step = 0.005 * xp.sqrt(a)
+def _relative_gradient(op: Operation, dy: Tensor) -> Any:
+    (a, x), order = op.inputs, op.attributes["order"]
+    ratio = op.outputs[0]
+    # So small that it became 0, a sample does not move.
+    is_zero = equal(x, 0)
+    x = where(is_zero, op_named("OnesLike")(x), x)
+    dy = where(is_zero, op_named("ZerosLike")(dy), dy)
+    by_a = relative_grad_a(a, x, order=order + 1) - ratio * _density_derivative(a, x, 1)
+    by_x = _density_derivative(a, x, order) - ratio * ((a - 1.0) / x - 1.0)
+    return gradients_of_two(op, dy * by_a, dy * by_x)
 
-    def slope(function: Any) -> Any:
-        near = function(a + step, x) - function(a - step, x)
-        far = function(a + 2 * step, x) - function(a - 2 * step, x)
-        return (8 * near - far) / (12 * step)
 
-    # Of the two the smaller keeps its digits.
-    return xp.where(x < a, slope(special.gammainc), -slope(special.gammaincc))
+relative_grad_a: OpDef = OpDef(
+    "IgammaRelativeGradA",
+    "a: T, x: T -> z: T",
+    T=FLOATS,
+    attributes={"order": 1},
+    infer=broadcast_inputs,
+    kernel=lambda xp, a, x, order: order_derivative(a, x, order).astype(a.dtype),
+    grad=_relative_gradient,
+    aliases={},
+    cost=elementwise(flops=2000),
+    doc="""The derivative of some order of `igamma` by `a`, over its derivative by `x`.
+
+    The first is minus how fast variates of the gamma distribution move with its shape parameter.
+    """,
+)

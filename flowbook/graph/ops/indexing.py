@@ -206,6 +206,22 @@ def _index_error(error: Exception, key: Key, bounds: tuple[Any, ...], shape: Any
     return error
 
 
+def _part_shape(input: Tensor, bounds: list[Tensor], key: Key) -> Shape:
+    def number(item: Any) -> Any:
+        known = constant_value(bounds[item[1]]) if type(item) is tuple else None
+        return item if known is None else int(known)
+
+    return indexed_shape(
+        input.shape,
+        tuple(
+            ("slice", *map(number, part[1:]))
+            if type(part) is tuple and part[0] == "slice"
+            else number(part)
+            for part in key
+        ),
+    )
+
+
 def _strided_slice(xp: Any, input: Any, *bounds: Any, key: Key) -> Any:
     part = _indexed(input.__getitem__, key, bounds, input.shape)
     # One string is a bytes object where one number is a NumPy scalar.
@@ -223,7 +239,7 @@ strided_slice_op = OpDef(
     "input: T, bounds: *bounds -> output: T",
     T=MOVABLE,
     attributes={"key": REQUIRED},
-    infer=lambda input, bounds, key: indexed_shape(input.shape, key),
+    infer=_part_shape,
     kernel=_strided_slice,
     grad=_strided_slice_gradient,
     aliases={0: 0},

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import INDICES, NUMBERS, VALUES
+from flowbook.graph.dtypes import INDICES, MOVABLE, NUMBERS
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import OpDef
 from flowbook.graph.operation import Operation
@@ -106,7 +106,7 @@ def _gather_nd(xp: Any, params: Any, indices: Any, batch_dims: int) -> Any:
 gather_nd_op = OpDef(
     "GatherNd",
     "params: T, indices: I -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     I=INDICES,
     attributes={"batch_dims": 0},
     infer=lambda params, indices, batch_dims: parts_shape(params.shape, indices, batch_dims),
@@ -258,7 +258,7 @@ def _update_gradient(op: Operation, dy: Tensor) -> Any:
 tensor_scatter_nd_update = OpDef(
     "TensorScatterUpdate",
     "tensor: T, indices: I, updates: T -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     I=INDICES,
     infer=_updated_shape,
     kernel=_update,

@@ -166,7 +166,7 @@ def _dimensions_of(op: Operation, depth: int, known: _Known) -> tuple[int | None
             return op.inputs[0].shape.dims
         case "Cast" | "Identity":
             return _dimensions(op.inputs[0], depth - 1, known)
-        case "Stack" if op.inputs[0].shape.rank == 0:
+        case "Stack" if any(t.shape.rank == 0 for t in op.inputs):
             items = [_computed(t, depth - 1, known) for t in op.inputs]
             return tuple(None if item is None else int(item) for item in items)
         case "Concat":

@@ -16,6 +16,7 @@ from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.inference import constant_value, no_flops, shape_from
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.shaping import integers, shape_op
+from flowbook.graph.packing import packed
 from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.tensor import Arithmetic, Tensor
 
@@ -284,6 +285,7 @@ def split(
 
 def _pieces(given: Any, num: int | None) -> tuple[Any, int]:
     """The sizes of pieces (None: equal ones) and their number."""
+    given = packed(given)
     if isinstance(given, Arithmetic):
         tensor = convert_to_tensor(given)
         if tensor.shape.rank == 0:

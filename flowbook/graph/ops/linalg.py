@@ -17,6 +17,7 @@ from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.inference import elementwise
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.shaping import expand_dims_op, reshape_op, squeeze_op
+from flowbook.graph.packing import packed
 from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.shape import broadcast as broadcast_shapes
 from flowbook.graph.tensor import Tensor
@@ -183,6 +184,7 @@ def matmul(
     Shape([32, 10])
     """
     __tracebackhide__ = True
+    a, b = packed(a), packed(b)
     if adjoint_a or adjoint_b:
         a, transpose_a = _conjugated("a", a, transpose_a, adjoint_a)
         b, transpose_b = _conjugated("b", b, transpose_b, adjoint_b)

@@ -11,20 +11,23 @@ from typing import Any
 
 from flowbook.graph.dtypes import FLOATS, INDICES
 from flowbook.graph.errors import InvalidArgumentError, OutOfRangeError
-from flowbook.graph.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.op_def import NO_GRADIENT, OpDef, is_unused
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.activations import exponentials, log_softmax_op, softmax_op, softplus
 from flowbook.graph.ops.arithmetic import add, subtract
 from flowbook.graph.ops.axes import as_axis, in_range
+from flowbook.graph.ops.bounds import are_within
 from flowbook.graph.ops.broadcasting import sum_to_shape
 from flowbook.graph.ops.comparison import greater, where
 from flowbook.graph.ops.constants import convert_to_tensor
+from flowbook.graph.ops.element_choices import rectified
 from flowbook.graph.ops.elementwise import exp, log, sigmoid
 from flowbook.graph.ops.filling import ones_like, zeros_like
 from flowbook.graph.ops.inference import elementwise, scalar
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.reductions import sum_op
 from flowbook.graph.ops.shaping import expand_dims_op, transpose
+from flowbook.graph.ops.sums import sum_of_products, sum_over
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.shape import Shape, broadcast
 from flowbook.graph.tensor import Tensor
@@ -59,23 +62,15 @@ def _cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
     if not logits.size:
         return xp.zeros(logits.shape[:-1], logits.dtype), logits.copy()
     shifted, raised, total = exponentials(xp, logits, -1)
-    mass = xp.sum(labels, axis=-1, dtype=labels.dtype, keepdims=True)
+    mass = sum_over(xp, labels, (-1,), keepdims=True)
     shifted -= xp.log(total)
-    terms = xp.multiply(labels, shifted)
-    loss = -xp.sum(terms, axis=-1, dtype=logits.dtype)
-    if xp.isnan(loss).any():
+    gain = sum_of_products(xp, labels, shifted)
+    if xp.isnan(gain).any():
         # Where a label of 0 meets a logit of -inf, their product counts as 0.
-        terms = xp.where(labels == 0, 0, terms)
-        loss = -xp.sum(terms, axis=-1, dtype=logits.dtype)
-    raised /= total
-    raised *= mass
+        gain = sum_of_products(xp, labels, xp.where(labels == 0, 0, shifted))
+    raised *= mass / total
     raised -= labels
-    return loss, raised
-
-
-def _is_nothing(gradient: Tensor) -> bool:
-    """Whether no gradient arrived: the backward pass gives zeros for outputs that nothing uses."""
-    return gradient.op.type == "ZerosLike"
+    return -xp.squeeze(gain, -1).astype(logits.dtype, copy=False), raised
 
 
 def _times_rows(rows: Tensor, matrix: Tensor) -> Tensor:
@@ -96,7 +91,7 @@ def _cross_entropy_gradient(op: Operation, dloss: Tensor, dbackprop: Tensor) -> 
     labels, logits = op.inputs
     dlabels = _times_rows(-dloss, log_softmax_op(logits))
     dlogits = _times_rows(dloss, op.outputs[1])
-    if not _is_nothing(dbackprop):
+    if not is_unused(dbackprop):
         # backprop = softmax(logits) * sum(labels) - labels
         mass = _sum_classes(labels)
         dlogits += _through_softmax(logits, dbackprop) * mass
@@ -176,7 +171,7 @@ def _sparse_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
             f"labels of shape {list(labels.shape)} do not fit logits of shape {list(logits.shape)}"
         )
     classes = logits.shape[-1]
-    if labels.size and (labels.min() < 0 or labels.max() >= classes):
+    if not are_within(labels, classes):
         wrong = next(i for i in labels.ravel().tolist() if not 0 <= i < classes)
         raise OutOfRangeError(f"label {wrong} is out of range: there are {classes} classes, from 0")
     if not logits.size:
@@ -193,7 +188,7 @@ def _sparse_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
 
 def _sparse_gradient(op: Operation, dloss: Tensor, dbackprop: Tensor) -> Any:
     dlogits = _times_rows(dloss, op.outputs[1])
-    if not _is_nothing(dbackprop):
+    if not is_unused(dbackprop):
         dlogits += _through_softmax(op.inputs[1], dbackprop)
     return None, dlogits
 
@@ -232,12 +227,18 @@ def sparse_softmax_cross_entropy_with_logits(
     return sparse_cross_entropy_op(labels, logits, name=name)[0]  # type: ignore[no-any-return]
 
 
+def _sigmoid_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
+    large = xp.subtract(rectified(xp, logits), xp.multiply(logits, labels))
+    return xp.add(large, xp.log1p(xp.exp(xp.negative(xp.absolute(logits)))))
+
+
 sigmoid_cross_entropy_op = OpDef(
     "SigmoidCrossEntropyWithLogits",
     "labels: T, logits: T -> loss: T",
     T=FLOATS,
     infer=_same_shapes,
     # max(x, 0) - x z is exact for labels of 0 and 1: a small loss keeps all of its digits.
+    kernel=_sigmoid_cross_entropy,
     expression="add(subtract(maximum(logits, 0), multiply(logits, labels)), "
     "log1p(exp(negative(absolute(logits)))))",
     grad=lambda op, dy: (-dy * op.inputs[1], dy * (sigmoid(op.inputs[1]) - op.inputs[0])),
@@ -363,20 +364,10 @@ def log_poisson_loss(
         return add(loss, where(is_large, stirling, zeros_like(stirling)), name=scope)  # type: ignore[no-any-return]
 
 
-# So many products are summed one after the other.
-_BLOCK = 1024
-
-
 def _half_of_squares(xp: Any, t: Any) -> Any:
-    if t.dtype.itemsize < 4 or t.size < _BLOCK or not t.flags.c_contiguous:
-        squares = xp.square(t)
-    else:
-        # Without an array of squares; sums of sums round less than one long sum.
-        flat = xp.reshape(t, (-1,))
-        whole = flat.size - flat.size % _BLOCK
-        blocks, rest = xp.reshape(flat[:whole], (-1, _BLOCK)), flat[whole:]
-        squares = xp.concatenate([xp.einsum("ij,ij->i", blocks, blocks), xp.square(rest)])
-    return xp.multiply(xp.sum(squares, dtype=t.dtype), t.dtype.type(0.5))
+    flat = xp.reshape(t, (1, -1))
+    half = sum_of_products(xp, flat, flat) * 0.5
+    return xp.reshape(half, ()).astype(t.dtype, copy=False)
 
 
 l2_loss = OpDef(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import INDICES, NUMBERS, VALUES, as_dtype
+from flowbook.graph.dtypes import INDICES, MOVABLE, NUMBERS, as_dtype
 from flowbook.graph.dtypes import bool as bool_
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
@@ -21,7 +21,7 @@ from flowbook.graph.ops.located import located
 from flowbook.graph.ops.reductions import reduce_max
 from flowbook.graph.ops.shaping import dims_of, expand_dims, shape_of
 from flowbook.graph.shape import UNKNOWN, Shape
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.tensor import Arithmetic, Tensor
 
 
 def _indices_shape(condition: Tensor) -> Shape:
@@ -81,7 +81,7 @@ def _check_mask(dims: tuple[int, ...], mask: Any, axis: int) -> None:
 boolean_mask_op = OpDef(
     "BooleanMask",
     "tensor: T, mask: bool -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     attributes={"axis": 0},
     infer=_masked_shape,
     kernel=_masked,
@@ -183,6 +183,8 @@ def sequence_mask(
         wanted = as_dtype(dtype)
         if lengths.dtype not in INDICES:
             raise InvalidTypeError(f"lengths are int32 or int64, not {lengths.dtype.name}")
+        if isinstance(maxlen, Arithmetic):
+            maxlen = cast(convert_to_tensor(maxlen), lengths.dtype)
     if maxlen is None:
         known = constant_value(lengths)
         if known is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowbook.graph.dtypes import VALUES, complex64, complex128, float32, float64
+from flowbook.graph.dtypes import MOVABLE, complex64, complex128, float32, float64
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import OpDef
 from flowbook.graph.operation import Operation
@@ -111,7 +111,7 @@ def _transpose(xp: Any, a: Any) -> Any:
 matrix_transpose_op: OpDef = OpDef(
     "MatrixTranspose",
     "a: T -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     infer=_transposed_shape,
     kernel=_transpose,
     grad=lambda op, dy: matrix_transpose_op(dy),
@@ -158,11 +158,6 @@ def real_part(x: Tensor) -> Tensor:
 def imaginary_part(x: Tensor) -> Tensor:
     """What `real_part` leaves of a complex tensor: the imaginary part times i."""
     return (x - conjugate(x)) * 0.5
-
-
-def is_zero(gradient: Tensor) -> bool:
-    """Whether a gradient only stands in for that of an output that was not used."""
-    return gradient.op.type == "ZerosLike"
 
 
 def real_dtype(dtype: Any) -> Any:

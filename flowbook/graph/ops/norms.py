@@ -21,15 +21,14 @@ from flowbook.graph.ops.constants import convert_to_tensor, stop_gradient
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.no_nan import div_no_nan
 from flowbook.graph.ops.reductions import (
-    Axes,
     reduce,
     reduce_max,
     reduce_sum,
     reduction,
-    wide_dtype,
     with_reduced_axes,
 )
 from flowbook.graph.ops.shaping import expand_dims_op, squeeze, transpose
+from flowbook.graph.ops.sums import Axes, sum_over, wide_dtype
 from flowbook.graph.registry import op_named
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.tensor import Tensor
@@ -41,7 +40,7 @@ def _euclidean_norm(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
         return wide.astype(x.dtype)
     wide = wide_dtype(x.dtype)
     values = x.astype(wide, copy=False)
-    total = xp.sum(xp.square(values), axis=axis, keepdims=keepdims)
+    total = sum_over(xp, xp.square(values), axis, keepdims)
     limits = np.finfo(wide)
     if not xp.all((total > limits.tiny / limits.eps) & (total < limits.max)):
         total = _scaled_norm(xp, values, axis, keepdims)

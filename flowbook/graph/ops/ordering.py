@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import INDICES, NUMBERS, REALS
+from flowbook.graph.dtypes import INDICES, MOVABLE, NUMBERS, REALS
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.operation import Operation
@@ -157,7 +157,7 @@ def _along_shape(values: Tensor, indices: Tensor, axis: int) -> Shape:
 take_along_axis_op = OpDef(
     "TakeAlongAxis",
     "values: T, indices: I -> output: T",
-    T=NUMBERS,
+    T=MOVABLE,
     I=INDICES,
     attributes={"axis": REQUIRED},
     infer=_along_shape,

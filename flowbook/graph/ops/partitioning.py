@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import NUMBERS, VALUES, DType, int32
+from flowbook.graph.dtypes import MOVABLE, NUMBERS, DType, int32
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
@@ -82,7 +82,7 @@ def _partition_gradient(op: Operation, *dys: Tensor | None) -> Any:
 partition_op = OpDef(
     "DynamicPartition",
     "data: T, partitions: int32 -> outputs: *Tout",
-    T=VALUES,
+    T=MOVABLE,
     attributes={"num_partitions": REQUIRED, "Tout": REQUIRED},
     infer=_partition_shapes,
     kernel=_partition,
@@ -183,7 +183,7 @@ def _stitch_gradient(op: Operation, dy: Tensor) -> Any:
 stitch_op = OpDef(
     "DynamicStitch",
     "indices: *Tindices, data: N*T -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     attributes={"Tindices": REQUIRED},
     infer=_stitched_shape,
     kernel=_stitch,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from flowbook.graph.dtypes import INDICES, NUMBERS
+from flowbook.graph.dtypes import INDICES, ZEROED
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
@@ -87,7 +87,7 @@ def _patches_gradient(op: Operation, dy: Tensor) -> Tensor:
 extract_patches_op = OpDef(
     "ExtractImagePatches",
     "images: T -> patches: T",
-    T=NUMBERS,
+    T=ZEROED,
     attributes={"ksizes": REQUIRED, "strides": REQUIRED, "rates": REQUIRED, "padding": REQUIRED},
     infer=_patches_shape,
     kernel=_extract,
@@ -112,7 +112,7 @@ def _unextract(
 patches_gradient_op = OpDef(
     "ExtractImagePatchesGrad",
     "dy: T, shape: I -> output: T",
-    T=NUMBERS,
+    T=ZEROED,
     I=INDICES,
     attributes={"ksizes": REQUIRED, "strides": REQUIRED, "rates": REQUIRED, "padding": REQUIRED},
     infer=lambda dy, shape, **_: shape_from(shape),

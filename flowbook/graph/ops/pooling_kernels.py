@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,8 +16,10 @@ from flowbook.graph.ops.windows import AxisWindows, Padding, laid, taps
 Ints = tuple[int, ...]
 
 
+# Where windows lie takes as long to find as a small pool takes to compute.
+@lru_cache(maxsize=256)
 def _placed(
-    dims: Any, ksize: Ints, strides: Ints, padding: Padding, dilations: Ints
+    dims: Ints, ksize: Ints, strides: Ints, padding: Padding, dilations: Ints
 ) -> tuple[AxisWindows, ...]:
     if len(dims) != len(ksize):
         raise InvalidArgumentError(
@@ -34,52 +37,61 @@ def _check(what: str, found: Any, windows: Any) -> None:
         )
 
 
+class _Step(NamedTuple):
+    """One array made of parts of another.
+
+    Attributes:
+        dims: the shape of the array.
+        firsts: two parts of the source that go to all of it, if there are two.
+        others: which part of the array takes which further part of the source.
+    """
+
+    dims: Ints
+    firsts: Sequence[Any]
+    others: Sequence[tuple[Any, Any]]
+
+
 def _along_each(xp: Any, combine: Any, neutral: Any, input: Any, windows: Any) -> Any:
-    """Combine windows along one axis after the other: so many steps as sizes add up to.
+    """Combine the elements of each window by a ufunc; of none, `neutral` is what that gives."""
+    result = input
+    for dims, firsts, others in _steps(windows):
+        source = result
+        if firsts:
+            first, second = firsts
+            result = combine(source[first], source[second])
+        else:
+            result = xp.full(dims, neutral, dtype=source.dtype)
+        for outputs, sources in others:
+            target = result[outputs]
+            combine(target, source[sources], out=target)
+    return input.copy() if result is input else result
+
+
+@lru_cache(maxsize=256)
+def _steps(windows: tuple[AxisWindows, ...]) -> Sequence[_Step]:
+    """Windows are combined along one axis after the other: so many parts as sizes add up to.
 
     Where no element lies in two windows it goes over the places of the whole window: each element
     is read once, and nothing lies between.
     """
+    outputs = tuple(w.output for w in windows)
     if all(w.size <= w.stride for w in windows):
-        places = [(outputs, sources) for _, outputs, sources in taps(windows)]
-        dims = tuple(w.output for w in windows)
-        return _over(xp, combine, neutral, input, dims, places)
-    result = input
+        return [_step(outputs, [(out, sources) for _, out, sources in taps(windows)])]
+    found = []
     for axis, w in enumerate(windows):
-        if w.is_trivial:
-            continue
-        source = result
-        others = (slice(None),) * axis
-        along = [w.tap(k) for k in range(w.size)]
-        places = [((*others, out), (*others, into)) for out, into in along]
-        dims = (*source.shape[:axis], w.output, *source.shape[axis + 1 :])
-        result = _over(xp, combine, neutral, source, dims, places)
-    return input.copy() if result is input else result
+        if not w.is_trivial:
+            dims = (*outputs[: axis + 1], *(v.input for v in windows[axis + 1 :]))
+            before = (slice(None),) * axis
+            along = [w.tap(k) for k in range(w.size)]
+            found.append(_step(dims, [((*before, out), (*before, into)) for out, into in along]))
+    return found
 
 
-def _over(xp: Any, combine: Any, neutral: Any, source: Any, dims: Any, places: Any) -> Any:
-    """Combine parts of an array into a new one.
-
-    Args:
-        xp: NumPy or a module like it.
-        combine: a ufunc.
-        neutral: what combining nothing gives.
-        source: the array.
-        dims: the shape of the result.
-        places: which part of the result takes which part of the source, as pairs of slices.
-    """
+def _step(dims: Ints, places: Sequence[tuple[Any, Any]]) -> _Step:
     # Two parts that go to all of the result make it; it needs no neutral elements first.
     whole = [p for p in places if all(map(_is_all, p[0], dims))]
-    if len(whole) > 1:
-        result = xp.empty(dims, source.dtype)
-        combine(*(source[sources] for _, sources in whole[:2]), out=result)
-        places = [p for p in places if p not in whole[:2]]
-    else:
-        result = xp.full(dims, neutral, dtype=source.dtype)
-    for outputs, sources in places:
-        target = result[outputs]
-        combine(target, source[sources], out=target)
-    return result
+    firsts = whole[:2] if len(whole) > 1 else []
+    return _Step(dims, [sources for _, sources in firsts], [p for p in places if p not in firsts])
 
 
 def _is_all(part: slice, length: int) -> bool:
@@ -166,6 +178,7 @@ def max_pool_with_argmax(xp: Any, input: Any, include_batch_in_index: bool, **ho
     return output, _chosen(xp, input, output, index, windows)
 
 
+@lru_cache(maxsize=256)
 def _counts(xp: Any, windows: Any, dtype: Any) -> Any:
     """How many elements that exist each window has, shaped to broadcast."""
     if all(w.tap(k)[0] == slice(0, w.output) for w in windows for k in range(w.size)):
@@ -190,7 +203,7 @@ def avg_pool(xp: Any, input: Any, **how: Any) -> Any:
     windows = _placed(input.shape, **how)
     x = input.astype(_wide(input.dtype), copy=False)
     total = _along_each(xp, xp.add, 0, x, windows)
-    total /= _counts(xp, windows, x.dtype)
+    total *= xp.reciprocal(_counts(xp, windows, x.dtype))
     return total.astype(input.dtype, copy=False)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import VALUES
+from flowbook.graph.dtypes import MOVABLE
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, Effects, OpDef
 from flowbook.graph.operation import Operation
@@ -202,7 +202,7 @@ def _print(
 print_op = OpDef(
     "Print",
     "input: T, data: *data -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     attributes={"message": "", "first_n": -1, "summarize": 3},
     infer=same_as_input,
     kernel=_print,

@@ -11,6 +11,7 @@ from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import conjugate
 from flowbook.graph.ops.axes import all_in_range
 from flowbook.graph.ops.inference import same_as_input
+from flowbook.graph.ops.infinitesimals import Number, gradients_along, moved, product
 from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Tensor
 
@@ -70,23 +71,7 @@ product_of_others = OpDef(
 )
 
 
-def _product(x: list[Any], y: list[Any]) -> list[Any]:
-    """The product of two polynomials in t1, t2, ... of which no square counts.
-
-    A coefficient stands at the number whose bits say which of the t it belongs to.
-    """
-    result = []
-    for together in range(len(x)):
-        part = together
-        total = x[together] * y[0]
-        while part:
-            part = (part - 1) & together
-            total = total + x[part] * y[together ^ part]
-        result.append(total)
-    return result
-
-
-def _products_before(xp: Any, factors: list[Any]) -> list[Any]:
+def _products_before(xp: Any, factors: Number) -> Number:
     """For each place along the last axis the product of the factors before it."""
     ones = xp.ones_like(factors[0][..., :1])
     edges = [ones, *[xp.zeros_like(ones)] * (len(factors) - 1)]
@@ -95,7 +80,7 @@ def _products_before(xp: Any, factors: list[Any]) -> list[Any]:
     ]
     reach, length = 1, found[0].shape[-1]
     while reach < length:  # Each round doubles how many factors a product spans.
-        longer = _product([f[..., :-reach] for f in found], [f[..., reach:] for f in found])
+        longer = product([f[..., :-reach] for f in found], [f[..., reach:] for f in found])
         found = [
             xp.concatenate([f[..., :reach], more], axis=-1)
             for f, more in zip(found, longer, strict=True)
@@ -105,14 +90,11 @@ def _products_before(xp: Any, factors: list[Any]) -> list[Any]:
 
 
 def _gradient(xp: Any, x: Any, *directions: Any, axis: Axes) -> Any:
-    # What stands with t1 t2 ... in the product over all but one of x + t1 d1 + t2 d2 + ...
     def derivative(*rows: Any) -> Any:
-        factors = [xp.zeros_like(rows[0])] * 2 ** len(directions)
-        for place, row in enumerate(rows):
-            factors[1 << place >> 1] = row
+        factors = moved(xp, rows[0], rows[1:])
         before = _products_before(xp, factors)
         after = _products_before(xp, [f[..., ::-1] for f in factors])
-        return _product(before, [f[..., ::-1] for f in after])[-1]
+        return product(before, [f[..., ::-1] for f in after])[-1]
 
     if not x.size:
         return xp.zeros_like(x)
@@ -120,15 +102,13 @@ def _gradient(xp: Any, x: Any, *directions: Any, axis: Axes) -> Any:
 
 
 def _grads(op: Operation, dy: Tensor) -> list[Tensor]:
-    # All derivatives of a product are symmetric: the new direction joins, or replaces another.
     x, *directions = (conjugate(t) for t in op.inputs)
 
-    def along(*chosen: Tensor) -> Tensor:
-        result: Tensor = product_of_others_gradient(x, list(chosen), axis=op.attributes["axis"])
+    def along(chosen: list[Tensor]) -> Tensor:
+        result: Tensor = product_of_others_gradient(x, chosen, axis=op.attributes["axis"])
         return result
 
-    replaced = [along(*directions[:k], dy, *directions[k + 1 :]) for k in range(len(directions))]
-    return [along(*directions, dy), *replaced]
+    return gradients_along(along, directions, dy)
 
 
 def _same_as_first(x: Tensor, directions: list[Tensor], axis: Axes) -> Shape:

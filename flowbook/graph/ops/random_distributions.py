@@ -10,14 +10,14 @@ from ml_dtypes import finfo
 from flowbook.graph import philox, sampling
 from flowbook.graph.dtypes import FLOATS, INDICES, DType, float32, int64
 from flowbook.graph.errors import InvalidArgumentError
-from flowbook.graph.gamma_slope import gamma_slope
 from flowbook.graph.op_def import NO_GRADIENT, Effects, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import divide, maximum
 from flowbook.graph.ops.broadcasting import sum_to_shape
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.filling import zeros_like
-from flowbook.graph.ops.inference import constant_value, elementwise, same_as_input
+from flowbook.graph.ops.incomplete_gamma import relative_grad_a
+from flowbook.graph.ops.inference import constant_value, elementwise
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.random import SEEDED, check_dims, drawn_dtype, drawn_shape, seeded, seeds
 from flowbook.graph.ops.shaping import dims_of, shape_argument
@@ -47,7 +47,7 @@ def _gamma(xp: Any, state: Any, shape: Any, alpha: Any) -> Any:
 
 def _gamma_gradient(op: Operation, dy: Tensor) -> Any:
     alpha, sample = op.inputs[1], op.outputs[0]
-    return None, sum_to_shape(dy * gamma_gradient_op(sample, alpha), alpha)
+    return None, sum_to_shape(-dy * relative_grad_a(alpha, sample), alpha)
 
 
 gamma_op = OpDef(
@@ -63,19 +63,6 @@ gamma_op = OpDef(
     resource="random_state",
     aliases={},
     cost=elementwise(flops=300),
-)
-
-gamma_gradient_op = OpDef(
-    "RandomGammaGrad",
-    "sample: T, alpha: T -> slope: T",
-    T=FLOATS,
-    infer=same_as_input,
-    kernel=lambda xp, sample, alpha: gamma_slope(
-        np.broadcast_to(alpha, sample.shape), sample
-    ).astype(sample.dtype),
-    aliases={},
-    cost=elementwise(flops=2000),
-    doc="How fast samples of a gamma distribution move with its shape parameter.",
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph import philox, sampling
-from flowbook.graph.dtypes import INDICES, VALUES, int32
+from flowbook.graph.dtypes import INDICES, MOVABLE, int32
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.op_def import NO_GRADIENT, Effects, OpDef
 from flowbook.graph.ops.arithmetic import maximum
@@ -33,7 +33,7 @@ def _shuffle(xp: Any, state: Any, value: Any) -> Any:
 shuffle_op = OpDef(
     "RandomShuffle",
     "value: T -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     attributes={"seed": None, "graph_seed": None},
     infer=same_as_input,
     kernel=_shuffle,

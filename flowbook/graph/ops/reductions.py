@@ -23,11 +23,10 @@ from flowbook.graph.ops.elementwise import cast, exp
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.products import product_of_others
 from flowbook.graph.ops.shaping import expand_dims_op, shape_of, size_op
+from flowbook.graph.ops.sums import Axes, sum_over, wide_dtype
 from flowbook.graph.registry import op_named
 from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.tensor import Tensor
-
-Axes = tuple[int, ...] | None
 
 
 def _reduced_shape(input_tensor: Tensor, axis: Axes, keepdims: bool) -> Shape:
@@ -83,14 +82,8 @@ def _spread(op: Operation, tensor: Tensor) -> Tensor:
     return broadcast_to_op(whole, shape_of(op.inputs[0]))  # type: ignore[no-any-return]
 
 
-def wide_dtype(dtype: Any) -> Any:
-    """What to accumulate in: half precision counts to 2048 and holds sums up to 65504 only."""
-    return np.dtype(np.float32) if dtype == np.float16 else dtype
-
-
 def _sum(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
-    total = xp.sum(x, axis=axis, dtype=wide_dtype(x.dtype), keepdims=keepdims)
-    return total.astype(x.dtype, copy=False)
+    return sum_over(xp, x, axis, keepdims).astype(x.dtype, copy=False)
 
 
 sum_op = reduction("Sum", _sum, lambda op, dy: _spread(op, dy), NUMBERS)
@@ -135,10 +128,9 @@ def reduce(op_def: OpDef, x: Any, axis: Any, keepdims: bool, name: str | None) -
 def _mean(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
     if x.dtype.kind != "f" and x.dtype.kind != "c":
         return _mean_of_integers(xp, x, axis, keepdims)
-    wide = wide_dtype(x.dtype)
-    total = xp.sum(x, axis=axis, dtype=wide, keepdims=keepdims)
+    total = sum_over(xp, x, axis, keepdims)
     count = x.size // total.size if total.size else 1
-    return xp.divide(total, count, dtype=wide).astype(x.dtype, copy=False)
+    return xp.divide(total, count, dtype=total.dtype).astype(x.dtype, copy=False)
 
 
 def _mean_of_integers(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
@@ -304,7 +296,7 @@ def _logsumexp(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
     largest = xp.where(xp.isfinite(largest), largest, xp.zeros_like(largest))
     # Sums of half precision stay wide until the logarithm, which brings them into its range.
     powers = xp.exp(xp.subtract(x, largest, dtype=wide_dtype(x.dtype)))
-    total = xp.log(xp.sum(powers, axis=axis, keepdims=True)) + largest
+    total = xp.log(sum_over(xp, powers, axis, keepdims=True)) + largest
     total = total.astype(x.dtype, copy=False)
     if keepdims:
         return total
@@ -375,12 +367,14 @@ argmin_op = _index_reduction("ArgMin", "argmin")
 
 
 @argmax_op.front
-def argmax(input: Any, axis: int = 0, output_type: Any = int64, name: str | None = None) -> Tensor:
+def argmax(
+    input: Any, axis: int | None = None, output_type: Any = int64, name: str | None = None
+) -> Tensor:
     """Where the largest element along an axis is; the first of several, and the first NaN.
 
     Args:
         input: of a real dtype or bool, of at least one dimension.
-        axis: an int, negative ones counted from the last.
+        axis: an int, negative ones counted from the last; None is the first, 0.
         output_type: int32 or int64.
         name: the operation's name.
 
@@ -395,7 +389,9 @@ def argmax(input: Any, axis: int = 0, output_type: Any = int64, name: str | None
 
 
 @argmin_op.front
-def argmin(input: Any, axis: int = 0, output_type: Any = int64, name: str | None = None) -> Tensor:
+def argmin(
+    input: Any, axis: int | None = None, output_type: Any = int64, name: str | None = None
+) -> Tensor:
     """Where the smallest element along an axis is; the first of several. As `argmax`."""
     __tracebackhide__ = True
     return _find(argmin_op, input, axis, output_type, name)
@@ -404,7 +400,7 @@ def argmin(input: Any, axis: int = 0, output_type: Any = int64, name: str | None
 def _find(op_def: OpDef, input: Any, axis: Any, output_type: Any, name: str | None) -> Tensor:
     __tracebackhide__ = True
     with located(op_def.type):
-        axis = as_axis(axis)
+        axis = 0 if axis is None else as_axis(axis)
         output_type = as_dtype(output_type)
         if output_type not in INDICES:
             raise InvalidTypeError(f"indices are int32 or int64, not {output_type.name}")

@@ -21,7 +21,7 @@ from flowbook.graph.ops.comparison import equal, where
 from flowbook.graph.ops.elementwise import exp
 from flowbook.graph.ops.inference import elementwise
 from flowbook.graph.ops.located import located
-from flowbook.graph.ops.reductions import wide_dtype
+from flowbook.graph.ops.sums import wide_dtype
 from flowbook.graph.registry import op_named
 from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Tensor

@@ -18,11 +18,12 @@ from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import conjugate
 from flowbook.graph.ops.bounds import outside
-from flowbook.graph.ops.comparison import equal, logical_and, where
+from flowbook.graph.ops.comparison import equal, where
 from flowbook.graph.ops.elementwise import cast
 from flowbook.graph.ops.filling import ones_like_op, zeros_like_op
 from flowbook.graph.ops.indexing import strided_slice
 from flowbook.graph.ops.inference import constant_value
+from flowbook.graph.ops.segment_products import segment_product_of_others
 from flowbook.graph.ops.shaping import check_scalar_values, shape_op
 from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.tensor import Tensor
@@ -154,17 +155,10 @@ def extreme_gradient(op: Operation, dy: Tensor) -> Any:
 
 
 def prod_gradient(op: Operation, dy: Tensor) -> Any:
-    """The gradient of products: the product of the segment's other rows, zeros among them too."""
+    """The gradient of products: the product of the segment's other rows."""
     data, ids = op.inputs[:2]
-    count = _count_of(op)
-    one, zero = ones_like_op(data), zeros_like_op(data)
-    is_zero = equal(data, zero)
-    divisor = where(is_zero, one, data)
-    zeros = unsorted_segment_take(unsorted_segment_sum(cast(is_zero, data.dtype), ids, count), ids)
-    rest = unsorted_segment_take(unsorted_segment_prod(divisor, ids, count), ids)
-    is_only_zero = logical_and(is_zero, equal(zeros, one))
-    others = where(equal(zeros, zero), rest / divisor, where(is_only_zero, rest, zero))
-    return unsorted_segment_take(dy, ids) * conjugate(others), *_nones(op)
+    others = segment_product_of_others(conjugate(data), ids, [])
+    return unsorted_segment_take(dy, ids) * others, *_nones(op)
 
 
 _ARGUMENTS = """

@@ -19,6 +19,7 @@ from flowbook.graph.ops.axes import all_in_range, as_axes, in_range
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.inference import constant_value, no_flops, scalar, shape_from
 from flowbook.graph.ops.located import located
+from flowbook.graph.packing import packed, tensors_in
 from flowbook.graph.registry import op_named
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.shape import UNKNOWN, Dims, Shape
@@ -43,9 +44,7 @@ def shape_argument(shape: Any) -> Any:
             )
         shape = shape.dims
     items = list(shape) if isinstance(shape, Sequence) else [shape]
-    if any(isinstance(item, Arithmetic) for item in items):
-        return op_named("Stack").public(items)
-    return integers(items)
+    return packed(items) if tensors_in(items) else integers(items)
 
 
 def integers(values: Sequence[Any]) -> Array:
@@ -412,11 +411,13 @@ def _transposed(a: Tensor, perm: tuple[int, ...] | None) -> Shape:
 
 
 def _transpose(xp: Any, a: Any, perm: tuple[int, ...] | None) -> Any:
-    if perm is not None and len(perm) != a.ndim:
+    try:
+        return xp.transpose(a, perm)
+    except ValueError:
+        assert perm is not None
         raise InvalidArgumentError(
             f"perm {list(perm)} does not order the dimensions of {list(a.shape)}"
-        )
-    return xp.transpose(a, perm)
+        ) from None
 
 
 def _transpose_gradient(op: Operation, dy: Tensor) -> Tensor:

@@ -6,12 +6,13 @@ and reverse mode automatic differentiation".
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from flowbook.graph.errors import InvalidArgumentError
-from flowbook.graph.op_def import OpDef
+from flowbook.graph.op_def import OpDef, is_unused
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import conjugate
 from flowbook.graph.ops.broadcasting import sum_to_shape
@@ -26,7 +27,6 @@ from flowbook.graph.ops.matrices import (
     check_square,
     cubic,
     imaginary_part,
-    is_zero,
     real_part,
     refuse_nan,
     square_dims,
@@ -87,7 +87,13 @@ def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -
 
 def _determinant(xp: Any, input: Any) -> Any:
     check_square(input.shape)
-    return xp.linalg.det(input)
+    return _with_nan(xp, xp.linalg.det(input), input)
+
+
+def _with_nan(xp: Any, found: Any, input: Any) -> Any:
+    """NaN for matrices that hold one: LAPACK takes some of them to be singular."""
+    has_nan = xp.isnan(input).any(axis=(-2, -1))
+    return xp.where(has_nan, xp.asarray(math.nan, found.dtype), found) if has_nan.any() else found
 
 
 def _scaled_inverse(scale: Tensor, matrix: Tensor) -> Tensor:
@@ -116,6 +122,7 @@ matrix_determinant = OpDef(
 def _log_determinant(xp: Any, input: Any) -> tuple[Any, Any]:
     check_square(input.shape)
     sign, logarithm = xp.linalg.slogdet(input)
+    logarithm = _with_nan(xp, logarithm, input)
     sign = xp.where(xp.isnan(logarithm), logarithm, sign).astype(input.dtype, copy=False)
     return sign, logarithm.astype(input.dtype, copy=False)
 
@@ -124,7 +131,7 @@ def _log_determinant_gradient(op: Operation, dsign: Tensor, dlog: Tensor) -> Ten
     # With t = tr(A^-1 dA), the logarithm moves by the real part of t and a complex sign turns by
     # its imaginary part; a real sign does not move.
     scale = real_part(dlog)
-    if dsign.dtype.is_complex and not is_zero(dsign):
+    if dsign.dtype.is_complex and not is_unused(dsign):
         scale = scale + imaginary_part(conjugate(op.outputs[0]) * dsign)
     return _scaled_inverse(scale, op.inputs[0])
 

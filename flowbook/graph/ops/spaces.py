@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import INDICES, VALUES
+from flowbook.graph.dtypes import INDICES, MOVABLE
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
@@ -96,7 +96,7 @@ def _depth_to_space(xp: Any, input: Any, block_size: int, data_format: str) -> A
 space_to_depth_op: OpDef = OpDef(
     "SpaceToDepth",
     "input: T -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     attributes={"block_size": REQUIRED, "data_format": "NHWC"},
     infer=_deep_shape,
     kernel=_space_to_depth,
@@ -108,7 +108,7 @@ space_to_depth_op: OpDef = OpDef(
 depth_to_space_op: OpDef = OpDef(
     "DepthToSpace",
     "input: T -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     attributes={"block_size": REQUIRED, "data_format": "NHWC"},
     infer=_flat_shape,
     kernel=_depth_to_space,
@@ -302,7 +302,7 @@ def _reversed_by(other: Any) -> Any:
 space_to_batch_nd: OpDef = OpDef(
     "SpaceToBatchND",
     "input: T, block_shape: I, paddings: J -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     I=INDICES,
     J=INDICES,
     infer=_to_batch_shape,
@@ -331,7 +331,7 @@ space_to_batch_nd: OpDef = OpDef(
 batch_to_space_nd: OpDef = OpDef(
     "BatchToSpaceND",
     "input: T, block_shape: I, crops: J -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     I=INDICES,
     J=INDICES,
     infer=_from_batch_shape,

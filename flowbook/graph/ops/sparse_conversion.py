@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import NUMBERS, VALUES, as_dtype, int64, string
+from flowbook.graph.dtypes import MOVABLE, NUMBERS, as_dtype, int64, string
 from flowbook.graph.dtypes import bool as bool_
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.op_def import OpDef
@@ -59,7 +59,7 @@ def _take(xp: Any, values: Any, places: Any) -> Any:
 sparse_take = OpDef(
     "SparseTake",
     "values: T, places: int64 -> output: T",
-    T=VALUES,
+    T=MOVABLE,
     infer=_taken_shape,
     kernel=_take,
     grad=lambda op, dy: (
@@ -119,7 +119,7 @@ def _pick_gradient(op: Operation, dy: Tensor) -> Any:
 sparse_pick = OpDef(
     "SparsePick",
     "indices: int64, dense_shape: int64, dense: T -> values: T",
-    T=VALUES,
+    T=MOVABLE,
     infer=_picked_shape,
     kernel=_pick,
     grad=_pick_gradient,
@@ -230,7 +230,7 @@ def _to_dense_gradient(op: Operation, dy: Tensor) -> Any:
 sparse_to_dense: OpDef = OpDef(
     "SparseToDense",
     "indices: int64, dense_shape: int64, values: T, default_value: T -> dense: T",
-    T=VALUES,
+    T=MOVABLE,
     attributes={"validate_indices": True},
     infer=_dense_shape_of_output,
     kernel=_to_dense,
@@ -302,7 +302,7 @@ def _nonzero_gradient(op: Operation, dindices: Any, dvalues: Tensor) -> Tensor:
 dense_to_sparse = OpDef(
     "DenseToSparse",
     "dense: T -> indices: int64, values: T",
-    T=VALUES,
+    T=MOVABLE,
     infer=_nonzero_shapes,
     kernel=_nonzero,
     grad=_nonzero_gradient,

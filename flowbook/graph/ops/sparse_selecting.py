@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowbook.graph.dtypes import INDICES, VALUES
+from flowbook.graph.dtypes import INDICES, MOVABLE
 from flowbook.graph.dtypes import bool as bool_
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.indexed_slices import IndexedSlices
@@ -57,7 +57,7 @@ def _kept(xp: Any, kept: Any, values: Any) -> Any:
 sparse_kept = OpDef(
     "SparseKept",
     "kept: bool, values: T -> places: int64",
-    T=VALUES,
+    T=MOVABLE,
     infer=_kept_places,
     kernel=_kept,
     grad=NO_GRADIENT,

@@ -13,7 +13,6 @@ from flowbook.graph.ops.broadcasting import gradients_of_two, sum_to_shape
 from flowbook.graph.ops.comparison import equal, where
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.elementwise import exp, square
-from flowbook.graph.ops.incomplete_gamma import derivative_by_order
 from flowbook.graph.ops.inference import broadcast_inputs, elementwise, same_as_input
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.no_nan import xlog1py, xlogy
@@ -26,7 +25,9 @@ from flowbook.graph.shape import broadcast as broadcast_shapes
 from flowbook.graph.tensor import Tensor
 
 
-def _in_dtype(function: str) -> Any:
+def in_dtype(function: str) -> Any:
+    """A kernel that calls a function of SciPy's."""
+
     def kernel(xp: Any, *arguments: Any) -> Any:
         result = getattr(special_of(xp), function)(*arguments)
         return xp.asarray(result).astype(arguments[0].dtype, copy=False)
@@ -40,7 +41,7 @@ def _function(type: str, function: Any, grad: Any, doc: str, name: str | None = 
         "x: T -> y: T",
         T=FLOATS,
         infer=same_as_input,
-        kernel=_in_dtype(function) if isinstance(function, str) else function,
+        kernel=in_dtype(function) if isinstance(function, str) else function,
         grad=grad,
         aliases={},
         cost=elementwise(flops=30),
@@ -151,7 +152,7 @@ zeta: OpDef = OpDef(
     "x: T, q: T -> z: T",
     T=FLOATS,
     infer=broadcast_inputs,
-    kernel=_in_dtype("zeta"),
+    kernel=in_dtype("zeta"),
     grad=_zeta_gradient,
     aliases={},
     cost=elementwise(flops=100),
@@ -162,65 +163,7 @@ zeta: OpDef = OpDef(
 )
 
 
-# Incomplete gamma and beta
-
-
-def _gamma_density(a: Tensor, x: Tensor) -> Tensor:
-    """The density of the gamma distribution of shape `a`: the derivative of `igamma` by `x`."""
-    return exp(xlogy(a - 1.0, x) - x - lgamma(a))  # type: ignore[no-any-return]
-
-
-def _igamma_gradient(signed: float) -> Any:
-    def gradient(op: Operation, dy: Tensor) -> Any:
-        a, x = op.inputs
-        dy = dy * signed
-        return gradients_of_two(op, dy * igamma_grad_a(a, x), dy * _gamma_density(a, x))
-
-    return gradient
-
-
-def _gamma_ratio(type: str, function: str, signed: float, doc: str) -> OpDef:
-    return OpDef(
-        type,
-        "a: T, x: T -> z: T",
-        T=FLOATS,
-        infer=broadcast_inputs,
-        kernel=_in_dtype(function),
-        grad=_igamma_gradient(signed),
-        aliases={},
-        cost=elementwise(flops=200),
-        doc=doc,
-    )
-
-
-igamma = _gamma_ratio(
-    "Igamma",
-    "gammainc",
-    1.0,
-    """The lower regularised incomplete gamma function P(a, x), elementwise with broadcasting.
-
-    It is the integral of `t ** (a - 1) * exp(-t)` from 0 to `x`, divided by that to infinity: the
-    gamma distribution function. NaN for negative `a` or `x`.
-    """,
-)
-
-igammac = _gamma_ratio(
-    "Igammac",
-    "gammaincc",
-    -1.0,
-    "`1 - igamma(a, x)`, elementwise with broadcasting, accurate where that is small.",
-)
-
-igamma_grad_a = OpDef(
-    "IgammaGradA",
-    "a: T, x: T -> z: T",
-    T=FLOATS,
-    infer=broadcast_inputs,
-    kernel=derivative_by_order,
-    aliases={},
-    cost=elementwise(flops=2000),
-    doc="The derivative of `igamma` by `a`.",
-)
+# Incomplete beta
 
 
 def _of_three(a: Tensor, b: Tensor, x: Tensor) -> Shape:
@@ -239,7 +182,7 @@ betainc = OpDef(
     "a: T, b: T, x: T -> z: T",
     T=FLOATS,
     infer=_of_three,
-    kernel=_in_dtype("betainc"),
+    kernel=in_dtype("betainc"),
     grad=_betainc_gradient,
     aliases={},
     cost=elementwise(flops=300),

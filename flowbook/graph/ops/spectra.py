@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.errors import InvalidArgumentError, UnimplementedError
-from flowbook.graph.op_def import REQUIRED, OpDef
+from flowbook.graph.op_def import REQUIRED, OpDef, is_unused
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.comparison import equal, where
 from flowbook.graph.ops.constants import convert_to_tensor
@@ -28,7 +28,6 @@ from flowbook.graph.ops.matrices import (
     cubic,
     imaginary_part,
     is_finite,
-    is_zero,
     real_dtype,
     real_part,
     smaller,
@@ -98,7 +97,7 @@ def _svd_gradient(op: Operation, ds: Tensor, *duv: Tensor) -> Tensor:
     by matrix backpropagation"; for complex matrices Wan and Zhang 2019, arXiv:1909.02659.
     """
     input = op.inputs[0]
-    du, dv = duv if duv and not all(map(is_zero, duv)) else (None, None)
+    du, dv = duv if duv and not all(map(is_unused, duv)) else (None, None)
     if du is None:
         s, u, v = svd(input) if not duv or op.attributes["full_matrices"] else op.outputs
     else:
@@ -227,7 +226,7 @@ def _eigh_gradient(op: Operation, de: Tensor, *dvs: Tensor) -> Tensor:
     input = op.inputs[0]
     e, v = op.outputs if dvs else self_adjoint_eig(input)
     middle = diag_op(real_part(de))
-    if dvs and not is_zero(dvs[0]):
+    if dvs and not is_unused(dvs[0]):
         gaps = _inverse_or_zero(_differences(e))
         middle = middle + matmul(v, dvs[0], adjoint_a=True) * gaps
     da = matmul(matmul(v, middle), v, adjoint_b=True)

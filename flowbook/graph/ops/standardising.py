@@ -22,6 +22,7 @@ from flowbook.graph.ops.broadcasting import sum_to_shape
 from flowbook.graph.ops.elementwise import cast, rsqrt
 from flowbook.graph.ops.reductions import mean_op
 from flowbook.graph.ops.shaping import size_op
+from flowbook.graph.ops.sums import sum_of_products, sum_over
 from flowbook.graph.registry import op_named
 from flowbook.graph.shape import Shape, broadcast
 from flowbook.graph.tensor import Tensor
@@ -31,6 +32,8 @@ Axes = tuple[int, ...]
 # Sums longer than this are made of sums of blocks.
 _LONG = 1024
 _BLOCK = 128
+# Of long axes one element in so many tells the mean, about.
+_SAMPLED = 16
 
 
 def _check_scale(scale: Shape, offset: Shape, x: Shape) -> None:
@@ -61,7 +64,7 @@ def _sum(xp: Any, x: Any, axes: Axes) -> Any:
     for axis in axes:
         if axis != x.ndim - 1 and x.shape[axis] > _LONG:
             x = xp.add.reduceat(x, np.arange(0, x.shape[axis], _BLOCK), axis, x.dtype)
-        x = xp.sum(x, axis=axis, keepdims=True, dtype=x.dtype)
+        x = sum_over(xp, x, (axis,), keepdims=True)
     return x
 
 
@@ -81,18 +84,45 @@ def _distances(xp: Any, x: Any, centre: Any, axes: Axes, count: int) -> tuple[An
     return distances, centre + rest
 
 
+def _mean_of_squares(xp: Any, x: Any, axes: Axes, count: int) -> Any:
+    if axes == (x.ndim - 1,):
+        return xp.divide(sum_of_products(xp, x, x), x.dtype.type(count))
+    return _mean(xp, xp.square(x), axes, count)
+
+
+def _centre(xp: Any, data: Any, axes: Axes) -> Any:
+    """The mean, about; 0 where it is infinite, since infinity less infinity is NaN."""
+    rough = _mean(xp, data, axes, _count(data, axes))
+    return xp.where(xp.isfinite(rough), rough, rough.dtype.type(0))
+
+
+def _sample(data: Any, axes: Axes) -> Any:
+    """Some of the elements over the axes, of which the mean is close enough to be subtracted."""
+    if not axes or data.shape[axes[0]] < _LONG // 2:
+        return data
+    return data[(*(slice(None),) * axes[0], slice(None, None, _SAMPLED))]
+
+
 def _statistics(xp: Any, data: Any, axes: Axes) -> tuple[Any, Any, Any]:
     """Distances from the mean, the mean, and the variance."""
     count = _count(data, axes)
-    rough = _mean(xp, data, axes, count)
-    # What is infinite is so with any centre, but infinity less infinity is NaN.
-    centre = xp.where(xp.isfinite(rough), rough, rough.dtype.type(0))
-    distances, mean = _distances(xp, data, centre, axes, count)
-    return distances, mean, _mean(xp, xp.square(distances), axes, count)
+    distances, mean = _distances(xp, data, _centre(xp, data, axes), axes, count)
+    return distances, mean, _mean_of_squares(xp, distances, axes, count)
 
 
 def _moments(xp: Any, x: Any, axes: Axes | None) -> tuple[Any, Any]:
-    _, mean, variance = _statistics(xp, _wide(x), all_in_range(axes, x.ndim))
+    gone, data = all_in_range(axes, x.ndim), _wide(x)
+    count = _count(data, gone)
+    centre = _centre(xp, _sample(data, gone), gone)
+    distances = xp.subtract(data, centre)
+    rest = _mean(xp, distances, gone, count)
+    mean, variance = centre + rest, _mean_of_squares(xp, distances, gone, count)
+    excess = xp.square(rest)
+    if xp.all(4 * excess <= variance):
+        variance = variance - excess
+    else:
+        # So far from the mean the difference loses digits, all of them where elements are equal.
+        _, mean, variance = _statistics(xp, data, gone)
     return mean.astype(x.dtype, copy=False), variance.astype(x.dtype, copy=False)
 
 
@@ -129,11 +159,23 @@ def _normalize(
     xp: Any, x: Any, scale: Any, offset: Any, axes: Axes, epsilon: float
 ) -> tuple[Any, Any, Any]:
     _check_scale(Shape(scale.shape), Shape(offset.shape), Shape(x.shape))
-    result, mean, variance = _statistics(xp, _wide(x), all_in_range(axes, x.ndim))
-    factor = scale / xp.sqrt(variance + variance.dtype.type(epsilon))
-    result *= factor
+    gone, data = all_in_range(axes, x.ndim), _wide(x)
+    result, mean, variance = _statistics(xp, data, gone)
+    deviation = xp.sqrt(variance + variance.dtype.type(epsilon))
+    if _is_shared(scale, x, gone):
+        result *= scale / deviation
+    else:
+        # Their quotient would be as large as the result.
+        result *= xp.reciprocal(deviation)
+        result *= scale
     result += offset
     return tuple(a.astype(x.dtype, copy=False) for a in (result, mean, variance))
+
+
+def _is_shared(scale: Any, x: Any, axes: Axes) -> bool:
+    """Whether elements that share a mean share a scale too."""
+    aligned = (1,) * (x.ndim - scale.ndim) + scale.shape
+    return all(aligned[axis] == 1 for axis in axes)
 
 
 def _summed(xp: Any, array: Any, dims: Any) -> Any:
@@ -162,8 +204,7 @@ def _normalize_gradient(
     normal, _ = _distances(xp, data, _wide(mean), gone, count)
     normal /= deviation
     products = slopes * normal
-    aligned = (1,) * (x.ndim - scale.ndim) + scale.shape
-    if all(aligned[axis] == 1 for axis in gone):
+    if _is_shared(scale, x, gone):
         # The sums that the input's gradient needs are steps to the scale's and the offset's.
         sums = _sum(xp, slopes, gone)
         inner = _sum(xp, products, gone)

@@ -16,23 +16,23 @@ from flowbook.graph.ops.elementwise import sqrt
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.no_nan import div_no_nan
 from flowbook.graph.ops.reductions import (
-    Axes,
     count_of_each,
     mean_op,
     reduce,
     reduction,
-    wide_dtype,
     with_reduced_axes,
 )
+from flowbook.graph.ops.sums import Axes, sum_over, wide_dtype
 from flowbook.graph.registry import op_named
 from flowbook.graph.tensor import Tensor
 
 
 def _variance(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
     wide = wide_dtype(x.dtype)
-    mean = xp.mean(x, axis=axis, dtype=wide, keepdims=True)
-    distances = xp.subtract(x, mean, dtype=wide)
-    return xp.mean(xp.square(distances), axis=axis, keepdims=keepdims)
+    total = sum_over(xp, x, axis, keepdims=True)
+    count = wide.type(x.size // total.size)
+    distances = xp.subtract(x, total / count, dtype=wide)
+    return sum_over(xp, xp.square(distances), axis, keepdims) / count
 
 
 def _deviation(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:

@@ -142,7 +142,10 @@ def _as_axes(axes: Any) -> Any:
     if isinstance(axes, np.ndarray):
         axes = axes.tolist()
     if not isinstance(axes, list | tuple):
-        return as_axis(axes)
+        count = as_axis(axes)
+        if count < 0:
+            raise InvalidArgumentError(f"{count} axes cannot be summed")
+        return count
     if len(axes) != 2:
         raise InvalidArgumentError(f"axes are an int or a pair, not {axes!r}")
     pair = tuple(

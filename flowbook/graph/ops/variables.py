@@ -24,6 +24,7 @@ from flowbook.graph.operation import Operation
 from flowbook.graph.ops.constants import constant, group, identity
 from flowbook.graph.ops.inference import no_flops, scalar
 from flowbook.graph.ops.located import located
+from flowbook.graph.packing import packed
 from flowbook.graph.scopes import control_dependencies, device, name_scope
 from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.tensor import Arithmetic, Tensor
@@ -243,6 +244,7 @@ class Variable(Arithmetic):
     def _checked(value: Any, dtype: Any) -> tuple[Any, Graph]:
         """An initial value that can be one (a function is not called yet), and its graph."""
         wanted = None if dtype is None else as_dtype(dtype)
+        value = packed(value)
         if isinstance(value, Tensor) or hasattr(value, "as_tensor"):
             if wanted is not None and value.dtype is not wanted:
                 raise InvalidTypeError(

@@ -9,6 +9,7 @@ import numpy as np
 from flowbook.graph import dtypes
 from flowbook.graph.errors import UnimplementedError
 from flowbook.graph.operation import Operation
+from flowbook.graph.ops.gated_activations import CUBIC, LINEAR
 from flowbook.onnx.elements import NUMBERS
 from flowbook.onnx.writer import Writer
 from flowbook.onnx.written.types import Rules
@@ -125,6 +126,12 @@ def _normal_distribution(w: Writer, op: Operation, x: str) -> Any:
     return w.node("Mul", [total, number(w, op, 0.5)])
 
 
+def _gelu_tanh_gate(w: Writer, op: Operation, x: str) -> Any:
+    cubic = w.node("Mul", [w.node("Mul", [x, x]), number(w, op, CUBIC)])
+    slope = w.node("Add", [cubic, number(w, op, LINEAR)])
+    return w.node("Sigmoid", [w.node("Mul", [slope, x])])
+
+
 def _sigmoid_loss(w: Writer, op: Operation, labels: str, logits: str) -> Any:
     positive = w.node("Max", [logits, number(w, op, 0)])
     tail = w.node("Softplus", [w.node("Neg", [w.node("Abs", [logits])])])
@@ -160,6 +167,7 @@ RULES: Rules = {
     "DivNoNan": _div_no_nan,
     "Exp2": lambda w, op, x: w.node("Pow", [number(w, op, 2), x]),
     "FloorDiv": _floor_div,
+    "GeluTanhGate": _gelu_tanh_gate,
     "GreaterEqual": same("GreaterOrEqual"),
     "IsFinite": _is_finite,
     "IsInf": same("IsInf"),

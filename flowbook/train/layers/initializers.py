@@ -1,8 +1,8 @@
 """What variables start with: functions that make a tensor of a shape and dtype.
 
-Each function here returns an initializer, `initializer(shape, dtype) -> Tensor`; any function of
-that form serves. The fans of a kernel are those of its last two dimensions, times the size of the
-window that lies before them.
+Each function here returns an initializer, `initializer(shape, dtype=fb.float32) -> Tensor`; any
+function of a shape and a dtype serves. The fans of a kernel are those of its last two dimensions,
+times the size of the window that lies before them.
 """
 
 from __future__ import annotations
@@ -29,38 +29,58 @@ Initializer = Callable[[Sequence[int], DType], Tensor]
 _CUT_DEVIATION = 0.87962566103423978
 
 
+def _drawing(draw: Initializer) -> Initializer:
+    """An initializer that can be called with a shape alone."""
+
+    def initialize(shape: Sequence[int], dtype: DType = float32) -> Tensor:
+        return draw(shape, dtype)
+
+    return initialize
+
+
 def zeros() -> Initializer:
     """All zeros."""
-    return lambda shape, dtype: filling.zeros(shape, dtype)
+    return _drawing(lambda shape, dtype: filling.zeros(shape, dtype))
 
 
 def ones() -> Initializer:
     """All ones."""
-    return lambda shape, dtype: filling.ones(shape, dtype)
+    return _drawing(lambda shape, dtype: filling.ones(shape, dtype))
 
 
 def constant(value: Any = 0) -> Initializer:
     """One number everywhere, or an array of the wanted shape."""
-    return lambda shape, dtype: constant_tensor(value, dtype, shape)
+    return _drawing(lambda shape, dtype: constant_tensor(value, dtype, shape))
+
+
+def identity(gain: float = 1.0) -> Initializer:
+    """`gain` on the diagonal of a matrix, zeros elsewhere."""
+
+    def initialize(shape: Sequence[int], dtype: DType) -> Tensor:
+        if len(shape) != 2:
+            raise InvalidArgumentError(f"an identity matrix has two dimensions, not {shape}")
+        return filling.eye(shape[0], shape[1], dtype=dtype) * gain  # type: ignore[no-any-return]
+
+    return _drawing(initialize)
 
 
 def random_uniform(
     minval: float = 0.0, maxval: float | None = None, seed: int | None = None
 ) -> Initializer:
     """Uniform in [minval, maxval); `maxval` is 1 by default."""
-    return lambda shape, dtype: random.random_uniform(shape, minval, maxval, dtype, seed)
+    return _drawing(lambda shape, dtype: random.random_uniform(shape, minval, maxval, dtype, seed))
 
 
 def random_normal(mean: float = 0.0, stddev: float = 1.0, seed: int | None = None) -> Initializer:
     """Normal."""
-    return lambda shape, dtype: random.random_normal(shape, mean, stddev, dtype, seed)
+    return _drawing(lambda shape, dtype: random.random_normal(shape, mean, stddev, dtype, seed))
 
 
 def truncated_normal(
     mean: float = 0.0, stddev: float = 1.0, seed: int | None = None
 ) -> Initializer:
     """Normal, but never farther than two standard deviations from the mean."""
-    return lambda shape, dtype: random.truncated_normal(shape, mean, stddev, dtype, seed)
+    return _drawing(lambda shape, dtype: random.truncated_normal(shape, mean, stddev, dtype, seed))
 
 
 def variance_scaling(
@@ -102,7 +122,7 @@ def variance_scaling(
         stddev = math.sqrt(variance) / _CUT_DEVIATION
         return random.truncated_normal(shape, 0.0, stddev, dtype, seed)
 
-    return initialize
+    return _drawing(initialize)
 
 
 def fans(shape: Sequence[int]) -> tuple[float, float]:
@@ -176,4 +196,4 @@ def orthogonal(gain: float = 1.0, seed: int | None = None) -> Initializer:
         q = q if rows >= columns else matrix_transpose(q)
         return cast(reshape(q, shape) * gain, dtype)  # type: ignore[no-any-return]
 
-    return initialize
+    return _drawing(initialize)

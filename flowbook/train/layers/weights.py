@@ -12,6 +12,7 @@ from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.variables import Variable
 from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Arithmetic, Tensor
+from flowbook.train.layers import initializers
 from flowbook.train.layers.initializers import Initializer, glorot_uniform, zeros
 from flowbook.train.layers.regularizers import Regularizer, penalize
 
@@ -37,6 +38,12 @@ def weights(
         raise InvalidTypeError(
             f"an initializer is a function of a shape and a dtype, not {initializer!r}",
             hint="such as fb.initializers.zeros()",
+        )
+    kind = getattr(initializer, "__name__", "")
+    if getattr(initializers, kind, None) is initializer:
+        raise InvalidTypeError(
+            f"fb.initializers.{kind} makes initializers, and is none itself",
+            hint=f"fb.initializers.{kind}()",
         )
     if given is None:
         made = Variable(lambda: initializer(shape, dtype), trainable=trainable, name=name)

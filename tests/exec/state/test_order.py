@@ -1,4 +1,7 @@
-"""Reads and writes of one step happen in the order that DESIGN 5 gives, in every executor."""
+"""In every executor a step's reads see the values from before its writes, which come as built.
+
+What a control dependency or an input orders comes in that order.
+"""
 
 import itertools
 from collections.abc import Callable

@@ -361,9 +361,15 @@ def test_split_into_equal_parts() -> None:
 def test_gradients_that_need_a_rank_say_so() -> None:
     x = fb.placeholder(fb.float32)
     with pytest.raises(Error, match="known rank"):
-        fb.gradients(fb.tile(x, [2]), x)
+        fb.gradients(fb.tile(x, fb.placeholder(fb.int32)), x)
     with pytest.raises(Error, match="known rank"):
         fb.gradients(fb.tensordot(x, x, 1), x)
+
+
+def test_the_gradient_of_what_is_tiled_needs_a_rank_from_somewhere() -> None:
+    x = fb.placeholder(fb.float32)
+    [gradient] = fb.gradients(fb.tile(x, [2, 1]), x)
+    assert evaluate(gradient, {x: np.zeros((1, 3))}).tolist() == [[2, 2, 2]]
 
 
 def test_the_gradient_of_a_bias_of_unknown_rank() -> None:
@@ -376,6 +382,42 @@ def test_strings_are_compared() -> None:
     words = fb.constant(["a", "b"])
     assert evaluate(fb.equal(words, "b")).tolist() == [False, True]
     assert evaluate(fb.not_equal(words[0], "a")).dtype == bool
+
+
+def test_zeros_like_are_of_any_dtype() -> None:
+    words = fb.constant(["a", "b"])
+    assert evaluate(fb.zeros_like(words)).tolist() == [b"", b""]
+    assert evaluate(fb.zeros_like(words, fb.int32)).tolist() == [0, 0]
+    partly = fb.placeholder(fb.complex64, [None, 2])
+    ones = fb.ones_like(partly, fb.float32, name="ones")
+    assert (ones.name, ones.shape) == ("ones:0", [None, 2])
+    assert evaluate(ones, {partly: [[1j, 2]]}).tolist() == [[1, 1]]
+    assert evaluate(fb.zeros_like(ones, fb.string), {partly: [[1j, 2]]}).tolist() == [[b"", b""]]
+
+
+def test_constants_of_the_graph_decide_the_shapes_of_parts() -> None:
+    x = fb.placeholder(fb.float32, [None, 7, 5])
+    n = fb.placeholder(fb.int32, [])
+    assert x[: fb.constant(2), fb.size(x[0, 0]) : -1].shape == [None, 1, 5]
+    assert x[:, fb.shape(x)[2] :: 2].shape == [None, 1, 5]
+    assert x[:, n:, fb.constant(1)].shape == [None, None]
+    with pytest.raises(fb.errors.OutOfRangeError, match="index 7"):
+        x[0, fb.constant(7)]
+    unknown = fb.placeholder(fb.int32)
+    assert fb.zeros([unknown, 2]).shape == [None, 2]
+
+
+def test_permutations_that_do_not_fit_in_the_run() -> None:
+    x = fb.placeholder(fb.float32)
+    for perm in ([0, 1], [0, 1, 3], [0, 1, 2, 3]):
+        with pytest.raises(Error, match="does not order the dimensions"):
+            evaluate(fb.transpose(x, perm), {x: np.zeros((2, 3, 4))})
+
+
+def test_lengths_and_the_longest_may_differ_in_dtype() -> None:
+    lengths = fb.constant([1, 2], fb.int64)
+    mask = fb.sequence_mask(lengths, fb.placeholder_with_default(3, []))
+    assert evaluate(mask).tolist() == [[True, False, False], [True, True, False]]
 
 
 def test_sizes_and_ranks_decide_shapes() -> None:

@@ -132,3 +132,9 @@ def test_conditions_of_unknown_rank() -> None:
     evaluate(check, {condition: True})
     with pytest.raises(Error, match="a scalar"):
         evaluate(check, {condition: [True]})
+
+
+def test_the_rank_that_is_asked_for_is_a_scalar() -> None:
+    for x in (x_of(None), fb.placeholder(fb.float32)):
+        with pytest.raises(Error, match=r"a rank is a scalar, not of shape \[2\]"):
+            fb.assert_rank(x, [1, 2])

@@ -136,23 +136,62 @@ def test_strings_that_are_no_array(value: Any, message: str) -> None:
         fb.constant(value)
 
 
-def test_a_list_with_tensors_is_no_tensor() -> None:
-    t, v = fb.constant(1.0, name="t"), fb.Variable(1.0, name="v")
+def test_a_list_with_tensors_is_packed_where_a_tensor_is_wanted() -> None:
+    t, v = fb.placeholder(fb.float64, [], name="t"), fb.Variable(np.float64(4.0), name="v")
+    n = fb.placeholder(fb.int32, [], name="n")
+    rows = fb.Variable([t, 2.0])
+    packs = [
+        (fb.convert_to_tensor([t, 2]), [3.0, 2.0]),
+        (t * [v, 2.0], [12.0, 6.0]),
+        ([v, 2.0] * t, [12.0, 6.0]),
+        (fb.where([t > 2.0, False], [t, 1.0], [v, v]), [3.0, 4.0]),
+        (fb.split([1, 2, 3], [n, -1])[1], [2, 3]),
+        (fb.reduce_sum([1.0, v]), 5.0),
+        (fb.matmul([[t, 1.0], [2.0, 3.0]], [[v], [t]]), [[15.0], [17.0]]),
+        (fb.concat([[t], (1.0, v)], 0), [3.0, 1.0, 4.0]),
+        (fb.pad([[7]], [[0, n], [n, 0]]), [[0, 7], [0, 0]]),
+        (fb.gather([5, 6], [[n, 0]]), [[6, 5]]),
+        (fb.strings.join([fb.identity([fb.constant("a"), "b"]), "c"]), [b"ac", b"bc"]),
+        (rows.value, [3.0, 2.0]),
+    ]
+    with fb.Session() as sess:
+        for found, expected in packs:
+            assert sess.run(found, {t: 3.0, n: 1}).tolist() == expected
+    assert fb.convert_to_tensor([[n, 0], [0, n]]).shape == [2, 2]
+    assert isinstance(fb.convert_to_tensor([[1.0, 2.0]]).op.attributes["value"], np.ndarray)
+
+
+def test_what_a_list_with_tensors_holds_is_of_one_dtype_shape_and_graph() -> None:
+    t = fb.constant(1.0)
+    with pytest.raises(fb.errors.InvalidTypeError, match="never converted silently"):
+        fb.reduce_sum([t, fb.constant(1)])
+    with pytest.raises(fb.errors.InvalidTypeError, match="float32 is wanted"):
+        fb.reduce_sum([t, "a"])
+    with pytest.raises(fb.errors.InvalidArgumentError, match=r"\[\].*\[2\]"):
+        fb.reduce_sum([t, [1.0, 2.0]])
+    with fb.Graph().as_default():
+        other = fb.constant(1.0)
+        nested = fb.identity([[t, 2.0]])
+        assert nested.graph is t.graph
+        with pytest.raises(fb.errors.InvalidArgumentError, match="graph"):
+            fb.identity([[t, 2.0], [other, 3.0]])
+
+
+def test_a_list_with_tensors_is_no_constant() -> None:
+    t = fb.constant(1.0, name="t")
     objects = np.empty(2, object)
     objects[0], objects[1] = t, 1.0
-    builds: list[Any] = [
-        lambda: fb.convert_to_tensor([t, 2.0]),
-        lambda: fb.constant([[1.0, 2.0], [3.0, t]]),
-        lambda: fb.add(t, [t, 2.0]),
-        lambda: fb.reduce_sum([1.0, v]),
-        lambda: fb.constant([b"a", t]),
-        lambda: fb.constant(objects),
-        lambda: fb.Variable([t, 2.0]),
-    ]
-    for build in builds:
+    endless: list[Any] = []
+    endless.append(endless)
+    values: list[Any] = [[t, 2.0], [[1.0, 2.0], [3.0, t]], [b"a", t], objects]
+    for value in values:
         with pytest.raises(fb.errors.InvalidTypeError, match="stands in a list") as caught:
-            build()
+            fb.constant(value)
         assert caught.value.hint == "tensors go together with fb.stack([...])"
+    with pytest.raises(fb.errors.InvalidTypeError, match="stands in a list"):
+        fb.identity(objects)
+    with pytest.raises(fb.errors.OpError):
+        fb.identity(endless)
 
 
 def test_a_placeholder_is_no_handle_and_has_no_bools_as_dimensions() -> None:

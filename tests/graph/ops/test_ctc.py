@@ -80,11 +80,28 @@ def test_no_steps() -> None:
     assert (slope[1:] == 0).all()
 
 
-def test_there_is_no_second_gradient() -> None:
-    x = fb.constant(LOGITS)
-    [slope] = fb.gradients(fb.nn.ctc_loss(SOME, x, [6, 5]), [x])
-    with pytest.raises(LookupError, match="no second gradient"):
-        fb.gradients(slope, [x])
+def test_second_derivatives_where_there_is_nothing_to_differ() -> None:
+    # No steps, no path, and one left out.
+    x = fb.constant(np.stack([LOGITS[:, 0]] * 3, 1), fb.float64)
+    given = labels([[0, 0], [1, 0], [1, 1], [2, 0], [2, 1]], [0, 1, 1, 0, 1])
+    loss = fb.nn.ctc_loss(given, x, [0, 2, 1], ignore_longer_outputs_than_inputs=True)
+    [slope] = fb.gradients(loss, [x])
+    [curve] = fb.gradients(slope * np.arange(slope.shape.size).reshape(slope.shape), [x])
+    value, found = evaluate([loss, curve])
+    assert np.isinf(value[1])
+    assert np.isfinite(found).all()
+    assert (found[:, [0, 2]] == 0).all()
+    # Where nothing spells the labels the gradient is softmax, and so is this its derivative.
+    [softmax_curve] = fb.gradients(
+        fb.nn.softmax(x)[:2, 1] * np.arange(slope.shape.size).reshape(slope.shape)[:2, 1], [x]
+    )
+    np.testing.assert_allclose(found[:, 1], evaluate(softmax_curve)[:, 1], atol=1e-12)
+
+
+def test_the_first_gradient_does_not_prepare_a_second() -> None:
+    x = fb.placeholder(fb.float32, [6, 2, 4])
+    fb.gradients(fb.nn.ctc_loss(SOME, x, [6, 5]), [x])
+    assert "CTCLossGradAlong" not in {op.type for op in x.graph.operations}
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 from typing import Any
@@ -327,3 +328,24 @@ def test_importing_flowbook_does_not_load_scipy() -> None:
     program = "import sys, flowbook; print('scipy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("known", list(itertools.product([True, False], repeat=3)))
+def test_a_vector_chooses_rows_whatever_is_known_before_the_run(known: tuple[bool, ...]) -> None:
+    square = np.arange(4.0).reshape(2, 2)
+    values = [np.array([True, False]), square, -square]
+    condition, x, y = inputs = [
+        fb.placeholder(fb.as_dtype(v.dtype), v.shape if is_known else None)
+        for v, is_known in zip(values, known, strict=True)
+    ]
+    chosen = fb.where(condition, x, y)
+    [dx] = fb.gradients(chosen, [x])
+    feeds = dict(zip(inputs, values, strict=True))
+    with fb.Session() as sess:
+        for _ in range(2):
+            assert sess.run(chosen, feeds).tolist() == [[0.0, 1.0], [-2.0, -3.0]]
+            assert sess.run(dx, feeds).tolist() == [[1.0, 1.0], [0.0, 0.0]]
+        with pytest.raises(fb.errors.InvalidArgumentError):
+            sess.run(chosen, {**feeds, x: np.ones((3, 2)), y: np.ones((3, 2))})
+        if not known[1]:
+            assert sess.run(chosen, {**feeds, x: [8.0, 9.0]}).tolist() == [[8.0, -1.0], [8.0, -3.0]]

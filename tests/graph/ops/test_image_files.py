@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import io
 import zlib
 from itertools import count
@@ -212,22 +211,6 @@ def test_images_that_are_too_large(monkeypatch: Any) -> None:
         monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", limit)
         with pytest.raises(Error, match=f"more than {limit} pixels"):
             evaluate(image.decode_png(contents))
-
-
-def test_without_Pillow(monkeypatch: Any) -> None:
-    original = builtins.__import__
-
-    def without(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name.startswith("PIL"):
-            raise ImportError(name)
-        return original(name, *args, **kwargs)
-
-    contents = file_of(pixels(3), "PNG")
-    decoded = image.decode_png(contents)
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(fb.errors.UnimplementedError) as caught:
-        evaluate(decoded)
-    assert "flowbook[images]" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -325,13 +325,20 @@ def test_a_root_squared_and_an_exponentiated_logarithm_are_the_matrix() -> None:
 
 def test_nan_in_one_matrix_of_a_batch_leaves_the_others() -> None:
     good = np.array([[2.0, 1.0], [1.0, 3.0]])
-    batch = np.stack([good, np.full((2, 2), np.nan), good])
+    # LAPACK takes the second of these for a singular matrix.
+    for bad in (np.full((2, 2), np.nan), np.array([[np.nan, 1.0], [1.0, 1.0]])):
+        _check_nan_stays(good, np.stack([good, bad, good]))
+
+
+def _check_nan_stays(good: Any, batch: Any) -> None:
     for function in (
         fb.matrix_exponential,
         fb.matrix_square_root,
         fb.pinv,
         lambda x: fb.svd(x)[0],
         fb.matrix_determinant,
+        lambda x: fb.log_matrix_determinant(x)[0],
+        lambda x: fb.log_matrix_determinant(x)[1],
     ):
         found = run(function(batch))
         assert np.isnan(found[1]).all()

@@ -37,6 +37,17 @@ def test_moments_beside_a_large_mean() -> None:
     np.testing.assert_allclose(variance, spread, rtol=1e-4)
 
 
+@pytest.mark.parametrize("axes", [[0], [0, 1], [1]])
+def test_moments_where_every_sixteenth_element_is_far_from_the_mean(axes: list[int]) -> None:
+    x = np.random.default_rng(4).normal(5, 1e-3, size=(1024, 1024)).astype(np.float32)
+    x[::16] += 1e4
+    x[:, ::16] += 1e4
+    exact = x.astype(np.float64)
+    mean, variance = evaluate(list(nn.moments(x, axes)))
+    np.testing.assert_allclose(mean, exact.mean(tuple(axes)), rtol=1e-6)
+    np.testing.assert_allclose(variance, exact.var(tuple(axes)), rtol=1e-5)
+
+
 def test_equal_values_have_no_variance() -> None:
     x = np.full((50, 50, 50, 4), 1e6 / 3, np.float32)
     outputs = [*nn.moments(x, [0, 1, 2]), *nn.fused_batch_norm(x, ONES, ZEROS)]

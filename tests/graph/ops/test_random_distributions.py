@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import flowbook as fb
 from tests.interpreter import Interpreter, evaluate
@@ -50,8 +51,20 @@ def test_gamma_gradients() -> None:
     # The mean is alpha / beta: its slopes are 1 / beta and -alpha / beta ** 2.
     np.testing.assert_allclose(da, [1.25] * 3, rtol=0.1)
     np.testing.assert_allclose(db, [[-32.5], [-32.5 / 16]], rtol=0.05)
-    with pytest.raises(fb.errors.NotFoundError):
-        fb.gradients(slopes, [alpha])
+
+
+def test_samples_curve_as_quantiles_do() -> None:
+    alpha = fb.placeholder(fb.float64, [5])
+    x = fb.random_gamma([4], alpha, dtype=fb.float64, seed=3)
+    [slope] = fb.gradients(x, alpha)
+    [curve] = fb.gradients(slope, alpha)
+    given = np.array([0.2, 1.0, 4.0, 25.0, 300.0])
+    with fb.Session() as sess:
+        drawn, found = sess.run([x, curve], {alpha: given})
+    p = stats.gamma(given).cdf(drawn)
+    step = 1e-3 * given
+    less, same, more = (stats.gamma(given + k * step).ppf(p) for k in (-1, 0, 1))
+    np.testing.assert_allclose(found, ((less - 2 * same + more) / step**2).sum(0), rtol=1e-3)
 
 
 def test_poisson() -> None:

@@ -290,6 +290,34 @@ def test_mask():
     assert value.values.tolist() == [[1.0, 2.0], [5.0, 6.0]]
 
 
+def test_functions_of_the_elements():
+    x = fb.SparseTensor(INDICES, VALUES, SHAPE)
+    doubled = fb.sparse.map_values(fb.multiply, x, y=2.0)
+    for found, wanted in (
+        (-x, -VALUES),
+        (doubled, 2 * VALUES),
+        (fb.sparse.map_values(fb.cast, x, fb.int32), VALUES.astype(np.int32)),
+        (fb.sparse.map_values(fb.subtract, doubled, x), VALUES),
+        (fb.sparse.map_values(lambda a, b: fb.exp(b), 1.0, b=x), np.exp(VALUES)),
+    ):
+        indices, values, shape = evaluate([found.indices, found.values, found.dense_shape])
+        np.testing.assert_array_equal(indices, INDICES)
+        np.testing.assert_allclose(values, wanted, rtol=1e-15)
+        assert values.dtype == wanted.dtype
+        np.testing.assert_array_equal(shape, SHAPE)
+    [slope] = fb.gradients(fb.sparse.map_values(fb.square, x).values, x.values)
+    np.testing.assert_allclose(evaluate(slope), 2 * VALUES)
+    other = fb.SparseTensor(OTHER_INDICES, OTHER_VALUES, SHAPE)
+    for call, match in (
+        (lambda: fb.sparse.map_values(fb.add, x, other), "indices of their own"),
+        (lambda: fb.sparse.map_values(fb.abs, VALUES), "no sparse tensor"),
+        (lambda: fb.sparse.map_values(fb.reduce_sum, x), "'values' has the shape"),
+        (lambda: fb.abs(x), r"fb.sparse.map_values\(function, x\)"),
+    ):
+        with pytest.raises(fb.errors.InvalidArgumentError, match=match):
+            call()
+
+
 @pytest.mark.parametrize("adjoint_a", [False, True])
 @pytest.mark.parametrize("adjoint_b", [False, True])
 def test_products_of_complex_matrices(adjoint_a, adjoint_b):

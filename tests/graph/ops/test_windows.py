@@ -248,6 +248,22 @@ def test_half_precision_is_summed_up_in_single() -> None:
     assert evaluate(mean).ravel()[0] == 100
 
 
+@pytest.mark.parametrize(("channels", "filters"), [(3, 0), (0, 2), (0, 0)])
+@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_no_channels_are_a_sum_of_nothing(
+    channels: int, filters: int, size: int, stride: int
+) -> None:
+    x = fb.ones([2, 4, 5, channels])
+    w = fb.ones([size, size, channels, filters])
+    y = nn.conv2d(x, w, stride, "SAME")
+    found = evaluate([y, *fb.gradients(y, [x, w])])
+    assert [v.shape for v in found] == [y.shape, x.shape, w.shape]
+    assert not any(v.any() for v in found)
+    back = nn.conv2d_transpose(y, w, x.shape, stride, "SAME")
+    assert not evaluate(back).any()
+
+
 def test_memory_is_bounded() -> None:
     x, w = image(8, 64, 64, 16, dtype=np.float32), image(5, 5, 16, 8, dtype=np.float32)
     how = ((1, 1), "SAME", (1, 1))

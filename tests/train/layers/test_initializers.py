@@ -83,3 +83,15 @@ def test_plain_ones() -> None:
     assert 2 <= values.min() < values.max() < 3
     assert abs(drawn(initializers.random_normal(5, 2)).std() - 2) < 0.1
     assert abs(drawn(initializers.truncated_normal(0, 1))).max() <= 2
+
+
+def test_the_dtype_is_single_by_default() -> None:
+    for name in fb.initializers.__all__:
+        made = getattr(fb.initializers, name)()([4, 4])
+        assert (made.dtype, made.shape) == (fb.float32, [4, 4])
+
+
+def test_identity() -> None:
+    assert drawn(fb.initializers.identity(2.0), (2, 3)).tolist() == [[2, 0, 0], [0, 2, 0]]
+    with pytest.raises(fb.errors.InvalidArgumentError, match="two dimensions"):
+        fb.initializers.identity()([3])

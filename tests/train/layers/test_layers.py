@@ -92,6 +92,11 @@ def test_a_layer_makes_variables_of_its_own_unless_it_is_given_some() -> None:
             "says dilations",
         ),
         (
+            lambda x: fb.layers.dense(x, 2, kernel_initializer=fb.initializers.ones),
+            fb.errors.InvalidTypeError,
+            r"fb.initializers.ones\(\)",
+        ),
+        (
             lambda x: fb.layers.dense(x, 2, kernel_initializer="zeros"),
             fb.errors.InvalidTypeError,
             "fb.initializers.zeros",

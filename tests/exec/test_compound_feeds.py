@@ -1,4 +1,6 @@
-"""Sparse tensors and IndexedSlices are fed and fetched whole."""
+"""Sparse tensors, IndexedSlices and tuples are fed and fetched whole."""
+
+from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -133,7 +135,7 @@ def test_a_value_that_does_not_fit_is_refused(sess, x, value, match):
         with pytest.raises(fb.errors.InvalidArgumentError, match=match) as caught:
             call()
         assert "the value fed for <SparseTensor shape=[?, 3]" in str(caught.value)
-        assert "test_sparse_feeds.py, line" in str(caught.value)
+        assert "test_compound_feeds.py, line" in str(caught.value)
 
 
 def test_a_symbolic_value_is_refused(sess, x):
@@ -263,3 +265,61 @@ def test_a_matrix_of_scipy_is_refused_with_a_way_to_feed_it(sess, x):
     value = fb.SparseTensorValue(np.stack([m.row, m.col], 1), m.data, m.shape)
     fed = fb.sparse.placeholder(fb.float32, [2, 2])
     np.testing.assert_array_equal(sess.run(fb.sparse.to_dense(fed), {fed: value}), np.diag([1, 2]))
+
+
+# Tuples
+
+
+def test_the_state_of_a_network_is_fed_as_it_was_fetched(sess):
+    c, h = fb.placeholder(fb.float32, [2], name="c"), fb.placeholder(fb.float32, [2], name="h")
+    later = (c + 1.0, h * 2.0)
+    state = ([1.0, 2.0], [3.0, 4.0])
+    for _ in range(3):
+        after = sess.run(later, {(c, h): state})
+        assert [v.tolist() for v in after] == [[state[0][0] + 1, state[0][1] + 1], [6.0, 8.0]]
+        state = (after[0], state[1])
+
+
+def test_tuples_of_keys_nest(sess, x):
+    Pair = namedtuple("Pair", "first second")
+    a, b = fb.placeholder(fb.float32, [], name="a"), fb.Variable(1.0, name="b")
+    keys = Pair(((a,), "a2:0"), (b, x))
+    a2 = fb.placeholder(fb.float32, [], name="a2")
+    fetches = [a, a2, b, fb.sparse.to_dense(x)]
+    values = [[[3.0], 4.0], (5.0, VALUE)]
+    first = sess.run(fetches, {keys: values})
+    assert first[:3] == [3.0, 4.0, 5.0]
+    assert first[3].tolist() == DENSE
+    assert sess.run(b) == 1.0
+    assert sess.make_callable(fetches, [keys])(values)[:3] == [3.0, 4.0, 5.0]
+    step = sess.partial_run(fetches, [keys])
+    assert step.run(fetches, {keys: values})[:3] == [3.0, 4.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (([1.0], [2.0], [3.0]), "with a tuple or list of 2 values, not 3"),
+        (1.0, "with a tuple or list of 2 values, not 1.0"),
+        (np.zeros((2, 1)), r"not array\("),
+        (None, "not None"),
+        ("ab", "not 'ab'"),
+        (([1.0], [[2.0]]), "which does not fit"),
+    ],
+)
+def test_a_tuple_takes_as_many_values(sess, value, message):
+    a, b = fb.placeholder(fb.float32, [1]), fb.placeholder(fb.float32, [1])
+    for _ in range(2):
+        with pytest.raises(fb.errors.InvalidArgumentError, match=message):
+            sess.run(a + b, {(a, b): value})
+    assert sess.run(a + b, {(a, b): ([1.0], [2.0])}).tolist() == [3.0]
+
+
+def test_what_a_tuple_feeds_is_fed_once(sess):
+    a = fb.placeholder(fb.float32, [], name="a")
+    for feeds in ({(a, a): (1.0, 2.0)}, {(a,): (1.0,), a: 2.0}, {("a:0", a): (1.0, 2.0)}):
+        with pytest.raises(fb.errors.InvalidArgumentError, match="fed twice"):
+            sess.run(a, feeds)
+    with pytest.raises(fb.errors.InvalidTypeError, match="cannot be fed"):
+        sess.run(a, {(a, 3): (1.0, 2.0)})
+    assert sess.run(a, {(): (), a: 1.0}) == 1.0

@@ -1,12 +1,12 @@
-"""Feeds of sparse tensors and IndexedSlices: one key that stands for three tensors.
+"""Feeds of several tensors at once: sparse tensors and IndexedSlices, and tuples of keys.
 
-`expanded` replaces such a feed by those of its tensors, after checking that the three values go
+`expanded` replaces such a feed by those of its tensors, after checking that the values go
 together; what runs knows of nothing but tensors. A feed is expanded whole or not at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,38 +20,59 @@ from flowbook.graph.tensor import Tensor
 
 _FORMS: dict[type, Any] = {SparseTensor: SparseTensorValue, IndexedSlices: IndexedSlicesValue}
 _SPARSE = tuple(_FORMS)
+_COMPOUND = (*_SPARSE, tuple)
 
 Array = np.ndarray[Any, Any]
 
 
-def has_sparse(keys: Iterable[Any] | None) -> bool:
-    """Whether one of the keys of feeds is sparse."""
-    return keys is not None and any(isinstance(key, _SPARSE) for key in keys)
+def has_compound(keys: Iterable[Any] | None) -> bool:
+    """Whether one of the keys of feeds stands for several tensors."""
+    return keys is not None and any(isinstance(key, _COMPOUND) for key in keys)
 
 
 def expanded_keys(keys: Iterable[Any]) -> list[Any]:
-    """The keys, sparse ones replaced by their tensors."""
+    """The keys, those that stand for several tensors replaced by these."""
     found: list[Any] = []
     for key in keys:
-        found.extend(_parts(key) if isinstance(key, _SPARSE) else (key,))
+        if isinstance(key, tuple):
+            found.extend(expanded_keys(key))
+        else:
+            found.extend(_parts(key) if isinstance(key, _SPARSE) else (key,))
     return found
 
 
 def expanded(feeds: Mapping[Any, Any]) -> dict[Any, Any]:
-    """The feeds, sparse ones replaced by those of their tensors.
+    """The feeds, those of several tensors replaced by one for each.
 
     Raises:
-        InvalidTypeError: if a value for a sparse key is not three arrays of its dtypes.
-        InvalidArgumentError: if the three do not go together, or a tensor is fed twice.
+        InvalidTypeError: if a value for a sparse key is not three arrays of its dtypes, or one for
+            a tuple not as many values.
+        InvalidArgumentError: if they do not go together, or a tensor is fed twice.
     """
     found: dict[Any, Any] = {}
     for key, value in feeds.items():
-        new = _checked(key, value) if isinstance(key, _SPARSE) else {key: value}
-        for part in new:
+        for part, given in _fed(key, value):
             if part in found:
-                raise InvalidArgumentError(f"{part.name!r} is fed twice")
-        found.update(new)
+                raise InvalidArgumentError(f"{getattr(part, 'name', part)!r} is fed twice")
+            found[part] = given
     return found
+
+
+def _fed(key: Any, value: Any) -> Iterator[tuple[Any, Any]]:
+    """What is fed for each tensor of a key."""
+    if isinstance(key, _SPARSE):
+        yield from _checked(key, value).items()
+    elif isinstance(key, tuple):
+        if not isinstance(value, list | tuple) or len(value) != len(key):
+            given = f"{len(value)}" if isinstance(value, list | tuple) else f"{value!r:.80}"
+            raise InvalidTypeError(
+                f"a tuple of {len(key)} is fed with a tuple or list of {len(key)} values, "
+                f"not {given}: {key!r:.200}"
+            )
+        for part, given in zip(key, value, strict=True):
+            yield from _fed(part, given)
+    else:
+        yield key, value
 
 
 def _parts(key: Any) -> tuple[Tensor, Tensor, Tensor]:

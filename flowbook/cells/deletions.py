@@ -1,0 +1,72 @@
+"""Cells that the notebook reports as deleted: what they built leaves its graphs.
+
+JupyterLab lists deleted cells with the next request to execute something. Two things about the list
+shape what is done. It also has cells that are still there: those cut and pasted elsewhere, and
+those whose deletion was undone. So a deletion loses nothing that a re-run cannot bring back: a
+session stays open, and a cell that runs again after all gets its operations back, as far as
+anything refers to them. And requests sent together all carry the same list: only what the one
+before did not have is news.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from flowbook.graph.author import Author, Cell
+from flowbook.graph.redefined import listed, plain_name
+
+
+class Deletions:
+    """What the latest request listed."""
+
+    def __init__(self) -> None:
+        self._listed: frozenset[str] = frozenset()
+
+    def news(self, cell_meta: Mapping[str, Any] | None, running: str | None) -> list[str]:
+        """The ids of the cells deleted since the request before.
+
+        Args:
+            cell_meta: the metadata of a request to execute.
+            running: the id of the cell that it executes, which is not deleted.
+        """
+        reported = (cell_meta or {}).get("deletedCells")
+        if not isinstance(reported, list):
+            return []  # No notebook sent it.
+        ids = dict.fromkeys(map(str, reported))
+        before, self._listed = self._listed, frozenset(ids)
+        return [each for each in ids if each not in before and each != running]
+
+
+def delete(cell: Cell, latest: Author) -> list[str]:
+    """Have what a deleted cell built leave its graphs, and close what it owns.
+
+    Args:
+        cell: the cell.
+        latest: its latest execution.
+
+    Returns:
+        What to say of it, a line each.
+    """
+    cell.is_deleted = True
+    retired = [operation for graph in list(cell.graphs) for operation in graph.give_up(cell)]
+    notices = latest.close_owned()
+    if retired:
+        notices.insert(
+            0,
+            f"{cell.label} was deleted: {_counted(map(plain_name, retired))} left the graph "
+            "(where the cell was only moved, or is back, running it brings them back)",
+        )
+    return notices
+
+
+def bring_back(cell: Cell) -> None:
+    """Undo `delete`: the cell runs again."""
+    cell.is_deleted = False
+    for graph in list(cell.graphs):
+        graph.take_back(cell)
+
+
+def _counted(names: Iterable[str]) -> str:
+    found = list(names)
+    return f"{len(found):,} operation{'s' * (len(found) > 1)}, {listed(found)}"

@@ -1,0 +1,118 @@
+"""Keywords of TensorFlow 1 and NumPy that are spelt differently here, or that nothing needs."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from flowbook.graph import site as sites
+from flowbook.graph.errors import InvalidTypeError
+
+# What a function may call it instead; the first that it takes is meant.
+RENAMED = {
+    "batch_dim": ("batch_axis",),
+    "box_indices": ("box_ind",),
+    "bytes": ("input_bytes",),
+    "concat_dim": ("axis",),
+    "container_name": ("name",),
+    "default_name": ("name",),
+    "device_name_or_function": ("name",),
+    "dilation_rate": ("dilations",),
+    "dim": ("axis",),
+    "dimension": ("axis",),
+    "expand_nonconcat_dim": ("expand_nonconcat_dims",),
+    "feed_dict": ("feeds",),
+    "filter": ("filters",),
+    "input_tensor": ("input",),
+    "keep_dims": ("keepdims",),
+    "keepdim": ("keepdims",),
+    "logits": ("inputs",),
+    "op": ("operation",),
+    "rate": ("dilations",),
+    "reduction_axes": ("axis",),
+    "reduction_indices": ("axis", "axes"),
+    "seq_dim": ("seq_axis",),
+    "sizes": ("ksizes",),
+    "source": ("input",),
+    "split_dim": ("axis",),
+    "squeeze_dims": ("axis",),
+    "string_tensor": ("input",),
+    "targets": ("labels",),
+    "thresh": ("threshold",),
+    "value": ("input",),
+    "var_list": ("variables",),
+    "variable": ("ref",),
+}
+
+# What to do instead of giving it.
+GONE = {
+    "a_is_sparse": "fb.sparse.sparse_dense_matmul multiplies sparse tensors",
+    "aggregation_method": "leave it out: partial gradients are added up in one way",
+    "b_is_sparse": "fb.sparse.sparse_dense_matmul multiplies sparse tensors",
+    "collections": "leave it out: graph.variables() and graph.summaries() list what there is",
+    "colocate_gradients_with_ops": "leave it out: gradients are placed as what they are of",
+    "config": "fb.Session takes itself what there is to configure",
+    "family": "give the summary a name in a scope, such as family/name",
+    "gate_gradients": "leave it out: a gradient waits for what it is computed from only",
+    "keep_prob": "give rate=1 - keep_prob, the probability to drop",
+    "optimize": "leave it out: shapes that are known are used always",
+    "target": "leave it out: a session runs in this process",
+    "use_cudnn_on_gpu": "leave it out: a device has the kernels that are registered for it",
+    "use_locking": "leave it out: writes to one variable wait for each other always",
+    "use_resource": "leave it out: variables are resources always",
+    "validate_indices": "leave it out: indices are checked always",
+    "validate_shape": "leave it out: a variable keeps the shape of its initial value",
+    "values": "leave it out: what is built joins the graph of its inputs",
+    "verify_shape": "give an array of that shape",
+}
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def no_such_keyword(function: str, keyword: str, taken: Sequence[str]) -> InvalidTypeError:
+    """The error for a keyword that a function does not take.
+
+    Args:
+        function: its name.
+        keyword: what was given.
+        taken: what it takes.
+    """
+    renamed = [new for new in RENAMED.get(keyword, ()) if new in taken]
+    close = [] if keyword in GONE else difflib.get_close_matches(keyword, taken, 1)
+    found = next(iter(renamed + close), None)
+    error = InvalidTypeError(
+        f"there is no argument {keyword!r}; it takes {', '.join(taken)}",
+        hint=f"it is called {found}" if found else GONE.get(keyword),
+    )
+    error.at(function, sites.capture())
+    return error
+
+
+def explained(function: Function) -> Function:
+    """The same function, in which a keyword that it does not take gives `no_such_keyword`.
+
+    One that takes any keyword stays as it is.
+    """
+    if function.__code__.co_flags & inspect.CO_VARKEYWORDS:
+        return function
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        try:
+            return function(*args, **kwargs)
+        except TypeError as error:
+            # One from within has a frame of the function.
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise
+            taken = [n for n in inspect.signature(function).parameters if n != "self"]
+            unknown = [keyword for keyword in kwargs if keyword not in taken]
+            if not unknown:
+                raise
+            name = function.__qualname__.removesuffix(".__init__")
+            raise no_such_keyword(name, unknown[0], taken) from None
+
+    return call  # type: ignore[return-value]

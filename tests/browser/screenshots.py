@@ -1,0 +1,95 @@
+"""Takes the pictures of the README: a notebook's live views in a real JupyterLab.
+
+    python -m tests.browser.screenshots
+
+Every view is taken in both themes, and stored as `docs/<name>-<theme>.png`. Look at them before
+they are committed.
+"""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from tests.browser.lab import ROOT, Lab, Notebook, browser
+
+NOTEBOOK = ROOT / "notebooks" / "see_the_graph.ipynb"
+THEMES = {"light": False, "dark": True}
+
+
+def _opened(view: Any) -> None:
+    """Open the first block and its first layer, and select what the layer computes."""
+    tree = view.locator("[role=tree]")
+    tree.focus()
+    for key in ("Home", "ArrowDown", "ArrowRight", "ArrowDown", "ArrowRight", "ArrowDown"):
+        before = view.get_attribute("data-drawn")
+        tree.press(key)
+        if key == "ArrowRight":
+            view.page.wait_for_function(
+                "([view, before]) => view.dataset.drawn !== before",
+                arg=[view.element_handle(), before],
+            )
+
+
+@dataclass(frozen=True)
+class Shot:
+    """One picture.
+
+    Attributes:
+        source: what stands in the source of the cell whose output is taken.
+        view: the CSS selector of the live view in it.
+        prepare: what is done to the view before.
+    """
+
+    source: str
+    view: str
+    prepare: Callable[[Any], None] = lambda view: None
+
+
+SHOTS = {
+    "graph": Shot("minimize(loss", ".fb-graph[data-drawn]", _opened),
+    "summaries": Shot("fb.SummaryView({", ".fb-summaries[data-drawn]"),
+}
+
+
+def main() -> int:
+    """Take all pictures; return the exit status."""
+    cells = nbformat.read(NOTEBOOK, as_version=4).cells
+    with tempfile.TemporaryDirectory() as folder, browser() as chromium:
+        lab = Lab(Path(folder))
+        try:
+            shutil.copy(NOTEBOOK, lab.notebooks)
+            for theme, dark in THEMES.items():
+                lab.use_theme(dark)
+                context = chromium.new_context(
+                    viewport={"width": 1200, "height": 1000}, device_scale_factor=2
+                )
+                _take(lab.open(context.new_page(), NOTEBOOK.stem), cells, theme)
+                context.close()
+        finally:
+            lab.close()
+    return 0
+
+
+def _take(notebook: Notebook, cells: list[Any], theme: str) -> None:
+    for index, cell in enumerate(cells):
+        if cell.cell_type != "code":
+            continue
+        notebook.run(index)
+        for name, shot in SHOTS.items():
+            if shot.source in cell.source:
+                view = notebook.output(index).locator(shot.view)
+                view.wait_for()
+                shot.prepare(view)
+                path = ROOT / "docs" / f"{name}-{theme}.png"
+                view.screenshot(path=path)
+                print(path.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
