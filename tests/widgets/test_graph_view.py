@@ -10,6 +10,7 @@ import pytest
 import flowbook as fb
 from flowbook.widgets import front_end
 from flowbook.widgets.page import is_looked_at
+from tests.widgets.shell import Shell
 
 
 def build() -> tuple[fb.Tensor, fb.Tensor]:
@@ -83,22 +84,6 @@ def test_exporting_without_a_front_end_says_how_to_build_it(
     monkeypatch.setattr(front_end, "BUNDLE", tmp_path / "none.js")
     with pytest.raises(fb.errors.FailedPreconditionError, match="make front-end"):
         fb.GraphView().export_html(tmp_path / "graph.html")
-
-
-class Shell:
-    """Enough of the shell of a kernel that a page asked to run a cell."""
-
-    request: Any = {"msg_type": "execute_request", "metadata": {"cellId": "a"}}  # noqa: RUF012
-
-    @property
-    def kernel(self) -> Any:
-        return self
-
-    def get_parent(self, channel: str) -> Any:
-        assert channel == "shell"
-        if not self.request:
-            raise LookupError
-        return self.request
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from flowbook.widgets.summary_payload import everything, frames
 from flowbook.widgets.summary_sources import Sources
 from flowbook.widgets.summary_svg import summary_svg
 from tests.need import requires
+from tests.widgets.shell import Shell
 
 
 def curve(tag: str, values: list[float], run: str = "a") -> list[Summary]:
@@ -228,12 +229,6 @@ def test_exported_page_stands_alone(tmp_path: Path) -> None:
     assert page.count("</script>") == 2
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", page)
     assert re.search(r'renderExportedSummaries\("[A-Za-z0-9+/=]+", place, \{"tags"', page)
-
-
-class Shell:
-    """Enough of a kernel's shell."""
-
-    kernel = object()
 
 
 @pytest.fixture
