@@ -3,6 +3,8 @@
 import { GraphView } from "./graph_view.js";
 import { Options, SummariesView } from "./summaries_view.js";
 
+const SILENCE = 1500; // Milliseconds.
+
 interface Model {
   get(name: string): unknown;
   on(event: string, call: (...told: never[]) => void): void;
@@ -37,11 +39,15 @@ export function renderSummaries(model: Model, place: HTMLElement): () => void {
   const say = (): void => model.send({ sequence: view.sequence });
   const view = new SummariesView(place, model.get("options") as Options, say);
   const hear = (_: unknown, buffers: DataView[]): void => {
+    clearTimeout(silence);
     for (const buffer of buffers) void view.take(bytesOf(buffer));
   };
   model.on("msg:custom", hear);
-  void view.take(bytesOf(model.get("snapshot") as DataView)).then(say);
+  void view.take(bytesOf(model.get("snapshot") as DataView));
+  // Where frames come, they tell whether one was lost; where none comes, the last may have been.
+  const silence = setTimeout(say, SILENCE);
   return () => {
+    clearTimeout(silence);
     model.off("msg:custom", hear);
     view.dispose();
   };
