@@ -12,7 +12,7 @@ import pytest
 
 import flowbook as fb
 from flowbook.exec.summaries.event import Image, Summary
-from flowbook.exec.summaries.png import encoded
+from flowbook.graph.image_codecs import encode_png
 from tests.browser.lab import ROOT, Lab, Notebook
 from tests.need import requires
 
@@ -25,7 +25,7 @@ HISTORY = """
 import math, pathlib, time
 import flowbook as fb, numpy as np
 from flowbook.exec.summaries.event import Histogram, Image, Summary
-from flowbook.exec.summaries.png import encoded
+from flowbook.graph.image_codecs import encode_png
 def put(history, run, tag, value, step, kind="scalar"):
     history.add([Summary(run, tag, kind, step, 1.7e9 + 60 * step, value)])
 def wait_for(name):
@@ -212,7 +212,7 @@ def test_images_and_texts_have_a_slider_over_the_steps(lab: Lab, page: Any) -> N
     fill = """
 for step in range(5):
     pixels = np.full((2, 3, 1), 50 * step, np.uint8)
-    put(history, "a", "picture", Image(2, 3, 1, encoded(pixels)), step, "image")
+    put(history, "a", "picture", Image(2, 3, 1, encode_png(pixels, -1)), step, "image")
     put(history, "a", "words", (f"said at {step}",), step, "text")
     counts = Histogram(0.0, 1.0, 3.0, 0.0, 0.0, 0, (0.5, 1.0), (1.0, 2.0))
     put(history, "a", "weights", counts, step, "histogram")
@@ -388,7 +388,7 @@ def test_exported_pages_work_without_a_kernel(tmp_path: Path, page: Any) -> None
     import numpy as np
 
     history = fb.summary.SummaryHistory()
-    picture = Image(2, 2, 1, encoded(np.zeros((2, 2, 1), np.uint8)))
+    picture = Image(2, 2, 1, encode_png(np.zeros((2, 2, 1), np.uint8), -1))
     history.add([Summary("a", "loss", "scalar", i, float(i), 1 / (i + 1)) for i in range(50)])
     history.add([Summary("a", "digit", "image", 0, 0.0, picture)])
     fb.SummaryView(history, smoothing=0.5).export_html(tmp_path / "charts.html")
