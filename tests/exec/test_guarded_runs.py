@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 import flowbook as fb
-from tests.exec.random_graphs import delayed
+from tests.exec.random_graphs import delayed, examples
 
 NAN, INF = float("nan"), float("inf")
 
@@ -335,3 +336,23 @@ def test_what_is_allowed_is_allowed_in_partial_runs() -> None:
     logs = fb.log(x, name="logs")
     with fb.Session() as sess, sess.guard(allow=logs):
         assert np.isinf(sess.partial_run(logs, [x]).run(logs, {x: 0.0}))
+
+
+@settings(max_examples=60)
+@given(examples())
+def test_guarded_and_plain_partial_runs_give_equal_results(example: Any) -> None:
+    results = []
+    for is_guarded in (False, True):
+        with fb.Session(graph=example.graph) as sess:
+            if is_guarded:
+                sess.guard()
+            found = []
+            for fetches, feeds in example.steps:
+                step = sess.partial_run([fetches, example.sends], list(feeds))
+                for tensor, value in feeds.items():
+                    step.run([], {tensor: value})
+                found.append(step.run([fetches, example.sends])[0])
+            results.append(found)
+    for plain, guarded in zip(*results, strict=True):
+        for a, b in zip(plain, guarded, strict=True):
+            np.testing.assert_array_equal(a, b)

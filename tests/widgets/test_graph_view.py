@@ -10,7 +10,7 @@ import pytest
 import flowbook as fb
 from flowbook.widgets import front_end
 from flowbook.widgets.page import is_looked_at
-from tests.widgets.shell import Shell
+from tests.notebook_shell import Shell
 
 
 def build() -> tuple[fb.Tensor, fb.Tensor]:

@@ -24,7 +24,7 @@ from flowbook.widgets.summary_payload import everything, frames
 from flowbook.widgets.summary_sources import Sources
 from flowbook.widgets.summary_svg import summary_svg
 from tests.need import requires
-from tests.widgets.shell import Shell
+from tests.notebook_shell import Shell
 
 
 def curve(tag: str, values: list[float], run: str = "a") -> list[Summary]:

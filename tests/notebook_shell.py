@@ -1,4 +1,4 @@
-"""The shell of a kernel, as far as live views ask it."""
+"""Stands in for the shell of a kernel where a page shows what cells give."""
 
 from typing import Any
 
