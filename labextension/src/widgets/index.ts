@@ -4,6 +4,8 @@ import { GraphView } from "./graph_view.js";
 import { Kernel, KernelLink } from "./kernel_link.js";
 import { Options, SummariesView } from "./summaries_view.js";
 
+const SILENCE = 1500; // Milliseconds.
+
 interface Model {
   /** JupyterLab's, of which the kernel is used; others have none. */
   readonly widget_manager?: { readonly kernel?: Kernel | null };
@@ -43,11 +45,15 @@ export function renderSummaries(model: Model, place: HTMLElement): () => void {
   const say = (): void => model.send({ sequence: view.sequence });
   const view = new SummariesView(place, model.get("options") as Options, say);
   const hear = (_: unknown, buffers: DataView[]): void => {
+    clearTimeout(silence);
     for (const buffer of buffers) void view.take(bytesOf(buffer));
   };
   model.on("msg:custom", hear);
-  void view.take(bytesOf(model.get("snapshot") as DataView)).then(say);
+  void view.take(bytesOf(model.get("snapshot") as DataView));
+  // Where frames come, they tell whether one was lost; where none comes, the last may have been.
+  const silence = setTimeout(say, SILENCE);
   return () => {
+    clearTimeout(silence);
     model.off("msg:custom", hear);
     view.dispose();
   };
