@@ -402,3 +402,40 @@ def test_exported_pages_work_without_a_kernel(tmp_path: Path, page: Any) -> None
     assert page.locator("body > #view > svg").count() == 0
     view.get_by_alt_text("digit, step 0").wait_for()
     assert all(url.startswith(("file:", "blob:")) for url in asked)
+
+
+def test_a_graph_on_the_same_page_changes_nothing(lab: Lab, page: Any) -> None:
+    lab.write("beside", TWO_RUNS + "history", "fb.get_default_graph()")
+    notebook = lab.open(page, "beside")
+    notebook.run(0)
+    view = shown(notebook, 0)
+    cards = "(view) => [...view.querySelectorAll('*')].map((e) => [e.offsetTop, e.offsetWidth])"
+    before = view.evaluate(cards)
+    notebook.run(1)
+    notebook.graph(1)
+    assert view.evaluate(cards) == before
+    assert len(before) > 20
+
+
+def test_logarithmic_axes_have_round_numbers(lab: Lab, page: Any) -> None:
+    lab.write(
+        "decades",
+        HISTORY
+        + "for i in range(60): put(history, 'r', 'loss', 10.0 ** (-i / 10), i)\n"
+        + "fb.SummaryView(history, log=True)",
+    )
+    # What the chart writes is drawn; so the drawing is listened to.
+    page.add_init_script(
+        """const write = CanvasRenderingContext2D.prototype.fillText;
+        window.written = [];
+        CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+            window.written.push(text);
+            return write.call(this, text, ...rest);
+        };"""
+    )
+    notebook = lab.open(page, "decades")
+    notebook.run(0)
+    shown(notebook, 0)
+    page.wait_for_function("() => window.written.includes('1e-4')")
+    assert {"1", "0.01", "1e-4"} <= set(page.evaluate("() => window.written"))
+    assert not any("∞" in text for text in page.evaluate("() => window.written"))

@@ -134,7 +134,10 @@ export class ScalarCard implements Card<number> {
         {
           ...axis,
           space: 30,
-          ...(look.log ? { splits: (_plot, _axis, low, high) => logTicks(low, high, 5) } : {}),
+          // Without a filter of its own the chart would drop most of these.
+          ...(look.log
+            ? { splits: (_plot, _axis, low, high) => logTicks(low, high, 5), filter: (_plot, ticks) => ticks }
+            : {}),
           values: (_, ticks) => (look.log ? ticks.map((tick) => numberText(tick)) : tickTexts(ticks)),
           size: (plot, values) => {
             plot.ctx.font = `${11 * devicePixelRatio}px ${theme.font}`;

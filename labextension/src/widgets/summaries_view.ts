@@ -171,7 +171,10 @@ export class SummariesView {
     const cards = element("div", { class: "fb-cards" });
     const most = this.#asked.get(prefix) ?? AT_ONCE;
     if (isOpened) {
-      for (const tag of tags.slice(0, most)) {
+      // Curves first: they are what is looked at while a training runs.
+      const isCurve = (tag: string): boolean => kinds.get(tag)!.includes("scalar");
+      const ordered = [...tags.filter(isCurve), ...tags.filter((tag) => !isCurve(tag))];
+      for (const tag of ordered.slice(0, most)) {
         for (const kind of kinds.get(tag)!) cards.append(this.#placeOf(kind, tag).root);
       }
     }
