@@ -130,7 +130,7 @@ from flowbook.graph.ops.broadcasting import (
     broadcast_to,
 )
 from flowbook.graph.ops.casting import bitcast, saturate_cast
-from flowbook.graph.ops.checking import check_numerics
+from flowbook.graph.ops.checking import check_numerics, ensure_shape
 from flowbook.graph.ops.clipping import (
     clip_by_average_norm,
     clip_by_global_norm,
@@ -171,7 +171,7 @@ from flowbook.graph.ops.counting import (
     histogram_fixed_width,
     histogram_fixed_width_bins,
 )
-from flowbook.graph.ops.decompositions import cholesky, logdet, lu, qr
+from flowbook.graph.ops.decompositions import cholesky, logdet, lu, lu_solve, qr
 from flowbook.graph.ops.diagonals import (
     diag,
     diag_part,
@@ -244,7 +244,7 @@ from flowbook.graph.ops.indexing_nd import (
     tensor_scatter_nd_update,
 )
 from flowbook.graph.ops.joining import concat, split, stack, unstack
-from flowbook.graph.ops.least_squares import matrix_solve_ls, pinv
+from flowbook.graph.ops.least_squares import matrix_rank, matrix_solve_ls, pinv
 from flowbook.graph.ops.linalg import cross, matmul, matvec
 from flowbook.graph.ops.masking import boolean_mask, sequence_mask
 from flowbook.graph.ops.matrices import adjoint, matrix_transpose
@@ -545,6 +545,7 @@ __all__ = [
     "edit_distance",
     "einsum",
     "encode_base64",
+    "ensure_shape",
     "equal",
     "erf",
     "erfc",
@@ -638,6 +639,7 @@ __all__ = [
     "logical_xor",
     "losses",
     "lu",
+    "lu_solve",
     "mark_as_update",
     "matmul",
     "matrix_band_part",
@@ -647,6 +649,7 @@ __all__ = [
     "matrix_exponential",
     "matrix_inverse",
     "matrix_logarithm",
+    "matrix_rank",
     "matrix_set_diag",
     "matrix_solve",
     "matrix_solve_ls",

@@ -1,6 +1,7 @@
 """Images: size, parts, colours, and their encoding in files. Names are those of TensorFlow 1."""
 
 from flowbook._renamed import no_such_name_in
+from flowbook.graph.ops.colour_spaces import rgb_to_yiq, rgb_to_yuv, yiq_to_rgb, yuv_to_rgb
 from flowbook.graph.ops.colours import (
     adjust_brightness,
     adjust_contrast,
@@ -11,13 +12,18 @@ from flowbook.graph.ops.colours import (
     grayscale_to_rgb,
     hsv_to_rgb,
     per_image_standardization,
-    psnr,
     random_brightness,
     random_contrast,
     random_hue,
     random_saturation,
     rgb_to_grayscale,
     rgb_to_hsv,
+)
+from flowbook.graph.ops.image_differences import (
+    image_gradients,
+    psnr,
+    sobel_edges,
+    ssim,
     total_variation,
 )
 from flowbook.graph.ops.image_files import (
@@ -69,6 +75,7 @@ __all__ = [
     "flip_up_down",
     "grayscale_to_rgb",
     "hsv_to_rgb",
+    "image_gradients",
     "pad_to_bounding_box",
     "per_image_standardization",
     "psnr",
@@ -86,9 +93,15 @@ __all__ = [
     "resize_nearest_neighbor",
     "rgb_to_grayscale",
     "rgb_to_hsv",
+    "rgb_to_yiq",
+    "rgb_to_yuv",
     "rot90",
+    "sobel_edges",
+    "ssim",
     "total_variation",
     "transpose_image",
+    "yiq_to_rgb",
+    "yuv_to_rgb",
 ]
 
 __getattr__ = no_such_name_in(__name__)

@@ -95,7 +95,7 @@ def main() -> None:
         if not is_known:
             continue
         # TensorFlow refuses float64 variables there.
-        is_narrow = kind == "ProximalGradientDescentOptimizer"
+        is_narrow = kind.startswith("Proximal")
         for dtype in (np.float32,) if is_narrow else (np.float32, np.float64):
             for form in ("dense", "sparse"):
                 found[f"{name}/{form}/{np.dtype(dtype).name}"] = optimizer(

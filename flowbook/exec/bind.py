@@ -12,7 +12,7 @@ from flowbook.exec.resources.container import Resources
 from flowbook.exec.units import AsyncKernel, Handle, Kernel, Unit
 from flowbook.graph.op_def import OpDef
 from flowbook.graph.operation import Operation
-from flowbook.graph.registry import kernel_for, op_named
+from flowbook.graph.registry import kernel_for, op_named, registered_kernel
 from flowbook.graph.widened import widened
 
 
@@ -83,8 +83,8 @@ _NONE: dict[str, Any] = {}
 
 
 def _find(op_def: OpDef, device: Device) -> _Found:
-    special = kernel_for(op_def, device.kind)
-    function = special or op_def.kernel
+    special = registered_kernel(op_def, device.kind)
+    function = kernel_for(op_def, device.kind)
     attributes = op_def.kernel_attributes(function) if function is not None else []
     return _Found(
         function,

@@ -73,7 +73,7 @@ def place(
     for node in nodes:
         kind = placement.device_of(node.operation).kind
         op_def = node.op_def
-        if op_def.kernel is None and op_def.resource is None and not kernel_for(op_def, kind):
+        if op_def.resource is None and kernel_for(op_def, kind) is None:
             raise InvalidArgumentError(
                 f"it has no kernel for {kind!r}",
                 node.operation,

@@ -6,11 +6,14 @@ master run it. On the hot path that is a look-up and one call.
 
 from __future__ import annotations
 
+import itertools
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, NoReturn
 
+from flowbook.exec import peek as peeking
 from flowbook.exec.compound_feeds import expanded, expanded_keys, has_compound
 from flowbook.exec.executable import Executable, deadline_after
 from flowbook.exec.feeds import Feed, check_mapping, check_no_duplicates, feedable
@@ -19,6 +22,8 @@ from flowbook.exec.guard import Guard, guard
 from flowbook.exec.instrument import Instruments, Signature, Tapped
 from flowbook.exec.master import LocalMaster
 from flowbook.exec.partial_run import PartialRun
+from flowbook.exec.retained_feeds import MOST_BYTES as MOST_RETAINED
+from flowbook.exec.retained_feeds import RetainedFeeds, retain_feeds, retained
 from flowbook.exec.summaries.history import SummaryHistory
 from flowbook.exec.summaries.summarizer import Summarizing, history_in, summarized
 from flowbook.graph import site as sites
@@ -33,6 +38,7 @@ from flowbook.graph.keywords import no_such_keyword
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.variables import Variable
 from flowbook.graph.repetition import check_repetition
+from flowbook.graph.site import Site
 from flowbook.graph.sparse_tensor import SparseTensor
 from flowbook.graph.tensor import Tensor
 
@@ -44,6 +50,9 @@ _LIST, _TUPLE, _FED = object(), object(), object()
 # How many spellings of signatures a session remembers.
 _REMEMBERED = 4096
 
+# All sessions that someone holds, in the order in which they were made.
+_made: weakref.WeakValueDictionary[int, Session] = weakref.WeakValueDictionary()
+_numbers = itertools.count()
 
 _STARTS_AFRESH = "closed the session that this cell made before; its variables start afresh"
 
@@ -96,6 +105,7 @@ class Session:
         self._drops = 0
         self._closed = False
         self._lock = threading.RLock()
+        _made[next(_numbers)] = self
         if self._site.author is not None:
             # When its cell runs again, the session that it made before is over.
             self._site.author.own(self, _STARTS_AFRESH, holds_values=True)
@@ -312,6 +322,66 @@ class Session:
         self._guarded(self._check_open)
         return self._guarded(guard, self._instruments, nonfinite, allow)  # type: ignore[no-any-return]
 
+    def retain_feeds(
+        self, retain: bool = True, most_bytes: int = MOST_RETAINED
+    ) -> RetainedFeeds | None:
+        """Keep a copy of what the last run was fed with, for looking at tensors: see `peek`.
+
+        Args:
+            retain: False ends it, and lets go of the arrays.
+            most_bytes: feeds that take more together are not kept.
+
+        Returns:
+            What keeps them, which as a context manager ends with the block; None if it was ended.
+
+        Raises:
+            InvalidArgumentError: if `most_bytes` is not a positive integer.
+        """
+        __tracebackhide__ = True
+        self._guarded(self._check_open)
+        return self._guarded(retain_feeds, self._instruments, retain, most_bytes)  # type: ignore[no-any-return]
+
+    @property
+    def retained_feeds(self) -> dict[Tensor, Any]:
+        """What the last run was fed with, by tensor, where `retain_feeds` keeps it; else empty."""
+        feeds = retained(self._instruments)
+        return dict(feeds.latest) if feeds is not None else {}
+
+    def peek(
+        self, tensor: Any, most_bytes: int = peeking.MOST_BYTES, timeout: float = peeking.SECONDS
+    ) -> Any:
+        """The value of a tensor, without any trace: what would change something is refused.
+
+        A fetch is refused if it needs an operation that writes, draws random numbers or acts
+        outside the graph, or a variable without a value. It is fed with what the last run was fed
+        with, where `retain_feeds` keeps that. No summaries are made and nothing is guarded.
+
+        Args:
+            tensor: a tensor, a variable or a name.
+            most_bytes: larger ones are refused.
+            timeout: seconds after which it is given up.
+
+        Raises:
+            FailedPreconditionError: if it would change something, or a variable has no value yet.
+            InvalidArgumentError: if a placeholder has no value.
+            ResourceExhaustedError: if the tensor is too large.
+            DeadlineExceededError: if the timeout is over.
+            OpError: what an operation raised.
+
+        >>> import flowbook as fb
+        >>> x = fb.placeholder(fb.float32, [2])
+        >>> h = x * 2
+        >>> with fb.Session() as sess, sess.retain_feeds():
+        ...     total = sess.run(fb.reduce_sum(h), {x: [1.0, 2.0]})
+        ...     print(sess.peek(h))
+        [2. 4.]
+        """
+        __tracebackhide__ = True
+        if self._version != self.graph.version:
+            self._guarded(self.extend)
+        feeds = retained(self._instruments)
+        return self._guarded(peeking.peek, self._master, tensor, feeds, most_bytes, timeout)
+
     def _guarded(self, function: Callable[..., Any], *args: Any) -> Any:
         __tracebackhide__ = True
         try:
@@ -354,6 +424,11 @@ class Session:
             self._calls = {}
         self._instruments.close()
         self._master.close()
+
+    @property
+    def site(self) -> Site:
+        """Where it was made."""
+        return self._site
 
     @property
     def closed(self) -> bool:
@@ -400,6 +475,12 @@ class Session:
     def __repr__(self) -> str:
         state = "closed " if self._closed else ""
         return f"<{state}Session of {self.graph!r}>"
+
+
+def open_sessions(graph: Graph) -> list[Session]:
+    """The sessions that run a graph and are not closed, in the order in which they were made."""
+    found = sorted(_made.items())
+    return [each for _, each in found if each.graph is graph and not each.closed]
 
 
 def _spelling(fetches: Any, feeds: Mapping[Any, Any] | None) -> Any:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _definitions: dict[str, OpDef] = {}
 # By definition, not by name: a type that is defined again may mean something else.
 _kernels: WeakKeyDictionary[OpDef, dict[str, Callable[..., Any]]] = WeakKeyDictionary()
+# The kinds of devices that there are kernels for; each is named by the module of its devices.
+_device_kinds: set[str] = set()
 
 
 def op_named(type_name: str) -> OpDef:
@@ -51,6 +53,11 @@ def define(op_def: OpDef) -> None:
     _definitions[op_def.type] = op_def
 
 
+def define_device_kind(kind: str) -> None:
+    """Admit kernels for a kind of device."""
+    _device_kinds.add(kind)
+
+
 def register_kernel(
     type_name: str, device_kind: str
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -58,13 +65,21 @@ def register_kernel(
 
     Args:
         type_name: the operation type, such as "MatMul".
-        device_kind: the kind of device, such as "cpu" or "gpu".
+        device_kind: the kind of device, such as "cpu".
+
+    Raises:
+        NotFoundError: if there is no such type, or no such kind.
 
     The kernel takes what the type's own kernel takes and means the same. Signatures that a session
     has prepared already keep the kernels that they have. A type that is defined again, as by
     re-running its cell, starts with its own kernel.
     """
     op_def = op_named(type_name)
+    if device_kind not in _device_kinds:
+        raise NotFoundError(
+            f"there are no devices of kind {device_kind!r}",
+            hint=f"known kinds are {', '.join(sorted(_device_kinds))}",
+        )
 
     def register(kernel: Callable[..., Any]) -> Callable[..., Any]:
         _kernels.setdefault(op_def, {})[device_kind] = kernel
@@ -73,6 +88,11 @@ def register_kernel(
     return register
 
 
-def kernel_for(op_def: OpDef, device_kind: str) -> Callable[..., Any] | None:
-    """The kernel registered for this kind of device, or None: the definition's own serves."""
+def registered_kernel(op_def: OpDef, device_kind: str) -> Callable[..., Any] | None:
+    """The kernel registered for this kind of device, if there is one."""
     return _kernels.get(op_def, {}).get(device_kind)
+
+
+def kernel_for(op_def: OpDef, device_kind: str) -> Callable[..., Any] | None:
+    """The kernel for this kind of device: one registered for it, or else the definition's own."""
+    return registered_kernel(op_def, device_kind) or op_def.kernel

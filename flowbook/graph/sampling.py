@@ -83,7 +83,7 @@ def _within_limits(draw: Callable[[Any, int], Any], groups: int, width: int) -> 
 
 
 def gamma(key: Key, counter: Counter, alpha: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Draw gamma variates of the given shapes and scale 1.
+    """Draw gamma variates of the given shapes and scale 1; the values are TensorFlow's.
 
     Args:
         key: of the stream.
@@ -106,27 +106,27 @@ def _gamma(key: Key, counter: Counter, first: Any, alpha: _Doubles) -> _Doubles:
     small = alpha < 1
     d = np.where(small, alpha + 2 / 3, alpha - 1 / 3)
     c = 1 / (3 * np.sqrt(d))
+    stream = _Stream(key, counter, first)
     found = np.empty_like(d)
-    rows = np.arange(d.size)
-    for turn in count(0, 2):
-        at = first[rows] + np.uint64(turn)
-        normals = philox.normal_float64(philox.blocks_at(key, counter, at).reshape(-1))
-        uniforms = _uniforms(key, counter, at + np.uint64(1))
-        x = normals.reshape(-1, 2)[:, 1]
+    # The distribution of 1 is exponential.
+    is_one = alpha == 1
+    ones, rows = np.flatnonzero(is_one), np.flatnonzero(~is_one)
+    found[ones] = -np.log1p(-stream.uniforms(ones))
+    is_done = np.zeros(d.size, bool)
+    while rows.size:
+        x = stream.normals(rows)
         v = 1 + c[rows] * x
-        v = np.where(v > 0, v, 0) ** 3
-        # The logarithm of 0 is -inf on either side, and such a v is refused.
-        bound = 0.5 * x * x + d[rows] * (1 - v + np.log(v))
-        # 1 - u lies in (0, 1], so that no logarithm is infinite.
-        kept = (v > 0) & ~(np.log1p(-uniforms[:, 1]) >= bound)
+        tried = v > 0
+        x, v, at = x[tried], v[tried] ** 3, rows[tried]
+        bound = 0.5 * x * x + d[at] * (1 - v + np.log(v))
         # An infinite alpha makes the bound NaN; there is nothing to refuse.
-        done = rows[kept]
-        boost = np.log1p(-uniforms[kept, 0]) / alpha[done]
-        found[done] = d[done] * v[kept] * np.where(small[done], np.exp(boost), 1)
-        rows = rows[~kept]
-        if not rows.size:
-            return found
-    raise AssertionError
+        kept = ~(np.log(stream.uniforms(at)) >= bound)
+        found[at[kept]] = d[at[kept]] * v[kept]
+        is_done[at[kept]] = True
+        rows = rows[~is_done[rows]]
+    boosted = np.flatnonzero(small)
+    found[boosted] *= stream.uniforms(boosted) ** (1 / alpha[boosted])
+    return found
 
 
 def poisson(key: Key, counter: Counter, lam: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -138,8 +138,9 @@ def poisson(key: Key, counter: Counter, lam: NDArray[Any], dtype: np.dtype[Any])
         lam: not negative, already broadcast to the result's shape.
         dtype: of the result; variates beyond its greatest value become that.
 
-    Below a mean of 10 the distribution function is inverted; above it is Hoermann's transformed
-    rejection, "The transformed rejection method for generating Poisson random variables", 1993.
+    The values are TensorFlow's. Below a mean of 10 uniforms are multiplied (Knuth, "The art of
+    computer programming", volume 2, 3.4.1); above it is Hoermann's transformed rejection, "The
+    transformed rejection method for generating Poisson random variables", 1993.
     """
     flat = lam.astype(np.float64).reshape(-1)
     greatest = np.iinfo(dtype).max if dtype.kind in "iu" else float(finfo(dtype).max)  # type: ignore[no-untyped-call]
@@ -148,7 +149,7 @@ def poisson(key: Key, counter: Counter, lam: NDArray[Any], dtype: np.dtype[Any])
         mean = flat[part]
         few = mean < 10
         found = np.empty_like(mean)
-        found[few] = _few(_uniforms(key, counter, first[few])[:, 1], mean[few])
+        found[few] = _few(key, counter, first[few], mean[few])
         found[~few] = _many(key, counter, first[~few], mean[~few])
         # As float64 the greatest int64 is one more than itself.
         inside = found < float(greatest)
@@ -157,19 +158,15 @@ def poisson(key: Key, counter: Counter, lam: NDArray[Any], dtype: np.dtype[Any])
     return _sampled(sample, lam.shape, dtype)
 
 
-def _few(u: _Doubles, mean: _Doubles) -> _Doubles:
-    """The least k whose distribution function exceeds u."""
-    found = np.zeros_like(mean)
-    term = np.exp(-mean)
-    total = term.copy()
-    rows = np.flatnonzero(u >= total)
-    for k in range(1, 200):
-        if not rows.size:
-            break
-        found[rows] = k
-        term[rows] *= mean[rows] / k
-        total[rows] += term[rows]
-        rows = rows[u[rows] >= total[rows]]
+def _few(key: Key, counter: Counter, first: Any, mean: _Doubles) -> _Doubles:
+    """How many uniforms can be multiplied until they fall to exp(-mean); so does TensorFlow."""
+    stream, limit = _Stream(key, counter, first), np.exp(-mean)
+    found, product = np.zeros_like(mean), np.ones_like(mean)
+    rows = np.arange(mean.size)
+    while rows.size:
+        product[rows] *= stream.uniforms(rows)
+        rows = rows[product[rows] > limit[rows]]
+        found[rows] += 1
     return found
 
 
@@ -251,6 +248,40 @@ def permutation(key: Key, counter: Counter, size: int) -> NDArray[np.intp]:
     """
     words = philox.random_bits(key, counter, 2 * size)
     return np.argsort(words.view(np.uint64), kind="stable")
+
+
+class _Stream:
+    """What each sample takes of its blocks: two numbers of one, the second first, then the next.
+
+    Args:
+        key: of the stream.
+        counter: where the draw begins.
+        first: the first block of each sample.
+    """
+
+    def __init__(self, key: Key, counter: Counter, first: NDArray[np.uint64]) -> None:
+        self._key, self._counter, self._next = key, counter, first.copy()
+        self._pairs = {kind: np.empty((first.size, 2)) for kind in ("uniform", "normal")}
+        self._left = {kind: np.zeros(first.size, np.intp) for kind in self._pairs}
+
+    def uniforms(self, rows: NDArray[np.intp]) -> _Doubles:
+        """The next uniform on [0, 1) of some samples."""
+        return self._take("uniform", philox.uniform_float64, rows)
+
+    def normals(self, rows: NDArray[np.intp]) -> _Doubles:
+        """The next standard normal of some samples."""
+        return self._take("normal", philox.normal_float64, rows)
+
+    def _take(self, kind: str, make: Callable[[Any], Any], rows: NDArray[np.intp]) -> _Doubles:
+        pairs, left = self._pairs[kind], self._left[kind]
+        empty = rows[left[rows] == 0]
+        words = philox.blocks_at(self._key, self._counter, self._next[empty])
+        pairs[empty] = make(words.reshape(-1)).reshape(-1, 2)
+        self._next[empty] += np.uint64(1)
+        left[empty] = 2
+        left[rows] -= 1
+        found: _Doubles = pairs[rows, left[rows]]
+        return found
 
 
 def _uniforms(key: Key, counter: Counter, offsets: Any) -> _Doubles:

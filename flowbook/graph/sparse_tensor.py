@@ -147,9 +147,9 @@ class SparseTensor:
             )
         raise InvalidTypeError(
             f"{self!r} stands where a dense tensor is wanted",
-            hint="fb.sparse.to_dense(x) is the whole, x.values the elements; fb.sparse has the "
-            "functions for sparse tensors; a product with a dense tensor is x * dense; "
-            "fb.sparse.map_values(function, x) is a function of the elements",
+            hint="fb.sparse.to_dense(x) is the whole, x.values the elements, x.dense_shape the "
+            "shape; fb.sparse has the functions for sparse tensors; a product with a dense tensor "
+            "is x * dense; fb.sparse.map_values(function, x) is a function of the elements",
         )
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:

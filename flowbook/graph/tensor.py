@@ -241,7 +241,7 @@ class Tensor(Arithmetic):
             "ndim": "tensor.shape.rank",
             "numpy": "sess.run(tensor, feeds)",
             "reshape": "fb.reshape(tensor, shape)",
-            "set_shape": "fb.reshape, or a shape for the placeholder",
+            "set_shape": "fb.ensure_shape, or a shape for the placeholder",
             "sum": "fb.reduce_sum(tensor)",
         }.get(name)
         raise AttributeError(f"Tensor has no {name}" + (f": use {instead}" if instead else ""))

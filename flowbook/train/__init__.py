@@ -2,7 +2,11 @@
 
 from flowbook._renamed import no_such_name_in
 from flowbook.train.adafactor import AdafactorOptimizer
-from flowbook.train.adagrad import AdadeltaOptimizer, AdagradOptimizer
+from flowbook.train.adagrad import (
+    AdadeltaOptimizer,
+    AdagradOptimizer,
+    ProximalAdagradOptimizer,
+)
 from flowbook.train.adam import AdamOptimizer, AdamWOptimizer
 from flowbook.train.ftrl import FtrlOptimizer
 from flowbook.train.gradient_descent import (
@@ -40,6 +44,7 @@ __all__ = [
     "LBFGSResult",
     "MomentumOptimizer",
     "Optimizer",
+    "ProximalAdagradOptimizer",
     "ProximalGradientDescentOptimizer",
     "RMSPropOptimizer",
     "assign_moving_average",

@@ -7,6 +7,7 @@ from typing import Any
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.ops.elementwise import rsqrt, sqrt, square
 from flowbook.graph.ops.variables import Variable
+from flowbook.train.gradient_descent import proximal_step
 from flowbook.train.optimizer import Optimizer, Step
 from flowbook.train.part import Part
 
@@ -46,6 +47,52 @@ class AdagradOptimizer(Optimizer):
         slot = self.slot(variable, "accumulator", self.initial_accumulator_value)
         accumulator = part.add(slot, square(part.gradient))
         part.subtract(variable, rate * part.gradient * rsqrt(accumulator))
+
+
+class ProximalAdagradOptimizer(Optimizer):
+    """Adagrad, after which the variable is drawn to zero by the regularisers' own step.
+
+    `accumulator += gradient**2; rate = learning_rate / sqrt(accumulator)`, and then a step of the
+    `ProximalGradientDescentOptimizer` with that rate for each element.
+
+    Args:
+        learning_rate: a number or a scalar tensor.
+        initial_accumulator_value: what the accumulators start with; above zero, as they divide.
+        l1_regularization_strength: a number that is not negative.
+        l2_regularization_strength: a number that is not negative.
+        name: the name scope of what is built, and of the slots.
+
+    Raises:
+        InvalidArgumentError: if the accumulators would not start above zero.
+
+    Source: Duchi, Hazan, Singer, "Adaptive subgradient methods for online learning and stochastic
+    optimization", 2011.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: float = 0.0,
+        l2_regularization_strength: float = 0.0,
+        name: str = "ProximalAdagrad",
+    ) -> None:
+        super().__init__(name)
+        check_positive("initial_accumulator_value", initial_accumulator_value)
+        self.learning_rate = learning_rate
+        self.initial_accumulator_value = initial_accumulator_value
+        self.l1_regularization_strength = l1_regularization_strength
+        self.l2_regularization_strength = l2_regularization_strength
+
+    def update(self, part: Part, variable: Variable, step: Step) -> None:
+        """Build the change of a part of one variable."""
+        dtype = variable.dtype
+        l1 = step.number("l1", self.l1_regularization_strength, dtype)
+        l2 = step.number("l2", self.l2_regularization_strength, dtype)
+        slot = self.slot(variable, "accumulator", self.initial_accumulator_value)
+        accumulator = part.add(slot, square(part.gradient))
+        rate = step.number("learning_rate", self.learning_rate, dtype) * rsqrt(accumulator)
+        proximal_step(part, variable, rate, rate * l1, 1.0 + rate * l2)
 
 
 def check_positive(name: str, value: float) -> None:

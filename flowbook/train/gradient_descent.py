@@ -121,5 +121,18 @@ class ProximalGradientDescentOptimizer(Optimizer):
         l2 = step.number("l2", self.l2_regularization_strength, dtype)
         shrinkage = step.once(("shrinkage", dtype), lambda: rate * l1)
         scale = step.once(("scale", dtype), lambda: 1.0 + rate * l2)
-        moved = part.read(variable) - rate * part.gradient
-        part.assign(variable, sign(moved) * maximum(abs_op(moved) - shrinkage, 0.0) / scale)
+        proximal_step(part, variable, rate, shrinkage, scale)
+
+
+def proximal_step(part: Part, variable: Variable, rate: Any, shrinkage: Any, scale: Any) -> None:
+    """Go against the gradient, and then towards zero.
+
+    Args:
+        part: the part of the variable that changes.
+        variable: the variable.
+        rate: what the gradient is multiplied by.
+        shrinkage: how far the L1 regulariser draws: the rate times its strength.
+        scale: what the L2 regulariser divides by: 1 and the rate times its strength.
+    """
+    moved = part.read(variable) - rate * part.gradient
+    part.assign(variable, sign(moved) * maximum(abs_op(moved) - shrinkage, 0.0) / scale)

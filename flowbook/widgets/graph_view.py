@@ -11,6 +11,7 @@ from typing import Any
 
 from flowbook.exec.feeds import feedable
 from flowbook.exec.fetches import flatten
+from flowbook.exec.session import Session
 from flowbook.graph.dtypes import resource
 from flowbook.graph.errors import InvalidTypeError
 from flowbook.graph.graph import Graph, get_default_graph
@@ -24,11 +25,15 @@ class GraphView:
     """A picture of a graph, in which name scopes open and close.
 
     A graph at the end of a cell is shown like this too. In JupyterLab the picture is live: it
-    follows the graph as cells extend it, and it works while the kernel is busy. Elsewhere, and
-    without a kernel, it is a static one of the outermost scopes.
+    follows the graph as cells extend it, and it works while the kernel is busy. A click on an edge
+    offers the code that fetches or feeds its tensor, and shows its value where that changes
+    nothing (`Session.peek`). Elsewhere, and without a kernel, it is a static picture of the
+    outermost scopes.
 
     Args:
-        graph: the graph, or something that has one as a session has; None is the default graph.
+        graph: the graph, or a session, which then fetches the tensors that are asked for in the
+            picture; without one, that does the latest open session of the graph. None is the
+            default graph.
         fetches: what a run would fetch. What it needs then stands out, the rest is faint (white
             paper, figure 6).
         feeds: the tensors, variables or names that the run would feed.
@@ -48,11 +53,12 @@ class GraphView:
         if not isinstance(found, Graph):
             raise InvalidTypeError(f"{graph!r} is neither a graph nor has one")
         self.graph = found
+        self._session = graph if isinstance(graph, Session) else None
         self.needed = None if fetches is None else needed_for(found, fetches, feeds)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         forms = {"text/plain": repr(self), "image/svg+xml": graph_svg(self.graph)}
-        return {**live_form(self.graph, self.needed), **forms}
+        return {**live_form(self.graph, self.needed, self._session), **forms}
 
     def export_html(self, path: Any) -> None:
         """Write the picture as a page of its own, which needs neither a kernel nor a network.
@@ -87,12 +93,14 @@ def needed_for(graph: Graph, fetches: Any, feeds: Iterable[Any]) -> Needed:
     )
 
 
-def live_form(graph: Graph, needed: Needed | None = None) -> dict[str, Any]:
+def live_form(
+    graph: Graph, needed: Needed | None = None, session: Session | None = None
+) -> dict[str, Any]:
     """The live view as a part of an output; empty where there is nothing to run it."""
 
     def make() -> Any:
         from flowbook.widgets.live_graph import LiveGraph
 
-        return LiveGraph(graph, needed)
+        return LiveGraph(graph, needed, session)
 
     return front_end.live_form(make)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
 
 import traitlets
 
+from flowbook.exec.session import Session, open_sessions
 from flowbook.graph.graph import Graph
+from flowbook.widgets import fetch_requests
 from flowbook.widgets.graph_payload import Needed, graph_payload
 from flowbook.widgets.live_view import LiveView
 
@@ -17,16 +20,37 @@ class LiveGraph(LiveView):
     Args:
         graph: the graph; it is held weakly.
         needed: what stands out; None if nothing does.
+        session: what fetches tensors that are asked for; None is one that runs the graph then.
     """
 
     payload = traitlets.Bytes().tag(sync=True)
+    view = traitlets.Unicode().tag(sync=True)  # By which the page names it in requests.
 
-    def __init__(self, graph: Graph, needed: Needed | None = None) -> None:
+    def __init__(
+        self, graph: Graph, needed: Needed | None = None, session: Session | None = None
+    ) -> None:
         self._graph = weakref.ref(graph)
+        self._session = (lambda: None) if session is None else weakref.ref(session)
         self._needed = needed
         self._version = graph.version
-        super().__init__("renderGraph", payload=_packed(graph, needed))
+        name = f"{next(_numbers)}"
+        super().__init__("renderGraph", payload=_packed(graph, needed), view=name)
         _views.add(self)
+        fetch_requests.listen(live_view)
+
+    @property
+    def graph(self) -> Graph | None:
+        """The graph, while there is one."""
+        return self._graph()
+
+    @property
+    def session(self) -> Session | None:
+        """What fetches its tensors: its own session, or the latest open one of its graph."""
+        own = self._session()
+        graph = self._graph()
+        if graph is None or (own is not None and not own.closed):
+            return own
+        return next(reversed(open_sessions(graph)), None)
 
     def close(self) -> None:
         """End it: the page has it no longer."""
@@ -42,7 +66,13 @@ class LiveGraph(LiveView):
 
 
 _views: weakref.WeakSet[LiveGraph] = weakref.WeakSet()
+_numbers = itertools.count(1)
 _payloads: weakref.WeakKeyDictionary[Graph, tuple[int, bytes]] = weakref.WeakKeyDictionary()
+
+
+def live_view(name: str) -> LiveGraph | None:
+    """The view that a page names in a request, if there is one."""
+    return next((each for each in list(_views) if each.view == name), None)
 
 
 def follow_all() -> None:

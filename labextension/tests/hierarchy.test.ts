@@ -1,14 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { cardOf, neighbours } from "../src/core/card.js";
+import { Card, cardOf as cardOfSelection } from "../src/core/card.js";
 import { scopeEdges } from "../src/core/edges.js";
 import { Hierarchy } from "../src/core/hierarchy.js";
 import { Kind } from "../src/core/payload.js";
 import { Search } from "../src/core/search.js";
+import { neighbours } from "../src/core/selection.js";
 import { withSeries } from "../src/core/series.js";
 import { chainOf, graphOf } from "./graphs.js";
 
+const cardOf = (tree: Hierarchy, node: number): Card => cardOfSelection(tree, { kind: "node", node });
+const allSeen = (tree: Hierarchy): Uint8Array => new Uint8Array(tree.data.operations);
 const named = (tree: Hierarchy, nodes: Iterable<number>): string[] => [...nodes].map((node) => tree.name(node));
 
 test("members come in the order of construction, and names are whole", () => {
@@ -42,11 +45,11 @@ test("edges join members, each tensor once", () => {
     ]),
   );
   const shown = (scope: number): unknown[] =>
-    scopeEdges(tree, scope).within.map((e) => [tree.name(e.source), tree.name(e.target), e.tensors.length, e.controls]);
+    scopeEdges(tree, scope, allSeen(tree)).within.map((e) => [tree.name(e.source), tree.name(e.target), e.tensors.length, e.controls]);
   assert.deepEqual(shown(tree.root), [["x", "a", 1, 1], ["a", "b", 2, 0]]);
   const a = tree.find("scope:a")!;
   assert.deepEqual(shown(a), [["a/one", "a/two", 1, 0]]);
-  const { entering, leaving } = scopeEdges(tree, a);
+  const { entering, leaving } = scopeEdges(tree, a, allSeen(tree));
   assert.deepEqual(named(tree, entering.keys()), ["a/one", "a/two"]);
   assert.deepEqual(named(tree, leaving.keys()), ["a/one", "a/two"]);
   const near = neighbours(tree, a);

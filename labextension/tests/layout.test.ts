@@ -19,6 +19,7 @@ function request(count: number, edges: [number, number][], more: Partial<LayoutR
     leaving: [],
     aside: [],
     sideways: false,
+    aspect: 1.5,
     ...more,
   };
 }
@@ -104,8 +105,8 @@ test("200 members take less time than anyone notices", () => {
 });
 
 function sceneOf(tree: Hierarchy, opened: number[]): Scene {
-  const choices: Choices = { opened: new Set(opened), aside: new Map(), controls: false, sideways: false };
-  const cache = new EdgeCache(tree);
+  const choices: Choices = { opened: new Set(opened), aside: new Map(), controls: false, sideways: false, aspect: 1.5 };
+  const cache = new EdgeCache(tree, choices);
   const prepared = new Map<number, Prepared>();
   const layouts = new Map<number, Layout>();
   for (const scope of [...opened].sort((a, b) => tree.depth[b] - tree.depth[a]).concat(tree.root)) {

@@ -151,6 +151,7 @@ test("numbers are short and whole", () => {
 
 test("the numbers of an axis are told apart", () => {
   assert.deepEqual(tickTexts([0, 5e-5, 1e-4]), ["0", "5e-5", "1e-4"]);
+  assert.deepEqual(tickTexts([0, 5e-4, 1e-3]), ["0", "5e-4", "1e-3"]);
   assert.deepEqual(tickTexts([0.25, 0.5, 0.75]), ["0.25", "0.5", "0.75"]);
   assert.deepEqual(tickTexts([1e6, 1.5e6, 2e6]), ["1e6", "1.5e6", "2e6"]);
   assert.deepEqual(tickTexts([-20, 0, 20]), ["−20", "0", "20"]);

@@ -58,7 +58,7 @@ class Lab:
         self.notebooks.mkdir()
         self._settings = folder / "settings" / "@jupyterlab" / "apputils-extension"
         self._settings.mkdir(parents=True)
-        self._set("notification", _QUIET)
+        self.set("notification", _QUIET)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
@@ -103,9 +103,10 @@ class Lab:
 
     def use_theme(self, dark: bool) -> None:
         """Have pages that are opened from now on use a theme."""
-        self._set("themes", _DARK if dark else {"theme": "JupyterLab Light"})
+        self.set("themes", _DARK if dark else {"theme": "JupyterLab Light"})
 
-    def _set(self, plugin: str, values: dict[str, Any]) -> None:
+    def set(self, plugin: str, values: dict[str, Any]) -> None:
+        """Have pages that are opened from now on use settings of one of JupyterLab's plugins."""
         path = self._settings / f"{plugin}.jupyterlab-settings"
         path.write_text(json.dumps(values), encoding="utf-8")
 

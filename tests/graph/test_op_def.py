@@ -147,9 +147,28 @@ def test_a_type_defined_again_starts_with_its_own_kernel() -> None:
             kernel=lambda xp, x: x * xp.float32(factor),
         )
 
-    x = fb.placeholder(fb.float32, [])  # Constants would be folded, with the definition's kernel.
+    x = fb.placeholder(fb.float32, [])
     first = define(2.0)(x)
     fb.register_kernel("TestAgain", "cpu")(lambda xp, x: x - xp.float32(1.0))
     second = define(4.0)(x)
     with fb.Session() as sess:
         assert sess.run([first, second], {x: 3.0}) == [2.0, 12.0]
+
+
+def test_what_is_folded_takes_the_registered_kernel_too() -> None:
+    op_def = fb.OpDef(
+        "TestFolded",
+        "x: float32 -> y: float32",
+        infer=lambda x: x.shape,
+        kernel=lambda xp, x: x * xp.float32(2.0),
+    )
+    fb.register_kernel("TestFolded", "cpu")(lambda xp, x: x - xp.float32(1.0))
+    folded, y = op_def(fb.constant(3.0)), fb.placeholder(fb.float32, [])
+    with fb.Session() as sess:
+        assert sess.run([folded, op_def(y)], {y: 3.0}) == [2.0, 2.0]
+
+
+def test_a_kernel_is_for_a_kind_of_device_that_there_is() -> None:
+    with pytest.raises(fb.errors.NotFoundError, match="no devices of kind 'cpuu'") as caught:
+        fb.register_kernel("MatMul", "cpuu")
+    assert "known kinds are cpu" in str(caught.value)

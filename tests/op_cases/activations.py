@@ -79,6 +79,11 @@ def _gelu(x: Array, approximate: bool = False) -> Array:
     return x * _normal(x)
 
 
+def _gelu_tanh(x: Array) -> tuple[Array, Array]:
+    divisor = 1 + np.exp(-math.sqrt(8 / math.pi) * (x + 0.044715 * x**3))
+    return x / divisor, divisor
+
+
 COUNTS = f([[0.0, 1.5, 3.0], [4.0, 0.5, 7.0]])
 
 
@@ -146,12 +151,14 @@ CASES = [
         tolerance=4,
         tensorflow=lambda tf, x: tf.math.erfc(x * -math.sqrt(0.5)) / 2,
     ),
-    unary(
-        gated_activations.tanh_gate_op,
-        lambda x: (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2,
-        SOME * 2,
-        special=f([[np.nan, np.inf, 1e4], [-1e4, -np.inf, -30.0]]),
-        tolerance=4,
+    Case(
+        "GeluTanh",
+        gated_activations.gelu_tanh_op,
+        [SOME * 2],
+        _gelu_tanh,
+        [0],
+        empty=[NONE],
+        tolerance=16,
     ),
     Case(
         "Softmax",
@@ -315,7 +322,7 @@ CASES = [
     unary(
         partial(gated_activations.gelu, approximate=True),
         partial(_gelu, approximate=True),
-        type="Mul",
+        type="GeluTanh",
         only=FLOATS,
         special=f([[np.nan, np.inf, 1e4], [-1e4, 30.0, -30.0]]),
         note="gelu-approximate",
@@ -326,7 +333,7 @@ CASES = [
             partial(gated_activations.gelu, approximate=approximate),
             partial(_gelu, approximate=approximate),
             SOME * 3,
-            type="Mul",
+            type="GeluTanh" if approximate else "Mul",
             only=[float32],
             smooth=False,
             special=f([[np.nan, np.inf, 1e4], [-1e4, 30.0, -30.0]]),

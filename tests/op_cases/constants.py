@@ -46,6 +46,15 @@ CASES = [
         tensorflow=lambda tf, x: tf.debugging.check_numerics(x, "x"),
     ),
     Case(
+        "EnsureShape",
+        lambda x: checking.ensure_shape(x, [None, 3]),
+        [SOME],
+        lambda x: x,
+        [0],
+        empty=[NONE],
+        tensorflow=lambda tf, x: tf.ensure_shape(x, [None, 3]),
+    ),
+    Case(
         "StopGradient",
         constants.stop_gradient,
         [SOME],

@@ -224,6 +224,30 @@ CASES = [
         tensorflow=lambda tf, x: tf.linalg.pinv(x),
     ),
     *(
+        Case(
+            "MatrixRank",
+            least_squares.matrix_rank,
+            [x],
+            np.linalg.matrix_rank,
+            note=note,
+            empty=[np.zeros((2, 0, 3))],
+            tensorflow=lambda tf, x: tf.linalg.matrix_rank(x),
+        )
+        for note, x in (
+            ("tall", TALL),
+            ("wide", ROWS),
+            ("batch", SQUARES),
+            ("one", np.ones((3, 2))),
+        )
+    ),
+    Case(
+        "MatrixRank",
+        lambda x: least_squares.matrix_rank(x, tol=0.5),
+        [np.diag([3.0, 0.4, 0.6])],
+        lambda x: 2,
+        note="limit",
+    ),
+    *(
         _case(
             "MatrixExponential",
             matrix_functions.matrix_exponential,

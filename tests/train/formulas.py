@@ -85,6 +85,20 @@ class Formula:
         a = self.keep("a", self.kept("a", initial_accumulator_value) + g**2)
         self.move(learning_rate * g / a**0.5)
 
+    def ProximalAdagrad(
+        self,
+        g: Array,
+        learning_rate: float,
+        initial_accumulator_value: float,
+        l1_regularization_strength: float,
+        l2_regularization_strength: float,
+    ) -> None:
+        a = self.keep("a", self.kept("a", initial_accumulator_value) + g**2)
+        rate = learning_rate / np.sqrt(a)
+        self.ProximalGradientDescent(
+            g, rate, l1_regularization_strength, l2_regularization_strength
+        )
+
     def Adadelta(self, g: Array, learning_rate: float, rho: float, epsilon: float) -> None:
         squares = self.decayed("squares", rho, g**2)
         change = g * (self.kept("changes") + epsilon) ** 0.5 / (squares + epsilon) ** 0.5

@@ -33,6 +33,16 @@ OPTIMIZERS: dict[str, tuple[str, dict[str, Any], bool]] = {
         {"learning_rate": 0.3, "initial_accumulator_value": 2.0},
         True,
     ),
+    "adagrad proximal": (
+        "ProximalAdagradOptimizer",
+        {
+            "learning_rate": 0.3,
+            "initial_accumulator_value": 0.5,
+            "l1_regularization_strength": 0.2,
+            "l2_regularization_strength": 0.1,
+        },
+        True,
+    ),
     "adadelta": ("AdadeltaOptimizer", {"learning_rate": 1.0, "rho": 0.9, "epsilon": 1e-4}, True),
     "rmsprop": ("RMSPropOptimizer", {"learning_rate": 0.05}, True),
     "rmsprop momentum": (

@@ -20,6 +20,7 @@ OPTIMIZERS: dict[str, Any] = {
     "adamw": lambda: fb.train.AdamWOptimizer(1e-4, 0.05),
     "adafactor": lambda: fb.train.AdafactorOptimizer(0.1),
     "ftrl": lambda: fb.train.FtrlOptimizer(0.5),
+    "proximal adagrad": lambda: fb.train.ProximalAdagradOptimizer(0.5, 0.1, 1e-4),
     "proximal": lambda: fb.train.ProximalGradientDescentOptimizer(0.5, 1e-4),
 }
 

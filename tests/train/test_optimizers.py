@@ -20,6 +20,7 @@ OPTIMIZERS: dict[str, Callable[[Any], fb.train.Optimizer]] = {
     "rmsprop": lambda rate: fb.train.RMSPropOptimizer(rate),
     "adadelta": lambda rate: fb.train.AdadeltaOptimizer(rate),
     "ftrl": lambda rate: fb.train.FtrlOptimizer(rate),
+    "proximal adagrad": lambda rate: fb.train.ProximalAdagradOptimizer(rate),
     "proximal": lambda rate: fb.train.ProximalGradientDescentOptimizer(rate),
 }
 

@@ -16,6 +16,7 @@ BY_ROWS = {
     "adadelta": lambda: fb.train.AdadeltaOptimizer(0.5),
     "rmsprop": lambda: fb.train.RMSPropOptimizer(0.5, momentum=0.5, centered=True),
     "ftrl": lambda: fb.train.FtrlOptimizer(0.5),
+    "proximal adagrad": lambda: fb.train.ProximalAdagradOptimizer(0.5, 0.1, 0.1),
     "proximal": lambda: fb.train.ProximalGradientDescentOptimizer(0.5, 0.1),
     "adam lazy": lambda: fb.train.AdamOptimizer(0.5, lazy=True),
     "adafactor": lambda: fb.train.AdafactorOptimizer(0.5, beta1=0.5),

@@ -7,6 +7,9 @@ from functools import cache
 import numpy as np
 
 from flowbook.exec.devices.device import Device
+from flowbook.graph.registry import define_device_kind
+
+define_device_kind("cpu")
 
 
 @cache

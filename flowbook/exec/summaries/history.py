@@ -31,6 +31,8 @@ class Point(NamedTuple):
     value: Any
 
 
+_LEAST = 100  # Points of a curve that are kept however many curves there are.
+
 # A point by its place in the series.
 Placed = tuple[int, Point]
 
@@ -84,14 +86,14 @@ class _Stretch:
 class _Curve:
     """The numbers of one tag."""
 
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
+    def __init__(self) -> None:
         self._width = 1
         self._count = 0
         self._kept = 0
         self._stretches: list[_Stretch] = []
 
-    def add(self, given: Summary | Point) -> None:
+    def add(self, given: Summary | Point, capacity: int) -> None:
+        """Take a point, and keep so many at most."""
         point = Point(given.step, given.wall_time, float(given.value))
         new = _Stretch([(self._count, point)], 1)
         self._count += 1
@@ -101,7 +103,7 @@ class _Curve:
             new = stretches.pop().joined(new)
         stretches.append(new)
         self._kept += len(new.kept)
-        while self._kept > self._capacity:
+        while self._kept > capacity:
             self._width *= 2
             pairs = [stretches[i : i + 2] for i in range(0, len(stretches), 2)]
             stretches = [pair[0].joined(pair[1]) if pair[1:] else pair[0] for pair in pairs]
@@ -130,9 +132,9 @@ class _Curve:
 
 def thinned(points: Sequence[Point], most: int) -> list[Point]:
     """A curve in at most so many points, at least 10, which has its extremes still."""
-    curve = _Curve(most)
+    curve = _Curve()
     for point in points:
-        curve.add(point)
+        curve.add(point, most)
     return curve.points()
 
 
@@ -199,6 +201,8 @@ class SummaryHistory:
 
     Args:
         points: how many points of a curve are kept at most; at least 10.
+        most_points: how many points of all curves together are kept, about: where there are many
+            curves each keeps fewer, but 100.
         samples: how many histograms, images or texts of one tag are kept at most.
         most_bytes: how much memory the histograms, images or texts of one tag take at most; the
             latest is kept in any case.
@@ -215,7 +219,13 @@ class SummaryHistory:
     (True, 100.0, -899.0)
     """
 
-    def __init__(self, points: int = 2000, samples: int = 50, most_bytes: int = 1 << 24) -> None:
+    def __init__(
+        self,
+        points: int = 2000,
+        samples: int = 50,
+        most_bytes: int = 1 << 24,
+        most_points: int = 250_000,
+    ) -> None:
         if points < 10 or samples < 1 or most_bytes < 1:
             raise InvalidArgumentError(
                 "a history keeps at least 10 points and 1 sample, "
@@ -223,6 +233,8 @@ class SummaryHistory:
             )
         self.version = 0
         self._points = points
+        self._most_points = most_points
+        self._capacity = points  # Of each curve.
         self._samples = samples
         self._most_bytes = most_bytes
         self._series: dict[tuple[str, str], tuple[str, _Curve | _Samples]] = {}
@@ -236,12 +248,18 @@ class SummaryHistory:
                 known = self._series.get(key)
                 if known is None or known[0] != summary.kind:
                     known = self._series[key] = summary.kind, self._new(summary.kind)
-                known[1].add(summary)
+                series = known[1]
+                if isinstance(series, _Curve):
+                    series.add(summary, self._capacity)
+                else:
+                    series.add(summary)
             self.version += 1
 
     def _new(self, kind: str) -> _Curve | _Samples:
         if kind == "scalar":
-            return _Curve(self._points)
+            share = self._most_points // (len(self._series) + 1)
+            self._capacity = min(self._points, max(_LEAST, share))
+            return _Curve()
         return _Samples(self._samples, self._most_bytes)
 
     def add_graph(self, run: str, graph: Graph) -> None:

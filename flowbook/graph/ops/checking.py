@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.dtypes import FLOATS
+from flowbook.graph.dtypes import FLOATS, MOVABLE
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.ops.inference import elementwise, no_flops, nothing, same_as_input
+from flowbook.graph.ops.located import located
+from flowbook.graph.shape import Shape
+from flowbook.graph.tensor import Tensor
 
 
 def _checked(xp: Any, tensor: Any, message: str) -> Any:
@@ -55,6 +58,49 @@ check_numerics: OpDef = OpDef(
     [1. 2.]
     """,
 )
+
+
+def _with_shape(xp: Any, x: Any, shape: Shape) -> Any:
+    if not shape.is_compatible_with(x.shape):
+        raise InvalidArgumentError(f"the shape {list(x.shape)} does not fit {shape}")
+    return x
+
+
+ensure_shape_op = OpDef(
+    "EnsureShape",
+    "x: T -> output: T",
+    T=MOVABLE,
+    attributes={"shape": REQUIRED},
+    infer=lambda x, shape: x.shape.merge(shape),
+    kernel=_with_shape,
+    grad=lambda op, dy: dy,
+    aliases={0: 0},
+    cost=no_flops,
+)
+
+
+@ensure_shape_op.front
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The same value, of which more is known before the run: that it has this shape.
+
+    Args:
+        x: of any dtype.
+        shape: what its shape agrees with; None for dimensions that vary.
+        name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: if it does not; in the run, where it is known only then.
+
+    >>> import flowbook as fb
+    >>> x = fb.placeholder(fb.float32, [None, None])
+    >>> fb.ensure_shape(x, [None, 3]).shape
+    Shape([None, 3])
+    """
+    __tracebackhide__ = True
+    with located("EnsureShape"):
+        wanted = Shape(shape)
+    result: Tensor = ensure_shape_op(x, shape=wanted, name=name)
+    return result
 
 
 def _check_finite(xp: Any, *values: Any, checked: int, nodes: tuple[int, ...]) -> tuple[()]:

@@ -19,15 +19,21 @@ from flowbook.graph.ops.arithmetic import clip_by_value, divide, floordiv, maxim
 from flowbook.graph.ops.assertions import assert_non_negative
 from flowbook.graph.ops.comparison import equal, where
 from flowbook.graph.ops.constants import convert_to_tensor, identity
-from flowbook.graph.ops.elementwise import cast, floor, log, sqrt
+from flowbook.graph.ops.elementwise import cast, floor, sqrt
 from flowbook.graph.ops.growing import tile
 from flowbook.graph.ops.images import as_images
 from flowbook.graph.ops.joining import concat, stack
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.normalisation import moments
 from flowbook.graph.ops.random import random_uniform
-from flowbook.graph.ops.reductions import reduce_max, reduce_mean, reduce_min, reduce_sum
-from flowbook.graph.ops.shaping import size
+from flowbook.graph.ops.reductions import (
+    reduce_max,
+    reduce_mean,
+    reduce_min,
+    reduce_prod,
+    reduce_sum,
+)
+from flowbook.graph.ops.shaping import shape as shape_of
 from flowbook.graph.scopes import control_dependencies, name_scope
 from flowbook.graph.tensor import Arithmetic, Tensor
 
@@ -110,7 +116,7 @@ def _back(image: Tensor, given: DType, scope: str) -> Tensor:
     return convert_image_dtype(image, given, saturate=True, name=scope)
 
 
-def _factor(value: Any, like: Tensor) -> Any:
+def scalar_like(value: Any, like: Tensor) -> Any:
     """A scalar argument as the images' dtype."""
     if isinstance(value, Arithmetic):
         tensor = convert_to_tensor(value)
@@ -131,7 +137,7 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
     __tracebackhide__ = True
     with name_scope("adjust_brightness") as scope, located("adjust_brightness"):
         floats, given = _as_floats(image)
-        return _back(floats + _factor(delta, floats), given, scope)
+        return _back(floats + scalar_like(delta, floats), given, scope)
 
 
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
@@ -148,7 +154,7 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
     with name_scope("adjust_contrast") as scope, located("adjust_contrast"):
         floats, given = _as_floats(as_images(images))
         means = reduce_mean(floats, (-3, -2), keepdims=True)
-        return _back((floats - means) * _factor(contrast_factor, floats) + means, given, scope)
+        return _back((floats - means) * scalar_like(contrast_factor, floats) + means, given, scope)
 
 
 def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
@@ -170,8 +176,8 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
         floats, given = _as_floats(image)
         checks = [assert_non_negative(gamma, message="gamma is not negative")]
         with control_dependencies([c for c in checks if c.type != "NoOp"]):
-            power = pow(floats, _factor(gamma, floats))
-        return _back(power * _factor(gain, floats), given, scope)
+            power = pow(floats, scalar_like(gamma, floats))
+        return _back(power * scalar_like(gain, floats), given, scope)
 
 
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
@@ -287,7 +293,7 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
     with name_scope(name or "adjust_hue") as scope, located("adjust_hue"):
         floats, given = _as_floats(image)
         hsv = rgb_to_hsv(floats)
-        hue = hsv[..., :1] + _factor(delta, floats)
+        hue = hsv[..., :1] + scalar_like(delta, floats)
         turned = concat([hue - floor(hue), hsv[..., 1:]], -1)
         return _back(hsv_to_rgb(turned), given, scope)
 
@@ -307,7 +313,7 @@ def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = Non
     with name_scope(name or "adjust_saturation") as scope, located("adjust_saturation"):
         floats, given = _as_floats(image)
         hsv = rgb_to_hsv(floats)
-        saturation = clip_by_value(hsv[..., 1:2] * _factor(saturation_factor, floats), 0.0, 1.0)
+        saturation = clip_by_value(hsv[..., 1:2] * scalar_like(saturation_factor, floats), 0.0, 1.0)
         changed = concat([hsv[..., :1], saturation, hsv[..., 2:]], -1)
         return _back(hsv_to_rgb(changed), given, scope)
 
@@ -399,54 +405,5 @@ def per_image_standardization(image: Any, name: str | None = None) -> Tensor:
         if not image.dtype.is_floating:
             image = cast(image, float32)
         mean, variance = moments(image, (-3, -2, -1), keepdims=True)
-        count = cast(size(image) if image.shape.rank == 3 else size(image[0]), image.dtype)
-        least = 1.0 / sqrt(count)
+        least = 1.0 / sqrt(cast(reduce_prod(shape_of(image)[-3:]), image.dtype))
         return divide(image - mean, maximum(sqrt(variance), least), name=scope)  # type: ignore[no-any-return]
-
-
-def total_variation(images: Any, name: str | None = None) -> Tensor:
-    """How much neighbouring pixels differ: the sum of absolute differences.
-
-    Args:
-        images: one image or a batch of them.
-        name: the operation's name.
-
-    Returns:
-        A scalar, or a vector with an element for each image of a batch.
-    """
-    __tracebackhide__ = True
-    with name_scope(name or "total_variation") as scope, located("total_variation"):
-        images = as_images(images)
-        down = abs_of(images[..., 1:, :, :] - images[..., :-1, :, :])
-        right = abs_of(images[..., :, 1:, :] - images[..., :, :-1, :])
-        axes = (-3, -2, -1)
-        total: Tensor = reduce_sum(down, axes) + reduce_sum(right, axes)
-        return identity(total, name=scope)  # type: ignore[no-any-return]
-
-
-def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
-    """The peak signal-to-noise ratio of images, in decibels; infinite where they are equal.
-
-    Args:
-        a: images [..., height, width, channels] of a real number dtype.
-        b: others of the same dtype and shape.
-        max_val: the range of their values, such as 255 or 1.0.
-        name: the name scope.
-
-    Returns:
-        float32, an element for each image.
-    """
-    __tracebackhide__ = True
-    with name_scope(name or "psnr") as scope, located("psnr"):
-        a = convert_to_tensor(a)
-        b = convert_to_tensor(b, a.dtype)
-        if not a.shape.is_compatible_with(b.shape):
-            raise InvalidArgumentError(f"images of shapes {a.shape} and {b.shape} do not compare")
-        if not isinstance(max_val, Arithmetic):
-            scale = a.dtype.max if a.dtype.is_integer else 1
-            peak: Any = to_array(max_val, float32) / np.float32(scale)
-        else:
-            peak = convert_image_dtype(_factor(max_val, a), float32)
-        noise = convert_image_dtype(a, float32) - convert_image_dtype(b, float32)
-        mean = reduce_mean(noise * noise, (-3, -2, -1))
-        return multiply(log(peak * peak / mean), float(10 / np.log(10)), name=scope)  # type: ignore[no-any-return]

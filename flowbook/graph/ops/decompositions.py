@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import INDICES, as_dtype, int32
+from flowbook.graph.dtypes import INDICES, DType, as_dtype, int32
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
 from flowbook.graph.op_def import OpDef, is_unused
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.comparison import equal
+from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.diagonals import band_part_op, diag_op, diag_part_op, set_diag_op
 from flowbook.graph.ops.elementwise import cast_op, log
 from flowbook.graph.ops.filling import ones_like_op, zeros_like_op
@@ -33,6 +34,7 @@ from flowbook.graph.ops.reductions import sum_op
 from flowbook.graph.ops.shaping import expand_dims_op, shape_op
 from flowbook.graph.ops.solving import triangular_solve_op
 from flowbook.graph.registry import op_named
+from flowbook.graph.scopes import name_scope
 from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.tensor import Tensor
 
@@ -225,6 +227,13 @@ def _lu(xp: Any, input: Any, output_idx_type: Any) -> tuple[Any, Any]:
     return factors.reshape(input.shape), order.reshape(input.shape[:-1])
 
 
+def _permutation(order: Tensor, dtype: DType) -> Tensor:
+    """The matrices P for which P A has the rows of A in an order."""
+    count = op_named("StridedSlice").public(shape_op(order, out_type=order.dtype), -1)
+    rows = op_named("Range").public(count, dtype=order.dtype)
+    return cast_op(equal(expand_dims_op(order, axis=(-1,)), rows), dtype=dtype)  # type: ignore[no-any-return]
+
+
 def _lu_gradient(op: Operation, dlu: Tensor, _: Any) -> Tensor:
     """Giles 2008 extended to pivots: P A = L U with P fixed."""
     lu, order = op.outputs
@@ -237,17 +246,7 @@ def _lu_gradient(op: Operation, dlu: Tensor, _: Any) -> Tensor:
     right = band_part_op(matmul(dupper, upper, adjoint_b=True), num_lower=0, num_upper=-1)
     middle = triangular_solve_op(lower, left + right, adjoint=True)
     permuted = adjoint(triangular_solve_op(upper, adjoint(middle), lower=False))
-    eye = cast_op(
-        equal(
-            expand_dims_op(order, axis=(-1,)),
-            op_named("Range").public(
-                op_named("StridedSlice").public(shape_op(order, out_type=order.dtype), -1),
-                dtype=order.dtype,
-            ),
-        ),
-        dtype=lu.dtype,
-    )
-    return matmul(eye, permuted, transpose_a=True)  # type: ignore[no-any-return]
+    return matmul(_permutation(order, lu.dtype), permuted, transpose_a=True)  # type: ignore[no-any-return]
 
 
 lu_op = OpDef(
@@ -286,3 +285,35 @@ def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> tup
             raise InvalidTypeError(f"output_idx_type is int32 or int64, not {wanted.name}")
     factors, order = lu_op(input, output_idx_type=wanted, name=name)
     return factors, order
+
+
+def lu_solve(lower_upper: Any, perm: Any, rhs: Any, name: str | None = None) -> Tensor:
+    """Solve systems of linear equations whose matrices have been factored by `lu`.
+
+    Args:
+        lower_upper: [..., n, n], the factors that `lu` gives.
+        perm: int32 or int64 [..., n], the order of rows that it gives.
+        rhs: [..., n, k] of the factors' dtype.
+        name: the last operation's name.
+
+    Returns:
+        [..., n, k], the x of `A x = rhs`.
+
+    Raises:
+        InvalidArgumentError: if the shapes do not fit; in the run, where they are known only then.
+
+    >>> import flowbook as fb
+    >>> factors = fb.lu([[0.0, 2.0], [4.0, 0.0]])
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(fb.lu_solve(*factors, [[6.0], [8.0]])).tolist())
+    [[2.0], [3.0]]
+    """
+    __tracebackhide__ = True
+    with name_scope(name or "lu_solve") as scope, located("lu_solve"):
+        factors, order = convert_to_tensor(lower_upper), convert_to_tensor(perm)
+        rhs = convert_to_tensor(rhs, factors.dtype)
+        ordered = matmul(_permutation(order, factors.dtype), rhs)
+        lower = _with_diagonal(_lower(factors), ones_like_op)
+        middle = triangular_solve_op(lower, ordered)
+        result: Tensor = triangular_solve_op(factors, middle, lower=False, name=scope)
+    return result

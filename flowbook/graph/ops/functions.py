@@ -22,21 +22,17 @@ from flowbook.graph.tensor import Tensor
 
 def _call(xp: Any, *inputs: Any, func: Callable[..., Any], Tout: tuple[DType, ...]) -> Any:
     returned = func(*[_read_only(value) for value in inputs])
-    if len(Tout) == 1 and not _is_sequence(returned):
-        returned = (returned,)
-    elif not Tout and returned is None:
-        returned = ()
-    if not _is_sequence(returned) or len(returned) != len(Tout):
-        if len(Tout) == 1:
-            returned = (returned,)
-        else:
-            raise InvalidArgumentError(
-                f"{_name(func)} returned {_described(returned)} where {len(Tout)} values were "
-                f"promised: {', '.join(t.name for t in Tout)}"
-            )
-    return tuple(
-        _checked(func, i, *pair) for i, pair in enumerate(zip(returned, Tout, strict=True))
-    )
+    results = returned if _is_sequence(returned) else [returned]
+    if not Tout and returned is None:
+        results = []
+    if len(results) != len(Tout):
+        raise InvalidArgumentError(
+            f"{_name(func)} returned {_described(returned)} where {_promised(Tout)}",
+            hint="a list is one value for each dtype; one value is an array"
+            if _is_sequence(returned)
+            else None,
+        )
+    return tuple(_checked(func, i, *pair) for i, pair in enumerate(zip(results, Tout, strict=True)))
 
 
 def _is_sequence(value: Any) -> bool:
@@ -44,7 +40,14 @@ def _is_sequence(value: Any) -> bool:
 
 
 def _described(value: Any) -> str:
-    return f"{len(value)} values" if _is_sequence(value) else type(value).__name__
+    return f"a list of {len(value)}" if _is_sequence(value) else f"one {type(value).__name__}"
+
+
+def _promised(Tout: tuple[DType, ...]) -> str:
+    if not Tout:
+        return "none was promised"
+    names = ", ".join(t.name for t in Tout)
+    return f"one {names} was promised" if len(Tout) == 1 else f"{len(Tout)} were promised: {names}"
 
 
 def _name(func: Callable[..., Any]) -> str:
@@ -100,7 +103,8 @@ def py_func(
     """Call a Python function in every run that needs it.
 
     Args:
-        func: takes one read-only array per input, and returns an array-like, or a sequence of them.
+        func: takes one read-only array per input, and returns an array or a number, or a list or
+            tuple of one for each dtype.
         inp: its inputs, a list of tensors or values of any dtypes.
         Tout: the dtype of what it returns, or a list of dtypes for as many results.
         stateful: whether it does more than compute its results from its inputs. If so, its calls

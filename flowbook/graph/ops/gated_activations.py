@@ -7,11 +7,11 @@ from typing import Any
 
 from flowbook.graph.dtypes import FLOATS
 from flowbook.graph.errors import InvalidTypeError
-from flowbook.graph.op_def import OpDef
+from flowbook.graph.op_def import OpDef, is_unused
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import clip_by_value, multiply
 from flowbook.graph.ops.constants import convert_to_tensor
-from flowbook.graph.ops.elementwise import exp, sigmoid, square
+from flowbook.graph.ops.elementwise import exp, reciprocal, sigmoid, square
 from flowbook.graph.ops.inference import elementwise, same_as_input
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.special_functions import special_functions
@@ -71,32 +71,40 @@ CUBIC = 0.044715 * LINEAR
 _SATURATED = 20.0
 
 
-def _tanh_gate(xp: Any, x: Any) -> Any:
-    """`1 / (1 + exp(-c x - d x ** 3))`, which is `(1 + tanh(...)) / 2` without its cancellation.
+def _gelu_tanh(xp: Any, features: Any) -> tuple[Any, Any]:
+    """`x / (1 + exp(-c x - d x ** 3))`, and what it is divided by.
 
-    By powers of 2, which NumPy computes faster.
+    That is `x * (1 + tanh(...)) / 2` without its cancellation for negative x. By powers of 2, which
+    NumPy computes faster.
     """
-    powers = xp.square(x)
+    powers = xp.square(features)
     out = powers if powers.ndim else None
     powers = xp.multiply(powers, -CUBIC * math.log2(math.e), out=out)
     powers = xp.add(powers, -LINEAR * math.log2(math.e), out=out)
-    powers = xp.exp2(xp.multiply(powers, x, out=out), out=out)
-    return xp.reciprocal(xp.add(powers, 1, out=out), out=out)
+    powers = xp.exp2(xp.multiply(powers, features, out=out), out=out)
+    divisor = xp.add(powers, 1, out=out)
+    return xp.divide(features, divisor), divisor
 
 
-def _tanh_gate_gradient(op: Operation, dy: Tensor) -> Tensor:
-    gate = op.outputs[0]
+def _gelu_tanh_gradient(op: Operation, dy: Tensor, ddivisor: Tensor) -> Tensor:
+    divisor = op.outputs[1]
+    gate = reciprocal(divisor)
     near = clip_by_value(op.inputs[0], -_SATURATED, _SATURATED)
-    return dy * gate * (1.0 - gate) * (square(near) * (3 * CUBIC) + LINEAR)  # type: ignore[no-any-return]
+    steepness = square(near) * (3 * CUBIC) + LINEAR
+    dx = dy * gate * (near * steepness * (1.0 - gate) + 1.0)
+    if is_unused(ddivisor):
+        return dx  # type: ignore[no-any-return]
+    return dx + ddivisor * steepness * (1.0 - divisor)  # type: ignore[no-any-return]
 
 
-tanh_gate_op = OpDef(
-    "GeluTanhGate",
-    "x: T -> gate: T",
+# The divisor is an output for the gradient's sake: it saves the exponential there.
+gelu_tanh_op = OpDef(
+    "GeluTanh",
+    "features: T -> activations: T, divisor: T",
     T=FLOATS,
-    infer=same_as_input,
-    kernel=_tanh_gate,
-    grad=_tanh_gate_gradient,
+    infer=lambda features: [features.shape] * 2,
+    kernel=_gelu_tanh,
+    grad=_gelu_tanh_gradient,
     aliases={},
     cost=elementwise(flops=18),
 )
@@ -121,5 +129,6 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
     __tracebackhide__ = True
     x = _features("gelu", features)
     with name_scope(name or "gelu") as scope:
-        gate = tanh_gate_op if approximate else normal_distribution_op
-        return multiply(x, gate(x), name=scope)  # type: ignore[no-any-return]
+        if approximate:
+            return gelu_tanh_op(x, name=scope)[0]  # type: ignore[no-any-return]
+        return multiply(x, normal_distribution_op(x), name=scope)  # type: ignore[no-any-return]

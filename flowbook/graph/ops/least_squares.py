@@ -1,4 +1,4 @@
-"""The pseudoinverse of matrices, and least squares."""
+"""The pseudoinverse and the rank of matrices, and least squares."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.errors import InvalidArgumentError
-from flowbook.graph.op_def import OpDef
+from flowbook.graph.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.decompositions import cholesky
 from flowbook.graph.ops.diagonals import diag_part_op, set_diag_op
@@ -22,6 +22,7 @@ from flowbook.graph.ops.matrices import (
 )
 from flowbook.graph.ops.solving import cholesky_solve
 from flowbook.graph.ops.spectra import svd_kernel
+from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.tensor import Tensor
 
 
@@ -80,6 +81,52 @@ def pinv(a: Any, rcond: float | None = None, name: str | None = None) -> Tensor:
     __tracebackhide__ = True
     limit = None if rcond is None else float(rcond)
     result: Tensor = pinv_op(a, rcond=limit, name=name)
+    return result
+
+
+def _rank_shape(a: Tensor, tol: float | None) -> Shape:
+    dims = a.shape.dims
+    check_matrix(dims)
+    return UNKNOWN if dims is None else Shape.of(dims[:-2])
+
+
+def _rank(xp: Any, a: Any, tol: float | None) -> Any:
+    (s,) = svd_kernel(xp, a, False, False)
+    if tol is None:
+        largest = xp.max(s, axis=-1, keepdims=True, initial=0)
+        tol = largest * (max(a.shape[-2:]) * np.finfo(s.dtype).eps)
+    return xp.sum(s > tol, axis=-1, dtype=np.int32)
+
+
+matrix_rank_op = OpDef(
+    "MatrixRank",
+    "a: T -> output: int32",
+    T=SOLVABLE,
+    attributes={"tol": None},
+    infer=_rank_shape,
+    kernel=_rank,
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=cubic(3),
+)
+
+
+@matrix_rank_op.front
+def matrix_rank(a: Any, tol: float | None = None, name: str | None = None) -> Tensor:
+    """How many singular values of matrices are not zero.
+
+    Args:
+        a: [..., m, n] of a float of at least 32 bits or complex.
+        tol: up to what a singular value counts as zero; by default the largest times `max(m, n)`
+            times the dtype's precision.
+        name: the operation's name.
+
+    Returns:
+        int32 [...].
+    """
+    __tracebackhide__ = True
+    limit = None if tol is None else float(tol)
+    result: Tensor = matrix_rank_op(a, tol=limit, name=name)
     return result
 
 

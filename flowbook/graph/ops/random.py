@@ -25,6 +25,7 @@ from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.inference import constant_value, elementwise, shape_from
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.shaping import check_vector, dims_of, shape_argument
+from flowbook.graph.packing import packed
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Arithmetic, Tensor
@@ -246,6 +247,7 @@ def between(
 
     Only arithmetic that changes something is built.
     """
+    low, high = packed(low), packed(high)
     if _is(low, 0) and _is(high, 1):
         return draw(name)
     with name_scope(name or scope) as scope:
@@ -285,6 +287,7 @@ def around(
     scope: str,
 ) -> Tensor:
     """What `draw(name)` draws with mean 0 and deviation 1, scaled to others."""
+    mean, stddev = packed(mean), packed(stddev)
     if _is(mean, 0) and _is(stddev, 1):
         return draw(name)
     with located(scope):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,18 +33,22 @@ def _per_parameter(shape: Tensor, parameter: Tensor, **_: Any) -> Shape:
     return drawn.concatenate(parameter.shape)
 
 
-def _spread(shape: Any, parameter: Any) -> Any:
-    """The parameter of each sample: samples of the given shape for every parameter."""
-    return np.broadcast_to(parameter, dims_of(check_dims(shape)) + parameter.shape)
+def _drawn(
+    state: Any, shape: Any, parameter: Any, draw: Callable[..., Any], dtype: np.dtype[Any]
+) -> Any:
+    """Samples of the given shape for every parameter: in TensorFlow's order, one after another."""
+    dims = dims_of(check_dims(shape))
+    each = np.broadcast_to(parameter.reshape(-1, 1), (parameter.size, math.prod(dims)))
+    key, counter = state.reserve(sampling.blocks_for(each.size))
+    samples = draw(key, counter, each, dtype)
+    return np.reshape(samples.T, dims + parameter.shape, copy=True)
 
 
 def _gamma(xp: Any, state: Any, shape: Any, alpha: Any) -> Any:
     wrong = alpha[~(alpha > 0)]
     if wrong.size:
         raise InvalidArgumentError(f"alpha is positive, not {wrong.ravel()[0]}")
-    each = _spread(shape, alpha)
-    key, counter = state.reserve(sampling.blocks_for(each.size))
-    return sampling.gamma(key, counter, each, alpha.dtype)
+    return _drawn(state, shape, alpha, sampling.gamma, alpha.dtype)
 
 
 def _gamma_gradient(op: Operation, dy: Tensor) -> Any:
@@ -125,9 +131,7 @@ def _poisson(xp: Any, state: Any, shape: Any, lam: Any, dtype: DType) -> Any:
         raise InvalidArgumentError(
             f"lam is from 0 to the greatest {dtype.name}, {greatest}, not {wrong.ravel()[0]}"
         )
-    each = _spread(shape, lam)
-    key, counter = state.reserve(sampling.blocks_for(each.size))
-    return sampling.poisson(key, counter, each, dtype.numpy)
+    return _drawn(state, shape, lam, sampling.poisson, dtype.numpy)
 
 
 poisson_op = OpDef(

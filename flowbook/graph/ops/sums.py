@@ -89,11 +89,10 @@ def sum_of_products(xp: Any, x: Any, y: Any) -> Any:
     """The sum of `x * y`, of one shape, over the last axis, which stays with size 1."""
     if not _is_fast(x) or not _is_fast(y):
         return sum_over(xp, xp.multiply(x, y), (-1,), keepdims=True)
-    length = x.shape[-1]
-    if length <= _LONGEST_ROW:
-        return xp.vecdot(x, y)[..., None]
-    rows = (*x.shape[:-1], -1, _LONGEST_ROW)
-    whole = length - length % _LONGEST_ROW
-    parts = xp.vecdot(xp.reshape(x[..., :whole], rows), xp.reshape(y[..., :whole], rows))
+    whole = x.shape[-1] - x.shape[-1] % _BLOCK
     rest = xp.vecdot(x[..., whole:], y[..., whole:])[..., None]
-    return sum_over(xp, parts, (-1,), keepdims=True) + rest
+    if not whole:
+        return rest
+    blocks = (*x.shape[:-1], -1, _BLOCK)
+    sums = xp.vecdot(xp.reshape(x[..., :whole], blocks), xp.reshape(y[..., :whole], blocks))
+    return xp.sum(sums, axis=-1, keepdims=True) + rest

@@ -2,6 +2,9 @@
 
 An error is left to the run, where it belongs; results above a megabyte are not kept, as they cost
 more memory than computing them again costs time. Nothing stateful or random is ever folded.
+
+It computes on the CPU, by the kernels that a run would take there, so that a value does not depend
+on whether it was folded.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.op_def import Effects
+from flowbook.graph.registry import kernel_for
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 from flowbook.graph.tensor import Tensor
 from flowbook.graph.widened import widened
@@ -45,13 +49,13 @@ def _is_foldable(
         and all(n in folded for n in node.after)
         and node.op_def.effects is Effects.PURE
         and not node.op_def.is_async
-        and node.op_def.kernel is not None
+        and kernel_for(node.op_def, "cpu") is not None
     )
 
 
 def _evaluate(node: Node, inputs: list[Any]) -> list[np.ndarray[Any, Any]] | None:
     """The outputs, owned and read-only; None where folding is not worth it or fails."""
-    kernel = node.op_def.kernel
+    kernel = kernel_for(node.op_def, "cpu")
     assert kernel is not None
     tensors = node.operation.outputs
     if any((t.shape.size or 0) * t.dtype.size > LARGEST for t in tensors):

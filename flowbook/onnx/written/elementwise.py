@@ -126,10 +126,12 @@ def _normal_distribution(w: Writer, op: Operation, x: str) -> Any:
     return w.node("Mul", [total, number(w, op, 0.5)])
 
 
-def _gelu_tanh_gate(w: Writer, op: Operation, x: str) -> Any:
+def _gelu_tanh(w: Writer, op: Operation, x: str) -> Any:
     cubic = w.node("Mul", [w.node("Mul", [x, x]), number(w, op, CUBIC)])
     slope = w.node("Add", [cubic, number(w, op, LINEAR)])
-    return w.node("Sigmoid", [w.node("Mul", [slope, x])])
+    power = w.node("Exp", [w.node("Neg", [w.node("Mul", [slope, x])])])
+    divisor = w.node("Add", [power, number(w, op, 1)])
+    return [w.node("Div", [x, divisor]), divisor]
 
 
 def _sigmoid_loss(w: Writer, op: Operation, labels: str, logits: str) -> Any:
@@ -167,7 +169,7 @@ RULES: Rules = {
     "DivNoNan": _div_no_nan,
     "Exp2": lambda w, op, x: w.node("Pow", [number(w, op, 2), x]),
     "FloorDiv": _floor_div,
-    "GeluTanhGate": _gelu_tanh_gate,
+    "GeluTanh": _gelu_tanh,
     "GreaterEqual": same("GreaterOrEqual"),
     "IsFinite": _is_finite,
     "IsInf": same("IsInf"),

@@ -95,7 +95,7 @@ def variance_scaling(
         scale: a positive number.
         mode: what n is: "fan_in", the inputs of a unit; "fan_out", the units that an input goes
             to; "fan_avg", their mean.
-        distribution: "truncated_normal", "normal" or "uniform".
+        distribution: "truncated_normal", "untruncated_normal" or "uniform".
         seed: the operation's seed.
 
     Raises:
@@ -105,9 +105,13 @@ def variance_scaling(
         raise InvalidArgumentError(f"scale is a positive number, not {scale}")
     if mode not in ("fan_in", "fan_out", "fan_avg"):
         raise InvalidArgumentError(f"mode is fan_in, fan_out or fan_avg, not {mode!r}")
-    if distribution not in ("truncated_normal", "normal", "uniform"):
+    if distribution not in ("truncated_normal", "untruncated_normal", "uniform"):
+        # In TensorFlow 1 this is the truncated one, which the name does not tell.
+        hint = "say truncated_normal or untruncated_normal" if distribution == "normal" else None
         raise InvalidArgumentError(
-            f"distribution is truncated_normal, normal or uniform, not {distribution!r}"
+            "distribution is truncated_normal, untruncated_normal or uniform, not "
+            f"{distribution!r}",
+            hint=hint,
         )
 
     def initialize(shape: Sequence[int], dtype: DType) -> Tensor:
@@ -117,7 +121,7 @@ def variance_scaling(
         if distribution == "uniform":
             limit = math.sqrt(3 * variance)
             return random.random_uniform(shape, -limit, limit, dtype, seed)
-        if distribution == "normal":
+        if distribution == "untruncated_normal":
             return random.random_normal(shape, 0.0, math.sqrt(variance), dtype, seed)
         stddev = math.sqrt(variance) / _CUT_DEVIATION
         return random.truncated_normal(shape, 0.0, stddev, dtype, seed)

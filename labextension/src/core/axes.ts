@@ -32,7 +32,7 @@ export function tickTexts(ticks: readonly (number | null)[]): string[] {
   const largest = Math.max(...known.map(Math.abs), 0);
   const gaps = known.slice(1).map((tick, i) => Math.abs(tick - known[i])).filter((gap) => gap > 0);
   const gap = Math.min(...gaps, Infinity);
-  const isScientific = largest > 0 && (largest >= 1e6 || largest < 1e-3);
+  const isScientific = largest > 0 && (largest >= 1e6 || largest < 1e-3 || (largest < 0.01 && gap < 1e-3));
   const [top, step] = [Math.floor(Math.log10(largest || 1)), gap === Infinity ? -3 : Math.floor(Math.log10(gap) + 1e-9)];
   return ticks.map((tick) => {
     if (tick === null) return "";

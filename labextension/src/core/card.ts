@@ -1,15 +1,15 @@
-// What is said of a selected node: words only, each with the node that it leads to.
+// What is said of what is selected: words only, each with what it leads to.
 
-import { scopeEdges } from "./edges.js";
 import { Hierarchy } from "./hierarchy.js";
 import { Kind } from "./payload.js";
+import { Selection } from "./selection.js";
 import { byteSize, counted, shownText } from "./words.js";
 
 export interface Item {
   readonly text: string;
   readonly detail: string;
-  /** The node that it leads to, or null. */
-  readonly node: number | null;
+  /** What it leads to, or null. */
+  readonly goal: Selection | null;
   readonly code: boolean;
 }
 
@@ -28,7 +28,13 @@ export interface Card {
 
 const MOST = 12;
 
-export function cardOf(tree: Hierarchy, node: number): Card {
+export function cardOf(tree: Hierarchy, selection: Selection): Card {
+  if (selection.kind === "tensor") return tensorCard(tree, selection.tensor);
+  if (selection.kind === "edge") return edgeCard(tree, selection.source, selection.target, selection.tensors);
+  return nodeCard(tree, selection.node);
+}
+
+function nodeCard(tree: Hierarchy, node: number): Card {
   // A scope of an operation's own name, as a variable's is, is that operation to a person.
   const own = tree.isScope(node) ? tree.own(node) : node;
   const sections = own >= 0 ? operationSections(tree, own) : scopeSections(tree, node);
@@ -61,12 +67,12 @@ function operationSections(tree: Hierarchy, op: number): Section[] {
   const text = (i: number): string => shownText(data.strings[i]);
   const inputs: number[] = [];
   for (let i = data.inputStart[op]; i < data.inputStart[op + 1]; i++) inputs.push(data.input[i]);
-  list(sections, "inputs", inputs.map((t) => tensorItem(tree, t, tree.producer[t])));
+  list(sections, "inputs", inputs.map((t) => tensorItem(tree, t)));
   const waits = [...data.control.subarray(data.controlStart[op], data.controlStart[op + 1])];
   list(sections, "waits for", waits.map((other) => nodeItem(tree, other)));
   const outputs: Item[] = [];
   for (let t = data.outputStart[op]; t < data.outputStart[op + 1]; t++) {
-    outputs.push(tensorItem(tree, t, null));
+    outputs.push(tensorItem(tree, t));
     const takers = tree.taker.subarray(tree.takerStart[t], tree.takerStart[t + 1]);
     for (const taker of takers.subarray(0, MOST)) outputs.push({ ...nodeItem(tree, taker), detail: "takes it" });
     if (takers.length > MOST) outputs.push(plain(`and ${counted(takers.length - MOST, "more operation")}`));
@@ -74,7 +80,7 @@ function operationSections(tree: Hierarchy, op: number): Section[] {
   list(sections, "outputs", outputs, 4 * MOST);
   const attributes: Item[] = [];
   for (let i = data.attributeStart[op]; i < data.attributeStart[op + 1]; i++) {
-    attributes.push({ text: text(data.attributeName[i]), detail: text(data.attributeValue[i]), node: null, code: false });
+    attributes.push({ text: text(data.attributeName[i]), detail: text(data.attributeValue[i]), goal: null, code: false });
   }
   list(sections, "attributes", attributes, 2 * MOST);
   if (text(data.device[op])) list(sections, "device", [code(text(data.device[op]))]);
@@ -102,58 +108,50 @@ function scopeSections(tree: Hierarchy, scope: number): Section[] {
     }
   }
   const sections: Section[] = [];
-  list(sections, "inputs", [...entering].map((t) => tensorItem(tree, t, tree.producer[t])));
-  list(sections, "outputs", [...leaving].map((t) => tensorItem(tree, t, tree.producer[t])));
+  list(sections, "inputs", [...entering].map((t) => tensorItem(tree, t)));
+  list(sections, "outputs", [...leaving].map((t) => tensorItem(tree, t)));
   const lines = [...places].sort((a, b) => b[1] - a[1]).map(([place, count]) => ({
-    text: shownText(data.strings[place]), detail: counted(count, "operation"), node: null, code: false,
+    text: shownText(data.strings[place]), detail: counted(count, "operation"), goal: null, code: false,
   }));
   list(sections, "defined at", lines, 6);
   return sections;
 }
 
-/** The nodes that feed a node, and those that it feeds: operations and tensors outside it. */
-export function neighbours(tree: Hierarchy, node: number): { before: Set<number>; after: Set<number> } {
-  const { data } = tree;
-  const [from, to] = [tree.begin[node], tree.end[node]];
-  const inside = (op: number): boolean => tree.begin[op] >= from && tree.begin[op] < to;
-  const before = new Set<number>();
-  const after = new Set<number>();
-  for (const op of tree.order.subarray(from, to)) {
-    for (let i = data.inputStart[op]; i < data.inputStart[op + 1]; i++) {
-      const producer = tree.producer[data.input[i]];
-      if (!inside(producer)) before.add(producer);
-    }
-    for (let t = data.outputStart[op]; t < data.outputStart[op + 1]; t++) {
-      for (let i = tree.takerStart[t]; i < tree.takerStart[t + 1]; i++) {
-        if (!inside(tree.taker[i])) after.add(tree.taker[i]);
-      }
-    }
-  }
-  return { before, after };
+function tensorCard(tree: Hierarchy, tensor: number): Card {
+  const op = tree.producer[tensor];
+  const takers = tree.taker.subarray(tree.takerStart[tensor], tree.takerStart[tensor + 1]);
+  const sections: Section[] = [];
+  list(sections, "from", [{ ...nodeItem(tree, op), detail: tree.type(op) }]);
+  list(sections, "taken by", [...takers].map((taker) => ({ ...nodeItem(tree, taker), detail: tree.type(taker) })));
+  const { text, detail } = tensorItem(tree, tensor);
+  return { title: text, subtitle: detail, warning: warningOf(tree, op, op, tree.data.stale), sections };
 }
 
-/** What an edge between two members carries, tensor by tensor. */
-export function edgeItems(tree: Hierarchy, scope: number, source: number, target: number): Item[] {
-  const edge = scopeEdges(tree, scope).within.find((each) => each.source === source && each.target === target);
-  return (edge?.tensors ?? []).slice(0, MOST).map((t) => tensorItem(tree, t, tree.producer[t]));
+/** An edge that stands for several tensors, to choose from. */
+function edgeCard(tree: Hierarchy, source: number, target: number, tensors: readonly number[]): Card {
+  const sections: Section[] = [];
+  list(sections, "between", [nodeItem(tree, source), nodeItem(tree, target)]);
+  list(sections, "tensors", tensors.map((tensor) => tensorItem(tree, tensor)), 4 * MOST);
+  return { title: counted(tensors.length, "tensor"), subtitle: "edge", warning: "", sections };
 }
 
-function tensorItem(tree: Hierarchy, tensor: number, node: number | null): Item {
+function tensorItem(tree: Hierarchy, tensor: number): Item {
   const bytes = tree.data.bytes[tensor];
   const size = bytes >= 0 ? ` · ${byteSize(bytes)}` : "";
-  return { text: shownText(tree.tensorName(tensor)), detail: `${tree.spec(tensor)}${size}`, node, code: true };
+  const goal = { kind: "tensor", tensor } as const;
+  return { text: shownText(tree.tensorName(tensor)), detail: `${tree.spec(tensor)}${size}`, goal, code: true };
 }
 
 function nodeItem(tree: Hierarchy, node: number): Item {
-  return { text: shownText(tree.name(node)), detail: "", node, code: true };
+  return { text: shownText(tree.name(node)), detail: "", goal: { kind: "node", node }, code: true };
 }
 
 function plain(text: string): Item {
-  return { text, detail: "", node: null, code: false };
+  return { text, detail: "", goal: null, code: false };
 }
 
 function code(text: string): Item {
-  return { text, detail: "", node: null, code: true };
+  return { text, detail: "", goal: null, code: true };
 }
 
 function list(sections: Section[], heading: string, items: Item[], most = MOST): void {

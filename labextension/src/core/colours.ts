@@ -8,8 +8,11 @@ export interface Paint {
   line: string;
 }
 
-/** Hues, in degrees of oklch, far from each other in the order in which they are given out. */
-const HUES = [255, 150, 310, 190, 20, 280, 120, 340, 220, 60];
+/**
+ * Hues, in degrees of oklch, far from each other in the order in which they are given out, and from
+ * those of variables and inputs, which mean something else.
+ */
+const HUES = [255, 310, 200, 20, 280, 340, 228];
 const AMBER = 82;
 const GREEN = 152;
 

@@ -21,8 +21,13 @@ export interface ScopeEdges {
   readonly leaving: Map<number, number>;
 }
 
-/** The edges of a scope. */
-export function scopeEdges(tree: Hierarchy, scope: number): ScopeEdges {
+/**
+ * The edges of a scope.
+ *
+ * @param unseen operations that lie in what is set aside: what only they take leaves no scope, as
+ *   else everything would, where there are gradients.
+ */
+export function scopeEdges(tree: Hierarchy, scope: number, unseen: Uint8Array): ScopeEdges {
   const { data, order } = tree;
   const members = tree.children(scope);
   const from = tree.begin[scope];
@@ -59,7 +64,7 @@ export function scopeEdges(tree: Hierarchy, scope: number): ScopeEdges {
       let leaves = false;
       for (let i = tree.takerStart[t]; i < tree.takerStart[t + 1]; i++) {
         const b = memberOf(tree.taker[i]);
-        if (b < 0) leaves = true;
+        if (b < 0) leaves ||= !unseen[tree.taker[i]];
         else if (b !== a && carried[b] !== t) {
           carried[b] = t;
           edge(a, b).tensors.push(t);

@@ -152,6 +152,16 @@ export class Hierarchy {
     return found;
   }
 
+  /** For each operation whether it is, or lies in, a node of some kind. */
+  within(isSuch: (node: number) => boolean): Uint8Array {
+    const found = new Uint8Array(this.data.operations);
+    for (let node = 0; node < this.size; node++) {
+      if (!isSuch(node)) continue;
+      for (let place = this.begin[node]; place < this.end[node]; place++) found[this.order[place]] = 1;
+    }
+    return found;
+  }
+
   #realParent(node: number): number {
     return this.data.parent[node];
   }

@@ -21,6 +21,8 @@ export interface LayoutRequest {
   readonly aside: readonly number[];
   /** Whether edges run to the right instead of down. */
   readonly sideways: boolean;
+  /** Width over height of the room that there is for it. */
+  readonly aspect: number;
 }
 
 /** Points of a line: x and y in turn. */
@@ -259,6 +261,7 @@ function rows(
 function transposedRequest(request: LayoutRequest): LayoutRequest {
   return {
     ...request,
+    aspect: 1 / request.aspect,
     sizes: request.sizes.map(([width, height]) => [height, width] as const),
     edges: request.edges.map(([source, target, width, height]) => [source, target, height, width] as const),
   };

@@ -13,6 +13,8 @@ export interface Choices {
   readonly aside: ReadonlyMap<number, boolean>;
   readonly controls: boolean;
   readonly sideways: boolean;
+  /** Width over height of the view. */
+  readonly aspect: number;
 }
 
 export interface Box {
@@ -61,6 +63,7 @@ export const HEADER = 30;
 export const PADDING = 14;
 
 const MOST_LABELS = 70;
+const INNER_ASPECT = 1.5;
 
 /** A scope's members and edges, ready to be laid out. */
 export interface Prepared {
@@ -76,16 +79,19 @@ export function isAside(tree: Hierarchy, choices: Choices, node: number): boolea
   return choices.aside.get(node) ?? tree.aside[node] === 1;
 }
 
-/** Remembers the edges of scopes, which do not change while the graph does not. */
+/** Remembers the edges of scopes, which do not change while the graph and what is aside do not. */
 export class EdgeCache {
   readonly #known = new Map<number, ScopeEdges>();
+  readonly #unseen: Uint8Array;
 
-  constructor(readonly tree: Hierarchy) {}
+  constructor(readonly tree: Hierarchy, choices: Choices) {
+    this.#unseen = tree.within((node) => isAside(tree, choices, node));
+  }
 
   of(scope: number): ScopeEdges {
     let found = this.#known.get(scope);
     if (!found) {
-      found = scopeEdges(this.tree, scope);
+      found = scopeEdges(this.tree, scope, this.#unseen);
       this.#known.set(scope, found);
     }
     return found;
@@ -110,15 +116,22 @@ export function prepare(
   });
   const found = cache.of(scope);
   const edges = found.within.filter((edge) => edge.tensors.length > 0 || choices.controls);
-  const labelled = edges.length <= MOST_LABELS;
-  const labels = edges.map((edge) => edgeLabel(tree, edge));
   const aside = new Set(members.filter((member) => isAside(tree, choices, member)));
+  const isSaid = (edge: Edge): boolean => {
+    const isClosed = !inner.has(edge.source);
+    return isClosed && tellsOf(tree, edge.source, faces[at.get(edge.source)!], edge.tensors);
+  };
+  const hasLabel = edges.map(
+    (edge) => edge.tensors.length > 0 && !aside.has(edge.source) && !aside.has(edge.target) && !isSaid(edge),
+  );
+  const labelled = hasLabel.filter(Boolean).length <= MOST_LABELS;
+  const labels = edges.map((edge) => edgeLabel(tree, edge));
   const index = (counts: Map<number, number>): number[] => [...counts.keys()].map((member) => at.get(member)!);
   const root = scope === tree.root;
   const request: LayoutRequest = {
     sizes,
     edges: edges.map((edge, e) => {
-      const room = labelled && edge.tensors.length > 0 && !aside.has(edge.source) && !aside.has(edge.target);
+      const room = labelled && hasLabel[e];
       const width = room ? measure(labels[e], LABEL_SIZE) + 10 : 0;
       return [at.get(edge.source)!, at.get(edge.target)!, width, room ? LABEL_SIZE + 4 : 0] as const;
     }),
@@ -126,8 +139,15 @@ export function prepare(
     leaving: root ? [] : index(found.leaving),
     aside: members.flatMap((member, i) => (aside.has(member) ? [i] : [])),
     sideways: choices.sideways,
+    aspect: root ? choices.aspect : INNER_ASPECT,
   };
   return { members, faces, edges, labels, request, aside };
+}
+
+/** Whether what a closed node says of itself is all that an edge from it could say. */
+function tellsOf(tree: Hierarchy, node: number, face: Face, tensors: readonly number[]): boolean {
+  const op = tree.isScope(node) ? tree.own(node) : node;
+  return op >= 0 && face.detail !== "" && tensors.length === 1 && tensors[0] === tree.data.outputStart[op];
 }
 
 function openedSize(layout: Layout, face: Face, measure: Measure): readonly [number, number] {

@@ -2,9 +2,8 @@
 
 import { Layout, LayoutRequest, Line, normalise } from "./layout.js";
 
-const WANTED = 1.5; // Width over height.
-const TALLER = 1.8; // So much taller than wide, it is cut ...
-const TALL = 900; // ... if it is so tall at all.
+const TALLER = 2.4; // So much taller than the room is in shape, it is cut ...
+const TALL = 760; // ... if it is so tall at all.
 const GUTTER = 46;
 const LANE = 5;
 const TURN = 14;
@@ -21,8 +20,10 @@ interface Column {
 /** The layout itself, or cut into columns if it is tall and narrow. */
 export function wrapped(request: LayoutRequest, placed: readonly number[], layout: Layout): Layout {
   const { width, height } = layout;
-  if (height < TALL || height < TALLER * width) return layout;
-  const wanted = Math.round(Math.sqrt((WANTED * height) / (width + GUTTER)));
+  // A room that is wide has space for rows that are long, if edges run to the right.
+  const tall = TALL * Math.max(1, 1 / request.aspect);
+  if (height < tall || height * request.aspect < TALLER * width) return layout;
+  const wanted = Math.round(Math.sqrt((request.aspect * height) / (width + GUTTER)));
   if (wanted < 2) return layout;
   const columns = cut(request, placed, layout, wanted);
   if (columns.length < 2) return layout;

@@ -6,6 +6,8 @@ import { DETAIL_SIZE, LABEL_SIZE, TITLE_SIZE } from "../core/faces.js";
 import { Hierarchy } from "../core/hierarchy.js";
 import { Kind, Mark } from "../core/payload.js";
 import { Box, Scene, Stroke } from "../core/scene.js";
+import { Focus } from "../core/selection.js";
+import { shortened } from "../core/words.js";
 import { Theme } from "./theme.js";
 
 export interface View {
@@ -21,22 +23,28 @@ export interface Shown {
   readonly hues: ReadonlyMap<number, number>;
   readonly theme: Theme;
   readonly sideways: boolean;
-  readonly selected: number | null;
-  readonly hovered: number | null;
-  /** Nodes that the selected one takes from, and that take from it. */
-  readonly before: ReadonlySet<number>;
-  readonly after: ReadonlySet<number>;
+  readonly focus: Focus;
+  /** What the pointer is over. */
+  readonly hovered: Box | Stroke | null;
 }
 
-const SMALLEST_TEXT = 4.2; // Pixels: below it, text is noise.
+// Sizes on the screen, in pixels. What would be smaller is noise: names are drawn larger than the
+// picture's scale then, and shortened; everything else is left out.
+const SMALLEST_NAME = 8.5;
+const SMALLEST_WHOLE = 7;
+const SMALLEST_DETAIL = 6.4;
+const FEWEST_LETTERS = 2;
+const FEWEST_WITH_END = 5; // Of letters, for the end of the name to be among them.
 const FADED = 0.22;
 const MOST_RELATIONS = 8;
+const REACH = 6; // Pixels from a line at which it is meant.
 
 export class Painter {
   readonly #context: CanvasRenderingContext2D;
   readonly #paints = new Map<number, Paint>();
   #paintsOf: unknown = null;
   #paths = new WeakMap<Stroke, Path2D>();
+  readonly #pairs = new WeakMap<Scene, ReadonlySet<string>>();
   readonly #grounds = new Map<number, string>();
   readonly #probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true })!;
 
@@ -145,14 +153,16 @@ export class Painter {
     context.fill();
     context.globalAlpha = alpha;
     this.#edgeOf(shown, box, paint, scale);
-    if (TITLE_SIZE * scale < SMALLEST_TEXT) return;
-    context.fillStyle = theme.ink;
     context.textAlign = "left";
-    context.font = `600 ${TITLE_SIZE}px ${theme.font}`;
+    const size = Math.min(Math.max(TITLE_SIZE, SMALLEST_NAME / scale), 22);
+    context.font = `600 ${size}px ${theme.font}`;
+    const title = this.#fitting(box.face.title, box.width - 33);
+    if (size * scale < SMALLEST_DETAIL || !title) return;
     this.#sign(box.x + 14, box.y + 15, true, theme.faint);
     context.fillStyle = theme.ink;
-    context.fillText(box.face.title, box.x + 25, box.y + 19.5);
-    const width = context.measureText(box.face.title).width;
+    context.fillText(title, box.x + 25, box.y + 15 + 0.36 * size);
+    if (DETAIL_SIZE * scale < SMALLEST_DETAIL) return;
+    const width = context.measureText(title).width;
     context.font = `${DETAIL_SIZE}px ${theme.font}`;
     context.fillStyle = theme.faint;
     context.fillText(box.face.detail, box.x + 33 + width, box.y + 19.5);
@@ -182,18 +192,44 @@ export class Painter {
     context.fillStyle = paint.fill;
     context.fill();
     this.#edgeOf(shown, box, paint, scale);
-    if (TITLE_SIZE * scale < SMALLEST_TEXT) return;
-    const middle = x + width / 2 + (openable ? 6 : 0);
-    context.textAlign = "center";
-    context.fillStyle = theme.ink;
-    context.font = `${openable ? "500 " : ""}${TITLE_SIZE}px ${theme.font}`;
-    context.fillText(face.title, middle, face.detail ? y + height / 2 - 2.5 : y + height / 2 + 4.3);
+    const detailed = face.detail !== "" && DETAIL_SIZE * scale >= SMALLEST_DETAIL;
+    this.#name(shown, box, scale, detailed);
     this.#marks(shown, box);
-    if (openable) this.#sign(x + 11, y + (face.detail ? height / 2 - 6.5 : height / 2), false, theme.faint);
-    if (!face.detail || DETAIL_SIZE * scale < SMALLEST_TEXT) return;
+    if (openable && scale > 0.4) this.#sign(x + 11, y + (detailed ? height / 2 - 6.5 : height / 2), false, theme.faint);
+    if (!detailed) return;
     context.fillStyle = theme.faint;
     context.font = `${DETAIL_SIZE}px ${theme.font}`;
     context.fillText(face.detail, x + width / 2, y + height / 2 + 12.5);
+  }
+
+  /** The name of a closed box: as large as the picture has it, or as can still be read. */
+  #name({ theme, tree }: Shown, { node, x, y, width, height, face }: Box, scale: number, detailed: boolean): void {
+    const context = this.#context;
+    const signed = tree.isScope(node) && scale > 0.4;
+    const size = Math.min(Math.max(TITLE_SIZE, SMALLEST_NAME / scale), height * 0.8);
+    if (size * scale < SMALLEST_DETAIL) return;
+    context.textAlign = "center";
+    context.fillStyle = theme.ink;
+    const weight = tree.isScope(node) ? "500 " : "";
+    context.font = `${weight}${size}px ${theme.font}`;
+    let title = face.title;
+    if (size > TITLE_SIZE) {
+      const room = width - (signed ? 18 : 4);
+      // Rather a little smaller than shortened.
+      const smaller = Math.max((size * room) / context.measureText(title).width, SMALLEST_WHOLE / scale);
+      if (smaller < size) context.font = `${weight}${smaller}px ${theme.font}`;
+      title = this.#fitting(title, room);
+    }
+    context.fillText(title, x + width / 2 + (signed ? 6 : 0), detailed ? y + height / 2 - 2.5 : y + height / 2 + 0.34 * size);
+  }
+
+  /** A text, shortened to a width in the font that is set; empty where nothing of it would be left. */
+  #fitting(text: string, width: number): string {
+    const whole = this.#context.measureText(text).width;
+    if (whole <= width) return text;
+    const letters = Math.floor((text.length * width) / whole) - 1;
+    if (letters < FEWEST_LETTERS) return "";
+    return letters < FEWEST_WITH_END ? `${text.slice(0, letters)}…` : shortened(text, letters);
   }
 
   /** What the run does with it, on its upper border. */
@@ -244,9 +280,10 @@ export class Painter {
     context.setLineDash(stale ? [5, 3] : retired ? [2, 3] : []);
     context.stroke();
     context.setLineDash([]);
-    if (node === shown.selected || node === shown.hovered) {
+    const isSelected = shown.focus.nodes.has(node);
+    if (isSelected || box === shown.hovered) {
       context.strokeStyle = theme.accent;
-      context.lineWidth = (node === shown.selected ? 2.4 : 1.4) / Math.min(1, scale);
+      context.lineWidth = (isSelected ? 2.4 : 1.4) / Math.min(1, scale);
       context.stroke();
     }
   }
@@ -267,7 +304,7 @@ export class Painter {
     context.setLineDash([2, 5]);
     context.stroke();
     context.setLineDash([]);
-    if (DETAIL_SIZE * scale < SMALLEST_TEXT) return;
+    if (DETAIL_SIZE * scale < SMALLEST_DETAIL) return;
     context.fillStyle = theme.faint;
     context.font = `${DETAIL_SIZE}px ${theme.font}`;
     context.textAlign = "left";
@@ -278,20 +315,14 @@ export class Painter {
   #stroke(shown: Shown, stroke: Stroke, scale: number): void {
     const context = this.#context;
     const { theme, tree } = shown;
-    const touched = shown.selected !== null && stroke.ends.includes(shown.selected);
+    const touched = isTouched(shown, stroke);
     context.globalAlpha = stroke.ends.every((end) => tree.needed[end]) ? 1 : FADED;
     context.strokeStyle = touched ? theme.accent : theme.line;
     context.fillStyle = context.strokeStyle;
-    context.lineWidth = Math.max(stroke.width, 0.6 / scale);
+    context.lineWidth = Math.max(stroke.width + (touched ? 0.6 : 0), 0.6 / scale);
     if (stroke.control) context.setLineDash([3, 4]);
-    let path = this.#paths.get(stroke);
-    if (!path) {
-      path = new Path2D();
-      trace(path, stroke.points, stroke.square, shown.sideways);
-      this.#paths.set(stroke, path);
-    }
-    if (stroke.edge === null) context.globalAlpha *= 0.55;
-    context.stroke(path);
+    if (stroke.edge === null && !touched) context.globalAlpha *= 0.55;
+    context.stroke(this.#pathOf(stroke, shown.sideways));
     context.setLineDash([]);
     if (scale < 0.3) return;
     const [x, y, ax, ay, bx, by] = arrowHead(stroke.points, 5 + stroke.width);
@@ -302,8 +333,34 @@ export class Painter {
     context.fill();
   }
 
+  #pathOf(stroke: Stroke, sideways: boolean): Path2D {
+    let path = this.#paths.get(stroke);
+    if (!path) {
+      path = new Path2D();
+      trace(path, stroke.points, stroke.square, sideways);
+      this.#paths.set(stroke, path);
+    }
+    return path;
+  }
+
+  /** The line of an edge that passes near a point of the picture; of inner scopes first. */
+  strokeAt(scene: Scene, sideways: boolean, x: number, y: number, scale: number): Stroke | null {
+    const context = this.#context;
+    const reach = REACH / scale;
+    const near = { left: x - reach, top: y - reach, right: x + reach, bottom: y + reach };
+    context.save();
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.lineWidth = 2 * reach;
+    const isNear = (stroke: Stroke): boolean =>
+      stroke.edge !== null && strokeInSight(stroke, near) && context.isPointInStroke(this.#pathOf(stroke, sideways), x, y);
+    let found: Stroke | null = null;
+    for (let i = scene.sheets.length - 1; i >= 0 && !found; i--) found = scene.sheets[i].strokes.find(isNear) ?? null;
+    context.restore();
+    return found;
+  }
+
   #label(shown: Shown, stroke: Stroke, scale: number, ground: string): void {
-    if (LABEL_SIZE * scale < SMALLEST_TEXT + 1.3) return;
+    if (LABEL_SIZE * scale < SMALLEST_DETAIL) return;
     const context = this.#context;
     const { theme, tree } = shown;
     context.globalAlpha = stroke.ends.every((end) => tree.needed[end]) ? 1 : FADED;
@@ -313,30 +370,31 @@ export class Painter {
     const width = context.measureText(stroke.label).width + 6;
     context.fillStyle = ground;
     context.fillRect(x - width / 2, y - LABEL_SIZE / 2 - 1.5, width, LABEL_SIZE + 3);
-    context.fillStyle = shown.selected !== null && stroke.ends.includes(shown.selected) ? theme.accent : theme.faint;
+    context.fillStyle = isTouched(shown, stroke) ? theme.accent : theme.faint;
     context.fillText(stroke.label, x, y + 3.5);
   }
 
-  /** Lines to what the selected node is joined with, where no line of the picture shows it. */
+  /** Outlines around what the selection is joined with, and lines where no line of the picture shows it. */
   #relations(shown: Shown, scale: number): void {
-    const { scene, selected, theme } = shown;
-    const box = selected === null ? undefined : scene.boxes.get(selected);
-    if (!box) return;
+    const { scene, focus, theme } = shown;
+    if (focus.joined.size === 0) return;
     const context = this.#context;
     context.strokeStyle = theme.accent;
     context.lineWidth = 1.3 / Math.min(1, scale);
     context.globalAlpha = 0.6;
-    const missing: [Box, Box][] = [];
-    for (const [nodes, isBefore] of [[shown.before, true], [shown.after, false]] as const) {
-      for (const node of nodes) {
-        const other = scene.boxes.get(node);
-        if (!other) continue;
-        this.#outline(other.x - 2, other.y - 2, other.width + 4, other.height + 4, 8);
-        context.stroke();
-        const [source, target] = isBefore ? [other, box] : [box, other];
-        if (!drawn(scene, source.node, target.node)) missing.push([source, target]);
-      }
+    for (const node of focus.joined) {
+      const box = scene.boxes.get(node);
+      if (!box) continue;
+      this.#outline(box.x - 2, box.y - 2, box.width + 4, box.height + 4, 8);
+      context.stroke();
     }
+    const drawn = this.#drawn(scene);
+    const missing = focus.links.flatMap(([source, target]) => {
+      const [from, to] = [scene.boxes.get(source), scene.boxes.get(target)];
+      // A line across everything to gradients that are set aside tells nobody anything.
+      if (!from || !to || from.aside || to.aside || drawn.has(`${source} ${target}`)) return [];
+      return [[from, to] as const];
+    });
     // More lines than these would hide what they lead to; the outlines tell it all the same.
     if (missing.length <= MOST_RELATIONS) {
       context.setLineDash([6, 4]);
@@ -344,6 +402,17 @@ export class Painter {
       context.setLineDash([]);
     }
     context.globalAlpha = 1;
+  }
+
+  /** The pairs of nodes that a line of the picture joins. */
+  #drawn(scene: Scene): ReadonlySet<string> {
+    let found = this.#pairs.get(scene);
+    if (!found) {
+      const edges = scene.sheets.flatMap((sheet) => sheet.strokes.flatMap((stroke) => stroke.edge ?? []));
+      found = new Set(edges.map(({ source, target }) => `${source} ${target}`));
+      this.#pairs.set(scene, found);
+    }
+    return found;
   }
 
   /** A curve from one box to another, between the sides that face each other. */
@@ -372,10 +441,8 @@ function tintOf(theme: Theme): number {
   return theme.dark ? 0.42 : 0.5;
 }
 
-function drawn(scene: Scene, source: number, target: number): boolean {
-  return scene.sheets.some((sheet) =>
-    sheet.strokes.some((stroke) => stroke.edge?.source === source && stroke.edge.target === target),
-  );
+function isTouched(shown: Shown, stroke: Stroke): boolean {
+  return stroke === shown.hovered || shown.focus.touches(stroke.ends, stroke.edge?.tensors ?? []);
 }
 
 interface Sight {

@@ -1,6 +1,7 @@
-// The card of the selected node.
+// The card of what is selected.
 
 import { Card, Item } from "../core/card.js";
+import { Selection } from "../core/selection.js";
 import { shortened } from "../core/words.js";
 import { element, icon } from "./dom.js";
 
@@ -11,36 +12,40 @@ export interface CardAction {
 
 const LONGEST = 500;
 
-export function cardPanel(reveal: (node: number) => void, close: () => void): {
-  root: HTMLElement;
-  show(card: Card | null, actions: CardAction[]): void;
-} {
+export interface CardPanel {
+  readonly root: HTMLElement;
+  /** Show a card, the buttons below its title, and what follows them; null hides it. */
+  show(card: Card | null, actions?: CardAction[], panel?: HTMLElement): void;
+}
+
+export function cardPanel(reveal: (goal: Selection) => void, close: () => void): CardPanel {
   const root = element("section", { class: "fb-card", "aria-label": "selection", "aria-live": "polite", hidden: true });
-  const item = ({ text, detail, node, code }: Item): HTMLElement => {
+  const item = ({ text, detail, goal, code }: Item): HTMLElement => {
     const words = shortened(text, LONGEST);
     const main =
-      node === null
+      goal === null
         ? element("span", { class: code ? "fb-code" : "fb-plain" }, words)
-        : element("button", { type: "button", title: "Show it", click: () => reveal(node) }, words);
+        : element("button", { type: "button", title: "Show it", click: () => reveal(goal) }, words);
     return detail
       ? element("li", {}, main, element("span", { class: "fb-detail" }, shortened(detail, LONGEST)))
       : element("li", {}, main);
   };
-  const show = (card: Card | null, actions: CardAction[]): void => {
+  const button = ({ label, press }: CardAction): HTMLElement =>
+    element("button", { type: "button", click: press }, label);
+  const show: CardPanel["show"] = (card, actions = [], panel = undefined) => {
     root.hidden = card === null;
     if (!card) {
       root.replaceChildren();
       return;
     }
+    const scrolled = root.dataset["title"] === card.title ? root.scrollTop : 0;
+    root.dataset["title"] = card.title;
     root.replaceChildren(
       element("h3", {}, shortened(card.title, LONGEST)),
       element("p", { class: "fb-type" }, card.subtitle),
       ...(card.warning ? [element("p", { class: "fb-warning" }, card.warning)] : []),
-      element(
-        "div",
-        { class: "fb-actions" },
-        ...actions.map(({ label, press }) => element("button", { type: "button", click: press }, label)),
-      ),
+      ...(actions.length > 0 ? [element("div", { class: "fb-actions" }, ...actions.map(button))] : []),
+      ...(panel ? [panel] : []),
       ...card.sections.flatMap(({ heading, items }) => [
         element("h4", {}, heading),
         element("ul", {}, ...items.map(item)),
@@ -51,7 +56,7 @@ export function cardPanel(reveal: (node: number) => void, close: () => void): {
         icon("M4 4l8 8M12 4l-8 8"),
       ),
     );
-    root.scrollTop = 0;
+    root.scrollTop = scrolled;
   };
   return { root, show };
 }

@@ -1,50 +1,51 @@
-// A graph in a page: what is opened, selected and in view, and what follows from each press and key.
+// A graph in a page: what is opened and selected, and what follows from each press and key.
 //
-// Everything happens here, in the page: the kernel may be busy or gone.
+// Everything but the values of tensors happens here, in the page: the kernel may be busy or gone.
 
-import { cardOf, neighbours } from "../core/card.js";
+import { cardOf } from "../core/card.js";
 import { templateHues } from "../core/colours.js";
 import { isOpenable } from "../core/faces.js";
 import { Hierarchy } from "../core/hierarchy.js";
-import { Layout } from "../core/layout.js";
+import { boxAt } from "../core/hit.js";
 import { inflate } from "../core/packing.js";
-import { GraphData, Kind, Mark, decode } from "../core/payload.js";
-import { Box, Choices, EdgeCache, Prepared, Scene, compose, isAside, prepare } from "../core/scene.js";
+import { GraphData, decode } from "../core/payload.js";
+import { say, summary } from "../core/say.js";
+import { Box, Choices, EdgeCache, Scene, Stroke, edgeLabel, isAside } from "../core/scene.js";
 import { Search } from "../core/search.js";
+import { Focus, NO_FOCUS, Selection, carriedOver, edgeSelection, focusOf, nodeOf, nodeSelected } from "../core/selection.js";
 import { withSeries } from "../core/series.js";
 import { sceneSvg } from "../core/svg.js";
-import { counted, shortened, shownText } from "../core/words.js";
+import { shortened, shownText } from "../core/words.js";
 import { AriaTree } from "./aria_tree.js";
-import { Painter, View } from "./canvas.js";
-import { CardAction, cardPanel } from "./card_panel.js";
+import { Arranger } from "./arranger.js";
+import { Painter } from "./canvas.js";
+import { CardAction, CardPanel, cardPanel } from "./card_panel.js";
 import { element } from "./dom.js";
-import { Cancelled, LayoutClient } from "./layout_client.js";
+import { Fetcher } from "./kernel_link.js";
+import { Cancelled } from "./layout_client.js";
+import { listenToPointer } from "./pointer.js";
 import { SearchBox } from "./search_box.js";
 import { STYLES } from "./styles.js";
+import { TensorPanel } from "./tensor_panel.js";
 import { Theme, onThemeChange, readTheme } from "./theme.js";
+import { Tip } from "./tip.js";
 import { toolbar } from "./toolbar.js";
-
-const [SMALLEST, LARGEST] = [0.02, 4];
-const MARGIN = 26;
-const BASE = 36; // What the words at the bottom take.
-const CLICK = 4; // Pixels that a press may move and still be a click.
-const GLIDE = 180; // Milliseconds.
-const [LOWEST, HIGHEST] = [240, 560]; // Of the view, when it first takes the height that it needs.
+import { Viewport } from "./viewport.js";
 
 export class GraphView {
   readonly root: HTMLElement;
   readonly #canvas = element("canvas", { "aria-hidden": "true" });
-  readonly #tip = element("div", { class: "fb-tip", hidden: true });
+  readonly #tip = new Tip(this.#canvas);
   readonly #status = element("div", { class: "fb-status", role: "status" });
   readonly #painter: Painter;
-  readonly #layouts = new LayoutClient();
+  readonly #arranger: Arranger;
+  readonly #viewport: Viewport;
   readonly #aria: AriaTree;
   readonly #searchBox: SearchBox;
   readonly #bar: HTMLElement;
-  readonly #card: ReturnType<typeof cardPanel>;
+  readonly #card: CardPanel;
+  readonly #tensorPanel: TensorPanel;
   readonly #ends: (() => void)[] = [];
-  #measureContext = document.createElement("canvas").getContext("2d")!;
-  #widths = new Map<string, number>();
 
   #data: GraphData | null = null;
   #tree: Hierarchy | null = null;
@@ -58,32 +59,30 @@ export class GraphView {
   #controls = false;
   #sideways = false;
   #series = false;
-  #selected: number | null = null;
-  #hovered: number | null = null;
-  #before: ReadonlySet<number> = new Set();
-  #after: ReadonlySet<number> = new Set();
-  #view: View = { x: 0, y: 0, scale: 1 };
-  #touched = false; // Whether a person has moved the view.
+  #selected: Selection | null = null;
+  #focus: Focus = NO_FOCUS;
+  #hovered: Box | Stroke | null = null;
   #turn = 0;
   #frame = 0;
-  #glide: { from: View; to: View; start: number } | null = null;
 
-  constructor(place: HTMLElement) {
-    this.#card = cardPanel((node) => void this.reveal(node), () => this.select(null));
-    this.#searchBox = new SearchBox(() => this.#search, (node) => this.#say(node), (node) => void this.reveal(node));
-    this.#aria = new AriaTree(
-      {
-        select: (node) => this.select(node, true),
-        open: (node) => void this.open(node),
-        close: (node) => void this.close(node),
-        key: (event) => this.#key(event),
-      },
-      (node) => this.#say(node),
+  constructor(place: HTMLElement, fetcher: Fetcher | null = null) {
+    this.#tensorPanel = new TensorPanel(fetcher);
+    this.#card = cardPanel((goal) => void this.reveal(goal), () => this.select(null));
+    this.#searchBox = new SearchBox(
+      () => this.#search,
+      (node) => say(this.#tree!, node),
+      (node) => void this.reveal({ kind: "node", node }),
     );
+    this.#aria = new AriaTree({
+      select: (selection) => this.select(selection, true),
+      open: (node) => void this.open(node),
+      close: (node) => void this.close(node),
+      key: (event) => this.#key(event),
+    });
     this.#bar = toolbar(
       {
         fit: () => this.fit(),
-        zoom: (by) => this.zoom(by),
+        zoom: (by) => this.#zoom(by),
         collapseAll: () => void this.collapseAll(),
         setControls: (on) => void this.#change(() => (this.#controls = on)),
         setSideways: (on) => void this.#change(() => (this.#sideways = on), true),
@@ -93,11 +92,14 @@ export class GraphView {
       this.#searchBox.root,
     );
     this.root = element("div", { class: "fb-graph", role: "group", "aria-label": "graph" });
-    this.root.append(element("style", {}, STYLES), this.#canvas, this.#aria.root, this.#bar, this.#card.root, this.#tip, this.#status);
+    this.root.append(
+      element("style", {}, STYLES), this.#canvas, this.#aria.root, this.#bar, this.#card.root, this.#status,
+    );
     place.append(this.root);
     this.#painter = new Painter(this.#canvas);
     this.#theme = readTheme(this.root);
-    this.#layouts.warm();
+    this.#arranger = new Arranger(() => this.#theme.font);
+    this.#viewport = new Viewport(() => this.#room(), () => this.#redraw());
     this.#listen();
   }
 
@@ -115,22 +117,19 @@ export class GraphView {
     this.#turn += 1;
     cancelAnimationFrame(this.#frame);
     for (const end of this.#ends) end();
-    this.#layouts.close();
+    this.#tensorPanel.clear();
+    this.#arranger.close();
     this.root.remove();
   }
 
   // What a person does
 
-  select(node: number | null, follow = false): void {
-    const tree = this.#tree;
-    if (!tree || !this.#scene) return;
-    this.#selected = node;
-    this.#relate();
-    if (node === null) this.#card.show(null, []);
-    else this.#card.show(cardOf(tree, node), this.#actionsOf(node));
-    this.#aria.update(tree, this.#opened, node);
-    const box = node === null ? undefined : this.#scene.boxes.get(node);
-    if (follow && box) this.#bringIntoView(box);
+  select(selection: Selection | null, follow = false): void {
+    if (!this.#tree || !this.#scene) return;
+    this.#selected = selection;
+    this.#showSelected();
+    const box = selection && this.#scene.boxes.get(this.#tree.shown(nodeOf(this.#tree, selection), this.#opened));
+    if (follow && box) this.#viewport.bringIn(box);
     this.#redraw();
   }
 
@@ -143,7 +142,8 @@ export class GraphView {
   async close(node: number): Promise<void> {
     const tree = this.#tree;
     if (!tree || !this.#opened.delete(node)) return;
-    if (this.#selected !== null && this.#selected !== node && tree.around(this.#selected).includes(node)) this.select(node);
+    const selected = nodeSelected(this.#selected);
+    if (selected !== null && selected !== node && tree.around(selected).includes(node)) this.select({ kind: "node", node });
     await this.#relayout(node);
   }
 
@@ -153,38 +153,31 @@ export class GraphView {
 
   async collapseAll(): Promise<void> {
     this.#opened.clear();
-    if (this.#selected !== null && this.#tree) this.select(this.#tree.shown(this.#selected, this.#opened));
+    const selected = nodeSelected(this.#selected);
+    if (selected !== null && this.#tree) this.select({ kind: "node", node: this.#tree.shown(selected, this.#opened) });
     await this.#relayout(null);
     this.fit();
   }
 
-  /** Open what lies around a node, select it, and bring it into view. */
-  async reveal(node: number): Promise<void> {
+  /** Open what lies around something, select it, and bring it into view. */
+  async reveal(goal: Selection): Promise<void> {
     const tree = this.#tree;
     if (!tree) return;
-    const around = tree.around(node);
-    const fresh = around.filter((scope) => !this.#opened.has(scope));
+    const node = nodeOf(tree, goal);
+    const fresh = tree.around(node).filter((scope) => !this.#opened.has(scope));
     for (const scope of fresh) this.#opened.add(scope);
     if (fresh.length > 0) await this.#relayout(null);
     const box = this.#scene?.boxes.get(node);
-    this.select(node);
-    if (box) this.#centre(box);
+    this.select(goal);
+    if (box) this.#viewport.centre(box);
   }
 
   fit(): void {
-    if (!this.#scene) return;
-    this.#touched = false;
-    this.#glideTo(this.#whole());
+    if (this.#scene) this.#viewport.fit(this.#scene);
   }
 
-  zoom(by: number, x = this.#canvas.clientWidth / 2, y = this.#canvas.clientHeight / 2): void {
-    this.#touched = true;
-    this.#glide = null;
-    const scale = Math.min(LARGEST, Math.max(SMALLEST, this.#view.scale * by));
-    this.#view.x += x / this.#view.scale - x / scale;
-    this.#view.y += y / this.#view.scale - y / scale;
-    this.#view.scale = scale;
-    this.#redraw();
+  #zoom(by: number): void {
+    this.#viewport.zoom(by, this.#canvas.clientWidth / 2, this.#canvas.clientHeight / 2);
   }
 
   // How the picture comes about
@@ -194,20 +187,23 @@ export class GraphView {
     const again = (nodes: Iterable<number>): number[] =>
       before ? [...nodes].flatMap((node) => tree.find(before.key(node)) ?? []) : [];
     const opened = again(this.#opened);
-    const selected = again(this.#selected === null ? [] : [this.#selected]);
     const aside = new Map<number, boolean>();
     for (const [node, on] of this.#asideByHand) for (const found of again([node])) aside.set(found, on);
+    this.#selected = before && carriedOver(before, tree, this.#selected);
     this.#tree = tree;
-    this.#edges = new EdgeCache(tree);
     this.#search = new Search(tree);
     this.#hues = templateHues(tree);
     this.#painter.forgetPaints();
     this.#opened = new Set(opened);
     this.#asideByHand = aside;
-    this.#selected = selected[0] ?? null;
+    this.#edges = this.#newEdges();
     this.#hovered = null;
     if (!before) this.#openFirst(tree);
-    this.#status.textContent = this.#summary(tree);
+    this.#status.textContent = summary(tree);
+  }
+
+  #newEdges(): EdgeCache {
+    return new EdgeCache(this.#tree!, this.#choices);
   }
 
   /** One scope alone says nothing: show what is in it. */
@@ -220,46 +216,36 @@ export class GraphView {
   }
 
   get #choices(): Choices {
-    return { opened: this.#opened, aside: this.#asideByHand, controls: this.#controls, sideways: this.#sideways };
+    return {
+      opened: this.#opened,
+      aside: this.#asideByHand,
+      controls: this.#controls,
+      sideways: this.#sideways,
+      aspect: this.#viewport.aspect,
+    };
   }
 
-  /** Lay out what is opened, the inner scopes first; keep `anchor` where it is on the screen. */
+  /** Lay out what is opened; keep `anchor` where it is on the screen. */
   async #relayout(anchor: number | null): Promise<void> {
     const tree = this.#tree!;
-    const cache = this.#edges!;
     const turn = ++this.#turn;
-    this.#layouts.cancel();
-    const prepared = new Map<number, Prepared>();
-    const layouts = new Map<number, Layout>();
-    const arrange = async (scope: number): Promise<void> => {
-      const inner = [...tree.children(scope)].filter((child) => this.#opened.has(child));
-      await Promise.all(inner.map(arrange));
-      const ready = prepare(cache, scope, this.#choices, this.#measure, layouts);
-      prepared.set(scope, ready);
-      layouts.set(scope, await this.#layouts.ask(ready.request));
-    };
+    let scene: Scene;
     try {
-      await arrange(tree.root);
+      scene = await this.#arranger.arrange(tree, this.#edges!, this.#choices);
     } catch (error) {
       if (error instanceof Cancelled || turn !== this.#turn) return;
       this.#status.textContent = `The layout failed: ${String(error)}`;
       throw error;
     }
     if (turn !== this.#turn) return;
-    const first = this.#scene === null;
-    const old = anchor === null ? undefined : this.#scene?.boxes.get(anchor);
-    this.#scene = compose(tree, prepared, layouts, this.#choices);
-    this.#relate();
-    this.#aria.update(tree, this.#opened, this.#selected);
-    if (this.#selected !== null) this.#card.show(cardOf(tree, this.#selected), this.#actionsOf(this.#selected));
-    if (first) this.#takeHeight();
-    const box = anchor === null ? undefined : this.#scene.boxes.get(anchor);
-    if (old && box) {
-      this.#glide = null;
-      this.#view.x += box.x - old.x + (box.opened || old.opened ? (box.width - old.width) / 2 : 0);
-      this.#view.y += box.y - old.y;
-      if (box.opened) this.#bringIntoView(box);
-    } else if (!this.#touched) this.#view = this.#whole();
+    const before = this.#scene;
+    const [old, box] = anchor === null ? [] : [before?.boxes.get(anchor), scene.boxes.get(anchor)];
+    this.#scene = scene;
+    this.#hovered = null;
+    this.#showSelected();
+    if (!before) this.#takeHeight();
+    if (old && box) this.#viewport.hold(old, box);
+    else this.#viewport.follow(scene);
     this.#draw();
     this.root.dataset["drawn"] = String(performance.timeOrigin + performance.now());
   }
@@ -267,7 +253,8 @@ export class GraphView {
   async #change(set: () => void, refit = false): Promise<void> {
     set();
     if (!this.#tree) return;
-    if (refit) this.#touched = false;
+    this.#edges = this.#newEdges();
+    if (refit) this.#viewport.touched = false;
     await this.#relayout(null);
   }
 
@@ -275,31 +262,21 @@ export class GraphView {
     this.#series = on;
     if (!this.#data) return;
     this.#grow(on ? withSeries(this.#data) : new Hierarchy(this.#data));
-    this.#touched = false;
+    this.#viewport.touched = false;
     await this.#relayout(null);
   }
 
-  readonly #measure = (text: string, size: number): number => {
-    const key = `${size} ${text}`;
-    let width = this.#widths.get(key);
-    if (width === undefined) {
-      this.#measureContext.font = `${size > 12 ? "500 " : ""}${size}px ${this.#theme.font}`;
-      width = this.#measureContext.measureText(text).width;
-      if (this.#widths.size > 20_000) this.#widths.clear();
-      this.#widths.set(key, width);
-    }
-    return width;
-  };
-
-  #relate(): void {
+  /** Everything that tells of the selection. */
+  #showSelected(): void {
     const tree = this.#tree!;
-    this.#before = new Set();
-    this.#after = new Set();
-    if (this.#selected === null) return;
-    const { before, after } = neighbours(tree, this.#selected);
-    const shown = (nodes: Set<number>): Set<number> => new Set([...nodes].map((node) => tree.shown(node, this.#opened)));
-    this.#before = shown(before);
-    this.#after = shown(after);
+    const selected = this.#selected;
+    this.#focus = focusOf(tree, this.#opened, selected);
+    this.#aria.update(tree, this.#opened, selected);
+    if (selected?.kind === "tensor") this.#tensorPanel.show(tree, selected.tensor);
+    else this.#tensorPanel.clear();
+    if (!selected) this.#card.show(null);
+    else if (selected.kind === "node") this.#card.show(cardOf(tree, selected), this.#actionsOf(selected.node));
+    else this.#card.show(cardOf(tree, selected), [], this.#tensorPanel.root);
   }
 
   #actionsOf(node: number): CardAction[] {
@@ -323,86 +300,22 @@ export class GraphView {
     const tree = this.#tree!;
     for (let step = 1; step < tree.size; step++) {
       const other = ((node + step - tree.root) % (tree.size - tree.root)) + tree.root;
-      if (other !== tree.root && tree.template[other] === tree.template[node]) return this.reveal(other);
+      if (other !== tree.root && tree.template[other] === tree.template[node]) return this.reveal({ kind: "node", node: other });
     }
   }
 
-  // Where the view is
+  // Where and how it is drawn
 
-  #whole(): View {
-    const { width, height } = this.#scene!;
-    const roomX = Math.max(40, this.#canvas.clientWidth - 2 * MARGIN);
-    const roomY = Math.max(40, this.#canvas.clientHeight - this.#top() - BASE);
-    const scale = Math.max(SMALLEST, Math.min(1.15, roomX / width, roomY / height));
-    return {
-      scale,
-      x: width / 2 - this.#canvas.clientWidth / 2 / scale,
-      y: height / 2 - (this.#top() + roomY / 2) / scale,
-    };
-  }
-
-  /** Take no more of the page than the picture needs, and no less than reads well. */
-  #takeHeight(): void {
-    const { width, height } = this.#scene!;
-    const scale = Math.min(1, Math.max(40, this.#canvas.clientWidth - 2 * MARGIN) / width);
-    const wanted = Math.min(HIGHEST, Math.max(LOWEST, height * Math.max(scale, 0.55) + this.#top() + BASE));
-    this.root.style.height = `${Math.round(wanted)}px`;
-    this.#painter.resize();
-  }
-
-  /** What the buttons take at the top. */
-  #top(): number {
-    return this.#bar.offsetHeight + 22;
-  }
-
-  /** How wide the part of the view is that the card leaves free. */
-  #free(): number {
+  #room(): { width: number; height: number; top: number; free: number } {
+    const { clientWidth: width, clientHeight: height } = this.#canvas;
     const card = this.#card.root;
-    return Math.max(160, this.#canvas.clientWidth - (card.hidden ? 0 : card.offsetWidth + 10));
+    const free = Math.max(160, width - (card.hidden ? 0 : card.offsetWidth + 10));
+    return { width, height, top: this.#bar.offsetHeight + 22, free };
   }
 
-  #bringIntoView(box: Box): void {
-    const { x, y, scale } = this.#view;
-    const width = this.#free();
-    const height = this.#canvas.clientHeight;
-    const [left, top] = [(box.x - x) * scale, (box.y - y) * scale];
-    const [right, bottom] = [left + box.width * scale, top + box.height * scale];
-    if (left >= 0 && right <= width && top >= this.#top() && bottom <= height) return;
-    if (box.width * scale > width - 2 * MARGIN || box.height * scale > height - this.#top() - MARGIN) {
-      // It is larger than the view: show all of it, or as much as can be read.
-      const fitting = Math.min((width - 2 * MARGIN) / box.width, (height - this.#top() - MARGIN) / box.height);
-      const goal = Math.min(scale, Math.max(fitting, 0.3));
-      const [roomX, roomY] = [width / goal, height / goal];
-      this.#glideTo({
-        scale: goal,
-        x: box.x + box.width / 2 - roomX / 2,
-        y: box.height * goal > height - this.#top() ? box.y - this.#top() / goal : box.y + box.height / 2 - (roomY + this.#top() / goal) / 2,
-      });
-      return;
-    }
-    const dx = left < MARGIN ? left - MARGIN : right > width - MARGIN ? right - width + MARGIN : 0;
-    const dy = top < this.#top() ? top - this.#top() : bottom > height - MARGIN ? bottom - height + MARGIN : 0;
-    this.#glideTo({ scale, x: x + dx / scale, y: y + dy / scale });
-  }
-
-  #centre(box: Box): void {
-    this.#touched = true;
-    const scale = Math.max(0.8, Math.min(1.2, this.#view.scale));
-    this.#glideTo({
-      scale,
-      x: box.x + box.width / 2 - this.#free() / 2 / scale,
-      y: box.y + Math.min(box.height, this.#canvas.clientHeight / scale) / 2 - this.#canvas.clientHeight / 2 / scale,
-    });
-  }
-
-  #glideTo(to: View): void {
-    if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
-      this.#view = to;
-      this.#redraw();
-      return;
-    }
-    this.#glide = { from: { ...this.#view }, to, start: performance.now() };
-    this.#redraw();
+  #takeHeight(): void {
+    this.root.style.height = `${this.#viewport.heightFor(this.#scene!)}px`;
+    this.#painter.resize();
   }
 
   #redraw(): void {
@@ -413,19 +326,7 @@ export class GraphView {
     cancelAnimationFrame(this.#frame);
     this.#frame = 0;
     if (!this.#scene || !this.#tree) return;
-    if (this.#glide) {
-      const { from, to, start } = this.#glide;
-      const part = Math.min(1, (performance.now() - start) / GLIDE);
-      const eased = 1 - (1 - part) ** 3;
-      const mix = (a: number, b: number): number => a + (b - a) * eased;
-      const scale = from.scale * (to.scale / from.scale) ** eased;
-      this.#view = { scale, x: mix(from.x, to.x), y: mix(from.y, to.y) };
-      if (part < 1) this.#redraw();
-      else {
-        this.#view = { ...to };
-        this.#glide = null;
-      }
-    }
+    if (this.#viewport.step()) this.#redraw();
     this.#painter.draw(
       {
         tree: this.#tree,
@@ -433,68 +334,32 @@ export class GraphView {
         hues: this.#hues,
         theme: this.#theme,
         sideways: this.#sideways,
-        selected: this.#selected,
+        focus: this.#focus,
         hovered: this.#hovered,
-        before: this.#before,
-        after: this.#after,
       },
-      this.#view,
+      this.#viewport.view,
     );
   }
 
   // Presses, wheels and keys
 
   #listen(): void {
-    const canvas = this.#canvas;
-    let press: { x: number; y: number; moved: boolean } | null = null;
-    canvas.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0) return;
-      press = { x: event.offsetX, y: event.offsetY, moved: false };
-      canvas.setPointerCapture(event.pointerId);
-      this.#aria.root.focus({ preventScroll: true });
-      event.preventDefault();
-    });
-    canvas.addEventListener("pointermove", (event) => {
-      if (!press) return this.#hover(event.offsetX, event.offsetY);
-      const [dx, dy] = [event.offsetX - press.x, event.offsetY - press.y];
-      if (!press.moved && Math.hypot(dx, dy) < CLICK) return;
-      press.moved = true;
-      this.#touched = true;
-      this.#glide = null;
-      this.#tip.hidden = true;
-      canvas.classList.add("fb-held");
-      this.#view.x -= dx / this.#view.scale;
-      this.#view.y -= dy / this.#view.scale;
-      press.x = event.offsetX;
-      press.y = event.offsetY;
-      this.#redraw();
-    });
-    const release = (event: PointerEvent): void => {
-      canvas.classList.remove("fb-held");
-      if (press && !press.moved && event.type === "pointerup") this.#click(event.offsetX, event.offsetY);
-      press = null;
-    };
-    canvas.addEventListener("pointerup", release);
-    canvas.addEventListener("pointercancel", release);
-    canvas.addEventListener("pointerleave", () => this.#hover(-1, -1));
-    canvas.addEventListener("dblclick", (event) => {
-      const box = this.#boxAt(event.offsetX, event.offsetY);
-      if (box) void this.toggle(box.node);
-    });
-    canvas.addEventListener(
-      "wheel",
-      (event) => {
-        // A page that is scrolled past stays a page: the wheel is the view's once it was clicked.
-        if (!event.ctrlKey && !event.metaKey && !this.root.contains(document.activeElement)) return;
-        event.preventDefault();
-        const unit = event.deltaMode === 1 ? 16 : 1;
-        this.zoom(Math.exp(-event.deltaY * unit * (event.ctrlKey ? 0.008 : 0.0018)), event.offsetX, event.offsetY);
+    listenToPointer(this.#canvas, {
+      press: () => this.#aria.root.focus({ preventScroll: true }),
+      pan: (dx, dy) => this.#viewport.pan(dx, dy),
+      click: (x, y) => this.#click(x, y),
+      doubleClick: (x, y) => {
+        const found = this.#at(x, y);
+        if (found && "node" in found) void this.toggle(found.node);
       },
-      { passive: false },
-    );
+      hover: (at) => this.#hover(at),
+      zoom: (by, x, y) => this.#viewport.zoom(by, x, y),
+      // A page that is scrolled past stays a page: the wheel is the view's once it was clicked.
+      takesWheel: (event) => event.ctrlKey || event.metaKey || this.root.contains(document.activeElement),
+    });
     const sized = new ResizeObserver(() => {
       if (!this.#painter.resize() || !this.#scene) return;
-      if (!this.#touched) this.#view = this.#whole();
+      this.#viewport.follow(this.#scene);
       this.#draw();
     });
     sized.observe(this.#canvas);
@@ -502,15 +367,15 @@ export class GraphView {
     this.#ends.push(
       onThemeChange(() => {
         this.#theme = readTheme(this.root);
-            this.#painter.forgetPaints();
+        this.#painter.forgetPaints();
         this.#redraw();
       }),
     );
   }
 
   #key(event: KeyboardEvent): boolean {
-    if (event.key === "+" || event.key === "=") this.zoom(1.35);
-    else if (event.key === "-") this.zoom(1 / 1.35);
+    if (event.key === "+" || event.key === "=") this.#zoom(1.35);
+    else if (event.key === "-") this.#zoom(1 / 1.35);
     else if (event.key === "0" || event.key === "f") this.fit();
     else if (event.key === "/") this.#searchBox.input.focus();
     else if (event.key === "Escape" && this.#selected !== null) this.select(null);
@@ -518,69 +383,53 @@ export class GraphView {
     return true;
   }
 
-  #boxAt(px: number, py: number): Box | null {
+  /** The closed box at a point of the canvas, or the line of an edge, or the opened box. */
+  #at(px: number, py: number): Box | Stroke | null {
     if (!this.#scene) return null;
-    const x = this.#view.x + px / this.#view.scale;
-    const y = this.#view.y + py / this.#view.scale;
-    const holds = (box: Box): boolean => x >= box.x && x <= box.x + box.width && y >= box.y && y <= box.y + box.height;
-    for (let i = this.#scene.sheets.length - 1; i >= 0; i--) {
-      const sheet = this.#scene.sheets[i];
-      const closed = sheet.closed.find(holds);
-      if (closed) return closed;
-      if (sheet.box && holds(sheet.box)) return sheet.box;
-    }
-    return null;
+    const [x, y] = this.#viewport.at(px, py);
+    const box = boxAt(this.#scene, x, y);
+    if (box && !box.opened) return box;
+    return this.#painter.strokeAt(this.#scene, this.#sideways, x, y, this.#viewport.view.scale) ?? box;
   }
 
   #click(px: number, py: number): void {
-    const box = this.#boxAt(px, py);
-    if (!box) return this.select(null);
-    const x = (this.#view.x + px / this.#view.scale - box.x) * this.#view.scale;
-    const y = (this.#view.y + py / this.#view.scale - box.y) * this.#view.scale;
-    const reach = 22 * Math.min(1.4, this.#view.scale);
+    const found = this.#at(px, py);
+    if (!found) return this.select(null);
+    if (!("node" in found)) return this.#selectEdge(found);
+    const { scale } = this.#viewport.view;
+    const [x, y] = this.#viewport.at(px, py).map((value, i) => (value - (i ? found.y : found.x)) * scale);
+    const reach = 22 * Math.min(1.4, scale);
     // The triangle opens and closes; the rest selects.
-    if (this.#tree!.isScope(box.node) && x < reach && y < (box.opened ? reach * 1.2 : box.height * this.#view.scale)) {
-      void this.toggle(box.node);
-    } else this.select(box.node);
+    if (this.#tree!.isScope(found.node) && x < reach && y < (found.opened ? reach * 1.2 : found.height * scale)) {
+      void this.toggle(found.node);
+    } else this.select({ kind: "node", node: found.node });
   }
 
-  #hover(px: number, py: number): void {
-    const box = px < 0 ? null : this.#boxAt(px, py);
-    const node = box?.node ?? null;
-    this.#canvas.classList.toggle("fb-over", node !== null && !box!.opened);
-    if (node !== this.#hovered) {
-      this.#hovered = node;
+  #selectEdge({ edge }: Stroke): void {
+    // One that only says who waits for whom leads to who waits.
+    if (!edge || edge.tensors.length === 0) return this.select(edge && { kind: "node", node: edge.target });
+    this.select(edgeSelection(edge.source, edge.target, edge.tensors));
+  }
+
+  #hover(at: readonly [number, number] | null): void {
+    const found = at && this.#at(...at);
+    const opened = found !== null && "node" in found && found.opened;
+    this.#canvas.classList.toggle("fb-over", found !== null && !opened);
+    if (found !== this.#hovered) {
+      this.#hovered = found;
       this.#redraw();
     }
-    this.#tip.hidden = node === null || box!.opened;
-    if (this.#tip.hidden || node === null) return;
-    this.#tip.textContent = `${shortened(shownText(this.#tree!.name(node)), 300)}\n${this.#say(node)}`;
-    const room = this.root.clientWidth - this.#tip.offsetWidth - 8;
-    this.#tip.style.left = `${Math.max(4, Math.min(room, px + 14))}px`;
-    const below = py + 18 + this.#tip.offsetHeight < this.root.clientHeight;
-    this.#tip.style.top = `${below ? py + 18 : py - this.#tip.offsetHeight - 10}px`;
+    if (!at || !found || opened) this.#tip.hide();
+    else this.#tip.show(...at, this.#wordsOf(found));
   }
 
-  // Words
-
-  #say(node: number): string {
+  #wordsOf(found: Box | Stroke): string {
     const tree = this.#tree!;
-    const stale = tree.stale[node] > 0 ? ", stale" : "";
-    const own = tree.isScope(node) ? tree.own(node) : node;
-    if (own >= 0) return `${tree.type(own)}${stale}`;
-    const series = tree.kind[node] === Kind.Series ? "series, " : "";
-    return `${series}${counted(tree.count(node), "operation")}${stale}`;
-  }
-
-  #summary(tree: Hierarchy): string {
-    const parts = [counted(tree.data.operations, "operation")];
-    if (tree.data.marked) {
-      const needed = tree.data.needed.reduce((sum, marks) => sum + (marks & Mark.Executed), 0);
-      parts[0] += `, ${needed.toLocaleString("en-US")} of them needed`;
-    }
-    if (tree.parameters[tree.root] > 0) parts.push(counted(tree.parameters[tree.root], "trainable parameter"));
-    if (tree.stale[tree.root] > 0) parts.push(`${tree.stale[tree.root].toLocaleString("en-US")} stale`);
-    return parts.join(" · ");
+    const name = (node: number): string => shortened(shownText(tree.name(node)), 300);
+    if ("node" in found) return `${name(found.node)}\n${say(tree, found.node)}`;
+    const { source, target, tensors } = found.edge!;
+    const what = tensors.length === 1 ? shortened(shownText(tree.tensorName(tensors[0])), 300) : `${name(source)} → ${name(target)}`;
+    return `${what}\n${edgeLabel(tree, found.edge!) || "control edge"}`;
   }
 
   #saveSvg(): void {

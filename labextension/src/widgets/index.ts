@@ -1,18 +1,25 @@
 // What a notebook's loader, or an exported page, calls.
 
 import { GraphView } from "./graph_view.js";
+import { Kernel, KernelLink } from "./kernel_link.js";
 import { Options, SummariesView } from "./summaries_view.js";
 
+const SILENCE = 1500; // Milliseconds.
+
 interface Model {
+  /** JupyterLab's, of which the kernel is used; others have none. */
+  readonly widget_manager?: { readonly kernel?: Kernel | null };
   get(name: string): unknown;
   on(event: string, call: (...told: never[]) => void): void;
   off(event: string, call: (...told: never[]) => void): void;
   send(content: unknown): void;
 }
 
-/** Render a widget's model into an element; returns what ends that. */
+/** Render a widget's model of a graph into an element; returns what ends that. */
 export function renderGraph(model: Model, place: HTMLElement): () => void {
-  const view = new GraphView(place);
+  const kernel = (): Kernel | null => model.widget_manager?.kernel ?? null;
+  const link = new KernelLink(kernel, String(model.get("view")));
+  const view = new GraphView(place, link);
   const load = (): void => {
     const payload = model.get("payload");
     if (payload instanceof DataView && payload.byteLength > 0) void view.load(bytesOf(payload));
@@ -22,6 +29,7 @@ export function renderGraph(model: Model, place: HTMLElement): () => void {
   return () => {
     model.off("change:payload", load);
     view.dispose();
+    link.close();
   };
 }
 
@@ -37,11 +45,15 @@ export function renderSummaries(model: Model, place: HTMLElement): () => void {
   const say = (): void => model.send({ sequence: view.sequence });
   const view = new SummariesView(place, model.get("options") as Options, say);
   const hear = (_: unknown, buffers: DataView[]): void => {
+    clearTimeout(silence);
     for (const buffer of buffers) void view.take(bytesOf(buffer));
   };
   model.on("msg:custom", hear);
-  void view.take(bytesOf(model.get("snapshot") as DataView)).then(say);
+  void view.take(bytesOf(model.get("snapshot") as DataView));
+  // Where frames come, they tell whether one was lost; where none comes, the last may have been.
+  const silence = setTimeout(say, SILENCE);
   return () => {
+    clearTimeout(silence);
     model.off("msg:custom", hear);
     view.dispose();
   };

@@ -113,7 +113,7 @@ export class ScalarCard implements Card<number> {
     const series: uPlot.Series[] = [{}];
     for (const { run } of this.#lines) {
       const { colour, dash } = runPaint(run, theme.dark);
-      const line = { stroke: colour, dash: [...dash], width: 1.6, points: { size: 4.5, width: 1, fill: colour } };
+      const line = { stroke: colour, dash: [...dash], width: 1.6, pxAlign: 0, points: { size: 4.5, width: 1, fill: colour } };
       if (look.smoothing > 0) series.push({ ...line, alpha: FAINT, width: 1.2, points: { show: false } });
       series.push(line);
     }

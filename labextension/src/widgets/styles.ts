@@ -22,7 +22,7 @@ export const STYLES = `${COLOURS}
   position: relative; overflow: hidden; box-sizing: border-box; height: 440px; min-height: 180px;
   border: 1px solid var(--fb-border); border-radius: 8px; background: var(--fb-paper); color: var(--fb-ink);
   font: 12px/1.45 var(--jp-ui-font-family, system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif);
-  resize: vertical; user-select: none;
+  container-type: inline-size; resize: vertical; user-select: none;
 }
 .fb-graph *, .fb-graph *::before { box-sizing: border-box; }
 .fb-graph canvas { position: absolute; inset: 0; width: 100%; height: 100%; touch-action: none; cursor: grab; }
@@ -65,8 +65,35 @@ export const STYLES = `${COLOURS}
 .fb-card .fb-actions { display: flex; gap: 6px; margin: 10px 0 0; flex-wrap: wrap; }
 .fb-card .fb-actions button { border: 1px solid var(--fb-border); border-radius: 6px; padding: 2px 9px; min-height: 26px; }
 .fb-card .fb-close { position: absolute; right: 6px; top: 8px; padding: 4px; min-height: 0; border-radius: 5px; color: var(--fb-faint); }
+.fb-tensor h4 { display: flex; justify-content: space-between; align-items: center; }
+.fb-tensor pre { margin: 2px 0 0; padding: 6px 8px; border: 1px solid var(--fb-border); border-radius: 6px; background: var(--fb-paper); color: var(--fb-ink); font: 11px/1.45 var(--jp-code-font-family, ui-monospace, "DejaVu Sans Mono", monospace); white-space: pre-wrap; overflow-wrap: break-word; word-break: normal; max-height: 180px; overflow: auto; user-select: text; }
+.fb-tensor pre.fb-snippet { white-space: pre; overflow-wrap: normal; }
+.fb-tensor .fb-copy { padding: 0 6px; min-height: 22px; border-radius: 5px; font-weight: 400; color: var(--fb-accent); }
+.fb-tensor .fb-main { margin: 10px 0 0; border: 1px solid var(--fb-accent); border-radius: 6px; padding: 2px 10px; min-height: 26px; color: var(--fb-accent); }
+.fb-tensor .fb-detail { color: var(--fb-faint); overflow-wrap: anywhere; }
+.fb-tensor p { margin: 6px 0 0; }
+.fb-value figure { margin: 8px 0 0; display: grid; gap: 6px; }
+.fb-value figure.fb-two { grid-template-columns: 1fr 1fr; }
+.fb-value img { width: 100%; max-height: 160px; object-fit: contain; image-rendering: pixelated; border: 1px solid var(--fb-border); border-radius: 3px; }
+.fb-value figcaption { color: var(--fb-faint); font-size: 11px; grid-column: 1 / -1; }
+.fb-value .fb-ends { display: flex; justify-content: space-between; border-top: 1px solid var(--fb-border); margin-top: -6px; }
+.fb-value figure svg { width: 100%; height: auto; }
+.fb-value rect { fill: var(--fb-accent); }
+.fb-value dl { display: grid; grid-template-columns: 1fr 1fr; gap: 0 14px; margin: 8px 0 0; }
+.fb-value dl > div { display: flex; justify-content: space-between; gap: 8px; }
+.fb-value dt { color: var(--fb-faint); font-weight: 400; float: none; width: auto; }
+.fb-value dd { margin: 0; padding: 0; float: none; width: auto; font-variant-numeric: tabular-nums; user-select: text; }
 .fb-tip { position: absolute; pointer-events: none; max-width: 360px; background: var(--fb-panel); border: 1px solid var(--fb-border); border-radius: 6px; padding: 4px 8px; box-shadow: 0 3px 10px rgb(0 0 0 / 15%); overflow-wrap: anywhere; white-space: pre-line; z-index: 2; }
 .fb-tip[hidden] { display: none; }
 .fb-status { position: absolute; left: 12px; bottom: 8px; color: var(--fb-faint); pointer-events: none; font-size: 11px; background: color-mix(in srgb, var(--fb-paper) 80%, transparent); border-radius: 4px; padding: 0 4px; }
+@container (max-width: 1100px) {
+  .fb-bar:has(~ .fb-card:not([hidden])) .fb-group button span { display: none; }
+}
+@container (max-width: 780px) {
+  .fb-group button span { display: none; }
+  .fb-search input { width: 150px; }
+  .fb-card { width: 260px; }
+  .fb-graph:has(.fb-card:not([hidden])) .fb-bar { max-width: calc(100% - 280px); }
+}
 @media print { .fb-bar, .fb-card { display: none; } }
 `;

@@ -14,7 +14,7 @@ export interface Actions {
 
 export function toolbar(actions: Actions, search: HTMLElement): HTMLElement {
   const button = (label: string, path: string, press: () => void, text = ""): HTMLButtonElement =>
-    element("button", { type: "button", title: label, "aria-label": label, click: press }, icon(path), text);
+    element("button", { type: "button", title: label, "aria-label": label, click: press }, icon(path), ...(text ? [element("span", {}, text)] : []));
   const toggle = (label: string, path: string, set: (on: boolean) => void, text: string): HTMLButtonElement => {
     const made = button(label, path, () => {
       const on = made.getAttribute("aria-pressed") !== "true";

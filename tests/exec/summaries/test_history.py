@@ -49,6 +49,16 @@ def test_a_peak_stays_wherever_it_is() -> None:
         assert max(p.value for p in filled(values)) == 1.0
 
 
+def test_many_curves_keep_fewer_points_each_and_their_extremes() -> None:
+    history = fb.summary.SummaryHistory(points=1000, most_points=2000)
+    for step in range(1000):
+        value = 5.0 if step == 333 else 1.0
+        history.add([Summary("a", f"x{i}", "scalar", step, 0.0, value) for i in range(20)])
+    kept = [history.points(f"x{i}") for i in range(20)]
+    assert all(50 <= len(points) <= 100 for points in kept)
+    assert all(max(p.value for p in points) == 5.0 for points in kept)
+
+
 @given(st.integers(1, 300), st.integers(1, 9), st.integers(1, 40))
 def test_texts_are_bounded_in_number_and_size(count: int, most: int, size: int) -> None:
     history = fb.summary.SummaryHistory(samples=most, most_bytes=1000)

@@ -428,3 +428,16 @@ def test_sizes_and_ranks_decide_shapes() -> None:
     assert fb.zeros([fb.shape(x)[0] // fb.shape(n)[0]]).shape == [None]
     zero = fb.shape(fb.placeholder(fb.float32, [0]))[0]
     assert fb.zeros([7 // zero]).shape == [None]
+
+
+def test_a_shape_that_is_ensured() -> None:
+    x = fb.placeholder(fb.float32, [None, None])
+    y = fb.ensure_shape(x, [None, 3], name="y")
+    assert (y.name, y.shape) == ("y:0", [None, 3])
+    assert fb.ensure_shape(fb.ensure_shape(x, [2, None]), [None, 3]).shape == [2, 3]
+    assert evaluate(y, {x: [[1, 2, 3]]}).tolist() == [[1, 2, 3]]
+    assert evaluate(fb.gradients(y * y, x)[0], {x: [[1, 2, 3]]}).tolist() == [[2, 4, 6]]
+    with pytest.raises(Error, match=r"the shape \[1, 2\] does not fit \[\?, 3\]"):
+        evaluate(y, {x: [[1, 2]]})
+    with pytest.raises(Error, match=r"\[\?, 3\] and \[2, 4\]"):
+        fb.ensure_shape(y, [2, 4])

@@ -24,6 +24,15 @@ def test_several_results() -> None:
     assert [v.tolist() for v in evaluate([y, n])] == [[2, 4], 2]
 
 
+@pytest.mark.parametrize("returned", [2.5, [2.5], (2.5,)])
+def test_one_result_may_come_in_a_list(returned: Any) -> None:
+    """As in TensorFlow 1; `Tout` says whether the tensor does."""
+    assert evaluate(fb.py_func(lambda: returned, [], fb.float32)) == 2.5
+    listed = fb.py_func(lambda: returned, [], [fb.float32])
+    assert isinstance(listed, list)
+    assert [v.item() for v in evaluate(listed)] == [2.5]
+
+
 def test_no_results() -> None:
     seen: list[Any] = []
     operation = fb.py_func(lambda a: seen.append(a.item()), [fb.constant(5)], [])
@@ -61,7 +70,7 @@ def test_results_are_copied() -> None:
 
 
 def test_results_take_the_promised_dtype() -> None:
-    value = evaluate(fb.py_func(lambda: [1.5, 2.5], [], fb.float32))
+    value = evaluate(fb.py_func(lambda: np.array([1.5, 2.5]), [], fb.float32))
     assert value.dtype == np.float32
     assert value.tolist() == [1.5, 2.5]
     text = evaluate(fb.py_func(lambda: "text", [], fb.string))
@@ -75,9 +84,9 @@ def test_results_take_the_promised_dtype() -> None:
         (lambda: 1.5, fb.int32, "result 0 of .* is not int32"),
         (lambda: 300, fb.int8, "300 does not fit int8"),
         (lambda: None, fb.float32, "result 0"),
-        (lambda: (1, 2, 3), [fb.int32, fb.int32], "3 values where 2 values were promised"),
-        (lambda: 1, [fb.int32, fb.int32], "returned int where 2 values"),
-        (lambda: 1, [], "where 0 values"),
+        (lambda: (1, 2, 3), [fb.int32, fb.int32], "a list of 3 where 2 were promised"),
+        (lambda: 1, [fb.int32, fb.int32], "one int where 2 were promised"),
+        (lambda: 1, [], "where none was promised"),
     ],
 )
 def test_wrong_results_are_errors(function: Any, promised: Any, message: str) -> None:

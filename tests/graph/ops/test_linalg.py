@@ -385,3 +385,36 @@ def test_matrices_of_shape_known_only_in_the_run_have_gradients() -> None:
         x = fb.placeholder(fb.float64)
         [gradient] = fb.gradients(function(x), x)
         assert evaluate(gradient, {x: value}).shape == (2, 2)
+
+
+@pytest.mark.parametrize("batch", [(), (2,), (2, 3)])
+@pytest.mark.parametrize("kind", [np.float64, np.complex128])
+def test_factors_solve_what_their_matrices_solve(batch: tuple[int, ...], kind: Any) -> None:
+    a = RANDOM.standard_normal((*batch, 4, 4)).astype(kind)
+    b = RANDOM.standard_normal((*batch, 4, 2)).astype(kind)
+    if kind is np.complex128:
+        a, b = a + 1j * a[..., ::-1], b - 0.5j * b
+    matrix, rhs = fb.constant(a), fb.constant(b)
+    factors, order = fb.lu(matrix, output_idx_type=fb.int64)
+    x = fb.lu_solve(factors, order, rhs, name="x")
+    assert (x.name, x.shape) == ("x:0", b.shape)
+    np.testing.assert_allclose(run(x), np.linalg.solve(a, b), rtol=1e-9)
+    expected = fb.gradients(fb.matrix_solve(matrix, rhs) * b, [matrix, rhs])
+    for one, other in zip(fb.gradients(x * b, [matrix, rhs]), expected, strict=True):
+        np.testing.assert_allclose(run(one), run(other), rtol=1e-7, atol=1e-9)
+
+
+def test_factors_that_do_not_fit_their_right_hand_side() -> None:
+    factors, order = fb.lu(np.eye(3))
+    for rows in (2, 4):
+        with pytest.raises(fb.errors.InvalidArgumentError):
+            fb.lu_solve(factors, order, np.ones((rows, 1)))
+        rhs = fb.placeholder(fb.float64)
+        with fb.Session() as sess, pytest.raises(fb.errors.InvalidArgumentError):
+            sess.run(fb.lu_solve(factors, order, rhs), {rhs: np.ones((rows, 1))})
+    with pytest.raises(fb.errors.InvalidTypeError, match="float64 is wanted"):
+        fb.lu_solve(factors, order, fb.ones([3, 1]))
+
+
+def test_a_matrix_with_nan_has_no_rank_of_its_own() -> None:
+    assert run(fb.matrix_rank([np.eye(2), np.full((2, 2), np.nan)])).tolist() == [2, 0]

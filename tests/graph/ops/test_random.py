@@ -162,3 +162,16 @@ def test_dropout() -> None:
     for wrong in (1, -0.1, 1.5):
         with pytest.raises(fb.errors.InvalidArgumentError, match="probability"):
             fb.nn.dropout(x, rate=wrong)
+
+
+def test_limits_and_moments_are_lists_that_hold_tensors() -> None:
+    far = fb.constant(100.0)
+    with fb.Session() as sess:
+        for drawn in (
+            fb.random_uniform([50, 2], [far, 0.0], [far + 1.0, 1.0]),
+            fb.random_normal([50, 2], [far, 0.0], [1.0, far / 100.0]),
+            fb.truncated_normal([50, 2], mean=[far, 0.0]),
+        ):
+            first, second = sess.run(drawn).T
+            assert (first > 80).all()
+            assert (abs(second) < 10).all()

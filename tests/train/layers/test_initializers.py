@@ -49,11 +49,14 @@ def test_variances(make: Any, variance: float) -> None:
 
 
 def test_variance_scaling_by_what_leaves() -> None:
-    values = drawn(fb.initializers.variance_scaling(3.0, "fan_out", "normal", seed=1))
+    values = drawn(fb.initializers.variance_scaling(3.0, "fan_out", "untruncated_normal", seed=1))
     assert abs(values.var() * FAN_OUT / 3 - 1) < 0.05
 
 
-@pytest.mark.parametrize("arguments", [{"scale": 0}, {"mode": "fan"}, {"distribution": "cauchy"}])
+@pytest.mark.parametrize(
+    "arguments",
+    [{"scale": 0}, {"mode": "fan"}, {"distribution": "cauchy"}, {"distribution": "normal"}],
+)
 def test_bad_arguments_are_refused(arguments: Any) -> None:
     with pytest.raises(fb.errors.InvalidArgumentError, match=next(iter(arguments))):
         fb.initializers.variance_scaling(**arguments)
