@@ -40,7 +40,8 @@ def weights(
             hint="such as fb.initializers.zeros()",
         )
     kind = getattr(initializer, "__name__", "")
-    if getattr(initializers, kind, None) is initializer:
+    # By name: what users reach by fb.initializers may be wrapped.
+    if initializer.__module__ == initializers.__name__ and hasattr(initializers, kind):
         raise InvalidTypeError(
             f"fb.initializers.{kind} makes initializers, and is none itself",
             hint=f"fb.initializers.{kind}()",
