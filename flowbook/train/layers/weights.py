@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -40,7 +41,7 @@ def weights(
             hint="such as fb.initializers.zeros()",
         )
     kind = getattr(initializer, "__name__", "")
-    if getattr(initializers, kind, None) is initializer:
+    if getattr(initializers, kind, None) is inspect.unwrap(initializer):
         raise InvalidTypeError(
             f"fb.initializers.{kind} makes initializers, and is none itself",
             hint=f"fb.initializers.{kind}()",
