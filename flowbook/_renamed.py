@@ -209,13 +209,11 @@ _INSTEAD = {
     "convert_to_tensor_or_indexed_slices": "fb.convert_to_tensor",
     "convert_to_tensor_or_sparse_tensor": "fb.convert_to_tensor, or fb.SparseTensor",
     "get_seed": "fb.set_random_seed(seed), and seed= of an operation",
-    "identity_n": "fb.identity of each",
     "initialize_variables": "fb.variables_initializer",
     "io": "the names themselves: fb.decode_raw, fb.encode_base64, ...",
     "is_tensor": "isinstance(x, fb.Tensor)",
     "no_regularizer": "no regularizer at all",
     "uniform_unit_scaling_initializer": "fb.initializers.variance_scaling(distribution='uniform')",
-    "verify_tensor_all_finite": "fb.check_numerics(x, message), or sess.guard()",
     "where_v2": "fb.where",
 }
 
