@@ -205,7 +205,7 @@ def _ticks(low: float, high: float, log: bool) -> list[float]:
             found = [t for k in powers for p in parts if low <= (t := k + math.log10(p)) <= high]
             if len(found) >= 2:
                 return found[:: -(-len(found) // 4)]
-        return [low, high]
+        return [math.log10(value) for value in _ticks(10.0**low, 10.0**high, log=False)]
     span = (high - low) / 2
     power = 10.0 ** math.floor(math.log10(span))
     for part in (0.5, 1.0, 2.0, 5.0, 10.0):
