@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flowbook.exec.guarded_plan import effects, guarded, is_finite, runs_again
-from flowbook.exec.instrument import Instrument, Instruments
+from flowbook.exec.instrument import Instrument
+from flowbook.exec.instruments import Instruments
 from flowbook.exec.units import Kernel
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.op_def import Effects

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from flowbook.exec.instrument import Instrument, Instruments, Signature, Tap
+from flowbook.exec.instrument import Instrument, Signature, Tap
+from flowbook.exec.instruments import Instruments
 from flowbook.graph.dtypes import resource
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.ops.variables import Variable

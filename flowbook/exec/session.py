@@ -19,7 +19,8 @@ from flowbook.exec.executable import Executable, deadline_after
 from flowbook.exec.feeds import Feed, check_mapping, check_no_duplicates, feedable
 from flowbook.exec.fetches import Rebuild, flatten
 from flowbook.exec.guard import Guard, guard
-from flowbook.exec.instrument import Instruments, Signature, Tapped
+from flowbook.exec.instrument import Signature
+from flowbook.exec.instruments import Instruments, Tapped
 from flowbook.exec.master import LocalMaster
 from flowbook.exec.partial_run import PartialRun
 from flowbook.exec.retained_feeds import MOST_BYTES as MOST_RETAINED

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from flowbook.exec.fetches import flatten
-from flowbook.exec.instrument import Instrument, Signature, Tap, watch
+from flowbook.exec.instrument import Instrument, Signature, Tap
+from flowbook.exec.instruments import watch
 from flowbook.graph.errors import InvalidTypeError, UnimplementedError
 from flowbook.graph.graph import get_default_graph
 from flowbook.graph.tensor import Tensor

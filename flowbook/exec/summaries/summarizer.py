@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flowbook.exec.fetches import flatten
-from flowbook.exec.instrument import Instrument, Instruments, Signature, Tap
+from flowbook.exec.instrument import Instrument, Signature, Tap
+from flowbook.exec.instruments import Instruments
 from flowbook.exec.summaries.event import Histogram, Image, Sink, Summary
 from flowbook.exec.summaries.history import SummaryHistory
 from flowbook.exec.summaries.log import LogDirectory
