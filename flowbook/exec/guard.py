@@ -88,9 +88,7 @@ def guard(instruments: Instruments, nonfinite: bool, allow: Any) -> Guard | None
         if not isinstance(name, str) or not name:
             raise InvalidTypeError(f"operations are allowed by name, not {item!r:.80}")
         found.append(name.partition(":")[0].rstrip("/"))
-    for instrument in instruments.all:
-        if isinstance(instrument, Guard):
-            instruments.remove(instrument)
+    instruments.remove(instruments.find(Guard))
     if not nonfinite:
         return None
     made = Guard(instruments, found)

@@ -9,12 +9,14 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from flowbook.exec.executable import Executable
 from flowbook.exec.instrument import Instrument, Signature, Tap
 from flowbook.exec.master import Master
 from flowbook.graph.graph import Graph
+
+Kind = TypeVar("Kind", bound=Instrument)
 
 
 class Instruments:
@@ -39,20 +41,24 @@ class Instruments:
         """Those that rewrite plans."""
         return tuple([i for i in self.all if i.rewrites])
 
+    def find(self, kind: type[Kind]) -> Kind | None:
+        """The one of a kind of which a session has one at most."""
+        return next((i for i in self.all if isinstance(i, kind)), None)
+
     def add(self, instrument: Instrument) -> None:
         """Have an instrument watch all runs that begin from now on."""
         with self._lock:
             self.all += (instrument,)
         self.changed()
 
-    def remove(self, instrument: Instrument) -> None:
+    def remove(self, instrument: Instrument | None) -> None:
         """Be rid of an instrument; it is closed. One that is not there does not matter."""
         with self._lock:
-            present = instrument in self.all
-            self.all = tuple(i for i in self.all if i is not instrument)
-        if present:
+            present = [i for i in self.all if i is instrument]
+            self.all = tuple([i for i in self.all if i is not instrument])
+        for each in present:
             self.changed()
-            instrument.close()
+            each.close()
 
     def close(self) -> None:
         """Close all of them."""

@@ -24,9 +24,10 @@ from flowbook.exec.instruments import Instruments, Tapped
 from flowbook.exec.master import LocalMaster
 from flowbook.exec.partial_run import PartialRun
 from flowbook.exec.retained_feeds import MOST_BYTES as MOST_RETAINED
-from flowbook.exec.retained_feeds import RetainedFeeds, retain_feeds, retained
+from flowbook.exec.retained_feeds import RetainedFeeds, retain_feeds
 from flowbook.exec.summaries.history import SummaryHistory
-from flowbook.exec.summaries.summarizer import Summarizing, history_in, summarized
+from flowbook.exec.summaries.summarizer import Summarizer
+from flowbook.exec.summaries.summarizing import Summarizing, summarized
 from flowbook.graph import site as sites
 from flowbook.graph.errors import (
     FailedPreconditionError,
@@ -289,7 +290,8 @@ class Session:
     @property
     def summary_history(self) -> SummaryHistory | None:
         """What its runs have summarised; None before `summarize`, and when it is closed."""
-        return history_in(self._instruments)
+        summarizer = self._instruments.find(Summarizer)
+        return summarizer.history if summarizer is not None else None
 
     def guard(self, nonfinite: bool = True, allow: Any = ()) -> Guard | None:
         """Fail a run in which an operation gives NaN or infinities, naming the first that does.
@@ -345,7 +347,7 @@ class Session:
     @property
     def retained_feeds(self) -> dict[Tensor, Any]:
         """What the last run was fed with, by tensor, where `retain_feeds` keeps it; else empty."""
-        feeds = retained(self._instruments)
+        feeds = self._instruments.find(RetainedFeeds)
         return dict(feeds.latest) if feeds is not None else {}
 
     def peek(
@@ -380,7 +382,7 @@ class Session:
         __tracebackhide__ = True
         if self._version != self.graph.version:
             self._guarded(self.extend)
-        feeds = retained(self._instruments)
+        feeds = self._instruments.find(RetainedFeeds)
         return self._guarded(peeking.peek, self._master, tensor, feeds, most_bytes, timeout)
 
     def _guarded(self, function: Callable[..., Any], *args: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 from flowbook.exec.summaries.follow import LogFollower
 from flowbook.exec.summaries.history import SummaryHistory
-from flowbook.exec.summaries.summarizer import Summarizing
+from flowbook.exec.summaries.summarizing import Summarizing
 from flowbook.graph.graph import Graph
 from flowbook.widgets import progress, tables
 from flowbook.widgets.graph_svg import graph_svg
