@@ -10,7 +10,6 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
 from typing import Any, NoReturn
 
 from flowbook.exec import peek as peeking
@@ -456,12 +455,7 @@ class Session:
         self._check_open()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def list_devices(self) -> list[str]:

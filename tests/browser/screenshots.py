@@ -17,6 +17,7 @@ from typing import Any
 import nbformat
 
 from tests.browser.lab import ROOT, Lab, Notebook, browser
+from tests.browser.view import redrawn
 
 NOTEBOOK = ROOT / "notebooks" / "see_the_graph.ipynb"
 THEMES = {"light": False, "dark": True}
@@ -30,10 +31,7 @@ def _opened(view: Any) -> None:
         before = view.get_attribute("data-drawn")
         tree.press(key)
         if key == "ArrowRight":
-            view.page.wait_for_function(
-                "([view, before]) => view.dataset.drawn !== before",
-                arg=[view.element_handle(), before],
-            )
+            redrawn(view, before)
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ def _take(notebook: Notebook, cells: list[Any], theme: str) -> None:
         notebook.run(index)
         for name, shot in SHOTS.items():
             if shot.source in cell.source:
-                view = notebook.output(index).locator(shot.view)
+                view = notebook.cell(index).locator(shot.view)
                 view.wait_for()
                 shot.prepare(view)
                 path = ROOT / "docs" / f"{name}-{theme}.png"
