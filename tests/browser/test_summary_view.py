@@ -408,6 +408,7 @@ def test_a_graph_on_the_same_page_changes_nothing(lab: Lab, page: Any) -> None:
     notebook = lab.open(page, "beside")
     notebook.run(0)
     view = shown(notebook, 0)
+    view.locator(".uplot").nth(1).wait_for()  # The charts of both tags have come into sight.
     cards = "(view) => [...view.querySelectorAll('*')].map((e) => [e.offsetTop, e.offsetWidth])"
     before = view.evaluate(cards)
     notebook.run(1)
