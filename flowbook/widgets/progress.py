@@ -186,7 +186,8 @@ def _with_late_bar(items: Collection[Item], what: str) -> Iterator[Item]:
         if time.monotonic() - begun > _LONG:
             options = {"desc": what, "total": len(items), "initial": done, "unit": "operation"}
             # When it is over, nobody wants to know how long it took.
-            yield from _as_widget(rest, {**options, "leave": False, "dynamic_ncols": True}, {})
+            options |= {"unit_scale": True, "leave": False, "dynamic_ncols": True}
+            yield from _as_widget(rest, options, {})
 
 
 def _shows_widgets(shell: Any) -> bool:
