@@ -22,6 +22,9 @@ test("members come in the order of construction, and names are whole", () => {
   assert.equal(tree.count(layer), 2);
   assert.equal(tree.parameters[tree.root], 30);
   assert.equal(tree.alike.get(7), 3);
+  assert.equal(tree.nextAlike(layer), tree.find("scope:layer_2"));
+  assert.equal(tree.nextAlike(tree.find("scope:layer_2")!), tree.find("scope:layer_0"));
+  assert.equal(tree.nextAlike(tree.root), null);
 });
 
 test("an operation of a scope's name lies in that scope, and has one name", () => {
