@@ -365,7 +365,7 @@ export class GraphView {
     sized.observe(this.#canvas);
     this.#ends.push(() => sized.disconnect());
     this.#ends.push(
-      onThemeChange(() => {
+      onThemeChange(this.root, () => {
         this.#theme = readTheme(this.root);
         this.#painter.forgetPaints();
         this.#redraw();

@@ -88,12 +88,13 @@ export class SummariesView {
     this.#ends.push(
       () => sized.disconnect(),
       () => this.#inSight.disconnect(),
-      onThemeChange(() => {
+      onThemeChange(this.root, () => {
         this.#look.theme = readTheme(this.root);
         this.#drawLegend();
         this.#redraw(true);
       }),
     );
+    this.#drawLegend();
     this.#arrange();
   }
 
