@@ -9,7 +9,7 @@ import { runPaint } from "../core/run_colours.js";
 import { Series, SummaryKind, SummaryStore } from "../core/summaries.js";
 import { filterOf, grouped, shortOf } from "../core/tags.js";
 import { counted } from "../core/words.js";
-import { element, icon } from "./dom.js";
+import { element, icon, keepKeys } from "./dom.js";
 import { HistogramCard } from "./histogram_card.js";
 import { ImageCard } from "./image_card.js";
 import { ScalarCard } from "./scalar_card.js";
@@ -63,6 +63,7 @@ export class SummariesView {
    */
   constructor(place: HTMLElement, options: Options, readonly ask: () => void = () => undefined) {
     this.root.append(element("style", {}, SUMMARY_STYLES));
+    keepKeys(this.root);
     place.append(this.root);
     this.#look = {
       axis: options.x ?? "step",
@@ -234,7 +235,7 @@ export class SummariesView {
 
   #nothing(): HTMLElement {
     const [what, more] = this.#store.isEmpty
-      ? ["No summaries yet", "They appear here as soon as a run gives some."]
+      ? ["No summaries yet", "Steps of a training give them; other runs where sess.summarize(fetches=...) names what they fetch."]
       : [`No tag matches “${lineOf(this.#tags, 60)}”`, "Text or a regular expression finds tags that contain it."];
     return element("div", { class: "fb-nothing" }, element("strong", {}, what), element("span", {}, more));
   }
