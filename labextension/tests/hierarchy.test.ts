@@ -103,6 +103,16 @@ test("search wants every word, and finds the nearest first", () => {
   assert.equal(search.find("nothing like it").total, 0);
 });
 
+test("a word with slashes is held against as many parts of a name", () => {
+  const names = ["gradients/block/sum_grad/Shape", "block/first/kernel", "block/sum", "block/summary/x"];
+  const search = new Search(new Hierarchy(graphOf(names.map((name) => ({ name })))));
+  const found = (query: string): string[] => search.find(query).found.map((each) => each.name);
+  assert.equal(found("block/sum")[0], "block/sum");
+  assert.equal(found("gradients/block/sum_grad")[0], "gradients/block/sum_grad");
+  assert.deepEqual(found("block/first/kernel"), ["block/first/kernel"]);
+  assert.equal(search.find("a/b/c/d/e/f").total, 0);
+});
+
 test("hostile names stay text", () => {
   const name = "<img src=x onerror=alert(1)>\u0000\u202e";
   const tree = new Hierarchy(graphOf([{ name: `${name}/y` }]));

@@ -73,6 +73,24 @@ def headline(view: Any) -> str:
     return text
 
 
+def has_grid(view: Any) -> None:
+    """Wait until the lines of a chart's grid have the colour of the page's borders."""
+    wait(
+        view,
+        """
+        const canvas = view.querySelector(".uplot canvas");
+        if (!canvas) return false;
+        const one = new OffscreenCanvas(1, 1).getContext("2d");
+        one.fillStyle = getComputedStyle(view).borderTopColor;
+        one.fillRect(0, 0, 1, 1);
+        const colours = (context, width, height) =>
+            new Set(new Uint32Array(context.getImageData(0, 0, width, height).data.buffer));
+        const [border] = colours(one, 1, 1);
+        return colours(canvas.getContext("2d"), canvas.width, canvas.height).has(border);
+        """,
+    )
+
+
 def read(view: Any, chart: int, part: float) -> list[str]:
     """What the crosshair says at a part of a chart's width."""
     # What was pressed just now is drawn in the next frame.
@@ -367,6 +385,17 @@ def test_it_takes_the_colours_of_the_page(lab: Lab, page: Any, dark: bool) -> No
         assert (sum(ink[:3]) > 3 * 128) is dark
     finally:
         lab.use_theme(False)
+
+
+def test_a_page_that_is_loaded_again_has_the_same_colours(lab: Lab, page: Any) -> None:
+    lab.write("again", TWO_RUNS, "fb.SummaryView(history)")
+    notebook = lab.open(page, "again")
+    notebook.run(0)
+    notebook.run(1)
+    has_grid(shown(notebook, 1))
+    notebook.save()
+    page.reload()
+    has_grid(shown(notebook, 1))
 
 
 def test_saved_notebooks_hold_pictures_and_no_state(lab: Lab, page: Any) -> None:

@@ -19,7 +19,7 @@ import { AriaTree } from "./aria_tree.js";
 import { Arranger } from "./arranger.js";
 import { Painter } from "./canvas.js";
 import { CardAction, CardPanel, cardPanel } from "./card_panel.js";
-import { element } from "./dom.js";
+import { element, keepKeys } from "./dom.js";
 import { Fetcher } from "./kernel_link.js";
 import { Cancelled } from "./layout_client.js";
 import { listenToPointer } from "./pointer.js";
@@ -66,7 +66,11 @@ export class GraphView {
 
   constructor(place: HTMLElement, fetcher: Fetcher | null = null) {
     this.#tensorPanel = new TensorPanel(fetcher);
-    this.#card = cardPanel((goal) => void this.reveal(goal), () => this.select(null));
+    this.#card = cardPanel(
+      (goal) => void this.reveal(goal),
+      () => this.select(null),
+      () => this.#aria.root.focus({ preventScroll: true }),
+    );
     this.#searchBox = new SearchBox(
       () => this.#search,
       (node) => say(this.#tree!, node),
@@ -91,8 +95,9 @@ export class GraphView {
       this.#searchBox.root,
     );
     this.root = element("div", { class: "fb-graph", role: "group", "aria-label": "graph" });
+    keepKeys(this.root);
     this.root.append(
-      element("style", {}, STYLES), this.#canvas, this.#aria.root, this.#bar, this.#card.root, this.#status,
+      element("style", {}, STYLES), this.#canvas, this.#aria.root, this.#card.root, this.#bar, this.#status,
     );
     place.append(this.root);
     this.#painter = new Painter(this.#canvas);
@@ -272,10 +277,11 @@ export class GraphView {
     this.#focus = focusOf(tree, this.#opened, selected);
     this.#aria.update(tree, this.#opened, selected);
     if (selected?.kind === "tensor") this.#tensorPanel.show(tree, selected.tensor);
-    else this.#tensorPanel.clear();
     if (!selected) this.#card.show(null);
     else if (selected.kind === "node") this.#card.show(cardOf(tree, selected), this.#actionsOf(selected.node));
     else this.#card.show(cardOf(tree, selected), [], this.#tensorPanel.root);
+    // Last: the card gives away the focus that is in there.
+    if (selected?.kind !== "tensor") this.#tensorPanel.clear();
   }
 
   #actionsOf(node: number): CardAction[] {
@@ -355,7 +361,7 @@ export class GraphView {
     sized.observe(this.#canvas);
     this.#ends.push(() => sized.disconnect());
     this.#ends.push(
-      onThemeChange(() => {
+      onThemeChange(this.root, () => {
         this.#theme = readTheme(this.root);
         this.#painter.forgetPaints();
         this.#redraw();

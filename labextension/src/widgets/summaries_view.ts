@@ -9,7 +9,7 @@ import { Series, SummaryKind, SummaryStore } from "../core/summaries.js";
 import { filterOf, grouped } from "../core/tags.js";
 import { counted } from "../core/words.js";
 import { CardPlace } from "./card_place.js";
-import { element, icon } from "./dom.js";
+import { element, icon, keepKeys } from "./dom.js";
 import { RunLegend } from "./run_legend.js";
 import { SummaryBar } from "./summary_bar.js";
 import { Look, lineOf } from "./summary_card.js";
@@ -53,6 +53,7 @@ export class SummariesView {
    */
   constructor(place: HTMLElement, options: Options, readonly ask: () => void = () => undefined) {
     this.root.append(element("style", {}, SUMMARY_STYLES));
+    keepKeys(this.root);
     place.append(this.root);
     this.#look = {
       axis: options.x ?? "step",
@@ -79,12 +80,13 @@ export class SummariesView {
     this.#ends.push(
       () => sized.disconnect(),
       () => this.#inSight.disconnect(),
-      onThemeChange(() => {
+      onThemeChange(this.root, () => {
         this.#look.theme = readTheme(this.root);
         this.#legend.show(this.#store.runs);
         this.#redraw(true);
       }),
     );
+    this.#legend.show(this.#store.runs);
     this.#arrange();
   }
 
@@ -224,7 +226,7 @@ export class SummariesView {
 
   #nothing(): HTMLElement {
     const [what, more] = this.#store.isEmpty
-      ? ["No summaries yet", "They appear here as soon as a run gives some."]
+      ? ["No summaries yet", "Steps of a training give them; other runs where sess.summarize(fetches=...) names what they fetch."]
       : [`No tag matches “${lineOf(this.#tags, 60)}”`, "Text or a regular expression finds tags that contain it."];
     return element("div", { class: "fb-nothing" }, element("strong", {}, what), element("span", {}, more));
   }
