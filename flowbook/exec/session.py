@@ -468,8 +468,9 @@ class Session:
 
 def open_sessions(graph: Graph) -> list[Session]:
     """The sessions that run a graph and are not closed, in the order in which they were made."""
-    found = sorted(_made.items())
-    return [each for _, each in found if each.graph is graph and not each.closed]
+    # All references at once: other threads make sessions meanwhile.
+    made = [reference() for reference in _made.valuerefs()]
+    return [each for each in made if each is not None and each.graph is graph and not each.closed]
 
 
 def _listed(feeds: Any) -> list[Any]:

@@ -266,7 +266,8 @@ class Members:
                 return []
             operations = self._operations.values()
             found = [o for o in operations if o.site.author and o.site.author.cell is cell]
-            self._given_up[cell] = weakref.WeakSet(found)
+            # It may be reported as deleted once more before it is back.
+            self._given_up.setdefault(cell, weakref.WeakSet()).update(found)
             for operation in found:
                 self.retire(operation, cell)
             self._names.release_all(cell)
