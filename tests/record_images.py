@@ -21,6 +21,14 @@ FLOATS = _random.uniform(0, 1, (2, 5, 6, 3)).astype(np.float32)
 FLOATS[0, 0, :4] = [[0, 0, 0], [0.5, 0.5, 0.5], [1, 1, 0], [0.25, 0.75, 0.75]]
 BYTES = (FLOATS * 255).astype(np.uint8)
 GREYS = FLOATS[..., :1].copy()
+# As many as there are colours, and one more; inside, across the border, outside, and no boxes.
+BOXES = np.full((2, 11, 4), 0.5, np.float32)
+BOXES[0, :6] = [
+    *([0, 0, 1, 1], [0.3, -0.5, 0.7, 0.6], [0.2, 0.4, 1.6, 1.2]),
+    *([-0.9, 0.1, -0.4, 0.8], [0.8, 0.2, 0.1, 0.9], [np.nan, 0.3, 0.4, 0.5]),
+]
+BOXES[1] = np.linspace(-0.05, 1.05, 11, dtype=np.float32)[:, None] + [0, 0, 0.3, 0.2]
+COLOURS = np.array([[0.25, 0.5, 0.75, 1], [1, 0, 0.5, 0]], np.float32)
 # Smooth, as photographs are: what JPEG keeps.
 _y, _x = np.mgrid[:40, :56]
 PHOTO = np.stack(
@@ -37,6 +45,25 @@ PROGRAMS: dict[str, tuple[np.ndarray, Program]] = {
     "smaller": (FLOATS, lambda image, x: image.resize_image_with_crop_or_pad(x, 2, 3)),
     "larger": (FLOATS, lambda image, x: image.resize_image_with_crop_or_pad(x, 8, 9)),
     "both": (BYTES, lambda image, x: image.resize_image_with_crop_or_pad(x, 4, 9)),
+    **{
+        f"fitted into {height} x {width}": (
+            FLOATS,
+            lambda image, x, height=height, width=width: image.resize_image_with_pad(
+                x, height, width
+            ),
+        )
+        for height, width in ((4, 9), (9, 4), (3, 3), (10, 12), (1, 6), (11, 7))
+    },
+    "fitted aligned": (
+        FLOATS[0],
+        lambda image, x: image.resize_image_with_pad(x, 8, 7, 1, align_corners=True),
+    ),
+    "boxes": (FLOATS, lambda image, x: image.draw_bounding_boxes(x, BOXES)),
+    "grey boxes": (GREYS, lambda image, x: image.draw_bounding_boxes(x, BOXES)),
+    "coloured boxes": (
+        FLOATS,
+        lambda image, x: image.draw_bounding_boxes(x, BOXES, colors=COLOURS),
+    ),
     **{
         f"centre {fraction}": (
             FLOATS,

@@ -6,6 +6,7 @@ from flowbook.graph.ops import (  # noqa: F401
     assertions,
     attention,
     bitwise,
+    boxes,
     broadcasting,
     casting,
     checking,
