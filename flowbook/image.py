@@ -20,6 +20,7 @@ from flowbook.graph.ops.colours import (
     rgb_to_grayscale,
     rgb_to_hsv,
 )
+from flowbook.graph.ops.distorted_boxes import sample_distorted_bounding_box
 from flowbook.graph.ops.image_differences import (
     image_gradients,
     psnr,
@@ -101,6 +102,7 @@ __all__ = [
     "rgb_to_yiq",
     "rgb_to_yuv",
     "rot90",
+    "sample_distorted_bounding_box",
     "sobel_edges",
     "ssim",
     "total_variation",

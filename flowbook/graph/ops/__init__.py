@@ -24,6 +24,7 @@ from flowbook.graph.ops import (  # noqa: F401
     decompositions,
     depthwise,
     diagonals,
+    distorted_boxes,
     division,
     edit_distance,
     einsum,
