@@ -93,6 +93,7 @@ test("search wants every word, and finds the nearest first", () => {
   const search = new Search(new Hierarchy(chainOf(12)));
   assert.equal(search.find("layer_1").found[0].name, "layer_1");
   assert.deepEqual(search.find("layer_11 rel").found.map((each) => each.name), ["layer_11/relu"]);
+  assert.equal(search.find("layer_1/relu").found[0].name, "layer_1/relu");
   assert.equal(search.find("RELU").total, 12);
   assert.equal(search.find("placeholder").found[0].name, "x");
   assert.equal(search.find("  ").total, 0);

@@ -99,7 +99,7 @@ def test_nothing_stays_behind(kernel: Kernel, tmp_path: Path) -> None:
     assert grown == {}
     for key in ("operations", "comms", "widgets", "threads"):
         assert last[key] == first[key], key
-    # The kernel closes what ended threads sent through, which is seen as eventfds, every ten seconds.
+    # The kernel closes what ended threads sent through, seen as eventfds, every ten seconds.
     # The log's thread opens the file of a new session when it first has something to write.
     assert last["files"] <= first["files"] + 2
     # Had a run in ten left one value behind, it would be more. IPython keeps what it showed.

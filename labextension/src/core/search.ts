@@ -24,8 +24,8 @@ export class Search {
       const label = name.slice(name.lastIndexOf("/") + 1);
       let rank = 0;
       for (const word of words) {
-        if (label === word) continue;
-        if (label.startsWith(word)) rank += 1;
+        if (name === word || label === word) continue;
+        if (name.startsWith(word) || label.startsWith(word)) rank += 1;
         else if (label.includes(word)) rank += 2;
         else if (name.includes(word)) rank += 3;
         else if (!this.tree.isScope(node) && this.tree.type(node).toLowerCase().includes(word)) rank += 4;
