@@ -169,9 +169,8 @@ class AdafactorOptimizer(Optimizer):
 
 def _root_mean_square(value: Tensor) -> Tensor:
     """The root of the mean square of all elements; 0 where there are none."""
-    return sqrt(
-        reduce_sum(square(value)) / _at_least_one(size(value, out_type=dtypes.int64), value.dtype)
-    )  # type: ignore[no-any-return]
+    count = _at_least_one(size(value, out_type=dtypes.int64), value.dtype)
+    return sqrt(reduce_sum(square(value)) / count)  # type: ignore[no-any-return]
 
 
 def _mean_of_rows(value: Tensor) -> Tensor:
