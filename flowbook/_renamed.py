@@ -224,6 +224,7 @@ _INSTEAD_IN: dict[str, dict[str, str]] = {
         "resize": "fb.image.resize_images",
         "transpose": "fb.image.transpose_image",
         "resize_with_crop_or_pad": "fb.image.resize_image_with_crop_or_pad",
+        "resize_with_pad": "fb.image.resize_image_with_pad",
         "extract_patches": "fb.extract_image_patches",
     },
     "initializers": {

@@ -164,13 +164,13 @@ class AdafactorOptimizer(Optimizer):
             step.changes.append(assign_add(kept, 1))
             return kept.as_tensor(False) + 1
 
-        return cast(step.once("count", build), dtype)
+        return cast(step.once("count", build), dtype)  # type: ignore[no-any-return]
 
 
 def _root_mean_square(value: Tensor) -> Tensor:
     """The root of the mean square of all elements; 0 where there are none."""
-    count = size(value, out_type=dtypes.int64)
-    return sqrt(reduce_sum(square(value)) / _at_least_one(count, value.dtype))  # type: ignore[no-any-return]
+    count = _at_least_one(size(value, out_type=dtypes.int64), value.dtype)
+    return sqrt(reduce_sum(square(value)) / count)  # type: ignore[no-any-return]
 
 
 def _mean_of_rows(value: Tensor) -> Tensor:
