@@ -22,6 +22,9 @@ test("members come in the order of construction, and names are whole", () => {
   assert.equal(tree.count(layer), 2);
   assert.equal(tree.parameters[tree.root], 30);
   assert.equal(tree.alike.get(7), 3);
+  assert.equal(tree.nextAlike(layer), tree.find("scope:layer_2"));
+  assert.equal(tree.nextAlike(tree.find("scope:layer_2")!), tree.find("scope:layer_0"));
+  assert.equal(tree.nextAlike(tree.root), null);
 });
 
 test("an operation of a scope's name lies in that scope, and has one name", () => {
@@ -98,6 +101,16 @@ test("search wants every word, and finds the nearest first", () => {
   assert.equal(search.find("placeholder").found[0].name, "x");
   assert.equal(search.find("  ").total, 0);
   assert.equal(search.find("nothing like it").total, 0);
+});
+
+test("a word with slashes is held against as many parts of a name", () => {
+  const names = ["gradients/block/sum_grad/Shape", "block/first/kernel", "block/sum", "block/summary/x"];
+  const search = new Search(new Hierarchy(graphOf(names.map((name) => ({ name })))));
+  const found = (query: string): string[] => search.find(query).found.map((each) => each.name);
+  assert.equal(found("block/sum")[0], "block/sum");
+  assert.equal(found("gradients/block/sum_grad")[0], "gradients/block/sum_grad");
+  assert.deepEqual(found("block/first/kernel"), ["block/first/kernel"]);
+  assert.equal(search.find("a/b/c/d/e/f").total, 0);
 });
 
 test("hostile names stay text", () => {

@@ -85,7 +85,7 @@ def _take(notebook: Notebook, cells: list[Any], theme: str) -> None:
         notebook.run(index)
         for name, shot in SHOTS.items():
             if shot.source in cell.source:
-                view = notebook.page.locator(".jp-Notebook .jp-Cell").nth(index).locator(shot.view)
+                view = notebook.cell(index).locator(shot.view)
                 view.wait_for()
                 shot.prepare(view)
                 path = ROOT / "docs" / f"{name}-{theme}.png"

@@ -162,6 +162,27 @@ def test_tensors_are_reached_by_keyboard(tmp_path: Path, page: Any) -> None:
     assert tree_items(view)[1].startswith("layer_0")
 
 
+def test_the_keyboard_goes_on_where_it_was(tmp_path: Path, page: Any) -> None:
+    view = exported(page, layers(), tmp_path)
+    focused = view.locator(":focus")
+    press(view, "Home", "ArrowDown")
+    page.keyboard.press("Tab")
+    assert focused.inner_text() == "Expand"
+    before = view.get_attribute("data-drawn")
+    page.keyboard.press("Enter")
+    redrawn(view, before)
+    assert focused.inner_text() == "Collapse"
+    view.locator(".fb-card").get_by_role("button", name="x:0").focus()
+    page.keyboard.press("Enter")
+    view.locator(".fb-card h3", has_text="x:0").wait_for()
+    assert focused.get_attribute("aria-label") == "selection"
+    page.keyboard.press("Tab")
+    assert focused.inner_text() == "Copy"
+    page.keyboard.press("Escape")
+    view.locator(".fb-card").wait_for(state="hidden")
+    assert focused.get_attribute("role") == "tree"
+
+
 def test_a_click_on_an_edge_selects_its_tensor(tmp_path: Path, page: Any) -> None:
     view = exported(page, layers(2), tmp_path)
     page.mouse.click(*over_edge(view, "x:0"))

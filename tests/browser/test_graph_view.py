@@ -50,6 +50,18 @@ def test_a_graph_is_shown_and_opens_by_keyboard(lab: Lab, page: Any) -> None:
     assert view.locator(".fb-card").is_hidden()
 
 
+def test_keys_in_a_view_are_not_the_notebooks(lab: Lab, page: Any) -> None:
+    lab.write("keys", LAYERS + "fb.get_default_graph()", "kept = 1")
+    notebook = lab.open(page, "keys")
+    notebook.run(0)
+    view = notebook.graph(0)
+    notebook.select(0)
+    for button in view.get_by_role("button", name="Zoom in"), view.locator("[role=tree]"):
+        for key in ("b", "a", "d", "d", "x"):  # Insert, delete and cut cells, in command mode.
+            button.press(key)
+    assert page.locator(".jp-Notebook .jp-Cell").count() == 2
+
+
 def test_search_reveals_and_the_card_tells(lab: Lab, page: Any) -> None:
     lab.write("search", LAYERS + "fb.get_default_graph()")
     notebook = lab.open(page, "search")

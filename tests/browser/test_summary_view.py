@@ -56,8 +56,7 @@ fb.summary.scalar("loss", loss)
 
 def shown(notebook: Notebook, cell: int) -> Any:
     """The charts in a cell's output, once they are drawn."""
-    cells = notebook.page.locator(".jp-Notebook .jp-Cell")
-    view = cells.nth(cell).locator(".fb-summaries[data-drawn]")
+    view = notebook.cell(cell).locator(".fb-summaries[data-drawn]")
     view.wait_for(timeout=30_000)
     return view
 
@@ -72,6 +71,24 @@ def wait(view: Any, condition: str, *args: Any) -> None:
 def headline(view: Any) -> str:
     text: str = view.locator(".fb-headline").first.inner_text()
     return text
+
+
+def has_grid(view: Any) -> None:
+    """Wait until the lines of a chart's grid have the colour of the page's borders."""
+    wait(
+        view,
+        """
+        const canvas = view.querySelector(".uplot canvas");
+        if (!canvas) return false;
+        const one = new OffscreenCanvas(1, 1).getContext("2d");
+        one.fillStyle = getComputedStyle(view).borderTopColor;
+        one.fillRect(0, 0, 1, 1);
+        const colours = (context, width, height) =>
+            new Set(new Uint32Array(context.getImageData(0, 0, width, height).data.buffer));
+        const [border] = colours(one, 1, 1);
+        return colours(canvas.getContext("2d"), canvas.width, canvas.height).has(border);
+        """,
+    )
 
 
 def read(view: Any, chart: int, part: float) -> list[str]:
@@ -114,13 +131,13 @@ while not pathlib.Path("seen").exists(): time.sleep(0.02)
         first = headline(view)
         (lab.notebooks / "enough").touch()
         wait(view, "return view.querySelector('.fb-headline').textContent !== args[0]", first)
-        cell = page.locator(".jp-Notebook .jp-Cell").nth(1)
-        assert cell.locator(".jp-InputPrompt").inner_text() == "[*]:"  # It runs still.
+        prompt = notebook.cell(1).locator(".jp-InputPrompt")
+        assert prompt.inner_text() == "[*]:"  # It runs still.
     finally:
         (lab.notebooks / "enough").touch()
         (lab.notebooks / "seen").touch()
     notebook.finish()
-    assert cell.locator(".jp-OutputArea-output").count() == 1  # A thread prints nothing.
+    assert notebook.outputs(1).count() == 1  # A thread prints nothing.
 
 
 def test_several_runs_are_overlaid_toggled_and_read(lab: Lab, page: Any) -> None:
@@ -370,6 +387,17 @@ def test_it_takes_the_colours_of_the_page(lab: Lab, page: Any, dark: bool) -> No
         lab.use_theme(False)
 
 
+def test_a_page_that_is_loaded_again_has_the_same_colours(lab: Lab, page: Any) -> None:
+    lab.write("again", TWO_RUNS, "fb.SummaryView(history)")
+    notebook = lab.open(page, "again")
+    notebook.run(0)
+    notebook.run(1)
+    has_grid(shown(notebook, 1))
+    notebook.save()
+    page.reload()
+    has_grid(shown(notebook, 1))
+
+
 def test_saved_notebooks_hold_pictures_and_no_state(lab: Lab, page: Any) -> None:
     path = lab.write("charts_saved", TWO_RUNS, "history")
     notebook = lab.open(page, "charts_saved")
@@ -409,6 +437,7 @@ def test_a_graph_on_the_same_page_changes_nothing(lab: Lab, page: Any) -> None:
     notebook = lab.open(page, "beside")
     notebook.run(0)
     view = shown(notebook, 0)
+    view.locator(".uplot").nth(1).wait_for()  # The charts of both tags have come into sight.
     cards = "(view) => [...view.querySelectorAll('*')].map((e) => [e.offsetTop, e.offsetWidth])"
     before = view.evaluate(cards)
     notebook.run(1)

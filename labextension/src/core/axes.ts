@@ -94,7 +94,7 @@ export function padded(low: number, high: number, log: boolean): [number, number
   return [low - room, high + room];
 }
 
-/** Round numbers on a logarithmic axis: powers of ten, or where there are few of them also 2 and 5 times these. */
+/** Round numbers on a logarithmic axis: powers of ten, where there are few of them also 2 and 5 times these, or those of a plain axis. */
 export function logTicks(low: number, high: number, most: number): number[] {
   const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
   const parts = last - first > 3 ? [1] : [1, 2, 5];
@@ -103,9 +103,23 @@ export function logTicks(low: number, high: number, most: number): number[] {
     for (const part of parts) found.push(Number(`${part}e${power}`));
   }
   const inside = found.filter((tick) => tick >= low && tick <= high);
-  if (inside.length < 2) return [low, high].map((end) => Number(end.toPrecision(2)));
+  if (inside.length < 3) return plainTicks(low, high, most);
   const every = Math.ceil(inside.length / most);
   return inside.filter((_, i) => i % every === 0);
+}
+
+/** The numbers of a logarithmic axis. */
+export function logTickTexts(ticks: readonly number[]): string[] {
+  // Neighbours within a power of ten may differ in late digits only.
+  return ticks[ticks.length - 1] < 10 * ticks[0] ? tickTexts(ticks) : ticks.map((tick) => numberText(tick));
+}
+
+function plainTicks(low: number, high: number, most: number): number[] {
+  const rough = (high - low) / most;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * ([1, 2, 5].find((part) => part * power >= rough) ?? 10);
+  const [from, to] = [Math.ceil(low / step - 1e-6), Math.floor(high / step + 1e-6)];
+  return Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => Number(((from + i) * step).toPrecision(12)));
 }
 
 function trimmed(mantissa: string): string {

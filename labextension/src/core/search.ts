@@ -21,11 +21,11 @@ export class Search {
     for (let node = 0; node < names.length; node++) {
       const name = names[node];
       if (node === this.tree.root || name === "") continue;
-      const label = name.slice(name.lastIndexOf("/") + 1);
       let rank = 0;
       for (const word of words) {
-        if (name === word || label === word) continue;
-        if (name.startsWith(word) || label.startsWith(word)) rank += 1;
+        const label = ending(name, word.split("/").length);
+        if (label === word) continue;
+        if (label.startsWith(word)) rank += 1;
         else if (label.includes(word)) rank += 2;
         else if (name.includes(word)) rank += 3;
         else if (!this.tree.isScope(node) && this.tree.type(node).toLowerCase().includes(word)) rank += 4;
@@ -53,4 +53,11 @@ export class Search {
     }
     return this.#names;
   }
+}
+
+/** The last parts of a name: a word with slashes is held against as many parts as it has itself. */
+function ending(name: string, parts: number): string {
+  let from = name.length;
+  for (; parts > 0 && from >= 0; parts--) from = name.lastIndexOf("/", from - 1);
+  return name.slice(from + 1);
 }

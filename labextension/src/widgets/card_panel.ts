@@ -18,8 +18,18 @@ export interface CardPanel {
   show(card: Card | null, actions?: CardAction[], panel?: HTMLElement): void;
 }
 
-export function cardPanel(reveal: (goal: Selection) => void, close: () => void): CardPanel {
-  const root = element("section", { class: "fb-card", "aria-label": "selection", "aria-live": "polite", hidden: true });
+/**
+ * @param reveal shows something else.
+ * @param close ends the selection.
+ * @param leave takes the focus when the card that had it goes.
+ */
+export function cardPanel(reveal: (goal: Selection) => void, close: () => void, leave: () => void): CardPanel {
+  const root = element("section", { class: "fb-card", "aria-label": "selection", "aria-live": "polite", tabindex: "-1", hidden: true });
+  root.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    close();
+    event.stopPropagation(); // Lab has commands on keys.
+  });
   const item = ({ text, detail, goal, code }: Item): HTMLElement => {
     const words = shortened(text, LONGEST);
     const main =
@@ -33,12 +43,17 @@ export function cardPanel(reveal: (goal: Selection) => void, close: () => void):
   const button = ({ label, press }: CardAction): HTMLElement =>
     element("button", { type: "button", click: press }, label);
   const show: CardPanel["show"] = (card, actions = [], panel = undefined) => {
+    const pressed = document.activeElement;
+    const hasFocus = root.contains(pressed);
+    const isSame = root.dataset["title"] === card?.title;
+    const place = isSame && pressed ? reachable(root).indexOf(pressed as HTMLElement) : -1;
     root.hidden = card === null;
     if (!card) {
       root.replaceChildren();
+      if (hasFocus) leave();
       return;
     }
-    const scrolled = root.dataset["title"] === card.title ? root.scrollTop : 0;
+    const scrolled = isSame ? root.scrollTop : 0;
     root.dataset["title"] = card.title;
     root.replaceChildren(
       element("h3", {}, shortened(card.title, LONGEST)),
@@ -57,6 +72,12 @@ export function cardPanel(reveal: (goal: Selection) => void, close: () => void):
       ),
     );
     root.scrollTop = scrolled;
+    // Keys go on from what was pressed, or from the top of another card.
+    if (hasFocus) (reachable(root)[place] ?? root).focus({ preventScroll: true });
   };
   return { root, show };
+}
+
+function reachable(root: HTMLElement): HTMLElement[] {
+  return [...root.querySelectorAll<HTMLElement>("button, [tabindex]")];
 }

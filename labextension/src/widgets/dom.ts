@@ -28,3 +28,11 @@ export function icon(path: string): SVGSVGElement {
   svg.append(line);
   return svg;
 }
+
+/** Keep from Lab the keys that are pressed in a view: a plain "b" or "d" inserts and deletes cells there. */
+export function keepKeys(view: HTMLElement): void {
+  view.addEventListener("keydown", (event) => {
+    const isLab = event.ctrlKey || event.metaKey || event.altKey || event.key === "Escape" || (event.shiftKey && event.key === "Enter");
+    if (!isLab) event.stopPropagation();
+  });
+}

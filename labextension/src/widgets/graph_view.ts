@@ -9,18 +9,17 @@ import { Hierarchy } from "../core/hierarchy.js";
 import { boxAt } from "../core/hit.js";
 import { inflate } from "../core/packing.js";
 import { GraphData, decode } from "../core/payload.js";
-import { say, summary } from "../core/say.js";
-import { Box, Choices, EdgeCache, Scene, Stroke, edgeLabel, isAside } from "../core/scene.js";
+import { say, sayFound, summary } from "../core/say.js";
+import { Box, Choices, EdgeCache, Scene, Stroke, isAside } from "../core/scene.js";
 import { Search } from "../core/search.js";
 import { Focus, NO_FOCUS, Selection, carriedOver, edgeSelection, focusOf, nodeOf, nodeSelected } from "../core/selection.js";
 import { withSeries } from "../core/series.js";
 import { sceneSvg } from "../core/svg.js";
-import { shortened, shownText } from "../core/words.js";
 import { AriaTree } from "./aria_tree.js";
 import { Arranger } from "./arranger.js";
 import { Painter } from "./canvas.js";
 import { CardAction, CardPanel, cardPanel } from "./card_panel.js";
-import { element } from "./dom.js";
+import { element, keepKeys } from "./dom.js";
 import { Fetcher } from "./kernel_link.js";
 import { Cancelled } from "./layout_client.js";
 import { listenToPointer } from "./pointer.js";
@@ -67,7 +66,11 @@ export class GraphView {
 
   constructor(place: HTMLElement, fetcher: Fetcher | null = null) {
     this.#tensorPanel = new TensorPanel(fetcher);
-    this.#card = cardPanel((goal) => void this.reveal(goal), () => this.select(null));
+    this.#card = cardPanel(
+      (goal) => void this.reveal(goal),
+      () => this.select(null),
+      () => this.#aria.root.focus({ preventScroll: true }),
+    );
     this.#searchBox = new SearchBox(
       () => this.#search,
       (node) => say(this.#tree!, node),
@@ -92,8 +95,9 @@ export class GraphView {
       this.#searchBox.root,
     );
     this.root = element("div", { class: "fb-graph", role: "group", "aria-label": "graph" });
+    keepKeys(this.root);
     this.root.append(
-      element("style", {}, STYLES), this.#canvas, this.#aria.root, this.#bar, this.#card.root, this.#status,
+      element("style", {}, STYLES), this.#canvas, this.#aria.root, this.#card.root, this.#bar, this.#status,
     );
     place.append(this.root);
     this.#painter = new Painter(this.#canvas);
@@ -273,10 +277,11 @@ export class GraphView {
     this.#focus = focusOf(tree, this.#opened, selected);
     this.#aria.update(tree, this.#opened, selected);
     if (selected?.kind === "tensor") this.#tensorPanel.show(tree, selected.tensor);
-    else this.#tensorPanel.clear();
     if (!selected) this.#card.show(null);
     else if (selected.kind === "node") this.#card.show(cardOf(tree, selected), this.#actionsOf(selected.node));
     else this.#card.show(cardOf(tree, selected), [], this.#tensorPanel.root);
+    // Last: the card gives away the focus that is in there.
+    if (selected?.kind !== "tensor") this.#tensorPanel.clear();
   }
 
   #actionsOf(node: number): CardAction[] {
@@ -290,18 +295,9 @@ export class GraphView {
       label: aside ? "Bring back" : "Set aside",
       press: () => void this.#change(() => this.#asideByHand.set(node, !aside)),
     });
-    if (tree.isScope(node) && (tree.alike.get(tree.template[node]) ?? 0) > 1) {
-      actions.push({ label: "Next alike", press: () => void this.#nextAlike(node) });
-    }
+    const alike = tree.nextAlike(node);
+    if (alike !== null) actions.push({ label: "Next alike", press: () => void this.reveal({ kind: "node", node: alike }) });
     return actions;
-  }
-
-  async #nextAlike(node: number): Promise<void> {
-    const tree = this.#tree!;
-    for (let step = 1; step < tree.size; step++) {
-      const other = ((node + step - tree.root) % (tree.size - tree.root)) + tree.root;
-      if (other !== tree.root && tree.template[other] === tree.template[node]) return this.reveal({ kind: "node", node: other });
-    }
   }
 
   // Where and how it is drawn
@@ -365,7 +361,7 @@ export class GraphView {
     sized.observe(this.#canvas);
     this.#ends.push(() => sized.disconnect());
     this.#ends.push(
-      onThemeChange(() => {
+      onThemeChange(this.root, () => {
         this.#theme = readTheme(this.root);
         this.#painter.forgetPaints();
         this.#redraw();
@@ -420,16 +416,7 @@ export class GraphView {
       this.#redraw();
     }
     if (!at || !found || opened) this.#tip.hide();
-    else this.#tip.show(...at, this.#wordsOf(found));
-  }
-
-  #wordsOf(found: Box | Stroke): string {
-    const tree = this.#tree!;
-    const name = (node: number): string => shortened(shownText(tree.name(node)), 300);
-    if ("node" in found) return `${name(found.node)}\n${say(tree, found.node)}`;
-    const { source, target, tensors } = found.edge!;
-    const what = tensors.length === 1 ? shortened(shownText(tree.tensorName(tensors[0])), 300) : `${name(source)} → ${name(target)}`;
-    return `${what}\n${edgeLabel(tree, found.edge!) || "control edge"}`;
+    else this.#tip.show(...at, sayFound(this.#tree!, found));
   }
 
   #saveSvg(): void {

@@ -22,7 +22,6 @@ export class SampleSlider {
         this.#chosen = at === this.#steps.length - 1 ? null : this.#steps[at];
         moved();
       },
-      keydown: (event) => event.stopPropagation(), // Lab has commands on keys.
     });
     this.root = element("div", { class: "fb-steps" }, this.#input, this.#label);
   }

@@ -2,7 +2,7 @@
 
 import uPlot from "uplot";
 
-import { durationText, logTicks, numberText, padded, positions, stepText, tickTexts } from "../core/axes.js";
+import { durationText, logTickTexts, logTicks, numberText, padded, positions, stepText, tickTexts } from "../core/axes.js";
 import { Curve, ascending, merged } from "../core/merging.js";
 import { runPaint } from "../core/run_colours.js";
 import { smoothed } from "../core/smoothing.js";
@@ -138,7 +138,7 @@ export class ScalarCard implements Card<number> {
           ...(look.log
             ? { splits: (_plot, _axis, low, high) => logTicks(low, high, 5), filter: (_plot, ticks) => ticks }
             : {}),
-          values: (_, ticks) => (look.log ? ticks.map((tick) => numberText(tick)) : tickTexts(ticks)),
+          values: (_, ticks) => (look.log ? logTickTexts(ticks) : tickTexts(ticks)),
           size: (plot, values) => {
             plot.ctx.font = `${11 * devicePixelRatio}px ${theme.font}`;
             const widths = (values ?? []).map((text) => plot.ctx.measureText(text ?? "").width / devicePixelRatio);

@@ -31,7 +31,7 @@ export const STYLES = `${COLOURS}
   .fb-tree { position: absolute; left: 0; top: 0; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); outline: none; white-space: nowrap; }
   &:has(.fb-tree:focus-visible) { box-shadow: inset 0 0 0 2px var(--fb-accent); }
   .fb-bar { position: absolute; left: 10px; top: 10px; display: flex; gap: 6px; align-items: center; max-width: calc(100% - 20px); flex-wrap: wrap; pointer-events: none; }
-  &:has(.fb-card:not([hidden])) .fb-bar { max-width: calc(100% - min(320px, 62% + 20px)); }
+  .fb-card:not([hidden]) ~ .fb-bar { max-width: calc(100% - min(320px, 62% + 20px)); }
   .fb-bar > * { pointer-events: auto; }
   .fb-group { display: flex; background: var(--fb-panel); border: 1px solid var(--fb-border); border-radius: 7px; box-shadow: 0 1px 3px rgb(0 0 0 / 8%); overflow: hidden; }
   & button { font: inherit; color: var(--fb-ink); background: none; border: 0; margin: 0; padding: 4px 9px; cursor: pointer; min-height: 28px; display: inline-flex; align-items: center; gap: 5px; }
@@ -52,6 +52,7 @@ export const STYLES = `${COLOURS}
   .fb-results li.fb-note { color: var(--fb-faint); cursor: default; background: none; }
   .fb-card { position: absolute; right: 10px; top: 10px; bottom: 10px; width: 300px; max-width: 62%; overflow: auto; height: fit-content; max-height: calc(100% - 20px); background: var(--fb-panel); border: 1px solid var(--fb-border); border-radius: 9px; box-shadow: 0 6px 20px rgb(0 0 0 / 14%); padding: 12px 14px; user-select: text; z-index: 2; }
   .fb-card[hidden] { display: none; }
+  .fb-card:focus-visible { outline: 2px solid var(--fb-accent); outline-offset: -1px; }
   .fb-card h3 { font-size: 13px; font-weight: 600; margin: 0 22px 0 0; overflow-wrap: anywhere; line-height: 1.35; color: var(--fb-ink); }
   .fb-card .fb-type { color: var(--fb-faint); margin: 1px 0 0; }
   .fb-card h4 { font-size: 11px; font-weight: 600; color: var(--fb-faint); margin: 11px 0 2px; text-transform: none; }
@@ -85,15 +86,15 @@ export const STYLES = `${COLOURS}
   .fb-value dd { margin: 0; padding: 0; float: none; width: auto; font-variant-numeric: tabular-nums; user-select: text; }
   .fb-tip { position: absolute; pointer-events: none; max-width: 360px; background: var(--fb-panel); border: 1px solid var(--fb-border); border-radius: 6px; padding: 4px 8px; box-shadow: 0 3px 10px rgb(0 0 0 / 15%); overflow-wrap: anywhere; white-space: pre-line; z-index: 2; }
   .fb-tip[hidden] { display: none; }
-  .fb-status { position: absolute; left: 12px; bottom: 8px; color: var(--fb-faint); pointer-events: none; font-size: 11px; background: color-mix(in srgb, var(--fb-paper) 80%, transparent); border-radius: 4px; padding: 0 4px; }
+  .fb-status { position: absolute; left: 12px; bottom: 8px; color: var(--fb-faint); pointer-events: none; font-size: 11px; background: color-mix(in srgb, var(--fb-paper) 94%, transparent); border-radius: 4px; padding: 0 4px; }
   @container (max-width: 1100px) {
-    .fb-bar:has(~ .fb-card:not([hidden])) .fb-group button span { display: none; }
+    .fb-card:not([hidden]) ~ .fb-bar .fb-group button span { display: none; }
   }
   @container (max-width: 780px) {
     .fb-group button span { display: none; }
     .fb-search input { width: 150px; }
     .fb-card { width: 260px; }
-    &:has(.fb-card:not([hidden])) .fb-bar { max-width: calc(100% - 280px); }
+    .fb-card:not([hidden]) ~ .fb-bar { max-width: calc(100% - 280px); }
   }
   @media print { .fb-bar, .fb-card { display: none; } }
 }

@@ -65,7 +65,7 @@ export const SUMMARY_STYLES = `${COLOURS}${CHARTS}
   .fb-card { border: 1px solid var(--fb-border); border-radius: 8px; background: var(--fb-panel); min-width: 0; display: flex; flex-direction: column; }
   .fb-card.fb-isWide, .fb-card.fb-isBroad { grid-column: 1 / -1; }
   .fb-card > header { display: flex; align-items: center; gap: 8px; padding: 7px 8px 2px 12px; }
-  .fb-card h4 { font: inherit; font-weight: 600; margin: 0; color: var(--fb-ink); overflow: hidden; text-overflow: ellipsis; white-space: nowrap; flex: 1 1 auto; text-transform: none; letter-spacing: 0; }
+  .fb-card h4 { font: inherit; font-weight: 600; margin: 0; color: var(--fb-ink); overflow: hidden; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow-wrap: anywhere; flex: 1 1 auto; text-transform: none; letter-spacing: 0; }
   .fb-headline { font-variant-numeric: tabular-nums; color: var(--fb-ink); white-space: nowrap; }
   .fb-wide { color: var(--fb-faint); padding: 3px; border-radius: 5px; display: inline-flex; opacity: 0.65; }
   .fb-wide:hover, .fb-wide[aria-pressed="true"] { background: var(--fb-hover); opacity: 1; }
@@ -92,7 +92,7 @@ export const SUMMARY_STYLES = `${COLOURS}${CHARTS}
   .fb-gallery figure { margin: 0; max-width: 100%; }
   .fb-gallery img { display: block; max-width: 100%; height: auto; border-radius: 4px; background: var(--fb-hover); }
   .fb-gallery figcaption { font-size: 11px; display: flex; flex-direction: column; padding-top: 3px; }
-  .fb-texts pre { font: 11.5px/1.5 var(--jp-code-font-family, ui-monospace, "DejaVu Sans Mono", monospace); color: var(--fb-ink); background: var(--fb-hover); border-radius: 5px; margin: 0 8px 6px; padding: 6px 9px; white-space: pre-wrap; overflow-wrap: anywhere; max-height: 220px; overflow: auto; }
+  .fb-texts pre { font: 11.5px/1.5 var(--jp-code-font-family, ui-monospace, "DejaVu Sans Mono", monospace); color: var(--fb-ink); background: var(--fb-hover); border-radius: 5px; margin: 0 8px 6px; padding: 6px 9px; white-space: pre-wrap; overflow-wrap: break-word; word-break: normal; max-height: 220px; overflow: auto; }
   .fb-texts > div:last-child { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(270px, 100%), 1fr)); }
   .fb-texts .fb-run { padding: 0 8px 3px; }
   .fb-more { display: block; margin: 8px auto 2px; color: var(--fb-accent); padding: 4px 10px; border-radius: 6px; }

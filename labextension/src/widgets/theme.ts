@@ -52,8 +52,8 @@ function isDark(background: string): boolean {
   return 0.299 * red + 0.587 * green + 0.114 * blue < 128;
 }
 
-/** Call back when the page's theme changes; returns what ends that. */
-export function onThemeChange(changed: () => void): () => void {
+/** Call back when an element's colours may be others: the page's theme changes, or it comes into the page; returns what ends that. */
+export function onThemeChange(element: HTMLElement, changed: () => void): () => void {
   const media = matchMedia("(prefers-color-scheme: dark)");
   // Lab swaps its style sheet a moment after it marks the body.
   let timer = 0;
@@ -65,8 +65,16 @@ export function onThemeChange(changed: () => void): () => void {
   const observer = new MutationObserver(soon);
   observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-jp-theme-name", "class"] });
   media.addEventListener("change", soon);
+  // Lab makes views before it puts them into the page, where they have no colours yet.
+  let wasPlaced = element.isConnected;
+  const placed = new ResizeObserver(() => {
+    if (element.isConnected && !wasPlaced) changed();
+    wasPlaced = element.isConnected;
+  });
+  placed.observe(element);
   return () => {
     clearTimeout(timer);
+    placed.disconnect();
     observer.disconnect();
     media.removeEventListener("change", soon);
   };

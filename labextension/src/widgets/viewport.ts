@@ -7,7 +7,7 @@ const [SMALLEST, LARGEST] = [0.02, 4];
 const MARGIN = 26;
 const BASE = 36; // What the words at the bottom take.
 const GLIDE = 180; // Milliseconds.
-const [LOWEST, HIGHEST] = [240, 640]; // Of the view, when it first takes the height that it needs.
+const [LOWEST, HIGHEST] = [320, 640]; // Of the view, when it first takes the height that it needs.
 const LEGIBLE = 0.72; // The scale at which names are still read with ease.
 
 /** The room that there is: of the canvas, less what lies over it at the top and at the right. */
