@@ -45,6 +45,7 @@ from flowbook.graph.ops.losses import (
     sparse_softmax_cross_entropy_with_logits,
     weighted_cross_entropy_with_logits,
 )
+from flowbook.graph.ops.morphology import dilation2d, erosion2d
 from flowbook.graph.ops.normalisation import (
     batch_normalization,
     fused_batch_norm,
@@ -103,10 +104,12 @@ __all__ = [
     "ctc_greedy_decoder",
     "ctc_loss",
     "depthwise_conv2d",
+    "dilation2d",
     "dropout",
     "elu",
     "embedding_lookup",
     "embedding_lookup_sparse",
+    "erosion2d",
     "fixed_unigram_candidate_sampler",
     "fused_batch_norm",
     "gelu",

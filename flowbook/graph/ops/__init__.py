@@ -48,6 +48,7 @@ from flowbook.graph.ops import (  # noqa: F401
     masking,
     matrices,
     matrix_functions,
+    morphology,
     no_nan,
     normalisation,
     norms,
