@@ -224,6 +224,7 @@ _INSTEAD_IN: dict[str, dict[str, str]] = {
         "resize": "fb.image.resize_images",
         "transpose": "fb.image.transpose_image",
         "resize_with_crop_or_pad": "fb.image.resize_image_with_crop_or_pad",
+        "resize_with_pad": "fb.image.resize_image_with_pad",
         "extract_patches": "fb.extract_image_patches",
     },
     "initializers": {
@@ -339,14 +340,17 @@ def _no_such_name(namespace: str, table: Mapping[str, str], name: str) -> NoRetu
 def explain_keywords() -> None:
     """Have what flowbook names say what to write for a keyword that it does not take.
 
-    Flowbook's own modules call their functions as they are.
+    Flowbook's own modules call what they imported of each other as it is.
     """
     for namespace in ("", *_SPELT):
         module = sys.modules[f"flowbook.{namespace}" if namespace else "flowbook"]
         for name in module.__all__:
             member = getattr(module, name)
             if isinstance(member, FunctionType):
-                setattr(module, name, explained(member))
+                found = explained(member)
+                setattr(module, name, found)
+                # The module that defines it is where pickle looks for it.
+                setattr(sys.modules[member.__module__], member.__name__, found)
             elif isinstance(member, type) and "__init__" in vars(member):
                 member.__init__ = explained(member.__init__)  # type: ignore[misc]
 

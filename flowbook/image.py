@@ -1,6 +1,7 @@
 """Images: size, parts, colours, and their encoding in files. Names are those of TensorFlow 1."""
 
 from flowbook._renamed import no_such_name_in
+from flowbook.graph.ops.boxes import draw_bounding_boxes, non_max_suppression
 from flowbook.graph.ops.colour_spaces import rgb_to_yiq, rgb_to_yuv, yiq_to_rgb, yuv_to_rgb
 from flowbook.graph.ops.colours import (
     adjust_brightness,
@@ -19,6 +20,7 @@ from flowbook.graph.ops.colours import (
     rgb_to_grayscale,
     rgb_to_hsv,
 )
+from flowbook.graph.ops.distorted_boxes import sample_distorted_bounding_box
 from flowbook.graph.ops.image_differences import (
     image_gradients,
     psnr,
@@ -42,6 +44,7 @@ from flowbook.graph.ops.images import (
     random_flip_left_right,
     random_flip_up_down,
     resize_image_with_crop_or_pad,
+    resize_image_with_pad,
     rot90,
     transpose_image,
 )
@@ -69,6 +72,7 @@ __all__ = [
     "decode_image",
     "decode_jpeg",
     "decode_png",
+    "draw_bounding_boxes",
     "encode_jpeg",
     "encode_png",
     "flip_left_right",
@@ -76,6 +80,7 @@ __all__ = [
     "grayscale_to_rgb",
     "hsv_to_rgb",
     "image_gradients",
+    "non_max_suppression",
     "pad_to_bounding_box",
     "per_image_standardization",
     "psnr",
@@ -89,6 +94,7 @@ __all__ = [
     "resize_bicubic",
     "resize_bilinear",
     "resize_image_with_crop_or_pad",
+    "resize_image_with_pad",
     "resize_images",
     "resize_nearest_neighbor",
     "rgb_to_grayscale",
@@ -96,6 +102,7 @@ __all__ = [
     "rgb_to_yiq",
     "rgb_to_yuv",
     "rot90",
+    "sample_distorted_bounding_box",
     "sobel_edges",
     "ssim",
     "total_variation",

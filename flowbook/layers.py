@@ -7,11 +7,14 @@ from flowbook._renamed import no_such_name_in
 from flowbook.train.layers.convolutional import (
     average_pooling1d,
     average_pooling2d,
+    average_pooling3d,
     conv1d,
     conv2d,
     conv2d_transpose,
+    conv3d,
     max_pooling1d,
     max_pooling2d,
+    max_pooling3d,
     separable_conv2d,
 )
 from flowbook.train.layers.core import dense, dropout, embedding, flatten
@@ -22,10 +25,12 @@ from flowbook.train.layers.regularizers import regularization_loss
 __all__ = [
     "average_pooling1d",
     "average_pooling2d",
+    "average_pooling3d",
     "batch_normalization",
     "conv1d",
     "conv2d",
     "conv2d_transpose",
+    "conv3d",
     "dense",
     "dropout",
     "embedding",
@@ -35,6 +40,7 @@ __all__ = [
     "lstm",
     "max_pooling1d",
     "max_pooling2d",
+    "max_pooling3d",
     "regularization_loss",
     "separable_conv2d",
 ]

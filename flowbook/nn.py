@@ -30,7 +30,11 @@ from flowbook.graph.ops.convolution import (
 from flowbook.graph.ops.ctc import ctc_loss
 from flowbook.graph.ops.ctc_decoding import ctc_beam_search_decoder, ctc_greedy_decoder
 from flowbook.graph.ops.depthwise import depthwise_conv2d, separable_conv2d
-from flowbook.graph.ops.embedding import embedding_lookup, embedding_lookup_sparse
+from flowbook.graph.ops.embedding import (
+    embedding_lookup,
+    embedding_lookup_sparse,
+    safe_embedding_lookup_sparse,
+)
 from flowbook.graph.ops.gated_activations import gelu, swish
 from flowbook.graph.ops.losses import (
     in_top_k,
@@ -131,6 +135,7 @@ __all__ = [
     "relu",
     "relu6",
     "rnn_cell",
+    "safe_embedding_lookup_sparse",
     "sampled_softmax_loss",
     "scaled_dot_product_attention",
     "selu",

@@ -21,12 +21,21 @@ class Kernel:
     def __init__(self, client: Any) -> None:
         self.client = client
 
-    def run(self, cell_id: str | None, source: str, deleted: Sequence[str] = ()) -> str:
-        """Run a cell to its end, and return what it showed."""
+    def messages(
+        self, cell_id: str | None, source: str, deleted: Sequence[str] = (), counts: bool = True
+    ) -> Iterator[tuple[str, Any]]:
+        """Run a cell to its end: the types and contents of what the kernel says meanwhile.
+
+        Args:
+            cell_id: the cell's id; None for none.
+            source: its text.
+            deleted: the ids of the cells that the front end says were deleted.
+            counts: whether it counts as a cell that ran.
+        """
         content = {
             "code": source,
             "silent": False,
-            "store_history": True,
+            "store_history": counts,
             "user_expressions": {},
             "allow_stdin": False,
             "stop_on_error": True,
@@ -34,20 +43,26 @@ class Kernel:
         metadata = {} if cell_id is None else {"cellId": cell_id, "deletedCells": list(deleted)}
         message = self.client.session.msg("execute_request", content, metadata=metadata)
         self.client.shell_channel.send(message)
-        text = []
         while True:
             reply = self.client.get_iopub_msg(timeout=60)
             if reply["parent_header"].get("msg_id") != message["header"]["msg_id"]:
                 continue
             kind, content = reply["msg_type"], reply["content"]
+            if kind == "status" and content["execution_state"] == "idle":
+                return
+            yield kind, content
+
+    def run(self, cell_id: str | None, source: str, deleted: Sequence[str] = ()) -> str:
+        """Run a cell to its end, and return what it showed."""
+        text = []
+        for kind, content in self.messages(cell_id, source, deleted):
             if kind == "stream":
                 text.append(content["text"])
             elif kind in ("execute_result", "display_data"):
                 text.append("\n".join(content["data"].get(m, "") for m in SHOWN))
             elif kind == "error":
                 text.append(COLOURS.sub("", "\n".join(content["traceback"])))
-            elif kind == "status" and content["execution_state"] == "idle":
-                return "".join(text).strip()
+        return "".join(text).strip()
 
 
 @contextmanager

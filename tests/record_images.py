@@ -21,6 +21,14 @@ FLOATS = _random.uniform(0, 1, (2, 5, 6, 3)).astype(np.float32)
 FLOATS[0, 0, :4] = [[0, 0, 0], [0.5, 0.5, 0.5], [1, 1, 0], [0.25, 0.75, 0.75]]
 BYTES = (FLOATS * 255).astype(np.uint8)
 GREYS = FLOATS[..., :1].copy()
+# As many as there are colours, and one more; inside, across the border, outside, and no boxes.
+BOXES = np.full((2, 11, 4), 0.5, np.float32)
+BOXES[0, :6] = [
+    *([0, 0, 1, 1], [0.3, -0.5, 0.7, 0.6], [0.2, 0.4, 1.6, 1.2]),
+    *([-0.9, 0.1, -0.4, 0.8], [0.8, 0.2, 0.1, 0.9], [np.nan, 0.3, 0.4, 0.5]),
+]
+BOXES[1] = np.linspace(-0.05, 1.05, 11, dtype=np.float32)[:, None] + [0, 0, 0.3, 0.2]
+COLOURS = np.array([[0.25, 0.5, 0.75, 1], [1, 0, 0.5, 0]], np.float32)
 # Smooth, as photographs are: what JPEG keeps.
 _y, _x = np.mgrid[:40, :56]
 PHOTO = np.stack(
@@ -37,6 +45,25 @@ PROGRAMS: dict[str, tuple[np.ndarray, Program]] = {
     "smaller": (FLOATS, lambda image, x: image.resize_image_with_crop_or_pad(x, 2, 3)),
     "larger": (FLOATS, lambda image, x: image.resize_image_with_crop_or_pad(x, 8, 9)),
     "both": (BYTES, lambda image, x: image.resize_image_with_crop_or_pad(x, 4, 9)),
+    **{
+        f"fitted into {height} x {width}": (
+            FLOATS,
+            lambda image, x, height=height, width=width: image.resize_image_with_pad(
+                x, height, width
+            ),
+        )
+        for height, width in ((4, 9), (9, 4), (3, 3), (10, 12), (1, 6), (11, 7))
+    },
+    "fitted aligned": (
+        FLOATS[0],
+        lambda image, x: image.resize_image_with_pad(x, 8, 7, 1, align_corners=True),
+    ),
+    "boxes": (FLOATS, lambda image, x: image.draw_bounding_boxes(x, BOXES)),
+    "grey boxes": (GREYS, lambda image, x: image.draw_bounding_boxes(x, BOXES)),
+    "coloured boxes": (
+        FLOATS,
+        lambda image, x: image.draw_bounding_boxes(x, BOXES, colors=COLOURS),
+    ),
     **{
         f"centre {fraction}": (
             FLOATS,
@@ -147,6 +174,28 @@ FILES: dict[str, tuple[np.ndarray, Program, Program]] = {
 }
 
 
+# Objects, image sizes and further arguments; drawn with the seeds 87654321 and 0, 1, ... in turn.
+CROPS: dict[str, tuple[list[list[float]], list[int], dict[str, Any]]] = {
+    "as usual": ([[0.2, 0.3, 0.7, 0.6], [0.0, 0.0, 0.1, 0.1]], [375, 500, 3], {}),
+    "whole objects": ([[0.2, 0.3, 0.7, 0.6]], [50, 40, 3], {"min_object_covered": 1.0}),
+    "large": ([[0.0, 0.0, 1.0, 1.0]], [31, 64, 1], {"area_range": (0.7, 0.9)}),
+    "wide": ([[0.1, 0.1, 0.9, 0.9]], [31, 64, 1], {"aspect_ratio_range": (2.0, 9.0)}),
+    "given up": (
+        [[0.4, 0.4, 0.5, 0.5]],
+        [20, 30, 3],
+        {"min_object_covered": 1.0, "area_range": (0.05, 0.1), "max_attempts": 3},
+    ),
+    "without pixels": ([[0.4, 0.4, 0.41, 0.5], [0.0, 0.0, 0.5, 0.5]], [20, 30, 3], {}),
+    "tiny": ([[0.0, 0.0, 1.0, 1.0]], [2, 3, 3], {}),
+}
+CROP_SEEDS = range(12)
+
+
+def crop_digest(name: str) -> str:
+    """What tells whether a recording was made of these arguments."""
+    return digest([np.array(repr(CROPS[name]).encode(), object)])
+
+
 def main() -> None:
     """Record everything."""
     import tensorflow as tf
@@ -161,8 +210,26 @@ def main() -> None:
         contents = encode(image, tf.constant(pixels))
         found[f"{name}/file"] = np.frombuffer(contents.numpy(), np.uint8)
         found[name] = np.asarray(decode(image, contents))
+    for name, (objects, size, how) in CROPS.items():
+        # Called eagerly, operations of the same seeds would go on where the last one ended.
+        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+            parts = session.run(
+                [
+                    image.sample_distorted_bounding_box(
+                        size,
+                        [objects],
+                        seed=87654321,
+                        seed2=seed,
+                        **{"min_object_covered": 0.1, **how},
+                    )
+                    for seed in CROP_SEEDS
+                ]
+            )
+        found[f"{name}/digest"] = np.array(crop_digest(name))
+        for port, outputs in enumerate(zip(*parts, strict=True)):
+            found[f"{name}/{port}"] = np.stack(outputs)
     np.savez_compressed(RECORDED / "images.npz", **found)
-    print(f"{len(PROGRAMS) + len(FILES)} recordings")
+    print(f"{len(PROGRAMS) + len(FILES) + len(CROPS)} recordings")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """Names that are spelt differently in Flowbook: each error names something that there is."""
 
+import copy
 import inspect
+import pickle
 import re
 from typing import Any
 
@@ -139,3 +141,13 @@ def test_what_a_keyword_is_called_instead_is_one() -> None:
             if callable(member) and member is not fb.OpDef and not isinstance(member, fb.DType):
                 taken.update(inspect.signature(member).parameters)
     assert {new for names in keywords.RENAMED.values() for new in names} <= taken
+
+
+def test_functions_are_pickled_by_name_and_copied_as_themselves() -> None:
+    namespaces = [fb, *(reached(f"fb.{space}") for space in _renamed._SPELT)]
+    for namespace in namespaces:
+        for name in namespace.__all__:
+            member = getattr(namespace, name)
+            if inspect.isfunction(member):
+                assert pickle.loads(pickle.dumps(member)) is member
+                assert copy.deepcopy(member) is member

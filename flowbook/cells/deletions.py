@@ -5,7 +5,7 @@ shape what is done. It also has cells that are still there: those cut and pasted
 those whose deletion was undone. So a deletion loses nothing that a re-run cannot bring back: a
 session stays open, and a cell that runs again after all gets its operations back, as far as
 anything refers to them. And requests sent together all carry the same list: only what the one
-before did not have is news.
+before did not have is news. Two notebooks on one kernel have a list each.
 """
 
 from __future__ import annotations
@@ -18,23 +18,28 @@ from flowbook.graph.redefined import listed, plain_name
 
 
 class Deletions:
-    """What the latest request listed."""
+    """What the latest request of each notebook listed."""
 
     def __init__(self) -> None:
-        self._listed: frozenset[str] = frozenset()
+        self._listed: dict[str | None, frozenset[str]] = {}
 
-    def news(self, cell_meta: Mapping[str, Any] | None, running: str | None) -> list[str]:
-        """The ids of the cells deleted since the request before.
+    def news(
+        self, cell_meta: Mapping[str, Any] | None, running: str | None, client: str | None
+    ) -> list[str]:
+        """The ids of the cells deleted since the same notebook's request before.
 
         Args:
             cell_meta: the metadata of a request to execute.
             running: the id of the cell that it executes, which is not deleted.
+            client: the notebook that sent it, by the id of its connection to the kernel; None
+                where no kernel is between.
         """
         reported = (cell_meta or {}).get("deletedCells")
         if not isinstance(reported, list):
             return []  # No notebook sent it.
         ids = dict.fromkeys(map(str, reported))
-        before, self._listed = self._listed, frozenset(ids)
+        before = self._listed.get(client, frozenset())
+        self._listed[client] = frozenset(ids)
         return [each for each in ids if each not in before and each != running]
 
 

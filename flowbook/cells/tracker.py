@@ -154,14 +154,8 @@ class Tracker:
 
     def begin_running_cell(self) -> None:
         """Begin the cell that imports flowbook: its `pre_run_cell` was before anyone listened."""
-        kernel = getattr(self._shell(), "kernel", None)
-        if kernel is None or threading.current_thread() is not threading.main_thread():
-            # Without a front end every execution is a cell of its own: it redefines nothing.
-            return
-        try:
-            request = kernel.get_parent("shell")
-        except LookupError:
-            return
+        # Without a front end every execution is a cell of its own: it redefines nothing.
+        request = self._request()
         content = request.get("content", {})
         if request.get("msg_type") != "execute_request" or content.get("silent"):
             return
@@ -191,10 +185,21 @@ class Tracker:
         for notice in notices:
             print(f"flowbook: {notice}")
 
+    def _request(self) -> Any:
+        """The message that has the kernel execute something now; empty where there is none."""
+        kernel = getattr(self._shell(), "kernel", None)
+        if kernel is None or threading.current_thread() is not threading.main_thread():
+            return {}
+        try:
+            return kernel.get_parent("shell")
+        except LookupError:
+            return {}
+
     def _delete(self, info: Any) -> list[str]:
         """Delete the cells that the notebook has no longer; return the notices."""
         notices = []
-        for cell_id in self._deletions.news(info.cell_meta, info.cell_id):
+        client = self._request().get("header", {}).get("session")
+        for cell_id in self._deletions.news(info.cell_meta, info.cell_id, client):
             cell = self._cells.get(cell_id)
             latest = self._latest.get(cell) if cell is not None else None
             if latest is not None and not self._running.has(latest):

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.exec.bind import bind
-from flowbook.exec.compile.generate import FINISHED, Generated
+from flowbook.exec.compile.generate import FINISHED, Generated, Region
 from flowbook.exec.compile.pipeline import Prepared
 from flowbook.exec.compile.regions import find_regions
 from flowbook.exec.devices.device import Device
@@ -28,7 +28,7 @@ from flowbook.exec.executor import Execution, Executions, Program
 from flowbook.exec.quiet import quietly
 from flowbook.exec.resources.container import Resources
 from flowbook.exec.run_errors import as_op_error, cause_of
-from flowbook.exec.units import Kernel, LateFeed, Region, Unit
+from flowbook.exec.units import Kernel, LateFeed, Unit
 from flowbook.graph.dtypes import INDICES
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError, OpError
 from flowbook.graph.operation import Operation

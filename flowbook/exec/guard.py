@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flowbook.exec.guarded_plan import effects, guarded, is_finite, runs_again
-from flowbook.exec.instrument import Instrument, Instruments
+from flowbook.exec.instrument import Instrument
+from flowbook.exec.instruments import Instruments
 from flowbook.exec.units import Kernel
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.op_def import Effects
@@ -87,9 +88,7 @@ def guard(instruments: Instruments, nonfinite: bool, allow: Any) -> Guard | None
         if not isinstance(name, str) or not name:
             raise InvalidTypeError(f"operations are allowed by name, not {item!r:.80}")
         found.append(name.partition(":")[0].rstrip("/"))
-    for instrument in instruments.all:
-        if isinstance(instrument, Guard):
-            instruments.remove(instrument)
+    instruments.remove(instruments.find(Guard))
     if not nonfinite:
         return None
     made = Guard(instruments, found)

@@ -14,24 +14,37 @@ import time
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from graphlib import TopologicalSorter
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from flowbook.exec.executable import Executable
 from flowbook.exec.executor import LONGEST_WAIT
-from flowbook.exec.resources.container import forget
+from flowbook.exec.resources.container import Resources, forget
 from flowbook.graph.errors import DeadlineExceededError
+from flowbook.graph.graph import Graph
 from flowbook.graph.op_def import Effects
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.variables import Variable
 from flowbook.graph.tensor import Tensor
 
-if TYPE_CHECKING:
-    from flowbook.exec.master import LocalMaster
-
 # An interrupt that comes just before a thread goes to sleep is noticed when it wakes up.
 _take = operator.methodcaller("acquire", True, LONGEST_WAIT)
 _release = operator.methodcaller("release")
 _serial = operator.attrgetter("serial")
+
+
+class Initialiser(Protocol):
+    """Who runs initialising steps, and holds what they initialise."""
+
+    graph: Graph
+    resources: Resources
+
+    def executable(
+        self, fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[Tensor]
+    ) -> Executable:
+        """What runs a signature."""
+
+    def known_executables(self) -> Sequence[Executable]:
+        """All executables that anyone may still run."""
 
 
 class Initialisation:
@@ -42,7 +55,7 @@ class Initialisation:
         is_automatic: whether to initialise at all; if not, a read without a value is an error.
     """
 
-    def __init__(self, master: LocalMaster, is_automatic: bool) -> None:
+    def __init__(self, master: Initialiser, is_automatic: bool) -> None:
         self._master = master
         self._is_automatic = is_automatic
         self._readers: dict[Operation, list[Operation]] = {}

@@ -17,7 +17,7 @@ from flowbook.exec.devices.cpu import local_devices
 from flowbook.exec.executable import Executable
 from flowbook.exec.executor import Execution, Executions
 from flowbook.exec.initialisation import Initialisation
-from flowbook.exec.instrument import Instrument, Tapped
+from flowbook.exec.instrument import Instrument
 from flowbook.exec.resources.container import Resources
 from flowbook.graph.graph import Graph
 from flowbook.graph.operation import Operation
@@ -32,6 +32,20 @@ KEPT_NODES_IN_USE = 1_000_000
 
 # What an executable costs besides its nodes, in nodes.
 OVERHEAD = 20
+
+
+class Runnable(Protocol):
+    """What runs a signature: an executable, or what stands in its place.
+
+    Attributes:
+        is_initialized: whether the variables that it needs have their values, or are seen to
+            when it runs.
+    """
+
+    is_initialized: bool
+
+    def run(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
+        """Run one step; see `Executable.run`."""
 
 
 class Master(Protocol):
@@ -61,7 +75,7 @@ class Master(Protocol):
         """What runs a signature, its plan rewritten by instruments."""
 
     def run(
-        self, executable: Executable | Tapped, feeds: Sequence[Any], deadline: float | None
+        self, executable: Runnable, feeds: Sequence[Any], deadline: float | None
     ) -> Sequence[Any]:
         """Run one step."""
 
@@ -180,7 +194,7 @@ class LocalMaster:
         self.drops += 1
 
     def run(
-        self, executable: Executable | Tapped, feeds: Sequence[Any], deadline: float | None
+        self, executable: Runnable, feeds: Sequence[Any], deadline: float | None
     ) -> Sequence[Any]:
         """Run one step; variables that it needs are initialised before."""
         if not executable.is_initialized:

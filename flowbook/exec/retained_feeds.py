@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from flowbook.exec.instrument import Instrument, Instruments, Signature, Tap
+from flowbook.exec.instrument import Instrument, Signature, Tap
+from flowbook.exec.instruments import Instruments
 from flowbook.graph.dtypes import resource
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.ops.variables import Variable
@@ -94,17 +95,9 @@ def retain_feeds(instruments: Instruments, retain: bool, most_bytes: int) -> Ret
     """Keep the feeds of a session's runs, or stop; see `Session.retain_feeds`."""
     if isinstance(most_bytes, bool) or not isinstance(most_bytes, int) or most_bytes < 1:
         raise InvalidArgumentError(f"most_bytes is a positive integer, not {most_bytes!r}")
-    for instrument in instruments.all:
-        if isinstance(instrument, RetainedFeeds):
-            instruments.remove(instrument)
+    instruments.remove(instruments.find(RetainedFeeds))
     if not retain:
         return None
     made = RetainedFeeds(instruments, most_bytes)
     instruments.add(made)
     return made
-
-
-def retained(instruments: Instruments) -> RetainedFeeds | None:
-    """What keeps the feeds of a session, if anything does."""
-    found = (each for each in instruments.all if isinstance(each, RetainedFeeds))
-    return next(found, None)

@@ -10,7 +10,6 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
 from typing import Any, NoReturn
 
 from flowbook.exec import peek as peeking
@@ -19,13 +18,16 @@ from flowbook.exec.executable import Executable, deadline_after
 from flowbook.exec.feeds import Feed, check_mapping, check_no_duplicates, feedable
 from flowbook.exec.fetches import Rebuild, flatten
 from flowbook.exec.guard import Guard, guard
-from flowbook.exec.instrument import Instruments, Signature, Tapped
+from flowbook.exec.instrument import Signature
+from flowbook.exec.instruments import Instruments, Tapped
 from flowbook.exec.master import LocalMaster
 from flowbook.exec.partial_run import PartialRun
 from flowbook.exec.retained_feeds import MOST_BYTES as MOST_RETAINED
-from flowbook.exec.retained_feeds import RetainedFeeds, retain_feeds, retained
+from flowbook.exec.retained_feeds import RetainedFeeds, retain_feeds
+from flowbook.exec.spelling import is_lasting, spelling
 from flowbook.exec.summaries.history import SummaryHistory
-from flowbook.exec.summaries.summarizer import Summarizing, history_in, summarized
+from flowbook.exec.summaries.summarizer import Summarizer
+from flowbook.exec.summaries.summarizing import Summarizing, summarized
 from flowbook.graph import site as sites
 from flowbook.graph.errors import (
     FailedPreconditionError,
@@ -33,19 +35,10 @@ from flowbook.graph.errors import (
     without_internal_frames,
 )
 from flowbook.graph.graph import Graph, get_default_graph
-from flowbook.graph.indexed_slices import IndexedSlices
 from flowbook.graph.keywords import no_such_keyword
-from flowbook.graph.operation import Operation
-from flowbook.graph.ops.variables import Variable
 from flowbook.graph.repetition import check_repetition
 from flowbook.graph.site import Site
-from flowbook.graph.sparse_tensor import SparseTensor
 from flowbook.graph.tensor import Tensor
-
-_LEAVES = (Tensor, Operation, Variable, str, SparseTensor, IndexedSlices)
-
-# What tells spellings apart that have the same parts.
-_LIST, _TUPLE, _FED = object(), object(), object()
 
 # How many spellings of signatures a session remembers.
 _REMEMBERED = 4096
@@ -152,7 +145,7 @@ class Session:
         if self._version != self.graph.version:
             self._guarded(self.extend)
         try:
-            call = self._calls[_spelling(fetches, feeds)]
+            call = self._calls[spelling(fetches, feeds)]
         except (KeyError, TypeError):
             if isinstance(feeds, Mapping) and has_compound(feeds):
                 return self.run(fetches, self._guarded(expanded, feeds), timeout=timeout)
@@ -174,13 +167,13 @@ class Session:
         call = self._call(fetches, list(feeds or ()))
         self._forget_dropped()
         # A stale one is asked for anew each time: the next cell that runs it hears of it too.
-        if not call.executable.is_stale and _is_lasting(fetches, feeds):
+        if not call.executable.is_stale and is_lasting(fetches, feeds):
             with self._lock:
                 if len(self._calls) >= _REMEMBERED:
                     self._calls.clear()
                 # What a name stood for may have been redefined meanwhile by another thread.
                 if not self._closed and changes == self._changes:
-                    self._calls[_spelling(fetches, feeds)] = call
+                    self._calls[spelling(fetches, feeds)] = call
         return call
 
     def _forget_dropped(self) -> None:
@@ -288,7 +281,8 @@ class Session:
     @property
     def summary_history(self) -> SummaryHistory | None:
         """What its runs have summarised; None before `summarize`, and when it is closed."""
-        return history_in(self._instruments)
+        summarizer = self._instruments.find(Summarizer)
+        return summarizer.history if summarizer is not None else None
 
     def guard(self, nonfinite: bool = True, allow: Any = ()) -> Guard | None:
         """Fail a run in which an operation gives NaN or infinities, naming the first that does.
@@ -344,7 +338,7 @@ class Session:
     @property
     def retained_feeds(self) -> dict[Tensor, Any]:
         """What the last run was fed with, by tensor, where `retain_feeds` keeps it; else empty."""
-        feeds = retained(self._instruments)
+        feeds = self._instruments.find(RetainedFeeds)
         return dict(feeds.latest) if feeds is not None else {}
 
     def peek(
@@ -379,7 +373,7 @@ class Session:
         __tracebackhide__ = True
         if self._version != self.graph.version:
             self._guarded(self.extend)
-        feeds = retained(self._instruments)
+        feeds = self._instruments.find(RetainedFeeds)
         return self._guarded(peeking.peek, self._master, tensor, feeds, most_bytes, timeout)
 
     def _guarded(self, function: Callable[..., Any], *args: Any) -> Any:
@@ -453,12 +447,7 @@ class Session:
         self._check_open()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def list_devices(self) -> list[str]:
@@ -479,31 +468,12 @@ class Session:
 
 def open_sessions(graph: Graph) -> list[Session]:
     """The sessions that run a graph and are not closed, in the order in which they were made."""
-    found = sorted(_made.items())
-    return [each for _, each in found if each.graph is graph and not each.closed]
-
-
-def _spelling(fetches: Any, feeds: Mapping[Any, Any] | None) -> Any:
-    """The key under which a signature is remembered as it was written.
-
-    A list and a tuple of the same fetches differ; a namedtuple, which equals the tuple of its
-    fields, is not the key of anything.
-    """
-    kind = type(fetches)
-    if kind is list:
-        return (_LIST, *fetches, _FED, *feeds) if feeds else (_LIST, *fetches)
-    if kind is tuple:
-        return (_TUPLE, *fetches, _FED, *feeds) if feeds else (_TUPLE, *fetches)
-    return (_FED, fetches, *feeds) if feeds else fetches
+    # All references at once: other threads make sessions meanwhile.
+    made = [reference() for reference in _made.valuerefs()]
+    return [each for each in made if each is not None and each.graph is graph and not each.closed]
 
 
 def _listed(feeds: Any) -> list[Any]:
     if not isinstance(feeds, list | tuple):
         raise InvalidTypeError(f"feeds is a list of the tensors to feed, not {feeds!r}")
     return list(feeds)
-
-
-def _is_lasting(fetches: Any, feeds: Mapping[Any, Any] | None) -> bool:
-    """Whether a spelling means the same whenever it comes again: nothing in it can change."""
-    items = fetches if type(fetches) in (list, tuple) else (fetches,)
-    return all(isinstance(item, _LEAVES) for item in (*items, *(feeds or ())))

@@ -1,4 +1,4 @@
-"""What a step runs: kernels one by one, regions of generated code, arrivals of late feeds.
+"""What a step runs: kernels one by one, arrivals of late feeds; regions are in `compile`.
 
 Every unit takes the list of values, reads its inputs there and leaves its outputs there.
 """
@@ -6,17 +6,14 @@ Every unit takes the list of values, reads its inputs there and leaves its outpu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from flowbook.graph.errors import InternalError, InvalidArgumentError
 from flowbook.graph.expression import Expression
+from flowbook.graph.op_def import AsyncContext
 from flowbook.graph.operation import Operation
-
-if TYPE_CHECKING:
-    from flowbook.exec.compile.generate import Generated
-    from flowbook.exec.executor import AsyncCall
 
 
 class Unit:
@@ -186,36 +183,6 @@ class AsyncKernel(Kernel):
 
     is_async = True
 
-    def start(self, values: list[Any], call: AsyncCall) -> None:
+    def start(self, values: list[Any], call: AsyncContext) -> None:
         """Begin, and report to `call`."""
         self.function(call, *self.leading, *[values[v] for v in self.inputs], **self.attributes)
-
-
-class Region(Unit):
-    """Units that run together as one generated function.
-
-    Attributes:
-        generated: the function.
-        takes: the values that it is called with: the inputs, and before them the deadline's
-            place where it keeps one.
-    """
-
-    __slots__ = ("generated", "takes")
-
-    def __init__(
-        self,
-        inputs: tuple[int, ...],
-        outputs: tuple[int, ...],
-        after: tuple[int, ...],
-        generated: Generated,
-        deadline: int | None,
-    ) -> None:
-        super().__init__(inputs, outputs, after)
-        self.generated = generated
-        self.takes = inputs if deadline is None else (deadline, *inputs)
-
-    def run(self, values: list[Any]) -> None:
-        """Call the function on the inputs."""
-        results = self.generated.function(*[values[v] for v in self.takes])
-        for place, value in zip(self.outputs, results, strict=True):
-            values[place] = value

@@ -7,7 +7,6 @@ identity).
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from types import NoneType
 from typing import Any
@@ -101,14 +100,6 @@ def update_digest(digest: Any, value: Any) -> None:
         digest.update(text)
     else:
         digest.update(f"object {id(value)} ".encode())
-
-
-def digest_of(*values: Any) -> str:
-    """A short stable digest of attribute values."""
-    digest = hashlib.blake2b(digest_size=16)
-    for value in values:
-        update_digest(digest, value)
-    return digest.hexdigest()
 
 
 def hashable(value: Any) -> Any:

@@ -263,7 +263,7 @@ class Graph(Members):
         """
         with self.lock:
             self._check_open()
-            before = dict(self._operations), dict(self._stateful), dict(self._names.owners)
+            before = dict(self._operations), dict(self._names.owners)
             try:
                 prefix = self.enter_name(name) if name else self.scope.prefix
                 named = [(prefix + inner, operation) for inner, operation in operations]
@@ -271,7 +271,7 @@ class Graph(Members):
                 self._join_all(named)
                 self.reserve_scopes(prefix + inner for inner in scopes)
             except BaseException:
-                self._operations, self._stateful, owners = before
+                self._operations, owners = before
                 self._names.put_back(owners)
                 raise
         return prefix
@@ -290,9 +290,7 @@ class Graph(Members):
 
     def stateful_operations(self) -> list[Operation]:
         """The operations with effects or resources, in the order of their construction."""
-        with self.lock:
-            operations = self._operations
-            return [op for op in self._stateful if operations.get(op.name) is op]
+        return [operation for operation in self.operations if operation.op_def.is_stateful]
 
     def variable_of(self, operation: Operation) -> Any:
         """The variable whose handle the operation produces, or None."""

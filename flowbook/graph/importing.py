@@ -25,6 +25,7 @@ from flowbook.graph.errors import (
 )
 from flowbook.graph.graph import Graph, get_default_graph, mixed_graphs
 from flowbook.graph.graph_pb2 import GraphDef
+from flowbook.graph.long_work import track
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.variables import Variable, read_variable
 from flowbook.graph.serialize import with_retired
@@ -195,7 +196,7 @@ class _Import:
 
     def copy(self) -> None:
         """Make a copy of each operation."""
-        for operation in with_retired(self._source):
+        for operation in track(with_retired(self._source), "importing"):
             try:
                 self._copy(operation)
             except OpError as error:

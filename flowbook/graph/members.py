@@ -47,7 +47,6 @@ class Members:
         self.finalized = False
         self.lock = threading.RLock()
         self._operations: dict[str, Operation] = {}
-        self._stateful: dict[Operation, None] = {}
         self._variables: dict[Operation, Any] = {}
         self.values = VariableValues()
         self.repetition = Repetition()
@@ -88,11 +87,7 @@ class Members:
         operation.name = name
         operation.id = self._next_id
         self._next_id += 1
-        # An interrupt leaves at worst a version without a change, and an operation in `_stateful`
-        # that is not in the graph.
-        if operation.op_def.is_stateful:
-            self._stateful[operation] = None
-        self.version += 1
+        self.version += 1  # An interrupt here leaves a version without a change.
         self._operations[name] = operation
         if self._suspects:
             self.repetition.note(operation)
@@ -225,7 +220,6 @@ class Members:
                 return
             name = operation.name
             del self._operations[name]
-            self._stateful.pop(operation, None)
             self._variables.pop(operation, None)
             self._names.give_back(name, operation.site.author)
             # Consumers would keep it alive.
@@ -272,7 +266,8 @@ class Members:
                 return []
             operations = self._operations.values()
             found = [o for o in operations if o.site.author and o.site.author.cell is cell]
-            self._given_up[cell] = weakref.WeakSet(found)
+            # It may be reported as deleted once more before it is back.
+            self._given_up.setdefault(cell, weakref.WeakSet()).update(found)
             for operation in found:
                 self.retire(operation, cell)
             self._names.release_all(cell)
@@ -289,14 +284,11 @@ class Members:
                 operation.name, operation.retired = name, False
                 self._names.owners[name] = operation.site.author
                 self._operations[name] = operation
-                if operation.op_def.is_stateful:
-                    self._stateful[operation] = None
                 if operation.variable is not None:
                     self._variables[operation] = operation.variable
                 self.retirements += 1
                 self.version += 1
             self._operations = dict(sorted(self._operations.items(), key=lambda kv: kv[1].id))
-            self._stateful = dict.fromkeys(sorted(self._stateful, key=lambda op: op.id))
 
     def retired_by(self, operation: Operation) -> Cell | None:
         """The notebook cell that redefined a retired operation, if it is known."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.convert import DEEPEST
+from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.registry import op_named
 from flowbook.graph.tensor import Arithmetic
 
@@ -27,13 +28,15 @@ def tensors_in(value: Any, depth: int = DEEPEST) -> list[Any]:
     return found
 
 
-def packed(value: Any) -> Any:
+def packed(value: Any, depth: int = DEEPEST) -> Any:
     """A list that holds tensors, stacked; anything else as it is.
 
     Raises:
         InvalidTypeError: if what it holds differs in dtype; numbers take that of the tensors.
-        InvalidArgumentError: if what it holds differs in shape.
+        InvalidArgumentError: if what it holds differs in shape, or it holds itself.
     """
     if isinstance(value, list | tuple) and tensors_in(value):
-        return op_named("Stack").public([packed(item) for item in value])
+        if not depth:
+            raise InvalidArgumentError(f"lists with tensors lie in each other {DEEPEST} deep")
+        return op_named("Stack").public([packed(item, depth - 1) for item in value])
     return value

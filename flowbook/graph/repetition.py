@@ -189,6 +189,6 @@ def _message(site: Site, caller: Site, lines: list[_Line]) -> str:
         place += f"\n  in the loop at {caller}"
     return (
         f"a loop builds and runs: in {_RUNS + 1} runs so far one line has added {count:,} "
-        f"operations to the graph, and each run has to be prepared anew\n  at {place}\n"
+        f"operations to the graph, and each of these runs had to be prepared anew\n  at {place}\n"
         "  hint: build once, before the loop, and feed what changes: sess.run(y, {x: value})"
     )

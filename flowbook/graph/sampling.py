@@ -160,14 +160,19 @@ def poisson(key: Key, counter: Counter, lam: NDArray[Any], dtype: np.dtype[Any])
 
 def _few(key: Key, counter: Counter, first: Any, mean: _Doubles) -> _Doubles:
     """How many uniforms can be multiplied until they fall to exp(-mean); so does TensorFlow."""
-    stream, limit = _Stream(key, counter, first), np.exp(-mean)
-    found, product = np.zeros_like(mean), np.ones_like(mean)
+    limit, found, product = np.exp(-mean), np.zeros_like(mean), np.ones_like(mean)
     rows = np.arange(mean.size)
-    while rows.size:
-        product[rows] *= stream.uniforms(rows)
-        rows = rows[product[rows] > limit[rows]]
-        found[rows] += 1
-    return found
+    for turn in count():
+        if not rows.size:
+            return found
+        uniforms = _uniforms(key, counter, first[rows] + np.uint64(turn))
+        once = product * uniforms[:, 1]
+        twice = once * uniforms[:, 0]
+        # Products only fall: what is above the limit after two was so after one.
+        goes_on = twice > limit
+        found[rows] += (once > limit).astype(np.float64) + goes_on
+        rows, limit, product = rows[goes_on], limit[goes_on], twice[goes_on]
+    raise AssertionError
 
 
 def _many(key: Key, counter: Counter, first: Any, mean: _Doubles) -> _Doubles:

@@ -24,6 +24,7 @@ from flowbook.graph.errors import (
     ResourceExhaustedError,
 )
 from flowbook.graph.graph_pb2 import GraphDef, OperationDef
+from flowbook.graph.long_work import track
 from flowbook.graph.operation import Operation
 from flowbook.graph.registry import op_named
 from flowbook.graph.stored_values import (
@@ -165,7 +166,7 @@ def fill_from_bytes(graph: Graph, data: bytes | bytearray | memoryview) -> None:
 def fill(graph: Graph, message: GraphDef, arrays: Iterable[StoredArray]) -> None:
     """Build a message's operations in an empty graph, with the arrays given beside it."""
     reader = _Reader(graph, message, arrays)
-    for stored in message.operations:
+    for stored in track(message.operations, "loading"):
         reader.read(stored)
     graph.reserve_scopes(message.scopes)
     reader.register_variables()

@@ -25,6 +25,7 @@ from flowbook.graph.errors import (
     UnimplementedError,
 )
 from flowbook.graph.graph import Graph, get_default_graph
+from flowbook.graph.long_work import track
 from flowbook.graph.ops.constants import constant, identity, placeholder
 from flowbook.graph.ops.shaping import transpose
 from flowbook.graph.ops.variables import Variable
@@ -221,7 +222,8 @@ class _Reader:
         """Build the nodes of a graph; what they compute is added to what is known."""
         if depth > _DEEPEST:
             raise ResourceExhaustedError(f"graphs lie more than {_DEEPEST} deep in each other")
-        for proto in graph.node:
+        # Graphs inside of nodes are part of the work on the outermost.
+        for proto in track(graph.node, "reading") if depth == 0 else graph.node:
             self._built += 1
             if self._built > MOST_NODES:
                 raise ResourceExhaustedError(f"the model unrolls to more than {MOST_NODES} nodes")

@@ -12,7 +12,7 @@ from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.elementwise import cast, rsqrt, sqrt, square
 from flowbook.graph.ops.filling import zeros, zeros_like
 from flowbook.graph.ops.reductions import reduce_mean, reduce_sum
-from flowbook.graph.ops.shaping import expand_dims, shape
+from flowbook.graph.ops.shaping import expand_dims, shape, size
 from flowbook.graph.ops.variables import Variable, assign_add
 from flowbook.graph.tensor import Tensor
 from flowbook.train.optimizer import Optimizer, Step, as_number, complement
@@ -117,6 +117,8 @@ class AdafactorOptimizer(Optimizer):
             columns = assign_add(slot, rest * _mean_of_rows(squares - slot))
         else:
             columns = part.add(slot, rest * (reduce_mean(squares, -2) - part.read(slot)))
+        # Steps that named no row yet have left zeros.
+        columns = maximum(columns, self.epsilon1)
         # Of all rows both have the same mean; that of few rows would hide how they differ.
         columns = columns / reduce_mean(columns, -1, keepdims=True)
         return expand_dims(rsqrt(rows), -1) * expand_dims(rsqrt(columns), -2)  # type: ignore[no-any-return]
@@ -166,10 +168,15 @@ class AdafactorOptimizer(Optimizer):
 
 
 def _root_mean_square(value: Tensor) -> Tensor:
-    return sqrt(reduce_mean(square(value)))  # type: ignore[no-any-return]
+    """The root of the mean square of all elements; 0 where there are none."""
+    count = _at_least_one(size(value, out_type=dtypes.int64), value.dtype)
+    return sqrt(reduce_sum(square(value)) / count)  # type: ignore[no-any-return]
 
 
 def _mean_of_rows(value: Tensor) -> Tensor:
     """The mean over the first dimension; zeros where there are no rows."""
-    count = cast(shape(value)[0], value.dtype)
-    return reduce_sum(value, 0) / maximum(count, 1.0)  # type: ignore[no-any-return]
+    return reduce_sum(value, 0) / _at_least_one(shape(value)[0], value.dtype)  # type: ignore[no-any-return]
+
+
+def _at_least_one(count: Tensor, dtype: DType) -> Tensor:
+    return maximum(cast(count, dtype), 1.0)  # type: ignore[no-any-return]

@@ -26,7 +26,7 @@ from flowbook.graph.ops.losses import (
     sparse_softmax_cross_entropy_with_logits,
 )
 from flowbook.graph.ops.no_nan import div_no_nan
-from flowbook.graph.ops.reductions import reduce_prod, reduce_sum
+from flowbook.graph.ops.reductions import reduce_mean, reduce_prod, reduce_sum
 from flowbook.graph.ops.shaping import reshape, size, squeeze
 from flowbook.graph.ops.shaping import shape as shape_of
 from flowbook.graph.scopes import name_scope
@@ -342,9 +342,9 @@ def mean_pairwise_squared_error(
         dims = shape_of(differences)
         width = reduce_prod(dims[1:])
         rows, count = reshape(differences, [dims[0], width]), cast(width, differences.dtype)
-        # The squares of all pairs' differences add up to those of the elements' by this.
-        squares = reduce_sum(square(rows), 1) * count - square(reduce_sum(rows, 1))
-        losses = div_no_nan(squares * 2.0, count * (count - 1.0))
+        # All pairs' squares add up to as many times those of the distances from the mean.
+        distances = rows - reduce_mean(rows, 1, keepdims=True)
+        losses = div_no_nan(reduce_sum(square(distances), 1) * 2.0, count - 1.0)
         return compute_weighted_loss(losses, weights, Reduction.SUM, scope)
 
 

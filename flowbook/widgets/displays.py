@@ -12,7 +12,8 @@ from typing import Any
 
 from flowbook.exec.summaries.follow import LogFollower
 from flowbook.exec.summaries.history import SummaryHistory
-from flowbook.exec.summaries.summarizer import Summarizing
+from flowbook.exec.summaries.summarizing import Summarizing
+from flowbook.graph import long_work
 from flowbook.graph.graph import Graph
 from flowbook.widgets import progress, tables
 from flowbook.widgets.graph_svg import graph_svg
@@ -21,7 +22,7 @@ from flowbook.widgets.summary_view import summaries_form
 
 
 def install(shell: Any) -> None:
-    """Have an IPython shell show Flowbook's types as tables and pictures.
+    """Have an IPython shell show Flowbook's types as tables and pictures, and long work as bars.
 
     Args:
         shell: the `InteractiveShell`. Installing twice changes nothing.
@@ -36,6 +37,7 @@ def install(shell: Any) -> None:
     bundles.for_type(Graph, live_form)
     for shown in (LogFollower, SummaryHistory, Summarizing):
         bundles.for_type(shown, summaries_form)
+    long_work.show_with(progress.track_long)
     if _follow not in shell.events.callbacks["post_run_cell"]:
         shell.events.register("post_run_cell", _follow)
 

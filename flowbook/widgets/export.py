@@ -11,7 +11,7 @@ from typing import Any
 
 from flowbook.exec.summaries.follow import LogFollower
 from flowbook.exec.summaries.history import SummaryHistory
-from flowbook.exec.summaries.summarizer import Summarizing
+from flowbook.exec.summaries.summarizing import Summarizing
 from flowbook.graph import files
 from flowbook.graph.errors import InvalidTypeError, OpError
 from flowbook.graph.graph import Graph

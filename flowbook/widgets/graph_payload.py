@@ -43,6 +43,10 @@ class Needed:
     fed: frozenset[Operation]
     fetched: frozenset[Operation]
 
+    def joins(self, source: Operation, operation: Operation) -> bool:
+        """Whether something flows in the run from an operation to one that uses its results."""
+        return operation in self.operations and (source in self.operations or source in self.fed)
+
 
 def graph_payload(graph: Graph, needed: Needed | None = None) -> bytes:
     """The graph, compressed.

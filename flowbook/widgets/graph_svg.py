@@ -11,6 +11,7 @@ import math
 from itertools import pairwise
 
 from flowbook.graph.graph import Graph
+from flowbook.widgets.graph_payload import Needed
 from flowbook.widgets.layers import LAYER_GAP, Layout, lay_out
 from flowbook.widgets.scope_blocks import MAX_BLOCKS, Block, Blocks, Edge, collapse
 from flowbook.widgets.shown_text import coordinate as _n
@@ -35,14 +36,20 @@ _COLOURS = {
     "several": ("#f0f1f4", "#8a94a3"),
 }
 _PAPER, _INK, _FAINT, _LINE = "#fbfcfd", "#1c2430", "#5d6878", "#8a94a3"
+_MARK = "#1f6feb"
 
 Point = tuple[float, float]
 
 
-def graph_svg(graph: Graph) -> str:
-    """Draw a graph, collapsed to its top-level name scopes, as an SVG document."""
+def graph_svg(graph: Graph, needed: Needed | None = None) -> str:
+    """Draw a graph, collapsed to its top-level name scopes, as an SVG document.
+
+    Args:
+        graph: the graph.
+        needed: what stands out, everything else being faint; None if nothing does.
+    """
     for max_blocks in _FEWER:
-        collapsed = collapse(graph, max_blocks)
+        collapsed = collapse(graph, max_blocks, needed)
         sizes = [_size(block) for block in collapsed.blocks]
         weights = {
             ends: edge.tensors + 0.5 * (not edge.tensors) for ends, edge in collapsed.edges.items()
@@ -117,12 +124,21 @@ def _draw_block(block: Block, centre: Point, size: Point) -> str:
         if block.detail
         else ""
     )
+    marks, right = "", left + width + 4
+    for mark in reversed(block.marks):
+        wide = _text_width(mark, _DETAIL - 1) + 12
+        right -= wide + 2
+        marks += (
+            f'<rect x="{_n(right)}" y="{_n(top - 8)}" width="{_n(wide)}" height="15" rx="7.5" '
+            f'fill="{_MARK}"/><text x="{_n(right + wide / 2)}" y="{_n(top + 3)}" '
+            f'font-size="{_n(_DETAIL - 1)}" fill="#ffffff" text-anchor="middle">{mark}</text>'
+        )
     return (
-        f"<g><title>{shown_text(block.name[:500])}</title>{stacked}"
+        f"<g{_opacity(block)}><title>{shown_text(block.name[:500])}</title>{stacked}"
         f'<rect x="{_n(left)}" y="{_n(top)}" {shape}/>'
         f'<text x="{_n(x)}" y="{_n(y - 2 if block.detail else y + 4.5)}" '
         f'font-size="{_n(_NAME)}" fill="{_INK}" '
-        f'text-anchor="middle">{shown_text(_shortened(block.name))}</text>{detail}</g>'
+        f'text-anchor="middle">{shown_text(_shortened(block.name))}</text>{detail}{marks}</g>'
     )
 
 
@@ -137,12 +153,12 @@ def _draw_edges(collapsed: Blocks, layout: Layout, sizes: list[Point]) -> list[s
         lines.append(_draw_line(points, flow))
         label = _label(flow)
         if label:
-            labels.append((label, points))
+            labels.append((label, points, flow))
     drawn = []
-    for label, points in labels:
+    for label, points, flow in labels:
         text = _draw_label(label, points, taken)
         if text:
-            drawn.append(text)
+            drawn.append(f"<g{_opacity(flow)}>{text}</g>" if flow.is_faint else text)
     return lines + drawn
 
 
@@ -176,10 +192,14 @@ def _draw_line(points: list[Point], flow: Edge) -> str:
     back = -size * 1.5 if points[-1][1] >= points[-2][1] else size * 1.5
     return (
         f'<path d="{"".join(path)}" fill="none" stroke="{_LINE}" '
-        f'stroke-width="{_n(thickness)}"{dashes}/>'
+        f'stroke-width="{_n(thickness)}"{dashes}{_opacity(flow)}/>'
         f'<path d="M{_n(x)} {_n(y)}l{_n(-size / 1.4)} {_n(back)}h{_n(size * 2 / 1.4)}z" '
-        f'fill="{_LINE}"/>'
+        f'fill="{_LINE}"{_opacity(flow)}/>'
     )
+
+
+def _opacity(part: Block | Edge) -> str:
+    return ' opacity="0.35"' if part.is_faint else ""
 
 
 def _label(flow: Edge) -> str:

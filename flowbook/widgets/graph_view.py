@@ -57,7 +57,7 @@ class GraphView:
         self.needed = None if fetches is None else needed_for(found, fetches, feeds)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        forms = {"text/plain": repr(self), "image/svg+xml": graph_svg(self.graph)}
+        forms = {"text/plain": repr(self), "image/svg+xml": graph_svg(self.graph, self.needed)}
         return {**live_form(self.graph, self.needed, self._session), **forms}
 
     def export_html(self, path: Any) -> None:
@@ -72,7 +72,8 @@ class GraphView:
         """
         title = repr(self)[1:-1].partition(",")[0]
         payload = graph_payload(self.graph, self.needed)
-        front_end.write_page(path, title, graph_svg(self.graph), "renderExported", payload)
+        picture = graph_svg(self.graph, self.needed)
+        front_end.write_page(path, title, picture, "renderExported", payload)
 
     def __repr__(self) -> str:
         count = f"<GraphView of {len(self.graph.operations)} operations"

@@ -12,15 +12,16 @@ import importlib.util
 import io
 import sys
 import threading
+import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 from flowbook.exec.fetches import flatten
-from flowbook.exec.instrument import Instrument, Signature, Tap, watch
+from flowbook.exec.instrument import Instrument, Signature, Tap
+from flowbook.exec.instruments import watch
 from flowbook.graph.errors import InvalidTypeError, UnimplementedError
 from flowbook.graph.graph import get_default_graph
 from flowbook.graph.tensor import Tensor
@@ -33,6 +34,9 @@ Item = TypeVar("Item")
 
 # More of a text would push the bar out of its line.
 _LONGEST = 40
+
+# Work of Flowbook's own that takes more seconds gets a bar.
+_LONG = 1.0
 
 _open: list[Progress[Any]] = []
 
@@ -51,7 +55,7 @@ class Progress(Generic[Item]):
         self._unwatch: list[Callable[[], None]] = []
         self._going: Any = None
         self._values: dict[str, Any] = {}
-        self._stays = not _open
+        self._stays = bar.leave
         self._is_closed = False
         self._thread = threading.current_thread()
         self.text = ""
@@ -101,12 +105,7 @@ class Progress(Generic[Item]):
     def __enter__(self) -> Progress[Item]:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -167,11 +166,39 @@ def progress(
     if disable or getattr(shell, "kernel", None) is None:
         stream = io.StringIO() if disable else sys.stderr
         return Progress(tqdm.tqdm(items, file=stream, **options), None, tensors)
-    if not is_looked_at(shell) or importlib.util.find_spec("ipywidgets") is None:
+    if not _shows_widgets(shell):
         # Nobody sees it grow: only how it ended is worth keeping.
         return Progress(tqdm.tqdm(items, file=io.StringIO(), **options), _Output(None), tensors)
+    return _as_widget(items, options, tensors)
+
+
+def track_long(items: Collection[Item], what: str) -> Iterable[Item]:
+    """The items of Flowbook's own work; a bar shows it in a notebook, should it take long."""
+    is_shown = _shows_widgets(_shell()) and importlib.util.find_spec("tqdm") is not None
+    return _with_late_bar(items, what) if is_shown else items
+
+
+def _with_late_bar(items: Collection[Item], what: str) -> Iterator[Item]:
+    rest = iter(items)
+    begun = time.monotonic()
+    for done, item in enumerate(rest, 1):
+        yield item
+        if time.monotonic() - begun > _LONG:
+            options = {"desc": what, "total": len(items), "initial": done, "unit": "operation"}
+            # When it is over, nobody wants to know how long it took.
+            options |= {"unit_scale": True, "leave": False, "dynamic_ncols": True}
+            yield from _as_widget(rest, options, {})
+
+
+def _shows_widgets(shell: Any) -> bool:
+    return is_looked_at(shell) and importlib.util.find_spec("ipywidgets") is not None
+
+
+def _as_widget(
+    items: Iterable[Item], options: dict[str, Any], watched: Mapping[str, Tensor]
+) -> Progress[Item]:
     bar = _tqdm("notebook").tqdm(items, display=False, **options)
-    return Progress(bar, _Output(bar.container), tensors)
+    return Progress(bar, _Output(bar.container), watched)
 
 
 def close_left() -> None:

@@ -14,6 +14,7 @@ from flowbook.graph.operation import Operation
 from flowbook.graph.tensor import Tensor
 from flowbook.widgets import block_groups
 from flowbook.widgets.block_groups import Group
+from flowbook.widgets.graph_payload import Needed
 from flowbook.widgets.shown_text import counted
 
 MAX_BLOCKS = 40
@@ -29,12 +30,16 @@ class Block:
         kind: "scope", "variable", "input", "operation" or "several".
         detail: the second line, such as "12 operations".
         operations: how many operations it stands for.
+        is_faint: whether something else stands out: it has nothing to do with a given run.
+        marks: "fed" and "fetched", where the run does that to something in it.
     """
 
     name: str
     kind: str
     detail: str
     operations: int
+    is_faint: bool = False
+    marks: tuple[str, ...] = ()
 
 
 @dataclass
@@ -45,11 +50,13 @@ class Edge:
         tensors: how many different tensors.
         controls: how many control dependencies.
         shape: the shape of the only tensor; empty if there are more.
+        is_faint: whether nothing of it flows in a given run.
     """
 
     tensors: int = 0
     controls: int = 0
     shape: str = ""
+    is_faint: bool = False
 
 
 @dataclass
@@ -60,8 +67,8 @@ class Blocks:
     edges: dict[tuple[int, int], Edge] = field(default_factory=dict)
 
 
-def collapse(graph: Graph, max_blocks: int = MAX_BLOCKS) -> Blocks:
-    """Collapse a graph to at most `max_blocks` blocks.
+def collapse(graph: Graph, max_blocks: int = MAX_BLOCKS, needed: Needed | None = None) -> Blocks:
+    """Collapse a graph to at most `max_blocks` blocks; what a run needs stands out.
 
     In a picture of many blocks, variables have their initialisers in them, and long chains of
     single operations and blocks that are alike become one block each. What is fed from everywhere,
@@ -79,7 +86,7 @@ def collapse(graph: Graph, max_blocks: int = MAX_BLOCKS) -> Blocks:
     faces = _Faces(names, members)
     groups = block_groups.single(len(names))
     if len(groups) > _LONG:
-        pairs = set(_edges({op: position[name] for op, name in top.items()}))
+        pairs = set(_edges({op: position[name] for op, name in top.items()}, None))
         groups = block_groups.with_initialisers(groups, pairs, faces.is_variable)
         groups = block_groups.with_chains(groups, pairs, faces.is_operation)
         groups = block_groups.with_alike(groups, pairs, faces.make)
@@ -87,8 +94,8 @@ def collapse(graph: Graph, max_blocks: int = MAX_BLOCKS) -> Blocks:
     if len(groups) > max_blocks:
         groups, rest = _split(groups, faces.count, max_blocks - 1)
     group_of = {names[i]: g for g, group in enumerate(groups) for i in group.all}
-    blocks = [faces.block(group) for group in groups]
-    edges = _edges({op: group_of[name] for op, name in top.items() if name in group_of})
+    blocks = [faces.block(group, needed) for group in groups]
+    edges = _edges({op: group_of[name] for op, name in top.items() if name in group_of}, needed)
     if len(names) > _LONG:
         scopes = {g for g, block in enumerate(blocks) if block.kind == "scope"}
         aside = block_groups.hubs(scopes, set(edges), len(blocks))
@@ -97,7 +104,7 @@ def collapse(graph: Graph, max_blocks: int = MAX_BLOCKS) -> Blocks:
             blocks[g].detail = f"{held}, fed by {feeders} blocks"
         edges = {ends: edge for ends, edge in edges.items() if not aside.keys() & set(ends)}
     if rest:
-        blocks.append(faces.rest(rest))
+        blocks.append(faces.rest(rest, needed))
     return Blocks(blocks, edges)
 
 
@@ -105,23 +112,30 @@ def _top(operation: Operation) -> str:
     return operation.name.partition("/")[0]
 
 
-def _edges(block_of: dict[Operation, int]) -> dict[tuple[int, int], Edge]:
+def _edges(block_of: dict[Operation, int], needed: Needed | None) -> dict[tuple[int, int], Edge]:
     """The edges between the blocks of operations, which are given in order."""
+
+    def edge_to(operation: Operation, source: Operation) -> Edge:
+        ends = block_of[source], block_of[operation]
+        edge = edges.setdefault(ends, Edge(is_faint=needed is not None))
+        edge.is_faint = edge.is_faint and not (needed and needed.joins(source, operation))
+        return edge
+
     seen: set[tuple[Tensor, int]] = set()
     edges: dict[tuple[int, int], Edge] = {}
     for operation, target in block_of.items():
         for tensor in operation.inputs:
-            source = block_of.get(tensor.op, target)
-            if source == target or (tensor, target) in seen:
+            if block_of.get(tensor.op, target) == target:
+                continue
+            edge = edge_to(operation, tensor.op)
+            if (tensor, target) in seen:
                 continue
             seen.add((tensor, target))
-            edge = edges.setdefault((source, target), Edge())
             edge.tensors += 1
             edge.shape = str(tensor.shape) if edge.tensors == 1 else ""
         for control in operation.control_inputs:
-            source = block_of.get(control, target)
-            if source != target:
-                edges.setdefault((source, target), Edge()).controls += 1
+            if block_of.get(control, target) != target:
+                edge_to(operation, control).controls += 1
     return edges
 
 
@@ -182,19 +196,36 @@ class _Faces:
     def count(self, group: Group) -> int:
         return sum(len(self._members[i]) for i in group.all)
 
-    def block(self, group: Group) -> Block:
+    def block(self, group: Group, needed: Needed | None) -> Block:
         first, last = (self._names[group.shown[i]] for i in (0, -1))
         if group.how == "one":
             kind, detail = self.look(group)
-            return Block(first, kind, detail, self.count(group))
+            return self._block(first, kind, detail, group.all, needed)
         detail = counted(len(group.shown), "operation")
         if group.how == "alike":
             detail = f"{len(group.shown):,} × {self.look(group)[1]}"
-        return Block(f"{first} … {last}", "several", detail, self.count(group))
+        return self._block(f"{first} … {last}", "several", detail, group.all, needed)
 
-    def rest(self, numbers: list[int]) -> Block:
-        count = sum(len(self._members[i]) for i in numbers)
-        return Block(f"and {len(numbers):,} more", "several", counted(count, "operation"), count)
+    def rest(self, numbers: list[int], needed: Needed | None) -> Block:
+        detail = counted(sum(len(self._members[i]) for i in numbers), "operation")
+        return self._block(f"and {len(numbers):,} more", "several", detail, numbers, needed)
+
+    def _block(
+        self, name: str, kind: str, detail: str, numbers: list[int], needed: Needed | None
+    ) -> Block:
+        members = {op for i in numbers for op in self._members[i]}
+        if needed is None:
+            return Block(name, kind, detail, len(members))
+        marks = {"fed": needed.fed, "fetched": needed.fetched}
+        shown = tuple(mark for mark, marked in marks.items() if members & marked)
+        return Block(
+            name,
+            kind,
+            detail,
+            len(members),
+            is_faint=not shown and not members & needed.operations,
+            marks=shown,
+        )
 
 
 def _detail(members: list[Operation]) -> str:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from flowbook.exec.session import Session
 from flowbook.exec.summaries.follow import LogFollower, opened
 from flowbook.exec.summaries.history import News, Point, Seen, SummaryHistory
-from flowbook.exec.summaries.summarizer import Summarizing
+from flowbook.exec.summaries.summarizing import Summarizing
 from flowbook.graph.errors import FailedPreconditionError, InvalidTypeError
 
 # A directory is looked through so often at most, in seconds, and for so long at once.

@@ -39,8 +39,14 @@ Curves = dict[int, list[Point]]
 Range = tuple[float, float]
 
 
-def summary_svg(snapshot: Snapshot) -> str:
-    """Draw the curves of the first tags as an SVG document."""
+def summary_svg(snapshot: Snapshot, smoothing: float = 0.0, log: bool = False) -> str:
+    """Draw the curves of the first tags as an SVG document.
+
+    Args:
+        snapshot: what there is.
+        smoothing: how much curves are smoothed, from 0 to less than 1.
+        log: whether the vertical axes are logarithmic.
+    """
     tags = list(snapshot.curves)[:_MOST]
     columns = min(_COLUMNS, max(len(tags), 1))
     each = (_WIDTH - 2 * _MARGIN - (_COLUMNS - 1) * _GAP) / _COLUMNS
@@ -49,7 +55,8 @@ def summary_svg(snapshot: Snapshot) -> str:
     for i, tag in enumerate(tags):
         x = _MARGIN + (i % columns) * (each + _GAP)
         y = top + (i // columns) * (_TITLE + _CHART + _BASE + _GAP)
-        inside = _chart(tag, snapshot.curves[tag], each)
+        curves = {run: smoothed(points, smoothing) for run, points in snapshot.curves[tag].items()}
+        inside = _chart(tag, curves, each, log)
         parts.append(f'<g transform="translate({_n(x)} {_n(y)})">{inside}</g>')
     rows = -(-len(tags) // columns)
     height = top + rows * (_TITLE + _CHART + _BASE + _GAP)
@@ -99,9 +106,32 @@ def _legend(snapshot: Snapshot) -> tuple[list[str], float]:
     return parts, y + 16
 
 
-def _chart(tag: str, curves: Curves, width: float) -> str:
+def smoothed(points: list[Point], weight: float) -> list[Point]:
+    """Points smoothed as in the live view (`smoothing.ts`); what is not finite stays as it is."""
+    if not weight:
+        return points
+    found, average, rest = [], 0.0, 1.0  # How much of the average its beginning, zero, still is.
+    for point in points:
+        if math.isfinite(point.value):
+            average = average * weight + (1 - weight) * point.value
+            rest *= weight
+            found.append(point._replace(value=average / (1 - rest)))
+        else:
+            found.append(point)
+    return found
+
+
+def _logarithms(curves: Curves) -> Curves:
+    return {
+        run: [p._replace(value=math.log10(p.value) if p.value > 0 else math.nan) for p in points]
+        for run, points in curves.items()
+    }
+
+
+def _chart(tag: str, curves: Curves, width: float, log: bool) -> str:
     left, bottom = _AXIS, _TITLE + _CHART
     steps = [point.step for points in curves.values() for point in points]
+    curves = _logarithms(curves) if log else curves
     values = [
         _bounded(p.value) for points in curves.values() for p in points if math.isfinite(p.value)
     ]
@@ -118,12 +148,13 @@ def _chart(tag: str, curves: Curves, width: float) -> str:
     name = one_line(tag, 26 if lost else 34)
     parts = [f"<title>{shown_text(tag[:500])}</title>", _text(0, 12, name, _INK, "600")]
     if lost:
-        note = f"{lost:,} not finite"
+        note = f"{lost:,} not {'positive' if log else 'finite'}"
         parts.append(_text(width, 12, note, _WARNING, anchor="end"))
-    for value in _ticks(low, high):
+    for value in _ticks(low, high, log):
         at = y(value)
         parts.append(f'<path d="M{_n(left)} {_n(at)}H{_n(width)}" stroke="{_LINE}"/>')
-        parts.append(_text(left - 6, at + 4, number_text(value), _FAINT, anchor="end"))
+        text = number_text(10.0**value if log else value)
+        parts.append(_text(left - 6, at + 4, text, _FAINT, anchor="end"))
     if last == first:
         middle = (left + width) / 2
         parts.append(_text(middle, bottom + 14, f"{first:,}", _FAINT, anchor="middle"))
@@ -165,8 +196,16 @@ def _padded(low: float, high: float) -> Range:
     return low - room, high + room
 
 
-def _ticks(low: float, high: float) -> list[float]:
-    """Two to four round numbers within a range."""
+def _ticks(low: float, high: float, log: bool) -> list[float]:
+    """Two to four round numbers within a range; of logarithms those of round numbers."""
+    if log:
+        low, high = max(low, -300.0), min(high, 300.0)
+        for parts in ((1,), (1, 2, 5)):
+            powers = range(math.floor(low), math.ceil(high) + 1)
+            found = [t for k in powers for p in parts if low <= (t := k + math.log10(p)) <= high]
+            if len(found) >= 2:
+                return found[:: -(-len(found) // 4)]
+        return [math.log10(value) for value in _ticks(10.0**low, 10.0**high, log=False)]
     span = (high - low) / 2
     power = 10.0 ** math.floor(math.log10(span))
     for part in (0.5, 1.0, 2.0, 5.0, 10.0):

@@ -11,7 +11,7 @@ from typing import Any
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.widgets import front_end
 from flowbook.widgets.summary_payload import everything
-from flowbook.widgets.summary_sources import Sources
+from flowbook.widgets.summary_sources import Snapshot, Sources
 from flowbook.widgets.summary_svg import summary_svg
 from flowbook.widgets.summary_table import summary_table, title
 
@@ -67,14 +67,16 @@ class SummaryView:
                 f"smoothing is a number from 0 to {_SMOOTHEST}, not {smoothing!r:.80}"
             )
         self._sources = Sources(sources)
-        self._options = {"tags": str(tags), "smoothing": float(smoothing), "x": x, "log": bool(log)}
+        self._options: dict[str, Any] = {
+            "tags": str(tags),
+            "smoothing": float(smoothing),
+            "x": x,
+            "log": bool(log),
+        }
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         snapshot = self._sources.snapshot()
-        forms = {
-            "text/plain": str(summary_table(snapshot)),
-            "image/svg+xml": summary_svg(snapshot),
-        }
+        forms = {"text/plain": str(summary_table(snapshot)), "image/svg+xml": self._svg(snapshot)}
         return {**self._live_form(), **forms}
 
     def _live_form(self) -> dict[str, Any]:
@@ -97,10 +99,17 @@ class SummaryView:
         """
         snapshot = self._sources.snapshot()
         payload = everything(self._sources, sequence=0)
-        picture = summary_svg(snapshot)
         front_end.write_page(
-            path, title(snapshot), picture, "renderExportedSummaries", payload, self._options
+            path,
+            title(snapshot),
+            self._svg(snapshot),
+            "renderExportedSummaries",
+            payload,
+            self._options,
         )
+
+    def _svg(self, snapshot: Snapshot) -> str:
+        return summary_svg(snapshot, self._options["smoothing"], self._options["log"])
 
     def __repr__(self) -> str:
         return str(summary_table(self._sources.snapshot()))

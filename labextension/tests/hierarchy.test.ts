@@ -22,6 +22,9 @@ test("members come in the order of construction, and names are whole", () => {
   assert.equal(tree.count(layer), 2);
   assert.equal(tree.parameters[tree.root], 30);
   assert.equal(tree.alike.get(7), 3);
+  assert.equal(tree.nextAlike(layer), tree.find("scope:layer_2"));
+  assert.equal(tree.nextAlike(tree.find("scope:layer_2")!), tree.find("scope:layer_0"));
+  assert.equal(tree.nextAlike(tree.root), null);
 });
 
 test("an operation of a scope's name lies in that scope, and has one name", () => {
@@ -93,6 +96,7 @@ test("search wants every word, and finds the nearest first", () => {
   const search = new Search(new Hierarchy(chainOf(12)));
   assert.equal(search.find("layer_1").found[0].name, "layer_1");
   assert.deepEqual(search.find("layer_11 rel").found.map((each) => each.name), ["layer_11/relu"]);
+  assert.equal(search.find("layer_1/relu").found[0].name, "layer_1/relu");
   assert.equal(search.find("RELU").total, 12);
   assert.equal(search.find("placeholder").found[0].name, "x");
   assert.equal(search.find("  ").total, 0);

@@ -3,7 +3,8 @@ import { test } from "node:test";
 
 import { hex, paintOf, templateHues } from "../src/core/colours.js";
 import { Hierarchy } from "../src/core/hierarchy.js";
-import { Layout, LayoutRequest, layOut } from "../src/core/layout.js";
+import { Layout, LayoutRequest } from "../src/core/layout.js";
+import { layOut } from "../src/core/placing.js";
 import { Choices, EdgeCache, Prepared, Scene, compose, prepare } from "../src/core/scene.js";
 import { sceneSvg } from "../src/core/svg.js";
 import { byteSize, counted, shortened } from "../src/core/words.js";

@@ -199,19 +199,22 @@ class Notebook:
             [cell, source],
         )
 
+    def cell(self, cell: int) -> Any:
+        """A cell with its output, as the page has it."""
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(cell)
+
+    def outputs(self, cell: int) -> Any:
+        """What stands below a cell."""
+        return self.cell(cell).locator(".jp-OutputArea-output")
+
     def shown(self, cell: int) -> str:
         """What a person reads below a cell."""
-        outputs = (
-            self.page.locator(".jp-Notebook .jp-Cell").nth(cell).locator(".jp-OutputArea-output")
-        )
-        return "\n".join(text.strip() for text in outputs.all_inner_texts()).strip()
+        texts = self.outputs(cell).all_inner_texts()
+        return "\n".join(text.strip() for text in texts).strip()
 
     def wait_for(self, cell: int, text: str) -> None:
         """Wait until something is shown below a cell."""
-        found = (
-            self.page.locator(".jp-Notebook .jp-Cell").nth(cell).locator(".jp-OutputArea-output")
-        )
-        found.get_by_text(text).first.wait_for(timeout=30_000)
+        self.outputs(cell).get_by_text(text).first.wait_for(timeout=30_000)
 
     def restart(self) -> None:
         """Restart the kernel, as its button does, and wait until it answers."""
@@ -244,6 +247,6 @@ class Notebook:
 
     def graph(self, cell: int) -> Any:
         """The live view in a cell's output, once it is drawn."""
-        view = self.page.locator(".jp-Notebook .jp-Cell").nth(cell).locator(".fb-graph[data-drawn]")
+        view = self.cell(cell).locator(".fb-graph[data-drawn]")
         view.wait_for(timeout=30_000)
         return view

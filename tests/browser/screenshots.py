@@ -6,6 +6,7 @@ Every view is taken in both themes, and stored as `docs/<name>-<theme>.png`. Loo
 they are committed.
 """
 
+import io
 import shutil
 import sys
 import tempfile
@@ -15,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from PIL import Image
 
 from tests.browser.lab import ROOT, Lab, Notebook, browser
+from tests.browser.view import reveal, select_output
 
 NOTEBOOK = ROOT / "notebooks" / "see_the_graph.ipynb"
 THEMES = {"light": False, "dark": True}
@@ -24,16 +27,14 @@ THEMES = {"light": False, "dark": True}
 
 def _opened(view: Any) -> None:
     """Open the first block and its first layer, and select what the layer computes."""
-    tree = view.locator("[role=tree]")
-    tree.focus()
-    for key in ("Home", "ArrowDown", "ArrowRight", "ArrowDown", "ArrowRight", "ArrowDown"):
-        before = view.get_attribute("data-drawn")
-        tree.press(key)
-        if key == "ArrowRight":
-            view.page.wait_for_function(
-                "([view, before]) => view.dataset.drawn !== before",
-                arg=[view.element_handle(), before],
-            )
+    reveal(view, "block_0/first/MatMul")
+
+
+def _fetched(view: Any) -> None:
+    """Select an edge, and fetch its value."""
+    select_output(view, "block_1/sum")
+    view.locator(".fb-card").get_by_role("button", name="Fetch", exact=False).first.click()
+    view.locator(".fb-value").wait_for()
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class Shot:
 
 SHOTS = {
     "graph": Shot("minimize(loss", ".fb-graph[data-drawn]", _opened),
+    "edge": Shot("sess.retain_feeds()", ".fb-graph[data-drawn]", _fetched),
     "summaries": Shot("fb.SummaryView({", ".fb-summaries[data-drawn]"),
 }
 
@@ -83,11 +85,13 @@ def _take(notebook: Notebook, cells: list[Any], theme: str) -> None:
         notebook.run(index)
         for name, shot in SHOTS.items():
             if shot.source in cell.source:
-                view = notebook.output(index).locator(shot.view)
+                view = notebook.cell(index).locator(shot.view)
                 view.wait_for()
                 shot.prepare(view)
                 path = ROOT / "docs" / f"{name}-{theme}.png"
-                view.screenshot(path=path)
+                taken = Image.open(io.BytesIO(view.screenshot())).convert("RGB")
+                # A palette is enough for what is drawn, and a third of the size.
+                taken.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
                 print(path.relative_to(ROOT))
 
 

@@ -56,8 +56,7 @@ fb.summary.scalar("loss", loss)
 
 def shown(notebook: Notebook, cell: int) -> Any:
     """The charts in a cell's output, once they are drawn."""
-    cells = notebook.page.locator(".jp-Notebook .jp-Cell")
-    view = cells.nth(cell).locator(".fb-summaries[data-drawn]")
+    view = notebook.cell(cell).locator(".fb-summaries[data-drawn]")
     view.wait_for(timeout=30_000)
     return view
 
@@ -132,13 +131,13 @@ while not pathlib.Path("seen").exists(): time.sleep(0.02)
         first = headline(view)
         (lab.notebooks / "enough").touch()
         wait(view, "return view.querySelector('.fb-headline').textContent !== args[0]", first)
-        cell = page.locator(".jp-Notebook .jp-Cell").nth(1)
-        assert cell.locator(".jp-InputPrompt").inner_text() == "[*]:"  # It runs still.
+        prompt = notebook.cell(1).locator(".jp-InputPrompt")
+        assert prompt.inner_text() == "[*]:"  # It runs still.
     finally:
         (lab.notebooks / "enough").touch()
         (lab.notebooks / "seen").touch()
     notebook.finish()
-    assert cell.locator(".jp-OutputArea-output").count() == 1  # A thread prints nothing.
+    assert notebook.outputs(1).count() == 1  # A thread prints nothing.
 
 
 def test_several_runs_are_overlaid_toggled_and_read(lab: Lab, page: Any) -> None:
@@ -441,6 +440,7 @@ def test_a_graph_on_the_same_page_changes_nothing(lab: Lab, page: Any) -> None:
     notebook = lab.open(page, "beside")
     notebook.run(0)
     view = shown(notebook, 0)
+    view.locator(".uplot").nth(1).wait_for()  # The charts of both tags have come into sight.
     cards = "(view) => [...view.querySelectorAll('*')].map((e) => [e.offsetTop, e.offsetWidth])"
     before = view.evaluate(cards)
     notebook.run(1)

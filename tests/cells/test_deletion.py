@@ -87,6 +87,18 @@ def test_a_cell_that_was_moved_gets_everything_back(trained: Any) -> None:
     fb.Graph.from_bytes(trained.graph.to_bytes())
 
 
+def test_a_cell_that_was_deleted_twice_gets_everything_back(trained: Any) -> None:
+    before, variable = trained.graph.operations, trained["W"]
+    trained.run("note", "pass", deleted=["model", "use"])
+    trained.run("note", "pass")
+    trained.run("note", "pass", deleted=["model", "use"])
+    assert trained.notices == []
+    trained.run("model", MODEL)
+    trained.run("use", USE)
+    assert trained["W"].op is variable.op
+    assert trained.graph.operations == before
+
+
 def test_a_cell_that_comes_back_changed_redefines(trained: Any) -> None:
     trained.run("note", "pass", deleted=["model"])
     trained.run("model", MODEL.replace("[1.0, 2.0]", "[1.0]"))
@@ -110,6 +122,31 @@ def test_requests_sent_together_carry_one_list(trained: Any) -> None:
     trained.run("note", "pass", deleted=[])
     trained.run("note", "pass", deleted=["model"])
     assert trained["W"].op.name == "W@2"
+
+
+def test_each_notebook_on_a_kernel_has_a_list_of_its_own(trained: Any, monkeypatch: Any) -> None:
+    class Kernel:
+        client = ""
+
+        def get_parent(self, channel: str) -> Any:
+            return {"header": {"session": self.client}}
+
+    kernel = Kernel()
+    monkeypatch.setattr(trained.shell, "kernel", kernel, raising=False)
+
+    def run(client: str, cell_id: str, source: str, deleted: list[str]) -> None:
+        kernel.client = client
+        trained.run(cell_id, source, deleted=deleted)
+
+    run("first", "note", "pass", ["model"])
+    run("first", "model", MODEL, ["model"])
+    variable = trained["W"]
+    run("second", "other", "pass", [])
+    run("first", "note", "pass", ["model"])
+    assert variable.op.name == "W"
+    assert trained.notices == []
+    run("second", "other", "pass", ["model"])
+    assert variable.op.retired
 
 
 def test_sessions_stay_and_all_else_is_closed(trained: Any) -> None:

@@ -387,3 +387,12 @@ def test_it_finds_exactly_what_a_look_at_every_value_finds(data: st.DataObject) 
             # What it was given was finite.
             for tensor in error.operation.inputs:
                 assert np.isfinite(values.get(tensor, np.float32(0))).all()
+
+
+def test_the_gate_of_gelu_is_finite_wherever_its_features_are() -> None:
+    x = fb.placeholder(fb.float32, [3])
+    y = fb.nn.gelu(x, approximate=True)
+    [slope] = fb.gradients(y, [x])
+    with fb.Session() as sess, sess.guard():
+        np.testing.assert_array_equal(sess.run(y, {x: [-300.0, -20.0, 20.0]}), [0, 0, 20])
+        np.testing.assert_array_equal(sess.run(slope, {x: [-300.0, -20.0, 20.0]}), [0, 0, 1])

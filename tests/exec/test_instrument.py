@@ -9,7 +9,8 @@ import pytest
 
 import flowbook as fb
 from flowbook.exec.executable import Executable
-from flowbook.exec.instrument import Instrument, Signature, Tapped
+from flowbook.exec.instrument import Instrument, Signature
+from flowbook.exec.instruments import Tapped
 
 
 class Recorder(Instrument):

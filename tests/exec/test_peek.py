@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any
 
@@ -178,6 +179,21 @@ def test_open_sessions_are_known_by_their_graph() -> None:
         assert open_sessions(first.graph) == [first, third]
         first.close()
         assert open_sessions(third.graph) == [third]
+
+
+def test_open_sessions_are_told_while_a_thread_makes_more() -> None:
+    graph, interval = fb.Graph(), sys.getswitchinterval()
+    made = [fb.Session(graph) for _ in range(2000)]
+    thread = threading.Thread(target=lambda: made.extend(fb.Session(graph) for _ in range(400)))
+    sys.setswitchinterval(1e-6)
+    try:
+        thread.start()
+        while thread.is_alive():
+            assert open_sessions(graph)[:2000] == made[:2000]
+    finally:
+        sys.setswitchinterval(interval)
+        thread.join()
+    assert open_sessions(graph) == made
 
 
 @given(examples(), st.data())

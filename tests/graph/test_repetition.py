@@ -48,7 +48,7 @@ def test_a_loop_that_builds_and_runs(sess: Any, caught: Any) -> None:
     assert message == (
         f"a loop builds and runs: in {repetition._RUNS + 1} runs so far one line has added "
         f"{2 * repetition._RUNS + 2} operations to the graph, "
-        "and each run has to be prepared anew\n"
+        "and each of these runs had to be prepared anew\n"
         f"  at test_repetition.py, line {line}:  "
         "sess.run(x + float(i), {x: 1.0})  # the line\n"
         "  hint: build once, before the loop, and feed what changes: sess.run(y, {x: value})"

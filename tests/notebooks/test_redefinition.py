@@ -11,8 +11,8 @@ from typing import Any
 
 import nbformat
 import pytest
-from jupyter_client.blocking.client import BlockingKernelClient
-from jupyter_client.manager import start_new_kernel
+
+from tests.kernel import Kernel, running_kernel
 
 pytestmark = pytest.mark.lab
 
@@ -24,8 +24,8 @@ DEFINE = NOTEBOOKS / "define_an_operation.ipynb"
 class Notebook:
     """A notebook in a kernel, as a front end sees it. Cells go by their ids."""
 
-    def __init__(self, client: BlockingKernelClient, path: Path) -> None:
-        self._client = client
+    def __init__(self, kernel: Kernel, path: Path) -> None:
+        self._kernel = kernel
         cells = nbformat.read(path, as_version=4).cells
         code = [cell for cell in cells if cell.cell_type == "code"]
         self.source = {cell.id: cell.source for cell in code}
@@ -57,39 +57,19 @@ class Notebook:
         return eval(printed)
 
     def _execute(self, source: str, cell_id: str, counts: bool = True) -> tuple[str, str]:
-        session = self._client.session
-        content = {
-            "code": source,
-            "silent": False,
-            "store_history": counts,
-            "user_expressions": {},
-            "allow_stdin": False,
-            "stop_on_error": False,
-        }
-        request = session.msg("execute_request", content, metadata={"cellId": cell_id})
-        self._client.shell_channel.send(request)
         printed, error = "", ""
-        while True:
-            message = self._client.get_iopub_msg(timeout=60)
-            if message["parent_header"].get("msg_id") != request["header"]["msg_id"]:
-                continue
-            match message["msg_type"], message["content"]:
-                case "stream", told:
-                    printed += told["text"]
-                case "error", told:
-                    error = f"{told['ename']}: {told['evalue']}"
-                case "status", {"execution_state": "idle"}:
-                    return printed, error
+        for kind, told in self._kernel.messages(cell_id, source, counts=counts):
+            if kind == "stream":
+                printed += told["text"]
+            elif kind == "error":
+                error = f"{told['ename']}: {told['evalue']}"
+        return printed, error
 
 
 @pytest.fixture
 def notebook(request: pytest.FixtureRequest) -> Iterator[Notebook]:
-    manager, client = start_new_kernel(kernel_name="python3", extra_arguments=["--log-level=ERROR"])
-    try:
-        yield Notebook(client, getattr(request, "param", WELCOME))
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
+    with running_kernel() as kernel:
+        yield Notebook(kernel, getattr(request, "param", WELCOME))
 
 
 def said(notebook: Notebook, beginning: str) -> str:

@@ -80,8 +80,8 @@ def _gelu(x: Array, approximate: bool = False) -> Array:
 
 
 def _gelu_tanh(x: Array) -> tuple[Array, Array]:
-    divisor = 1 + np.exp(-math.sqrt(8 / math.pi) * (x + 0.044715 * x**3))
-    return x / divisor, divisor
+    gate = 1 / (1 + np.exp(-math.sqrt(8 / math.pi) * (x + 0.044715 * x**3)))
+    return x * gate, gate
 
 
 COUNTS = f([[0.0, 1.5, 3.0], [4.0, 0.5, 7.0]])

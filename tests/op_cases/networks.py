@@ -12,6 +12,7 @@ from flowbook.graph.dtypes import float32, float64
 from flowbook.graph.ops import attention, embedding, recurrent, sampled_losses
 from flowbook.graph.ops.constants import constant
 from flowbook.graph.ops.joining import stack
+from flowbook.graph.sparse_tensor import SparseTensor
 from tests.op_cases.case import Array, Case
 
 RANDOM = np.random.default_rng(11)
@@ -269,7 +270,68 @@ def _embedding(combiner: str, max_norm: float | None) -> tuple[Any, Any, Any]:
     return build, reference, run
 
 
+# Ids of 2 x 2 examples, some of them invalid; the third example has none that is valid.
+UNSAFE = SimpleNamespace(
+    indices=np.array([[0, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 2], [1, 0, 1], [1, 1, 0], [1, 1, 2]]),
+    values=np.array([4, -1, 2, 2, -3, 9, 1]),
+    dense_shape=np.array([2, 2, 3]),
+)
+UNSAFE_WEIGHTS = np.array([0.5, 2.0, 1.0, 1.5, 0.25, 1.0, 2.0])
+
+
+def _safe_embedding(combiner: str, weights: Array | None, **options: Any) -> tuple[Any, ...]:
+    """The function, its reference and TensorFlow's, of a table."""
+    both = {"combiner": combiner, **options}
+
+    def sparse(make: Any, values: Array) -> Any:
+        return make(UNSAFE.indices, values, UNSAFE.dense_shape)
+
+    def build(table: Any) -> Any:
+        given = None if weights is None else sparse(SparseTensor, _like(weights, table))
+        return embedding.safe_embedding_lookup_sparse(
+            table, sparse(SparseTensor, UNSAFE.values), given, **both
+        )
+
+    def reference(table: Array) -> Array:
+        found = np.zeros((2, 2, table.shape[1]))
+        for place in np.ndindex(2, 2):
+            w = np.ones(7) if weights is None else weights
+            kept = (UNSAFE.indices[:, :2] == place).all(1) & (UNSAFE.values >= 0)
+            if combiner != "sum":
+                kept &= w > 0
+            rows, w = table[UNSAFE.values[kept]], w[kept]
+            if not len(w):
+                found[place] = table[options["default_id"]] if "default_id" in options else 0
+                continue
+            by = {"sum": 1, "mean": w.sum(), "sqrtn": np.sqrt((w * w).sum())}[combiner]
+            found[place] = w @ rows / by
+        return found
+
+    def run(tf: Any, table: Any) -> Any:
+        given = None
+        if weights is not None:
+            given = sparse(tf.SparseTensor, weights.astype(table.dtype))
+        ids = sparse(tf.SparseTensor, UNSAFE.values)
+        return tf.compat.v1.nn.safe_embedding_lookup_sparse(
+            tf.constant(table), ids, given, allow_fast_lookup=False, **both
+        )
+
+    return build, reference, run
+
+
 CASES = [
+    *(
+        _row(f"safe_embedding_lookup_sparse-{note}", build, [WEIGHTS], reference, run)
+        for note, made in {
+            "mean": _safe_embedding("mean", None),
+            "weights": _safe_embedding("mean", UNSAFE_WEIGHTS),
+            "weak": _safe_embedding("sqrtn", UNSAFE_WEIGHTS * [1, 1, -1, 1, 1, 0, 1]),
+            "sum": _safe_embedding("sum", UNSAFE_WEIGHTS * [1, 1, -1, 1, 1, 0, 1]),
+            "default": _safe_embedding("mean", UNSAFE_WEIGHTS, default_id=3),
+            "default-sum": _safe_embedding("sum", None, default_id=0),
+        }.items()
+        for build, reference, run in [made]
+    ),
     *(
         _row(
             f"embedding_lookup_sparse-{combiner}",

@@ -14,13 +14,17 @@ from flowbook.graph import dtypes
 from flowbook.graph.ops import incomplete_gamma, stateless_random
 from tests.op_cases.case import Case, Scenario, f, i
 
-SCENARIOS = [
-    Scenario(type, "tests/graph/ops/test_random.py")
-    for type in ("RandomUniform", "RandomNormal", "RandomUniformInt", "TruncatedNormal")
-] + [
-    Scenario(type, "tests/graph/ops/test_random_distributions.py")
-    for type in ("RandomGamma", "RandomPoisson", "RandomCategorical", "RandomShuffle")
-]
+SCENARIOS = (
+    [
+        Scenario(type, "tests/graph/ops/test_random.py")
+        for type in ("RandomUniform", "RandomNormal", "RandomUniformInt", "TruncatedNormal")
+    ]
+    + [
+        Scenario(type, "tests/graph/ops/test_random_distributions.py")
+        for type in ("RandomGamma", "RandomPoisson", "RandomCategorical", "RandomShuffle")
+    ]
+    + [Scenario("SampleDistortedBoundingBox", "tests/graph/ops/test_images_tensorflow.py")]
+)
 
 SEED = i(3, -7)
 

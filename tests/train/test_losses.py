@@ -145,6 +145,12 @@ def test_pairwise_differences(shape: tuple[int, ...]) -> None:
     np.testing.assert_allclose(evaluate(loss), wanted, rtol=1e-10, atol=1e-12)
 
 
+def test_pairwise_differences_far_from_zero() -> None:
+    predictions = np.array([[1e4, 1e4 + 1, 1e4 + 3], [1e5, 1e5, 1e5]], np.float32)
+    loss = losses.mean_pairwise_squared_error(np.zeros((2, 3), np.float32), predictions)
+    np.testing.assert_allclose(evaluate(loss), 14 / 3, rtol=1e-6)
+
+
 def test_integers_count_as_single_precision_and_half_is_summed_in_single() -> None:
     loss = losses.absolute_difference(np.array([1, 2]), np.array([4, 9]))
     assert (loss.dtype, evaluate(loss)) == (fb.float32, 5.0)

@@ -121,3 +121,15 @@ def test_adafactor_of_stacked_matrices_touches_those_that_are_named() -> None:
         value, expected = sess.run([x, y])
     np.testing.assert_allclose(value[[1, 3]], expected, rtol=1e-12)
     np.testing.assert_array_equal(value[[0, 2]], start[[0, 2]])
+
+
+def test_a_step_that_names_no_row_computes_nothing_that_is_not_finite() -> None:
+    table = fb.Variable(np.ones((4, 2), np.float32))
+    ids = fb.placeholder(fb.int32, [None])
+    loss = fb.reduce_sum(fb.square(fb.gather(table, ids)))
+    train = fb.train.AdafactorOptimizer().minimize(loss)
+    with fb.Session() as sess, sess.guard():
+        sess.run(train, {ids: []})
+        np.testing.assert_array_equal(sess.run(table), np.ones((4, 2)))
+        sess.run(train, {ids: [1]})
+        assert (sess.run(table)[1] < 1).all()

@@ -194,3 +194,39 @@ def test_where_nobody_looks_only_its_end_is_shown(monkeypatch: Any) -> None:
         for _ in fb.progress(range(3)):
             assert not shown
     assert shown == [{"text/plain": "100%, 2/2 steps"}]
+
+
+@requires(module="ipywidgets")
+@requires(module="tqdm")
+@pytest.mark.parametrize("fails", [False, True])
+def test_long_work_gets_a_bar_late_and_loses_it(fails: bool, monkeypatch: Any) -> None:
+    from IPython import display
+
+    shown: list[Any] = []
+    handle = Handle()
+    clock = [0.0]
+    monkeypatch.setattr(display, "display", lambda it, **_: shown.append(it) or handle)
+    monkeypatch.setattr(progress, "_shell", lambda: SimpleNamespace(kernel=1))
+    monkeypatch.setattr(progress, "is_looked_at", lambda shell: True)
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    counts = []
+    for item in (work := progress.track_long(range(5), "loading")):
+        counts.append((item, len(shown)))
+        clock[0] += 0.4
+        if fails and item == 3:
+            break
+    del work
+    progress.close_left()
+    assert counts == [(0, 0), (1, 0), (2, 0), (3, 1), (4, 1)][: len(counts)]
+    assert len(counts) == 4 if fails else 5
+    assert handle.forms == [{"text/plain": "loading: 60%, 3/5 operations"}] if fails else [{}]
+    assert shown[0].comm is None
+
+
+@pytest.mark.parametrize("looked_at", [False, True])
+def test_short_work_and_work_that_nobody_watches_get_no_bar(
+    looked_at: bool, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(progress, "is_looked_at", lambda shell: looked_at)
+    monkeypatch.setattr(progress, "_as_widget", lambda *_: pytest.fail("a bar"))
+    assert list(progress.track_long(range(3), "loading")) == [0, 1, 2]

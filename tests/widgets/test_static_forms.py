@@ -14,6 +14,8 @@ from flowbook.widgets import install
 from flowbook.widgets.graph_svg import graph_svg
 from flowbook.widgets.tables import operation_html, session_html, tensor_html, variable_html
 
+SVG = "{http://www.w3.org/2000/svg}"
+
 
 @pytest.fixture
 def shell() -> Any:
@@ -176,3 +178,30 @@ def test_pictures_flow_down_after_a_redefinition() -> None:
         if title.tag.endswith("}title")
     }
     assert heights["x"] < heights["layer"] < heights["output"]
+
+
+def test_what_a_run_needs_stands_out_in_the_picture() -> None:
+    with fb.name_scope("before"):
+        x = fb.placeholder(fb.float32, [2], name="x")
+        y = fb.square(x)
+    with fb.name_scope("middle"):
+        z = fb.exp(y)
+    with fb.name_scope("after"):
+        fb.add(z, fb.exp(z), name="sum")
+    fb.identity(y, name="aside")
+    view = fb.GraphView(fetches=["after/sum:0"], feeds=[z])
+    root = ElementTree.fromstring(view._repr_mimebundle_()["image/svg+xml"])
+    found = {}
+    for block in root.iter(f"{SVG}g"):
+        if (name := block.findtext(f"{SVG}title")) is not None:
+            texts = {text.text for text in block.iter(f"{SVG}text")}
+            found[name] = "opacity" in block.attrib, texts & {"fed", "fetched"}
+    assert found == {
+        "before": (True, set()),
+        "middle": (False, {"fed"}),
+        "after": (False, {"fetched"}),
+        "aside": (True, set()),
+    }
+    assert sum("opacity" in path.attrib for path in root.iter(f"{SVG}path")) == 2 * 2
+    plain = fb.GraphView()._repr_mimebundle_()["image/svg+xml"]
+    assert "opacity" not in plain

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 import flowbook as fb
 from flowbook.exec.summaries.event import Histogram, Image, Summary
-from flowbook.exec.summaries.history import SummaryHistory
+from flowbook.exec.summaries.history import Point, SummaryHistory
 from flowbook.widgets import front_end
 from flowbook.widgets.summary_payload import everything, frames
 from flowbook.widgets.summary_sources import Sources
-from flowbook.widgets.summary_svg import summary_svg
+from flowbook.widgets.summary_svg import smoothed, summary_svg
 from tests.need import requires
 from tests.notebook_shell import Shell
 
@@ -314,3 +314,22 @@ def test_a_closed_view_sends_nothing(live: Any) -> None:
     assert view.closed
     view.publish()
     assert view.sent == []
+
+
+def texts(svg: str) -> set[str]:
+    return set(re.findall(r"<text[^>]*>([^<]*)</text>", svg))
+
+
+def test_static_curves_are_smoothed_and_logarithmic_as_asked() -> None:
+    values = [10.0**-i for i in range(5)] + [0.0, 1e308, 5e-324]
+    shown = history(*curve("x", values))
+    found = texts(fb.SummaryView(shown, log=True)._repr_mimebundle_()["image/svg+xml"])
+    assert "1 not positive" in found
+    shown = history(*curve("x", values[:5]))
+    found = texts(fb.SummaryView(shown, log=True)._repr_mimebundle_()["image/svg+xml"])
+    assert {"1", "0.01", "1e-4"} <= found
+    assert smoothed([Point(0, 0.0, 2.0)] * 9, 0.9)[-1].value == pytest.approx(2.0)
+    half = [p.value for p in smoothed([Point(0, 0.0, v) for v in (1.0, math.nan, 3.0)], 0.5)]
+    assert half[0] == 1.0
+    assert math.isnan(half[1])
+    assert half[2] == pytest.approx((0.25 * 1.0 + 0.5 * 3.0) / 0.75)

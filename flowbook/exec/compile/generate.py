@@ -159,6 +159,36 @@ class Generated:
         return -1, []
 
 
+class Region(Unit):
+    """Units that run together as one generated function.
+
+    Attributes:
+        generated: the function.
+        takes: the values that it is called with: the inputs, and before them the deadline's
+            place where it keeps one.
+    """
+
+    __slots__ = ("generated", "takes")
+
+    def __init__(
+        self,
+        inputs: tuple[int, ...],
+        outputs: tuple[int, ...],
+        after: tuple[int, ...],
+        generated: Generated,
+        deadline: int | None,
+    ) -> None:
+        super().__init__(inputs, outputs, after)
+        self.generated = generated
+        self.takes = inputs if deadline is None else (deadline, *inputs)
+
+    def run(self, values: list[Any]) -> None:
+        """Call the function on the inputs."""
+        results = self.generated.function(*[values[v] for v in self.takes])
+        for place, value in zip(self.outputs, results, strict=True):
+            values[place] = value
+
+
 class _Writer:
     """Writes the lines of one function, and keeps which local holds which value."""
 

@@ -15,18 +15,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from flowbook.exec.fetches import flatten
-from flowbook.exec.instrument import Instrument, Instruments, Signature, Tap
-from flowbook.exec.summaries.event import Histogram, Image, Sink, Summary
+from flowbook.exec.instrument import Instrument, Signature, Tap
+from flowbook.exec.summaries.event import Sink, Summary
 from flowbook.exec.summaries.history import SummaryHistory
 from flowbook.exec.summaries.log import LogDirectory
+from flowbook.exec.summaries.readers import READERS
 from flowbook.graph import files
-from flowbook.graph import site as sites
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.graph import Graph
-from flowbook.graph.image_codecs import encode_png
 from flowbook.graph.op_def import Effects
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.inference import no_flops
@@ -64,7 +61,7 @@ class Rule:
         self.series = series
         self.sinks = sinks
         self.left_out: dict[str, str] = {}
-        self.handle: Summarizing | None = None
+        self.handle: object = None
 
 
 class Summarizer(Instrument):
@@ -254,55 +251,10 @@ class _SummaryTap:
         rest = iter(values)
         for operation, tag in self._operations:
             outputs = [next(rest) for _ in operation.outputs]
-            for name, kind, value in _READERS[operation.type](operation, tag, *outputs):
+            for name, kind, value in READERS[operation.type](operation, tag, *outputs):
                 found.append(Summary(self._run, name, kind, step, now, value))
         for sink in self._rule.sinks:
             sink.add(found)
-
-
-_Read = list[tuple[str, str, Any]]
-
-
-def _scalar(operation: Operation, tag: str, value: Any) -> _Read:
-    return [(tag, "scalar", float(value))]
-
-
-def _histogram(operation: Operation, tag: str, statistics: Any, buckets: Any) -> _Read:
-    limits, counts = buckets.T.tolist()
-    low, high, number, total, squares, lost = statistics.tolist()
-    known = low, high, number, total, squares, int(lost)
-    return [(tag, "histogram", Histogram(*known, tuple(limits), tuple(counts)))]
-
-
-def _image(operation: Operation, tag: str, pixels: Any) -> _Read:
-    names = (
-        [f"{tag}/image"]
-        if operation.attributes["max_outputs"] == 1
-        else [f"{tag}/image/{i}" for i in range(len(pixels))]
-    )
-    return [
-        (name, "image", Image(*_size(image), encode_png(image, -1)))
-        for name, image in zip(names, pixels, strict=False)
-        if image.size
-    ]
-
-
-def _size(image: Any) -> tuple[int, int, int]:
-    height, width, channels = image.shape
-    return height, width, channels
-
-
-def _text(operation: Operation, tag: str, value: Any) -> _Read:
-    texts = [value] if isinstance(value, bytes) else np.asarray(value, object).ravel()
-    return [(tag, "text", tuple([text.decode(errors="replace") for text in texts]))]
-
-
-_READERS: dict[str, Callable[..., _Read]] = {
-    "ScalarSummary": _scalar,
-    "HistogramSummary": _histogram,
-    "ImageSummary": _image,
-    "TextSummary": _text,
-}
 
 
 def _missing(operation: Operation, needed: set[Operation], fed: set[Tensor]) -> str | None:
@@ -335,72 +287,3 @@ def _check_positive(name: str, value: Any, kinds: Any) -> None:
         raise InvalidTypeError(f"{name} is a number, not {value!r:.80}")
     if not value > 0:
         raise InvalidArgumentError(f"{name} is greater than 0, not {value}")
-
-
-def summarized(instruments: Instruments, graph: Graph, rule: tuple[Any, ...]) -> Summarizing:
-    """Add a rule to a session's summaries; see `Session.summarize` for what it holds."""
-    found = [i for i in instruments.all if isinstance(i, Summarizer)]
-    summarizer = found[0] if found else Summarizer(graph)
-    added = summarizer.add(*rule)
-    if found:
-        instruments.changed()
-    else:
-        instruments.add(summarizer)
-    result = added.handle = Summarizing(summarizer, added, instruments.changed)
-    author = sites.capture().author
-    if author is not None:
-        # When its cell runs again, it is not to be summarised twice.
-        author.own(result)
-    return result
-
-
-def history_in(instruments: Instruments) -> SummaryHistory | None:
-    """What a session has summarised, if it has begun to."""
-    return next((i.history for i in instruments.all if isinstance(i, Summarizer)), None)
-
-
-class Summarizing:
-    """Summaries that a session gives by one rule; `Session.summarize` makes it.
-
-    As a context manager it ends with the block. It ends with its session in any case.
-
-    Attributes:
-        history: what the session has summarised, for showing it.
-        run: the run's id, one for each session: the folder in a log directory.
-    """
-
-    def __init__(self, summarizer: Summarizer, rule: Rule, changed: Callable[[], None]) -> None:
-        self.history = summarizer.history
-        self.run = summarizer.run
-        self._summarizer = summarizer
-        self._rule = rule
-        self._changed = changed
-
-    @property
-    def left_out(self) -> dict[str, str]:
-        """The tags that the runs prepared last did not give, each with what they do not compute."""
-        return dict(self._rule.left_out)
-
-    def flush(self) -> None:
-        """Bring what was summarised into the logs now."""
-        for sink in self._rule.sinks:
-            sink.flush()
-
-    @property
-    def closed(self) -> bool:
-        """Whether it was ended."""
-        return self._rule not in self._summarizer.rules
-
-    def close(self) -> None:
-        """Summarise no more runs by this rule."""
-        self._summarizer.remove(self._rule)
-        self._changed()
-
-    def __enter__(self) -> Summarizing:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"<Summarizing of run {self.run!r}: {self.history!r}>"

@@ -14,22 +14,32 @@ import numpy as np
 from flowbook.graph.dtypes import INDICES, int32
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.ops.arithmetic import maximum
-from flowbook.graph.ops.comparison import equal, less, where
+from flowbook.graph.ops.comparison import (
+    equal,
+    greater,
+    greater_equal,
+    less,
+    logical_and,
+    where,
+)
 from flowbook.graph.ops.constants import convert_to_tensor, identity
 from flowbook.graph.ops.elementwise import cast, sqrt, square
 from flowbook.graph.ops.filling import ones_like
 from flowbook.graph.ops.filling import range as range_of
 from flowbook.graph.ops.gathering import gather
 from flowbook.graph.ops.indexing import strided_slice
-from flowbook.graph.ops.joining import concat
+from flowbook.graph.ops.joining import concat, stack
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.reductions import reduce_prod, reduce_sum
 from flowbook.graph.ops.segments import unsorted_segment_sum
 from flowbook.graph.ops.shaping import expand_dims_op, reshape, shape, shape_of, size
 from flowbook.graph.ops.shaping import rank as rank_of
 from flowbook.graph.ops.sparse_arguments import sparse_parts
+from flowbook.graph.ops.sparse_arranging import reshape as reshape_sparse
+from flowbook.graph.ops.sparse_selecting import fill_empty_rows, retain
 from flowbook.graph.registry import op_named
 from flowbook.graph.scopes import name_scope
+from flowbook.graph.sparse_tensor import SparseTensor
 from flowbook.graph.tensor import Arithmetic, Tensor
 
 
@@ -212,6 +222,73 @@ def embedding_lookup_sparse(
             row = strided_slice(shape(rows), np.s_[1:])
             result = reshape(result, concat([strided_slice(shape(result), np.s_[:1]), row], 0))
         return identity(result, name=scope)  # type: ignore[no-any-return]
+
+
+def safe_embedding_lookup_sparse(
+    embedding_weights: Any,
+    sparse_ids: Any,
+    sparse_weights: Any = None,
+    combiner: str = "mean",
+    default_id: Any = None,
+    name: str | None = None,
+    partition_strategy: str = "div",
+    max_norm: Any = None,
+) -> Tensor:
+    """`embedding_lookup_sparse` of ids as they come: of any rank, some invalid, some missing.
+
+    Negative ids count as missing, and so do ids whose weight is not positive, but for the combiner
+    "sum".
+
+    Args:
+        embedding_weights: the table, as for `embedding_lookup`.
+        sparse_ids: a SparseTensor [..., longest] of int32 or int64 ids.
+        sparse_weights: a SparseTensor of the same indices; None weighs all alike.
+        combiner: as for `embedding_lookup_sparse`.
+        default_id: the id of the row for an example without ids; None gives zeros.
+        name: the name scope.
+        partition_strategy: as for `embedding_lookup`; here "div" is the default.
+        max_norm: as for `embedding_lookup`.
+
+    Returns:
+        A tensor of shape `sparse_ids.shape[:-1] + params.shape[1:]`.
+
+    Raises:
+        OutOfRangeError: in the run, if an id exceeds the table.
+
+    >>> import flowbook as fb
+    >>> ids = fb.SparseTensor([[0, 0], [0, 1], [1, 0]], [2, 0, -1], [3, 2])
+    >>> with fb.Session() as sess:
+    ...     table = fb.constant([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
+    ...     print(sess.run(fb.nn.safe_embedding_lookup_sparse(table, ids)).tolist())
+    [[2.0, 3.0], [0.0, 0.0], [0.0, 0.0]]
+    """
+    __tracebackhide__ = True
+    with located("safe_embedding_lookup_sparse"):
+        ids = SparseTensor.from_value(sparse_ids)
+        weights = None if sparse_weights is None else SparseTensor.from_value(sparse_weights)
+    with name_scope(name or "safe_embedding_lookup_sparse") as scope:
+        whole, rank = ids.dense_shape, ids.shape.rank
+        if rank != 2:
+            examples = reduce_prod(strided_slice(whole, np.s_[:-1]))
+            ids = reshape_sparse(ids, stack([examples, strided_slice(whole, -1)]))
+        valid = greater_equal(ids.values, 0)
+        if weights is not None:
+            if combiner != "sum":
+                valid = logical_and(valid, greater(weights.values, 0))
+            weights = retain(SparseTensor(ids.indices, weights.values, ids.dense_shape), valid)
+        ids = retain(ids, valid)
+        if default_id is not None:
+            ids = fill_empty_rows(ids, default_id).sp_ordered_output
+            weights = None if weights is None else fill_empty_rows(weights, 1).sp_ordered_output
+        last = scope if rank == 2 else None
+        rows = embedding_lookup_sparse(
+            embedding_weights, ids, weights, partition_strategy, combiner, max_norm, last
+        )
+        if rank == 2:
+            return rows
+        before = cast(strided_slice(whole, np.s_[:-1]), int32)
+        row = strided_slice(shape(rows), np.s_[1:])
+        return reshape(rows, concat([before, row], 0), name=scope)  # type: ignore[no-any-return]
 
 
 def _combined(

@@ -11,7 +11,7 @@ from flowbook.graph.op_def import OpDef, is_unused
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import clip_by_value, multiply
 from flowbook.graph.ops.constants import convert_to_tensor
-from flowbook.graph.ops.elementwise import exp, reciprocal, sigmoid, square
+from flowbook.graph.ops.elementwise import exp, sigmoid, square
 from flowbook.graph.ops.inference import elementwise, same_as_input
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.special_functions import special_functions
@@ -72,7 +72,7 @@ _SATURATED = 20.0
 
 
 def _gelu_tanh(xp: Any, features: Any) -> tuple[Any, Any]:
-    """`x / (1 + exp(-c x - d x ** 3))`, and what it is divided by.
+    """`x` times its gate, `1 / (1 + exp(-c x - d x ** 3))`, and the gate.
 
     That is `x * (1 + tanh(...)) / 2` without its cancellation for negative x. By powers of 2, which
     NumPy computes faster.
@@ -82,25 +82,25 @@ def _gelu_tanh(xp: Any, features: Any) -> tuple[Any, Any]:
     powers = xp.multiply(powers, -CUBIC * math.log2(math.e), out=out)
     powers = xp.add(powers, -LINEAR * math.log2(math.e), out=out)
     powers = xp.exp2(xp.multiply(powers, features, out=out), out=out)
-    divisor = xp.add(powers, 1, out=out)
-    return xp.divide(features, divisor), divisor
+    gate = xp.reciprocal(xp.add(powers, 1, out=out), out=out)
+    return xp.multiply(features, gate), gate
 
 
-def _gelu_tanh_gradient(op: Operation, dy: Tensor, ddivisor: Tensor) -> Tensor:
-    divisor = op.outputs[1]
-    gate = reciprocal(divisor)
+def _gelu_tanh_gradient(op: Operation, dy: Tensor, dgate: Tensor) -> Tensor:
+    gate = op.outputs[1]
     near = clip_by_value(op.inputs[0], -_SATURATED, _SATURATED)
     steepness = square(near) * (3 * CUBIC) + LINEAR
     dx = dy * gate * (near * steepness * (1.0 - gate) + 1.0)
-    if is_unused(ddivisor):
+    if is_unused(dgate):
         return dx  # type: ignore[no-any-return]
-    return dx + ddivisor * steepness * (1.0 - divisor)  # type: ignore[no-any-return]
+    # In this order half precision does not overflow where the gate is 0 or 1.
+    return dx + dgate * (steepness * (gate * (1.0 - gate)))  # type: ignore[no-any-return]
 
 
-# The divisor is an output for the gradient's sake: it saves the exponential there.
+# The gate is an output for the gradient's sake: it saves the exponential there.
 gelu_tanh_op = OpDef(
     "GeluTanh",
-    "features: T -> activations: T, divisor: T",
+    "features: T -> activations: T, gate: T",
     T=FLOATS,
     infer=lambda features: [features.shape] * 2,
     kernel=_gelu_tanh,

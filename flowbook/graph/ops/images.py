@@ -16,13 +16,14 @@ from flowbook.graph.ops.arithmetic import maximum, minimum
 from flowbook.graph.ops.axes import as_axis
 from flowbook.graph.ops.comparison import less, where
 from flowbook.graph.ops.constants import convert_to_tensor, identity
-from flowbook.graph.ops.elementwise import cast
+from flowbook.graph.ops.elementwise import cast, floor
 from flowbook.graph.ops.growing import pad
 from flowbook.graph.ops.indexing import slice as slice_of
 from flowbook.graph.ops.inference import constant_value
 from flowbook.graph.ops.joining import stack
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.random import random_uniform
+from flowbook.graph.ops.resizing import ResizeMethod, resize_images
 from flowbook.graph.ops.shaping import reshape, shape_argument, transpose
 from flowbook.graph.ops.shaping import shape as shape_of
 from flowbook.graph.scopes import name_scope
@@ -209,6 +210,74 @@ def resize_image_with_crop_or_pad(
         part = _cropped(image, top, left, height, width, None)
         above, before = (_most(n // 2, 0) for n in more)
         return _padded(part, above, before, *wanted, scope)  # type: ignore[no-any-return]
+
+
+def resize_image_with_pad(
+    image: Any,
+    target_height: Any,
+    target_width: Any,
+    method: int = ResizeMethod.BILINEAR,
+    align_corners: bool = False,
+    name: str | None = None,
+) -> Tensor:
+    """Images of a wanted size in their own proportions: resized to fit, with zeros around.
+
+    Args:
+        image: one image or a batch of them.
+        target_height: the number of rows, an int or an int scalar tensor, at least 1.
+        target_width: the number of columns, likewise.
+        method: a `ResizeMethod`.
+        align_corners: as for `resize_images`.
+        name: the name scope.
+
+    Returns:
+        The images in the dtype that `resize_images` gives.
+
+    >>> import flowbook as fb
+    >>> fb.image.resize_image_with_pad(fb.zeros([8, 40, 60, 3]), 30, 30).shape
+    Shape([8, 30, 30, 3])
+    """
+    __tracebackhide__ = True
+    with (
+        name_scope(name or "resize_image_with_pad") as scope,
+        located("resize_image_with_pad"),
+    ):
+        image = as_images(image)
+        wanted = _whole("target_height", target_height), _whole("target_width", target_width)
+        for side in wanted:
+            if isinstance(side, int) and side < 1:
+                raise InvalidArgumentError(
+                    f"the new size is positive, not {wanted[0]} x {wanted[1]}"
+                )
+        height, width, top, left = _fitting(*_sides(image), *wanted)
+        fitted = resize_images(image, shape_argument([height, width]), method, align_corners)
+        return _padded(fitted, top, left, *wanted, scope)  # type: ignore[no-any-return]
+
+
+def _fitting(*sides: Any) -> tuple[Any, Any, Any, Any]:
+    """Of an image in a frame, from height and width of both: its size there, and where it begins.
+
+    In float32 throughout, whose rounding decides in TensorFlow whether the last pixel is lost.
+    """
+    are_known = all(isinstance(side, int) for side in sides)
+    height, width, rows, columns = (
+        np.float32(side) if are_known else cast(side, float32) for side in sides
+    )
+    most: Any = max if are_known else maximum
+    whole: Any = _floored if are_known else _floored_in_run
+    ratio = most(width / columns, height / rows)
+    fitted = height / ratio, width / ratio
+    before = (rows - fitted[0]) / 2, (columns - fitted[1]) / 2
+    new_height, new_width, top, left = (whole(number) for number in (*fitted, *before))
+    return new_height, new_width, most(top, 0), most(left, 0)
+
+
+def _floored(number: Any) -> int:
+    return int(np.floor(number))
+
+
+def _floored_in_run(number: Tensor) -> Tensor:
+    return cast(floor(number), "int32")  # type: ignore[no-any-return]
 
 
 def central_crop(image: Any, central_fraction: float, name: str | None = None) -> Tensor:

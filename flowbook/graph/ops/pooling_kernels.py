@@ -69,14 +69,8 @@ def _along_each(xp: Any, combine: Any, neutral: Any, input: Any, windows: Any) -
 
 @lru_cache(maxsize=256)
 def _steps(windows: tuple[AxisWindows, ...]) -> Sequence[_Step]:
-    """Windows are combined along one axis after the other: so many parts as sizes add up to.
-
-    Where no element lies in two windows it goes over the places of the whole window: each element
-    is read once, and nothing lies between.
-    """
+    """Windows are combined along one axis after the other: so many parts as sizes add up to."""
     outputs = tuple(w.output for w in windows)
-    if all(w.size <= w.stride for w in windows):
-        return [_step(outputs, [(out, sources) for _, out, sources in taps(windows)])]
     found = []
     for axis, w in enumerate(windows):
         if not w.is_trivial:

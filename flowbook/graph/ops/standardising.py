@@ -110,7 +110,8 @@ def _statistics(xp: Any, data: Any, axes: Axes) -> tuple[Any, Any, Any]:
     return distances, mean, _mean_of_squares(xp, distances, axes, count)
 
 
-def _moments(xp: Any, x: Any, axes: Axes | None) -> tuple[Any, Any]:
+def moments_over(xp: Any, x: Any, axes: Axes | None) -> tuple[Any, Any]:
+    """The mean and the variance over axes, which stay with size 1; of half precision in single."""
     gone, data = all_in_range(axes, x.ndim), _wide(x)
     count = _count(data, gone)
     centre = _centre(xp, _sample(data, gone), gone)
@@ -118,12 +119,15 @@ def _moments(xp: Any, x: Any, axes: Axes | None) -> tuple[Any, Any]:
     rest = _mean(xp, distances, gone, count)
     mean, variance = centre + rest, _mean_of_squares(xp, distances, gone, count)
     excess = xp.square(rest)
-    if xp.all(4 * excess <= variance):
-        variance = variance - excess
-    else:
-        # So far from the mean the difference loses digits, all of them where elements are equal.
-        _, mean, variance = _statistics(xp, data, gone)
-    return mean.astype(x.dtype, copy=False), variance.astype(x.dtype, copy=False)
+    if xp.all((4 * excess <= variance) & xp.isfinite(excess)):
+        return mean, variance - excess
+    # So far from the mean the difference loses digits, all of them where elements are equal.
+    _, mean, variance = _statistics(xp, data, gone)
+    return mean, variance
+
+
+def _moments(xp: Any, x: Any, axes: Axes | None) -> tuple[Any, ...]:
+    return tuple(a.astype(x.dtype, copy=False) for a in moments_over(xp, x, axes))
 
 
 def _moments_shapes(x: Tensor, axes: Axes | None) -> list[Shape]:

@@ -11,6 +11,7 @@ from flowbook.graph.dtypes import FLOATS
 from flowbook.graph.errors import InvalidTypeError
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import add
+from flowbook.graph.ops.axes import all_in_range
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.elementwise import sqrt
 from flowbook.graph.ops.located import located
@@ -22,17 +23,15 @@ from flowbook.graph.ops.reductions import (
     reduction,
     with_reduced_axes,
 )
-from flowbook.graph.ops.sums import Axes, sum_over, wide_dtype
+from flowbook.graph.ops.standardising import distances_from, moments_over
+from flowbook.graph.ops.sums import Axes
 from flowbook.graph.registry import op_named
 from flowbook.graph.tensor import Tensor
 
 
 def _variance(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
-    wide = wide_dtype(x.dtype)
-    total = sum_over(xp, x, axis, keepdims=True)
-    count = wide.type(x.size // total.size)
-    distances = xp.subtract(x, total / count, dtype=wide)
-    return sum_over(xp, xp.square(distances), axis, keepdims) / count
+    _, variance = moments_over(xp, x, axis)
+    return variance if keepdims else xp.squeeze(variance, all_in_range(axis, x.ndim))
 
 
 def _deviation(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
@@ -50,8 +49,8 @@ def _in_dtype(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _distances(op: Operation) -> Tensor:
-    x = op.inputs[0]
-    return x - mean_op(x, axis=op.attributes["axis"], keepdims=True)  # type: ignore[no-any-return]
+    x, axis = op.inputs[0], op.attributes["axis"]
+    return distances_from(x, mean_op(x, axis=axis, keepdims=True), axis)
 
 
 def _variance_gradient(op: Operation, dy: Tensor) -> Tensor:

@@ -4,7 +4,8 @@ NumPy's reduction pays for each row that it adds, and a product with ones does n
 added up to ten times as fast. Products are of blocks so small that OpenBLAS does not divide them
 among threads: so a sum never waits for a busy processor, and is the same with any number of them.
 
-Invariant: a product adds at most 1024 numbers one after the other, so that rounding stays small.
+Invariant: a product with ones adds at most 1024 numbers one after the other, so that rounding stays
+small; a product of two vectors, which keeps several sums, 8192.
 """
 
 from __future__ import annotations

@@ -130,8 +130,8 @@ def _gelu_tanh(w: Writer, op: Operation, x: str) -> Any:
     cubic = w.node("Mul", [w.node("Mul", [x, x]), number(w, op, CUBIC)])
     slope = w.node("Add", [cubic, number(w, op, LINEAR)])
     power = w.node("Exp", [w.node("Neg", [w.node("Mul", [slope, x])])])
-    divisor = w.node("Add", [power, number(w, op, 1)])
-    return [w.node("Div", [x, divisor]), divisor]
+    gate = w.node("Reciprocal", [w.node("Add", [power, number(w, op, 1)])])
+    return [w.node("Mul", [x, gate]), gate]
 
 
 def _sigmoid_loss(w: Writer, op: Operation, labels: str, logits: str) -> Any:

@@ -151,6 +151,42 @@ def conv2d(
     )
 
 
+def conv3d(
+    inputs: Any,
+    filters: int,
+    kernel_size: Any,
+    strides: Any = 1,
+    padding: Any = "VALID",
+    dilations: Any = 1,
+    activation: Activation | None = None,
+    use_bias: bool = True,
+    name: str | None = None,
+    **variables: Any,
+) -> Tensor:
+    """A convolution over volumes [batch, depth, height, width, channels].
+
+    Arguments as for `conv2d`, with three dimensions in place of two.
+    """
+    __tracebackhide__ = True
+    padding = _in_capitals(padding)
+    how: dict[str, Any] = {
+        "strides": each("strides", strides, 3),
+        "dilations": each("dilations", dilations, 3),
+    }
+    return _convolved(
+        "conv3d",
+        3,
+        inputs,
+        filters,
+        kernel_size,
+        _plain,
+        lambda x, kernel: convolution.conv3d(x, kernel, padding=padding, **how),
+        activation,
+        KernelAndBias(use_bias, **variables),
+        name,
+    )
+
+
 def conv2d_transpose(
     inputs: Any,
     filters: int,
@@ -302,6 +338,19 @@ def max_pooling2d(
     return pooling.max_pool(inputs, size, step, padding, name=name or "max_pooling2d")  # type: ignore[no-any-return]
 
 
+def max_pooling3d(
+    inputs: Any, pool_size: Any, strides: Any, padding: Any = "VALID", name: str | None = None
+) -> Tensor:
+    """The largest value of each window of volumes [batch, depth, height, width, channels].
+
+    Arguments as for `max_pooling2d`, with three dimensions in place of two.
+    """
+    __tracebackhide__ = True
+    padding = _in_capitals(padding)
+    size, step = each("pool_size", pool_size, 3), each("strides", strides, 3)
+    return pooling.max_pool3d(inputs, size, step, padding, name=name or "max_pooling3d")
+
+
 def average_pooling1d(
     inputs: Any, pool_size: Any, strides: Any, padding: Any = "VALID", name: str | None = None
 ) -> Tensor:
@@ -328,3 +377,16 @@ def average_pooling2d(
     padding = _in_capitals(padding)
     size, step = each("pool_size", pool_size, 2), each("strides", strides, 2)
     return pooling.avg_pool(inputs, size, step, padding, name=name or "average_pooling2d")  # type: ignore[no-any-return]
+
+
+def average_pooling3d(
+    inputs: Any, pool_size: Any, strides: Any, padding: Any = "VALID", name: str | None = None
+) -> Tensor:
+    """The mean of each window of volumes [batch, depth, height, width, channels].
+
+    Arguments as for `average_pooling2d`, with three dimensions in place of two.
+    """
+    __tracebackhide__ = True
+    padding = _in_capitals(padding)
+    size, step = each("pool_size", pool_size, 3), each("strides", strides, 3)
+    return pooling.avg_pool3d(inputs, size, step, padding, name=name or "average_pooling3d")

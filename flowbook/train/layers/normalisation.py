@@ -7,9 +7,11 @@ from typing import Any
 from flowbook.graph.dtypes import bool as bool_
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.ops import normalisation
+from flowbook.graph.ops.axes import as_axis
 from flowbook.graph.ops.comparison import where
 from flowbook.graph.ops.constants import convert_to_tensor
-from flowbook.graph.ops.filling import ones, zeros
+from flowbook.graph.ops.filling import ones, zeros, zeros_like
+from flowbook.graph.ops.shaping import transpose
 from flowbook.graph.ops.updates import mark_as_update
 from flowbook.graph.ops.variables import assign_sub
 from flowbook.graph.scopes import name_scope
@@ -33,6 +35,7 @@ def batch_normalization(
     gamma: Any = None,
     moving_mean: Any = None,
     moving_variance: Any = None,
+    axis: int = -1,
     name: str | None = None,
 ) -> Tensor:
     """Normalise each channel: over the batch while training, by moving averages otherwise.
@@ -42,7 +45,7 @@ def batch_normalization(
     the variance is of unbiased ones, for inputs of every rank (in TensorFlow, of rank 4 only).
 
     Args:
-        inputs: [batch, ..., channels], of a floating-point dtype.
+        inputs: [batch, ..., channels], of a floating-point dtype, or with the channels elsewhere.
         training: a bool, or a bool tensor that decides in the run.
         momentum: how much of the averages stays in a step.
         epsilon: what is added to the variance.
@@ -55,6 +58,8 @@ def batch_normalization(
         gamma: [channels].
         moving_mean: [channels].
         moving_variance: [channels].
+        axis: the dimension that holds the channels; another than the last costs two
+            transpositions.
         name: the name scope; by default "batch_normalization".
 
     Returns:
@@ -64,12 +69,16 @@ def batch_normalization(
     internal covariate shift", 2015.
     """
     __tracebackhide__ = True
-    inputs = layer_input(inputs, "batch_normalization")
-    if inputs.shape.rank == 1:
+    axis = as_axis(axis)
+    inputs = layer_input(inputs, "batch_normalization", axis=axis)
+    rank = inputs.shape.rank
+    assert rank is not None
+    if rank == 1:
         raise InvalidArgumentError(f"inputs are [batch, ..., channels], not {inputs!r}")
     if not 0 <= momentum <= 1:
         raise InvalidArgumentError(f"momentum is from 0 to 1, not {momentum}")
-    shape, dtype = [last(inputs)], inputs.dtype
+    shape, dtype = [inputs.shape.as_list()[axis]], inputs.dtype
+    order = [*(k for k in range(rank) if k != axis % rank), axis % rank]
     with inputs.graph.as_default(), name_scope(name or "batch_normalization"):
         offset = factor = None
         if scale:
@@ -86,23 +95,39 @@ def batch_normalization(
         )
         factor = ones(shape, dtype) if factor is None else factor
         offset = zeros(shape, dtype) if offset is None else offset
-        decides_in_run = isinstance(training, Arithmetic)
-        if not decides_in_run and not training:
-            return _by_averages(inputs, factor, offset, mean, variance, epsilon)
-        result, batch_mean, batch_variance = normalisation.fused_batch_norm(
-            inputs, factor, offset, epsilon=epsilon
-        )
-        step = convert_to_tensor(1.0 - momentum, dtype)
-        if decides_in_run:
-            chosen = convert_to_tensor(training, bool_)
-            averaged = _by_averages(inputs, factor, offset, mean, variance, epsilon)
-            result = where(chosen, result, averaged)
-            step = where(chosen, step, 0.0)
-        for average, found in ((mean, batch_mean), (variance, batch_variance)):
-            # A batch of one place, or one that is not finite, must not poison what is not used.
-            change = where(step > 0.0, (average - found) * step, zeros(shape, dtype))
-            mark_as_update(assign_sub(average, change))
-        return result
+        made = (factor, offset, mean, variance, epsilon)
+        is_last = order == sorted(order)
+        x = inputs if is_last else transpose(inputs, order)
+        if isinstance(training, Arithmetic) or training:
+            result = _by_batch(x, *made, training, 1.0 - momentum)
+        else:
+            result = _by_averages(x, *made)
+        return result if is_last else transpose(result, [order.index(k) for k in range(rank)])
+
+
+def _by_batch(
+    inputs: Tensor,
+    scale: Any,
+    offset: Any,
+    mean: Any,
+    variance: Any,
+    epsilon: float,
+    training: Any,
+    rate: float,
+) -> Tensor:
+    """Normalised over the batch, which moves the averages; by these where the run decides so."""
+    result, *found_in_batch = normalisation.fused_batch_norm(inputs, scale, offset, epsilon=epsilon)
+    step = convert_to_tensor(rate, inputs.dtype)
+    if isinstance(training, Arithmetic):
+        chosen = convert_to_tensor(training, bool_)
+        averaged = _by_averages(inputs, scale, offset, mean, variance, epsilon)
+        result = where(chosen, result, averaged)
+        step = where(chosen, step, 0.0)
+    for average, found in zip((mean, variance), found_in_batch, strict=True):
+        # A batch of one place, or one that is not finite, must not poison what is not used.
+        change = where(step > 0.0, (average - found) * step, zeros_like(found))
+        mark_as_update(assign_sub(average, change))
+    return result
 
 
 def _by_averages(

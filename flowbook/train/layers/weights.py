@@ -113,11 +113,11 @@ class KernelAndBias:
         return bias_add(product, bias)  # type: ignore[no-any-return]
 
 
-def layer_input(inputs: Any, what: str, rank: int | None = None) -> Tensor:
-    """A layer's input as a tensor whose last dimension is known.
+def layer_input(inputs: Any, what: str, rank: int | None = None, axis: int = -1) -> Tensor:
+    """A layer's input as a tensor whose dimension of channels, by default the last, is known.
 
     Raises:
-        InvalidArgumentError: if its last dimension is unknown, or its rank another.
+        InvalidArgumentError: if that dimension is unknown or not there, or its rank another.
         InvalidTypeError: if it is not floating-point.
     """
     inputs = convert_to_tensor(inputs)
@@ -126,12 +126,14 @@ def layer_input(inputs: Any, what: str, rank: int | None = None) -> Tensor:
             f"{what} is applied to floating-point values, not {inputs!r}",
             hint="fb.cast(inputs, fb.float32)",
         )
-    dims = inputs.shape.dims
-    if not dims or dims[-1] is None or (rank is not None and len(dims) != rank):
+    dims = inputs.shape.dims or ()
+    is_there = -len(dims) <= axis < len(dims) and dims[axis] is not None
+    if not is_there or (rank is not None and len(dims) != rank):
         wanted = f"of rank {rank} " if rank is not None else ""
+        which = "last dimension" if axis == -1 else f"dimension {axis}"
         raise InvalidArgumentError(
-            f"{what} is applied to inputs {wanted}whose last dimension is known, not {inputs!r}",
-            hint="say it: fb.reshape(inputs, [-1, width])" if dims is None else None,
+            f"{what} is applied to inputs {wanted}whose {which} is known, not {inputs!r}",
+            hint="say it: fb.reshape(inputs, [-1, width])" if inputs.shape.dims is None else None,
         )
     return inputs  # type: ignore[no-any-return]
 

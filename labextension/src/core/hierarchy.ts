@@ -75,6 +75,16 @@ export class Hierarchy {
     return node >= this.data.operations;
   }
 
+  /** The next scope with the same template as a scope, round and round; null without another. */
+  nextAlike(scope: number): number | null {
+    if (!this.isScope(scope) || (this.alike.get(this.template[scope]) ?? 0) < 2) return null;
+    for (let step = 1; step < this.size; step++) {
+      const other = ((scope + step - this.root) % (this.size - this.root)) + this.root;
+      if (other !== this.root && this.template[other] === this.template[scope]) return other;
+    }
+    return null;
+  }
+
   children(node: number): Int32Array {
     if (!this.isScope(node)) return new Int32Array(0);
     const i = node - this.data.operations;

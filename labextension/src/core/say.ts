@@ -1,8 +1,9 @@
-// What a node or a whole graph is, in a line.
+// What a node, an edge or a whole graph is, in a line.
 
 import { Hierarchy } from "./hierarchy.js";
 import { Kind, Mark } from "./payload.js";
-import { counted } from "./words.js";
+import { Box, Stroke, edgeLabel } from "./scene.js";
+import { counted, shortened, shownText } from "./words.js";
 
 export function say(tree: Hierarchy, node: number): string {
   const stale = tree.stale[node] > 0 ? ", stale" : "";
@@ -21,4 +22,14 @@ export function summary(tree: Hierarchy): string {
   if (tree.parameters[tree.root] > 0) parts.push(counted(tree.parameters[tree.root], "trainable parameter"));
   if (tree.stale[tree.root] > 0) parts.push(`${tree.stale[tree.root].toLocaleString("en-US")} stale`);
   return parts.join(" · ");
+}
+
+/** A node or an edge by its name, and what it is. */
+export function sayFound(tree: Hierarchy, found: Box | Stroke): string {
+  const short = (name: string): string => shortened(shownText(name), 300);
+  const name = (node: number): string => short(tree.name(node));
+  if ("node" in found) return `${name(found.node)}\n${say(tree, found.node)}`;
+  const { source, target, tensors } = found.edge!;
+  const what = tensors.length === 1 ? short(tree.tensorName(tensors[0])) : `${name(source)} → ${name(target)}`;
+  return `${what}\n${edgeLabel(tree, found.edge!) || "control edge"}`;
 }

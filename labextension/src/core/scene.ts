@@ -59,8 +59,8 @@ export interface Scene {
   readonly boxes: ReadonlyMap<number, Box>;
 }
 
-export const HEADER = 30;
-export const PADDING = 14;
+const HEADER = 30;
+const PADDING = 14;
 
 const MOST_LABELS = 70;
 const INNER_ASPECT = 1.5;

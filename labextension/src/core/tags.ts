@@ -21,7 +21,7 @@ export function grouped(tags: Iterable<string>): TagGroup[] {
     .sort((a, b) => order(a.prefix, b.prefix));
 }
 
-export function prefixOf(tag: string): string {
+function prefixOf(tag: string): string {
   const at = tag.indexOf("/");
   return at > 0 ? tag.slice(0, at) : "";
 }

@@ -9,13 +9,12 @@ import { Hierarchy } from "../core/hierarchy.js";
 import { boxAt } from "../core/hit.js";
 import { inflate } from "../core/packing.js";
 import { GraphData, decode } from "../core/payload.js";
-import { say, summary } from "../core/say.js";
-import { Box, Choices, EdgeCache, Scene, Stroke, edgeLabel, isAside } from "../core/scene.js";
+import { say, sayFound, summary } from "../core/say.js";
+import { Box, Choices, EdgeCache, Scene, Stroke, isAside } from "../core/scene.js";
 import { Search } from "../core/search.js";
 import { Focus, NO_FOCUS, Selection, carriedOver, edgeSelection, focusOf, nodeOf, nodeSelected } from "../core/selection.js";
 import { withSeries } from "../core/series.js";
 import { sceneSvg } from "../core/svg.js";
-import { shortened, shownText } from "../core/words.js";
 import { AriaTree } from "./aria_tree.js";
 import { Arranger } from "./arranger.js";
 import { Painter } from "./canvas.js";
@@ -296,18 +295,9 @@ export class GraphView {
       label: aside ? "Bring back" : "Set aside",
       press: () => void this.#change(() => this.#asideByHand.set(node, !aside)),
     });
-    if (tree.isScope(node) && (tree.alike.get(tree.template[node]) ?? 0) > 1) {
-      actions.push({ label: "Next alike", press: () => void this.#nextAlike(node) });
-    }
+    const alike = tree.nextAlike(node);
+    if (alike !== null) actions.push({ label: "Next alike", press: () => void this.reveal({ kind: "node", node: alike }) });
     return actions;
-  }
-
-  async #nextAlike(node: number): Promise<void> {
-    const tree = this.#tree!;
-    for (let step = 1; step < tree.size; step++) {
-      const other = ((node + step - tree.root) % (tree.size - tree.root)) + tree.root;
-      if (other !== tree.root && tree.template[other] === tree.template[node]) return this.reveal({ kind: "node", node: other });
-    }
   }
 
   // Where and how it is drawn
@@ -426,16 +416,7 @@ export class GraphView {
       this.#redraw();
     }
     if (!at || !found || opened) this.#tip.hide();
-    else this.#tip.show(...at, this.#wordsOf(found));
-  }
-
-  #wordsOf(found: Box | Stroke): string {
-    const tree = this.#tree!;
-    const name = (node: number): string => shortened(shownText(tree.name(node)), 300);
-    if ("node" in found) return `${name(found.node)}\n${say(tree, found.node)}`;
-    const { source, target, tensors } = found.edge!;
-    const what = tensors.length === 1 ? shortened(shownText(tree.tensorName(tensors[0])), 300) : `${name(source)} → ${name(target)}`;
-    return `${what}\n${edgeLabel(tree, found.edge!) || "control edge"}`;
+    else this.#tip.show(...at, sayFound(this.#tree!, found));
   }
 
   #saveSvg(): void {

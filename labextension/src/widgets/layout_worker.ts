@@ -1,6 +1,7 @@
 // Lays scopes out, in a worker; or, where a page allows none, as a module of the page.
 
-import { Layout, LayoutRequest, layOut } from "../core/layout.js";
+import { Layout, LayoutRequest } from "../core/layout.js";
+import { layOut } from "../core/placing.js";
 
 export { layOut };
 

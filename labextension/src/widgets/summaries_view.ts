@@ -5,18 +5,15 @@
 
 import { XAxis } from "../core/axes.js";
 import { inflate } from "../core/packing.js";
-import { runPaint } from "../core/run_colours.js";
 import { Series, SummaryKind, SummaryStore } from "../core/summaries.js";
-import { filterOf, grouped, shortOf } from "../core/tags.js";
+import { filterOf, grouped } from "../core/tags.js";
 import { counted } from "../core/words.js";
+import { CardPlace } from "./card_place.js";
 import { element, icon, keepKeys } from "./dom.js";
-import { HistogramCard } from "./histogram_card.js";
-import { ImageCard } from "./image_card.js";
-import { ScalarCard } from "./scalar_card.js";
-import { SUMMARY_STYLES } from "./summary_styles.js";
-import { Card, Look, lineOf, swatch } from "./summary_card.js";
+import { RunLegend } from "./run_legend.js";
 import { SummaryBar } from "./summary_bar.js";
-import { TextCard } from "./text_card.js";
+import { Look, lineOf } from "./summary_card.js";
+import { SUMMARY_STYLES } from "./summary_styles.js";
 import { onThemeChange, readTheme } from "./theme.js";
 
 const AT_ONCE = 48; // Tags that a group shows before it is asked for more,
@@ -29,23 +26,16 @@ export interface Options {
   log?: boolean;
 }
 
-const CARDS: Record<SummaryKind, new (tag: string) => Card<never>> = {
-  scalar: ScalarCard,
-  histogram: HistogramCard,
-  image: ImageCard,
-  text: TextCard,
-};
-
 export class SummariesView {
   readonly root = element("div", { class: "fb-summaries", role: "group", "aria-label": "summaries" });
   readonly #bar: SummaryBar;
-  readonly #legend = element("div", { class: "fb-legend", role: "group", "aria-label": "runs" });
+  readonly #legend: RunLegend;
   readonly #problems = element("div", { class: "fb-problems", role: "status", hidden: true });
   readonly #body = element("div", { class: "fb-body" });
   readonly #status = element("div", { class: "fb-status", role: "status" });
   readonly #store = new SummaryStore();
   readonly #look: Look;
-  readonly #places = new Map<string, Place>();
+  readonly #places = new Map<string, CardPlace>();
   /** What a person opened and closed, by prefix. */
   readonly #opened = new Map<string, boolean>();
   readonly #asked = new Map<string, number>();
@@ -80,7 +70,8 @@ export class SummariesView {
       },
       changed: () => this.#redraw(true),
     });
-    this.root.append(this.#bar.root, this.#legend, this.#problems, this.#body, this.#status);
+    this.#legend = new RunLegend(this.#look, () => this.#redraw(true));
+    this.root.append(this.#bar.root, this.#legend.root, this.#problems, this.#body, this.#status);
     this.#inSight = new IntersectionObserver((entries) => this.#see(entries), { root: this.#body, rootMargin: "240px 0px" });
     const sized = new ResizeObserver(() => {
       for (const each of this.#places.values()) each.card?.resize();
@@ -91,11 +82,11 @@ export class SummariesView {
       () => this.#inSight.disconnect(),
       onThemeChange(this.root, () => {
         this.#look.theme = readTheme(this.root);
-        this.#drawLegend();
+        this.#legend.show(this.#store.runs);
         this.#redraw(true);
       }),
     );
-    this.#drawLegend();
+    this.#legend.show(this.#store.runs);
     this.#arrange();
   }
 
@@ -112,7 +103,7 @@ export class SummariesView {
       const isNew = this.#store.apply(buffer);
       if (before >= 0 && this.#store.sequence > before + 1) this.#askSoon();
       if (JSON.stringify(this.#store.runs) !== runs) {
-        this.#drawLegend();
+        this.#legend.show(this.#store.runs);
         this.#redraw(true);
       }
       if (isNew) this.#arrange();
@@ -222,11 +213,11 @@ export class SummariesView {
     return [...this.#body.querySelectorAll<HTMLElement>(".fb-head")].find((head) => head.dataset["prefix"] === prefix);
   }
 
-  #placeOf(kind: SummaryKind, tag: string): Place {
+  #placeOf(kind: SummaryKind, tag: string): CardPlace {
     const key = keyOf(kind, tag);
     let place = this.#places.get(key);
     if (!place) {
-      place = new Place(kind, tag, () => this.#redraw(false));
+      place = new CardPlace(kind, tag, () => this.#redraw(false));
       this.#places.set(key, place);
       this.#inSight.observe(place.root);
     }
@@ -247,57 +238,10 @@ export class SummariesView {
     this.#problems.hidden = this.#store.problems.length === 0;
   }
 
-  // Runs
-
-  #drawLegend(): void {
-    const { hidden } = this.#look;
-    const { runs } = this.#store;
-    this.#legend.hidden = runs.length < 2;
-    const focused = [...this.#legend.children].indexOf(document.activeElement as Element);
-    const chips = runs.map(({ label, id }, run) => {
-      const chip = element(
-        "button",
-        {
-          type: "button",
-          class: "fb-chip",
-          title: `${lineOf(label === id ? label : `${label} (${id})`, 300)}\nclick: show or hide; double click: only this one`,
-          "aria-pressed": String(!hidden.has(run)),
-          click: () => this.#toggle(run),
-          dblclick: () => this.#only(run),
-        },
-        swatch(run, this.#look),
-        element("span", {}, lineOf(label, 48)),
-      );
-      chip.style.setProperty("--fb-run", runPaint(run, this.#look.theme.dark).colour);
-      return chip;
-    });
-    const all =
-      hidden.size > 0
-        ? [element("button", { type: "button", class: "fb-chip fb-all", click: () => this.#only(null) }, "Show all")]
-        : [];
-    this.#legend.replaceChildren(...chips, ...all);
-    if (focused >= 0) (this.#legend.children[focused] as HTMLElement | undefined)?.focus();
-  }
-
-  #toggle(run: number): void {
-    const { hidden } = this.#look;
-    if (!hidden.delete(run)) hidden.add(run);
-    this.#drawLegend();
-    this.#redraw(true);
-  }
-
-  #only(run: number | null): void {
-    const { hidden } = this.#look;
-    hidden.clear();
-    if (run !== null) this.#store.runs.forEach((_, other) => other !== run && hidden.add(other));
-    this.#drawLegend();
-    this.#redraw(true);
-  }
-
   // Drawing
 
   #see(entries: readonly IntersectionObserverEntry[]): void {
-    const byRoot = new Map<Element, Place>([...this.#places.values()].map((place) => [place.root, place]));
+    const byRoot = new Map<Element, CardPlace>([...this.#places.values()].map((place) => [place.root, place]));
     for (const { target, isIntersecting } of entries) byRoot.get(target)?.see(isIntersecting);
   }
 
@@ -331,63 +275,6 @@ export class SummariesView {
     this.#say();
     this.root.dataset["drawn"] = String(performance.timeOrigin + performance.now());
     this.root.dataset["sequence"] = String(this.#store.sequence);
-  }
-}
-
-/** Where a card goes: it keeps the room, and makes the card when it comes into sight. */
-class Place {
-  readonly root: HTMLElement;
-  card: Card<never> | null = null;
-  readonly #headline = element("span", { class: "fb-headline" });
-  readonly #room = element("div", { class: "fb-room" });
-  #isInSight = false;
-  #drawn = "";
-
-  constructor(readonly kind: SummaryKind, readonly tag: string, readonly redraw: () => void) {
-    const title = element("h4", { title: lineOf(tag, 500) }, lineOf(shortOf(tag), 80));
-    const wide = element("button", {
-      type: "button",
-      class: "fb-wide",
-      title: "Wide",
-      "aria-label": `${lineOf(tag)} in full width`,
-      "aria-pressed": "false",
-      click: () => {
-        const on = this.root.classList.toggle("fb-isWide");
-        wide.setAttribute("aria-pressed", String(on));
-        this.card?.resize();
-      },
-    }, icon("M2 8h12M5 5L2 8l3 3M11 5l3 3-3 3"));
-    this.root = element("article", { class: `fb-card fb-${kind}` }, element("header", {}, title, this.#headline, wide), this.#room);
-  }
-
-  see(isInSight: boolean): void {
-    this.#isInSight = isInSight;
-    if (isInSight) this.redraw();
-  }
-
-  /** Have it drawn again, though its series have not changed. */
-  forget(): void {
-    this.#drawn = "";
-  }
-
-  draw(shown: Parameters<Card<never>["draw"]>[0]): void {
-    if (!this.#isInSight || !this.root.isConnected) return;
-    const state = shown.series.map(({ run, version }) => `${run}:${version}`).join();
-    if (this.card && state === this.#drawn) return;
-    this.#drawn = state;
-    if (!this.card) {
-      this.card = new CARDS[this.kind](lineOf(this.tag, 120));
-      this.#room.append(this.card.root);
-    }
-    this.card.draw(shown);
-    this.#headline.textContent = this.card.headline;
-    // Curves lie over each other; everything else side by side.
-    const wasBroad = this.root.classList.contains("fb-isBroad");
-    const isBroad = this.kind !== "scalar" && shown.series.length > 1;
-    if (isBroad !== wasBroad) {
-      this.root.classList.toggle("fb-isBroad", isBroad);
-      this.card.resize();
-    }
   }
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,16 @@ def test_small_tails_keep_their_digits() -> None:
     weighted = fb.nn.weighted_cross_entropy_with_logits([1.0, 0.0], [20.0, -20.0], 3.0)
     expected = np.array([3, 1]) * np.log1p(np.exp(-20.0))
     np.testing.assert_allclose(evaluate(weighted), expected, rtol=1e-6)
+
+
+@DTYPES
+def test_the_second_gradient_of_gelu_far_from_zero(dtype: fb.DType) -> None:
+    x = fb.constant([-300.0, -20.0, -11.0, 0.0, 11.0, 20.0, 300.0], dtype)
+    [slope] = fb.gradients(fb.nn.gelu(x, approximate=True), [x])
+    [curvature] = fb.gradients(slope, [x])
+    wanted = np.zeros(7)
+    wanted[3] = math.sqrt(2 / math.pi)
+    close(evaluate(curvature), wanted, dtype)
 
 
 @DTYPES

@@ -193,6 +193,9 @@ def test_a_list_with_tensors_is_no_constant() -> None:
         fb.identity(objects)
     with pytest.raises(fb.errors.OpError):
         fb.identity(endless)
+    endless.append(t)
+    with pytest.raises(fb.errors.InvalidArgumentError, match="64 deep"):
+        fb.identity(endless)
 
 
 def test_a_placeholder_is_no_handle_and_has_no_bools_as_dimensions() -> None:

@@ -159,3 +159,23 @@ def test_errors(build: Any, message: str) -> None:
     with pytest.raises(fb.errors.OpError, match=message) as caught:
         build(fb.Variable(TABLE))
     assert "test_embedding.py" in str(caught.value)
+
+
+@pytest.mark.parametrize("shape", [[None, 2], [2, None], [None]])
+@pytest.mark.parametrize("default", [None, 4])
+def test_ids_that_are_invalid_or_missing_are_left_out(shape: Any, default: int | None) -> None:
+    ids = fb.sparse.placeholder(fb.int64, shape if len(shape) == 2 else None)
+    rows = fb.nn.safe_embedding_lookup_sparse(TABLE, ids, default_id=default)
+    value = fb.SparseTensorValue([[0, 0], [0, 1]], [0, -2], [2, 2])
+    with fb.Session() as sess:
+        found = sess.run(rows, {ids: value})
+    assert rows.shape.is_compatible_with(found.shape)
+    np.testing.assert_array_equal(found, [TABLE[0], [0, 0] if default is None else TABLE[default]])
+
+
+def test_an_id_beyond_the_table_is_no_missing_one() -> None:
+    ids = fb.SparseTensor([[0, 0]], [5], [1, 1])
+    with fb.Session() as sess, pytest.raises(fb.errors.OutOfRangeError, match="5"):
+        sess.run(fb.nn.safe_embedding_lookup_sparse(TABLE, ids))
+    with pytest.raises(fb.errors.InvalidTypeError, match="a SparseTensor is wanted"):
+        fb.nn.safe_embedding_lookup_sparse(TABLE, [1, 2])

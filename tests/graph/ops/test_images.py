@@ -35,6 +35,10 @@ FUNCTIONS: dict[str, Any] = {
         lambda x: image.resize_image_with_crop_or_pad(x, 4, 8),
         lambda x: padded(x[..., :4, :, :], 0, 0, 1, 1),
     ),
+    "fitted": (
+        lambda x: image.resize_image_with_pad(x, 10, 15, image.ResizeMethod.NEAREST_NEIGHBOR),
+        lambda x: padded(x.repeat(2, -3).repeat(2, -2), 0, 0, 1, 2),
+    ),
     "centre": (lambda x: image.central_crop(x, 0.5), lambda x: x[..., 1:4, 1:5, :]),
     "most": (lambda x: image.central_crop(x, 0.9), lambda x: x),
     "all": (lambda x: image.central_crop(x, 1.0), lambda x: x),

@@ -9,7 +9,7 @@ import pytest
 
 import flowbook as fb
 from tests.interpreter import evaluate
-from tests.record_images import FILES, PROGRAMS
+from tests.record_images import CROP_SEEDS, CROPS, FILES, PROGRAMS, crop_digest
 from tests.record_tensorflow import RECORDED, digest
 
 
@@ -57,6 +57,21 @@ def test_files_of_the_same_pixels(name: str) -> None:
     if name.startswith("jpeg"):  # The same quality makes about the same size.
         size = recording()[f"{name}/file"].size
         assert abs(len(evaluate(contents).item()) - size) < 0.05 * size
+
+
+@pytest.mark.parametrize("name", CROPS)
+def test_random_parts(name: str) -> None:
+    assert recording()[f"{name}/digest"] == crop_digest(name)
+    objects, size, how = CROPS[name]
+    fb.set_random_seed(87654321)
+    parts = [
+        fb.image.sample_distorted_bounding_box(size, [objects], seed, **how) for seed in CROP_SEEDS
+    ]
+    with fb.Session() as sess:
+        found = sess.run(parts)
+    for port in range(3):
+        values = np.stack([part[port] for part in found])
+        np.testing.assert_allclose(values, recording()[f"{name}/{port}"], rtol=1e-6)
 
 
 def near(found: np.ndarray, wanted: np.ndarray, name: str) -> None:

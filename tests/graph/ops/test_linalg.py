@@ -32,10 +32,6 @@ def hermitian(x: Any) -> Any:
     return x + fb.adjoint(x)
 
 
-def without_phase(vectors: Any) -> Any:
-    return vectors * fb.conj(vectors)
-
-
 def turned_to_real(vectors: Any) -> Any:
     """Columns as they were before any phase: products of each with its own adjoint."""
     return fb.einsum("...ik,...jk->...kij", vectors, fb.conj(vectors))

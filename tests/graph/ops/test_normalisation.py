@@ -48,6 +48,58 @@ def test_moments_where_every_sixteenth_element_is_far_from_the_mean(axes: list[i
     np.testing.assert_allclose(variance, exact.var(tuple(axes)), rtol=1e-5)
 
 
+@pytest.mark.parametrize("axes", [[0], [1], [0, 1]])
+def test_a_variance_beyond_the_dtype_is_infinite(axes: list[int]) -> None:
+    x = np.random.default_rng(5).normal(0, 1e20, size=(1024, 1024)).astype(np.float32)
+    _, variance = evaluate(list(nn.moments(x, axes)))
+    assert np.isposinf(variance).all()
+
+
+def adversaries(shape: tuple[int, int]) -> dict[str, np.ndarray]:
+    """Values of which the variance is easily lost, over the first axis."""
+    random = np.random.default_rng(6)
+    noise = random.normal(size=shape)
+    signs = np.where(np.arange(shape[0]) % 2, 1.0, -1.0)[:, None] + 0 * noise
+    on_sample, off_sample = noise + 5, noise + 5
+    on_sample[0] += 1e6
+    off_sample[1] += 1e6
+    one_step = np.full(shape, 1e6)
+    one_step[3] += 0.0625
+    return {
+        "alternating": signs,
+        "alternating far off": 1e6 + signs,
+        "sorted": np.sort(noise, 0) * 1e4,
+        "an outlier on the sample": on_sample,
+        "an outlier off the sample": off_sample,
+        "noise far off": 1e6 + noise,
+        "one step of rounding": one_step,
+    }
+
+
+@pytest.mark.parametrize("shape", [(1024, 64), (512, 3), (5000, 20), (2000, 300)], ids=str)
+@pytest.mark.parametrize("name", adversaries((16, 1)))
+@pytest.mark.parametrize("axis", [0, 1])
+def test_moments_of_adversaries(name: str, shape: tuple[int, int], axis: int) -> None:
+    values = adversaries(shape)[name].astype(np.float32)
+    x = np.ascontiguousarray(values.T) if axis else values
+    exact = x.astype(np.float64)
+    t = fb.constant(x)
+    outputs = [*nn.moments(t, [axis]), fb.reduce_variance(t, axis), fb.reduce_std(t, axis)]
+    mean, variance, same, deviation = evaluate(outputs)
+    near = 1e-7 * np.abs(exact).max()
+    np.testing.assert_allclose(mean, exact.mean(axis), rtol=1e-6, atol=near)
+    for found in (variance, same, deviation.astype(np.float64) ** 2):
+        np.testing.assert_allclose(found, exact.var(axis), rtol=2e-5)
+
+
+def test_the_gradient_of_reduce_variance_beside_a_large_mean() -> None:
+    x = fb.constant(far_off(1.0).reshape(-1, 4))
+    exact = far_off(1.0).reshape(-1, 4).astype(np.float64)
+    [slope] = fb.gradients(fb.reduce_variance(x, 0), [x])
+    wanted = 2 * (exact - exact.mean(0)) / len(exact)
+    np.testing.assert_allclose(evaluate(slope) / wanted.std(0), wanted / wanted.std(0), atol=1e-4)
+
+
 def test_equal_values_have_no_variance() -> None:
     x = np.full((50, 50, 50, 4), 1e6 / 3, np.float32)
     outputs = [*nn.moments(x, [0, 1, 2]), *nn.fused_batch_norm(x, ONES, ZEROS)]

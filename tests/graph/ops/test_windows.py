@@ -280,6 +280,17 @@ def test_memory_is_bounded() -> None:
     assert peak < of_all_windows / 2 < 40 << 20
 
 
+def test_little_is_remembered_of_a_large_window() -> None:
+    x = np.ones((1, 150, 149, 1), np.float32)
+    pooled = nn.avg_pool(x, [1, 150, 149, 1], [1, 150, 149, 1], "VALID")
+    tracemalloc.start()
+    try:
+        assert evaluate(pooled) == 1
+        assert tracemalloc.get_traced_memory()[0] < 1e6
+    finally:
+        tracemalloc.stop()
+
+
 def test_bias_is_added_along_the_last_of_any_number_of_axes() -> None:
     for dims in ((2, 3), (2, 4, 3), (2, 4, 5, 3), (1, 2, 2, 2, 3)):
         value, bias = fb.constant(image(*dims)), fb.constant([1.0, 2.0, 3.0], fb.float64)

@@ -118,6 +118,16 @@ def test_a_layer_makes_variables_of_its_own_unless_it_is_given_some() -> None:
             "known number of steps",
         ),
         (
+            lambda x: fb.layers.batch_normalization(x, axis=2),
+            fb.errors.InvalidArgumentError,
+            "whose dimension 2 is known",
+        ),
+        (
+            lambda x: fb.layers.batch_normalization(fb.placeholder(fb.float32, [2, None]), axis=1),
+            fb.errors.InvalidArgumentError,
+            "whose dimension 1 is known",
+        ),
+        (
             lambda x: fb.layers.batch_normalization(x, momentum=2),
             fb.errors.InvalidArgumentError,
             "momentum",
@@ -149,6 +159,9 @@ def test_padding_needs_no_capitals() -> None:
         lambda p: fb.layers.conv1d(x[0], 2, 3, padding=p),
         lambda p: fb.layers.max_pooling1d(x[0], 3, 1, p),
         lambda p: fb.layers.average_pooling1d(x[0], 3, 1, p),
+        lambda p: fb.layers.conv3d(x[None], 2, [1, 3, 3], padding=p),
+        lambda p: fb.layers.max_pooling3d(x[None], (1, 3, 3), 1, p),
+        lambda p: fb.layers.average_pooling3d(x[None], (1, 3, 3), 1, p),
     ):
         assert layer("same").shape == layer("SAME").shape
         assert layer("valid").shape == layer("VALID").shape != layer("same").shape
@@ -160,17 +173,21 @@ def test_convolutions_are_those_of_nn(padding: str) -> None:
     y = fb.layers.conv2d(x, 4, (3, 2), 2, padding, name="c")
     s = fb.layers.separable_conv2d(x, 4, 3, 1, padding, depth_multiplier=2, name="s")
     one = fb.layers.conv1d(x[:, 0], 5, 3, dilations=2, padding=padding, name="o")
+    volume = x.reshape(2, 3, 3, 8, 3)
+    v = fb.layers.conv3d(volume, 4, (2, 1, 3), (1, 1, 2), padding, name="v")
     graph = fb.get_default_graph()
     w = {v.op.name: v for v in graph.variables()}
     expected = [
         fb.nn.conv2d(x, w["c/kernel"], [2, 2], padding),
         fb.nn.separable_conv2d(x, w["s/depthwise_kernel"], w["s/kernel"], [1, 1, 1, 1], padding),
         fb.nn.conv1d(x[:, 0], w["o/kernel"], 1, padding, dilations=2),
+        fb.nn.conv3d(volume, w["v/kernel"], [1, 1, 2], padding),
     ]
+    assert w["v/kernel"].shape == [2, 1, 3, 3, 4]
     assert w["c/kernel"].shape == [3, 2, 3, 4]
     assert w["s/depthwise_kernel"].shape == [3, 3, 3, 2]
     with fb.Session() as sess:
-        for found, wanted in zip(*sess.run([[y, s, one], expected]), strict=True):
+        for found, wanted in zip(*sess.run([[y, s, one, v], expected]), strict=True):
             np.testing.assert_allclose(found, wanted)
 
 
@@ -199,6 +216,13 @@ def test_pooling_is_that_of_nn() -> None:
             (fb.layers.average_pooling2d, fb.nn.avg_pool),
         ):
             found, wanted = sess.run([layer(x, 3, 2, "SAME"), plain(x, 3, 2, "SAME")])
+            np.testing.assert_array_equal(found, wanted)
+        for layer, plain in (
+            (fb.layers.max_pooling3d, fb.nn.max_pool3d),
+            (fb.layers.average_pooling3d, fb.nn.avg_pool3d),
+        ):
+            how = [(2, 1, 3), (1, 1, 2), "VALID"]
+            found, wanted = sess.run([layer(x[None], *how), plain(x[None], *how)])
             np.testing.assert_array_equal(found, wanted)
         assert sess.run(fb.layers.max_pooling1d(x[0], 2, 2)).shape == (6, 3, 3)
         assert sess.run(fb.layers.average_pooling1d(x[0], 2, 2)).shape == (6, 3, 3)
@@ -276,6 +300,24 @@ def test_batch_normalization(shape: tuple[int, ...], in_run: bool) -> None:
             found, _ = sess.run([y, train], {x: data, flag: False})
             np.testing.assert_allclose(found, (data - mean) / np.sqrt(variance + 1e-3))
             np.testing.assert_array_equal(sess.run(variables[averages[0]]), mean)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
+@pytest.mark.parametrize("training", [True, False])
+def test_batch_normalization_of_channels_elsewhere(axis: int, training: bool) -> None:
+    data = RANDOM.normal(3, 2, (3, 4, 5))
+    x = fb.placeholder(fb.float64, [d if k == axis % 3 else None for k, d in enumerate((3, 4, 5))])
+    factors = fb.Variable(np.linspace(0.5, 2.0, data.shape[axis]))
+    found = fb.layers.batch_normalization(x, training, gamma=factors, axis=axis, name="bn")
+    moved = np.moveaxis(data, axis, -1)
+    plain = fb.layers.batch_normalization(moved, training, gamma=factors, name="plain")
+    assert "bn/moving_mean" in names()
+    assert found.shape[axis] == data.shape[axis]
+    slopes = [fb.gradients(fb.reduce_sum(y * y * y), [factors])[0] for y in (found, plain)]
+    with fb.Session() as sess:
+        got, wanted, (slope, expected) = sess.run([found, plain, slopes], {x: data})
+    np.testing.assert_allclose(got, np.moveaxis(wanted, -1, axis), rtol=1e-12)
+    np.testing.assert_allclose(slope, expected, rtol=1e-9)
 
 
 def test_batch_normalization_by_its_averages_has_no_updates() -> None:

@@ -1,0 +1,116 @@
+"""Bounding boxes: plain loops over pairs of boxes and over the pixels of edges."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.ops import boxes
+from tests.op_cases.case import Case, f, i
+
+# With a box upside down, one without an area, and equal scores; no overlap is near a threshold.
+BOXES = f(
+    [
+        [0, 0, 4, 4],
+        [0, 1, 4, 5],
+        [4, 4, 0, 0],
+        [7, 7, 7, 7],
+        [0, 10, 4, 14],
+        [1, 10, 5, 14],
+        [7] * 4,
+    ]
+)
+SCORES = f([0.5, 0.875, 0.5, 0.25, 0.5, 0.75, 0.25])
+
+
+def _overlap(a: np.ndarray, b: np.ndarray) -> float:
+    shared = 1.0
+    areas = [1.0, 1.0]
+    for axis in (0, 1):
+        ends = [sorted((box[axis], box[axis + 2])) for box in (a, b)]
+        shared *= max(0.0, min(ends[0][1], ends[1][1]) - max(ends[0][0], ends[1][0]))
+        areas = [area * (high - low) for area, (low, high) in zip(areas, ends, strict=True)]
+    total = sum(areas) - shared
+    return shared / total if shared > 0 else 0.0
+
+
+def _chosen(
+    found: np.ndarray, scores: np.ndarray, most: Any, overlap: Any, least: Any
+) -> np.ndarray:
+    order = sorted(np.flatnonzero(scores > least), key=lambda k: (-scores[k], k))
+    taken: list[int] = []
+    for k in order:
+        free = all(not _overlap(found[k], found[j]) > overlap for j in taken)
+        if len(taken) < most and free:
+            taken.append(k)
+    return np.array(taken, np.int32)
+
+
+def _suppression(most: int, overlap: float, least: float, note: str, **values: Any) -> Case:
+    return Case(
+        "NonMaxSuppression",
+        boxes.non_max_suppression,
+        [BOXES, SCORES, i(most), f(overlap), f(least)],
+        _chosen,
+        by_value=True,
+        empty=[BOXES[:0], SCORES[:0], i(most), f(overlap), f(least)],
+        tensorflow=lambda tf, b, s, n, t, m: tf.image.non_max_suppression(
+            np.float32(b), np.float32(s), n, np.float32(t), np.float32(m)
+        ),
+        note=note,
+        **values,
+    )
+
+
+IMAGES = np.zeros((2, 4, 5, 3))
+# Two boxes for each image: a whole one, and one of which two edges are seen.
+EDGES = np.array([[[0, 0, 1, 1], [-1, 0.5, 0.5, 2]], [[0.4] * 4, [0, 0.25, 0.5, 0.75]]], np.float32)
+COLOURS = np.array([[0.25, 0.5, 0.75, 1], [1, 0, 0.5, 0], [0.5, 1, 0, 0]], np.float32)
+
+
+def _with_edges(images: np.ndarray, edges: np.ndarray, colours: np.ndarray) -> np.ndarray:
+    result = np.array(images)
+    height, width, channels = images.shape[1:]
+    for image, of_image in zip(result, edges, strict=True):
+        for turn, box in enumerate(of_image):
+            y1, x1, y2, x2 = (
+                int(n * s) for n, s in zip(box, [height - 1, width - 1] * 2, strict=True)
+            )
+            for y in range(height):
+                for x in range(width):
+                    inside = y1 <= y <= y2 and x1 <= x <= x2
+                    if inside and (y in (y1, y2) or x in (x1, x2)):
+                        image[y, x] = colours[turn % len(colours)][:channels]
+    return result
+
+
+CASES = [
+    _suppression(10, 0.5, -math.inf, "some"),
+    _suppression(10, 0.125, -math.inf, "stricter"),
+    _suppression(2, 1.0, -math.inf, "two"),
+    _suppression(10, 0.5, 0.25, "good-ones"),
+    _suppression(0, 0.5, -math.inf, "none"),
+    Case(
+        "NonMaxSuppression",
+        boxes.non_max_suppression,
+        [BOXES, f([0.5, np.nan, 0.25, np.inf, -np.inf, 0.75, 0.125]), i(9), f(0.5), f(-np.inf)],
+        _chosen,
+        by_value=True,
+        tensorflow=lambda tf, b, s, n, t, m: tf.image.non_max_suppression(
+            np.float32(b), np.float32(s), n, np.float32(t), np.float32(m)
+        ),
+        note="special-scores",
+    ),
+    Case(
+        "DrawBoundingBoxes",
+        lambda x, b, c: boxes.draw_bounding_boxes(x, b, colors=c),
+        [IMAGES, EDGES, COLOURS],
+        _with_edges,
+        empty=[IMAGES[:0], EDGES[:0], COLOURS],
+        tensorflow=lambda tf, x, b, c: np.float64(
+            tf.image.draw_bounding_boxes(np.float32(x), b, c)
+        ),
+    ),
+]  # fmt: skip
