@@ -80,6 +80,7 @@ def test_googlenet_has_the_table_s_parameters_and_a_forward_pass() -> None:
 
 
 def test_the_language_model_carries_its_state() -> None:
+    fb.set_random_seed(1)
     words = fb.placeholder(fb.int32, [4, 5])
     targets = fb.placeholder(fb.int32, [4, 5])
     model = language_model.language_model(words, targets, vocabulary=50, units=16)
