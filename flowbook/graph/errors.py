@@ -122,7 +122,7 @@ class InvalidTypeError(InvalidArgumentError, TypeError):
     """A dtype or a Python type does not fit the operation."""
 
 
-class NotFoundError(OpError, LookupError):
+class NotFoundError(OpError, KeyError):
     """What was asked for does not exist: a name, or the gradient of an operation."""
 
     code = "NOT_FOUND"
