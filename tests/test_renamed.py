@@ -96,7 +96,7 @@ def test_a_method_of_tensorflow_says_what_to_write(of: str, name: str, message: 
         ("fb.assign", {"use_locking": True}, "leave it out: writes"),
         ("fb.Variable", {"collections": []}, "graph.variables"),
         ("fb.Session", {"config": None}, "takes itself"),
-        ("fb.nn.relu", {"fetures": 1}, "it is called features"),
+        ("fb.nn.relu", {"fetures": 1}, "did you mean features"),
         ("fb.nn.relu", {"nonsense": 1}, "'nonsense'; it takes features, name\n"),
         ("fb.erf", {"input": 1}, "'input'; it takes x, name"),
         ("fb.train.AdamOptimizer", {"use_locking": True}, "it takes learning_rate, beta1"),
