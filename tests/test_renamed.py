@@ -151,3 +151,13 @@ def test_functions_are_pickled_by_name_and_copied_as_themselves() -> None:
             if inspect.isfunction(member):
                 assert pickle.loads(pickle.dumps(member)) is member
                 assert copy.deepcopy(member) is member
+
+
+def test_an_argument_that_has_to_be_named_says_so() -> None:
+    x = fb.zeros([2, 3])
+    with pytest.raises(
+        fb.errors.InvalidTypeError, match="takes labels, logits, axis, name by name"
+    ):
+        fb.nn.softmax_cross_entropy_with_logits(x, x)
+    with pytest.raises(fb.errors.InvalidTypeError, match=r"write for example dropout\(..., rate="):
+        fb.nn.dropout(x, 0.5)

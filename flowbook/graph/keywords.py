@@ -75,6 +75,7 @@ GONE = {
     "keep_prob": "give rate=1 - keep_prob, the probability to drop",
     "moving_mean_initializer": "give moving_mean=, a variable",
     "moving_variance_initializer": "give moving_variance=, a variable",
+    "options": "timeout= gives a run up after so many seconds",
     "optimize": "leave it out: shapes that are known are used always",
     "reuse": _SHARED,
     "target": "leave it out: a session runs in this process",
@@ -122,10 +123,21 @@ def hint_for(keyword: str, taken: Sequence[str]) -> str | None:
     return f"did you mean {close[0]}?" if close else None
 
 
+def _not_by_name(function: str, by_name: Sequence[str]) -> InvalidTypeError:
+    """The error for arguments that were given without their names."""
+    error = InvalidTypeError(
+        f"it takes {', '.join(by_name)} by name",
+        hint=f"write for example {function}(..., {by_name[0]}=value)",
+    )
+    error.at(function, sites.capture())
+    return error
+
+
 def explained(function: Function) -> Function:
     """The same function, in which a keyword that it does not take gives `no_such_keyword`.
 
-    One that takes any keyword stays as it is.
+    So does an argument without its name, where the function wants names. One that takes any
+    keyword stays as it is.
     """
     if function.__code__.co_flags & inspect.CO_VARKEYWORDS:
         return function
@@ -139,11 +151,15 @@ def explained(function: Function) -> Function:
             # One from within has a frame of the function.
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise
-            taken = [n for n in inspect.signature(function).parameters if n != "self"]
+            parameters = inspect.signature(function).parameters
+            taken = [n for n in parameters if n != "self"]
             unknown = [keyword for keyword in kwargs if keyword not in taken]
-            if not unknown:
-                raise
             name = function.__qualname__.removesuffix(".__init__")
-            raise no_such_keyword(name, unknown[0], taken) from None
+            if unknown:
+                raise no_such_keyword(name, unknown[0], taken) from None
+            by_name = [n for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY]
+            if by_name and len(args) > len(parameters) - len(by_name):
+                raise _not_by_name(name, by_name) from None
+            raise
 
     return call  # type: ignore[return-value]
