@@ -16,7 +16,7 @@ import numpy as np
 from flowbook.graph.dtypes import DType
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.gradients import gradients
-from flowbook.graph.graph import Graph
+from flowbook.graph.graph import Graph, get_default_graph
 from flowbook.graph.indexed_slices import IndexedSlices
 from flowbook.graph.keywords import explained
 from flowbook.graph.operation import Operation
@@ -315,9 +315,10 @@ class Optimizer:
         return sorted({key[1] for key, _ in self._slots.items()})  # type: ignore[index]
 
     def variables(self) -> list[Variable]:
-        """All that the optimizer keeps: slots, powers, counters; sorted by name."""
-        kept = [variable for _, variable in (*self._slots.items(), *self._others.items())]
-        return sorted(kept, key=lambda variable: variable.name)
+        """What the optimizer keeps in the default graph: slots, powers, counters; by name."""
+        graph = get_default_graph()
+        made = [variable for _, variable in (*self._slots.items(), *self._others.items())]
+        return sorted((v for v in made if v.graph is graph), key=lambda variable: variable.name)
 
 
 def beside(variable: Variable) -> AbstractContextManager[Scope]:

@@ -656,3 +656,15 @@ def test_what_dtypes_shapes_and_variables_have_in_tensorflow(find: Any, said: st
     with pytest.raises((AttributeError, TypeError)) as caught:
         find()
     assert said in str(caught.value)
+
+
+def test_variables_of_a_scope() -> None:
+    graph = fb.get_default_graph()
+    for name in ("D", "D2", "D"):
+        with fb.name_scope(name):
+            fb.Variable(1.0, name="w")
+            fb.Variable(1.0, name="n", trainable=False)
+    found = {scope: [v.op.name for v in graph.variables(True, scope)] for scope in ("", "D", "D/")}
+    assert found == {"": ["D/w", "D2/w", "D_1/w"], "D": ["D/w"], "D/": ["D/w"]}
+    assert [v.op.name for v in graph.variables(scope="D_1")] == ["D_1/w", "D_1/n"]
+    assert graph.variables(scope="nothing") == []

@@ -440,6 +440,15 @@ def test_a_gradient_has_the_shape_of_its_variable(gradient: Any) -> None:
         fb.train.MomentumOptimizer(0.1, 0.9).apply_gradients([(gradient(), x)])
 
 
+def test_an_optimizer_lists_what_it_keeps_in_the_default_graph() -> None:
+    optimizer = fb.train.MomentumOptimizer(0.01, 0.5)
+    for name in ("a", "b"):
+        with fb.Graph().as_default():
+            optimizer.minimize(fb.square(fb.Variable(1.0, name=name)))
+            assert [v.op.name for v in optimizer.variables()] == [f"{name}/Momentum/momentum"]
+    assert optimizer.variables() == []
+
+
 def test_the_loss_may_be_a_variable() -> None:
     x = fb.Variable([1.0, 2.0])
     train = fb.train.GradientDescentOptimizer(0.5).minimize(x)
