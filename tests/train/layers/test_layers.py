@@ -350,6 +350,12 @@ def test_averages_of_small_floats_come_to_the_end(dtype: fb.DType, in_run: bool)
     np.testing.assert_allclose(result.astype(np.float32), [[-1, -1], [1, 1]], atol=0.01)
 
 
+def test_a_window_may_be_a_part_of_a_shape() -> None:
+    x = fb.zeros([5, 7, 9, 4])
+    y = fb.layers.conv2d(x, 2, x.shape[1:3])
+    assert y.shape == [5, 1, 1, 2]
+
+
 def test_batch_normalization_by_its_averages_has_no_updates() -> None:
     y = fb.layers.batch_normalization(fb.ones([4, 3]), training=False)
     assert fb.get_default_graph().updates(fb.reduce_sum(y)) == []
