@@ -72,6 +72,7 @@ from flowbook.graph.dtypes import (
 )
 from flowbook.graph.gradients import gradients
 from flowbook.graph.graph import Graph, get_default_graph, reset_default_graph
+from flowbook.graph.hessians import hessians
 from flowbook.graph.importing import import_graph_def
 from flowbook.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, AsyncContext, Effects, OpDef
@@ -262,7 +263,11 @@ from flowbook.graph.ops.no_nan import (
     xlog1py,
     xlogy,
 )
-from flowbook.graph.ops.norms import norm, reduce_euclidean_norm
+from flowbook.graph.ops.norms import (
+    norm,
+    normalize,
+    reduce_euclidean_norm,
+)
 from flowbook.graph.ops.numeric import copysign, heaviside, nextafter, sinc
 from flowbook.graph.ops.ordering import argsort, sort
 from flowbook.graph.ops.partitioning import dynamic_partition, dynamic_stitch
@@ -312,6 +317,7 @@ from flowbook.graph.ops.segments import (
     unsorted_segment_sqrt_n,
     unsorted_segment_sum,
 )
+from flowbook.graph.ops.shape_assertions import assert_shapes
 from flowbook.graph.ops.shaping import (
     expand_dims,
     rank,
@@ -475,6 +481,7 @@ __all__ = [
     "assert_rank_at_least",
     "assert_rank_in",
     "assert_scalar",
+    "assert_shapes",
     "assert_type",
     "assign",
     "assign_add",
@@ -585,6 +592,7 @@ __all__ = [
     "greater_equal",
     "group",
     "heaviside",
+    "hessians",
     "histogram_fixed_width",
     "histogram_fixed_width_bins",
     "hypot",
@@ -670,6 +678,7 @@ __all__ = [
     "nn",
     "no_op",
     "norm",
+    "normalize",
     "not_equal",
     "observe",
     "one_hot",

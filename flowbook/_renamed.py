@@ -159,7 +159,6 @@ _INSTEAD = {
     "gradient_override_map": "fb.OpDef(..., grad=function)",
     "graph_util": "fb.import_graph_def(graph, {'W/read': fb.constant(value)}) to freeze W",
     "half": "fb.float16",
-    "hessians": "fb.gradients of each element of fb.gradients",
     "hstack": "fb.concat(values, 1)",
     "inf": "np.inf",
     "int": "fb.int32",

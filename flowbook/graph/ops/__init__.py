@@ -80,6 +80,7 @@ from flowbook.graph.ops import (  # noqa: F401
     segment_products,
     segments,
     selecting,
+    shape_assertions,
     shaping,
     solving,
     sorted_segments,
