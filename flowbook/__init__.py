@@ -1,8 +1,8 @@
 """Flowbook: dataflow graphs built cell by cell, run in any part, on this machine or a pool.
 
 The public API is what `__all__` lists; `fb.nn` holds building blocks of neural networks,
-`fb.losses` losses, `fb.sparse` what sparse tensors have, `fb.summary` what charts show, `fb.train`
-optimizers, `fb.errors` what can go wrong.
+`fb.losses` losses, `fb.signal` frames of signals, `fb.sparse` what sparse tensors have,
+`fb.summary` what charts show, `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
 from flowbook import (
@@ -14,6 +14,7 @@ from flowbook import (
     nn,
     onnx,
     regularizers,
+    signal,
     sparse,
     strings,
     summary,
@@ -766,6 +767,7 @@ __all__ = [
     "shape_n",
     "sigmoid",
     "sign",
+    "signal",
     "sin",
     "sinc",
     "sinh",
