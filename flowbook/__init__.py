@@ -173,7 +173,15 @@ from flowbook.graph.ops.counting import (
     histogram_fixed_width,
     histogram_fixed_width_bins,
 )
-from flowbook.graph.ops.decompositions import cholesky, logdet, lu, lu_solve, qr
+from flowbook.graph.ops.decompositions import (
+    cholesky,
+    logdet,
+    lu,
+    lu_matrix_inverse,
+    lu_reconstruct,
+    lu_solve,
+    qr,
+)
 from flowbook.graph.ops.diagonals import (
     diag,
     diag_part,
@@ -381,6 +389,7 @@ from flowbook.graph.ops.stateless_random import (
 from flowbook.graph.ops.statistics import reduce_std, reduce_variance
 from flowbook.graph.ops.string_numbers import decode_base64, decode_raw, encode_base64
 from flowbook.graph.ops.tensordot import tensordot
+from flowbook.graph.ops.tridiagonal import tridiagonal_matmul, tridiagonal_solve
 from flowbook.graph.ops.trigonometry import (
     acos,
     acosh,
@@ -648,6 +657,8 @@ __all__ = [
     "logical_xor",
     "losses",
     "lu",
+    "lu_matrix_inverse",
+    "lu_reconstruct",
     "lu_solve",
     "mark_as_update",
     "matmul",
@@ -806,6 +817,8 @@ __all__ = [
     "trace",
     "train",
     "transpose",
+    "tridiagonal_matmul",
+    "tridiagonal_solve",
     "trunc",
     "truncated_normal",
     "truncatediv",

@@ -101,6 +101,7 @@ from flowbook.graph.ops import (  # noqa: F401
     strings,
     summary,
     tensordot,
+    tridiagonal,
     trigonometry,
     uniqueness,
     updates,
