@@ -1,7 +1,7 @@
 """Images: size, parts, colours, and their encoding in files. Names are those of TensorFlow 1."""
 
 from flowbook._renamed import no_such_name_in
-from flowbook.graph.ops.boxes import draw_bounding_boxes, non_max_suppression
+from flowbook.graph.ops.boxes import draw_bounding_boxes
 from flowbook.graph.ops.colour_spaces import rgb_to_yiq, rgb_to_yuv, yiq_to_rgb, yuv_to_rgb
 from flowbook.graph.ops.colours import (
     adjust_brightness,
@@ -57,6 +57,12 @@ from flowbook.graph.ops.resizing import (
     resize_images,
     resize_nearest_neighbor,
 )
+from flowbook.graph.ops.suppression import (
+    non_max_suppression,
+    non_max_suppression_overlaps,
+    non_max_suppression_padded,
+    non_max_suppression_with_scores,
+)
 
 __all__ = [
     "ResizeMethod",
@@ -81,6 +87,9 @@ __all__ = [
     "hsv_to_rgb",
     "image_gradients",
     "non_max_suppression",
+    "non_max_suppression_overlaps",
+    "non_max_suppression_padded",
+    "non_max_suppression_with_scores",
     "pad_to_bounding_box",
     "per_image_standardization",
     "psnr",

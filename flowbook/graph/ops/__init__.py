@@ -100,6 +100,7 @@ from flowbook.graph.ops import (  # noqa: F401
     string_patterns,
     strings,
     summary,
+    suppression,
     tensordot,
     tridiagonal,
     trigonometry,
