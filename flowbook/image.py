@@ -26,6 +26,7 @@ from flowbook.graph.ops.image_differences import (
     psnr,
     sobel_edges,
     ssim,
+    ssim_multiscale,
     total_variation,
 )
 from flowbook.graph.ops.image_files import (
@@ -114,6 +115,7 @@ __all__ = [
     "sample_distorted_bounding_box",
     "sobel_edges",
     "ssim",
+    "ssim_multiscale",
     "total_variation",
     "transpose_image",
     "yiq_to_rgb",
