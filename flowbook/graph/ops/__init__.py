@@ -43,6 +43,7 @@ from flowbook.graph.ops import (  # noqa: F401
     indexing,
     indexing_nd,
     joining,
+    jpeg_quality,
     least_squares,
     linalg,
     losses,
