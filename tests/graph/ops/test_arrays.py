@@ -276,6 +276,15 @@ def test_ranges_of_tensors_and_dtypes() -> None:
     assert evaluate(fb.range(n), {n: 3}).tolist() == [0, 1, 2]
     assert fb.range(3, dtype=fb.float16).dtype is fb.float16
     assert fb.range(np.int64(3)).dtype is fb.int64
+    assert evaluate(fb.range(n, 5, dtype=fb.float32), {n: 3}).tolist() == [3.0, 4.0]
+
+
+def test_a_list_of_nothing_is_of_any_dtype() -> None:
+    assert evaluate(fb.bincount([], minlength=2)).tolist() == [0, 0]
+    assert evaluate(fb.gather([1, 2], [])).dtype == np.int32
+    assert evaluate(fb.strings.lower([])).tolist() == []
+    with pytest.raises(fb.errors.InvalidTypeError, match="one of int32, int64"):
+        fb.bincount(np.zeros(0))
 
 
 def test_filled() -> None:
@@ -420,6 +429,22 @@ def test_sizes_that_are_known_in_part_tell_what_they_can() -> None:
         fb.pad(x, [[-1, 2], pair])
     with pytest.raises(fb.errors.InvalidArgumentError, match="not negative"):
         fb.tile(x, [n, -2])
+
+
+def test_what_is_not_repeated_and_what_has_no_blocks_is_known_without_the_sizes() -> None:
+    unknown = fb.placeholder(fb.int32)
+    assert fb.broadcast_to(fb.zeros([2, 1]), fb.placeholder(fb.int32, [3])).shape.dims == (
+        None,
+        2,
+        None,
+    )
+    x = fb.placeholder(fb.float32, [6, None, None, 5])
+    assert fb.space_to_batch_nd(x, [2, 3], unknown).shape.dims == (36, None, None, 5)
+    assert fb.batch_to_space_nd(x, [2, 3], unknown).shape.dims == (1, None, None, 5)
+    blocks = fb.placeholder(fb.int32, [2])
+    assert fb.space_to_batch_nd(x, blocks, unknown).shape.dims == (None, None, None, 5)
+    with pytest.raises(fb.errors.InvalidArgumentError, match="blocks are positive"):
+        fb.space_to_batch_nd(x, [2, 0], unknown)
 
 
 def test_one_dimension_that_only_the_run_knows_is_what_the_others_leave() -> None:
