@@ -304,7 +304,7 @@ def test_a_page_that_is_opened_later_begins_with_what_there_is(live: Any) -> Non
     view = live(kept)
     kept.add(curve("y", [2.0]))
     state = view.get_state()
-    assert [row[1] for row in unpacked(state["snapshot"])[0]["series"]] == ["x", "y"]
+    assert [row[1] for row in unpacked(state["payload"])[0]["series"]] == ["x", "y"]
     assert state["renderer"] == "renderSummaries"
 
 
