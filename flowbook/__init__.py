@@ -253,6 +253,7 @@ from flowbook.graph.ops.indexing_nd import (
     tensor_scatter_nd_sub,
     tensor_scatter_nd_update,
 )
+from flowbook.graph.ops.initialising import global_variables_initializer, variables_initializer
 from flowbook.graph.ops.joining import concat, split, stack, unstack
 from flowbook.graph.ops.least_squares import matrix_rank, matrix_solve_ls, pinv
 from flowbook.graph.ops.linalg import cross, matmul, matvec
@@ -409,12 +410,10 @@ from flowbook.graph.ops.variables import (
     assign,
     assign_add,
     assign_sub,
-    global_variables_initializer,
     is_variable_initialized,
     scatter_add,
     scatter_sub,
     scatter_update,
-    variables_initializer,
 )
 from flowbook.graph.options import act_on as _act_on
 from flowbook.graph.options import options

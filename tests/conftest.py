@@ -1,5 +1,6 @@
 """What holds for every test: a default graph of its own, reproducible examples, no hidden gaps."""
 
+import gc
 import os
 from collections.abc import Generator
 
@@ -14,6 +15,12 @@ settings.register_profile("soak", max_examples=5_000, derandomize=False, deadlin
 settings.load_profile("ci")
 
 Report = pytest.TestReport | pytest.CollectReport
+
+
+def pytest_collection_finish() -> None:
+    """Have the garbage collector, which tests call often, leave out what pytest has collected."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
