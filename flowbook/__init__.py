@@ -22,6 +22,8 @@ from flowbook import (
 from flowbook._renamed import explain_keywords as _explain_keywords
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec import blas_threads as _blas_threads
+from flowbook.exec.kernels import compiling as _compiling
+from flowbook.exec.kernels.compiling import hot_loops
 from flowbook.exec.partial_run import PartialRun
 from flowbook.exec.resources.container import reset_container
 from flowbook.exec.session import Session
@@ -72,6 +74,7 @@ from flowbook.graph.dtypes import (
 )
 from flowbook.graph.gradients import gradients
 from flowbook.graph.graph import Graph, get_default_graph, reset_default_graph
+from flowbook.graph.hot_loop import compile_with as _compile_with
 from flowbook.graph.importing import import_graph_def
 from flowbook.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, AsyncContext, Effects, OpDef
@@ -587,6 +590,7 @@ __all__ = [
     "heaviside",
     "histogram_fixed_width",
     "histogram_fixed_width_bins",
+    "hot_loops",
     "hypot",
     "idct",
     "identity",
@@ -826,5 +830,7 @@ __all__ = [
 ]
 
 _act_on("intra_op_threads", _blas_threads.limit)
+_act_on("machine_code", _compiling.choose)
+_compile_with(_compiling.compile_behind)
 _explain_keywords()
 _notebook.connect()

@@ -17,8 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from flowbook.graph import philox
+import flowbook as fb
+from flowbook.graph import philox, philox_blocks
 from flowbook.graph.philox import Counter, Key, Kind
+from tests.need import requires
 
 TOP = 2**32 - 1
 
@@ -38,6 +40,18 @@ EVERY: list[tuple[Kind, str]] = [
     ("uniform_int", "int32"),
     ("uniform_int", "int64"),
 ]
+
+
+@pytest.fixture(
+    autouse=True,
+    scope="module",
+    params=["never", pytest.param("now", marks=requires(module="llvmlite"))],
+)
+def machine_code(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every test here holds for both forms of the loops."""
+    fb.options.machine_code = request.param
+    yield
+    fb.options.machine_code = "never"
 
 
 def draw(
@@ -120,14 +134,14 @@ def test_the_counter_carries_over_each_border(place: int, blocks: int) -> None:
 def test_chunks_do_not_show(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     counter = (TOP - 100, TOP, 3, 4)
     whole = philox.random_bits((5, 6), counter, 1003)
-    monkeypatch.setattr(philox, "_CHUNK_BLOCKS", size)
+    monkeypatch.setattr(philox_blocks, "CHUNK", size)
     assert philox.random_bits((5, 6), counter, 1003).tolist() == whole.tolist()
     assert whole.tolist() == reference_bits((5, 6), counter, 1003)
 
 
 def test_both_ways_to_make_a_block_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     few = philox.random_bits((5, 6), (TOP, TOP, 3, 4), 13)
-    monkeypatch.setattr(philox, "_SCALAR_BLOCKS", 0)
+    monkeypatch.setattr(philox_blocks, "_SCALAR_BLOCKS", 0)
     assert philox.random_bits((5, 6), (TOP, TOP, 3, 4), 13).tolist() == few.tolist()
 
 
@@ -303,7 +317,7 @@ def test_draws_do_not_show_their_chunks(
 ) -> None:
     key, counter = (3, 4), (TOP - 50, TOP, 5, 6)
     whole, _ = draw(kind, dtype, key, counter, [1001])
-    monkeypatch.setattr(philox, "_CHUNK_BLOCKS", 37)
+    monkeypatch.setattr(philox_blocks, "CHUNK", 37)
     assert draw(kind, dtype, key, counter, [1001])[0].tolist() == whole.tolist()
 
 
