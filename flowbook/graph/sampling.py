@@ -68,7 +68,8 @@ def _within_limits(draw: Callable[[Any, int], Any], groups: int, width: int) -> 
     rows = np.arange(groups)
     values = draw(rows, 0)
     found = values.copy()
-    rows = np.flatnonzero((np.abs(values) >= 2).any(axis=1))
+    # The truth values of a group, as one number: NumPy reduces short rows slowly.
+    rows = np.flatnonzero((np.abs(values) >= 2).view(f"u{width}"))
     values = values[rows]
     filled = np.zeros(groups, np.intp)
     for turn in count(1):
@@ -251,8 +252,23 @@ def permutation(key: Key, counter: Counter, size: int) -> NDArray[np.intp]:
 
     Equal numbers keep their order; they are too rare to show.
     """
-    words = philox.random_bits(key, counter, 2 * size)
-    return np.argsort(words.view(np.uint64), kind="stable")
+    return order_of(philox.random_bits(key, counter, 2 * size).view(np.uint64))
+
+
+def order_of(numbers: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """The stable order of many random numbers."""
+    # Numbers that end in their own places are sorted ten times as fast as places by their numbers.
+    places = np.uint64((1 << numbers.size.bit_length()) - 1)
+    placed = numbers & ~places
+    placed |= np.arange(numbers.size, dtype=np.uint64)
+    placed.sort()
+    order = (placed & places).astype(np.intp)
+    # What differs in the bits given up alone is rare, and is brought in order once more.
+    alike = np.flatnonzero(placed[1:] ^ placed[:-1] <= places)
+    if alike.size:
+        among = np.union1d(alike, alike + 1)
+        order[among] = order[among][np.argsort(numbers[order[among]], kind="stable")]
+    return order
 
 
 class _Stream:
