@@ -837,6 +837,7 @@ ROWS = tuple(
         rtol=operation.rtol,
         atol=operation.atol,
         rounds=15,
+        processes=3,
         section=_SECTION,
     )
     for name, operation in _OPERATIONS.items()
