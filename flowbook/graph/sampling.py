@@ -18,7 +18,7 @@ import numpy as np
 from ml_dtypes import finfo
 from numpy.typing import NDArray
 
-from flowbook.graph import philox
+from flowbook.graph import philox, philox_numbers
 from flowbook.graph.philox import Counter, Key
 
 BLOCKS = 256
@@ -44,10 +44,10 @@ def truncated_normal(
     The values are TensorFlow's: in groups of as many as one block makes, a group's first values
     within the limits.
     """
-    make: Callable[[Any], Any] = philox.normal_float32
+    make: Callable[[Any], Any] = philox_numbers.normal_float32
     width = 4
     if dtype.itemsize == 8:
-        make, width = philox.normal_float64, 2
+        make, width = philox_numbers.normal_float64, 2
     # A group of two takes half the blocks of one of four.
     stride = np.uint64(BLOCKS * width // 4)
     size = math.prod(shape)
@@ -287,11 +287,11 @@ class _Stream:
 
     def uniforms(self, rows: NDArray[np.intp]) -> _Doubles:
         """The next uniform on [0, 1) of some samples."""
-        return self._take("uniform", philox.uniform_float64, rows)
+        return self._take("uniform", philox_numbers.uniform_float64, rows)
 
     def normals(self, rows: NDArray[np.intp]) -> _Doubles:
         """The next standard normal of some samples."""
-        return self._take("normal", philox.normal_float64, rows)
+        return self._take("normal", philox_numbers.normal_float64, rows)
 
     def _take(self, kind: str, make: Callable[[Any], Any], rows: NDArray[np.intp]) -> _Doubles:
         pairs, left = self._pairs[kind], self._left[kind]
@@ -308,7 +308,7 @@ class _Stream:
 def _uniforms(key: Key, counter: Counter, offsets: Any) -> _Doubles:
     """Two uniforms on [0, 1) from each of the blocks."""
     words = philox.blocks_at(key, counter, offsets)
-    return philox.uniform_float64(words.reshape(-1)).reshape(-1, 2)
+    return philox_numbers.uniform_float64(words.reshape(-1)).reshape(-1, 2)
 
 
 def _parts(size: int) -> Iterator[slice]:

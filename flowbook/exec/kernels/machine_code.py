@@ -1,9 +1,9 @@
 """Machine code for a hot loop: its body, written in LLVM's language, which LLVM vectorises.
 
 The body runs once, on symbols in place of numbers; each operator on them writes an instruction.
-LLVM works outside the interpreter's lock: what runs beside it is hardly disturbed. Nothing is
-kept on disk, since compiling takes no longer than a checked look-up would. This is the one module
-that knows llvmlite, which is imported when the first loop is compiled.
+LLVM works outside the interpreter's lock: what runs beside it is hardly disturbed. It takes some
+40 ms for a loop, so nothing is kept on disk, where others could have changed it. This is the one
+module that knows llvmlite, which is imported when the first loop is compiled.
 """
 
 from __future__ import annotations
