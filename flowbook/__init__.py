@@ -1,8 +1,8 @@
 """Flowbook: dataflow graphs built cell by cell, run in any part, on this machine or a pool.
 
 The public API is what `__all__` lists; `fb.nn` holds building blocks of neural networks,
-`fb.losses` losses, `fb.sparse` what sparse tensors have, `fb.summary` what charts show, `fb.train`
-optimizers, `fb.errors` what can go wrong.
+`fb.losses` losses, `fb.signal` frames of signals, `fb.sparse` what sparse tensors have,
+`fb.summary` what charts show, `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
 from flowbook import (
@@ -14,6 +14,7 @@ from flowbook import (
     nn,
     onnx,
     regularizers,
+    signal,
     sparse,
     strings,
     summary,
@@ -74,6 +75,7 @@ from flowbook.graph.dtypes import (
 )
 from flowbook.graph.gradients import gradients
 from flowbook.graph.graph import Graph, get_default_graph, reset_default_graph
+from flowbook.graph.hessians import hessians
 from flowbook.graph.hot_loop import compile_with as _compile_with
 from flowbook.graph.importing import import_graph_def
 from flowbook.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
@@ -174,7 +176,15 @@ from flowbook.graph.ops.counting import (
     histogram_fixed_width,
     histogram_fixed_width_bins,
 )
-from flowbook.graph.ops.decompositions import cholesky, logdet, lu, lu_solve, qr
+from flowbook.graph.ops.decompositions import (
+    cholesky,
+    logdet,
+    lu,
+    lu_matrix_inverse,
+    lu_reconstruct,
+    lu_solve,
+    qr,
+)
 from flowbook.graph.ops.diagonals import (
     diag,
     diag_part,
@@ -265,7 +275,11 @@ from flowbook.graph.ops.no_nan import (
     xlog1py,
     xlogy,
 )
-from flowbook.graph.ops.norms import norm, reduce_euclidean_norm
+from flowbook.graph.ops.norms import (
+    norm,
+    normalize,
+    reduce_euclidean_norm,
+)
 from flowbook.graph.ops.numeric import copysign, heaviside, nextafter, sinc
 from flowbook.graph.ops.ordering import argsort, sort
 from flowbook.graph.ops.partitioning import dynamic_partition, dynamic_stitch
@@ -315,6 +329,7 @@ from flowbook.graph.ops.segments import (
     unsorted_segment_sqrt_n,
     unsorted_segment_sum,
 )
+from flowbook.graph.ops.shape_assertions import assert_shapes
 from flowbook.graph.ops.shaping import (
     expand_dims,
     rank,
@@ -377,6 +392,7 @@ from flowbook.graph.ops.stateless_random import (
 from flowbook.graph.ops.statistics import reduce_std, reduce_variance
 from flowbook.graph.ops.string_numbers import decode_base64, decode_raw, encode_base64
 from flowbook.graph.ops.tensordot import tensordot
+from flowbook.graph.ops.tridiagonal import tridiagonal_matmul, tridiagonal_solve
 from flowbook.graph.ops.trigonometry import (
     acos,
     acosh,
@@ -478,6 +494,7 @@ __all__ = [
     "assert_rank_at_least",
     "assert_rank_in",
     "assert_scalar",
+    "assert_shapes",
     "assert_type",
     "assign",
     "assign_add",
@@ -588,6 +605,7 @@ __all__ = [
     "greater_equal",
     "group",
     "heaviside",
+    "hessians",
     "histogram_fixed_width",
     "histogram_fixed_width_bins",
     "hot_loops",
@@ -643,6 +661,8 @@ __all__ = [
     "logical_xor",
     "losses",
     "lu",
+    "lu_matrix_inverse",
+    "lu_reconstruct",
     "lu_solve",
     "mark_as_update",
     "matmul",
@@ -674,6 +694,7 @@ __all__ = [
     "nn",
     "no_op",
     "norm",
+    "normalize",
     "not_equal",
     "observe",
     "one_hot",
@@ -761,6 +782,7 @@ __all__ = [
     "shape_n",
     "sigmoid",
     "sign",
+    "signal",
     "sin",
     "sinc",
     "sinh",
@@ -799,6 +821,8 @@ __all__ = [
     "trace",
     "train",
     "transpose",
+    "tridiagonal_matmul",
+    "tridiagonal_solve",
     "trunc",
     "truncated_normal",
     "truncatediv",

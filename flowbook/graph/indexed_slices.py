@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Number
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.registry import op_named
 
 if TYPE_CHECKING:
@@ -19,12 +20,12 @@ class IndexedSlicesValue(NamedTuple):
     Attributes:
         values: [n, ...], the rows.
         indices: [n], int32 or int64.
-        dense_shape: an int vector, the shape of the whole.
+        dense_shape: an int vector, the shape of the whole; None where it is not known.
     """
 
     values: Any
     indices: Any
-    dense_shape: Any
+    dense_shape: Any = None
 
 
 class IndexedSlices:
@@ -33,12 +34,13 @@ class IndexedSlices:
     Rows named twice add up. This is what the gradient of `fb.gather` is, so that a step that
     touches few rows of a large table costs by those rows. Fetching them gives an
     IndexedSlicesValue, and such a one, or a tuple of three arrays, may be fed for them. `-g`, and
-    `*` and `/` by a scalar, give IndexedSlices; other arithmetic takes the whole.
+    `*` and `/` by a scalar, give IndexedSlices; other arithmetic takes the whole, for which
+    `dense_shape` is needed.
 
     Attributes:
         values: [n, ...], the rows.
         indices: [n], int32 or int64.
-        dense_shape: an int vector, the shape of the whole.
+        dense_shape: an int vector, the shape of the whole; None where it is not known.
     """
 
     __slots__ = ("_dense_shape", "_indices", "_values")
@@ -46,7 +48,7 @@ class IndexedSlices:
     # NumPy's scalars defer: np.float32(0.5) * g is IndexedSlices.
     __array_ufunc__ = None
 
-    def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor) -> None:
+    def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
         self._values = values
         self._indices = indices
         self._dense_shape = dense_shape
@@ -62,8 +64,8 @@ class IndexedSlices:
         return self._indices
 
     @property
-    def dense_shape(self) -> Tensor:
-        """An int vector, the shape of the whole."""
+    def dense_shape(self) -> Tensor | None:
+        """An int vector, the shape of the whole; None where it is not known."""
         return self._dense_shape
 
     @property
@@ -82,7 +84,16 @@ class IndexedSlices:
         return self.values.op
 
     def as_tensor(self, handle: bool = False) -> Tensor:
-        """The whole, as a dense tensor."""
+        """The whole, as a dense tensor.
+
+        Raises:
+            InvalidArgumentError: if its shape is not known.
+        """
+        if self.dense_shape is None:
+            raise InvalidArgumentError(
+                f"the shape of the whole is not known: {self!r}",
+                hint="fb.IndexedSlices(values, indices, dense_shape)",
+            )
         rows = op_named("UnsortedSegmentSum").public(
             self.values, self.indices, op_named("StridedSlice").public(self.dense_shape, 0)
         )

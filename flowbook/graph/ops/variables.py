@@ -19,7 +19,7 @@ from flowbook.graph.convert import to_array
 from flowbook.graph.dtypes import INDICES, SMALL, DType, as_dtype
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.graph import Graph, get_default_graph, mixed_graphs
-from flowbook.graph.op_def import REQUIRED, Effects, OpDef
+from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, Effects, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.constants import constant, group, identity
 from flowbook.graph.ops.inference import no_flops, scalar
@@ -85,6 +85,7 @@ assign_op = OpDef(
     attributes={**_TYPED, "is_initializer": False},
     infer=_written_shape,
     kernel=lambda xp, variable, value: variable.assign(value),
+    grad=NO_GRADIENT,
     effects=Effects.WRITES,
     needs_value=False,
     aliases={0: 0},
@@ -103,6 +104,7 @@ assign_add_op = OpDef(
     attributes=_TYPED,
     infer=_written_shape,
     kernel=lambda xp, variable, value: variable.update(xp.add, value),
+    grad=NO_GRADIENT,
     effects=Effects.WRITES,
     aliases={0: 0},
     cost=flops_of_value,
@@ -114,6 +116,7 @@ assign_sub_op = OpDef(
     attributes=_TYPED,
     infer=_written_shape,
     kernel=lambda xp, variable, value: variable.update(xp.subtract, value),
+    grad=NO_GRADIENT,
     effects=Effects.WRITES,
     aliases={0: 0},
     cost=flops_of_value,
@@ -145,6 +148,7 @@ def scatter_definition(type_name: str, ufunc: str | None) -> OpDef:
         kernel=lambda xp, variable, indices, updates: variable.scatter(
             getattr(xp, ufunc) if ufunc else None, indices, updates
         ),
+        grad=NO_GRADIENT,
         effects=Effects.WRITES,
         aliases={0: 0},
         cost=flops_of_value,
@@ -383,7 +387,7 @@ def write(op_def: OpDef, ref: Any, *values: Any, name: str | None, **attributes:
 
 
 def assign(ref: Variable, value: Any, name: str | None = None) -> Tensor:
-    """Give a variable a new value.
+    """Give a variable a new value. No gradient flows through it.
 
     Args:
         ref: the variable.

@@ -188,7 +188,9 @@ def test_a_process_may_end_while_it_compiles() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
 def test_a_process_may_fork_while_it_compiles() -> None:
     text = """
-    import os
+    import os, warnings
+    # Python warns of forking beside any thread: OpenBLAS's, here.
+    warnings.simplefilter("ignore", DeprecationWarning)
     child = os.fork()
     if not child:
         fb.options.machine_code = "now"
