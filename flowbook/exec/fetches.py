@@ -50,6 +50,15 @@ def flatten(graph: Graph, fetches: Any) -> Flat:
     return Flat(tensors, targets, rebuild)
 
 
+def graph_of(fetches: Any) -> Graph | None:
+    """The graph of the first of them that is not a name; None if all are names."""
+    if isinstance(fetches, Mapping):
+        fetches = list(fetches.values())
+    if isinstance(fetches, list | tuple):
+        return next((found for f in fetches if (found := graph_of(f)) is not None), None)
+    return getattr(fetches, "graph", None)
+
+
 def _flatten(
     graph: Graph, item: Any, tensors: list[Tensor], targets: list[Operation], whole: Any
 ) -> Rebuild:

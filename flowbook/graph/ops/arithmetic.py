@@ -30,6 +30,7 @@ from flowbook.graph.ops.located import located
 from flowbook.graph.registry import op_named
 from flowbook.graph.shape import Shape
 from flowbook.graph.shape import broadcast as broadcast_shapes
+from flowbook.graph.sparse_tensor import SparseTensor
 from flowbook.graph.tensor import Arithmetic, Tensor
 
 conj_op: OpDef = OpDef(
@@ -275,6 +276,7 @@ negative = OpDef(
     cost=elementwise(),
     doc="`-x`, elementwise.",
     function="negative",
+    keeps_zeros=True,
 )
 
 abs_op = OpDef(
@@ -286,6 +288,7 @@ abs_op = OpDef(
     grad=lambda op, dy: dy * sign(op.inputs[0]),
     cost=elementwise(),
     function="abs",
+    keeps_zeros=True,
 )
 
 
@@ -302,7 +305,7 @@ def abs(x: Any, name: str | None = None) -> Tensor:
     """
     __tracebackhide__ = True
     with located("Abs"):
-        x = numbers(x)
+        x = x if isinstance(x, SparseTensor) else numbers(x)
     op_def = op_named("ComplexAbs").public if x.dtype.is_complex else abs_op
     result: Tensor = op_def(x, name=name)
     return result
@@ -332,6 +335,7 @@ sign: OpDef = OpDef(
 
     Of a complex number `x / abs(x)`, and 0 of 0. The gradient of real ones is zeros.
     """,
+    keeps_zeros=True,
 )
 
 

@@ -40,6 +40,18 @@ def test_values(ord: Any, axis: Any, complex_: bool, keepdims: bool) -> None:
     np.testing.assert_allclose(evaluate(result), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("axis", [None, 0, (1, 2)])
+@pytest.mark.parametrize("complex_", [False, True])
+@pytest.mark.parametrize("ord", ["euclidean", 1, np.inf])
+def test_normalized(ord: Any, complex_: bool, axis: Any) -> None:
+    value = VALUES * (0.6 + 0.8j) if complex_ else VALUES
+    normalized, size = fb.normalize(fb.constant(value), ord, axis)
+    found, norms = evaluate([normalized, size])
+    expected = evaluate(fb.norm(fb.constant(value), ord, axis, keepdims=True))
+    np.testing.assert_array_equal(norms, expected)
+    np.testing.assert_allclose(found, value / expected, rtol=1e-15)
+
+
 @pytest.mark.parametrize("axis", [None, 1, (1, 2)])
 @pytest.mark.parametrize("ord", ["euclidean", 1, 2, np.inf, 3])
 def test_gradients(ord: Any, axis: Any) -> None:
