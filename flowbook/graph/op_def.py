@@ -184,8 +184,9 @@ class OpDef:
             for admitted in type_variables.values()
         )
         if expression is not None:
-            names = [*(a.name for a in self.inputs), *self.attributes]
-            self.expression = Expression(expression, names)
+            self.expression = Expression(
+                expression, [a.name for a in self.inputs], list(self.attributes)
+            )
             self.is_inlined = kernel is None
             self.kernel = kernel or self.expression.kernel()
             self.aliases = {}

@@ -20,7 +20,6 @@ from flowbook.graph.ops.bounds import are_within
 from flowbook.graph.ops.broadcasting import sum_to_shape
 from flowbook.graph.ops.comparison import greater, where
 from flowbook.graph.ops.constants import convert_to_tensor
-from flowbook.graph.ops.element_choices import rectified
 from flowbook.graph.ops.elementwise import exp, log, sigmoid
 from flowbook.graph.ops.filling import ones_like, zeros_like
 from flowbook.graph.ops.inference import elementwise, scalar
@@ -227,18 +226,12 @@ def sparse_softmax_cross_entropy_with_logits(
     return sparse_cross_entropy_op(labels, logits, name=name)[0]  # type: ignore[no-any-return]
 
 
-def _sigmoid_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
-    large = xp.subtract(rectified(xp, logits), xp.multiply(logits, labels))
-    return xp.add(large, xp.log1p(xp.exp(xp.negative(xp.absolute(logits)))))
-
-
 sigmoid_cross_entropy_op = OpDef(
     "SigmoidCrossEntropyWithLogits",
     "labels: T, logits: T -> loss: T",
     T=FLOATS,
     infer=_same_shapes,
     # max(x, 0) - x z is exact for labels of 0 and 1: a small loss keeps all of its digits.
-    kernel=_sigmoid_cross_entropy,
     expression="add(subtract(maximum(logits, 0), multiply(logits, labels)), "
     "log1p(exp(negative(absolute(logits)))))",
     grad=lambda op, dy: (-dy * op.inputs[1], dy * (sigmoid(op.inputs[1]) - op.inputs[0])),
