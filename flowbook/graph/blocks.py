@@ -3,8 +3,8 @@
 On whole arrays every step reads and writes main memory. Here a loop is generated that takes all
 steps for one block before the next block begins; the last one writes into the result.
 
-Invariant: the bits are those of the same steps on whole arrays. NumPy computes 64 elements alike
-wherever they lie in an array, and blocks are multiples of that.
+Invariant: the bits are those of the same steps on whole arrays, of 64 elements or more. NumPy
+computes 64 elements alike wherever they lie in an array, and blocks are multiples of that.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from flowbook.graph import vectorised
 # So many elements make a block: a few such arrays fit into a third-level cache on any machine.
 # Smaller blocks, for the second level, gain less than the calls for them cost.
 BLOCK = 1 << 18
+
+# The last block is not shorter, as NumPy computes complex numbers differently where they are few.
+_SHORTEST = 64
 
 # What takes the place of functions that are not vectorised, or have no result to write to.
 _REPLACED: dict[str, Callable[..., Any]] = {
@@ -117,15 +120,13 @@ class Blocks:
         results = [np.empty(shape, dtype) for dtype in loop.results]
         flat += [result.reshape(-1) for result in results]
         size = results[0].size
-        whole = size - size % BLOCK
-        buffers = [np.empty(min(size, BLOCK), dtype) for dtype in loop.buffers]
+        whole = max(size - _SHORTEST, 0) // BLOCK * BLOCK
         if whole:
             parts = [v[:whole].reshape(-1, BLOCK) if _is_cut(v) else repeat(v) for v in flat]
+            buffers = [np.empty(BLOCK, dtype) for dtype in loop.buffers]
             loop.function(zip(*parts, strict=False), *buffers)
             flat = [v[whole:] if _is_cut(v) else v for v in flat]
-            buffers = [buffer[: size - whole] for buffer in buffers]
-        if whole < size:
-            loop.function([flat], *buffers)
+        loop.function([flat], *[np.empty(size - whole, dtype) for dtype in loop.buffers])
         return results
 
     def _loop(self, key: tuple[Any, ...], flat: Sequence[Any]) -> _Loop | None:

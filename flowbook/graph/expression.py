@@ -51,7 +51,7 @@ class Expression:
     Attributes:
         parameters: the names of inputs and attributes.
         functions: the names of the functions in it.
-        is_blockwise: whether large inputs are taken block by block.
+        has_steps: whether it takes several steps, large inputs block by block.
         is_single: whether it is one expression.
 
     >>> softplus = Expression("logaddexp(x, 0)", ["x"])
@@ -97,7 +97,7 @@ class Expression:
         for node in nodes:
             node.id = "{" + node.id + "}"
         self._template = ast.unparse(tree)
-        self.is_blockwise = len(self._steps) > 1
+        self.has_steps = len(self._steps) > 1
         self._least = least_size(self._steps.values())
         self._kernels: dict[tuple[int, ...], Callable[..., Any]] = {}
 
@@ -146,7 +146,7 @@ class Expression:
         text = self.render(names) if self.is_single else _nested(self._steps, outputs)
         head = f"lambda xp, {', '.join(self.parameters)}:"
         whole: Callable[..., Any] = eval(f"{head} {text}")
-        if not self.is_blockwise:
+        if not self.has_steps:
             return whole
         blocks = Blocks(self.parameters, list(self._steps.values()), [t for t in outputs if t])
 

@@ -110,8 +110,11 @@ class OpDef:
             arrive as float32, and its results are rounded, unless a type variable admits strings.
         expression: in place of a kernel, for elementwise operations: an expression of the inputs
             and of functions of `xp`, from which all code for it is generated, such as
-            "logaddexp(x, 0)". Beside one it says the same, for code that joins operations: the
-            kernel is what is faster where the operation stands alone.
+            "logaddexp(x, 0)"; several outputs have one each, separated by commas. What takes
+            several steps computes float16 in float32, and large arrays block by block, if the
+            steps are universal functions, operators or `where`. Beside a kernel it says the same,
+            for code that joins operations: the kernel is what is faster where the operation stands
+            alone.
         grad: `grad(op, *dys)` gives the gradient for each input (one for a single input), None
             where there is none. `NO_GRADIENT` says that no gradient flows; without `grad`,
             asking for it is a LookupError.

@@ -312,7 +312,7 @@ class _Writer:
             self.scope[f"xp_{name}"] = getattr(self.xp, name)
         for name, value in kernel.attributes.items():
             names[name] = self._literal(index, name, value)
-        large = self._shared(kernel.function) if expression.is_blockwise else None
+        large = self._shared(kernel.function) if expression.has_steps else None
         return expression.render(names, large)
 
     def _shared(self, function: Callable[..., Any]) -> str:

@@ -89,8 +89,8 @@ def _gelu_tanh_gradient(op: Operation, dy: Tensor, dgate: Tensor) -> Tensor:
     return dx + dgate * (steepness * (gate * (1.0 - gate)))  # type: ignore[no-any-return]
 
 
-# `x` times its gate: x * (1 + tanh(...)) / 2 without its cancellation for negative x. The gate is an
-# output for the gradient's sake, where it saves the exponential.
+# `x` times its gate: `x * (1 + tanh(...)) / 2` without its cancellation for negative x. The gate is
+# an output for the gradient's sake, where it saves the exponential.
 gelu_tanh_op = OpDef(
     "GeluTanh",
     "features: T -> activations: T, gate: T",
