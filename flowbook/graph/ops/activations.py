@@ -223,26 +223,32 @@ def _shape_with_axis(logits: Tensor, axis: int) -> Shape:
     return logits.shape
 
 
-def exponentials(xp: Any, logits: Any, axis: int) -> tuple[Any, Any, Any]:
-    """`z = logits - max`, `exp(z)` and its sum along an axis: what softmax and its kin share."""
+def less_largest(xp: Any, logits: Any, axis: int) -> Any:
+    """Logits less the largest along an axis, so that their exponentials do not overflow."""
     i = in_range(axis, logits.ndim)
-    shifted = xp.subtract(logits, xp.max(logits, axis=i, keepdims=True))
-    raised = xp.exp(shifted)
-    total = sum_over(xp, raised, (i,), keepdims=True)
-    return shifted, raised, total.astype(logits.dtype, copy=False)
+    return xp.subtract(logits, xp.maximum.reduce(logits, axis=i, keepdims=True))
+
+
+def exponentials(xp: Any, shifted: Any, axis: int, out: Any = None) -> tuple[Any, Any]:
+    """The exponentials of shifted logits, in `out` if it is given, and their sum along an axis."""
+    raised = xp.exp(shifted, out=out)
+    total = sum_over(xp, raised, (in_range(axis, shifted.ndim),), keepdims=True)
+    return raised, total.astype(shifted.dtype, copy=False)
 
 
 def _softmax(xp: Any, logits: Any, axis: int) -> Any:
     if not logits.size:
         return logits.copy()
-    _, raised, total = exponentials(xp, logits, axis)
+    shifted = less_largest(xp, logits, axis)
+    raised, total = exponentials(xp, shifted, axis, out=shifted)
     return xp.divide(raised, total, raised)
 
 
 def _log_softmax(xp: Any, logits: Any, axis: int) -> Any:
     if not logits.size:
         return logits.copy()
-    shifted, _, total = exponentials(xp, logits, axis)
+    shifted = less_largest(xp, logits, axis)
+    _, total = exponentials(xp, shifted, axis)
     return xp.subtract(shifted, xp.log(total), shifted)
 
 

@@ -13,7 +13,13 @@ from flowbook.graph.dtypes import FLOATS, INDICES
 from flowbook.graph.errors import InvalidArgumentError, OutOfRangeError
 from flowbook.graph.op_def import NO_GRADIENT, OpDef, is_unused
 from flowbook.graph.operation import Operation
-from flowbook.graph.ops.activations import exponentials, log_softmax_op, softmax_op, softplus
+from flowbook.graph.ops.activations import (
+    exponentials,
+    less_largest,
+    log_softmax_op,
+    softmax_op,
+    softplus,
+)
 from flowbook.graph.ops.arithmetic import add, subtract
 from flowbook.graph.ops.axes import as_axis, in_range
 from flowbook.graph.ops.bounds import are_within
@@ -26,7 +32,7 @@ from flowbook.graph.ops.inference import elementwise, scalar
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.reductions import sum_op
 from flowbook.graph.ops.shaping import expand_dims_op, transpose
-from flowbook.graph.ops.sums import sum_of_products, sum_over
+from flowbook.graph.ops.sums import sum_of_products, sum_of_squares, sum_over
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.shape import Shape, broadcast
 from flowbook.graph.tensor import Tensor
@@ -60,7 +66,8 @@ def _cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
         raise InvalidArgumentError("logits have at least one dimension: the classes")
     if not logits.size:
         return xp.zeros(logits.shape[:-1], logits.dtype), logits.copy()
-    shifted, raised, total = exponentials(xp, logits, -1)
+    shifted = less_largest(xp, logits, -1)
+    raised, total = exponentials(xp, shifted, -1)
     mass = sum_over(xp, labels, (-1,), keepdims=True)
     shifted -= xp.log(total)
     gain = sum_of_products(xp, labels, shifted)
@@ -175,13 +182,15 @@ def _sparse_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
         raise OutOfRangeError(f"label {wrong} is out of range: there are {classes} classes, from 0")
     if not logits.size:
         return xp.zeros(labels.shape, logits.dtype), logits.copy()
-    shifted, raised, total = exponentials(xp, logits, -1)
-    at_labels = xp.arange(labels.size), xp.reshape(labels, (-1,))
-    wanted = xp.reshape(shifted, (-1, classes))[at_labels]
-    loss = xp.log(xp.squeeze(total, -1)) - xp.reshape(wanted, labels.shape)
     # In row-major order, whatever the logits' is, so that reshaping gives a view to write to.
-    backprop = xp.ascontiguousarray(xp.divide(raised, total, raised))
-    xp.reshape(backprop, (-1, classes))[at_labels] -= 1
+    shifted = xp.ascontiguousarray(less_largest(xp, logits, -1))
+    flat = xp.reshape(shifted, (-1,))
+    at_labels = xp.arange(0, flat.size, classes) + xp.reshape(labels, (-1,))
+    wanted = xp.reshape(flat.take(at_labels), labels.shape)
+    raised, total = exponentials(xp, shifted, -1, out=shifted)
+    loss = xp.log(xp.squeeze(total, -1)) - wanted
+    backprop = xp.divide(raised, total, raised)
+    flat[at_labels] -= 1
     return loss, backprop
 
 
@@ -358,9 +367,7 @@ def log_poisson_loss(
 
 
 def _half_of_squares(xp: Any, t: Any) -> Any:
-    flat = xp.reshape(t, (1, -1))
-    half = sum_of_products(xp, flat, flat) * 0.5
-    return xp.reshape(half, ()).astype(t.dtype, copy=False)
+    return (sum_of_squares(xp, t) * 0.5).astype(t.dtype, copy=False)
 
 
 l2_loss = OpDef(
