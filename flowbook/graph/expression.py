@@ -103,18 +103,18 @@ class Expression:
 
     def _add_steps(self, node: ast.expr) -> str:
         """Add the steps to what a node stands for, and give the name that it has in later ones."""
-        text = ast.unparse(node)
-        if text in self.parameters or text in self._steps:
-            return text
-        called = _called(node)
-        if called is None:
+        if isinstance(node, ast.Name):
+            return node.id
+        if not any(isinstance(inner, ast.Name) for inner in ast.walk(node)):
             return _number(node)
-        function, arguments = called
-        names = tuple([self._add_steps(argument) for argument in arguments])
-        if not any(name in self._inputs or name in self._steps for name in names):
-            # What NumPy makes of attributes and numbers alone decides about dtypes as they do not.
-            raise _NotElementwise(text)
-        self._steps[text] = Step(text, function, names)
+        text = ast.unparse(node)
+        if text not in self._steps:
+            function, arguments = _called(node)
+            names = tuple([self._add_steps(argument) for argument in arguments])
+            if not any(name in self._inputs or name in self._steps for name in names):
+                # What NumPy makes of attributes and numbers alone decides about dtypes, unlike them.
+                raise _NotElementwise(text)
+            self._steps[text] = Step(text, function, names)
         return text
 
     def render(self, names: Mapping[str, str], kernel: str | None = None) -> str:
@@ -174,10 +174,8 @@ class _NotElementwise(Exception):
     """A part of an expression is not known to be elementwise."""
 
 
-def _called(node: ast.expr) -> tuple[str, list[ast.expr]] | None:
-    """The elementwise function that a node calls, and on what; None for a number."""
-    if not any(isinstance(inner, ast.Name) for inner in ast.walk(node)):
-        return None
+def _called(node: ast.expr) -> tuple[str, list[ast.expr]]:
+    """The elementwise function that a node calls, and on what."""
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
         return _OPERATORS[type(node.op)], [node.left, node.right]
     if isinstance(node, ast.UnaryOp) and type(node.op) in _OPERATORS:
@@ -195,13 +193,15 @@ def _called(node: ast.expr) -> tuple[str, list[ast.expr]] | None:
 
 def _number(node: ast.expr) -> str:
     """A number as Python writes it."""
-    text = ast.unparse(node)
     try:
-        number = repr(eval(text, {}))
-        ast.literal_eval(number)
+        value = node.value if isinstance(node, ast.Constant) else eval(ast.unparse(node), {})
     except Exception:
-        raise _NotElementwise(text) from None
-    return number
+        value = None
+    if (
+        not isinstance(value, int | float | complex) or value - value != 0
+    ):  # Infinities have no text.
+        raise _NotElementwise(ast.unparse(node))
+    return repr(value)
 
 
 def _nested(steps: Mapping[str, Step], outputs: Sequence[str | None]) -> str:
