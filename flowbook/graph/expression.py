@@ -112,7 +112,7 @@ class Expression:
             function, arguments = _called(node)
             names = tuple([self._add_steps(argument) for argument in arguments])
             if not any(name in self._inputs or name in self._steps for name in names):
-                # What NumPy makes of attributes and numbers alone decides about dtypes, unlike them.
+                # What NumPy makes of numbers and attributes alone decides about dtypes.
                 raise _NotElementwise(text)
             self._steps[text] = Step(text, function, names)
         return text
