@@ -92,6 +92,8 @@ class Blocks:
             if step.text in needed:
                 needed.update(step.arguments)
         self._steps = [step for step in steps if step.text in needed]
+        # Two steps save one pass through memory, which is soon lost to more calls.
+        self._length = BLOCK if len(self._steps) > 2 else 4 * BLOCK
         self._loops: dict[tuple[Any, ...], _Loop | None] = {}
 
     def evaluate(self, given: Sequence[Any]) -> list[Any] | None:
@@ -120,10 +122,11 @@ class Blocks:
         results = [np.empty(shape, dtype) for dtype in loop.results]
         flat += [result.reshape(-1) for result in results]
         size = results[0].size
-        whole = max(size - _SHORTEST, 0) // BLOCK * BLOCK
+        length = self._length
+        whole = max(size - _SHORTEST, 0) // length * length
         if whole:
-            parts = [v[:whole].reshape(-1, BLOCK) if _is_cut(v) else repeat(v) for v in flat]
-            buffers = [np.empty(BLOCK, dtype) for dtype in loop.buffers]
+            parts = [v[:whole].reshape(-1, length) if _is_cut(v) else repeat(v) for v in flat]
+            buffers = [np.empty(length, dtype) for dtype in loop.buffers]
             loop.function(zip(*parts, strict=False), *buffers)
             flat = [v[whole:] if _is_cut(v) else v for v in flat]
         loop.function([flat], *[np.empty(size - whole, dtype) for dtype in loop.buffers])

@@ -67,7 +67,7 @@ def in_blocks(expression: Expression, values: list[Any]) -> list[Any] | None:
 @given(
     name=st.sampled_from(list(EXPRESSIONS)),
     dtype=st.sampled_from(DTYPES),
-    size=st.sampled_from([64, 65, 127, 191, 192, 193, 255, 256, 257, 384, 385, 448, 577]),
+    size=st.sampled_from([64, 65, 127, 191, 192, 193, 255, 256, 257, 384, 385, 448, 577, 1600]),
     seed=st.integers(0, 1000),
     scalar=st.sampled_from([None, 0, 1]),
     offset=st.integers(0, 3),
