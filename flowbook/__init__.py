@@ -159,6 +159,7 @@ from flowbook.graph.ops.constants import (
     convert_to_tensor,
     group,
     identity,
+    identity_n,
     no_op,
     placeholder,
     placeholder_with_default,
@@ -280,7 +281,10 @@ from flowbook.graph.ops.norms import (
 from flowbook.graph.ops.numeric import copysign, heaviside, nextafter, sinc
 from flowbook.graph.ops.ordering import argsort, sort
 from flowbook.graph.ops.partitioning import dynamic_partition, dynamic_stitch
-from flowbook.graph.ops.patches import extract_image_patches
+from flowbook.graph.ops.patches import (
+    extract_image_patches,
+    extract_volume_patches,
+)
 from flowbook.graph.ops.polynomials import polyval
 from flowbook.graph.ops.positions import invert_permutation, searchsorted, unravel_index
 from flowbook.graph.ops.powers import cbrt, exp2, hypot, log2, log10, logaddexp
@@ -574,6 +578,7 @@ __all__ = [
     "expm1",
     "export_html",
     "extract_image_patches",
+    "extract_volume_patches",
     "eye",
     "fft",
     "fft2d",
@@ -608,6 +613,7 @@ __all__ = [
     "hypot",
     "idct",
     "identity",
+    "identity_n",
     "ifft",
     "ifft2d",
     "ifft3d",
