@@ -36,6 +36,11 @@ from flowbook.graph.ops.embedding import (
     embedding_lookup_sparse,
     safe_embedding_lookup_sparse,
 )
+from flowbook.graph.ops.fractional_pooling import (
+    FractionalPool,
+    fractional_avg_pool,
+    fractional_max_pool,
+)
 from flowbook.graph.ops.gated_activations import gelu, swish
 from flowbook.graph.ops.losses import (
     in_top_k,
@@ -83,6 +88,7 @@ from flowbook.graph.ops.sampling import (
 from flowbook.graph.ops.selecting import nth_element, top_k
 
 __all__ = [
+    "FractionalPool",
     "all_candidate_sampler",
     "atrous_conv2d",
     "atrous_conv2d_transpose",
@@ -113,6 +119,8 @@ __all__ = [
     "embedding_lookup_sparse",
     "erosion2d",
     "fixed_unigram_candidate_sampler",
+    "fractional_avg_pool",
+    "fractional_max_pool",
     "fused_batch_norm",
     "gelu",
     "group_normalization",

@@ -32,6 +32,7 @@ from flowbook.graph.ops import (  # noqa: F401
     embedding,
     filling,
     fourier,
+    fractional_pooling,
     frames,
     functions,
     gated_activations,
