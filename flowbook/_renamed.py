@@ -346,6 +346,7 @@ _SPELT = {
     "losses": (),
     "nn": (),
     "regularizers": ("{}_regularizer",),
+    "sets": ("set_{}",),
     "signal": (),
     "sparse": ("sparse_{}", "sparse_tensor_{}"),
     "strings": ("string_{}",),

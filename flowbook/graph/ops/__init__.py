@@ -83,6 +83,7 @@ from flowbook.graph.ops import (  # noqa: F401
     segment_products,
     segments,
     selecting,
+    sets,
     shape_assertions,
     shaping,
     solving,
