@@ -175,6 +175,7 @@ from flowbook.graph.ops.counting import (
     histogram_fixed_width,
     histogram_fixed_width_bins,
 )
+from flowbook.graph.ops.csv_records import decode_csv
 from flowbook.graph.ops.decompositions import (
     cholesky,
     logdet,
@@ -554,6 +555,7 @@ __all__ = [
     "cumulative_logsumexp",
     "dct",
     "decode_base64",
+    "decode_csv",
     "decode_raw",
     "depth_to_space",
     "device",

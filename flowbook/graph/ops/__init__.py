@@ -19,6 +19,7 @@ from flowbook.graph.ops import (  # noqa: F401
     convolution,
     cosines,
     counting,
+    csv_records,
     ctc,
     ctc_decoding,
     decompositions,
