@@ -24,6 +24,8 @@ from flowbook import (
 from flowbook._renamed import explain_keywords as _explain_keywords
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec import blas_threads as _blas_threads
+from flowbook.exec.kernels import compiling as _compiling
+from flowbook.exec.kernels.compiling import hot_loops
 from flowbook.exec.partial_run import PartialRun
 from flowbook.exec.resources.container import reset_container
 from flowbook.exec.session import Session
@@ -75,6 +77,7 @@ from flowbook.graph.dtypes import (
 from flowbook.graph.gradients import gradients
 from flowbook.graph.graph import Graph, get_default_graph, reset_default_graph
 from flowbook.graph.hessians import hessians
+from flowbook.graph.hot_loop import compile_with as _compile_with
 from flowbook.graph.importing import import_graph_def
 from flowbook.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, AsyncContext, Effects, OpDef
@@ -256,6 +259,7 @@ from flowbook.graph.ops.indexing_nd import (
     tensor_scatter_nd_sub,
     tensor_scatter_nd_update,
 )
+from flowbook.graph.ops.initialising import global_variables_initializer, variables_initializer
 from flowbook.graph.ops.joining import concat, split, stack, unstack
 from flowbook.graph.ops.least_squares import matrix_rank, matrix_solve_ls, pinv
 from flowbook.graph.ops.linalg import cross, matmul, matvec
@@ -415,12 +419,10 @@ from flowbook.graph.ops.variables import (
     assign,
     assign_add,
     assign_sub,
-    global_variables_initializer,
     is_variable_initialized,
     scatter_add,
     scatter_sub,
     scatter_update,
-    variables_initializer,
 )
 from flowbook.graph.options import act_on as _act_on
 from flowbook.graph.options import options
@@ -613,6 +615,7 @@ __all__ = [
     "hessians",
     "histogram_fixed_width",
     "histogram_fixed_width_bins",
+    "hot_loops",
     "hypot",
     "idct",
     "identity",
@@ -860,5 +863,7 @@ __all__ = [
 ]
 
 _act_on("intra_op_threads", _blas_threads.limit)
+_act_on("machine_code", _compiling.choose)
+_compile_with(_compiling.compile_behind)
 _explain_keywords()
 _notebook.connect()

@@ -93,6 +93,7 @@ from flowbook.graph.ops import (  # noqa: F401
     sparse_arithmetic,
     sparse_arranging,
     sparse_conversion,
+    sparse_parts,
     sparse_products,
     sparse_selecting,
     special,

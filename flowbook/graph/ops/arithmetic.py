@@ -19,6 +19,7 @@ from flowbook.graph.dtypes import (
     float64,
 )
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.indexed_slices import IndexedSlices
 from flowbook.graph.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.broadcasting import gradients_of_two, sum_to_shape
@@ -421,20 +422,23 @@ clip_op = OpDef(
 
 
 @clip_op.front
-def clip_by_value(
-    t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
-) -> Tensor:
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
     """Values outside two limits replaced by the limit: `minimum(maximum(t, min), max)`.
 
     Args:
-        t: of a real dtype.
+        t: of a real dtype, or IndexedSlices, whose rows are clipped as they are.
         clip_value_min: the lower limit, of `t`'s dtype and a shape that broadcasts to `t`'s.
         clip_value_max: the upper limit, likewise.
         name: the operation's name.
+
+    Returns:
+        What `t` was: a tensor or IndexedSlices.
     """
     __tracebackhide__ = True
-    result: Tensor = clip_op(t, clip_value_min, clip_value_max, name=name)
-    return result
+    if isinstance(t, IndexedSlices):
+        rows = clip_op(t.values, clip_value_min, clip_value_max, name=name)
+        return IndexedSlices(rows, t.indices, t.dense_shape)
+    return clip_op(t, clip_value_min, clip_value_max, name=name)
 
 
 def _difference_gradient(op: Operation, dz: Tensor) -> Any:

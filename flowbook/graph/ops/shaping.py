@@ -236,8 +236,8 @@ def _reshaped(tensor: Tensor, shape: Tensor) -> Shape:
         raise InvalidArgumentError(
             f"{size} elements of shape {tensor.shape} do not fit the shape {wanted}"
         )
-    if wanted.dims.count(None) == 1 and given is not None:
-        left = _left_over(tensor.shape.dims, given.tolist())
+    if wanted.dims.count(None) == 1 and (given is not None or 0 not in wanted.dims):
+        left = _left_over(tensor.shape.dims, [-1 if d is None else d for d in wanted.dims])
         if left is None:
             raise InvalidArgumentError(
                 f"{size} elements of shape {tensor.shape} do not fit the shape {wanted}"
@@ -275,6 +275,8 @@ def _reshape(xp: Any, tensor: Any, shape: Any) -> Any:
         left = _left_over(tensor.shape, dims)
         dims = tuple(left if d == -1 and left is not None else d for d in dims)
     try:
+        if min(dims, default=0) < -1:
+            raise ValueError  # NumPy takes any negative number for -1.
         return xp.reshape(tensor, dims)
     except ValueError:
         raise InvalidArgumentError(
