@@ -228,7 +228,6 @@ _INSTEAD = {
     "assert_proper_iterable": "isinstance(values, collections.abc.Iterable)",
     "assert_same_float_dtype": "fb.assert_type(tensor, dtype) of each",
     "batch_scatter_update": "fb.scatter_nd_update",
-    "count_up_to": "fb.assign_add(variable, 1), and fb.assert_less for its limit",
     "dimension_at_index": "x.shape[axis]",
     "dimension_value": "x.shape[axis], an int or None",
     "disable_eager_execution": "graphs and sessions, which are all there is",
@@ -251,7 +250,6 @@ _INSTEAD = {
     "sparse_merge": "fb.SparseTensor of the ids as last indices",
     "string_to_hash_bucket": "fb.strings.to_hash_bucket_fast",
     "timestamp": "fb.py_func(time.time, [], fb.float64)",
-    "verify_tensor_all_finite": "fb.check_numerics",
     "assert_all_finite": "fb.check_numerics",
 }
 

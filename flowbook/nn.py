@@ -30,6 +30,7 @@ from flowbook.graph.ops.convolution import (
 )
 from flowbook.graph.ops.ctc import ctc_loss
 from flowbook.graph.ops.ctc_decoding import ctc_beam_search_decoder, ctc_greedy_decoder
+from flowbook.graph.ops.ctc_labels import collapse_repeated
 from flowbook.graph.ops.depthwise import depthwise_conv2d, separable_conv2d
 from flowbook.graph.ops.embedding import (
     embedding_lookup,
@@ -97,6 +98,7 @@ __all__ = [
     "avg_pool3d",
     "batch_normalization",
     "bias_add",
+    "collapse_repeated",
     "compute_accidental_hits",
     "conv1d",
     "conv1d_transpose",
