@@ -251,6 +251,8 @@ _INSTEAD = {
     "string_to_hash_bucket": "fb.strings.to_hash_bucket_fast",
     "timestamp": "fb.py_func(time.time, [], fb.float64)",
     "assert_all_finite": "fb.check_numerics",
+    "nest": "nested lists, tuples and dicts: sess.run takes them as they are",
+    "raw_ops": "the names themselves, as everywhere",
 }
 
 # The same in the namespaces.

@@ -59,4 +59,4 @@ def collapse_repeated(
         moved = scatter_nd(
             stack([places[:, 0], column], 1), gather_nd(labels, places), cast(whole, "int64")
         )
-        return moved[:, : maximum(reduce_max(left), 0)], left  # type: ignore[no-any-return]
+        return moved[:, : maximum(reduce_max(left), 0)], left
