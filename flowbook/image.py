@@ -20,6 +20,7 @@ from flowbook.graph.ops.colours import (
     rgb_to_grayscale,
     rgb_to_hsv,
 )
+from flowbook.graph.ops.detections import Detections, combined_non_max_suppression
 from flowbook.graph.ops.distorted_boxes import sample_distorted_bounding_box
 from flowbook.graph.ops.image_differences import (
     image_gradients,
@@ -72,6 +73,7 @@ from flowbook.graph.ops.suppression import (
 )
 
 __all__ = [
+    "Detections",
     "ResizeMethod",
     "adjust_brightness",
     "adjust_contrast",
@@ -80,6 +82,7 @@ __all__ = [
     "adjust_jpeg_quality",
     "adjust_saturation",
     "central_crop",
+    "combined_non_max_suppression",
     "convert_image_dtype",
     "crop_and_resize",
     "crop_to_bounding_box",

@@ -24,6 +24,7 @@ from flowbook.graph.ops import (  # noqa: F401
     ctc_decoding,
     decompositions,
     depthwise,
+    detections,
     diagonals,
     distorted_boxes,
     division,
