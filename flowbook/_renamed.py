@@ -163,7 +163,6 @@ _INSTEAD = {
     "graph_util": "fb.import_graph_def(graph, {'W/read': fb.constant(value)}) to freeze W",
     "half": "fb.float16",
     "hstack": "fb.concat(values, 1)",
-    "identity_n": "fb.identity of each",
     "inf": "np.inf",
     "int": "fb.int32",
     "keras": "fb.layers, fb.train and fb.Session",
