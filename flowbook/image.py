@@ -22,6 +22,7 @@ from flowbook.graph.ops.colours import (
 )
 from flowbook.graph.ops.detections import Detections, combined_non_max_suppression
 from flowbook.graph.ops.distorted_boxes import sample_distorted_bounding_box
+from flowbook.graph.ops.glimpses import extract_glimpse
 from flowbook.graph.ops.image_differences import (
     image_gradients,
     psnr,
@@ -95,6 +96,7 @@ __all__ = [
     "draw_bounding_boxes",
     "encode_jpeg",
     "encode_png",
+    "extract_glimpse",
     "extract_jpeg_shape",
     "flip_left_right",
     "flip_up_down",
