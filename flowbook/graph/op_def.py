@@ -251,7 +251,7 @@ class OpDef:
         attributes = self._defaults
         if kwargs or attributes is None or len(args) != self._arity:
             args, attributes = self._bind(args, kwargs)
-        if self.keeps_zeros and hasattr(args[0], "with_values"):
+        if self.keeps_zeros and type(args[0]) is not Tensor and hasattr(args[0], "with_values"):
             return args[0].with_values(self(args[0].values, **attributes, name=name))
         graph = self._graph(args)
         scope = graph.scope
