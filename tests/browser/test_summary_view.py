@@ -128,15 +128,18 @@ while not pathlib.Path("seen").exists(): time.sleep(0.02)
     lab.write("live", TRAINING, train)
     notebook = lab.open(page, "live")
     notebook.run(0)
+    processor = page.context.new_cdp_session(page)
+    processor.send("Emulation.setCPUThrottlingRate", {"rate": 15})
     notebook.start(1)
     try:
         view = shown(notebook, 1)
-        # What the page was not there for reaches it too, though the kernel cannot be asked.
+        # What a slow page was not there for reaches it too, though the kernel cannot be asked.
         wait(view, "return view.querySelector('.fb-headline')?.textContent !== ''")
         page.wait_for_function(
             "() => [...document.querySelectorAll('.fb-plot')].some("
             "(plot) => plot.getAttribute('aria-label')?.startsWith('loss: '))"
         )
+        processor.send("Emulation.setCPUThrottlingRate", {"rate": 1})
         first = headline(view)
         (lab.notebooks / "enough").touch()
         wait(view, "return view.querySelector('.fb-headline').textContent !== args[0]", first)
