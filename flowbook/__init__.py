@@ -23,6 +23,8 @@ from flowbook import (
 from flowbook._renamed import explain_keywords as _explain_keywords
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec import blas_threads as _blas_threads
+from flowbook.exec.kernels import compiling as _compiling
+from flowbook.exec.kernels.compiling import hot_loops
 from flowbook.exec.partial_run import PartialRun
 from flowbook.exec.resources.container import reset_container
 from flowbook.exec.session import Session
@@ -74,6 +76,7 @@ from flowbook.graph.dtypes import (
 from flowbook.graph.gradients import gradients
 from flowbook.graph.graph import Graph, get_default_graph, reset_default_graph
 from flowbook.graph.hessians import hessians
+from flowbook.graph.hot_loop import compile_with as _compile_with
 from flowbook.graph.importing import import_graph_def
 from flowbook.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, AsyncContext, Effects, OpDef
@@ -604,6 +607,7 @@ __all__ = [
     "hessians",
     "histogram_fixed_width",
     "histogram_fixed_width_bins",
+    "hot_loops",
     "hypot",
     "idct",
     "identity",
@@ -849,5 +853,7 @@ __all__ = [
 ]
 
 _act_on("intra_op_threads", _blas_threads.limit)
+_act_on("machine_code", _compiling.choose)
+_compile_with(_compiling.compile_behind)
 _explain_keywords()
 _notebook.connect()

@@ -14,6 +14,9 @@ settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("soak", max_examples=5_000, derandomize=False, deadline=None)
 settings.load_profile("ci")
 
+# No test has a thread that compiles beside it, unless it is about that.
+fb.options.machine_code = "never"
+
 Report = pytest.TestReport | pytest.CollectReport
 
 

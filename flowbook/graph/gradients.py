@@ -328,7 +328,7 @@ def add_gradients(partials: list[Gradient]) -> Gradient:
         return IndexedSlices(
             op_named("Concat").public([p.values for p in sparse], 0),
             op_named("Concat").public([p.indices for p in sparse], 0),
-            sparse[0].dense_shape,
+            next((p.dense_shape for p in sparse if p.dense_shape is not None), None),
         )
     dense = [p.as_tensor() if isinstance(p, IndexedSlices) else p for p in partials]
     return op_named("AddN")(dense)  # type: ignore[no-any-return]

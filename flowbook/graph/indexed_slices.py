@@ -5,12 +5,15 @@ from __future__ import annotations
 from numbers import Number
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.dtypes import INDICES
+from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.graph import Graph, get_default_graph, mixed_graphs
+from flowbook.graph.ops.constants import convert_to_tensor
+from flowbook.graph.ops.located import located
 from flowbook.graph.registry import op_named
 
 if TYPE_CHECKING:
     from flowbook.graph.dtypes import DType
-    from flowbook.graph.graph import Graph
     from flowbook.graph.tensor import Tensor
 
 
@@ -28,6 +31,15 @@ class IndexedSlicesValue(NamedTuple):
     dense_shape: Any = None
 
 
+def _integers(given: Any, name: str) -> Tensor:
+    tensor: Tensor = convert_to_tensor(given, name=name)
+    if tensor.dtype not in INDICES:
+        raise InvalidTypeError(f"{name} are int32 or int64, not {tensor.dtype.name}")
+    if tensor.graph is not get_default_graph():
+        raise mixed_graphs([(tensor.name, tensor.graph), ("the values", get_default_graph())])
+    return tensor
+
+
 class IndexedSlices:
     """The rows `values[i]` at `indices[i]` of a tensor that is zero elsewhere.
 
@@ -37,10 +49,20 @@ class IndexedSlices:
     `*` and `/` by a scalar, give IndexedSlices; other arithmetic takes the whole, for which
     `dense_shape` is needed.
 
-    Attributes:
+    Args:
         values: [n, ...], the rows.
         indices: [n], int32 or int64.
         dense_shape: an int vector, the shape of the whole; None where it is not known.
+
+    Raises:
+        InvalidTypeError: if indices or shape are not integers.
+        InvalidArgumentError: if the three belong to different graphs.
+
+    >>> import flowbook as fb
+    >>> rows = fb.IndexedSlices(fb.constant([[1.0, 2.0]]), fb.constant([1]), fb.constant([3, 2]))
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(fb.convert_to_tensor(rows)).tolist())
+    [[0.0, 0.0], [1.0, 2.0], [0.0, 0.0]]
     """
 
     __slots__ = ("_dense_shape", "_indices", "_values")
@@ -48,10 +70,15 @@ class IndexedSlices:
     # NumPy's scalars defer: np.float32(0.5) * g is IndexedSlices.
     __array_ufunc__ = None
 
-    def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None) -> None:
-        self._values = values
-        self._indices = indices
-        self._dense_shape = dense_shape
+    def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
+        __tracebackhide__ = True
+        with located("IndexedSlices"):
+            self._values: Tensor = convert_to_tensor(values, name="values")
+            with self._values.graph.as_default():
+                self._indices = _integers(indices, "indices")
+                self._dense_shape = (
+                    None if dense_shape is None else _integers(dense_shape, "dense_shape")
+                )
 
     @property
     def values(self) -> Tensor:

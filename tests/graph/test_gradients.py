@@ -136,3 +136,17 @@ def test_slices_without_a_shape_pass_where_slices_pass() -> None:
         value = sess.run(gradient)
     assert value.values.tolist() == [[5.0]]
     assert value.dense_shape is None
+
+
+def test_slices_are_made_of_values_too() -> None:
+    rows = fb.IndexedSlices([[1.0, 2.0]], np.array([1]), (3, 2))
+    with fb.Session() as sess:
+        assert sess.run(fb.convert_to_tensor(rows)).tolist() == [[0, 0], [1, 2], [0, 0]]
+    with pytest.raises(fb.errors.InvalidTypeError, match="indices are int32 or int64"):
+        fb.IndexedSlices(fb.constant([1.0]), [0.5])
+    other = fb.constant([0])
+    with (
+        fb.Graph().as_default(),
+        pytest.raises(fb.errors.InvalidArgumentError, match="different graphs"),
+    ):
+        fb.IndexedSlices(fb.constant([1.0]), other)

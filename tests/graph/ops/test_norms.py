@@ -184,3 +184,12 @@ def test_rows_of_slices_are_clipped_as_they_are() -> None:
         value = sess.run(clipped)
     assert value.values.tolist() == [[-1.0], [0.5], [1.0]]
     assert value.indices.tolist() == [4, 0, 4]
+
+
+def test_a_greatest_norm_for_each_row() -> None:
+    x = fb.constant([[3.0, 4.0], [3.0, 4.0]])
+    with fb.Session() as sess:
+        clipped = sess.run(fb.clip_by_norm(x, [[1.0], [10.0]], axes=1))
+    np.testing.assert_allclose(clipped, [[0.6, 0.8], [3.0, 4.0]], rtol=1e-6)
+    with pytest.raises(fb.errors.InvalidArgumentError, match=r"clip_norm \[2\] does not fit t"):
+        fb.clip_by_norm(fb.expand_dims(x, 2), [1.0, 2.0])
