@@ -200,8 +200,21 @@ class OpDef:
         self.__name__ = function or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type).lower()
         self.__doc__ = doc
         self.public: Callable[..., Any] = self
-        has_all = all(value is not REQUIRED for value in defaults.values())
-        self._defaults = defaults if has_all else None
+        self._prepare_building()
+        registry.define(self)
+
+    def front(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Make `function` the public function of this type, as a decorator."""
+        self.public = function
+        self.__name__ = function.__name__
+        return function
+
+    # Building
+
+    def _prepare_building(self) -> None:
+        """Decide once what every operation that is built would ask."""
+        has_all = all(value is not REQUIRED for value in self.attributes.values())
+        self._defaults = dict(self.attributes) if has_all else None
         self._arity = len(self.inputs)
         self._has_lists = any(a.is_list for a in (*self.inputs, *self.outputs))
         self._input_tokens = tuple(a.token for a in self.inputs)
@@ -209,8 +222,10 @@ class OpDef:
         # The common case, decided once: fixed inputs of one type variable, and outputs of it too.
         tokens = {*self._input_tokens}
         self._single = (
-            type_variables[self._input_tokens[0]]
-            if len(tokens) == 1 and not self._has_lists and self._input_tokens[0] in type_variables
+            self.type_variables[self._input_tokens[0]]
+            if len(tokens) == 1
+            and not self._has_lists
+            and self._input_tokens[0] in self.type_variables
             else None
         )
         self._output_dtypes = (
@@ -222,15 +237,6 @@ class OpDef:
             and all(t in tokens or t in dtypes.BY_NAME for t in self._output_tokens)
             else None
         )
-        registry.define(self)
-
-    def front(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Make `function` the public function of this type, as a decorator."""
-        self.public = function
-        self.__name__ = function.__name__
-        return function
-
-    # Building
 
     def __call__(self, *args: Any, name: str | None = None, **kwargs: Any) -> Any:
         """Build one operation.
