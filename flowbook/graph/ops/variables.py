@@ -162,6 +162,7 @@ _ELSEWHERE = {
     "assign": "fb.assign(variable, value)",
     "assign_add": "fb.assign_add(variable, value)",
     "assign_sub": "fb.assign_sub(variable, value)",
+    "count_up_to": "fb.assign_add(variable, 1)",
     "eval": "sess.run(variable)",
     "get_shape": "variable.shape",
     "initialized_value": "variable.value",

@@ -420,6 +420,15 @@ def test_addition_to_a_dense_tensor_in_either_order():
         assert evaluate(total).tolist() == [[2.0, 1.0], [1.0, 2.0]]
 
 
+def test_products_with_dense_tensors_stay_sparse():
+    x = fb.SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2])
+    values = np.array([[5, 6], [7, 8]], np.float32)
+    for dense in (values, fb.constant(values), fb.Variable(values)):
+        for product in (x * dense, dense * x):
+            assert isinstance(product, fb.SparseTensor)
+            assert evaluate(product.values).tolist() == [12.0, 21.0]
+
+
 def test_dense_shapes_beyond_int64_need_no_memory():
     n = 2**62
     x = fb.SparseTensor([[n - 1, 3], [5, n - 1]], [1.0, 2.0], [n, n])
