@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from flowbook.graph import site as sites
-from flowbook.graph.arguments import constant_operation
+from flowbook.graph.arguments import constant_operation, value_of
 from flowbook.graph.convert import dtype_of, to_array
 from flowbook.graph.dtypes import MOVABLE, DType, as_dtype, resource
 from flowbook.graph.errors import (
@@ -270,7 +270,8 @@ def convert_to_tensor(value: Any, dtype: DType | None = None, name: str | None =
     """A tensor for anything that can be one: itself, a variable's value, or a constant.
 
     Args:
-        value: a tensor, a variable, anything array-like, or nested lists of all these.
+        value: a tensor, a variable or its handle, anything array-like, or nested lists of all
+            these.
         dtype: the dtype that it must have, or None.
         name: the name of the constant, if one is made.
 
@@ -284,7 +285,7 @@ def convert_to_tensor(value: Any, dtype: DType | None = None, name: str | None =
     """
     value = packed(value)
     if isinstance(value, Arithmetic) or hasattr(value, "as_tensor"):
-        tensor: Tensor = value if isinstance(value, Tensor) else value.as_tensor(False)
+        tensor = value_of(value) if isinstance(value, Tensor) else value.as_tensor(False)
         if dtype is not None and tensor.dtype is not as_dtype(dtype):
             raise InvalidTypeError(
                 f"{tensor.name} is {tensor.dtype.name} where {as_dtype(dtype).name} is wanted",
