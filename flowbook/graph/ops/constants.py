@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -21,7 +22,7 @@ from flowbook.graph.graph import get_default_graph
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.ops.inference import no_flops, nothing, same_as_input
 from flowbook.graph.packing import packed
-from flowbook.graph.scopes import control_dependencies
+from flowbook.graph.scopes import control_dependencies, name_scope
 from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.tensor import Arithmetic, Tensor
 
@@ -195,6 +196,19 @@ identity = OpDef(
     """,
     keeps_zeros=True,
 )
+
+
+def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
+    """The same values, as operations of their own: `identity` of each of several tensors.
+
+    Args:
+        input: a list of tensors.
+        name: the name scope.
+    """
+    __tracebackhide__ = True
+    with name_scope(name or "IdentityN"):
+        return [identity(tensor) for tensor in input]
+
 
 stop_gradient = OpDef(
     "StopGradient",
