@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import INTS, int64, string
+from flowbook.graph.dtypes import INTS, DType, int64, string
 from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.graph import get_default_graph
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.ops.comparison import where
 from flowbook.graph.ops.constants import convert_to_tensor
-from flowbook.graph.ops.filling import ones
-from flowbook.graph.ops.inference import shape_from
+from flowbook.graph.ops.filling import ones_like
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.shaping import reshape
 from flowbook.graph.ops.shaping import shape as shape_of
@@ -31,7 +31,7 @@ from flowbook.graph.ops.sparse_indices import (
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.shape import Shape
 from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.tensor import Arithmetic, Tensor
 
 _SETTABLE = (*INTS, string)
 
@@ -143,21 +143,31 @@ set_size_op = OpDef(
 )
 
 
-def _parts(value: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """Indices, values and shape: of a dense tensor those of all elements, zeros too."""
+def _parts(value: Any, dtype: DType | None) -> tuple[Tensor, Tensor, Tensor]:
+    """Indices, values and shape: of a dense tensor those of all elements, zeros too.
+
+    Args:
+        value: a tensor, a sparse tensor, or what one is made of.
+        dtype: what a list of numbers is to be.
+    """
     if isinstance(value, SparseTensor | SparseTensorValue):
         x = SparseTensor.from_value(value)
         return x.indices, x.values, x.dense_shape
-    dense = convert_to_tensor(value)
-    shape = shape_of(dense, int64)
-    indices = where(ones(shape if shape_from(shape).dims is None else dense.shape, "bool"))
-    return indices, reshape(dense, [-1]), shape
+    dense = convert_to_tensor(value, None if hasattr(value, "dtype") else dtype)
+    return where(ones_like(dense, "bool")), reshape(dense, [-1]), shape_of(dense, int64)
 
 
 def _operation(operation: str, a: Any, b: Any, name: str | None) -> SparseTensor:
     __tracebackhide__ = True
-    with name_scope(name or f"set_{operation}"), located(f"sets.{operation}"):
-        return SparseTensor(*set_operation_op(*_parts(a), *_parts(b), operation=operation))
+    known: Any = next((x for x in (a, b) if isinstance(x, Arithmetic | SparseTensor)), None)
+    graph, dtype = (get_default_graph(), None) if known is None else (known.graph, known.dtype)
+    with (
+        graph.as_default(),
+        name_scope(name or f"set_{operation}"),
+        located(f"sets.{operation}"),
+    ):
+        parts = *_parts(a, dtype), *_parts(b, dtype)
+        return SparseTensor(*set_operation_op(*parts, operation=operation))
 
 
 def size(a: Any, name: str | None = None) -> Tensor:

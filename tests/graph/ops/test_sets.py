@@ -94,3 +94,22 @@ def test_what_only_the_run_sees() -> None:
     x = fb.placeholder(fb.int32)
     with fb.Session() as sess, pytest.raises(Error, match="not as many sets"):
         sess.run(fb.sets.union(x, [[1]]).values, {x: [[1], [2]]})
+
+
+def test_sizes_that_only_the_run_knows():
+    x = fb.placeholder(fb.int32, [None, 2, None])
+    both = fb.sets.intersection(x, [[[1, 0], [3, 4]]])
+    assert both.shape.rank == 3
+    with fb.Session() as sess:
+        value = sess.run(both, {x: [[[0, 2, 0], [4, 3, 5]]]})
+    assert value.indices.tolist() == [[0, 0, 0], [0, 1, 0], [0, 1, 1]]
+    assert value.values.tolist() == [0, 3, 4]
+    assert value.dense_shape.tolist() == [1, 2, 2]
+
+
+def test_lists_take_dtype_and_graph_of_tensors():
+    with fb.Graph().as_default():
+        b = fb.constant([[2, 3]], fb.int64)
+    assert fb.sets.union([[1, 2]], b).dtype is fb.int64
+    assert fb.sets.union([[1, 2]], b).graph is b.graph
+    assert fb.sets.union(b, [[1, 2]]).graph is b.graph
