@@ -55,6 +55,7 @@ GONE = {
     "collections": "leave it out: graph.variables() and graph.summaries() list what there is",
     "colocate_gradients_with_ops": "leave it out: gradients are placed as what they are of",
     "config": "fb.Session takes itself what there is to configure",
+    "dct_method": "leave it out: JPEG is decoded in one way",
     "family": "give the summary a name in a scope, such as family/name",
     "gate_gradients": "leave it out: a gradient waits for what it is computed from only",
     "keep_prob": "give rate=1 - keep_prob, the probability to drop",

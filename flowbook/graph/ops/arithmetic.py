@@ -19,6 +19,7 @@ from flowbook.graph.dtypes import (
     float64,
 )
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.indexed_slices import IndexedSlices
 from flowbook.graph.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.broadcasting import gradients_of_two, sum_to_shape
@@ -146,7 +147,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     fb.float64
     """
     __tracebackhide__ = True
-    given = next((v.dtype for v in (x, y) if isinstance(v, Arithmetic)), None)  # type: ignore[attr-defined]
+    given = _given_dtype(x, y)
     if given is None:
         x = convert_to_tensor(x)
         given = x.dtype
@@ -159,6 +160,11 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
         )
     result: Tensor = div_op(x, y, name=name)
     return result
+
+
+def _given_dtype(*values: Any) -> DType | None:
+    """The dtype of the first tensor among values."""
+    return next((v.dtype for v in values if isinstance(v, Arithmetic)), None)  # type: ignore[attr-defined]
 
 
 def quotient_dtype(dtype: DType) -> DType:
@@ -417,20 +423,20 @@ clip_op = OpDef(
 
 
 @clip_op.front
-def clip_by_value(
-    t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
-) -> Tensor:
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
     """Values outside two limits replaced by the limit: `minimum(maximum(t, min), max)`.
 
     Args:
-        t: of a real dtype.
+        t: of a real dtype, or IndexedSlices, of which the rows are clipped and stay such.
         clip_value_min: the lower limit, of `t`'s dtype and a shape that broadcasts to `t`'s.
         clip_value_max: the upper limit, likewise.
         name: the operation's name.
     """
     __tracebackhide__ = True
-    result: Tensor = clip_op(t, clip_value_min, clip_value_max, name=name)
-    return result
+    if isinstance(t, IndexedSlices):
+        rows = clip_op(t.values, clip_value_min, clip_value_max, name=name)
+        return IndexedSlices(rows, t.indices, t.dense_shape)
+    return clip_op(t, clip_value_min, clip_value_max, name=name)
 
 
 def _difference_gradient(op: Operation, dz: Tensor) -> Any:
@@ -462,8 +468,11 @@ def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
     Of complex numbers the square of their distance, in their own dtype.
     """
     __tracebackhide__ = True
-    given = (v.dtype for v in (x, y) if isinstance(v, Arithmetic))  # type: ignore[attr-defined]
-    if next(given, float32).is_complex:
+    given = _given_dtype(x, y)
+    if given is None:
+        x = convert_to_tensor(x)
+        given = x.dtype
+    if given.is_complex:
         difference = subtract(x, y)
         product: Tensor = multiply(difference, conj_op(difference), name=name)
         return product

@@ -12,8 +12,29 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.ops.inference import constant_value
 from flowbook.graph.shape import SCALAR, UNKNOWN, Dims, Shape
 from flowbook.graph.tensor import Arithmetic, Tensor
+
+
+def fixed(value: Any, what: str = "an axis is") -> Any:
+    """What becomes an attribute: of a tensor the value, where the graph alone determines it.
+
+    Args:
+        value: anything; what is no tensor stays as it is.
+        what: what it is for, and a verb, for the error.
+
+    Raises:
+        InvalidTypeError: if it is a tensor whose value only a run tells.
+    """
+    if not isinstance(value, Arithmetic):
+        return value
+    known = constant_value(value) if isinstance(value, Tensor) else None
+    if known is None:
+        raise InvalidTypeError(
+            f"{what} fixed when the graph is built: ints, or a constant, not {value!r}"
+        )
+    return known
 
 
 def as_axis(axis: Any) -> int:
@@ -22,10 +43,7 @@ def as_axis(axis: Any) -> int:
     Raises:
         InvalidTypeError: if it is not an integer.
     """
-    if isinstance(axis, Arithmetic):
-        raise InvalidTypeError(
-            f"an axis is fixed when the graph is built, so it is an int, not {axis!r}"
-        )
+    axis = fixed(axis)
     try:
         # Old programs give a truth value for each axis, or `keepdims` in the place of an axis.
         if not isinstance(axis, bool | np.bool_):
@@ -39,9 +57,10 @@ def as_axes(axis: Any, tensor: Any = None) -> tuple[int, ...] | None:
     """Axes as a tuple of ints; None stays, and means all.
 
     Args:
-        axis: None, an int, or a sequence of ints.
+        axis: None, an int, or a sequence of ints; also as a constant in the graph.
         tensor: what they belong to; where its rank is known, negative axes become positive.
     """
+    axis = fixed(axis)
     if axis is None:
         return None
     several = isinstance(axis, list | tuple | range) or (isinstance(axis, np.ndarray) and axis.ndim)

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from flowbook.graph.dtypes import ZEROED
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
-from flowbook.graph.ops.axes import as_axis
+from flowbook.graph.ops.axes import as_axis, fixed
 from flowbook.graph.ops.constants import convert_to_tensor
-from flowbook.graph.ops.inference import constant_value, no_flops
+from flowbook.graph.ops.inference import no_flops
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.matrices import check_matrix
 from flowbook.graph.ops.reductions import sum_op
@@ -28,6 +30,9 @@ Band = tuple[int, int]
 
 def _band(k: Any) -> Band:
     """A diagonal, or the lowest and the highest of several, as a pair."""
+    k = fixed(k, "k is")
+    if isinstance(k, np.ndarray):
+        k = k.tolist()
     pair = tuple(_number("k", i) for i in k) if isinstance(k, list | tuple) else ()
     low, high = pair if len(pair) == 2 else (pair or (_number("k", k),)) * 2
     if low > high:
@@ -37,12 +42,7 @@ def _band(k: Any) -> Band:
 
 def _number(what: str, value: Any) -> int:
     """An int, also where it is a constant in the graph."""
-    if isinstance(value, Tensor):
-        known = constant_value(value)
-        if known is None or known.ndim:
-            raise InvalidArgumentError(f"{what!r} is fixed when the graph is built, not {value!r}")
-        value = known[()]
-    return as_axis(value)
+    return as_axis(fixed(value, f"{what} is"))
 
 
 def _length(rows: int, columns: int, k: int) -> int:

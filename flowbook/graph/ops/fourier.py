@@ -17,9 +17,9 @@ from flowbook.graph.dtypes import COMPLEX, INDICES, complex64, complex128, float
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
-from flowbook.graph.ops.axes import as_axis
+from flowbook.graph.ops.axes import as_axis, fixed
 from flowbook.graph.ops.constants import convert_to_tensor
-from flowbook.graph.ops.inference import constant_value, shape_from
+from flowbook.graph.ops.inference import shape_from
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.shaping import check_vector, dims_of, shape_of
 from flowbook.graph.registry import op_named
@@ -310,13 +310,7 @@ irfft_gradient_op: OpDef = OpDef(
 def _lengths(fft_length: Any, rank: int) -> Lengths:
     if fft_length is None:
         return None
-    if isinstance(fft_length, Tensor):
-        known = constant_value(fft_length)
-        if known is None:
-            raise InvalidArgumentError(
-                f"fft_length is fixed when the graph is built, not {fft_length!r}"
-            )
-        fft_length = known
+    fft_length = fixed(fft_length, "fft_length is")
     if isinstance(fft_length, np.ndarray):
         fft_length = fft_length.tolist()
     given = fft_length if isinstance(fft_length, Sequence) else [fft_length]

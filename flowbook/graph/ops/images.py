@@ -1,7 +1,7 @@
 """Parts of images, borders around them, mirrored and turned images.
 
-Images are [height, width, channels] or [batch, height, width, channels]. What is known of their
-shape is checked at construction, and the rest in the run.
+Images are [height, width, channels] or [batch, height, width, channels]; a tensor of unknown rank
+is one image. What is known of their shape is checked at construction, and the rest in the run.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from flowbook.graph.dtypes import INDICES, float32
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.ops.arithmetic import maximum, minimum
 from flowbook.graph.ops.axes import as_axis
+from flowbook.graph.ops.checking import ensure_shape
 from flowbook.graph.ops.comparison import less, where
 from flowbook.graph.ops.constants import convert_to_tensor, identity
 from flowbook.graph.ops.elementwise import cast, floor
@@ -31,12 +32,14 @@ from flowbook.graph.tensor import Arithmetic, Tensor
 
 
 def as_images(image: Any) -> Tensor:
-    """One image or a batch of them, as a tensor of known rank."""
+    """One image or a batch of them, as a tensor of known rank: one image where it is not known."""
     tensor = convert_to_tensor(image)
+    if tensor.shape.rank is None:
+        return ensure_shape(tensor, [None, None, None])  # type: ignore[no-any-return]
     if tensor.shape.rank not in (3, 4):
         raise InvalidArgumentError(
             "images are [height, width, channels] or [batch, height, width, channels], "
-            f"known at construction, not of shape {tensor.shape}"
+            f"not of shape {tensor.shape}"
         )
     return tensor
 

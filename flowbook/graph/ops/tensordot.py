@@ -12,9 +12,8 @@ from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import conjugate
-from flowbook.graph.ops.axes import all_in_range, as_axis
+from flowbook.graph.ops.axes import all_in_range, as_axis, fixed
 from flowbook.graph.ops.einsum import einsum_op
-from flowbook.graph.ops.inference import constant_value
 from flowbook.graph.ops.linalg import both
 from flowbook.graph.ops.located import located
 from flowbook.graph.shape import UNKNOWN, Shape
@@ -134,11 +133,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
 
 
 def _as_axes(axes: Any) -> Any:
-    if isinstance(axes, Tensor):
-        known = constant_value(axes)
-        if known is None:
-            raise InvalidArgumentError(f"axes are fixed when the graph is built, not {axes!r}")
-        axes = known
+    axes = fixed(axes, "axes are")
     if isinstance(axes, np.ndarray):
         axes = axes.tolist()
     if not isinstance(axes, list | tuple):

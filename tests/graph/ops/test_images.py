@@ -109,6 +109,17 @@ def test_random_flips(flip: str) -> None:
     assert evaluate(build(unknown), {unknown: BATCH}).shape == BATCH.shape
 
 
+def test_a_tensor_of_unknown_rank_is_one_image() -> None:
+    unknown = fb.placeholder(fb.float64)
+    flipped, cropped = image.flip_up_down(unknown), image.crop_to_bounding_box(unknown, 1, 0, 3, 2)
+    assert (flipped.shape, cropped.shape) == (fb.Shape([None] * 3), fb.Shape([3, 2, None]))
+    with fb.Session() as sess:
+        np.testing.assert_array_equal(sess.run(flipped, {unknown: ONE}), ONE[::-1])
+        np.testing.assert_array_equal(sess.run(cropped, {unknown: ONE}), ONE[1:4, :2])
+        with pytest.raises(Error, match="does not fit"):
+            sess.run(flipped, {unknown: BATCH})
+
+
 def evaluate_sum(interpreter: Interpreter, single: fb.Tensor) -> float:
     return float(interpreter.run(single)[0, 0, 0])
 
@@ -117,7 +128,6 @@ def evaluate_sum(interpreter: Interpreter, single: fb.Tensor) -> float:
     ("build", "message"),
     [
         (lambda: image.flip_left_right(ONE[0]), "images are"),
-        (lambda: image.flip_up_down(fb.placeholder(fb.float32)), "known at construction"),
         (lambda: image.crop_to_bounding_box(ONE, 3, 0, 3, 1), "exceed"),
         (lambda: image.crop_to_bounding_box(ONE, -1, 0, 3, 1), "not negative"),
         (lambda: image.crop_to_bounding_box(ONE, 1.5, 0, 3, 1), "an int"),

@@ -414,3 +414,10 @@ def test_factors_that_do_not_fit_their_right_hand_side() -> None:
 
 def test_a_matrix_with_nan_has_no_rank_of_its_own() -> None:
     assert run(fb.matrix_rank([np.eye(2), np.full((2, 2), np.nan)])).tolist() == [2, 0]
+
+
+@pytest.mark.parametrize("shape", [(2, 0, 0), (0, 0), (0, 2, 2)])
+def test_factors_of_nothing_print_nothing(shape: Any, capfd: Any) -> None:
+    factors, order = fb.Session().run(list(fb.lu(np.zeros(shape))))
+    assert (factors.shape, order.shape) == (shape, shape[:-1])
+    assert capfd.readouterr() == ("", "")

@@ -107,6 +107,13 @@ def test_integers_have_no_norm() -> None:
 # Clipping
 
 
+def test_clipped_slices_stay_slices() -> None:
+    slices = fb.IndexedSlices(fb.constant([[-3.0, 0.5]]), fb.constant([2]), fb.constant([4, 2]))
+    clipped = fb.clip_by_value(slices, 1.0, 2.0)
+    assert isinstance(clipped, fb.IndexedSlices)
+    assert evaluate(clipped.values).tolist() == [[1, 1]]
+
+
 def test_clip_by_norm() -> None:
     x = fb.constant(VALUES)
     for axes in (None, 1, [0, 2]):

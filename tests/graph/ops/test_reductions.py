@@ -79,12 +79,26 @@ def test_axes_of_an_unknown_rank_are_checked_in_the_run() -> None:
         evaluate(fb.argmax(x, 2), {x: np.ones((2, 2))})
 
 
-def test_an_axis_is_no_tensor_and_no_float() -> None:
+def test_an_axis_is_known_and_no_float() -> None:
     x = fb.zeros([2, 3])
-    with pytest.raises(fb.errors.InvalidTypeError, match="fixed when the graph is built"):
-        fb.reduce_sum(x, fb.constant(0))
+    for unknown in (fb.placeholder(fb.int32, []), fb.Variable(0)):
+        for axis in (unknown, [unknown]):
+            with pytest.raises(fb.errors.InvalidTypeError, match="fixed when the graph is built"):
+                fb.reduce_sum(x, axis)
     with pytest.raises(fb.errors.InvalidTypeError, match="an axis is an int"):
         fb.reduce_sum(x, 0.5)
+
+
+@pytest.mark.parametrize("dtype", [fb.int32, fb.int64])
+def test_axes_may_be_constants(dtype: fb.DType) -> None:
+    x = fb.constant(np.arange(6.0).reshape(2, 3))
+    axis = fb.constant(-1, dtype)
+    for built in (fb.reduce_sum(x, axis), fb.reduce_sum(x, fb.constant([1], dtype))):
+        assert evaluate(built).tolist() == [3.0, 12.0]
+    assert evaluate(fb.argmax(x, axis)).tolist() == [2, 2]
+    assert evaluate(fb.cumsum(x, fb.rank(x) - 1)).tolist() == [[0, 1, 3], [3, 7, 12]]
+    assert fb.expand_dims(x, axis).shape == [2, 3, 1]
+    assert fb.concat([x, x], axis).shape == [2, 6]
 
 
 @pytest.mark.parametrize(
