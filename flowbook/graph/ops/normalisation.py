@@ -229,23 +229,28 @@ def batch_normalization(
     Args:
         x: of a floating-point dtype.
         mean: of a shape that broadcasts to `x`'s, as the next three; such as from `moments`.
-        variance: likewise.
+        variance: likewise. A wider dtype than `x`'s, the same for all four, is what is computed in.
         offset: likewise, or None for 0.
         scale: likewise, or None for 1.
         variance_epsilon: a small number, so that a variance of 0 does no harm.
         name: the name scope.
+
+    Returns:
+        A tensor of `x`'s shape and dtype.
 
     Source: Ioffe and Szegedy, "Batch Normalization", 2015.
     """
     __tracebackhide__ = True
     with name_scope(name or "batchnorm"):
         x = convert_to_tensor(x)
-        factor = rsqrt(convert_to_tensor(variance, x.dtype) + variance_epsilon)
+        is_tensor = isinstance(variance, Arithmetic)
+        variance = convert_to_tensor(variance, None if is_tensor else x.dtype)
+        factor = rsqrt(variance + variance_epsilon)
         if scale is not None:
             factor = factor * scale
         # The mean first: beside a large one, the products would lose what differs.
-        normal = (x - mean) * factor
-        return normal if offset is None else normal + offset  # type: ignore[no-any-return]
+        normal = (cast(x, variance.dtype) - mean) * factor
+        return cast(normal if offset is None else normal + offset, x.dtype)  # type: ignore[no-any-return]
 
 
 def fused_batch_norm(

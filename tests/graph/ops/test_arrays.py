@@ -91,7 +91,8 @@ def test_cross_entropy_along_any_axis(axis: int) -> None:
 
 def test_what_is_no_class_is_not_in_the_top() -> None:
     scores = fb.constant([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0]])
-    assert evaluate(fb.nn.in_top_k(scores, [2, 0, -1], 2)).tolist() == [False, True, False]
+    for k in (2, fb.constant(2, fb.int64)):
+        assert evaluate(fb.nn.in_top_k(scores, [2, 0, -1], k)).tolist() == [False, True, False]
 
 
 IN_THE_RUN = [

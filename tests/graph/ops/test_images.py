@@ -109,6 +109,23 @@ def test_random_flips(flip: str) -> None:
     assert evaluate(build(unknown), {unknown: BATCH}).shape == BATCH.shape
 
 
+@pytest.mark.parametrize("pixels", [ONE, BATCH], ids=["one", "batch"])
+def test_turns_that_the_run_tells(pixels: Any) -> None:
+    k = fb.placeholder(fb.int32)
+    known = image.rot90(pixels, k)
+    assert known.shape.rank == pixels.ndim
+    unknown = fb.placeholder(fb.float64, [None] * pixels.ndim)
+    both = [known, image.rot90(unknown, k)]
+    with fb.Session() as sess:
+        for turns in range(-1, 5):
+            expected = np.rot90(pixels, turns, axes=(-3, -2))
+            for turned in sess.run(both, {k: turns, unknown: pixels}):
+                np.testing.assert_array_equal(turned, expected)
+    x = fb.constant(pixels.astype(float))
+    turned = image.rot90(x, fb.placeholder_with_default(3, []))
+    assert fb.gradient_error(turned * turned, x) < 1e-5
+
+
 def test_a_tensor_of_unknown_rank_is_one_image() -> None:
     unknown = fb.placeholder(fb.float64)
     flipped, cropped = image.flip_up_down(unknown), image.crop_to_bounding_box(unknown, 1, 0, 3, 2)
