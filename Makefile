@@ -64,5 +64,5 @@ clean:
 	touch $@
 
 .venv/dev.stamp: pyproject.toml | .venv/bin/python
-	$(INSTALL) '.[lab,data,onnx,tensorboard,docs,dev]'
+	$(INSTALL) '.[lab,data,fast,onnx,tensorboard,docs,dev]'
 	touch $@

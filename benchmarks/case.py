@@ -87,6 +87,10 @@ class Row:
     `jax`, `torch`, `numpy`), or that and a variant (`tf1 make_callable`).  `divisor` is the number
     of operations in a step where times are per operation.  The ratio compares the label `flowbook`
     with the fastest label of another system.
+
+    `processes` is among how many processes of each system, one after the other, the rounds are
+    divided: where a process's arrays come to lie decides up to a fifth of the time of a step that
+    does nothing but go through them.
     """
 
     name: str
@@ -98,6 +102,7 @@ class Row:
     rtol: float = 1e-5
     atol: float = 1e-6
     rounds: int = 30
+    processes: int = 1
     threads: int = THREADS
     shows_growth: bool = False
     notes: tuple[str, ...] = ()

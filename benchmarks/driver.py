@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from itertools import chain
 from time import monotonic
 from typing import Any
+
+import numpy as np
 
 from benchmarks.agreement import disagreements
 from benchmarks.case import Above, AtMost, Row
@@ -26,29 +29,42 @@ _FEWEST_ROUNDS = 3
 _PATIENCE = 150.0
 
 
+@dataclass
+class _Measured:
+    """One case in all of its processes: the samples of each round, and what else is told of it."""
+
+    samples: list[list[float]] = field(default_factory=list)
+    beside: list[list[float]] = field(default_factory=list)
+    versions: dict[str, str] = field(default_factory=dict)
+    growth: int | None = None
+
+    def add(self, case: RemoteCase) -> None:
+        """Take over what one process measured."""
+        self.samples += case.samples
+        self.beside += case.beside
+        self.versions = case.versions
+        self.growth = case.growth()
+
+
+@dataclass
+class _Found:
+    """Of a row's labels: what was measured, why one was not, and how its value differs."""
+
+    measured: dict[str, _Measured] = field(default_factory=dict)
+    unavailable: dict[str, str] = field(default_factory=dict)
+    differing: dict[str, str] = field(default_factory=dict)
+
+
 def run_row(row: Row, labels: list[str], *, quick: bool, say: Say) -> RowResult:
     """Measure `labels` of `row` and return what the table needs."""
-    unavailable: dict[str, str] = {}
+    found = _Found()
     others_before = busy_processors()
-    with ExitStack() as stack:
-        cases: dict[str, RemoteCase] = {}
-        for label in labels:
-            say(f"{row.name}: opening {label}")
-            try:
-                cases[label] = stack.enter_context(open_case(row, label, quick=quick))
-            except CaseUnavailableError as error:
-                unavailable[label] = _record_failure(label, error, say)
-        values = {label: case.value for label, case in cases.items()}
-        differing = disagreements(values, row.rtol, row.atol)
-        for label, text in differing.items():
-            say(f"{row.name}: VALUE of {label} {text}")
-        say(f"{row.name}: timing {', '.join(cases)}")
-        failed = _take_turns(cases, _QUICK_ROUNDS if quick else row.rounds)
-        for label, failure in failed.items():
-            unavailable[label] = _record_failure(label, failure, say)
-            del cases[label]
-        others_after = busy_processors()
-        growth = {label: case.growth() for label, case in cases.items()}
+    rounds = _QUICK_ROUNDS if quick else row.rounds
+    for rounds_of_these in map(len, np.array_split(np.arange(rounds), row.processes)):
+        wanted = [label for label in labels if label not in found.unavailable]
+        _open_and_measure(row, wanted, rounds_of_these, found, quick=quick, say=say)
+    measured = {k: m for k, m in found.measured.items() if k not in found.unavailable}
+    others_after = busy_processors()
     return {
         "title": row.title,
         "section": row.section,
@@ -57,20 +73,46 @@ def run_row(row: Row, labels: list[str], *, quick: bool, say: Say) -> RowResult:
         "notes": list(row.notes),
         "measurements": {
             name: summarize([s / row.divisor for s in seconds]).to_json()
-            for label, case in cases.items()
+            for label, one in measured.items()
             for name, seconds in (
-                (label, [*chain(*case.samples)]),
-                (f"{label} plain", [*chain(*case.beside)]),
+                (label, [*chain(*one.samples)]),
+                (f"{label} plain", [*chain(*one.beside)]),
             )
             if seconds
         },
-        "unavailable": unavailable,
-        "differing": differing,
-        "growth": growth if row.shows_growth else {},
+        "unavailable": found.unavailable,
+        "differing": found.differing,
+        "growth": {k: m.growth for k, m in measured.items()} if row.shows_growth else {},
         "busy_processors": max(others_before or 0.0, others_after or 0.0),
-        "versions": _versions(cases),
-        **_verdict(row, cases, differing),
+        # By system; variants of a system share an interpreter.
+        "versions": {label.split()[0]: one.versions for label, one in measured.items()},
+        **_verdict(row, measured, found.differing),
     }
+
+
+def _open_and_measure(
+    row: Row, labels: list[str], rounds: int, found: _Found, *, quick: bool, say: Say
+) -> None:
+    """Give each label a process, compare their values, and let them take their turns."""
+    with ExitStack() as stack:
+        cases: dict[str, RemoteCase] = {}
+        for label in labels:
+            say(f"{row.name}: opening {label}")
+            try:
+                cases[label] = stack.enter_context(open_case(row, label, quick=quick))
+            except CaseUnavailableError as error:
+                found.unavailable[label] = _record_failure(label, error, say)
+        values = {label: case.value for label, case in cases.items()}
+        differing = disagreements(values, row.rtol, row.atol)
+        for label, text in differing.items():
+            say(f"{row.name}: VALUE of {label} {text}")
+        found.differing |= differing
+        say(f"{row.name}: timing {', '.join(cases)}")
+        for label, failure in _take_turns(cases, rounds).items():
+            found.unavailable[label] = _record_failure(label, failure, say)
+            del cases[label]
+        for label, case in cases.items():
+            found.measured.setdefault(label, _Measured()).add(case)
 
 
 def _take_turns(cases: dict[str, RemoteCase], rounds: int) -> dict[str, CaseUnavailableError]:
@@ -93,7 +135,7 @@ def _take_turns(cases: dict[str, RemoteCase], rounds: int) -> dict[str, CaseUnav
     return failed
 
 
-def _verdict(row: Row, cases: dict[str, RemoteCase], differing: dict[str, str]) -> RowResult:
+def _verdict(row: Row, cases: dict[str, _Measured], differing: dict[str, str]) -> RowResult:
     """The ratio to the fastest peer and whether the target is met, where that can be said."""
     verdict: RowResult = {"ratio": None, "best_peer": None, "above": None, "met": None}
     if "flowbook" not in cases or differing:
@@ -125,11 +167,6 @@ def _decided(found: Interval, bound: float) -> bool | None:
     if found.low <= bound < found.high:
         return None
     return found.high <= bound
-
-
-def _versions(cases: dict[str, RemoteCase]) -> dict[str, dict[str, str]]:
-    """Versions by system; variants of a system share an interpreter."""
-    return {label.split()[0]: case.versions for label, case in cases.items()}
 
 
 def _record_failure(label: str, error: CaseUnavailableError, say: Say) -> str:

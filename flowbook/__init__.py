@@ -1,8 +1,8 @@
 """Flowbook: dataflow graphs built cell by cell, run in any part, on this machine or a pool.
 
 The public API is what `__all__` lists; `fb.nn` holds building blocks of neural networks,
-`fb.losses` losses, `fb.sparse` what sparse tensors have, `fb.summary` what charts show, `fb.train`
-optimizers, `fb.errors` what can go wrong.
+`fb.losses` losses, `fb.signal` frames of signals, `fb.sparse` what sparse tensors have,
+`fb.summary` what charts show, `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
 from flowbook import (
@@ -14,6 +14,7 @@ from flowbook import (
     nn,
     onnx,
     regularizers,
+    signal,
     sparse,
     strings,
     summary,
@@ -22,6 +23,8 @@ from flowbook import (
 from flowbook._renamed import explain_keywords as _explain_keywords
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec import blas_threads as _blas_threads
+from flowbook.exec.kernels import compiling as _compiling
+from flowbook.exec.kernels.compiling import hot_loops
 from flowbook.exec.partial_run import PartialRun
 from flowbook.exec.resources.container import reset_container
 from flowbook.exec.session import Session
@@ -72,6 +75,8 @@ from flowbook.graph.dtypes import (
 )
 from flowbook.graph.gradients import gradients
 from flowbook.graph.graph import Graph, get_default_graph, reset_default_graph
+from flowbook.graph.hessians import hessians
+from flowbook.graph.hot_loop import compile_with as _compile_with
 from flowbook.graph.importing import import_graph_def
 from flowbook.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, AsyncContext, Effects, OpDef
@@ -171,7 +176,15 @@ from flowbook.graph.ops.counting import (
     histogram_fixed_width,
     histogram_fixed_width_bins,
 )
-from flowbook.graph.ops.decompositions import cholesky, logdet, lu, lu_solve, qr
+from flowbook.graph.ops.decompositions import (
+    cholesky,
+    logdet,
+    lu,
+    lu_matrix_inverse,
+    lu_reconstruct,
+    lu_solve,
+    qr,
+)
 from flowbook.graph.ops.diagonals import (
     diag,
     diag_part,
@@ -243,6 +256,7 @@ from flowbook.graph.ops.indexing_nd import (
     tensor_scatter_nd_sub,
     tensor_scatter_nd_update,
 )
+from flowbook.graph.ops.initialising import global_variables_initializer, variables_initializer
 from flowbook.graph.ops.joining import concat, split, stack, unstack
 from flowbook.graph.ops.least_squares import matrix_rank, matrix_solve_ls, pinv
 from flowbook.graph.ops.linalg import cross, matmul, matvec
@@ -262,7 +276,11 @@ from flowbook.graph.ops.no_nan import (
     xlog1py,
     xlogy,
 )
-from flowbook.graph.ops.norms import norm, reduce_euclidean_norm
+from flowbook.graph.ops.norms import (
+    norm,
+    normalize,
+    reduce_euclidean_norm,
+)
 from flowbook.graph.ops.numeric import copysign, heaviside, nextafter, sinc
 from flowbook.graph.ops.ordering import argsort, sort
 from flowbook.graph.ops.partitioning import dynamic_partition, dynamic_stitch
@@ -312,6 +330,7 @@ from flowbook.graph.ops.segments import (
     unsorted_segment_sqrt_n,
     unsorted_segment_sum,
 )
+from flowbook.graph.ops.shape_assertions import assert_shapes
 from flowbook.graph.ops.shaping import (
     expand_dims,
     rank,
@@ -374,6 +393,7 @@ from flowbook.graph.ops.stateless_random import (
 from flowbook.graph.ops.statistics import reduce_std, reduce_variance
 from flowbook.graph.ops.string_numbers import decode_base64, decode_raw, encode_base64
 from flowbook.graph.ops.tensordot import tensordot
+from flowbook.graph.ops.tridiagonal import tridiagonal_matmul, tridiagonal_solve
 from flowbook.graph.ops.trigonometry import (
     acos,
     acosh,
@@ -393,12 +413,10 @@ from flowbook.graph.ops.variables import (
     assign,
     assign_add,
     assign_sub,
-    global_variables_initializer,
     is_variable_initialized,
     scatter_add,
     scatter_sub,
     scatter_update,
-    variables_initializer,
 )
 from flowbook.graph.options import act_on as _act_on
 from flowbook.graph.options import options
@@ -475,6 +493,7 @@ __all__ = [
     "assert_rank_at_least",
     "assert_rank_in",
     "assert_scalar",
+    "assert_shapes",
     "assert_type",
     "assign",
     "assign_add",
@@ -585,8 +604,10 @@ __all__ = [
     "greater_equal",
     "group",
     "heaviside",
+    "hessians",
     "histogram_fixed_width",
     "histogram_fixed_width_bins",
+    "hot_loops",
     "hypot",
     "idct",
     "identity",
@@ -639,6 +660,8 @@ __all__ = [
     "logical_xor",
     "losses",
     "lu",
+    "lu_matrix_inverse",
+    "lu_reconstruct",
     "lu_solve",
     "mark_as_update",
     "matmul",
@@ -670,6 +693,7 @@ __all__ = [
     "nn",
     "no_op",
     "norm",
+    "normalize",
     "not_equal",
     "observe",
     "one_hot",
@@ -757,6 +781,7 @@ __all__ = [
     "shape_n",
     "sigmoid",
     "sign",
+    "signal",
     "sin",
     "sinc",
     "sinh",
@@ -795,6 +820,8 @@ __all__ = [
     "trace",
     "train",
     "transpose",
+    "tridiagonal_matmul",
+    "tridiagonal_solve",
     "trunc",
     "truncated_normal",
     "truncatediv",
@@ -826,5 +853,7 @@ __all__ = [
 ]
 
 _act_on("intra_op_threads", _blas_threads.limit)
+_act_on("machine_code", _compiling.choose)
+_compile_with(_compiling.compile_behind)
 _explain_keywords()
 _notebook.connect()

@@ -1,7 +1,7 @@
 """Images: size, parts, colours, and their encoding in files. Names are those of TensorFlow 1."""
 
 from flowbook._renamed import no_such_name_in
-from flowbook.graph.ops.boxes import draw_bounding_boxes, non_max_suppression
+from flowbook.graph.ops.boxes import draw_bounding_boxes
 from flowbook.graph.ops.colour_spaces import rgb_to_yiq, rgb_to_yuv, yiq_to_rgb, yuv_to_rgb
 from flowbook.graph.ops.colours import (
     adjust_brightness,
@@ -26,14 +26,20 @@ from flowbook.graph.ops.image_differences import (
     psnr,
     sobel_edges,
     ssim,
+    ssim_multiscale,
     total_variation,
 )
 from flowbook.graph.ops.image_files import (
+    decode_and_crop_jpeg,
+    decode_bmp,
+    decode_gif,
     decode_image,
     decode_jpeg,
     decode_png,
     encode_jpeg,
     encode_png,
+    extract_jpeg_shape,
+    is_jpeg,
 )
 from flowbook.graph.ops.images import (
     central_crop,
@@ -48,6 +54,7 @@ from flowbook.graph.ops.images import (
     rot90,
     transpose_image,
 )
+from flowbook.graph.ops.jpeg_quality import adjust_jpeg_quality, random_jpeg_quality
 from flowbook.graph.ops.resizing import (
     ResizeMethod,
     crop_and_resize,
@@ -57,6 +64,12 @@ from flowbook.graph.ops.resizing import (
     resize_images,
     resize_nearest_neighbor,
 )
+from flowbook.graph.ops.suppression import (
+    non_max_suppression,
+    non_max_suppression_overlaps,
+    non_max_suppression_padded,
+    non_max_suppression_with_scores,
+)
 
 __all__ = [
     "ResizeMethod",
@@ -64,23 +77,32 @@ __all__ = [
     "adjust_contrast",
     "adjust_gamma",
     "adjust_hue",
+    "adjust_jpeg_quality",
     "adjust_saturation",
     "central_crop",
     "convert_image_dtype",
     "crop_and_resize",
     "crop_to_bounding_box",
+    "decode_and_crop_jpeg",
+    "decode_bmp",
+    "decode_gif",
     "decode_image",
     "decode_jpeg",
     "decode_png",
     "draw_bounding_boxes",
     "encode_jpeg",
     "encode_png",
+    "extract_jpeg_shape",
     "flip_left_right",
     "flip_up_down",
     "grayscale_to_rgb",
     "hsv_to_rgb",
     "image_gradients",
+    "is_jpeg",
     "non_max_suppression",
+    "non_max_suppression_overlaps",
+    "non_max_suppression_padded",
+    "non_max_suppression_with_scores",
     "pad_to_bounding_box",
     "per_image_standardization",
     "psnr",
@@ -89,6 +111,7 @@ __all__ = [
     "random_flip_left_right",
     "random_flip_up_down",
     "random_hue",
+    "random_jpeg_quality",
     "random_saturation",
     "resize_area",
     "resize_bicubic",
@@ -105,6 +128,7 @@ __all__ = [
     "sample_distorted_bounding_box",
     "sobel_edges",
     "ssim",
+    "ssim_multiscale",
     "total_variation",
     "transpose_image",
     "yiq_to_rgb",

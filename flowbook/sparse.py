@@ -9,18 +9,11 @@ from flowbook.graph.ops.sparse_arithmetic import (
     reduce_sum,
     softmax,
 )
-from flowbook.graph.ops.sparse_arranging import (
-    concat,
-    expand_dims,
-    reorder,
-    reshape,
-    slice,
-    split,
-    transpose,
-)
+from flowbook.graph.ops.sparse_arranging import expand_dims, reorder, reshape, transpose
 from flowbook.graph.ops.sparse_conversion import eye, from_dense, to_dense, to_indicator
 from flowbook.graph.ops.sparse_conversion import sparse_placeholder as placeholder
 from flowbook.graph.ops.sparse_mapping import map_values
+from flowbook.graph.ops.sparse_parts import concat, slice, split
 from flowbook.graph.ops.sparse_products import sparse_dense_matmul
 from flowbook.graph.ops.sparse_selecting import fill_empty_rows, mask, reset_shape, retain
 

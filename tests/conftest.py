@@ -1,5 +1,6 @@
 """What holds for every test: a default graph of its own, reproducible examples, no hidden gaps."""
 
+import gc
 import os
 from collections.abc import Generator
 
@@ -13,7 +14,16 @@ settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("soak", max_examples=5_000, derandomize=False, deadline=None)
 settings.load_profile("ci")
 
+# No test has a thread that compiles beside it, unless it is about that.
+fb.options.machine_code = "never"
+
 Report = pytest.TestReport | pytest.CollectReport
+
+
+def pytest_collection_finish() -> None:
+    """Have the garbage collector, which tests call often, leave out what pytest has collected."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,28 @@
-"""Stands in for the shell of a kernel where a page shows what cells give."""
+"""The shells that cells run in: IPython's own, and what stands in for a kernel's."""
 
+import atexit
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+
+@contextmanager
+def interactive_shell() -> Iterator[InteractiveShell]:
+    """IPython's shell, without colours and a history of its own."""
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.InteractiveShell.colors = "nocolor"
+    shell = InteractiveShell(config=config)
+    try:
+        yield shell
+    finally:
+        # It would stay, with all that its cells made, and collect garbage when the process ends:
+        # with hundreds of them that took as long as the tests.
+        atexit.unregister(shell.atexit_operations)
+        shell.cleanup()
 
 
 class Shell:

@@ -87,7 +87,7 @@ def test_a_method_of_tensorflow_says_what_to_write(of: str, name: str, message: 
         ("fb.nn.moments", {"keep_dims": True}, "it is called keepdims"),
         ("fb.argmax", {"dimension": 0}, "it is called axis"),
         ("fb.nn.dilation2d", {"rates": [1, 1, 1, 1]}, "it is called dilations"),
-        ("fb.nn.bias_add", {"data_format": "NHWC"}, "channels are the last dimension"),
+        ("fb.nn.bias_add", {"data_format": "NHWC"}, "channels come last here"),
         ("fb.image.decode_jpeg", {"dct_method": "INTEGER_FAST"}, "in one way"),
         ("fb.squeeze", {"squeeze_dims": 0}, "it is called axis"),
         ("fb.expand_dims", {"dim": 0}, "it is called axis"),
@@ -99,7 +99,7 @@ def test_a_method_of_tensorflow_says_what_to_write(of: str, name: str, message: 
         ("fb.assign", {"use_locking": True}, "leave it out: writes"),
         ("fb.Variable", {"collections": []}, "graph.variables"),
         ("fb.Session", {"config": None}, "takes itself"),
-        ("fb.nn.relu", {"fetures": 1}, "it is called features"),
+        ("fb.nn.relu", {"fetures": 1}, "did you mean features"),
         ("fb.nn.relu", {"nonsense": 1}, "'nonsense'; it takes features, name\n"),
         ("fb.erf", {"input": 1}, "'input'; it takes x, name"),
         ("fb.train.AdamOptimizer", {"use_locking": True}, "it takes learning_rate, beta1"),
@@ -154,3 +154,13 @@ def test_functions_are_pickled_by_name_and_copied_as_themselves() -> None:
             if inspect.isfunction(member):
                 assert pickle.loads(pickle.dumps(member)) is member
                 assert copy.deepcopy(member) is member
+
+
+def test_an_argument_that_has_to_be_named_says_so() -> None:
+    x = fb.zeros([2, 3])
+    with pytest.raises(
+        fb.errors.InvalidTypeError, match="takes labels, logits, axis, name by name"
+    ):
+        fb.nn.softmax_cross_entropy_with_logits(x, x)
+    with pytest.raises(fb.errors.InvalidTypeError, match=r"write for example dropout\(..., rate="):
+        fb.nn.dropout(x, 0.5)

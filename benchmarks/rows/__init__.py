@@ -14,6 +14,7 @@ from benchmarks.rows import (
     lstm,
     mlp,
     operations,
+    random_numbers,
     run_overhead,
     transformer,
     word2vec,
@@ -33,6 +34,7 @@ _MODULES = (
     lstm,
     word2vec,
     operations,
+    random_numbers,
 )
 
 ROWS: dict[str, Row] = {row.name: row for module in _MODULES for row in module.ROWS}

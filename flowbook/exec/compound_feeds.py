@@ -75,28 +75,27 @@ def _fed(key: Any, value: Any) -> Iterator[tuple[Any, Any]]:
         yield key, value
 
 
-def _parts(key: Any) -> tuple[Tensor, Tensor, Tensor]:
+def _parts(key: Any) -> tuple[Tensor, ...]:
     """The tensors of a sparse key, in the order of its value."""
     if isinstance(key, SparseTensor):
         return key.indices, key.values, key.dense_shape
-    return key.values, key.indices, key.dense_shape
+    rows = key.values, key.indices
+    return rows if key.dense_shape is None else (*rows, key.dense_shape)
 
 
 def _checked(key: Any, value: Any) -> dict[Any, Any]:
     """The values for a sparse key's tensors."""
     try:
         arrays = _arrays(key, value)
-        shape = _dense_shape(arrays["dense_shape"], key)
-        if isinstance(key, SparseTensor):
-            _check_sparse_tensor(arrays["indices"], arrays["values"], shape)
-        else:
-            _check_slices(arrays["values"], arrays["indices"], shape)
+        shape = _dense_shape(arrays["dense_shape"], key) if "dense_shape" in arrays else None
+        check: Any = _check_sparse_tensor if isinstance(key, SparseTensor) else _check_slices
+        check(arrays["indices"], arrays["values"], shape)
     except OpError as error:
         error.message = f"the value fed for {key!r}: {error.message}"
         error.details.append(f"its values are defined at {key.op.site}")
         raise
     found: dict[Any, Any] = {}
-    for name, part in zip(_FORMS[type(key)]._fields, _parts(key), strict=True):
+    for name, part in zip(arrays, _parts(key), strict=True):
         # One tensor may serve twice, as where the indices of a vector are its values.
         if part in found and not np.array_equal(found[part], arrays[name]):
             raise InvalidArgumentError(f"{part.name!r} is two parts of {key!r}, fed differently")
@@ -105,11 +104,13 @@ def _checked(key: Any, value: Any) -> dict[Any, Any]:
 
 
 def _arrays(key: Any, value: Any) -> dict[str, Array]:
-    form = _FORMS[type(key)]
-    names = form._fields
+    form, parts = _FORMS[type(key)], _parts(key)
+    names = form._fields[: len(parts)]
     other = tuple(f for f in _FORMS.values() if f is not form)
-    if not isinstance(value, list | tuple) or isinstance(value, other) or len(value) != 3:
-        hint = f"feed fb.{form.__name__}({', '.join(names)}), or a tuple of the three"
+    if isinstance(value, IndexedSlicesValue) and value.dense_shape is None:
+        value = value[:2]
+    if not isinstance(value, list | tuple) or isinstance(value, other) or len(value) != len(parts):
+        hint = f"feed fb.{form.__name__}({', '.join(names)}), or a tuple of these"
         if form is SparseTensorValue and hasattr(value, "tocoo"):
             # A sparse matrix of SciPy, in any of its formats.
             hint = (
@@ -117,9 +118,10 @@ def _arrays(key: Any, value: Any) -> dict[str, Array]:
                 "fb.SparseTensorValue(np.stack([m.row, m.col], 1), m.data, m.shape)"
             )
         given = type(value).__name__ if hasattr(value, "tocoo") else f"{value!r:.80}"
-        raise InvalidTypeError(f"it is {given}, not three arrays", hint=hint)
+        count = "two" if len(parts) == 2 else "three"
+        raise InvalidTypeError(f"it is {given}, not {count} arrays", hint=hint)
     arrays = {}
-    for name, part, given in zip(names, _parts(key), value, strict=True):
+    for name, part, given in zip(names, parts, value, strict=True):
         try:
             arrays[name] = to_array(given, part.dtype)
         except OpError as error:
@@ -160,20 +162,22 @@ def _check_sparse_tensor(indices: Array, values: Array, shape: tuple[int, ...]) 
             )
 
 
-def _check_slices(values: Array, indices: Array, shape: tuple[int, ...]) -> None:
-    if not shape:
+def _check_slices(indices: Array, values: Array, shape: tuple[int, ...] | None) -> None:
+    if shape == ():
         raise InvalidArgumentError("dense_shape is empty: a scalar has no rows")
     if indices.ndim != 1:
         raise InvalidArgumentError(f"indices are a vector, not of shape {list(indices.shape)}")
-    wanted = Shape((len(indices), *shape[1:]))
+    wanted = Shape((len(indices), *(shape or values.shape)[1:]))
     if values.shape != wanted.dims:
+        whole = "" if shape is None else f" and the dense shape {list(shape)}"
         raise InvalidArgumentError(
             f"values have the shape {list(values.shape)}, where {wanted} goes with "
-            f"{len(indices)} indices and the dense shape {list(shape)}"
+            f"{len(indices)} indices{whole}"
         )
-    wrong = np.flatnonzero((indices < 0) | (indices >= shape[0]))
+    rows = np.iinfo(indices.dtype).max if shape is None else shape[0]
+    wrong = np.flatnonzero((indices < 0) | (indices >= rows))
     if wrong.size:
+        there = "" if shape is None else f": there are {rows} rows, from 0"
         raise InvalidArgumentError(
-            f"indices[{wrong[0]}] is {indices[wrong[0]]}, which is out of range: "
-            f"there are {shape[0]} rows, from 0"
+            f"indices[{wrong[0]}] is {indices[wrong[0]]}, which is out of range{there}"
         )

@@ -1,4 +1,4 @@
-"""What is fetched: any nesting of lists, tuples, dicts, namedtuples and dataclasses.
+"""What is fetched: any nesting of lists, tuples, dicts, namedtuples, dataclasses and attrs classes.
 
 `flatten` gives the leaves in order, and a function that rebuilds the structure from their values.
 """
@@ -50,6 +50,15 @@ def flatten(graph: Graph, fetches: Any) -> Flat:
     return Flat(tensors, targets, rebuild)
 
 
+def graph_of(fetches: Any) -> Graph | None:
+    """The graph of the first of them that is not a name; None if all are names."""
+    if isinstance(fetches, Mapping):
+        fetches = list(fetches.values())
+    if isinstance(fetches, list | tuple):
+        return next((found for f in fetches if (found := graph_of(f)) is not None), None)
+    return getattr(fetches, "graph", None)
+
+
 def _flatten(
     graph: Graph, item: Any, tensors: list[Tensor], targets: list[Operation], whole: Any
 ) -> Rebuild:
@@ -67,13 +76,14 @@ def _flatten(
         keys = list(item)
         return _rebuilding(lambda values: _mapping(item, keys, values), inner(item.values()))
     if isinstance(item, IndexedSlices):
-        parts = (item.values, item.indices, item.dense_shape)
+        rows = (item.values, item.indices)
+        parts = rows if item.dense_shape is None else (*rows, item.dense_shape)
         return _rebuilding(lambda values: IndexedSlicesValue(*values), inner(parts))
     if isinstance(item, SparseTensor):
         parts = (item.indices, item.values, item.dense_shape)
         return _rebuilding(lambda values: SparseTensorValue(*values), inner(parts))
-    if dataclasses.is_dataclass(item) and not isinstance(item, type):
-        names = [field.name for field in dataclasses.fields(item)]
+    names = _field_names(item)
+    if names is not None:
         return _rebuilding(
             lambda values: _instance(item, names, values),
             inner(getattr(item, name) for name in names),
@@ -101,6 +111,16 @@ def _mapping(item: Mapping[Any, Any], keys: list[Any], values: list[Any]) -> Any
         return dict(pairs)
 
 
+def _field_names(item: Any) -> list[str] | None:
+    """The fields of an instance of a dataclass or of an attrs class; None of anything else."""
+    if isinstance(item, type):
+        return None
+    if dataclasses.is_dataclass(item):
+        return [field.name for field in dataclasses.fields(item)]
+    attributes = getattr(type(item), "__attrs_attrs__", None)
+    return None if attributes is None else [attribute.name for attribute in attributes]
+
+
 def _instance(item: Any, names: list[str], values: list[Any]) -> Any:
     """A copy with other values: fields that `__init__` does not take are set too."""
     made = copy.copy(item)
@@ -122,7 +142,7 @@ def fetchable(graph: Graph, item: Any, whole: Any) -> Tensor | Operation:
         raise InvalidTypeError(
             f"{item!r} of type {type(item).__name__} cannot be fetched{inside}",
             hint="fetch tensors, operations, variables or their names, sparse tensors, or lists, "
-            "tuples, dicts, namedtuples and dataclasses of them",
+            "tuples, dicts, namedtuples, dataclasses and attrs classes of them",
         )
     if found.graph is not graph:
         raise mixed_graphs([(found.name, found.graph), ("this session", graph)])

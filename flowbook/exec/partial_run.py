@@ -43,6 +43,8 @@ class PartialRun:
     ) -> None:
         self._graph = master.graph
         flat = flatten(self._graph, fetches)
+        if not flat.tensors and not flat.targets:
+            raise InvalidArgumentError(f"a partial run fetches something, not {fetches!r}")
         specs = [Feed(feedable(self._graph, key)) for key in expanded_keys(feeds)]
         check_no_duplicates(specs)
         tensors = [spec.tensor for spec in specs]

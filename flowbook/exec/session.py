@@ -117,8 +117,8 @@ class Session:
 
         Args:
             fetches: a tensor, operation, variable or name, or any nesting of lists, tuples, dicts,
-                namedtuples and dataclasses of them. An operation gives None, a SparseTensor a
-                SparseTensorValue, IndexedSlices an IndexedSlicesValue.
+                namedtuples, dataclasses and attrs classes of them. An operation gives None, a
+                SparseTensor a SparseTensorValue, IndexedSlices an IndexedSlicesValue.
             feeds: values for tensors, by tensor, variable or name. Any tensor may be fed; what
                 only served to compute it does not run. A fed variable is not read. For a
                 SparseTensor or IndexedSlices a SparseTensorValue or IndexedSlicesValue is fed, or
@@ -218,7 +218,7 @@ class Session:
         self._guarded(self._call, fetches, keys)
         return call_session
 
-    def partial_run(self, fetches: Any, feeds: Sequence[Any]) -> PartialRun:
+    def partial_run(self, fetches: Any, feeds: Sequence[Any] = ()) -> PartialRun:
         """Begin a step whose feeds arrive bit by bit.
 
         Args:
@@ -229,6 +229,7 @@ class Session:
             The step; its `run(fetches, feeds)` goes on with it.
 
         Raises:
+            InvalidArgumentError: if there is nothing to fetch.
             OpError: as `run` does, for the whole of it.
         """
         __tracebackhide__ = True

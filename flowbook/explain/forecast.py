@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flowbook.exec.feeds import check_mapping, feedable
-from flowbook.exec.fetches import flatten
+from flowbook.exec.fetches import flatten, graph_of
 from flowbook.explain.report import Report, Table, in_bytes, scaled
 from flowbook.graph.copying import copy_operations
 from flowbook.graph.dtypes import resource
@@ -127,7 +127,7 @@ def forecast(
         fetches: as for `sess.run`.
         feeds: for each tensor that would be fed its value, or only its shape as a tuple or
             `fb.Shape`. With these, shapes are inferred through the whole run.
-        graph: the graph; by default the default graph.
+        graph: the graph; by default that of the fetches, and the default graph if those are names.
 
     Returns:
         The forecast: FLOP by `OpDef.cost`, memory by lifetimes of values.
@@ -142,7 +142,7 @@ def forecast(
     1568000
     """
     check_mapping(feeds)
-    graph = graph if graph is not None else get_default_graph()
+    graph = graph or graph_of(fetches) or get_default_graph()
     flat = flatten(graph, fetches)
     fed = {feedable(graph, key): _shape_of(value) for key, value in (feeds or {}).items()}
     for tensor, shape in fed.items():

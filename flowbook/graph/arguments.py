@@ -167,11 +167,13 @@ class Resolver:
     def _admit(
         self, argument: Argument, value: Any, array: np.ndarray[Any, Any]
     ) -> np.ndarray[Any, Any]:
-        """Python's integers serve where only floating point is admitted."""
+        """Python's integers serve where only floating point is admitted, empty lists anywhere."""
         admitted = self._wanted(argument.token)
         dtype = dtype_of(array)
         plain = not isinstance(value, np.ndarray | np.generic)
-        if dtype not in admitted and dtype.is_integer and plain and dtypes.float32 in admitted:
+        if dtype not in admitted and plain and not array.size:
+            array = np.empty(array.shape, admitted[0].numpy)
+        elif dtype not in admitted and dtype.is_integer and plain and dtypes.float32 in admitted:
             array = to_array(array, dtypes.float32)
         elif dtype not in admitted and dtype is dtypes.int32 and plain and dtypes.int64 in admitted:
             array = to_array(array, dtypes.int64)

@@ -1,6 +1,7 @@
 """Names of devices: `/job:localhost/task:0/device:cpu:0`, in full or in part (white paper, 3).
 
 A partial name is a constraint: `/device:gpu` admits every GPU, `/job:worker` every device there.
+TensorFlow 1 also numbers replicas of a job; here tasks do, and `/replica:0` says nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, replace
 from flowbook.graph.errors import InvalidArgumentError
 
 _PART = re.compile(
-    r"(?:/job:(?P<job>[A-Za-z_][\w-]*)|/task:(?P<task>\d+)"
+    r"(?:/job:(?P<job>[A-Za-z_][\w-]*)|/task:(?P<task>\d+)|/replica:(?P<replica>\d+)"
     r"|/(?:device:)?(?P<kind>[A-Za-z_]\w*)(?::(?P<index>\d+|\*))?)"
 )
 
@@ -29,10 +30,13 @@ class DeviceSpec:
     def parse(name: str) -> DeviceSpec:
         """Read a full or partial name; kinds are case-insensitive, `/cpu:0` is `/device:cpu:0`.
 
+        The first "/" may be left out, as in "cpu:0".
+
         Raises:
             InvalidArgumentError: if the text is not such a name.
         """
         spec, position = DeviceSpec(), 0
+        name = f"/{name}" if ":" in name.partition("/")[0] else name
         while position < len(name):
             match = _PART.match(name, position)
             if match is None:
@@ -45,6 +49,14 @@ class DeviceSpec:
                 spec = replace(spec, job=found["job"])
             elif found["task"] is not None:
                 spec = replace(spec, task=int(found["task"]))
+            elif found["replica"] is not None:
+                if int(found["replica"]):
+                    raise InvalidArgumentError(
+                        f"{name!r} names a replica, which jobs here do not have",
+                        hint="the processes of a job are its tasks, as in '/job:worker/task:1'",
+                    )
+            elif spec.kind is not None:
+                raise InvalidArgumentError(f"{name!r} names two devices")
             else:
                 index = found["index"]
                 spec = replace(
@@ -56,12 +68,16 @@ class DeviceSpec:
         return spec
 
     def merge(self, inner: DeviceSpec) -> DeviceSpec:
-        """This constraint, with what `inner` says in place of what it said itself."""
+        """This constraint, with what `inner` says in place of what it said itself.
+
+        Among devices of another kind an index means another device, so it goes with the kind.
+        """
+        is_other_kind = inner.kind not in (None, self.kind)
         return DeviceSpec(
             job=self.job if inner.job is None else inner.job,
             task=self.task if inner.task is None else inner.task,
             kind=self.kind if inner.kind is None else inner.kind,
-            index=self.index if inner.kind is None else inner.index,
+            index=inner.index if is_other_kind or inner.index is not None else self.index,
         )
 
     def admits(self, other: DeviceSpec) -> bool:

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from typing import Any, NoReturn
 
 import ml_dtypes
 import numpy as np
 
 from flowbook.graph.errors import InvalidTypeError
+
+# What TensorFlow 1 calls otherwise.
+_ELSEWHERE = {
+    "as_numpy_dtype": "dtype.numpy",
+    "base_dtype": "the dtype itself: there are no reference dtypes",
+    "is_bool": "dtype == fb.bool",
+    "is_compatible_with": "dtype == other",
+    "is_numpy_compatible": "dtype.numpy, which each has",
+    "is_unsigned": "dtype.is_integer and dtype.min == 0",
+    "limits": "dtype.min and dtype.max",
+    "real_dtype": "the dtype of fb.real(x)",
+}
 
 
 class DType:
@@ -82,6 +94,10 @@ class DType:
 
     def __reduce__(self) -> str:
         return self.name
+
+    def __getattr__(self, name: str) -> NoReturn:
+        instead = _ELSEWHERE.get(name)
+        raise AttributeError(f"DType has no {name}" + (f": use {instead}" if instead else ""))
 
 
 int8 = DType("int8", np.int8)

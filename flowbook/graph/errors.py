@@ -7,7 +7,7 @@ the class derives from it too, so that `except ValueError` works as a user of Py
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from flowbook.graph.options import options
 from flowbook.graph.site import is_internal
@@ -42,6 +42,14 @@ __all__ = [
 ]
 
 HIDDEN_FRAMES = "(Flowbook's own frames are hidden; fb.options.full_tracebacks = True shows them)"
+
+
+# What TensorFlow 1 calls otherwise.
+_ELSEWHERE = {
+    "error_code": "error.code",
+    "node_def": "error.operation",
+    "op": "error.operation",
+}
 
 
 class OpError(Exception):
@@ -102,6 +110,12 @@ class OpError(Exception):
             lines.append(f"hint: {self.hint}")
         return "\n  ".join(lines)
 
+    def __getattr__(self, name: str) -> NoReturn:
+        instead = _ELSEWHERE.get(name)
+        raise AttributeError(
+            f"{type(self).__name__} has no {name}" + (f": use {instead}" if instead else "")
+        )
+
 
 def _describe_input(tensor: Any) -> str:
     return f"{tensor.name} {tensor.dtype.name} {tensor.shape} ({tensor.op.site.place})"
@@ -122,7 +136,7 @@ class InvalidTypeError(InvalidArgumentError, TypeError):
     """A dtype or a Python type does not fit the operation."""
 
 
-class NotFoundError(OpError, LookupError):
+class NotFoundError(OpError, KeyError):
     """What was asked for does not exist: a name, or the gradient of an operation."""
 
     code = "NOT_FOUND"

@@ -49,7 +49,8 @@ def gradients(
     Args:
         ys: a tensor, or a list of them, of floating-point or complex dtype.
         xs: a tensor or variable, or a list of them.
-        grad_ys: for each of `ys` the gradient to start from, of its shape; None means ones.
+        grad_ys: for each of `ys` the gradient to start from, of its shape; None means ones. One of
+            complex dtype needs it.
         stop_gradients: tensors that count as constants: nothing flows through them. As one of `xs`
             a stopped tensor still gets its own gradient.
         name: the name scope of what is built.
@@ -165,6 +166,12 @@ class _Backward:
         if isinstance(grad_y, IndexedSlices):
             self.add(y, grad_y)
             return
+        if grad_y is None and y.dtype.is_complex:
+            raise InvalidTypeError(
+                f"{y.name} is {y.dtype.name}: what its gradient starts from is not said by itself",
+                hint="take the gradient of a real number, such as fb.real(y) or fb.abs(y), "
+                "or give grad_ys",
+            )
         with self._on_behalf_of(y.op, ""):
             if grad_y is None:
                 grad = op_named("OnesLike").public(y)
@@ -321,7 +328,7 @@ def add_gradients(partials: list[Gradient]) -> Gradient:
         return IndexedSlices(
             op_named("Concat").public([p.values for p in sparse], 0),
             op_named("Concat").public([p.indices for p in sparse], 0),
-            sparse[0].dense_shape,
+            next((p.dense_shape for p in sparse if p.dense_shape is not None), None),
         )
     dense = [p.as_tensor() if isinstance(p, IndexedSlices) else p for p in partials]
     return op_named("AddN")(dense)  # type: ignore[no-any-return]

@@ -43,7 +43,7 @@ _ELSEWHERE = {
     "as_graph_element": "graph.get_tensor_by_name(name)",
     "control_dependencies": "fb.control_dependencies(operations)",
     "device": "fb.device(name)",
-    "get_collection": "graph.variables() or graph.updates()",
+    "get_collection": "graph.variables(trainable, scope) or graph.updates(of=loss)",
     "get_operations": "graph.operations",
     "gradient_override_map": "fb.OpDef(..., grad=function)",
     "name_scope": "fb.name_scope(name)",
@@ -296,15 +296,30 @@ class Graph(Members):
         """The variable whose handle the operation produces, or None."""
         return operation.variable
 
-    def variables(self, trainable: bool | None = None) -> list[Any]:
+    def variables(self, trainable: bool | None = None, scope: str = "") -> list[Any]:
         """The variables, in the order of their construction.
 
         Args:
             trainable: only those whose `trainable` is this; None gives all.
+            scope: only those in this name scope, as what one of two optimizers trains; "" gives
+                all.
+
+        >>> import flowbook as fb
+        >>> with fb.Graph().as_default() as graph:
+        ...     for name in ("generator", "discriminator"):
+        ...         with fb.name_scope(name):
+        ...             _ = fb.Variable(1.0, name="w"), fb.Variable(0, trainable=False, name="n")
+        >>> [v.op.name for v in graph.variables(trainable=True, scope="generator")]
+        ['generator/w']
         """
+        prefix = f"{scope.rstrip('/')}/" if scope else ""
         with self.lock:
             found = sorted(self._variables.values(), key=lambda variable: variable.op.id)
-        return [v for v in found if trainable is None or v.trainable == trainable]
+        return [
+            v
+            for v in found
+            if (trainable is None or v.trainable == trainable) and v.op.name.startswith(prefix)
+        ]
 
     def updates(self, of: Any = None) -> list[Operation]:
         """The operations marked by `fb.mark_as_update`, in the order of their construction.

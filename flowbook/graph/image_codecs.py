@@ -9,6 +9,8 @@ from __future__ import annotations
 import io
 import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -42,22 +44,67 @@ def decode(
     Raises:
         InvalidArgumentError: if it is no such image, damaged, or larger than Pillow admits.
     """
-    from PIL import Image, UnidentifiedImageError
-
-    what = " or ".join(formats)
-    try:
+    with _telling(formats):
         if "PNG" in formats and png16.is_deep_colour(data):
             return _as_channels(_in_depth(png16.decode(data), dtype), channels)
-        with _opening, warnings.catch_warnings():
-            # A warning of Pillow's; an image so large is refused here.
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            image = Image.open(io.BytesIO(data), formats=[*formats])
+        image = _opened(data, formats)
         if ratio > 1:
             image.draft(None, (-(-image.width // ratio), -(-image.height // ratio)))
         if image.mode.startswith("I"):
             deep = np.asarray(image).astype(np.uint16)[:, :, None]
             return _as_channels(_in_depth(deep, dtype), channels)
         pixels = np.array(image.convert(_mode(image, channels)))
+    if pixels.ndim == 2:
+        pixels = pixels[:, :, None]
+    return _in_depth(pixels, dtype)
+
+
+def decode_frames(data: bytes) -> NDArray[np.uint8]:
+    """The pixels of all frames of a GIF animation: uint8 [frames, height, width, 3].
+
+    Raises:
+        InvalidArgumentError: if it is no such image, damaged, or larger than Pillow admits.
+    """
+    from PIL import Image, ImageSequence
+
+    with _telling(("GIF",)):
+        image = _opened(data, ("GIF",))
+        frames: list[NDArray[np.uint8]] = []
+        for frame in ImageSequence.Iterator(image):
+            frames.append(np.array(frame.convert("RGB")))
+            most = Image.MAX_IMAGE_PIXELS
+            if most is not None and len(frames) * image.width * image.height > most:
+                raise Image.DecompressionBombError
+        return np.stack(frames)
+
+
+def jpeg_shape(data: bytes) -> tuple[int, int, int]:
+    """Height, width and number of channels of a JPEG image, of which no pixels are decoded.
+
+    Raises:
+        InvalidArgumentError: if it is no such image.
+    """
+    with _telling(("JPEG",)):
+        image = _opened(data, ("JPEG",))
+        return image.height, image.width, len(image.getbands())
+
+
+def _opened(data: bytes, formats: tuple[str, ...]) -> Any:
+    from PIL import Image
+
+    with _opening, warnings.catch_warnings():
+        # A warning of Pillow's; an image so large is refused here.
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        return Image.open(io.BytesIO(data), formats=[*formats])
+
+
+@contextmanager
+def _telling(formats: tuple[str, ...]) -> Iterator[None]:
+    """Raise an InvalidArgumentError in place of Pillow's errors."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        yield
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise InvalidArgumentError(
             f"the image has more than {Image.MAX_IMAGE_PIXELS} pixels",
@@ -69,10 +116,8 @@ def decode(
         # Pillow's decoders raise errors of many kinds for what they cannot read.
         # Pillow names the object that it read from, which says nothing.
         why = "" if isinstance(error, UnidentifiedImageError) else f": {error}"
+        what = " or ".join(formats)
         raise InvalidArgumentError(f"this is no {what} image, or it is damaged{why}") from None
-    if pixels.ndim == 2:
-        pixels = pixels[:, :, None]
-    return _in_depth(pixels, dtype)
 
 
 def _mode(image: Any, channels: int) -> str:

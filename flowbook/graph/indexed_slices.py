@@ -5,11 +5,15 @@ from __future__ import annotations
 from numbers import Number
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from flowbook.graph.dtypes import INDICES
+from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.graph import Graph, get_default_graph, mixed_graphs
+from flowbook.graph.ops.constants import convert_to_tensor
+from flowbook.graph.ops.located import located
 from flowbook.graph.registry import op_named
 
 if TYPE_CHECKING:
     from flowbook.graph.dtypes import DType
-    from flowbook.graph.graph import Graph
     from flowbook.graph.tensor import Tensor
 
 
@@ -19,12 +23,21 @@ class IndexedSlicesValue(NamedTuple):
     Attributes:
         values: [n, ...], the rows.
         indices: [n], int32 or int64.
-        dense_shape: an int vector, the shape of the whole.
+        dense_shape: an int vector, the shape of the whole; None where it is not known.
     """
 
     values: Any
     indices: Any
-    dense_shape: Any
+    dense_shape: Any = None
+
+
+def _integers(given: Any, name: str) -> Tensor:
+    tensor: Tensor = convert_to_tensor(given, name=name)
+    if tensor.dtype not in INDICES:
+        raise InvalidTypeError(f"{name} are int32 or int64, not {tensor.dtype.name}")
+    if tensor.graph is not get_default_graph():
+        raise mixed_graphs([(tensor.name, tensor.graph), ("the values", get_default_graph())])
+    return tensor
 
 
 class IndexedSlices:
@@ -33,12 +46,23 @@ class IndexedSlices:
     Rows named twice add up. This is what the gradient of `fb.gather` is, so that a step that
     touches few rows of a large table costs by those rows. Fetching them gives an
     IndexedSlicesValue, and such a one, or a tuple of three arrays, may be fed for them. `-g`, and
-    `*` and `/` by a scalar, give IndexedSlices; other arithmetic takes the whole.
+    `*` and `/` by a scalar, give IndexedSlices; other arithmetic takes the whole, for which
+    `dense_shape` is needed.
 
-    Attributes:
+    Args:
         values: [n, ...], the rows.
         indices: [n], int32 or int64.
-        dense_shape: an int vector, the shape of the whole.
+        dense_shape: an int vector, the shape of the whole; None where it is not known.
+
+    Raises:
+        InvalidTypeError: if indices or shape are not integers.
+        InvalidArgumentError: if the three belong to different graphs.
+
+    >>> import flowbook as fb
+    >>> rows = fb.IndexedSlices(fb.constant([[1.0, 2.0]]), fb.constant([1]), fb.constant([3, 2]))
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(fb.convert_to_tensor(rows)).tolist())
+    [[0.0, 0.0], [1.0, 2.0], [0.0, 0.0]]
     """
 
     __slots__ = ("_dense_shape", "_indices", "_values")
@@ -46,10 +70,15 @@ class IndexedSlices:
     # NumPy's scalars defer: np.float32(0.5) * g is IndexedSlices.
     __array_ufunc__ = None
 
-    def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor) -> None:
-        self._values = values
-        self._indices = indices
-        self._dense_shape = dense_shape
+    def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
+        __tracebackhide__ = True
+        with located("IndexedSlices"):
+            self._values: Tensor = convert_to_tensor(values, name="values")
+            with self._values.graph.as_default():
+                self._indices = _integers(indices, "indices")
+                self._dense_shape = (
+                    None if dense_shape is None else _integers(dense_shape, "dense_shape")
+                )
 
     @property
     def values(self) -> Tensor:
@@ -62,8 +91,8 @@ class IndexedSlices:
         return self._indices
 
     @property
-    def dense_shape(self) -> Tensor:
-        """An int vector, the shape of the whole."""
+    def dense_shape(self) -> Tensor | None:
+        """An int vector, the shape of the whole; None where it is not known."""
         return self._dense_shape
 
     @property
@@ -82,7 +111,16 @@ class IndexedSlices:
         return self.values.op
 
     def as_tensor(self, handle: bool = False) -> Tensor:
-        """The whole, as a dense tensor."""
+        """The whole, as a dense tensor.
+
+        Raises:
+            InvalidArgumentError: if its shape is not known.
+        """
+        if self.dense_shape is None:
+            raise InvalidArgumentError(
+                f"the shape of the whole is not known: {self!r}",
+                hint="fb.IndexedSlices(values, indices, dense_shape)",
+            )
         rows = op_named("UnsortedSegmentSum").public(
             self.values, self.indices, op_named("StridedSlice").public(self.dense_shape, 0)
         )

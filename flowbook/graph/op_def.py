@@ -124,6 +124,8 @@ class OpDef:
         needs_value: whether the resource that it reads or writes must have been initialised.
         aliases: {output: input} whose memory may be shared; None where it is not known.
         is_async: the kernel gets an AsyncContext in place of `xp` and reports to it.
+        keeps_zeros: whether it is elementwise, of one argument, and zero where that is: of a
+            sparse tensor it computes the elements alone, and gives a sparse tensor.
         cost: `cost(operation)` estimates the floating-point operations of one run.
         doc: the documentation of the public function.
         function: its name, where it is not the type's in lower case.
@@ -146,6 +148,7 @@ class OpDef:
         needs_value: bool = True,
         aliases: Mapping[int, int] | None = None,
         is_async: bool = False,
+        keeps_zeros: bool = False,
         cost: Callable[[Operation], int] | None = None,
         doc: str | None = None,
         function: str | None = None,
@@ -168,6 +171,7 @@ class OpDef:
         self.needs_value = needs_value
         self.aliases = aliases
         self.is_async = is_async
+        self.keeps_zeros = keeps_zeros
         self.cost = cost
         self.type_variables = type_variables
         self.is_stateful = effects is not Effects.PURE
@@ -243,6 +247,8 @@ class OpDef:
         attributes = self._defaults
         if kwargs or attributes is None or len(args) != self._arity:
             args, attributes = self._bind(args, kwargs)
+        if self.keeps_zeros and hasattr(args[0], "with_values"):
+            return args[0].with_values(self(args[0].values, **attributes, name=name))
         graph = self._graph(args)
         scope = graph.scope
         site = scope.site or sites.capture()

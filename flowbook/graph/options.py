@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-_CHOICES: dict[str, tuple[Any, ...]] = {
+# The values of each option, its default first. What has none here is None by default, and who acts
+# on it says what it may be.
+_CHOICES: dict[str, tuple[Any, ...] | None] = {
     "full_tracebacks": (False, True),
+    "intra_op_threads": None,
+    "machine_code": ("behind", "now", "never"),
     "stale": ("warn", "error", "ignore"),
 }
 
-# An option that is no choice: its default is None, and who acts on it says what it may be.
-_ACTIONS: dict[str, Callable[[Any], None] | None] = {"intra_op_threads": None}
+_actions: dict[str, Callable[[Any], None]] = {}
 
 
 class Options:
@@ -25,43 +28,44 @@ class Options:
         intra_op_threads: how many threads one matrix product may use; None (default) leaves it to
             the BLAS library and its environment variables. Beside another busy process 1 may be
             many times faster than 2: a product waits for its slowest thread.
+        machine_code: when the loops of `fb.hot_loops()` are compiled: "behind" (default) the runs,
+            once they have taken a while; "now", before this is set, for what else would be timed
+            in two forms; "never", which also takes back what is in use.
         stale: what running a stale definition does: "warn" (default), "error" or "ignore".
     """
 
     full_tracebacks: bool
     intra_op_threads: int | None
+    machine_code: str
     stale: str
 
     def __init__(self) -> None:
         for name, choices in _CHOICES.items():
-            object.__setattr__(self, name, choices[0])
-        for name in _ACTIONS:
-            object.__setattr__(self, name, None)
+            object.__setattr__(self, name, choices[0] if choices else None)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        names = sorted((*_CHOICES, *_ACTIONS))
-        if name not in names:
-            raise AttributeError(f"no option {name!r}; the options are {', '.join(names)}")
-        if name in _CHOICES and value not in _CHOICES[name]:
-            raise ValueError(f"option {name!r} is one of {_CHOICES[name]}, not {value!r}")
-        act = _ACTIONS.get(name)
+        if name not in _CHOICES:
+            raise AttributeError(f"no option {name!r}; the options are {', '.join(_CHOICES)}")
+        choices = _CHOICES[name]
+        if choices and value not in choices:
+            raise ValueError(f"option {name!r} is one of {choices}, not {value!r}")
+        act = _actions.get(name)
         if act is not None:
             act(value)
         object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
-        names = sorted((*_CHOICES, *_ACTIONS))
-        return "options(" + ", ".join(f"{n}={getattr(self, n)!r}" for n in names) + ")"
+        return "options(" + ", ".join(f"{n}={getattr(self, n)!r}" for n in _CHOICES) + ")"
 
 
 def act_on(name: str, act: Callable[[Any], None]) -> None:
     """Have a function called with each new value of an option before it is kept.
 
     Args:
-        name: one of those that are no choice.
-        act: raises ValueError for what the option cannot be.
+        name: of the option.
+        act: raises ValueError for what an option that is no choice cannot be.
     """
-    _ACTIONS[name] = act
+    _actions[name] = act
 
 
 options = Options()

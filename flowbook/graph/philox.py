@@ -12,22 +12,27 @@ where elements have 64 bits; normals come in pairs, which never straddle two blo
 begins at a block, and takes `blocks_for(dtype, count)` of them, whatever its kind; what is left
 of its last block is never used. (TensorFlow reserves 256 blocks per element, so its *second* draw
 from one operation is this module's at `advance(counter, 256 * count)`.)
-
-Integers and uniforms are exact, hence the same bit for bit everywhere. Normals go through log,
-sin and cos, and agree to a few units in the last place between machines. Words are viewed as
-halves of 64-bit integers, so the code is for little-endian machines.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
-from ml_dtypes import bfloat16
 from numpy.typing import DTypeLike, NDArray
+
+from flowbook.graph import philox_blocks
+from flowbook.graph.hot_loop import HotLoop
+from flowbook.graph.philox_blocks import Words
+from flowbook.graph.philox_numbers import (
+    Convert,
+    Kind,
+    converter,
+    uniform_float32,
+    uniform_float64,
+    words_per_element,
+)
 
 __all__ = [
     "Counter",
@@ -38,17 +43,8 @@ __all__ = [
     "blocks_for",
     "draw",
     "key_and_counter",
-    "normal_bfloat16",
-    "normal_float16",
-    "normal_float32",
-    "normal_float64",
     "random_bits",
     "stateless_key_and_counter",
-    "uniform_bfloat16",
-    "uniform_float16",
-    "uniform_float32",
-    "uniform_float64",
-    "uniform_int",
 ]
 
 Key: TypeAlias = tuple[int, int]
@@ -57,28 +53,11 @@ Key: TypeAlias = tuple[int, int]
 Counter: TypeAlias = tuple[int, int, int, int]
 """Four 32-bit words of one 128-bit integer, the least significant first."""
 
-Kind: TypeAlias = Literal["bits", "uniform", "normal", "uniform_int"]
-
-_Words: TypeAlias = NDArray[np.uint32]
-_State: TypeAlias = tuple[Any, Any, Any, Any]
-_Convert: TypeAlias = Callable[[_Words], NDArray[Any]]
-
-_WORD = 1 << 32
-_LOW = _WORD - 1
-_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
-_KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
-_ROUNDS = 10
+_LOW = (1 << 32) - 1
+_LOW_HALF = (1 << 64) - 1
 _SCRAMBLING_KEY = (0x3EC8F720, 0x02461E29)
-# As arrays, because a ufunc takes these in two thirds of the time that it needs for a Python
-# integer, and small draws consist of such calls.
-_MULTIPLIER0, _MULTIPLIER1 = np.array(_MULTIPLIERS, np.uint64)[:, np.newaxis]
-_HALF, _LOW_HALF = np.array([32, _LOW], np.uint64)[:, np.newaxis]
-
-# 12288 blocks: four buffers of 192 KiB stay in a core's second-level cache, and calling some 70
-# ufuncs, 45 us, is a fourth of the work. Measured: half of it a fifth slower, double no faster.
-_CHUNK_BLOCKS = 12288
-# Up to here Python's own integers, 3 us a block, cost less than calling the ufuncs.
-_SCALAR_BLOCKS = 10
+# Up to so many numbers, copying all of them costs less than running a loop twice.
+_FEW = 64
 
 
 def key_and_counter(seed: int, seed2: int = 0) -> tuple[Key, Counter]:
@@ -144,10 +123,10 @@ def blocks_for(dtype: DTypeLike, count: int) -> int:
     >>> blocks_for(np.float32, 10), blocks_for(np.float64, 10)
     (3, 5)
     """
-    return -(-count * _words_per_element(np.dtype(dtype)) // 4)
+    return -(-count * words_per_element(np.dtype(dtype)) // 4)
 
 
-def random_bits(key: Key, counter: Counter, count: int) -> _Words:
+def random_bits(key: Key, counter: Counter, count: int) -> Words:
     """Return the first `count` words of the stream that begins at `counter`.
 
     Args:
@@ -165,7 +144,7 @@ def random_bits(key: Key, counter: Counter, count: int) -> _Words:
     return bits
 
 
-def blocks_at(key: Key, counter: Counter, offsets: NDArray[np.uint64]) -> _Words:
+def blocks_at(key: Key, counter: Counter, offsets: NDArray[np.uint64]) -> Words:
     """Return the blocks that stand at the given distances from `counter`, in their order.
 
     Args:
@@ -176,22 +155,9 @@ def blocks_at(key: Key, counter: Counter, offsets: NDArray[np.uint64]) -> _Words
     Returns:
         uint32 [n, 4].
     """
-    low = np.uint64(counter[0] | counter[1] << 32)
-    position = offsets + low
-    # Where the lower half wrapped around, the upper half is one more.
-    high = _carried(counter, position < low)
-    half = np.uint64(32)
-    state: _State = (position & np.uint64(_LOW), position >> half, *high)
-    for round_key in _key_schedule(key):
-        state = _round(state, round_key)
-    return np.stack(np.broadcast_arrays(*state), axis=-1).astype(np.uint32)
-
-
-def _carried(counter: Counter, wrapped: NDArray[np.bool_]) -> tuple[Any, Any]:
-    if not wrapped.any():
-        return counter[2], counter[3]
-    high = np.uint64(counter[2] | counter[3] << 32) + wrapped.astype(np.uint64)
-    return high & np.uint64(_LOW), high >> np.uint64(32)
+    words = np.empty((offsets.size, 4), np.uint32)
+    philox_blocks.words_at(words.reshape(-1), *_start(key, _join(counter)), offsets)
+    return words
 
 
 def draw(
@@ -231,24 +197,55 @@ def draw(
     ([[72, 44, 93], [89, 41, 88]], 2)
     """
     dtype = np.dtype(dtype)
-    convert = _converter(kind, dtype, low, high)
+    convert = converter(kind, dtype, low, high)
     if any(size < 0 for size in shape):
         raise ValueError(f"dimensions must not be negative, got shape {list(shape)}")
 
     array = np.empty(shape, dtype)
     flat = array.reshape(-1)
-    blocks = blocks_for(dtype, array.size)
-    start = 0
-    for words in _chunks(key, counter, blocks):
-        values = convert(words)
-        # The last block may hold more than the draw wants.
-        stop = min(start + values.size, array.size)
-        flat[start:stop] = values[: stop - start]
-        start = stop
-    return array, blocks
+    loop = _LOOPS.get((kind, dtype))
+    if loop is None:
+        _fill(flat, philox_blocks.words, convert, *_start(key, _join(counter)))
+    else:
+        _run(loop, flat, key, _join(counter))
+    return array, blocks_for(dtype, array.size)
 
 
-# ---- the generator
+def _run(loop: HotLoop, out: NDArray[Any], key: Key, position: int) -> None:
+    """Fill an array of any length by a loop, which makes the numbers of whole blocks."""
+    made = out.size // loop.width * loop.width if out.size > _FEW else 0
+    if made:
+        loop(out[:made], *_start(key, position))
+    rest = out.size - made
+    if rest:
+        blocks = -(-rest // loop.width)
+        padded = np.empty(blocks * loop.width, out.dtype)
+        loop(padded, *_start(key, position + made // loop.width))
+        out[made:] = padded[:rest]
+
+
+def _fill(
+    out: NDArray[Any], make_words: Callable[..., None], convert: Convert, *start: int
+) -> None:
+    """Fill an array of any length with what becomes of words, a chunk of blocks at a time.
+
+    Args:
+        out: [n].
+        make_words: a form of `philox_blocks.words`.
+        convert: makes numbers of the words of whole blocks.
+        start: the scalars of the first block.
+    """
+    *key, low, high = start
+    position = low | high << 64
+    each = 4 // words_per_element(out.dtype)
+    blocks = -(-out.size // each)
+    buffer = np.empty(4 * min(blocks, philox_blocks.CHUNK), np.uint32)
+    for first in range(0, blocks, philox_blocks.CHUNK):
+        words = buffer[: 4 * (blocks - first)]
+        make_words(words, *_start(key, position + first))
+        # The last block may hold more than is wanted.
+        part = out[each * first : each * first + each * words.size // 4]
+        part[:] = convert(words)[: part.size]
 
 
 def _join(counter: Counter) -> int:
@@ -264,298 +261,42 @@ def _split(position: int) -> Counter:
     )
 
 
-def _key_schedule(key: Key) -> list[Key]:
-    """Return the key of each round: raised by the Weyl constants, modulo 2**32."""
-    k0, k1 = int(key[0]), int(key[1])
-    s0, s1 = _KEY_STEPS
-    return [(k0 + turn * s0 & _LOW, k1 + turn * s1 & _LOW) for turn in range(_ROUNDS)]
+def _start(key: Sequence[int], position: int) -> tuple[int, int, int, int]:
+    """The scalars that loops over blocks take: a key, and the halves of a counter."""
+    return int(key[0]), int(key[1]), position & _LOW_HALF, position >> 64 & _LOW_HALF
 
 
-def _round(x: _State, key: Key) -> _State:
-    """Return the state after one round; each word is an int or a uint64 array, below 2**32."""
-    product0 = x[0] * _MULTIPLIERS[0]
-    product1 = x[2] * _MULTIPLIERS[1]
-    return (
-        (product1 >> 32) ^ x[1] ^ key[0],
-        product1 & _LOW,
-        (product0 >> 32) ^ x[3] ^ key[1],
-        product0 & _LOW,
+def _uniform_float32_block(*turn: Any) -> list[Any]:
+    words = philox_blocks.block(*turn)
+    return [(word & 0x7FFFFF | 0x3F800000).view(np.float32) - 1 for word in words]
+
+
+def _uniform_float64_block(*turn: Any) -> list[Any]:
+    x0, x1, x2, x3 = philox_blocks.block(*turn)
+    patterns = [(high & 0xFFFFF) << 32 | low for high, low in ((x0, x1), (x2, x3))]
+    return [(pattern | 1023 << 52).view(np.float64) - 1 for pattern in patterns]
+
+
+def _loop(block: Callable[..., Any], convert: Convert, dtype: DTypeLike) -> HotLoop:
+    """A loop that makes the numbers of blocks without their words in between."""
+
+    def numpy(out: NDArray[Any], *start: int) -> None:
+        _fill(out, philox_blocks.words_in_numpy, convert, *start)
+
+    made = np.dtype(dtype)
+    return HotLoop(
+        f"uniform {made}",
+        block,
+        numpy,
+        makes=made,
+        width=4 // words_per_element(made),
+        scalars=4,
+        trial=philox_blocks.TRIAL,
     )
 
 
-def _chunks(key: Key, counter: Counter, blocks: int) -> Iterator[_Words]:
-    """Yield the words of consecutive blocks, a chunk at a time, in one buffer that is reused."""
-    keys = _key_schedule(key)
-    position = _join(counter)
-    if blocks <= _SCALAR_BLOCKS:
-        if blocks:
-            yield _few_blocks(keys, position, blocks)
-        return
-    work = np.empty((4, 2 * min(blocks, _CHUNK_BLOCKS)), np.uint64)
-    while blocks:
-        # A chunk ends where the lowest word wraps: within one, the upper three are constant.
-        size = min(blocks, _CHUNK_BLOCKS, _WORD - (position & _LOW))
-        yield _chunk(keys, _split(position), work[:, : 2 * size])
-        position += size
-        blocks -= size
-
-
-def _few_blocks(keys: list[Key], position: int, blocks: int) -> _Words:
-    words: list[int] = []
-    for block in range(position, position + blocks):
-        state: _State = _split(block)
-        for key in keys:
-            state = _round(state, key)
-        words.extend(state)
-    return np.array(words, np.uint32)
-
-
-def _chunk(keys: list[Key], counter: Counter, work: NDArray[np.uint64]) -> _Words:
-    """Return the words of n blocks whose counters differ in the lowest word only.
-
-    Args:
-        keys: of the ten rounds.
-        counter: the first block's.
-        work: uint64 [4, 2 * n], three rows for the state and one for the result.
-
-    Returns:
-        uint32 [4 * n], the last row of `work`.
-    """
-    # A word of the state lies in the low half of a 64-bit lane, since NumPy multiplies 32 bits
-    # by 32 into 64 only there. With x0 and x2 in `even`, x1 and x3 in `odd`, and the products that
-    # they are made of in the same order, one call treats both halves of a row. (Rows of two
-    # dimensions with broadcast keys would need fewer calls, but NumPy copies those to buffers.)
-    even, odd, product, words = work
-    size = even.size // 2
-    x0, x2 = even[:size], even[size:]
-    product1, product0 = product[:size], product[size:]
-
-    # Only one word of four differs between the blocks: the first two rounds are half scalar.
-    first: NDArray[np.uint64] = np.arange(counter[0], counter[0] + size, dtype=np.uint64)
-    state = _round(_round((first, *counter[1:]), keys[0]), keys[1])
-    x0[:], odd[:size], x2[:], odd[size:] = state
-    for key0, key1 in np.array(keys[2:], np.uint64)[:, :, np.newaxis]:
-        np.multiply(x0, _MULTIPLIER0, product0)
-        np.multiply(x2, _MULTIPLIER1, product1)
-        np.right_shift(product, _HALF, even)
-        np.bitwise_xor(even, odd, even)
-        np.bitwise_xor(x0, key0, x0)
-        np.bitwise_xor(x2, key1, x2)
-        np.bitwise_and(product, _LOW_HALF, odd)
-    np.left_shift(odd, _HALF, odd)
-    np.bitwise_or(even.reshape(2, size), odd.reshape(2, size), words.reshape(size, 2).T)
-    out: _Words = words.view(np.uint32)
-    return out
-
-
-# ---- from words to numbers
-
-
-def uniform_float16(bits: _Words) -> NDArray[np.float16]:
-    """Return uniforms on [0, 1), multiples of 2**-10, from the low 10 bits of one word each.
-
-    Args:
-        bits: uint32 [n].
-
-    Returns:
-        float16 [n].
-    """
-    return _UNIT16.take(_checked(bits, 1) & np.uint32(0x3FF), mode="clip")
-
-
-# Ten bits have 1024 values: looking them up is six times as fast as NumPy's float16 arithmetic.
-_UNIT16 = np.arange(0x3C00, 0x4000, dtype=np.uint16).view(np.float16) - np.float16(1)
-
-
-def uniform_bfloat16(bits: _Words) -> NDArray[Any]:
-    """Return uniforms on [0, 1), multiples of 2**-7, from the low 7 bits of one word each.
-
-    Args:
-        bits: uint32 [n].
-
-    Returns:
-        bfloat16 [n].
-    """
-    pattern = (_checked(bits, 1) & np.uint32(0x7F)) << np.uint32(16)
-    pattern |= np.uint32(0x3F800000)
-    return (pattern.view(np.float32) - np.float32(1)).astype(bfloat16)
-
-
-def uniform_float32(bits: _Words) -> NDArray[np.float32]:
-    """Return uniforms on [0, 1), multiples of 2**-23, from the low 23 bits of one word each.
-
-    Args:
-        bits: uint32 [n].
-
-    Returns:
-        float32 [n].
-    """
-    # With the exponent of 1, the bits are a number in [1, 2).
-    pattern = _checked(bits, 1) & np.uint32(0x7FFFFF)
-    pattern |= np.uint32(0x3F800000)
-    values = pattern.view(np.float32)
-    values -= np.float32(1)
-    return values
-
-
-def uniform_float64(bits: _Words) -> NDArray[np.float64]:
-    """Return uniforms on [0, 1), multiples of 2**-52, from two words each.
-
-    The low 20 bits of the first word lead the significand, the second word ends it.
-
-    Args:
-        bits: uint32 [2 * n].
-
-    Returns:
-        float64 [n].
-    """
-    pairs: NDArray[np.uint64] = _checked(bits, 2).view(np.uint64)
-    pattern = pairs << np.uint64(32)
-    pattern &= np.uint64((1 << 52) - 1)
-    pattern |= np.uint64(1023 << 52)
-    pattern |= pairs >> np.uint64(32)
-    values = pattern.view(np.float64)
-    values -= 1.0
-    return values
-
-
-def normal_float16(bits: _Words) -> NDArray[np.float16]:
-    """Return `normal_float32` rounded to float16.
-
-    Args:
-        bits: uint32 [n], n even.
-
-    Returns:
-        float16 [n].
-    """
-    return normal_float32(bits).astype(np.float16)
-
-
-def normal_bfloat16(bits: _Words) -> NDArray[Any]:
-    """Return `normal_float32` rounded to bfloat16.
-
-    Args:
-        bits: uint32 [n], n even.
-
-    Returns:
-        bfloat16 [n].
-    """
-    return normal_float32(bits).astype(bfloat16)
-
-
-def normal_float32(bits: _Words) -> NDArray[np.float32]:
-    """Return normals of mean 0 and variance 1 by the Box-Muller transform, two from two words.
-
-    From the uniforms u, v of two words come r sin(2 pi v) and r cos(2 pi v), in this order, with
-    r = sqrt(-2 ln max(u, 1e-7)): none is further than 5.68 from 0.
-
-    Args:
-        bits: uint32 [n], n even.
-
-    Returns:
-        float32 [n].
-    """
-    return _box_muller(uniform_float32(_checked(bits, 2)))
-
-
-def normal_float64(bits: _Words) -> NDArray[np.float64]:
-    """Return normals as `normal_float32` does, in float64 throughout: two from four words.
-
-    Args:
-        bits: uint32 [2 * n], n even.
-
-    Returns:
-        float64 [n].
-    """
-    return _box_muller(uniform_float64(_checked(bits, 4)))
-
-
-def _box_muller(uniforms: NDArray[Any]) -> NDArray[Any]:
-    """Turn pairs of uniforms into pairs of normals, in place."""
-    # Contiguous copies: NumPy's log, sin and cos are vectorised for those only.
-    radius: NDArray[Any] = np.maximum(uniforms[0::2], 1e-7)
-    np.log(radius, radius)
-    radius *= -2
-    np.sqrt(radius, radius)
-    # Multiplied in float64 and then rounded, also for float32, as in TensorFlow: near the
-    # multiples of pi a sine is no better than its angle.
-    angle: NDArray[Any] = np.empty_like(radius)
-    np.multiply(uniforms[1::2], 2 * math.pi, angle, dtype=np.float64, casting="same_kind")
-    np.multiply(np.sin(angle), radius, uniforms[0::2])
-    np.multiply(np.cos(angle, angle), radius, uniforms[1::2])
-    return uniforms
-
-
-def uniform_int(bits: _Words, low: int, high: int, dtype: DTypeLike) -> NDArray[Any]:
-    """Return integers `low + x % (high - low)`, x unsigned, as TensorFlow 1 does.
-
-    Not quite uniform unless `high - low` divides 2**32 (2**64 for int64): each value stands for
-    floor(2**32 / (high - low)) words, the lowest 2**32 % (high - low) of them for one more.
-
-    Args:
-        bits: uint32 [n] for int32, uint32 [2 * n] for int64 (the low word first).
-        low: the least integer that can come.
-        high: one more than the greatest; both bounds fit `dtype`, low < high.
-        dtype: int32 or int64.
-
-    Returns:
-        int32 or int64 [n].
-    """
-    dtype = np.dtype(dtype)
-    _converter("uniform_int", dtype, low, high)
-    # Unsigned throughout: high - low may not fit the signed dtype, and the sum wraps to it.
-    words_each = _words_per_element(dtype)
-    whole: NDArray[Any] = _checked(bits, words_each).view(f"u{4 * words_each}")
-    # x - x // span * span: NumPy divides by a scalar with SIMD, but has no such remainder.
-    span = int(high) - int(low)
-    values: NDArray[Any] = whole // span
-    values *= span
-    np.subtract(whole, values, values)
-    values += int(low) % (1 << 8 * dtype.itemsize)
-    return values.view(dtype)
-
-
-def _words_per_element(dtype: np.dtype[Any]) -> int:
-    return 2 if dtype.itemsize == 8 else 1
-
-
-def _checked(bits: _Words, group: int) -> _Words:
-    """Return the words as one piece of memory; `group` of them belong together."""
-    if bits.dtype != np.uint32 or bits.ndim != 1 or bits.size % group:
-        raise ValueError(
-            f"bits must be uint32 [n], n a multiple of {group}, got {bits.dtype} {bits.shape}"
-        )
-    return np.ascontiguousarray(bits)
-
-
-_CONVERTERS: dict[tuple[str, np.dtype[Any]], _Convert] = {
-    ("bits", np.dtype(np.uint32)): lambda bits: bits,
-    ("uniform", np.dtype(bfloat16)): uniform_bfloat16,
-    ("uniform", np.dtype(np.float16)): uniform_float16,
-    ("uniform", np.dtype(np.float32)): uniform_float32,
-    ("uniform", np.dtype(np.float64)): uniform_float64,
-    ("normal", np.dtype(bfloat16)): normal_bfloat16,
-    ("normal", np.dtype(np.float16)): normal_float16,
-    ("normal", np.dtype(np.float32)): normal_float32,
-    ("normal", np.dtype(np.float64)): normal_float64,
+_LOOPS = {
+    ("bits", np.dtype(np.uint32)): philox_blocks.words,
+    ("uniform", np.dtype(np.float32)): _loop(_uniform_float32_block, uniform_float32, np.float32),
+    ("uniform", np.dtype(np.float64)): _loop(_uniform_float64_block, uniform_float64, np.float64),
 }
-
-
-def _converter(kind: Kind, dtype: np.dtype[Any], low: int | None, high: int | None) -> _Convert:
-    if kind == "uniform_int" and dtype in (np.int32, np.int64):
-        limits = np.iinfo(dtype)
-        if low is None or high is None or not limits.min <= low < high <= limits.max:
-            raise ValueError(
-                f"{dtype} bounds must satisfy {limits.min} <= low < high <= {limits.max}, "
-                f"got low={low}, high={high}"
-            )
-        return partial(uniform_int, low=low, high=high, dtype=dtype)
-    convert = _CONVERTERS.get((kind, dtype))
-    if convert is None:
-        known = ", ".join(f"{name} {made}" for name, made in _CONVERTERS)
-        raise TypeError(
-            f"cannot draw {kind!r} as {dtype}; there are {known}, uniform_int int32 and int64"
-        )
-    if low is not None or high is not None:
-        raise ValueError(f"{kind} takes no bounds, got low={low}, high={high}")
-    return convert

@@ -18,7 +18,7 @@ import numpy as np
 from ml_dtypes import finfo
 from numpy.typing import NDArray
 
-from flowbook.graph import philox
+from flowbook.graph import philox, philox_numbers
 from flowbook.graph.philox import Counter, Key
 
 BLOCKS = 256
@@ -44,10 +44,10 @@ def truncated_normal(
     The values are TensorFlow's: in groups of as many as one block makes, a group's first values
     within the limits.
     """
-    make: Callable[[Any], Any] = philox.normal_float32
+    make: Callable[[Any], Any] = philox_numbers.normal_float32
     width = 4
     if dtype.itemsize == 8:
-        make, width = philox.normal_float64, 2
+        make, width = philox_numbers.normal_float64, 2
     # A group of two takes half the blocks of one of four.
     stride = np.uint64(BLOCKS * width // 4)
     size = math.prod(shape)
@@ -68,7 +68,8 @@ def _within_limits(draw: Callable[[Any, int], Any], groups: int, width: int) -> 
     rows = np.arange(groups)
     values = draw(rows, 0)
     found = values.copy()
-    rows = np.flatnonzero((np.abs(values) >= 2).any(axis=1))
+    # The truth values of a group, as one number: NumPy reduces short rows slowly.
+    rows = np.flatnonzero((np.abs(values) >= 2).view(f"u{width}"))
     values = values[rows]
     filled = np.zeros(groups, np.intp)
     for turn in count(1):
@@ -251,8 +252,23 @@ def permutation(key: Key, counter: Counter, size: int) -> NDArray[np.intp]:
 
     Equal numbers keep their order; they are too rare to show.
     """
-    words = philox.random_bits(key, counter, 2 * size)
-    return np.argsort(words.view(np.uint64), kind="stable")
+    return order_of(philox.random_bits(key, counter, 2 * size).view(np.uint64))
+
+
+def order_of(numbers: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """The stable order of many random numbers."""
+    # Numbers that end in their own places are sorted ten times as fast as places by their numbers.
+    places = np.uint64((1 << numbers.size.bit_length()) - 1)
+    placed = numbers & ~places
+    placed |= np.arange(numbers.size, dtype=np.uint64)
+    placed.sort()
+    order = (placed & places).astype(np.intp)
+    # What differs in the bits given up alone is rare, and is brought in order once more.
+    alike = np.flatnonzero(placed[1:] ^ placed[:-1] <= places)
+    if alike.size:
+        among = np.union1d(alike, alike + 1)
+        order[among] = order[among][np.argsort(numbers[order[among]], kind="stable")]
+    return order
 
 
 class _Stream:
@@ -271,11 +287,11 @@ class _Stream:
 
     def uniforms(self, rows: NDArray[np.intp]) -> _Doubles:
         """The next uniform on [0, 1) of some samples."""
-        return self._take("uniform", philox.uniform_float64, rows)
+        return self._take("uniform", philox_numbers.uniform_float64, rows)
 
     def normals(self, rows: NDArray[np.intp]) -> _Doubles:
         """The next standard normal of some samples."""
-        return self._take("normal", philox.normal_float64, rows)
+        return self._take("normal", philox_numbers.normal_float64, rows)
 
     def _take(self, kind: str, make: Callable[[Any], Any], rows: NDArray[np.intp]) -> _Doubles:
         pairs, left = self._pairs[kind], self._left[kind]
@@ -292,7 +308,7 @@ class _Stream:
 def _uniforms(key: Key, counter: Counter, offsets: Any) -> _Doubles:
     """Two uniforms on [0, 1) from each of the blocks."""
     words = philox.blocks_at(key, counter, offsets)
-    return philox.uniform_float64(words.reshape(-1)).reshape(-1, 2)
+    return philox_numbers.uniform_float64(words.reshape(-1)).reshape(-1, 2)
 
 
 def _parts(size: int) -> Iterator[slice]:

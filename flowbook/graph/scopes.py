@@ -13,9 +13,9 @@ from typing import Any
 
 from flowbook.graph.device_spec import DeviceSpec
 from flowbook.graph.errors import InvalidTypeError
-from flowbook.graph.graph import Graph, get_default_graph
+from flowbook.graph.graph import Graph, get_default_graph, mixed_graphs
 from flowbook.graph.scope import Scope
-from flowbook.graph.tensor import Arithmetic, Tensor
+from flowbook.graph.tensor import Arithmetic
 
 
 @contextmanager
@@ -44,9 +44,18 @@ def name_scope(
 
     Yields:
         The full prefix, ending with "/" (or ""), which may be given to `name_scope` again.
+
+    Raises:
+        InvalidTypeError: if a name is no string.
+        InvalidArgumentError: if the tensors belong to different graphs.
     """
-    graphs = [v.graph for v in values or () if isinstance(v, Tensor) or hasattr(v, "as_tensor")]
-    graph: Graph = graphs[0] if graphs else get_default_graph()
+    if not isinstance(default_name, str | None):
+        raise InvalidTypeError(f"a name is a string, not {default_name!r}")
+    owned = [v for v in values or () if isinstance(getattr(v, "graph", None), Graph)]
+    graphs = [v.graph for v in owned]
+    graph = graphs[0] if graphs else get_default_graph()
+    if any(other is not graph for other in graphs):
+        raise mixed_graphs([(getattr(v, "name", repr(v)), v.graph) for v in owned])
     wanted = default_name if name is None else name
     prefix = graph.enter_name(wanted) if wanted else ""
     with (

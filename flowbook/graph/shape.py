@@ -21,9 +21,12 @@ _ELSEWHERE = {
     "assert_is_fully_defined": "shape.is_fully_defined",
     "assert_same_rank": "shape.with_rank(other.rank)",
     "merge_with": "shape.merge(other)",
+    "most_specific_compatible_shape": "shape.generalise(other)",
     "ndims": "shape.rank",
     "num_elements": "shape.size",
     "value": "the dimension itself: an int, or None where it is unknown",
+    "with_rank_at_least": "shape.rank, which is None where it is unknown",
+    "with_rank_at_most": "shape.rank, which is None where it is unknown",
 }
 
 
@@ -135,7 +138,10 @@ class Shape:
         return iter(self._known())
 
     def __getitem__(self, key: Any) -> Any:
-        found = self._known()[key]
+        """A dimension, or the shape of some of them; where the rank is unknown, so are they."""
+        if self.dims is None:
+            return UNKNOWN if isinstance(key, slice) else None
+        found = self.dims[key]
         return Shape.of(found) if isinstance(key, slice) else found
 
     def __bool__(self) -> bool:

@@ -43,7 +43,10 @@ class SparseTensor:
 
     Fetching it gives a SparseTensorValue, and such a one, or a tuple of three arrays, may be fed
     for it. `fb.sparse` holds the functions for sparse tensors. `*` and `/` by a dense tensor that
-    broadcasts to it give a sparse tensor. Gradients are taken with respect to its `values`.
+    broadcasts to it give a sparse tensor, and so do functions of one argument that are zero at
+    zero, such as `fb.abs`, `fb.square` and `fb.tanh`, and `fb.cast` and `fb.identity`; `fb.shape`,
+    `fb.size` and `fb.rank` are those of the whole. Gradients are taken with respect to its
+    `values`.
 
     Args:
         indices: int64 [n, r], where each element stands; most functions want row-major order
@@ -156,25 +159,31 @@ class SparseTensor:
         self.as_tensor()
 
     def __mul__(self, other: Any) -> SparseTensor:
-        return self._with_values("Mul", other)
+        return self._combined("Mul", other)
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> SparseTensor:
-        return self._with_values("Div", other)
+        return self._combined("Div", other)
 
     def __neg__(self) -> SparseTensor:
-        return SparseTensor(self.indices, -self.values, self.dense_shape)
+        return self.with_values(-self.values)
 
-    def _with_values(self, type_name: str, other: Any) -> SparseTensor:
+    def __abs__(self) -> SparseTensor:
+        return self.with_values(abs(self.values))
+
+    def with_values(self, values: Tensor) -> SparseTensor:
+        """Other elements at the same places."""
+        return SparseTensor(self.indices, values, self.dense_shape)
+
+    def _combined(self, type_name: str, other: Any) -> SparseTensor:
         """The elements combined with those of a dense tensor that stand at the same places."""
         __tracebackhide__ = True
         with self.graph.as_default():
             dense = convert_to_tensor(other, None if isinstance(other, Arithmetic) else self.dtype)
             if dense.shape.rank != 0:
                 dense = op_named("SparsePick")(self.indices, self.dense_shape, dense)
-            values = op_named(type_name).public(self.values, dense)
-        return SparseTensor(self.indices, values, self.dense_shape)
+            return self.with_values(op_named(type_name).public(self.values, dense))
 
     def __repr__(self) -> str:
         return f"<SparseTensor shape={self.shape} dtype={self.dtype.name}>"

@@ -158,7 +158,7 @@ class ExponentialMovingAverage:
 
         Returns:
             All variables of the default graph: those by their averages' names, others by their
-            own. The averages themselves are left out.
+            own, unless that is the name of one of those averages.
         """
         if moving_avg_variables is None:
             trainable = get_default_graph().variables(True)
@@ -166,13 +166,12 @@ class ExponentialMovingAverage:
             chosen = [*trainable, *applied]
         else:
             chosen = list(moving_avg_variables)
-        averages = {average.op for _, average in self._averages.items()}
+        restored = {self.average_name(variable): variable for variable in chosen}
         averaged = {variable.op for variable in chosen}
-        return {
-            self.average_name(variable) if variable.op in averaged else variable.op.name: variable
-            for variable in get_default_graph().variables()
-            if variable.op not in averages
-        }
+        for variable in get_default_graph().variables():
+            if variable.op not in averaged:
+                restored.setdefault(variable.op.name, variable)
+        return restored
 
     def _average(self, item: Variable | Tensor) -> Variable:
         return self._averages.get(_key(item), lambda: _beside(item, self.name))

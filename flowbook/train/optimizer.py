@@ -16,7 +16,7 @@ import numpy as np
 from flowbook.graph.dtypes import DType
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.gradients import gradients
-from flowbook.graph.graph import Graph
+from flowbook.graph.graph import Graph, get_default_graph
 from flowbook.graph.indexed_slices import IndexedSlices
 from flowbook.graph.keywords import explained
 from flowbook.graph.operation import Operation
@@ -27,6 +27,7 @@ from flowbook.graph.ops.updates import mark_as_training
 from flowbook.graph.ops.variables import Variable, assign_add
 from flowbook.graph.scope import Scope
 from flowbook.graph.scopes import control_dependencies, name_scope, within
+from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Tensor
 from flowbook.train.part import Part, Rows, Whole
 from flowbook.train.remembered import Remembered
@@ -120,7 +121,7 @@ class Optimizer:
     @explained
     def minimize(
         self,
-        loss: Tensor,
+        loss: Tensor | Variable,
         global_step: Variable | None = None,
         var_list: Sequence[Variable] | Variable | None = None,
         grad_loss: Any = None,
@@ -131,7 +132,8 @@ class Optimizer:
         It runs the updates that belong to the loss too, which `graph.updates(of=loss)` lists.
 
         Args:
-            loss: what to minimise, of floating-point dtype; a loss with dimensions is summed.
+            loss: what to minimise, a tensor or variable of floating-point dtype; one with
+                dimensions is summed.
             global_step: a variable to count the steps in, or None.
             var_list: the variables to change, or one; by default the graph's trainable ones.
             grad_loss: the gradient of the loss, of its shape; by default ones.
@@ -141,6 +143,7 @@ class Optimizer:
             InvalidArgumentError: if the loss depends on none of the variables.
         """
         __tracebackhide__ = True
+        loss = _as_loss(loss)
         pairs = self.compute_gradients(loss, var_list, grad_loss)
         if all(gradient is None for gradient, _ in pairs):
             raise InvalidArgumentError(
@@ -152,7 +155,7 @@ class Optimizer:
     @explained
     def compute_gradients(
         self,
-        loss: Tensor,
+        loss: Tensor | Variable,
         var_list: Sequence[Variable] | Variable | None = None,
         grad_loss: Any = None,
     ) -> list[GradientAndVariable]:
@@ -167,14 +170,16 @@ class Optimizer:
             Pairs of a gradient (None where the loss does not depend on it) and a variable.
         """
         __tracebackhide__ = True
-        if not isinstance(loss, Tensor):
-            raise InvalidTypeError(f"the loss is a tensor, not {loss!r}")
+        loss = _as_loss(loss)
         if isinstance(var_list, Variable):
             var_list = [var_list]
         variables = list(var_list) if var_list is not None else loss.graph.variables(True)
         for variable in variables:
             if not isinstance(variable, Variable):
-                raise InvalidTypeError(f"var_list holds variables, not {variable!r}")
+                raise InvalidTypeError(
+                    f"var_list holds variables, not {variable!r}",
+                    hint="fb.gradients(loss, tensors) differentiates by tensors too",
+                )
         found = gradients(loss, variables, None if grad_loss is None else [grad_loss])
         return list(zip(found, variables, strict=True))
 
@@ -192,12 +197,14 @@ class Optimizer:
 
         Args:
             grads_and_vars: pairs as `compute_gradients` gives them; those without gradient are
-                left alone.
+                left alone. A gradient may also be a variable, in which gradients were added up,
+                or anything else that can be a tensor of the variable's dtype.
             global_step: a variable to count the steps in, or None.
             name: the operation's name.
 
         Raises:
-            InvalidArgumentError: if no variable has a gradient, or one is listed twice.
+            InvalidArgumentError: if no variable has a gradient, one is listed twice, or a gradient
+                has another shape than its variable.
         """
         __tracebackhide__ = True
         return self._apply(grads_and_vars, global_step, name, [])
@@ -308,9 +315,10 @@ class Optimizer:
         return sorted({key[1] for key, _ in self._slots.items()})  # type: ignore[index]
 
     def variables(self) -> list[Variable]:
-        """All that the optimizer keeps: slots, powers, counters; sorted by name."""
-        kept = [variable for _, variable in (*self._slots.items(), *self._others.items())]
-        return sorted(kept, key=lambda variable: variable.name)
+        """What the optimizer keeps in the default graph: slots, powers, counters; by name."""
+        graph = get_default_graph()
+        made = [variable for _, variable in (*self._slots.items(), *self._others.items())]
+        return sorted((v for v in made if v.graph is graph), key=lambda variable: variable.name)
 
 
 def beside(variable: Variable) -> AbstractContextManager[Scope]:
@@ -332,7 +340,7 @@ def _checked(pairs: Iterable[Any]) -> Iterable[GradientAndVariable]:
 
     Raises:
         InvalidTypeError: if something is not such a pair, or cannot be trained.
-        InvalidArgumentError: if a variable comes twice.
+        InvalidArgumentError: if a variable comes twice, or a gradient has another shape.
     """
     seen: set[Operation] = set()
     for pair in pairs:
@@ -341,21 +349,51 @@ def _checked(pairs: Iterable[Any]) -> Iterable[GradientAndVariable]:
         gradient, variable = pair
         if not isinstance(variable, Variable):
             raise InvalidTypeError(f"gradients are applied to variables, not {variable!r}")
-        if gradient is not None and not isinstance(gradient, Tensor | IndexedSlices):
-            raise InvalidTypeError(
-                f"the gradient of {variable.op.name!r} is not a tensor: {gradient!r}"
-            )
+        if gradient is not None and not isinstance(gradient, IndexedSlices):
+            gradient = _as_gradient(gradient, variable)
         if gradient is not None and not variable.dtype.is_floating:
             raise InvalidTypeError(
                 f"{variable.op.name!r} is {variable.dtype.name}: only floating-point variables "
                 "are trained"
             )
+        if gradient is not None:
+            _check_shape(gradient, variable)
         if variable.op in seen:
             raise InvalidArgumentError(
                 f"{variable.op.name!r} is listed twice", hint="add its gradients: fb.add_n([a, b])"
             )
         seen.add(variable.op)
         yield gradient, variable
+
+
+def _as_loss(loss: Any) -> Tensor:
+    if isinstance(loss, Variable):
+        return loss.value
+    if not isinstance(loss, Tensor):
+        raise InvalidTypeError(f"the loss is a tensor, not {loss!r}")
+    return loss
+
+
+def _as_gradient(gradient: Any, variable: Variable) -> Tensor:
+    """A gradient as a tensor, whatever it was given as."""
+    try:
+        with variable.graph.as_default():
+            return convert_to_tensor(gradient, variable.dtype)
+    except InvalidTypeError as error:
+        error.message = f"the gradient of {variable.op.name!r}: {error.message}"
+        raise
+
+
+def _check_shape(gradient: Tensor | IndexedSlices, variable: Variable) -> None:
+    """Refuse what would be spread over the variable, or over its rows."""
+    if isinstance(gradient, IndexedSlices):
+        given, wanted = gradient.values.shape, Shape([None]).concatenate(variable.shape[1:])
+    else:
+        given, wanted = gradient.shape, variable.shape
+    if not wanted.is_compatible_with(given):
+        raise InvalidArgumentError(
+            f"the gradient of {variable.op.name!r} has the shape {given}, not {wanted}"
+        )
 
 
 def _filled(variable: Variable, value: float) -> Tensor:

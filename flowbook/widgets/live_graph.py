@@ -23,7 +23,6 @@ class LiveGraph(LiveView):
         session: what fetches tensors that are asked for; None is one that runs the graph then.
     """
 
-    payload = traitlets.Bytes().tag(sync=True)
     view = traitlets.Unicode().tag(sync=True)  # By which the page names it in requests.
 
     def __init__(

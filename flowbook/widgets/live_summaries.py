@@ -26,7 +26,7 @@ _SHARE = 0.05  # and how much of the time it may take.
 
 
 def _as_it_is_now(_: bytes, view: LiveSummaries) -> bytes:
-    return view.snapshot_now()
+    return view.payload_now()
 
 
 class LiveSummaries(LiveView):
@@ -40,8 +40,8 @@ class LiveSummaries(LiveView):
         failure: why it is sent nothing more, if that is so.
     """
 
-    # What a page begins with, whenever it is opened.
-    snapshot = traitlets.Bytes().tag(sync=True, to_json=_as_it_is_now)
+    # Whenever a page is opened.
+    payload = traitlets.Bytes().tag(sync=True, to_json=_as_it_is_now)
     options = traitlets.Dict().tag(sync=True)
 
     def __init__(self, sources: Sources, options: dict[str, Any]) -> None:
@@ -58,7 +58,7 @@ class LiveSummaries(LiveView):
         self.on_msg(self._hear)
         publisher.add(self)
 
-    def snapshot_now(self) -> bytes:
+    def payload_now(self) -> bytes:
         """What a page that is opened now begins with."""
         return everything(self._sources, self._sequence)
 

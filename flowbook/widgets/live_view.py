@@ -29,6 +29,11 @@ async function imported(model, host) {
   return known.get(digest);
 }
 export default {
+  // JupyterLab keeps the models of widgets that are closed for as long as the page lives, and each
+  // its state of before the last change too: let these be small.
+  initialize({ model }) {
+    return () => [1, 2].forEach(() => model.set("payload", null));
+  },
   async render({ model, el, host }) {
     return (await imported(model, host))[model.get("renderer")](model, el);
   },
@@ -49,9 +54,13 @@ class LiveView(anywidget.AnyWidget):
     Args:
         renderer: what the front end calls the function that renders it.
         state: the traits that a kind of view has beside.
+
+    Attributes:
+        payload: what it shows, or begins with; all that is large about it.
     """
 
     _esm = _LOADER
+    payload = traitlets.Bytes().tag(sync=True)
     runtime = traitlets.Unicode().tag(sync=True)
     digest = traitlets.Unicode().tag(sync=True)
     renderer = traitlets.Unicode().tag(sync=True)

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.exec.summaries.curve import Columns
 from flowbook.exec.summaries.event import Image
-from flowbook.exec.summaries.history import News, Placed
+from flowbook.exec.summaries.history import News
 from flowbook.widgets.packing import packed
 from flowbook.widgets.summary_sources import Run, Sources
 
@@ -28,6 +29,7 @@ _MOST_TEXTS = 100  # of so many in one value.
 _POINT_BYTES = 32
 
 Numbered = tuple[int, News]  # The number of the run, and what is new.
+_Parts = list[Sequence[Any]]  # One column of each series.
 
 
 def frames(
@@ -56,9 +58,9 @@ def frames(
     size = 0
     for number, each in news:
         part.append((number, each))
-        size += _POINT_BYTES * len(each.points)
+        size += _POINT_BYTES * len(each.columns.places)
         if each.kind != "scalar":
-            size += sum(_nbytes(point.value) for _, point in each.points)
+            size += sum(map(_nbytes, each.columns.values))
         if size >= most_bytes:
             yield _frame(head, part)
             part, size = [], 0
@@ -90,25 +92,30 @@ def _nbytes(value: Any) -> int:
 def _frame(head: dict[str, Any], news: Sequence[Numbered]) -> bytes:
     series = []
     kept: list[int] = []
-    points: dict[str, list[Placed]] = {kind: [] for kind in _COLUMNS}
+    found: dict[str, list[Columns]] = {kind: [] for kind in _VALUES}
     for run, each in news:
         kept += each.kept or ()
         known = -1 if each.kept is None else len(each.kept)
-        row = [run, named(each.tag), each.kind, each.start, known, len(each.points)]
+        row = [run, named(each.tag), each.kind, each.start, known, len(each.columns.places)]
         series.append(row)
-        points[each.kind] += each.points
+        found[each.kind].append(each.columns)
     columns = {"kept": np.asarray(kept, np.float64)}
     header = {**head, "series": series}
-    for kind, placed in points.items():
-        values = [point.value for _, point in placed]
-        columns[f"{kind}Place"] = np.asarray([place for place, _ in placed], np.float64)
-        columns[f"{kind}Step"] = np.asarray([point.step for _, point in placed], np.float64)
-        columns[f"{kind}Time"] = np.asarray([point.wall_time for _, point in placed], np.float64)
-        columns |= _COLUMNS[kind](values)
+    for kind, parts in found.items():
+        columns[f"{kind}Place"] = _numbers([part.places for part in parts])
+        columns[f"{kind}Step"] = _numbers([part.steps for part in parts])
+        columns[f"{kind}Time"] = _numbers([part.times for part in parts])
+        columns |= _VALUES[kind]([part.values for part in parts])
     header["texts"] = [
-        [_cut(text) for text in point.value[:_MOST_TEXTS]] for _, point in points["text"]
+        [_cut(text) for text in value[:_MOST_TEXTS]]
+        for part in found["text"]
+        for value in part.values
     ]
     return packed(header, columns)
+
+
+def _numbers(parts: _Parts) -> np.ndarray[Any, Any]:
+    return np.concatenate([np.empty(0), *(np.asarray(part, np.float64) for part in parts)])
 
 
 def _cut(text: str) -> str:
@@ -117,11 +124,12 @@ def _cut(text: str) -> str:
     return f"{text[:_LONGEST_TEXT]}… ({len(text):,} characters)"
 
 
-def _scalars(values: list[Any]) -> dict[str, np.ndarray[Any, Any]]:
-    return {"value": np.asarray(values, np.float64)}
+def _scalars(parts: _Parts) -> dict[str, np.ndarray[Any, Any]]:
+    return {"value": _numbers(parts)}
 
 
-def _histograms(values: list[Any]) -> dict[str, np.ndarray[Any, Any]]:
+def _histograms(parts: _Parts) -> dict[str, np.ndarray[Any, Any]]:
+    values = [value for part in parts for value in part]
     return {
         "low": np.asarray([h.low for h in values], np.float64),
         "high": np.asarray([h.high for h in values], np.float64),
@@ -132,7 +140,8 @@ def _histograms(values: list[Any]) -> dict[str, np.ndarray[Any, Any]]:
     }
 
 
-def _images(values: list[Any]) -> dict[str, np.ndarray[Any, Any]]:
+def _images(parts: _Parts) -> dict[str, np.ndarray[Any, Any]]:
+    values = [value for part in parts for value in part]
     return {
         "width": np.asarray([image.width for image in values], np.int32),
         "height": np.asarray([image.height for image in values], np.int32),
@@ -141,8 +150,8 @@ def _images(values: list[Any]) -> dict[str, np.ndarray[Any, Any]]:
     }
 
 
-def _texts(values: list[Any]) -> dict[str, np.ndarray[Any, Any]]:
+def _texts(parts: _Parts) -> dict[str, np.ndarray[Any, Any]]:
     return {}  # They stand in the header.
 
 
-_COLUMNS = {"scalar": _scalars, "histogram": _histograms, "image": _images, "text": _texts}
+_VALUES = {"scalar": _scalars, "histogram": _histograms, "image": _images, "text": _texts}

@@ -15,8 +15,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from flowbook.exec.session import Session
+from flowbook.exec.summaries.curve import Columns
 from flowbook.exec.summaries.follow import LogFollower, opened
-from flowbook.exec.summaries.history import News, Point, Seen, SummaryHistory
+from flowbook.exec.summaries.history import News, Seen, SummaryHistory
 from flowbook.exec.summaries.summarizing import Summarizing
 from flowbook.graph.errors import FailedPreconditionError, InvalidTypeError
 
@@ -50,7 +51,7 @@ class Snapshot(NamedTuple):
     """
 
     runs: list[Run]
-    curves: dict[str, dict[int, list[Point]]]
+    curves: dict[str, dict[int, Columns]]
     others: Counter[str]
 
 
@@ -154,10 +155,10 @@ class Sources:
     def snapshot(self) -> Snapshot:
         """What there is now, for pictures that stay as they are."""
         news = self.news(self.unseen())
-        tags: dict[str, dict[int, list[Point]]] = {}
+        tags: dict[str, dict[int, Columns]] = {}
         for run, each in news:
             if each.kind == "scalar":
-                tags.setdefault(each.tag, {})[run] = [point for _, point in each.points]
+                tags.setdefault(each.tag, {})[run] = each.columns
         curves = {tag: dict(sorted(tags[tag].items())) for tag in sorted(tags, key=_reading_order)}
         others = Counter(kind for kind, _ in {(n.kind, n.tag) for _, n in news} if kind != "scalar")
         return Snapshot(self.runs, curves, others)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from flowbook.exec.summaries.history import Point, thinned
+from flowbook.exec.summaries.curve import Point, thinned
 from flowbook.widgets.shown_text import coordinate as _n
 from flowbook.widgets.shown_text import shown_text
 from flowbook.widgets.summary_sources import Snapshot
@@ -55,7 +55,8 @@ def summary_svg(snapshot: Snapshot, smoothing: float = 0.0, log: bool = False) -
     for i, tag in enumerate(tags):
         x = _MARGIN + (i % columns) * (each + _GAP)
         y = top + (i // columns) * (_TITLE + _CHART + _BASE + _GAP)
-        curves = {run: smoothed(points, smoothing) for run, points in snapshot.curves[tag].items()}
+        runs = snapshot.curves[tag]
+        curves = {run: smoothed(kept.points(), smoothing) for run, kept in runs.items()}
         inside = _chart(tag, curves, each, log)
         parts.append(f'<g transform="translate({_n(x)} {_n(y)})">{inside}</g>')
     rows = -(-len(tags) // columns)

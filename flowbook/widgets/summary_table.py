@@ -20,10 +20,10 @@ def summary_table(snapshot: Snapshot) -> Table:
     rows = []
     for tag, runs in snapshot.curves.items():
         for run, points in runs.items():
-            numbers = [p.value for p in points if not math.isnan(p.value)] or [math.nan]
+            numbers = [value for value in points.values if not math.isnan(value)] or [math.nan]
             name = [] if is_alone else [one_line(snapshot.runs[run].label)]
-            values = [points[-1].value, min(numbers), max(numbers)]
-            rows.append([one_line(tag), *name, f"{points[-1].step:,}", *map(number_text, values)])
+            values = [points.values[-1], min(numbers), max(numbers)]
+            rows.append([one_line(tag), *name, f"{points.steps[-1]:,}", *map(number_text, values)])
     notes = []
     if len(rows) > _MOST:
         notes.append(f"  and {len(rows) - _MOST:,} more")

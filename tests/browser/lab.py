@@ -30,6 +30,10 @@ CHROMIUM_OPTIONS = (
     "--disable-sync",
 )
 
+# Of the widgets of the notebook that is shown, as a promise.
+MANAGER = """window.jupyterapp.shell.currentWidget.content.rendermime
+    .createRenderer("application/vnd.jupyter.widget-view+json")._manager.promise"""
+
 _QUIET = {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True}
 _DARK = {"theme": "JupyterLab Dark"}
 
@@ -230,16 +234,32 @@ class Notebook:
     def comms_and_models(self) -> list[int]:
         """How many comms the page has to its kernel, and how many widgets' models."""
         counts: list[int] = self.page.evaluate(
-            """async () => {
-                const panel = window.jupyterapp.shell.currentWidget;
-                const kind = "application/vnd.jupyter.widget-view+json";
-                const renderer = panel.content.rendermime.createRenderer(kind);
-                const manager = await renderer._manager.promise;
-                const comms = panel.sessionContext.session.kernel._comms;
-                return [comms.size, Object.keys(manager._models).length];
-            }"""
+            f"""async () => {{
+                const {{ sessionContext }} = window.jupyterapp.shell.currentWidget;
+                const comms = sessionContext.session.kernel._comms;
+                return [comms.size, Object.keys((await {MANAGER})._models).length];
+            }}"""
         )
         return counts
+
+    def alive(self, prototype: str, count: str) -> int:
+        """Count objects that the page has, in its document or held by its code.
+
+        Args:
+            prototype: what they inherit from, as an expression; promises are waited for.
+            count: a function of the list of them.
+        """
+        protocol = self.page.context.new_cdp_session(self.page)
+        asked = {"expression": prototype, "awaitPromise": True}
+        known = protocol.send("Runtime.evaluate", asked)["result"]["objectId"]
+        found = protocol.send("Runtime.queryObjects", {"prototypeObjectId": known})["objects"]
+        asked = {
+            "objectId": found["objectId"],
+            "functionDeclaration": f"function () {{ return ({count})(this); }}",
+        }
+        counted: int = protocol.send("Runtime.callFunctionOn", asked)["result"]["value"]
+        protocol.detach()
+        return counted
 
     def save(self) -> None:
         """Store the notebook in its file."""

@@ -6,21 +6,18 @@ from typing import Any
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
-from traitlets.config import Config
 
 import flowbook as fb
 from flowbook.cells import install
 from flowbook.graph import site
+from tests.notebook_shell import interactive_shell
 
 
 class Notebook:
     """Runs cells; `output` is what the last one printed."""
 
-    def __init__(self) -> None:
-        config = Config()
-        config.HistoryManager.enabled = False
-        config.InteractiveShell.colors = "nocolor"
-        self.shell = InteractiveShell(config=config)
+    def __init__(self, shell: InteractiveShell) -> None:
+        self.shell = shell
         self.shell.user_ns["fb"] = fb
         self.tracker = install(self.shell)
         self.output = ""
@@ -82,7 +79,8 @@ class Holder:
 
 @pytest.fixture
 def notebook() -> Iterator[Notebook]:
-    yield Notebook()
+    with interactive_shell() as shell:
+        yield Notebook(shell)
     site.track(None, None)
 
 

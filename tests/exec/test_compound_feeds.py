@@ -323,3 +323,34 @@ def test_what_a_tuple_feeds_is_fed_once(sess):
     with pytest.raises(fb.errors.InvalidTypeError, match="cannot be fed"):
         sess.run(a, {(a, 3): (1.0, 2.0)})
     assert sess.run(a, {(): (), a: 1.0}) == 1.0
+
+
+def test_slices_without_the_shape_of_the_whole(sess):
+    slices = fb.IndexedSlices(fb.placeholder(fb.float32, [None, 2]), fb.placeholder(fb.int32))
+    doubled = slices * 2.0
+    given = fb.IndexedSlicesValue(np.ones((3, 2), np.float32), np.array([4, 0, 4]))
+    for value in (given, given[:2]):
+        result = sess.run(doubled, {slices: value})
+        np.testing.assert_array_equal(result.values, 2 * given.values)
+        np.testing.assert_array_equal(result.indices, given.indices)
+        assert result.dense_shape is None
+
+
+@pytest.mark.parametrize(
+    ("value", "match"),
+    [
+        ((np.ones((1, 2)), [0], [3, 2]), "not two arrays"),
+        ((np.ones((1, 2)), [-1]), "is out of range"),
+        ((np.ones((2, 2)), [0]), "goes with 1 indices\n"),
+    ],
+)
+def test_slices_without_a_shape_that_do_not_fit(sess, value, match):
+    slices = fb.IndexedSlices(fb.placeholder(fb.float32), fb.placeholder(fb.int32))
+    with pytest.raises(fb.errors.InvalidArgumentError, match=match):
+        sess.run(slices, {slices: value})
+
+
+def test_the_whole_needs_its_shape():
+    slices = fb.IndexedSlices(fb.constant([[1.0]]), fb.constant([3]))
+    with pytest.raises(fb.errors.InvalidArgumentError, match="the shape of the whole is not known"):
+        fb.reduce_sum(slices)

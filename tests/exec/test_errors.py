@@ -485,3 +485,10 @@ def test_a_users_kernel_cannot_write_to_what_is_fed(sess, x):
 def test_a_timeout_that_is_no_time(sess, x, timeout, error):
     with pytest.raises(error, match="number of seconds"):
         sess.run(x, {x: [1.0, 2.0]}, timeout=timeout)
+
+
+def test_what_tensorflow_calls_otherwise_is_named() -> None:
+    error = fb.errors.InvalidArgumentError("wrong")
+    with pytest.raises(AttributeError, match=r"has no op: use error\.operation"):
+        _ = error.op
+    assert not hasattr(error, "nonsense")

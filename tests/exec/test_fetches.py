@@ -187,6 +187,25 @@ def test_dataclasses_with_fields_that_init_does_not_take(sess, a):
     assert item.value is a
 
 
+def test_classes_of_attrs(sess, a, b):
+    attr = pytest.importorskip("attr")
+
+    @attr.s
+    class Found:
+        first = attr.ib()
+        second = attr.ib()
+
+    fetches = Found(a, {"inner": [Found(b, a.op)]})
+    result = sess.run(fetches)
+    assert type(result) is Found
+    assert result.first == sess.run(a)
+    [inner] = result.second["inner"]
+    assert type(inner) is Found
+    np.testing.assert_array_equal(inner.first, sess.run(b))
+    assert inner.second is None
+    assert fetches.first is a
+
+
 def test_other_mappings(sess, a):
     found = sess.run(types.MappingProxyType({"x": a}))
     assert found == {"x": 1.0}

@@ -219,3 +219,13 @@ def test_arrays_are_the_callers_again(sess):
     fetched[:] = 200.0
     viewed[:] = 300.0
     assert step.run(late, {y: np.zeros(3)}).tolist() == [3.0] * 3
+
+
+def test_without_feeds(sess):
+    y = fb.constant(3.0) * 2
+    assert sess.partial_run([y]).run(y) == 6.0
+
+
+def test_something_is_fetched(sess, x):
+    with pytest.raises(fb.errors.InvalidArgumentError, match="fetches something"):
+        sess.partial_run([], [x])

@@ -75,3 +75,10 @@ def test_what_does_not_fit_is_refused() -> None:
         fb.forecast(x * 2.0)
     with pytest.raises(fb.errors.InvalidArgumentError, match="as a tuple"):
         fb.forecast(x * 2.0, {x: [2, 3]})
+
+
+def test_the_graph_is_that_of_the_fetches() -> None:
+    with fb.Graph().as_default():
+        x = fb.placeholder(fb.float32, [3], name="x")
+        y = x * 2.0
+    assert fb.forecast({"y": [y]}, {x: (3,)}).total.flops == 3

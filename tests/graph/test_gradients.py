@@ -105,3 +105,48 @@ def test_moments_have_second_derivatives() -> None:
     # The second derivatives are 2/n (delta_ij - 1/n).
     [second] = fb.gradients(first[0], x)
     np.testing.assert_allclose(evaluate(second), 0.4 * (np.eye(5)[0] - 0.2))
+
+
+def test_of_a_complex_tensor_the_start_is_given() -> None:
+    x = fb.constant(7 + 3j, fb.complex64)
+    y = fb.square(x)
+    with pytest.raises(fb.errors.InvalidTypeError, match="starts from") as caught:
+        fb.gradients(y, x)
+    assert "fb.real(y)" in str(caught.value)
+    [given] = fb.gradients(y, x, fb.constant(1 + 0j, fb.complex64))
+    [real] = fb.gradients(fb.real(y), x)
+    with fb.Session() as sess:
+        assert sess.run(given) == sess.run(real)
+
+
+def test_writes_count_as_constants() -> None:
+    kept, x = fb.Variable(1.0), fb.Variable(3.0)
+    written = fb.assign(kept, x**2)
+    assert fb.gradients(written, x) == [None]
+    [gradient] = fb.gradients(x * written, x)
+    with fb.Session() as sess:
+        assert sess.run(gradient) == 9.0
+
+
+def test_slices_without_a_shape_pass_where_slices_pass() -> None:
+    x = fb.Variable([[1.0], [2.0]])
+    rows = fb.IndexedSlices(fb.constant([[5.0]]), fb.constant([1]))
+    [gradient] = fb.gradients(fb.identity(x), x, [rows])
+    with fb.Session() as sess:
+        value = sess.run(gradient)
+    assert value.values.tolist() == [[5.0]]
+    assert value.dense_shape is None
+
+
+def test_slices_are_made_of_values_too() -> None:
+    rows = fb.IndexedSlices([[1.0, 2.0]], np.array([1]), (3, 2))
+    with fb.Session() as sess:
+        assert sess.run(fb.convert_to_tensor(rows)).tolist() == [[0, 0], [1, 2], [0, 0]]
+    with pytest.raises(fb.errors.InvalidTypeError, match="indices are int32 or int64"):
+        fb.IndexedSlices(fb.constant([1.0]), [0.5])
+    other = fb.constant([0])
+    with (
+        fb.Graph().as_default(),
+        pytest.raises(fb.errors.InvalidArgumentError, match="different graphs"),
+    ):
+        fb.IndexedSlices(fb.constant([1.0]), other)

@@ -219,6 +219,31 @@ def test_an_operation_that_an_interrupt_kept_from_joining_does_not_run() -> None
     assert fb.random_uniform([2], name="other").op in graph.stateful_operations()
 
 
+def test_a_name_scope_looks_at_what_it_is_given() -> None:
+    with fb.Graph().as_default() as graph:
+        values = [
+            fb.constant(1.0),
+            fb.Variable(1.0),
+            fb.SparseTensor([[0]], [1.0], [1]),
+            fb.no_op(),
+        ]
+    for value in values:
+        with fb.name_scope("s", values=[3.0, value]):
+            assert fb.get_default_graph() is graph
+    with pytest.raises(fb.errors.InvalidArgumentError, match="different graphs"):
+        fb.name_scope("s", values=[*values, fb.constant(1.0)]).__enter__()
+    with pytest.raises(fb.errors.InvalidTypeError, match="a name is a string"):
+        fb.name_scope("s", values).__enter__()
+
+
+def test_unknown_names_are_key_errors() -> None:
+    graph = fb.get_default_graph()
+    for find in (graph.get_operation_by_name, lambda name: graph.get_tensor_by_name(f"{name}:0")):
+        with pytest.raises(KeyError) as caught:
+            find("nothing")
+        assert str(caught.value).startswith("the graph has no operation 'nothing'")
+
+
 def test_device_scopes_refine_each_other() -> None:
     with fb.device("/job:worker/task:1"):
         outer = fb.no_op()
@@ -232,6 +257,29 @@ def test_device_scopes_refine_each_other() -> None:
     assert both.device == "/job:worker/task:1/device:gpu:2"
     assert other_kind.device == "/job:worker/task:1/device:cpu"
     assert nothing.device == ""
+
+
+def test_an_index_holds_within_its_kind() -> None:
+    with fb.device("/device:gpu:7"):
+        with fb.device("/device:gpu:*"):
+            same_kind = fb.no_op()
+        with fb.device("cpu:*"):
+            other_kind = fb.no_op()
+    assert same_kind.device == "/device:gpu:7"
+    assert other_kind.device == "/device:cpu"
+
+
+def test_the_full_names_of_tensorflow_are_names() -> None:
+    with fb.device("/job:localhost/replica:0/task:0/device:CPU:0"):
+        x = fb.constant(1.0)
+    assert x.device == "/job:localhost/task:0/device:cpu:0"
+    with pytest.raises(fb.errors.InvalidArgumentError, match="names a replica"):
+        fb.device("/job:worker/replica:1").__enter__()
+
+
+def test_one_device_at_a_time() -> None:
+    with pytest.raises(fb.errors.InvalidArgumentError, match="names two devices"):
+        fb.device("/device:gpu:2/cpu:0").__enter__()
 
 
 @pytest.mark.parametrize("name", ["gpu0", "/device:gpu:x", "/task:a", "/device:cpu:0 "])
@@ -584,3 +632,39 @@ def test_errors_say_where_the_inputs_were_defined() -> None:
 def test_a_list_without_tensors_has_no_dtype() -> None:
     with pytest.raises(fb.errors.InvalidArgumentError, match="AddN: a list is empty"):
         fb.add_n([])
+
+
+def test_of_an_unknown_shape_every_part_is_unknown() -> None:
+    unknown = fb.Shape(None)
+    assert unknown[0] is None
+    assert unknown[1:3] == unknown
+    assert fb.Shape([2, None])[1] is None
+    with pytest.raises(IndexError):
+        fb.Shape([2])[1]
+
+
+@pytest.mark.parametrize(
+    ("find", "said"),
+    [
+        (lambda: fb.float32.as_numpy_dtype, "dtype.numpy"),
+        (lambda: fb.float32.base_dtype, "the dtype itself"),
+        (lambda: fb.Shape([1]).with_rank_at_least, "shape.rank"),
+        (lambda: fb.Variable(1.0, constraint=abs), "fb.assign"),
+    ],
+)
+def test_what_dtypes_shapes_and_variables_have_in_tensorflow(find: Any, said: str) -> None:
+    with pytest.raises((AttributeError, TypeError)) as caught:
+        find()
+    assert said in str(caught.value)
+
+
+def test_variables_of_a_scope() -> None:
+    graph = fb.get_default_graph()
+    for name in ("D", "D2", "D"):
+        with fb.name_scope(name):
+            fb.Variable(1.0, name="w")
+            fb.Variable(1.0, name="n", trainable=False)
+    found = {scope: [v.op.name for v in graph.variables(True, scope)] for scope in ("", "D", "D/")}
+    assert found == {"": ["D/w", "D2/w", "D_1/w"], "D": ["D/w"], "D/": ["D/w"]}
+    assert [v.op.name for v in graph.variables(scope="D_1")] == ["D_1/w", "D_1/n"]
+    assert graph.variables(scope="nothing") == []

@@ -17,8 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from flowbook.graph import philox
+import flowbook as fb
+from flowbook.graph import philox, philox_blocks, philox_numbers
 from flowbook.graph.philox import Counter, Key, Kind
+from tests.need import requires
 
 TOP = 2**32 - 1
 
@@ -38,6 +40,18 @@ EVERY: list[tuple[Kind, str]] = [
     ("uniform_int", "int32"),
     ("uniform_int", "int64"),
 ]
+
+
+@pytest.fixture(
+    autouse=True,
+    scope="module",
+    params=["never", pytest.param("now", marks=requires(module="llvmlite"))],
+)
+def machine_code(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every test here holds for both forms of the loops."""
+    fb.options.machine_code = request.param
+    yield
+    fb.options.machine_code = "never"
 
 
 def draw(
@@ -120,14 +134,14 @@ def test_the_counter_carries_over_each_border(place: int, blocks: int) -> None:
 def test_chunks_do_not_show(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     counter = (TOP - 100, TOP, 3, 4)
     whole = philox.random_bits((5, 6), counter, 1003)
-    monkeypatch.setattr(philox, "_CHUNK_BLOCKS", size)
+    monkeypatch.setattr(philox_blocks, "CHUNK", size)
     assert philox.random_bits((5, 6), counter, 1003).tolist() == whole.tolist()
     assert whole.tolist() == reference_bits((5, 6), counter, 1003)
 
 
 def test_both_ways_to_make_a_block_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     few = philox.random_bits((5, 6), (TOP, TOP, 3, 4), 13)
-    monkeypatch.setattr(philox, "_SCALAR_BLOCKS", 0)
+    monkeypatch.setattr(philox_blocks, "_SCALAR_BLOCKS", 0)
     assert philox.random_bits((5, 6), (TOP, TOP, 3, 4), 13).tolist() == few.tolist()
 
 
@@ -190,9 +204,9 @@ def test_uniforms_match_the_scalar_reference(key: Key, counter: Counter, count: 
         struct.unpack("<d", struct.pack("<II", y, x & 0xFFFFF | 1023 << 20))[0]
         for x, y in bits.reshape(-1, 2).tolist()
     ]
-    assert philox.uniform_float32(bits).tolist() == [x - 1 for x in singles]
-    assert philox.uniform_float16(bits).tolist() == [x - 1 for x in halves]
-    assert philox.uniform_float64(bits).tolist() == [x - 1 for x in doubles]
+    assert philox_numbers.uniform_float32(bits).tolist() == [x - 1 for x in singles]
+    assert philox_numbers.uniform_float16(bits).tolist() == [x - 1 for x in halves]
+    assert philox_numbers.uniform_float64(bits).tolist() == [x - 1 for x in doubles]
     assert np.array_equal(bits, kept)
 
 
@@ -201,34 +215,43 @@ def test_normals_match_the_scalar_reference(key: Key, counter: Counter, pairs: i
     bits = philox.random_bits(key, counter, 4 * pairs)
     kept = bits.copy()
     for dtype, normal, uniform, tolerance in (
-        (np.float32, philox.normal_float32, philox.uniform_float32, 2e-6),
-        (np.float64, philox.normal_float64, philox.uniform_float64, 1e-14),
+        (np.float32, philox_numbers.normal_float32, philox_numbers.uniform_float32, 2e-6),
+        (np.float64, philox_numbers.normal_float64, philox_numbers.uniform_float64, 1e-14),
     ):
         uniforms = uniform(bits).reshape(-1, 2).tolist()
         expected = [z for u, v in uniforms for z in reference_normals(u, v)]
         result = normal(bits)
         assert result.dtype == dtype
         assert result.tolist() == pytest.approx(expected, rel=0, abs=tolerance)
-    halves = philox.normal_float16(bits)
-    assert np.array_equal(halves, philox.normal_float32(bits).astype(np.float16))
+    halves = philox_numbers.normal_float16(bits)
+    assert np.array_equal(halves, philox_numbers.normal_float32(bits).astype(np.float16))
     assert np.array_equal(bits, kept)
 
 
 def test_words_may_lie_apart() -> None:
     bits = philox.random_bits((1, 2), (3, 4, 5, 6), 48)
-    for convert in (philox.uniform_float64, philox.normal_float32, philox.uniform_float16):
+    for convert in (
+        philox_numbers.uniform_float64,
+        philox_numbers.normal_float32,
+        philox_numbers.uniform_float16,
+    ):
         assert convert(bits[4::2]).tolist() == convert(bits[4::2].copy()).tolist()
     apart, together = bits[1::3], bits[1::3].copy()
-    ints = [philox.uniform_int(words, -5, 2**40, np.int64).tolist() for words in (apart, together)]
+    ints = [
+        philox_numbers.uniform_int(words, -5, 2**40, np.int64).tolist()
+        for words in (apart, together)
+    ]
     assert ints[0] == ints[1]
 
 
 def test_normals_are_finite_where_the_uniform_is_zero() -> None:
     largest = math.sqrt(-2 * math.log(1e-7))
     zeros = np.zeros(4, np.uint32)
-    assert philox.normal_float32(zeros).tolist() == pytest.approx([0, largest] * 2)
-    assert philox.normal_float64(zeros).tolist() == pytest.approx([0, largest])
-    assert philox.normal_float16(zeros).tolist() == pytest.approx([0, largest] * 2, rel=1e-3)
+    assert philox_numbers.normal_float32(zeros).tolist() == pytest.approx([0, largest] * 2)
+    assert philox_numbers.normal_float64(zeros).tolist() == pytest.approx([0, largest])
+    assert philox_numbers.normal_float16(zeros).tolist() == pytest.approx(
+        [0, largest] * 2, rel=1e-3
+    )
 
 
 def test_sines_near_zero_have_the_accuracy_of_float64_angles() -> None:
@@ -236,7 +259,7 @@ def test_sines_near_zero_have_the_accuracy_of_float64_angles() -> None:
     bits = np.array([0x400000, 0x400001], np.uint32)
     angle = float(np.float32(2 * math.pi * (0.5 + 2.0**-23)))
     expected = math.sqrt(-2 * math.log(0.5)) * math.sin(angle)
-    assert philox.normal_float32(bits)[0] == pytest.approx(expected, rel=1e-6)
+    assert philox_numbers.normal_float32(bits)[0] == pytest.approx(expected, rel=1e-6)
 
 
 @st.composite
@@ -250,7 +273,7 @@ def ranges(draw_from: st.DrawFn, bits: int) -> tuple[int, int]:
 def test_int32_match_the_scalar_reference(key: Key, counter: Counter, r: tuple[int, int]) -> None:
     low, high = r
     bits = philox.random_bits(key, counter, 50)
-    result = philox.uniform_int(bits, low, high, np.int32)
+    result = philox_numbers.uniform_int(bits, low, high, np.int32)
     assert result.dtype == np.int32
     assert result.tolist() == [low + x % (high - low) for x in bits.tolist()]
 
@@ -260,7 +283,7 @@ def test_int64_match_the_scalar_reference(key: Key, counter: Counter, r: tuple[i
     low, high = r
     bits = philox.random_bits(key, counter, 50)
     pairs = bits.reshape(-1, 2).tolist()
-    result = philox.uniform_int(bits, low, high, np.int64)
+    result = philox_numbers.uniform_int(bits, low, high, np.int64)
     assert result.dtype == np.int64
     assert result.tolist() == [low + (x + (y << 32)) % (high - low) for x, y in pairs]
 
@@ -291,9 +314,9 @@ def test_draws_convert_the_words_of_their_blocks(kind: Kind, dtype: str) -> None
     if kind == "bits":
         expected: NDArray[Any] = bits
     elif kind == "uniform_int":
-        expected = philox.uniform_int(bits, *BOUNDS[dtype], dtype)
+        expected = philox_numbers.uniform_int(bits, *BOUNDS[dtype], dtype)
     else:
-        expected = getattr(philox, f"{kind}_{dtype}")(bits)
+        expected = getattr(philox_numbers, f"{kind}_{dtype}")(bits)
     assert array.tolist() == expected.tolist()
 
 
@@ -303,7 +326,7 @@ def test_draws_do_not_show_their_chunks(
 ) -> None:
     key, counter = (3, 4), (TOP - 50, TOP, 5, 6)
     whole, _ = draw(kind, dtype, key, counter, [1001])
-    monkeypatch.setattr(philox, "_CHUNK_BLOCKS", 37)
+    monkeypatch.setattr(philox_blocks, "CHUNK", 37)
     assert draw(kind, dtype, key, counter, [1001])[0].tolist() == whole.tolist()
 
 
@@ -354,7 +377,7 @@ def test_wrong_draws_say_what_is_wrong(
 )
 def test_wrong_bits_are_refused(bits: NDArray[Any]) -> None:
     with pytest.raises(ValueError, match=r"bits must be uint32 \[n\], n a multiple of 2"):
-        philox.normal_float32(bits)
+        philox_numbers.normal_float32(bits)
 
 
 # ---- statistics, on fixed seeds

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from ml_dtypes import bfloat16
 from scipy import stats
 
@@ -114,6 +116,18 @@ def test_permutations() -> None:
     assert seen.size == 120
     assert stats.chisquare(seen).pvalue > RARE
     assert sampling.permutation(KEY, COUNTER, 0).shape == (0,)
+
+
+@given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 40), max_size=40))
+def test_orders_are_stable(numbers: list[int]) -> None:
+    found = sampling.order_of(np.array(numbers, np.uint64))
+    assert found.tolist() == sorted(range(len(numbers)), key=numbers.__getitem__)
+
+
+def test_the_order_of_many_numbers() -> None:
+    # Some of as many as these differ only in the bits that sorting gives up at first.
+    words = philox.random_bits(KEY, COUNTER, 1 << 21).view(np.uint64) >> np.uint64(12)
+    np.testing.assert_array_equal(sampling.order_of(words), np.argsort(words, kind="stable"))
 
 
 DRAWS: dict[str, Callable[[int], np.ndarray]] = {

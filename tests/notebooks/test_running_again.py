@@ -21,6 +21,9 @@ import comm, numpy as np
 from ipywidgets.widgets.widget import _instances
 import flowbook as fb
 
+# Initial values become a reason to load LLVM, 80 MB, after so many runs.
+fb.options.machine_code = "never"
+
 def files():
     for number in os.listdir("/proc/self/fd"):
         try:

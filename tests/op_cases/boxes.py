@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.ops import boxes
+from flowbook.graph.dtypes import float32
+from flowbook.graph.ops import boxes, suppression
 from tests.op_cases.case import Case, f, i
 
 # With a box upside down, one without an area, and equal scores; no overlap is near a threshold.
@@ -51,7 +52,7 @@ def _chosen(
 def _suppression(most: int, overlap: float, least: float, note: str, **values: Any) -> Case:
     return Case(
         "NonMaxSuppression",
-        boxes.non_max_suppression,
+        suppression.non_max_suppression,
         [BOXES, SCORES, i(most), f(overlap), f(least)],
         _chosen,
         by_value=True,
@@ -63,6 +64,44 @@ def _suppression(most: int, overlap: float, least: float, note: str, **values: A
         **values,
     )
 
+
+def _softly(
+    found: np.ndarray, scores: np.ndarray, most: Any, overlap: Any, least: Any, sigma: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    left = {k: float(s) for k, s in enumerate(scores) if s > least}
+    taken: list[tuple[int, float]] = []
+    while left and len(taken) < most:
+        best = max(left, key=lambda k: (left[k], -k))
+        taken.append((best, left.pop(best)))
+        for k in [*left]:
+            shared = _overlap(found[best], found[k])
+            if sigma:
+                left[k] *= math.exp(-0.5 * shared**2 / sigma)
+            if shared > overlap or not left[k] > least:
+                del left[k]
+    return np.array([k for k, _ in taken], np.int32), np.array([s for _, s in taken])
+
+
+def _soft_suppression(
+    overlap: float, least: float, sigma: float, note: str, **options: Any
+) -> Case:
+    return Case(
+        "NonMaxSuppressionWithScores",
+        suppression.non_max_suppression_with_scores,
+        [BOXES, SCORES, i(10), f(overlap), f(least), f(sigma)],
+        _softly,
+        by_value=True,
+        empty=[BOXES[:0], SCORES[:0], i(10), f(overlap), f(least), f(sigma)],
+        # In single precision, which is all that TensorFlow has here.
+        tensorflow=(lambda tf, *values: tf.image.non_max_suppression_with_scores(*values))
+        if options
+        else None,
+        **options,
+        note=note,
+    )
+
+
+OVERLAPS = np.array([[_overlap(a, b) for b in BOXES] for a in BOXES])
 
 IMAGES = np.zeros((2, 4, 5, 3))
 # Two boxes for each image: a whole one, and one of which two edges are seen.
@@ -94,7 +133,7 @@ CASES = [
     _suppression(0, 0.5, -math.inf, "none"),
     Case(
         "NonMaxSuppression",
-        boxes.non_max_suppression,
+        suppression.non_max_suppression,
         [BOXES, f([0.5, np.nan, 0.25, np.inf, -np.inf, 0.75, 0.125]), i(9), f(0.5), f(-np.inf)],
         _chosen,
         by_value=True,
@@ -102,6 +141,21 @@ CASES = [
             np.float32(b), np.float32(s), n, np.float32(t), np.float32(m)
         ),
         note="special-scores",
+    ),
+    _soft_suppression(0.5, -math.inf, 0.0, "hard"),
+    _soft_suppression(1.0, -math.inf, 0.5, "soft"),
+    _soft_suppression(1.0, -math.inf, 0.5, "single", only=[float32], tolerance=4),
+    _soft_suppression(0.75, 0.3, 0.25, "both"),
+    Case(
+        "NonMaxSuppressionWithOverlaps",
+        suppression.non_max_suppression_overlaps,
+        [OVERLAPS, SCORES, i(3), f(0.5), f(0.25)],
+        lambda o, s, n, t, m: _chosen(BOXES, s, n, t, m),
+        by_value=True,
+        empty=[OVERLAPS[:0, :0], SCORES[:0], i(3), f(0.5), f(0.25)],
+        tensorflow=lambda tf, o, s, n, t, m: tf.image.non_max_suppression_overlaps(
+            np.float32(o), np.float32(s), n, np.float32(t), np.float32(m)
+        ),
     ),
     Case(
         "DrawBoundingBoxes",

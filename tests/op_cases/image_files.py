@@ -6,5 +6,12 @@ from tests.op_cases.case import Scenario
 
 SCENARIOS = [
     Scenario(type, "tests/graph/ops/test_image_files.py")
-    for type in ("DecodeImage", "EncodePng", "EncodeJpeg")
+    for type in (
+        "DecodeImage",
+        "DecodeGif",
+        "EncodePng",
+        "EncodeJpeg",
+        "EncodeJpegVariableQuality",
+        "ExtractJpegShape",
+    )
 ]

@@ -55,6 +55,20 @@ def _dilation(x: np.ndarray, w: np.ndarray, *how: Any) -> np.ndarray:
     return result
 
 
+def _chosen(
+    x: np.ndarray, w: np.ndarray, of_x: np.ndarray, of_w: np.ndarray, *how: Any
+) -> np.ndarray:
+    """The sums of what stands in two others where each window's maximum lies."""
+    places = _places(x, w, *how)
+    result = np.zeros((len(x), *(n + 1 for n in places[-1][0]), x.shape[3]))
+    for (i, j), inside in places:
+        for b, c in np.ndindex(len(x), x.shape[3]):
+            values = [x[b, y, z, c] + w[(*k, c)] for k, (y, z) in inside]
+            k, (y, z) = inside[int(np.argmax(values))]
+            result[b, i, j, c] = of_x[b, y, z, c] + of_w[(*k, c)]
+    return result
+
+
 def _gradients(x: np.ndarray, w: np.ndarray, dy: np.ndarray, *how: Any) -> Any:
     dx, dw = np.zeros(x.shape), np.zeros(w.shape)
     for (i, j), inside in _places(x, w, *how):
@@ -89,7 +103,6 @@ CASES = [
             lambda x, w, how=how: _dilation(x, w, *how),
             [0, 1],
             empty=[IMAGES[:0], FILTERS],
-            twice=False,
             tensorflow=lambda tf, x, w, how=how: tf.compat.v1.nn.dilation2d(
                 tf.constant(x), tf.constant(w), _four(how[0]), _four(how[1]), how[2]
             ),
@@ -106,7 +119,6 @@ CASES = [
             lambda x, w, how=how: -_dilation(-x, w[::-1, ::-1], *how)[None],
             [0, 1],
             only=FLOATS,
-            twice=False,
             tensorflow=lambda tf, x, w, how=how: tf.stack(
                 [
                     tf.compat.v1.nn.erosion2d(
@@ -126,7 +138,7 @@ CASES = [
             ),
             [images, filters, dy],
             lambda x, w, dy, how=how: _gradients(x, w, dy, *how),
-            twice=False,
+            [2],
             tensorflow=lambda tf, x, w, dy, how=how: [
                 kind(
                     input=x,
@@ -150,5 +162,21 @@ CASES = [
         )
         for shape in [_dilation(images, filters, *how).shape]
         for dy in [np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape)]
+    ),
+    *(
+        Case(
+            "Dilation2DGradGrad",
+            lambda x, w, of_x, of_w, how=how: morphology.dilation_choice_op(
+                x, w, of_x, of_w, strides=how[0], dilations=how[1], padding=how[2]
+            ),
+            [images, filters, images[::-1] + 1, filters[::-1] + 1],
+            lambda x, w, of_x, of_w, how=how: _chosen(x, w, of_x, of_w, *how),
+            [2, 3],
+            note=note,
+        )
+        for note, images, filters, how in (
+            ("some", IMAGES, FILTERS, HOW["strides"]),
+            ("equal", np.arange(12.0).reshape(1, 3, 4, 1) // 4, np.zeros((2, 2, 1)), HOW["same"]),
+        )
     ),
 ]

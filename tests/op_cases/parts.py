@@ -29,7 +29,7 @@ NINE = np.arange(9.0).reshape(3, 3) % 4
 
 
 def _scattered(k: Any, x: Any, s: Any) -> Any:
-    found = np.zeros(tuple(s), np.result_type(x))
+    found = np.full(tuple(s), b"" if x.dtype == object else 0, x.dtype)
     np.add.at(found, tuple(np.moveaxis(np.asarray(k), -1, 0)), x)
     return found
 
@@ -92,7 +92,7 @@ CASES = [
         "ScatterNd",
         lambda k, x, s: indexing_nd.scatter_nd_op(k, x, s, batch_dims=1),
         [i([[[2], [0]], [[1], [1]]]), SOME[:, :2], i([2, 3])],
-        lambda k, x, s: np.array([[x[0, 1], 0, x[0, 0]], [0, x[1].sum(), 0]]),
+        lambda k, x, s: np.stack([_scattered(*row, s[1:]) for row in zip(k, x, strict=True)]),
         [1],
         fixed=[2],
         note="batch",

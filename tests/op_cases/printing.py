@@ -9,7 +9,10 @@ from tests.op_cases.case import Case, Scenario, f, i
 
 SCENARIOS = [
     Scenario(type, "tests/graph/ops/test_printing.py") for type in ("Print", "PrintText")
-] + [Scenario("Assert", "tests/graph/ops/test_assertions.py")]
+] + [
+    Scenario("Assert", "tests/graph/ops/test_assertions.py"),
+    Scenario("AssertShapes", "tests/graph/ops/test_assertions.py"),
+]
 
 CASES = [
     Case(

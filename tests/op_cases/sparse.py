@@ -10,6 +10,7 @@ from flowbook.graph.dtypes import FLOATS
 from flowbook.graph.ops import sparse_arithmetic as arithmetic
 from flowbook.graph.ops import sparse_arranging as arranging
 from flowbook.graph.ops import sparse_conversion as conversion
+from flowbook.graph.ops import sparse_parts as parts
 from flowbook.graph.ops import sparse_products as products
 from flowbook.graph.ops import sparse_selecting as selecting
 from tests.op_cases.case import CUBE, ODD, SOME, Array, Case, f, i
@@ -254,7 +255,7 @@ ARRANGING = [
     ),
     Case(
         "SparseSlice",
-        arranging.sparse_slice,
+        parts.sparse_slice,
         [TURNED, SHAPE, n(0, 1), n(3, 2)],
         sliced,
         fixed=[1, 2, 3],
@@ -266,7 +267,7 @@ ARRANGING = [
     ),
     Case(
         "SparseConcat",
-        lambda s, a, b: arranging.sparse_concat(s, [a, b], axis=-1),
+        lambda s, a, b: parts.sparse_concat(s, [a, b], axis=-1),
         [np.stack([SHAPE, n(3, 5)]), TURNED, INDICES],
         joined,
         fixed=[0],
@@ -274,7 +275,7 @@ ARRANGING = [
     ),
     Case(
         "SparseConcat",
-        lambda s, a, b: arranging.sparse_concat(s, [a, b], axis=1, expand_nonconcat_dims=True),
+        lambda s, a, b: parts.sparse_concat(s, [a, b], axis=1, expand_nonconcat_dims=True),
         [np.stack([SHAPE, n(4, 5)]), TURNED, INDICES],
         joined,
         fixed=[0],

@@ -15,6 +15,17 @@ wrong_square = fb.OpDef(
 )
 
 
+scaled_gradient = fb.OpDef(
+    "TrainTestScaledGradient",
+    "x: T -> y: T",
+    T=fb.FLOATS,
+    attributes={"factor": 1.0},
+    infer=lambda x, factor: x.shape,
+    kernel=lambda xp, x, factor: x * 2,
+    grad=lambda op, dy: dy * op.attributes["factor"],
+)
+
+
 def test_right_gradient_has_a_small_error() -> None:
     x = fb.placeholder(fb.float64, [2, 2])
     value = np.array([[0.5, -1.0], [2.0, 30.0]])
@@ -26,6 +37,13 @@ def test_wrong_gradient_shows() -> None:
     x = fb.placeholder(fb.float64, [3])
     error = fb.gradient_error(wrong_square(x), x, {x: [1.0, -4.0, 2.0]})
     assert error == pytest.approx(4.0, abs=1e-6)
+
+
+def test_a_gradient_that_is_not_finite_shows() -> None:
+    x = fb.placeholder(fb.float64, [3])
+    for wrong in (np.nan, np.inf):
+        error = fb.gradient_error(scaled_gradient(x, factor=wrong), x, {x: [1.0, -4.0, 2.0]})
+        assert not error < np.inf
 
 
 def test_missing_gradient_counts_as_zero() -> None:

@@ -47,7 +47,24 @@ def test_names_and_what_to_restore() -> None:
         "step": step,
         "stats/EMA": stats,
     }
-    assert average.variables_to_restore([x]) == {"x/EMA": x, "y": y, "step": step, "stats": stats}
+    assert average.variables_to_restore([x]) == {
+        "x/EMA": x,
+        "y": y,
+        "step": step,
+        "stats": stats,
+        "stats/EMA": average.average(stats),
+    }
+
+
+def test_averages_of_tensors_are_restored_too() -> None:
+    x = fb.Variable(1.0, name="x")
+    total = fb.add(x, x, name="total")
+    average = fb.train.ExponentialMovingAverage(0.9, zero_debias=True, name="EMA")
+    average.apply([x, total])
+    restored = average.variables_to_restore()
+    assert sorted(restored) == ["total/EMA", "total/EMA/biased", "total/EMA/local_step", "x/EMA"]
+    assert restored["total/EMA"] is average.average(total)
+    assert restored["x/EMA"] is x
 
 
 def test_apply_twice_shares_the_averages() -> None:

@@ -401,7 +401,7 @@ def test_what_is_listed_must_be_variables() -> None:
     [
         lambda x: [x],
         lambda x: [(x.value, x.value)],
-        lambda x: [(1.0, x)],
+        lambda x: [(object(), x)],
         lambda x: [(x.value, x, 3)],
     ],
     ids=["no pair", "no variable", "no tensor", "three"],
@@ -409,6 +409,52 @@ def test_what_is_listed_must_be_variables() -> None:
 def test_what_is_applied_must_be_pairs(pairs: Any) -> None:
     with pytest.raises(TypeError):
         fb.train.GradientDescentOptimizer(0.1).apply_gradients(pairs(fb.Variable(1.0)))
+
+
+@EACH
+def test_gradients_that_were_added_up_in_a_variable(made: Any) -> None:
+    x, y = fb.Variable([1.0, 2.0]), fb.Variable([1.0, 2.0])
+    total = fb.Variable([0.0, 0.0], trainable=False)
+    added = [fb.assign_add(total, g) for g in ([0.25, 1.0], [0.5, -3.0])]
+    by_variable = made(0.1).apply_gradients([(total, x)])
+    by_array = made(0.1).apply_gradients([(np.array([0.75, -2.0]), y)])
+    with fb.Session() as sess:
+        sess.run(added)
+        for _ in range(3):
+            sess.run([by_variable, by_array])
+        np.testing.assert_array_equal(*sess.run([x, y]))
+
+
+@pytest.mark.parametrize(
+    "gradient",
+    [
+        lambda: fb.constant(1.0),
+        lambda: fb.constant([[1.0, 2.0]]),
+        lambda: fb.IndexedSlices(fb.constant([1.0]), fb.constant([0])),
+    ],
+    ids=["scalar", "row", "rows of scalars"],
+)
+def test_a_gradient_has_the_shape_of_its_variable(gradient: Any) -> None:
+    x = fb.Variable(np.ones((3, 2), np.float32), name="x")
+    with pytest.raises(fb.errors.InvalidArgumentError, match="the gradient of 'x' has the shape"):
+        fb.train.MomentumOptimizer(0.1, 0.9).apply_gradients([(gradient(), x)])
+
+
+def test_an_optimizer_lists_what_it_keeps_in_the_default_graph() -> None:
+    optimizer = fb.train.MomentumOptimizer(0.01, 0.5)
+    for name in ("a", "b"):
+        with fb.Graph().as_default():
+            optimizer.minimize(fb.square(fb.Variable(1.0, name=name)))
+            assert [v.op.name for v in optimizer.variables()] == [f"{name}/Momentum/momentum"]
+    assert optimizer.variables() == []
+
+
+def test_the_loss_may_be_a_variable() -> None:
+    x = fb.Variable([1.0, 2.0])
+    train = fb.train.GradientDescentOptimizer(0.5).minimize(x)
+    with fb.Session() as sess:
+        sess.run(train)
+        assert sess.run(x).tolist() == [0.5, 1.5]
 
 
 @pytest.mark.parametrize("dtype", [fb.int32, fb.complex64], ids=lambda dtype: dtype.name)

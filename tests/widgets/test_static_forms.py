@@ -1,29 +1,27 @@
 """What a notebook shows without a kernel: deterministic, without addresses, text stays text."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 import flowbook as fb
 from flowbook.widgets import install
 from flowbook.widgets.graph_svg import graph_svg
 from flowbook.widgets.tables import operation_html, session_html, tensor_html, variable_html
+from tests.notebook_shell import interactive_shell
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture
-def shell() -> Any:
-    config = Config()
-    config.HistoryManager.enabled = False
-    shell = InteractiveShell(config=config)
-    install(shell)
-    return shell
+def shell() -> Iterator[Any]:
+    with interactive_shell() as shell:
+        install(shell)
+        yield shell
 
 
 def build() -> dict[str, Any]:

@@ -17,8 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flowbook as fb
+from flowbook.exec.summaries.curve import Point
 from flowbook.exec.summaries.event import Histogram, Image, Summary
-from flowbook.exec.summaries.history import Point, SummaryHistory
+from flowbook.exec.summaries.history import SummaryHistory
 from flowbook.widgets import front_end
 from flowbook.widgets.summary_payload import everything, frames
 from flowbook.widgets.summary_sources import Sources
@@ -166,7 +167,7 @@ def test_a_directory_is_read_on(tmp_path: Path) -> None:
     log.close()
     sources.all[0].read()
     [(run, news)] = sources.news(seen)
-    assert (sources.runs[run].label, [place for place, _ in news.points]) == ("run", [0, 1])
+    assert (sources.runs[run].label, list(news.columns.places)) == ("run", [0, 1])
     with open(next(tmp_path.rglob("*.tfevents.*")), "ab") as file:
         file.write(os.urandom(64))
     sources.all[0]._next_poll = 0.0
@@ -303,7 +304,7 @@ def test_a_page_that_is_opened_later_begins_with_what_there_is(live: Any) -> Non
     view = live(kept)
     kept.add(curve("y", [2.0]))
     state = view.get_state()
-    assert [row[1] for row in unpacked(state["snapshot"])[0]["series"]] == ["x", "y"]
+    assert [row[1] for row in unpacked(state["payload"])[0]["series"]] == ["x", "y"]
     assert state["renderer"] == "renderSummaries"
 
 

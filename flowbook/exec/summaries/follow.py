@@ -7,10 +7,10 @@ import os
 import threading
 import time
 import warnings
+from itertools import islice
 from typing import Any
 
 from flowbook.exec.summaries import tensorboard
-from flowbook.exec.summaries.event import Summary
 from flowbook.exec.summaries.history import SummaryHistory
 from flowbook.exec.summaries.records import read_records
 from flowbook.graph import files
@@ -18,6 +18,10 @@ from flowbook.graph.errors import NotFoundError
 
 # So many bytes of a file are read at once: a fraction of a second's work.
 _SLICE = 1 << 19
+
+# So many summaries are there at once: fewer than new objects make Python's garbage collector,
+# which stops every thread, look at all that there is.
+_AT_ONCE = 200
 
 
 class LogFollower:
@@ -66,14 +70,13 @@ class LogFollower:
                     path = os.path.join(folder, name)
                     file = self._files.get(path)
                     if file is None:
-                        file = self._files[path] = _File(path, run, self.problems)
+                        file = _File(path, run, self.history, self.problems)
+                        self._files[path] = file
                     has_more = True
                     while has_more and time.monotonic() < deadline:
                         # The writer of a later file has given up the ones before.
                         found, has_more = file.read(final or name != names[-1])
-                        count += len(found)
-                        if found:
-                            self.history.add(found)
+                        count += found
                     if has_more:
                         return count
         return count
@@ -85,36 +88,40 @@ class LogFollower:
 class _File:
     """One event file, and how far it was read."""
 
-    def __init__(self, path: str, run: str, problems: list[str]) -> None:
+    def __init__(self, path: str, run: str, history: SummaryHistory, problems: list[str]) -> None:
         self._path = path
         self._run = run
+        self._history = history
         self._problems = problems
         self._place = 0
         self._most = _SLICE
         self._has_problem = False
         self._is_over = False
 
-    def read(self, is_final: bool) -> tuple[list[Summary], bool]:
-        """Read a slice; tell also whether there is more."""
+    def read(self, is_final: bool) -> tuple[int, bool]:
+        """Read a slice; tell how many summaries there were, and whether there is more."""
         try:
             size = os.path.getsize(self._path)
             if size < self._place:  # Another file by the same name.
                 self._place, self._is_over, self._has_problem = 0, False, False
             if self._is_over or (size == self._place and not is_final):
-                return [], False
+                return 0, False
             with open(self._path, "rb") as file:
                 records = read_records(file, self._place, self._most)
         except OSError as error:
             self._note(f"cannot be read: {error}")
-            return [], False
+            return 0, False
         has_more = records.end + records.rest < size and records.damage is None
         # A record may be longer than a slice.
         self._most = _SLICE if records.end > self._place else 2 * self._most
         self._place = records.end
-        found: list[Summary] = []
+        count = 0
         for data in records.data:
             try:
-                found += tensorboard.read_summaries(data, self._run)
+                summaries = tensorboard.read_summaries(data, self._run)
+                while some := list(islice(summaries, _AT_ONCE)):
+                    self._history.add(some)
+                    count += len(some)
             except ValueError as error:
                 self._note(f"is damaged: {error}")
         if records.skipped:
@@ -126,7 +133,7 @@ class _File:
         elif is_final and records.rest and not has_more:
             self._is_over = True
             self._note(f"ends in the middle of a record: its last {records.rest} bytes are skipped")
-        return found, has_more
+        return count, has_more
 
     def _note(self, what: str) -> None:
         if not self._has_problem:

@@ -1,40 +1,21 @@
 """Summaries in memory, for showing them: bounded, whatever is put in.
 
-A curve of more points than are kept is thinned out by time, but never loses an extreme: of each
-stretch the first, last, least and greatest point stay, and one that is not a number. Of histograms,
-images and texts every other one goes when there are too many. The logs lose nothing.
+Of curves see `curve.py`; of histograms, images and texts every other one goes when there are too
+many. The logs lose nothing.
 """
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from flowbook.exec.summaries.curve import Columns, Curve, Point
 from flowbook.exec.summaries.event import Summary
 from flowbook.graph.errors import InvalidArgumentError, NotFoundError
 from flowbook.graph.graph import Graph
 
-
-class Point(NamedTuple):
-    """One value of a series.
-
-    Attributes:
-        step: the step of the training.
-        wall_time: in seconds since 1970.
-        value: see `Summary`.
-    """
-
-    step: int
-    wall_time: float
-    value: Any
-
-
 _LEAST = 100  # Points of a curve that are kept however many curves there are.
-
-# A point by its place in the series.
-Placed = tuple[int, Point]
 
 
 class News(NamedTuple):
@@ -44,9 +25,9 @@ class News(NamedTuple):
         run: the run's id.
         tag: what it is called.
         kind: see `Summary`.
-        start: what was known from this place on is no longer so;
+        start: what was known from this place on is no longer so.
         kept: of what was known before, only these places are still kept; all, if it is None.
-        points: what is kept now from `start` on.
+        columns: what is kept now from `start` on.
     """
 
     run: str
@@ -54,88 +35,7 @@ class News(NamedTuple):
     kind: str
     start: int
     kept: list[int] | None
-    points: list[Placed]
-
-
-class _Stretch:
-    """Consecutive points of a curve, of which a few are kept."""
-
-    __slots__ = ("count", "kept")
-
-    def __init__(self, kept: list[Placed], count: int) -> None:
-        self.kept = kept
-        self.count = count
-
-    def joined(self, other: _Stretch) -> _Stretch:
-        """Both as one."""
-        points = self.kept + other.kept
-        keep = {points[0][0]: points[0], points[-1][0]: points[-1]}
-        numbers = [p for p in points if not math.isnan(p[1].value)]
-        if numbers:
-            for extreme in (
-                min(numbers, key=lambda p: p[1].value),
-                max(numbers, key=lambda p: p[1].value),
-            ):
-                keep[extreme[0]] = extreme
-        if len(numbers) < len(points):
-            lost = next(p for p in points if math.isnan(p[1].value))
-            keep[lost[0]] = lost
-        return _Stretch([keep[place] for place in sorted(keep)], self.count + other.count)
-
-
-class _Curve:
-    """The numbers of one tag."""
-
-    def __init__(self) -> None:
-        self._width = 1
-        self._count = 0
-        self._kept = 0
-        self._stretches: list[_Stretch] = []
-
-    def add(self, given: Summary | Point, capacity: int) -> None:
-        """Take a point, and keep so many at most."""
-        point = Point(given.step, given.wall_time, float(given.value))
-        new = _Stretch([(self._count, point)], 1)
-        self._count += 1
-        stretches = self._stretches
-        if stretches and stretches[-1].count < self._width:
-            self._kept -= len(stretches[-1].kept)
-            new = stretches.pop().joined(new)
-        stretches.append(new)
-        self._kept += len(new.kept)
-        while self._kept > capacity:
-            self._width *= 2
-            pairs = [stretches[i : i + 2] for i in range(0, len(stretches), 2)]
-            stretches = [pair[0].joined(pair[1]) if pair[1:] else pair[0] for pair in pairs]
-            self._stretches = stretches
-            self._kept = sum(len(s.kept) for s in stretches)
-
-    @property
-    def state(self) -> tuple[int, int]:
-        """How wide its stretches are, and how many points it was given."""
-        return self._width, self._count
-
-    def since(self, state: tuple[int, int]) -> tuple[int, None, list[list[Placed]]]:
-        """From where on it has changed since it was in a state, and what is kept from there on.
-
-        The points come in the lists that hold them, none of which changes any more.
-        """
-        width, count = state
-        # The stretch that was the last one may have been joined with what came then.
-        first = max(count - 1, 0) // width if width == self._width else 0
-        stretches = self._stretches[first:]
-        return first * self._width, None, [stretch.kept for stretch in stretches]
-
-    def points(self) -> list[Point]:
-        return [point for stretch in self._stretches for _, point in stretch.kept]
-
-
-def thinned(points: Sequence[Point], most: int) -> list[Point]:
-    """A curve in at most so many points, at least 10, which has its extremes still."""
-    curve = _Curve()
-    for point in points:
-        curve.add(point, most)
-    return curve.points()
+    columns: Columns
 
 
 class _Samples:
@@ -171,12 +71,22 @@ class _Samples:
         """Which of them are kept, and how many it was given."""
         return self._stride, self._count
 
-    def since(self, state: tuple[int, int]) -> tuple[int, list[int], list[list[Placed]]]:
+    def since(self, state: tuple[int, int]) -> tuple[int, list[int], Columns]:
         """How many it had been given in a state, which of these are kept, and what came then."""
         _, count = state
         kept = [place for place, _ in self._kept if place < count]
-        placed = [(i, Point(s.step, s.wall_time, s.value)) for i, s in self._kept if i >= count]
-        return count, kept, [placed]
+        new = self._kept[len(kept) :]
+        given = [summary for _, summary in new]
+        return (
+            count,
+            kept,
+            Columns(
+                [place for place, _ in new],
+                [summary.step for summary in given],
+                [summary.wall_time for summary in given],
+                [summary.value for summary in given],
+            ),
+        )
 
     def points(self) -> list[Point]:
         return [Point(s.step, s.wall_time, s.value) for _, s in self._kept]
@@ -190,7 +100,7 @@ class Seen:
 
     def __init__(self) -> None:
         self.version = -1
-        self.series: dict[tuple[str, str], tuple[_Curve | _Samples, tuple[int, int]]] = {}
+        self.series: dict[tuple[str, str], tuple[Curve | _Samples, tuple[int, int]]] = {}
 
 
 class SummaryHistory:
@@ -237,7 +147,7 @@ class SummaryHistory:
         self._capacity = points  # Of each curve.
         self._samples = samples
         self._most_bytes = most_bytes
-        self._series: dict[tuple[str, str], tuple[str, _Curve | _Samples]] = {}
+        self._series: dict[tuple[str, str], tuple[str, Curve | _Samples]] = {}
         self._lock = threading.Lock()
 
     def add(self, summaries: Sequence[Summary]) -> None:
@@ -249,17 +159,19 @@ class SummaryHistory:
                 if known is None or known[0] != summary.kind:
                     known = self._series[key] = summary.kind, self._new(summary.kind)
                 series = known[1]
-                if isinstance(series, _Curve):
-                    series.add(summary, self._capacity)
+                if isinstance(series, Curve):
+                    series.add(
+                        summary.step, summary.wall_time, float(summary.value), self._capacity
+                    )
                 else:
                     series.add(summary)
             self.version += 1
 
-    def _new(self, kind: str) -> _Curve | _Samples:
+    def _new(self, kind: str) -> Curve | _Samples:
         if kind == "scalar":
             share = self._most_points // (len(self._series) + 1)
             self._capacity = min(self._points, max(_LEAST, share))
-            return _Curve()
+            return Curve()
         return _Samples(self._samples, self._most_bytes)
 
     def add_graph(self, run: str, graph: Graph) -> None:
@@ -319,7 +231,6 @@ class SummaryHistory:
         if seen.version == self.version:
             return []
         changed = []
-        # Whoever adds waits for as little as possible: the lists are put together afterwards.
         with self._lock:
             seen.version = self.version
             for key, (kind, series) in self._series.items():
@@ -327,12 +238,9 @@ class SummaryHistory:
                 if known is not series:
                     state = _NOTHING
                 if series.state != state:
-                    changed.append((*key, kind, *series.since(state)))
+                    changed.append(News(*key, kind, *series.since(state)))
                     seen.series[key] = series, series.state
-        return [
-            News(run, tag, kind, start, kept, [point for part in parts for point in part])
-            for run, tag, kind, start, kept, parts in changed
-        ]
+        return changed
 
     def __repr__(self) -> str:
         with self._lock:

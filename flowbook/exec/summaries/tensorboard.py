@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,6 +30,7 @@ _TYPES = {
 }
 
 
+@cache
 def protocol() -> Any:
     """The messages of the format.
 

@@ -30,6 +30,7 @@ from flowbook.graph.ops.located import located
 from flowbook.graph.registry import op_named
 from flowbook.graph.shape import Shape
 from flowbook.graph.shape import broadcast as broadcast_shapes
+from flowbook.graph.sparse_tensor import SparseTensor
 from flowbook.graph.tensor import Arithmetic, Tensor
 
 conj_op: OpDef = OpDef(
@@ -280,6 +281,7 @@ negative = OpDef(
     cost=elementwise(),
     doc="`-x`, elementwise.",
     function="negative",
+    keeps_zeros=True,
 )
 
 abs_op = OpDef(
@@ -291,6 +293,7 @@ abs_op = OpDef(
     grad=lambda op, dy: dy * sign(op.inputs[0]),
     cost=elementwise(),
     function="abs",
+    keeps_zeros=True,
 )
 
 
@@ -307,7 +310,7 @@ def abs(x: Any, name: str | None = None) -> Tensor:
     """
     __tracebackhide__ = True
     with located("Abs"):
-        x = numbers(x)
+        x = x if isinstance(x, SparseTensor) else numbers(x)
     op_def = op_named("ComplexAbs").public if x.dtype.is_complex else abs_op
     result: Tensor = op_def(x, name=name)
     return result
@@ -337,6 +340,7 @@ sign: OpDef = OpDef(
 
     Of a complex number `x / abs(x)`, and 0 of 0. The gradient of real ones is zeros.
     """,
+    keeps_zeros=True,
 )
 
 
@@ -427,10 +431,13 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
     """Values outside two limits replaced by the limit: `minimum(maximum(t, min), max)`.
 
     Args:
-        t: of a real dtype, or IndexedSlices, of which the rows are clipped and stay such.
+        t: of a real dtype, or IndexedSlices, whose rows are clipped as they are.
         clip_value_min: the lower limit, of `t`'s dtype and a shape that broadcasts to `t`'s.
         clip_value_max: the upper limit, likewise.
         name: the operation's name.
+
+    Returns:
+        What `t` was: a tensor or IndexedSlices.
     """
     __tracebackhide__ = True
     if isinstance(t, IndexedSlices):

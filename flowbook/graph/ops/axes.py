@@ -1,5 +1,6 @@
 """Axes: how reductions, joining and shaping read them. They are attributes, fixed at construction.
 
+A tensor may stand for one where the graph alone determines its value.
 Invariant: what `as_axes` gives is None (all axes) or a tuple of ints, non-negative where the rank
 is known; whether they lie in range is for `infer` to say, where the error can name its operation.
 """
@@ -17,52 +18,49 @@ from flowbook.graph.shape import SCALAR, UNKNOWN, Dims, Shape
 from flowbook.graph.tensor import Arithmetic, Tensor
 
 
-def fixed(value: Any, what: str = "an axis is") -> Any:
-    """What becomes an attribute: of a tensor the value, where the graph alone determines it.
-
-    Args:
-        value: anything; what is no tensor stays as it is.
-        what: what it is for, and a verb, for the error.
+def settled(value: Any, what: str = "an axis") -> Any:
+    """A tensor's value, where the graph alone determines it; anything but a tensor as it is.
 
     Raises:
-        InvalidTypeError: if it is a tensor whose value only a run tells.
+        InvalidTypeError: if a run might give the tensor one value or another.
     """
     if not isinstance(value, Arithmetic):
         return value
     known = constant_value(value) if isinstance(value, Tensor) else None
     if known is None:
         raise InvalidTypeError(
-            f"{what} fixed when the graph is built: ints, or a constant, not {value!r}"
+            f"{what} is fixed when the graph is built, and the value of {value!r} is not: "
+            "give an int, a constant, or what follows from known shapes"
         )
     return known
 
 
-def as_axis(axis: Any) -> int:
-    """An axis as an int.
+def as_axis(axis: Any, what: str = "an axis") -> int:
+    """An axis, or `what` else is one number fixed at construction, as an int.
 
     Raises:
         InvalidTypeError: if it is not an integer.
     """
-    axis = fixed(axis)
+    axis = settled(axis, what)
     try:
         # Old programs give a truth value for each axis, or `keepdims` in the place of an axis.
         if not isinstance(axis, bool | np.bool_):
             return operator.index(axis)
     except TypeError:
         pass
-    raise InvalidTypeError(f"an axis is an int, not {axis!r}")
+    raise InvalidTypeError(f"{what} is an int, not {axis!r}")
 
 
 def as_axes(axis: Any, tensor: Any = None) -> tuple[int, ...] | None:
     """Axes as a tuple of ints; None stays, and means all.
 
     Args:
-        axis: None, an int, or a sequence of ints; also as a constant in the graph.
+        axis: None, an int, a sequence of ints, or a tensor of them whose value is known.
         tensor: what they belong to; where its rank is known, negative axes become positive.
     """
-    axis = fixed(axis)
     if axis is None:
         return None
+    axis = settled(axis)
     several = isinstance(axis, list | tuple | range) or (isinstance(axis, np.ndarray) and axis.ndim)
     found = tuple(as_axis(a) for a in axis) if several else (as_axis(axis),)
     rank = tensor.shape.rank if isinstance(tensor, Tensor) else None

@@ -34,7 +34,11 @@ def _broadcast_shape(input: Tensor, shape: Tensor) -> Shape:
     for d, t in zip(given[::-1], target[::-1], strict=False):
         if d not in (None, 1) and t is not None and d != t:
             raise InvalidArgumentError(f"the shape {input.shape} does not broadcast to {wanted}")
-    return wanted
+    # What is not 1 is not repeated.
+    repeated = (None,) * (len(target) - len(given)) + given
+    return Shape.of(
+        tuple(d if t is None and d != 1 else t for d, t in zip(repeated, target, strict=True))
+    )
 
 
 def _broadcast_to(xp: Any, input: Any, shape: Any) -> Any:

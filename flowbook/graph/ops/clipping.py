@@ -46,7 +46,8 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
 
     Args:
         t: of a floating-point dtype, or IndexedSlices, whose rows are measured as they are.
-        clip_norm: the greatest norm, a positive scalar of `t`'s dtype.
+        clip_norm: the greatest norm, a positive scalar of `t`'s dtype, or one for each that is
+            taken.
         axes: an int or a sequence of ints, over which each norm is taken; None takes all.
         name: the name scope.
 
@@ -64,7 +65,12 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         t = t if isinstance(t, IndexedSlices) else convert_to_tensor(t)
         length = reduce_euclidean_norm(_measured(t), axes, keepdims=True)
         limit = _limit(clip_norm, length)
-        return _scaled(t, limit / op_named("Maximum")(length, limit), scope)
+        clipped = _scaled(t, limit / op_named("Maximum")(length, limit), scope)
+        given, found = _measured(t).shape, _measured(clipped).shape
+        with located("clip_by_norm"):
+            if not given.is_compatible_with(found):
+                raise InvalidArgumentError(f"a clip_norm {limit.shape} does not fit t {given}")
+        return clipped
 
 
 def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:

@@ -96,6 +96,7 @@ def _part(type: str, kernel: Callable[..., Any], grad: Any, aliases: Any, flops:
         kernel=kernel,
         grad=grad,
         aliases=aliases,
+        keeps_zeros=True,
         cost=elementwise(flops),
     )
 

@@ -193,6 +193,7 @@ identity = OpDef(
 
     It can be named, placed, fed, fetched, and made to wait by control dependencies.
     """,
+    keeps_zeros=True,
 )
 
 stop_gradient = OpDef(
@@ -205,6 +206,7 @@ stop_gradient = OpDef(
     aliases={0: 0},
     cost=no_flops,
     doc="The same value, through which no gradient flows.",
+    keeps_zeros=True,
 )
 
 

@@ -317,3 +317,32 @@ def lu_solve(lower_upper: Any, perm: Any, rhs: Any, name: str | None = None) -> 
         middle = triangular_solve_op(lower, ordered)
         result: Tensor = triangular_solve_op(factors, middle, lower=False, name=scope)
     return result
+
+
+def lu_reconstruct(lower_upper: Any, perm: Any, name: str | None = None) -> Tensor:
+    """The matrices that `lu` has factored.
+
+    Args:
+        lower_upper: [..., n, n], the factors that `lu` gives.
+        perm: int32 or int64 [..., n], the order of rows that it gives.
+        name: the last operation's name.
+
+    Returns:
+        [..., n, n] of the factors' dtype.
+    """
+    __tracebackhide__ = True
+    with name_scope(name or "lu_reconstruct") as scope, located("lu_reconstruct"):
+        factors, order = convert_to_tensor(lower_upper), convert_to_tensor(perm)
+        lower = _with_diagonal(_lower(factors), ones_like_op)
+        product = matmul(lower, band_part_op(factors, num_lower=0, num_upper=-1))
+        ordered = _permutation(order, factors.dtype)
+        return matmul(ordered, product, transpose_a=True, name=scope)  # type: ignore[no-any-return]
+
+
+def lu_matrix_inverse(lower_upper: Any, perm: Any, name: str | None = None) -> Tensor:
+    """The inverses of matrices that `lu` has factored. Arguments as for `lu_reconstruct`."""
+    __tracebackhide__ = True
+    with name_scope(name or "lu_matrix_inverse") as scope, located("lu_matrix_inverse"):
+        factors, order = convert_to_tensor(lower_upper), convert_to_tensor(perm)
+        one = _with_diagonal(zeros_like_op(factors), ones_like_op)
+        return lu_solve(factors, order, one, name=scope)

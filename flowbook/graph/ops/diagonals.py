@@ -15,7 +15,7 @@ from flowbook.graph.dtypes import ZEROED
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
-from flowbook.graph.ops.axes import as_axis, fixed
+from flowbook.graph.ops.axes import as_axis, settled
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.inference import no_flops
 from flowbook.graph.ops.located import located
@@ -30,19 +30,14 @@ Band = tuple[int, int]
 
 def _band(k: Any) -> Band:
     """A diagonal, or the lowest and the highest of several, as a pair."""
-    k = fixed(k, "k is")
+    k = settled(k, "'k'")
     if isinstance(k, np.ndarray):
         k = k.tolist()
-    pair = tuple(_number("k", i) for i in k) if isinstance(k, list | tuple) else ()
-    low, high = pair if len(pair) == 2 else (pair or (_number("k", k),)) * 2
+    pair = tuple(as_axis(i, "'k'") for i in k) if isinstance(k, list | tuple) else ()
+    low, high = pair if len(pair) == 2 else (pair or (as_axis(k, "'k'"),)) * 2
     if low > high:
         raise InvalidArgumentError(f"k is a pair (lowest, highest), not {(low, high)}")
     return low, high
-
-
-def _number(what: str, value: Any) -> int:
-    """An int, also where it is a constant in the graph."""
-    return as_axis(fixed(value, f"{what} is"))
 
 
 def _length(rows: int, columns: int, k: int) -> int:
@@ -249,8 +244,8 @@ def matrix_diag(
     __tracebackhide__ = True
     with located("MatrixDiag"):
         band = _band(k)
-        sides = {"num_rows": _number("num_rows", num_rows)}
-        sides["num_cols"] = _number("num_cols", num_cols)
+        sides = {"num_rows": as_axis(num_rows, "'num_rows'")}
+        sides["num_cols"] = as_axis(num_cols, "'num_cols'")
     result: Tensor = diag_op(diagonal, k=band, **sides, padding_value=padding_value, name=name)
     return result
 
@@ -377,8 +372,8 @@ def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | Non
     """
     __tracebackhide__ = True
     with located("MatrixBandPart"):
-        numbers = {"num_lower": _number("num_lower", num_lower)}
-        numbers["num_upper"] = _number("num_upper", num_upper)
+        numbers = {"num_lower": as_axis(num_lower, "'num_lower'")}
+        numbers["num_upper"] = as_axis(num_upper, "'num_upper'")
     result: Tensor = band_part_op(input, **numbers, name=name)
     return result
 

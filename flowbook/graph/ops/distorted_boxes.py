@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowbook.graph import philox
+from flowbook.graph import philox, philox_numbers
 from flowbook.graph.dtypes import INDICES
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import NO_GRADIENT, Effects, OpDef
@@ -44,7 +44,7 @@ class _Lots:
     def unit(self) -> np.float32:
         """Uniform on [0, 1)."""
         word = np.array([next(self._words)], np.uint32)
-        return philox.uniform_float32(word)[0]  # type: ignore[no-any-return]
+        return philox_numbers.uniform_float32(word)[0]  # type: ignore[no-any-return]
 
     def below(self, count: int) -> int:
         """Exactly uniform on 0, ..., count - 1: words that would favour some are passed over."""

@@ -23,6 +23,7 @@ from flowbook.graph.ops.arithmetic import conjugate
 from flowbook.graph.ops.constants import convert_to_tensor, identity
 from flowbook.graph.ops.inference import elementwise, same_as_input
 from flowbook.graph.ops.located import located
+from flowbook.graph.sparse_tensor import SparseTensor
 from flowbook.graph.tensor import Tensor
 
 
@@ -35,6 +36,7 @@ def function_of_one(
     flops: int = 10,
     T: tuple[DType, ...] = FLOATS,
     output: str = "T",
+    keeps_zeros: bool = False,
 ) -> OpDef:
     """A function of one argument, elementwise; `output` is the dtype of what it gives."""
     return OpDef(
@@ -44,6 +46,7 @@ def function_of_one(
         infer=same_as_input,
         expression=expression,
         grad=grad,
+        keeps_zeros=keeps_zeros,
         cost=elementwise(flops),
         doc=doc,
     )
@@ -71,6 +74,7 @@ log1p = function_of_one(
     lambda op, dy: dy / (conjugate(op.inputs[0]) + 1.0),
     "`log(1 + x)`, elementwise, accurate for small `x`.",
     T=INEXACT,
+    keeps_zeros=True,
 )
 
 expm1 = function_of_one(
@@ -79,6 +83,7 @@ expm1 = function_of_one(
     lambda op, dy: dy * (conjugate(op.outputs[0]) + 1.0),
     "`exp(x) - 1`, elementwise, accurate for small `x`.",
     T=INEXACT,
+    keeps_zeros=True,
 )
 
 sqrt = function_of_one(
@@ -88,6 +93,7 @@ sqrt = function_of_one(
     "The square root, elementwise.",
     T=INEXACT,
     flops=4,
+    keeps_zeros=True,
 )
 
 
@@ -112,6 +118,7 @@ square = function_of_one(
     "`x * x`, elementwise.",
     T=NUMBERS,
     flops=1,
+    keeps_zeros=True,
 )
 
 
@@ -135,6 +142,7 @@ sin = function_of_one(
     lambda op, dy: dy * conjugate(cos(op.inputs[0])),
     "The sine of radians.",
     T=INEXACT,
+    keeps_zeros=True,
 )
 
 cos: OpDef = function_of_one(
@@ -151,6 +159,7 @@ tanh = function_of_one(
     lambda op, dy: dy * (1.0 - square(conjugate(op.outputs[0]))),
     "The hyperbolic tangent, elementwise.",
     T=INEXACT,
+    keeps_zeros=True,
 )
 
 
@@ -170,11 +179,21 @@ sigmoid = function_of_one(
 )
 
 floor = function_of_one(
-    "Floor", "floor(x)", NO_GRADIENT, "The largest whole number not above `x`.", flops=1
+    "Floor",
+    "floor(x)",
+    NO_GRADIENT,
+    "The largest whole number not above `x`.",
+    flops=1,
+    keeps_zeros=True,
 )
 
 ceil = function_of_one(
-    "Ceil", "ceil(x)", NO_GRADIENT, "The smallest whole number not below `x`.", flops=1
+    "Ceil",
+    "ceil(x)",
+    NO_GRADIENT,
+    "The smallest whole number not below `x`.",
+    flops=1,
+    keeps_zeros=True,
 )
 
 trunc = function_of_one(
@@ -183,9 +202,10 @@ trunc = function_of_one(
     NO_GRADIENT,
     "The whole number next to `x` towards zero.",
     flops=1,
+    keeps_zeros=True,
 )
 
-round_op = function_of_one("Round", "rint(x)", NO_GRADIENT, "", flops=1)
+round_op = function_of_one("Round", "rint(x)", NO_GRADIENT, "", flops=1, keeps_zeros=True)
 
 
 @round_op.front
@@ -199,7 +219,7 @@ def round(x: Any, name: str | None = None) -> Tensor:
     """
     __tracebackhide__ = True
     with located("Round"):
-        x = convert_to_tensor(x)
+        x = x if isinstance(x, SparseTensor) else convert_to_tensor(x)
     result: Tensor = identity(x, name=name) if x.dtype.is_integer else round_op(x, name=name)
     return result
 
@@ -251,6 +271,7 @@ cast_op = OpDef(
     kernel=_cast,
     grad=_cast_gradient,
     aliases={},
+    keeps_zeros=True,
     cost=elementwise(),
 )
 

@@ -24,6 +24,7 @@ from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.broadcasting import broadcast_to_op
 from flowbook.graph.ops.constants import convert_to_tensor
+from flowbook.graph.ops.elementwise import cast
 from flowbook.graph.ops.inference import (
     constant_value,
     elementwise,
@@ -251,8 +252,8 @@ def range(
         start: a real scalar; with no `limit` given, the limit, and the range starts at 0.
         limit: a real scalar of the same dtype.
         delta: a real scalar of the same dtype, not 0.
-        dtype: the dtype; by default that of the tensors among them, or what Python's numbers
-            together need: int32 or float32.
+        dtype: the dtype, which tensors among them are cast to; by default theirs, or what Python's
+            numbers together need: int32 or float32.
         name: the operation's name.
 
     Raises:
@@ -269,6 +270,8 @@ def range(
     with located("Range"):
         wanted = _common_dtype(values) if dtype is None else as_dtype(dtype)
         values = [convert_to_tensor(v, wanted) if _is_value(v) else v for v in values]
+        if dtype is not None:
+            values = [cast(v, wanted) for v in values]
     result: Tensor = range_op(*values, name=name)
     return result
 

@@ -17,7 +17,7 @@ from flowbook.graph.dtypes import COMPLEX, INDICES, complex64, complex128, float
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
-from flowbook.graph.ops.axes import as_axis, fixed
+from flowbook.graph.ops.axes import as_axis, settled
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.inference import shape_from
 from flowbook.graph.ops.located import located
@@ -310,7 +310,7 @@ irfft_gradient_op: OpDef = OpDef(
 def _lengths(fft_length: Any, rank: int) -> Lengths:
     if fft_length is None:
         return None
-    fft_length = fixed(fft_length, "fft_length is")
+    fft_length = settled(fft_length, "fft_length")
     if isinstance(fft_length, np.ndarray):
         fft_length = fft_length.tolist()
     given = fft_length if isinstance(fft_length, Sequence) else [fft_length]

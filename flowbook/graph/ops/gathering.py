@@ -302,8 +302,8 @@ def gather(
 
 
 def as_batch(batch_dims: Any, indices: Any) -> int:
-    """A number of batch dimensions; a negative one is counted from the indices' rank."""
-    batch = as_axis(batch_dims)
+    """A number of batch dimensions, none for None; those below 0 count from the indices' rank."""
+    batch = 0 if batch_dims is None else as_axis(batch_dims)
     if batch >= 0:
         return batch
     rank = convert_to_tensor(indices).shape.rank

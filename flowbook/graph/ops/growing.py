@@ -10,7 +10,7 @@ from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.constants import convert_to_tensor
-from flowbook.graph.ops.inference import constant_value, no_flops
+from flowbook.graph.ops.inference import constant_value, known_elements, no_flops
 from flowbook.graph.ops.joining import stack_op
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.reductions import sum_op
@@ -27,9 +27,9 @@ from flowbook.graph.tensor import Tensor
 
 def _tiled(input: Tensor, multiples: Tensor) -> Shape:
     check_vector("multiples", multiples)
-    dims, times, count = input.shape.dims, constant_value(multiples), multiples.shape.size
-    if times is not None and (times < 0).any():
-        raise InvalidArgumentError(f"a multiple is not negative: {times.tolist()}")
+    dims, times, count = input.shape.dims, known_elements(multiples), multiples.shape.size
+    if times is not None and any(t is not None and t < 0 for t in times):
+        raise InvalidArgumentError(f"a multiple is not negative: {list(times)}")
     if dims is not None and count not in (None, len(dims)):
         raise InvalidArgumentError(
             f"{count} multiples do not fit the {len(dims)} dimensions of {input.shape}"
@@ -39,8 +39,8 @@ def _tiled(input: Tensor, multiples: Tensor) -> Shape:
         return UNKNOWN if rank is None else Shape.of((None,) * rank)
     return Shape.of(
         tuple(
-            0 if t == 0 else None if d is None else d * t
-            for d, t in zip(dims, times.tolist(), strict=True)
+            0 if t == 0 else None if d is None or t is None else d * t
+            for d, t in zip(dims, times, strict=True)
         )
     )
 
@@ -101,17 +101,19 @@ def _bordered(tensor: Tensor, paddings: Tensor) -> Shape:
             f"paddings of shape {paddings.shape} do not fit a tensor of shape {tensor.shape}: "
             "two numbers for each dimension"
         )
-    dims, widths = tensor.shape.dims, constant_value(paddings)
-    if widths is None:
-        rank = paddings.shape.dims[0] if paddings.shape.dims is not None else None
-        rank = rank if dims is None else len(dims)
-        return UNKNOWN if rank is None else Shape.of((None,) * rank)
-    if (widths < 0).any():
-        raise InvalidArgumentError(f"a padding is not negative: {widths.tolist()}")
+    dims, widths = tensor.shape.dims, known_elements(paddings)
+    if widths is not None and any(w is not None and w < 0 for w in widths):
+        raise InvalidArgumentError(f"a padding is not negative: {list(widths)}")
     if dims is None:
-        return Shape.of((None,) * len(widths))
+        rank = paddings.shape.dims[0] if paddings.shape.dims is not None else None
+        return UNKNOWN if rank is None else Shape.of((None,) * rank)
+    if widths is None:
+        return Shape.of((None,) * len(dims))
     return Shape.of(
-        tuple(None if d is None else d + int(w.sum()) for d, w in zip(dims, widths, strict=True))
+        tuple(
+            None if d is None or before is None or after is None else d + before + after
+            for d, before, after in zip(dims, widths[::2], widths[1::2], strict=True)
+        )
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from flowbook.graph.convert import to_array
 from flowbook.graph.dtypes import FLOATS, float32, int32, int64
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.ops.arithmetic import abs as abs_of
-from flowbook.graph.ops.arithmetic import multiply
+from flowbook.graph.ops.arithmetic import maximum, multiply
 from flowbook.graph.ops.broadcasting import broadcast_dynamic_shape, broadcast_to
 from flowbook.graph.ops.checking import ensure_shape
 from flowbook.graph.ops.colours import convert_image_dtype, scalar_like
@@ -19,8 +20,9 @@ from flowbook.graph.ops.depthwise import depthwise_conv2d
 from flowbook.graph.ops.elementwise import cast, log, square
 from flowbook.graph.ops.growing import pad, tile
 from flowbook.graph.ops.images import as_images
-from flowbook.graph.ops.joining import concat
+from flowbook.graph.ops.joining import concat, stack
 from flowbook.graph.ops.located import located
+from flowbook.graph.ops.pooling import avg_pool
 from flowbook.graph.ops.reductions import reduce_mean, reduce_prod, reduce_sum
 from flowbook.graph.ops.shaping import reshape
 from flowbook.graph.ops.shaping import shape as shape_of
@@ -186,25 +188,103 @@ def ssim(
     with name_scope(name or "ssim") as scope, located("ssim"):
         x, y, peak = _compared(img1, img2, max_val)
         _check_windows(x, filter_size)
-        whole = broadcast_dynamic_shape(shape_of(x), shape_of(y))
-        x, y = broadcast_to(x, whole), broadcast_to(y, whole)
-        outer, size = whole[:-3], ensure_shape(whole[-3:], [3])
-        single = concat([reshape(reduce_prod(outer), [1]), size], 0)
-        x, y = reshape(x, single), reshape(y, single)
-        window = _gaussian(filter_size, filter_sigma)
-        weights = tile(window[:, :, None, None], [1, 1, size[2], 1])
+        x, y, outer = _in_one_batch(x, y)
+        each, _ = _similarities(x, y, peak, filter_size, filter_sigma, k1, k2)
+        return reshape(reduce_mean(each, 1), cast(outer, int32), name=scope)  # type: ignore[no-any-return]
 
-        def mean(values: Tensor) -> Tensor:
-            return depthwise_conv2d(values, weights, [1, 1, 1, 1], "VALID")  # type: ignore[no-any-return]
 
-        first, second = square(peak * k1), square(peak * k2)
-        mean_x, mean_y = mean(x), mean(y)
-        product, squares = mean_x * mean_y * 2.0, square(mean_x) + square(mean_y)
-        luminance = (product + first) / (squares + first)
-        covariance = mean(x * y) * 2.0 - product
-        structure = (covariance + second) / (mean(square(x) + square(y)) - squares + second)
-        each = reduce_mean(luminance * structure, (1, 2, 3))
+def _in_one_batch(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Images with one dimension before their own, each with its other; and what was before."""
+    whole = broadcast_dynamic_shape(shape_of(x), shape_of(y))
+    outer = whole[:-3]
+    single = concat([reshape(reduce_prod(outer), [1]), whole[-3:]], 0)
+    x, y = (reshape(broadcast_to(v, whole), single) for v in (x, y))
+    return ensure_shape(x, [None] * 4), ensure_shape(y, [None] * 4), outer
+
+
+def _similarities(
+    x: Tensor, y: Tensor, peak: Any, size: int, sigma: float, k1: float, k2: float
+) -> tuple[Tensor, Tensor]:
+    """For each image and channel the similarity, and that but for the luminance."""
+    window = _gaussian(size, sigma)
+    weights = tile(window[:, :, None, None], [1, 1, shape_of(x)[3], 1])
+
+    def mean(values: Tensor) -> Tensor:
+        return depthwise_conv2d(values, weights, [1, 1, 1, 1], "VALID")  # type: ignore[no-any-return]
+
+    first, second = square(peak * k1), square(peak * k2)
+    mean_x, mean_y = mean(x), mean(y)
+    product, squares = mean_x * mean_y * 2.0, square(mean_x) + square(mean_y)
+    luminance = (product + first) / (squares + first)
+    covariance = mean(x * y) * 2.0 - product
+    structure = (covariance + second) / (mean(square(x) + square(y)) - squares + second)
+    return reduce_mean(luminance * structure, (1, 2)), reduce_mean(structure, (1, 2))
+
+
+# Wang et al. fitted these to what people saw.
+_POWERS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
+
+
+def ssim_multiscale(
+    img1: Any,
+    img2: Any,
+    max_val: Any,
+    power_factors: Sequence[float] = _POWERS,
+    filter_size: int = 11,
+    filter_sigma: float = 1.5,
+    k1: float = 0.01,
+    k2: float = 0.03,
+    name: str | None = None,
+) -> Tensor:
+    """The structural similarity of images at several sizes: 1 where they are equal.
+
+    Args:
+        img1: as for `ssim`, and so are the following; at the smallest size still no smaller than
+            the window.
+        img2: others of the same dtype and size; the dimensions before broadcast.
+        max_val: the range of their values.
+        power_factors: how much each size counts, as a power, from the images' own on; each further
+            one is half as large as that before it.
+        filter_size: the side of the window.
+        filter_sigma: the standard deviation of its Gaussian.
+        k1: steadies the ratio of means.
+        k2: steadies the ratio of variances.
+        name: the name scope.
+
+    Returns:
+        float32, an element for each image: the mean over channels of the product of powers. What
+        is below 0 counts as 0.
+
+    Raises:
+        InvalidArgumentError: if the images do not compare or are too small.
+
+    Source: Wang et al., "Multiscale structural similarity for image quality assessment", 2003.
+    """
+    __tracebackhide__ = True
+    with name_scope(name or "ssim_multiscale") as scope, located("ssim_multiscale"):
+        x, y, peak = _compared(img1, img2, max_val)
+        powers = [float(power) for power in power_factors]
+        if not powers:
+            raise InvalidArgumentError("there are no power_factors, and so no sizes to compare at")
+        _check_windows(x, filter_size)
+        x, y, outer = _in_one_batch(x, y)
+        found = []
+        for scale in range(len(powers)):
+            if scale:
+                x, y = _halved(x), _halved(y)
+                _check_windows(x, filter_size)
+            whole, structure = _similarities(x, y, peak, filter_size, filter_sigma, k1, k2)
+            found.append(structure if scale < len(powers) - 1 else whole)
+        scales = maximum(stack(found, -1), 0.0) ** to_array(powers, float32)
+        each = reduce_mean(reduce_prod(scales, -1), 1)
         return reshape(each, cast(outer, int32), name=scope)  # type: ignore[no-any-return]
+
+
+def _halved(images: Tensor) -> Tensor:
+    """Images of half the size: means of squares of pixels, the last row and column doubled."""
+    odd = shape_of(images)[1:3] % 2
+    padded = pad(images, [[0, 0], [0, odd[0]], [0, odd[1]], [0, 0]], "SYMMETRIC")
+    return avg_pool(padded, 2, 2, "VALID")  # type: ignore[no-any-return]
 
 
 def _check_windows(images: Tensor, side: int) -> None:

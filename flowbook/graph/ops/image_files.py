@@ -7,32 +7,40 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph import image_codecs
-from flowbook.graph.dtypes import DType, as_dtype, uint8, uint16
+from flowbook.graph.dtypes import INDICES, DType, as_dtype, int32, uint8, uint16
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.ops.colours import convert_image_dtype
+from flowbook.graph.ops.comparison import equal
+from flowbook.graph.ops.constants import convert_to_tensor
+from flowbook.graph.ops.indexing import slice as slice_of
 from flowbook.graph.ops.inference import scalar
+from flowbook.graph.ops.joining import concat
 from flowbook.graph.ops.located import located
+from flowbook.graph.ops.strings import substr
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Tensor
 
 
 def _decoded_shape(contents: Tensor, channels: int, **_: Any) -> Shape:
-    if contents.shape.rank not in (None, 0):
-        raise InvalidArgumentError(
-            f"the contents of one image are a string scalar, not of shape {contents.shape}"
-        )
+    _check_contents(contents)
     return Shape.of((None, None, channels or None))
+
+
+def _check_contents(contents: Any) -> None:
+    """The same for tensors as for arrays."""
+    shape = Shape(contents.shape)
+    if shape.rank not in (None, 0):
+        raise InvalidArgumentError(
+            f"the contents of one image are a string scalar, not of shape {shape}"
+        )
 
 
 def _decode(
     xp: Any, contents: Any, channels: int, dtype: DType, formats: tuple[str, ...], ratio: int
 ) -> Any:
-    if contents.ndim:
-        raise InvalidArgumentError(
-            f"the contents of one image are a scalar, not of shape {list(contents.shape)}"
-        )
+    _check_contents(contents)
     return image_codecs.decode(contents.item(), channels, dtype.numpy, formats, ratio)
 
 
@@ -152,29 +160,173 @@ def decode_image(
         return convert_image_dtype(image, wanted, name=scope)
 
 
+def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
+    """The pixels of a BMP image.
+
+    Args:
+        contents: of a file, a string scalar.
+        channels: 1 (grey), 3 (red, green, blue), 4 (and opacity), or 0 for as many as the image
+            has.
+        name: the operation's name.
+
+    Returns:
+        uint8 [height, width, channels].
+
+    Raises:
+        InvalidArgumentError: in the run, if the image is damaged or larger than Pillow admits.
+    """
+    __tracebackhide__ = True
+    return _decoded("decode_bmp", contents, channels, uint8, ("BMP",), (0, 1, 3, 4), name)
+
+
+def _frames_shape(contents: Tensor) -> Shape:
+    _check_contents(contents)
+    return Shape.of((None, None, None, 3))
+
+
+def _frames(xp: Any, contents: Any) -> Any:
+    _check_contents(contents)
+    return image_codecs.decode_frames(contents.item())
+
+
+decode_gif_op = OpDef(
+    "DecodeGif",
+    "contents: string -> frames: uint8",
+    infer=_frames_shape,
+    kernel=_frames,
+    grad=NO_GRADIENT,
+    aliases={},
+    # As of one image, what lies in the file is not known.
+    cost=lambda op: 0,
+)
+
+
+@decode_gif_op.front
+def decode_gif(contents: Any, name: str | None = None) -> Tensor:
+    """The pixels of all frames of a GIF animation.
+
+    Args:
+        contents: of a file, a string scalar.
+        name: the operation's name.
+
+    Returns:
+        uint8 [frames, height, width, 3].
+
+    Raises:
+        InvalidArgumentError: in the run, if the image is damaged or larger than Pillow admits.
+    """
+    __tracebackhide__ = True
+    result: Tensor = decode_gif_op(contents, name=name)
+    return result
+
+
+def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
+    """Whether the contents of a file, string scalars, begin as a JPEG image does."""
+    __tracebackhide__ = True
+    with name_scope(name or "is_jpeg") as scope:
+        return equal(substr(contents, 0, 3), b"\xff\xd8\xff", name=scope)  # type: ignore[no-any-return]
+
+
+def _three(contents: Tensor, **_: Any) -> Shape:
+    _check_contents(contents)
+    return Shape.of((3,))
+
+
+def _jpeg_dims(xp: Any, contents: Any, output_type: DType) -> Any:
+    _check_contents(contents)
+    return np.array(image_codecs.jpeg_shape(contents.item()), output_type.numpy)
+
+
+jpeg_shape_op = OpDef(
+    "ExtractJpegShape",
+    "contents: string -> image_shape: output_type",
+    attributes={"output_type": int32},
+    infer=_three,
+    kernel=_jpeg_dims,
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=lambda op: 0,
+)
+
+
+@jpeg_shape_op.front
+def extract_jpeg_shape(contents: Any, output_type: Any = int32, name: str | None = None) -> Tensor:
+    """The shape of a JPEG image, [height, width, channels], without decoding it.
+
+    Args:
+        contents: of a file, a string scalar.
+        output_type: int32 or int64.
+        name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: in the run, if it is no such image.
+    """
+    __tracebackhide__ = True
+    with located("ExtractJpegShape"):
+        wanted = as_dtype(output_type)
+        if wanted not in INDICES:
+            raise InvalidTypeError(f"output_type is int32 or int64, not {wanted.name}")
+    result: Tensor = jpeg_shape_op(contents, output_type=wanted, name=name)
+    return result
+
+
+def decode_and_crop_jpeg(
+    contents: Any, crop_window: Any, channels: int = 0, ratio: int = 1, name: str | None = None
+) -> Tensor:
+    """A part of the pixels of a JPEG image.
+
+    Args:
+        contents: of a file, a string scalar.
+        crop_window: int32 [4]: y and x of the first pixel, height and width.
+        channels: as for `decode_jpeg`, and so is ratio.
+        ratio: by how much to shrink the image before the part is taken.
+        name: the name scope.
+
+    Returns:
+        uint8 [height, width, channels].
+
+    Raises:
+        InvalidArgumentError: in the run, if the image is damaged.
+        OutOfRangeError: there, if the part does not lie inside it.
+    """
+    __tracebackhide__ = True
+    with name_scope(name or "decode_and_crop_jpeg") as scope:
+        window = convert_to_tensor(crop_window, int32)
+        image = decode_jpeg(contents, channels, ratio)
+        begin, size = concat([window[:2], [0]], 0), concat([window[2:], [-1]], 0)
+        return slice_of(image, begin, size, name=scope)  # type: ignore[no-any-return]
+
+
 def _encoded_shape(image: Tensor, **_: Any) -> Shape:
-    _check_pixels(image.shape.dims)
+    check_pixels(image.shape.dims)
     return scalar()
 
 
-def _check_pixels(dims: Any) -> None:
-    if dims is not None and (len(dims) != 3 or dims[2] not in (None, 1, 2, 3, 4)):
+def check_pixels(dims: Any, channels: tuple[int, ...] = (1, 2, 3, 4)) -> None:
+    """See that dimensions, as far as they are known, are those of one image.
+
+    Raises:
+        InvalidArgumentError: if they are not.
+    """
+    if dims is not None and (len(dims) != 3 or dims[2] not in (None, *channels)):
         raise InvalidArgumentError(
-            f"an image is [height, width, 1 to 4 channels], not of shape {list(dims)}"
+            f"an image is [height, width, {' or '.join(map(str, channels))} channels], not of "
+            f"shape {list(dims)}"
         )
     if dims is not None and 0 in dims:
         raise InvalidArgumentError(f"an image has pixels, and this the shape {list(dims)}")
 
 
-def _as_scalar(data: bytes) -> Any:
+def string_scalar(data: bytes) -> Any:
+    """Bytes as the value of a string scalar."""
     result = np.empty((), object)
     result[()] = data
     return result
 
 
 def _encode_png(xp: Any, image: Any, compression: int) -> Any:
-    _check_pixels(image.shape)
-    return _as_scalar(image_codecs.encode_png(image, compression))
+    check_pixels(image.shape)
+    return string_scalar(image_codecs.encode_png(image, compression))
 
 
 encode_png_op = OpDef(
@@ -220,14 +372,14 @@ def _encode_jpeg(
     optimize_size: bool,
     chroma_downsampling: bool,
 ) -> Any:
-    _check_pixels(image.shape)
+    check_pixels(image.shape)
     _check_format(format, image.shape[2])
     how = quality, progressive, optimize_size, chroma_downsampling
-    return _as_scalar(image_codecs.encode_jpeg(image, *how))
+    return string_scalar(image_codecs.encode_jpeg(image, *how))
 
 
 def _jpeg_shape(image: Tensor, format: str, **_: Any) -> Shape:
-    _check_pixels(image.shape.dims)
+    check_pixels(image.shape.dims)
     if image.shape.dims is not None and image.shape.dims[2] is not None:
         _check_format(format, image.shape.dims[2])
     return scalar()

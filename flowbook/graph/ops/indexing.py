@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -20,7 +20,7 @@ from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.growing import pad_op
-from flowbook.graph.ops.inference import constant_value, no_flops, shape_from
+from flowbook.graph.ops.inference import constant_value, known_elements, no_flops, shape_from
 from flowbook.graph.ops.joining import stack_op
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.shaping import check_vector, dims_of, shape_argument, shape_of, shape_op
@@ -304,7 +304,7 @@ def _slice_shape(input_: Tensor, begin: Tensor, size: Tensor) -> Shape:
     check_vector("begin", begin)
     check_vector("size", size)
     dims = input_.shape.dims
-    starts, sizes = constant_value(begin), constant_value(size)
+    starts, sizes = constant_value(begin), known_elements(size)
     rank = input_.shape.rank
     for name, vector in (("begin", begin), ("size", size)):
         count = vector.shape.size
@@ -313,19 +313,19 @@ def _slice_shape(input_: Tensor, begin: Tensor, size: Tensor) -> Shape:
                 f"{name!r} has {count} elements for the {rank} dimensions of {input_.shape}"
             )
         rank = count if rank is None else rank
-    if starts is not None and sizes is not None and dims is not None:
-        _, counts = _extent(dims, starts.tolist(), sizes.tolist())
+    if starts is not None and sizes is not None and dims is not None and None not in sizes:
+        _, counts = _extent(dims, starts.tolist(), sizes)
         return Shape.of(counts)
     if sizes is not None:
-        return Shape.of(tuple(None if s < 0 else int(s) for s in sizes))
+        return Shape.of(tuple(None if s is None or s < 0 else s for s in sizes))
     return UNKNOWN if rank is None else Shape.of((None,) * rank)
 
 
-def _extent(dims: Any, starts: list[int], sizes: list[int]) -> tuple[Any, Any]:
+def _extent(dims: Any, starts: Sequence[int], sizes: Sequence[Any]) -> tuple[Any, Any]:
     """Where a slice lies and how large it is, for shapes known or not."""
     if not len(dims) == len(starts) == len(sizes):
         raise InvalidArgumentError(
-            f"begin {starts} and size {sizes} do not fit the shape {list(dims)}"
+            f"begin {list(starts)} and size {list(sizes)} do not fit the shape {list(dims)}"
         )
     counts: list[int | None] = []
     for axis, (dim, start, size) in enumerate(zip(dims, starts, sizes, strict=True)):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import INDICES, MOVABLE, NUMBERS
+from flowbook.graph.dtypes import INDICES, MOVABLE, NUMBERS, VALUES
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import OpDef
 from flowbook.graph.operation import Operation
@@ -188,14 +188,15 @@ def _scatter_nd(xp: Any, indices: Any, updates: Any, shape: Any, batch_dims: int
         raise InvalidArgumentError(f"a dimension is not negative: {list(dims)}")
     places, rows = placed_rows(xp, indices, updates, dims, batch_dims)
     count = math.prod(dims[: len(dims) - rows.ndim + 1])
-    return xp.reshape(combined(xp, "add", rows, places, count, 0), dims)
+    zero = b"" if rows.dtype == object else 0
+    return xp.reshape(combined(xp, "add", rows, places, count, zero), dims)
 
 
 scatter_nd_op: OpDef = OpDef(
     "ScatterNd",
     "indices: I, updates: T, shape: S -> output: T",
     I=INDICES,
-    T=NUMBERS,
+    T=VALUES,
     S=INDICES,
     attributes={"batch_dims": 0},
     infer=_scattered_shape,
@@ -214,9 +215,11 @@ scatter_nd_op: OpDef = OpDef(
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
     """A tensor of zeros with updates added to parts of it; parts named twice get both.
 
+    Booleans start as False and are joined by or, strings start empty and are joined in order.
+
     Args:
         indices: int32 or int64 of shape [..., k]: vectors of k indices into the first k axes.
-        updates: of a number dtype and the shape `indices.shape[:-1] + shape[k:]`.
+        updates: of any dtype and the shape `indices.shape[:-1] + shape[k:]`.
         shape: the result's shape, an int vector tensor or a sequence.
         name: the operation's name.
 

@@ -147,8 +147,16 @@ def shape_from(tensor: Tensor) -> Shape:
     return UNKNOWN if length is None or length > _MOST_DIMENSIONS else Shape.of((None,) * length)
 
 
+def known_elements(tensor: Tensor) -> tuple[int | None, ...] | None:
+    """An integer tensor's elements, row after row, None for each that only the run knows.
+
+    None where not even their number is known.
+    """
+    return _part(tensor, _DEPTH, {})
+
+
 def _dimensions(tensor: Tensor, depth: int, known: _Known) -> tuple[int | None, ...] | None:
-    """The elements of an integer vector, None for those that only the run knows."""
+    """The elements of an integer tensor, where something more than their number is known."""
     value = _computed(tensor, depth, known)
     if value is not None:
         return tuple(value.ravel().tolist())
@@ -169,8 +177,8 @@ def _dimensions_of(op: Operation, depth: int, known: _Known) -> tuple[int | None
         case "Stack" if any(t.shape.rank == 0 for t in op.inputs):
             items = [_computed(t, depth - 1, known) for t in op.inputs]
             return tuple(None if item is None else int(item) for item in items)
-        case "Concat":
-            parts = [_dimensions(t, depth - 1, known) for t in op.inputs]
+        case "Concat" | "Stack" if op.attributes["axis"] == 0 or op.outputs[0].shape.rank == 1:
+            parts = [_part(t, depth - 1, known) for t in op.inputs]
             if all(part is not None for part in parts):
                 return tuple(d for part in parts if part is not None for d in part)
         case "StridedSlice" if len(op.inputs) == 1 and len(op.attributes["key"]) == 1:
@@ -179,6 +187,15 @@ def _dimensions_of(op: Operation, depth: int, known: _Known) -> tuple[int | None
             if dims is not None and type(part) is tuple:
                 return dims[slice(*part[1:])]
     return None
+
+
+def _part(tensor: Tensor, depth: int, known: _Known) -> tuple[int | None, ...] | None:
+    """The elements of a part of a tensor, unknown ones where their number is all that is known."""
+    dims = _dimensions(tensor, depth, known)
+    count = tensor.shape.size
+    if dims is None and count is not None and count <= _MOST_DIMENSIONS:
+        return (None,) * count
+    return dims
 
 
 def elementwise(flops: int = 1) -> Any:

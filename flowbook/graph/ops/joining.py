@@ -348,11 +348,11 @@ stack_op = OpDef(
 
 
 @stack_op.front
-def stack(values: Sequence[Any], axis: int = 0, name: str | None = None) -> Tensor:
+def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
     """Join tensors along a new axis.
 
     Args:
-        values: tensors of one dtype and shape.
+        values: tensors of one dtype and shape: a sequence of them, or an array of their values.
         axis: where the new axis stands in the result; negative counts from the result's end.
         name: the operation's name.
 
@@ -362,6 +362,8 @@ def stack(values: Sequence[Any], axis: int = 0, name: str | None = None) -> Tens
     __tracebackhide__ = True
     with located("Stack"):
         axis = as_axis(axis)
+    if isinstance(values, np.ndarray) and values.ndim:
+        values = list(values)
     result: Tensor = stack_op(values, axis=axis, name=name)
     return result
 

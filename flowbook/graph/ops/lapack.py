@@ -55,3 +55,28 @@ def lu_factors(matrix: Array) -> tuple[Array, Array]:
             rows[[row, other]] = rows[[other, row]]
         order[i] = rows
     return factors, order
+
+
+def solved_tridiagonal(diagonals: Array, rhs: Array) -> Array:
+    """Solve with the matrices of diagonals [batch, 3, n]: above, on and below the main one.
+
+    Args:
+        diagonals: each element in the row that it stands in.
+        rhs: [batch, n, m].
+
+    Raises:
+        LinAlgError: if a matrix is singular.
+    """
+    result = np.empty_like(rhs)
+    if not rhs.size:
+        return result
+    # SciPy wants each element in its column.
+    banded = np.zeros_like(diagonals)
+    banded[:, 0, 1:], banded[:, 2, :-1] = diagonals[:, 0, :-1], diagonals[:, 2, 1:]
+    banded[:, 1] = diagonals[:, 1]
+    for i in range(len(rhs)):
+        # One element is divided by without a look at it.
+        if rhs.shape[1] == 1 and not banded[i, 1, 0]:
+            raise np.linalg.LinAlgError("singular matrix")
+        result[i] = _scipy().solve_banded((1, 1), banded[i], rhs[i], check_finite=False)
+    return result

@@ -93,6 +93,40 @@ def _dilation_gradient(
     return d_input, d_filters
 
 
+def _dilation_choice(
+    xp: Any,
+    input: Any,
+    filters: Any,
+    of_input: Any,
+    of_filters: Any,
+    strides: Ints,
+    dilations: Ints,
+    padding: Padding,
+) -> Any:
+    best = _dilation(xp, input, filters, strides, dilations, padding)
+    is_open = xp.ones(best.shape, bool)
+    result = xp.zeros_like(best)
+    for place, outputs, sources in taps(_windows(input, filters, strides, dilations, padding)):
+        left = is_open[:, *outputs]
+        chosen = left & (input[:, *sources] + filters[place] == best[:, *outputs])
+        result[:, *outputs] += xp.where(chosen, of_input[:, *sources] + of_filters[place], 0)
+        left[chosen] = False
+    return result
+
+
+def _like_both(input: Tensor, filters: Tensor, dy: Tensor, **how: Any) -> list[Shape]:
+    _dilated(input, filters, **how).merge(dy.shape)
+    return [input.shape, filters.shape]
+
+
+def _chosen(
+    input: Tensor, filters: Tensor, of_input: Tensor, of_filters: Tensor, **how: Any
+) -> Shape:
+    input.shape.merge(of_input.shape)
+    filters.shape.merge(of_filters.shape)
+    return _dilated(input, filters, **how)
+
+
 def _flops(op: Operation) -> int:
     """Two for each element of each window."""
     height, width, _ = op.inputs[1].shape.dims or (None, None, None)
@@ -100,13 +134,32 @@ def _flops(op: Operation) -> int:
     return 2 * (outputs.shape.size or 0) * (height or 0) * (width or 0)
 
 
-dilation_gradient_op = OpDef(
+# Where the maxima lie does not change with the values, but for jumps: input and filters have no
+# part in the derivatives of these two, each of which is the other's.
+dilation_gradient_op: OpDef = OpDef(
     "Dilation2DGrad",
     "input: T, filters: T, dy: T -> d_input: T, d_filters: T",
     T=FLOATS,
     attributes=_HOW,
-    infer=lambda input, filters, dy, **how: [input.shape, filters.shape],
+    infer=_like_both,
     kernel=_dilation_gradient,
+    grad=lambda op, dx, dw: (
+        None,
+        None,
+        dilation_choice_op(*op.inputs[:2], dx, dw, **op.attributes),
+    ),
+    aliases={},
+    cost=_flops,
+)
+
+dilation_choice_op: OpDef = OpDef(
+    "Dilation2DGradGrad",
+    "input: T, filters: T, of_input: T, of_filters: T -> output: T",
+    T=FLOATS,
+    attributes=_HOW,
+    infer=_chosen,
+    kernel=_dilation_choice,
+    grad=lambda op, dy: (None, None, *dilation_gradient_op(*op.inputs[:2], dy, **op.attributes)),
     aliases={},
     cost=_flops,
 )
@@ -150,7 +203,7 @@ def dilation2d(
         name: the operation's name.
 
     Returns:
-        [batch, out_height, out_width, channels]. There is no second gradient.
+        [batch, out_height, out_width, channels].
 
     Raises:
         InvalidArgumentError: if shapes do not fit; in the run, where they are known only then.

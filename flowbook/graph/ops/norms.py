@@ -138,6 +138,34 @@ def norm(
         return _vector_norm(abs(x), ord, axes, keepdims, scope)
 
 
+def normalize(
+    tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Vectors or matrices, each divided by its norm.
+
+    Args:
+        tensor: as for `norm`, and so are ord and axis.
+        ord: which norm.
+        axis: what are its vectors or matrices.
+        name: the name scope.
+
+    Returns:
+        `(normalized, norm)`: the first of the tensor's shape, NaN where the norm is 0; the norms
+        with the axes kept, of size 1.
+
+    >>> import flowbook as fb
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(fb.normalize([3.0, 4.0])[0]))
+    [0.6 0.8]
+    """
+    __tracebackhide__ = True
+    with name_scope(name or "normalize") as scope:
+        with located("normalize"):
+            x = convert_to_tensor(tensor)
+        size = norm(x, ord, axis, keepdims=True)
+        return op_named("Div").public(x, op_named("Cast").public(size, x.dtype), name=scope), size
+
+
 def _norm_axes(axis: Any, x: Tensor) -> Any:
     """None, an int, or a pair of ints, counted from the first where the rank is known."""
     rank = x.shape.rank

@@ -41,6 +41,7 @@ cbrt = function_of_one(
     "cbrt(x)",
     lambda op, dy: dy / (square(op.outputs[0]) * 3.0),
     "The cube root, elementwise; of negative `x` too.",
+    keeps_zeros=True,
 )
 
 

@@ -137,11 +137,15 @@ def _mean_of_integers(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
     wide = np.uint64 if x.dtype.kind == "u" else np.int64
     total = xp.sum(x, axis=axis, dtype=wide, keepdims=keepdims)
     count = wide(max(x.size // total.size if total.size else 1, 1))
+    return whole_quotient(xp, total, count).astype(x.dtype)
+
+
+def whole_quotient(xp: Any, total: Any, count: Any) -> Any:
+    """Integers divided by positive ones, towards zero: what means of integers are."""
     quotient = xp.floor_divide(total, count)
-    if wide is np.int64:
-        # Towards zero, as integers are divided where whole numbers are wanted.
+    if total.dtype.kind == "i":
         quotient = quotient + ((total < 0) & (quotient * count != total))
-    return quotient.astype(x.dtype)
+    return quotient
 
 
 def count_of_each(op: Operation) -> Any:

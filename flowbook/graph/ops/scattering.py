@@ -11,7 +11,7 @@ from typing import Any
 
 from flowbook.graph.dtypes import INDICES, INEXACT
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
-from flowbook.graph.op_def import REQUIRED, Effects, OpDef
+from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, Effects, OpDef
 from flowbook.graph.ops.indexing import Key, encoded, indexed_shape, place_of
 from flowbook.graph.ops.indexing_nd import check_updates, parts_shape, placed_rows
 from flowbook.graph.ops.inference import no_flops
@@ -84,6 +84,7 @@ def _scatter_nd(type_name: str, ufunc: str | None) -> OpDef:
         attributes=_TYPED,
         infer=_written_parts,
         kernel=kernel,
+        grad=NO_GRADIENT,
         effects=Effects.WRITES,
         aliases={0: 0},
         cost=flops_of_value,
@@ -161,6 +162,7 @@ assign_slice_op = OpDef(
     attributes={**_TYPED, "key": REQUIRED},
     infer=_sliced_shape,
     kernel=_assign_slice,
+    grad=NO_GRADIENT,
     effects=Effects.WRITES,
     aliases={0: 0},
     cost=no_flops,

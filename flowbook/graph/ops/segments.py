@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.dtypes import INDICES, INEXACT, NUMBERS, REALS, DType
-from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import conjugate
@@ -23,6 +23,7 @@ from flowbook.graph.ops.elementwise import cast
 from flowbook.graph.ops.filling import ones_like_op, zeros_like_op
 from flowbook.graph.ops.indexing import strided_slice
 from flowbook.graph.ops.inference import constant_value
+from flowbook.graph.ops.reductions import whole_quotient
 from flowbook.graph.ops.segment_products import segment_product_of_others
 from flowbook.graph.ops.shaping import check_scalar_values, shape_op
 from flowbook.graph.shape import UNKNOWN, Shape
@@ -91,7 +92,7 @@ def combined(xp: Any, ufunc: str, rows: Any, ids: Any, count: int, initial: Any)
     combine = getattr(xp, ufunc)
     if not ids.size:
         pass
-    elif rows[0].size == 1 and ufunc == "add":
+    elif rows.size == ids.size and ufunc == "add":
         xp.add.at(xp.reshape(result, (-1,)), ids, xp.reshape(rows, (-1,)))
     else:
         # In runs of equal ids: much faster than one row at a time.
@@ -111,17 +112,30 @@ def order_by_id(xp: Any, ids: Any, count: int) -> Any:
 
 
 def scaled(xp: Any, rows: Any, ids: Any, count: int, power: float) -> Any:
-    """Sums of rows by segment, each divided by its number of rows to a power."""
+    """Sums of rows by segment, each divided by its number of rows to a power.
+
+    Of integers it is the mean, which loses its fraction, whatever the power.
+    """
+    if rows.dtype.kind in "iu":
+        wide = np.dtype(np.uint64 if rows.dtype.kind == "u" else np.int64)
+        total = combined(xp, "add", rows.astype(wide), ids, count, 0)
+        means = whole_quotient(xp, total, _sizes(xp, ids, total).astype(wide))
+        return means.astype(rows.dtype)
     total = combined(xp, "add", rows, ids, count, 0)
     return (total / _divisors(xp, ids, total, power)).astype(rows.dtype, copy=False)
 
 
 def _divisors(xp: Any, ids: Any, segments: Any, power: float) -> Any:
     """The numbers of rows to a power, shaped to divide the segments."""
-    sizes = xp.maximum(xp.bincount(ids, minlength=len(segments)), 1)
     # Half precision divides in single, as sizes may be above what it holds.
     real = np.float64 if segments.dtype.itemsize > 4 else np.float32
-    return (sizes.astype(real) ** real(power)).reshape((-1,) + (1,) * (segments.ndim - 1))
+    return _sizes(xp, ids, segments).astype(real) ** real(power)
+
+
+def _sizes(xp: Any, ids: Any, segments: Any) -> Any:
+    """The numbers of rows, at least 1, shaped to divide the segments."""
+    sizes = xp.maximum(xp.bincount(ids, minlength=len(segments)), 1)
+    return sizes.reshape((-1,) + (1,) * (segments.ndim - 1))
 
 
 def _no_flops_but_rows(op: Operation) -> int:
@@ -266,14 +280,23 @@ def mean_gradient(op: Operation, dy: Tensor) -> Any:
     return segment_mean_gradient_op(dy, op.inputs[1], power=power), *_nones(op)
 
 
+def _means_shape(data: Tensor, segment_ids: Tensor, num_segments: Tensor, power: float) -> Shape:
+    if power != 1 and data.dtype.is_integer:
+        raise InvalidTypeError(
+            f"a sum divided by a root is no whole number, but 'data' is {data.dtype}: "
+            "fb.cast it to a floating-point dtype"
+        )
+    return _segments_shape(data, segment_ids, num_segments)
+
+
 segment_mean_op = OpDef(
     "UnsortedSegmentMean",
     "data: T, segment_ids: I, num_segments: S -> output: T",
-    T=INEXACT,
+    T=NUMBERS,
     I=INDICES,
     S=INDICES,
     attributes={"power": 1.0},
-    infer=_segments_shape,
+    infer=_means_shape,
     kernel=_mean,
     grad=mean_gradient,
     aliases={},
@@ -287,7 +310,7 @@ def unsorted_segment_mean(
 ) -> Tensor:
     """For each segment the mean of its rows: zero for empty segments.
 
-    Floating point and complex. Arguments and errors as for `unsorted_segment_sum`.
+    Means of integers lose their fraction. Arguments and errors as for `unsorted_segment_sum`.
     """
     __tracebackhide__ = True
     result: Tensor = segment_mean_op(data, segment_ids, num_segments, name=name)

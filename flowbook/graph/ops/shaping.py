@@ -23,6 +23,7 @@ from flowbook.graph.packing import packed, tensors_in
 from flowbook.graph.registry import op_named
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.shape import UNKNOWN, Dims, Shape
+from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from flowbook.graph.tensor import Arithmetic, Tensor
 
 Array = np.ndarray[Any, Any]
@@ -108,7 +109,7 @@ def shape(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
     """The shape of a tensor, as the run finds it.
 
     Args:
-        input: a tensor of any shape and dtype.
+        input: a tensor of any shape and dtype, or a sparse tensor.
         out_type: int32 or int64.
         name: the operation's name.
 
@@ -121,8 +122,19 @@ def shape(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
     Shape([2])
     """
     __tracebackhide__ = True
-    result: Tensor = shape_op(input, out_type=_index_dtype("Shape", out_type), name=name)
+    wanted = _index_dtype("Shape", out_type)
+    whole = _dense_shape(input)
+    if whole is not None:
+        return op_named("Cast").public(whole, wanted, name=name)  # type: ignore[no-any-return]
+    result: Tensor = shape_op(input, out_type=wanted, name=name)
     return result
+
+
+def _dense_shape(input: Any) -> Tensor | None:
+    """The shape of the whole of which a sparse tensor holds the elements; None for others."""
+    if isinstance(input, SparseTensor | SparseTensorValue):
+        return SparseTensor.from_value(input).dense_shape
+    return None
 
 
 size_op = OpDef(
@@ -140,9 +152,18 @@ size_op = OpDef(
 
 @size_op.front
 def size(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
-    """The number of elements of a tensor, a scalar. Arguments as for `shape`."""
+    """The number of elements of a tensor, a scalar; of a sparse one those left out count too.
+
+    Arguments as for `shape`.
+    """
     __tracebackhide__ = True
-    result: Tensor = size_op(input, out_type=_index_dtype("Size", out_type), name=name)
+    wanted = _index_dtype("Size", out_type)
+    whole = _dense_shape(input)
+    if whole is not None:
+        with name_scope(name or "Size") as scope:
+            dims = op_named("Cast").public(whole, wanted)
+            return op_named("Prod").public(dims, name=scope)  # type: ignore[no-any-return]
+    result: Tensor = size_op(input, out_type=wanted, name=name)
     return result
 
 
@@ -162,7 +183,7 @@ def _index_dtype(what: str, dtype: Any) -> Any:
         return found
 
 
-rank = OpDef(
+rank_op = OpDef(
     "Rank",
     "input: T -> output: int32",
     T=MOVABLE,
@@ -171,11 +192,21 @@ rank = OpDef(
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,
-    doc="""The number of dimensions of a tensor, as the run finds it: an int32 scalar.
-
-    What is known before the run is `tensor.shape.rank`.
-    """,
 )
+
+
+@rank_op.front
+def rank(input: Any, name: str | None = None) -> Tensor:
+    """The number of dimensions of a tensor, as the run finds it: an int32 scalar.
+
+    Args:
+        input: a tensor of any shape and dtype, or a sparse tensor.
+        name: the operation's name. What is known before the run is `tensor.shape.rank`.
+    """
+    __tracebackhide__ = True
+    whole = _dense_shape(input)
+    result: Tensor = rank_op(input, name=name) if whole is None else size_op(whole, name=name)
+    return result
 
 
 def shape_of(tensor: Tensor) -> Any:
@@ -205,8 +236,8 @@ def _reshaped(tensor: Tensor, shape: Tensor) -> Shape:
         raise InvalidArgumentError(
             f"{size} elements of shape {tensor.shape} do not fit the shape {wanted}"
         )
-    if wanted.dims.count(None) == 1 and given is not None:
-        left = _left_over(tensor.shape.dims, given.tolist())
+    if wanted.dims.count(None) == 1 and (given is not None or 0 not in wanted.dims):
+        left = _left_over(tensor.shape.dims, [-1 if d is None else d for d in wanted.dims])
         if left is None:
             raise InvalidArgumentError(
                 f"{size} elements of shape {tensor.shape} do not fit the shape {wanted}"
@@ -244,6 +275,8 @@ def _reshape(xp: Any, tensor: Any, shape: Any) -> Any:
         left = _left_over(tensor.shape, dims)
         dims = tuple(left if d == -1 and left is not None else d for d in dims)
     try:
+        if min(dims, default=0) < -1:
+            raise ValueError  # NumPy takes any negative number for -1.
         return xp.reshape(tensor, dims)
     except ValueError:
         raise InvalidArgumentError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowbook.graph.dtypes import INDICES, INEXACT, NUMBERS, REALS, DType
+from flowbook.graph.dtypes import INDICES, NUMBERS, REALS, DType
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import OpDef
 from flowbook.graph.operation import Operation
@@ -132,9 +132,9 @@ segment_mean = _sorted(
     "SegmentMean",
     lambda xp, data, ids, count: scaled(xp, data, ids, count, 1.0),
     mean_gradient,
-    INEXACT,
-    "For each segment the mean of its rows, of floating point: zero for empty segments."
-    + _ARGUMENTS,
+    NUMBERS,
+    "For each segment the mean of its rows: zero for empty segments. Means of integers lose their "
+    "fraction." + _ARGUMENTS,
 )
 
 segment_max = _sorted(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -207,15 +208,25 @@ def _check_blocks(sizes: Any, widths: Any, what: str) -> tuple[list[int], list[l
     return sizes.tolist(), widths.tolist()
 
 
-def _unknown_of(input: Tensor) -> Shape:
-    rank = input.shape.rank
-    return UNKNOWN if rank is None else Shape.of((None,) * rank)
+def _known_in_part(
+    input: Tensor, block_shape: Tensor, batch: Callable[[int | None, int], int | None]
+) -> Shape:
+    """What is known without the margins: the batch, and the axes without blocks."""
+    dims, count, sizes = input.shape.dims, block_shape.shape.size, constant_value(block_shape)
+    if dims is None:
+        return UNKNOWN
+    if count is None:
+        return Shape.of((None,) * len(dims))
+    if sizes is not None and (sizes < 1).any():
+        raise InvalidArgumentError(f"blocks are positive, unlike {sizes.tolist()}")
+    first = None if sizes is None else batch(dims[0], math.prod(sizes.tolist()))
+    return Shape.of((first, *(None,) * count, *dims[1 + count :]))
 
 
 def _to_batch_shape(input: Tensor, block_shape: Tensor, paddings: Tensor) -> Shape:
     known = _blocks(input, block_shape, paddings, "paddings")
     if known is None or input.shape.dims is None:
-        return _unknown_of(input)
+        return _known_in_part(input, block_shape, _times)
     return Shape.of(_to_batch_dims(input.shape.dims, *known))
 
 
@@ -262,7 +273,7 @@ def _space_to_batch(xp: Any, input: Any, block_shape: Any, paddings: Any) -> Any
 def _from_batch_shape(input: Tensor, block_shape: Tensor, crops: Tensor) -> Shape:
     known = _blocks(input, block_shape, crops, "crops")
     if known is None or input.shape.dims is None:
-        return _unknown_of(input)
+        return _known_in_part(input, block_shape, lambda d, b: _divided(d, b, "batch"))
     return Shape.of(_from_batch_dims(input.shape.dims, *known))
 
 

@@ -14,7 +14,8 @@ from flowbook.graph.tensor import Tensor
 def map_values(function: Callable[..., Tensor], *args: Any, **kwargs: Any) -> SparseTensor:
     """Apply a function of tensors to the elements of sparse tensors.
 
-    What is zero stays zero: `fb.exp` does not make it one.
+    What is zero stays zero: `fb.exp` does not make it one. A function of one argument that is zero
+    at zero takes a sparse tensor itself, as in `fb.sqrt(x)`.
 
     Args:
         function: such as `fb.abs`; it gives as many elements as it is given.
@@ -31,7 +32,7 @@ def map_values(function: Callable[..., Tensor], *args: Any, **kwargs: Any) -> Sp
     >>> import flowbook as fb
     >>> x = fb.sparse.from_dense([0.0, 4.0, 9.0])
     >>> with fb.Session() as sess:
-    ...     print(sess.run(fb.sparse.to_dense(fb.sparse.map_values(fb.sqrt, x))))
+    ...     print(sess.run(fb.sparse.to_dense(fb.sparse.map_values(fb.pow, x, 0.5))))
     [0. 2. 3.]
     """
     __tracebackhide__ = True
@@ -51,4 +52,4 @@ def map_values(function: Callable[..., Tensor], *args: Any, **kwargs: Any) -> Sp
 
     with x.graph.as_default():
         values = function(*map(values_of, args), **{k: values_of(a) for k, a in kwargs.items()})
-    return SparseTensor(x.indices, values, x.dense_shape)
+    return x.with_values(values)

@@ -35,7 +35,15 @@ def in_dtype(function: str) -> Any:
     return kernel
 
 
-def _function(type: str, function: Any, grad: Any, doc: str, name: str | None = None) -> OpDef:
+def _function(
+    type: str,
+    function: Any,
+    grad: Any,
+    doc: str,
+    name: str | None = None,
+    *,
+    keeps_zeros: bool = False,
+) -> OpDef:
     return OpDef(
         type,
         "x: T -> y: T",
@@ -44,6 +52,7 @@ def _function(type: str, function: Any, grad: Any, doc: str, name: str | None = 
         kernel=in_dtype(function) if isinstance(function, str) else function,
         grad=grad,
         aliases={},
+        keeps_zeros=keeps_zeros,
         cost=elementwise(flops=30),
         doc=doc,
         function=name,
@@ -62,6 +71,7 @@ erf = _function(
     "erf",
     lambda op, dy: dy * _density(op.inputs[0]),
     "The error function: the integral of `2 / sqrt(π) * exp(-t ** 2)` from 0 to `x`.",
+    keeps_zeros=True,
 )
 
 erfc = _function(
@@ -76,6 +86,7 @@ erfinv = _function(
     "erfinv",
     lambda op, dy: dy * (exp(square(op.outputs[0])) * (math.sqrt(math.pi) / 2)),
     "The inverse of `erf`, elementwise: infinite at -1 and 1, NaN beyond.",
+    keeps_zeros=True,
 )
 
 ndtri = _function(
@@ -256,6 +267,7 @@ bessel_i1: OpDef = _function(
     _i1_gradient,
     "The modified Bessel function of the first kind of order 1, elementwise.",
     "bessel_i1",
+    keeps_zeros=True,
 )
 
 bessel_i1e: OpDef = _function(
@@ -264,4 +276,5 @@ bessel_i1e: OpDef = _function(
     _i1e_gradient,
     "`exp(-abs(x)) * bessel_i1(x)`, elementwise, without overflow.",
     "bessel_i1e",
+    keeps_zeros=True,
 )

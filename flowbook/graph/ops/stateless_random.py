@@ -2,8 +2,9 @@
 
 The same seeds give the same numbers in every run, session and graph, on every device. Uniform
 numbers and integers are those that TensorFlow's stateless operations draw on CPUs, bit for bit, and
-normals agree with them to the last places (see `flowbook/graph/philox.py`). Classes are its too
-where TensorFlow draws all rows on one thread; with more, it starts rows elsewhere in the stream.
+normals agree with them to the last places (see `flowbook/graph/philox_numbers.py`). Classes are its
+too where TensorFlow draws all rows on one thread; with more, it starts rows elsewhere in the
+stream.
 """
 
 from __future__ import annotations

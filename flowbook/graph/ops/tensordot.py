@@ -12,7 +12,7 @@ from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import conjugate
-from flowbook.graph.ops.axes import all_in_range, as_axis, fixed
+from flowbook.graph.ops.axes import all_in_range, as_axis, settled
 from flowbook.graph.ops.einsum import einsum_op
 from flowbook.graph.ops.linalg import both
 from flowbook.graph.ops.located import located
@@ -133,7 +133,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
 
 
 def _as_axes(axes: Any) -> Any:
-    axes = fixed(axes, "axes are")
+    axes = settled(axes)
     if isinstance(axes, np.ndarray):
         axes = axes.tolist()
     if not isinstance(axes, list | tuple):

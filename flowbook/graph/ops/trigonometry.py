@@ -25,6 +25,7 @@ tan = function_of_one(
     lambda op, dy: dy * (square(conjugate(op.outputs[0])) + 1.0),
     "The tangent of radians.",
     T=INEXACT,
+    keeps_zeros=True,
 )
 
 
@@ -40,6 +41,7 @@ asin = function_of_one(
     lambda op, dy: dy / sqrt(_one_minus_square(op)),
     "The inverse sine in radians, from -π/2 to π/2; NaN for real `x` outside [-1, 1].",
     T=INEXACT,
+    keeps_zeros=True,
 )
 
 acos = function_of_one(
@@ -56,6 +58,7 @@ atan = function_of_one(
     lambda op, dy: dy * reciprocal(square(conjugate(op.inputs[0])) + 1.0),
     "The inverse tangent in radians, from -π/2 to π/2.",
     T=INEXACT,
+    keeps_zeros=True,
 )
 
 
@@ -92,6 +95,7 @@ sinh = function_of_one(
     lambda op, dy: dy * conjugate(cosh(op.inputs[0])),
     "The hyperbolic sine, elementwise.",
     T=INEXACT,
+    keeps_zeros=True,
 )
 
 cosh: OpDef = function_of_one(
@@ -109,6 +113,7 @@ asinh = function_of_one(
     lambda op, dy: dy / conjugate(cosh(op.outputs[0])),
     "The inverse hyperbolic sine, elementwise.",
     T=INEXACT,
+    keeps_zeros=True,
 )
 
 acosh = function_of_one(
@@ -125,4 +130,5 @@ atanh = function_of_one(
     lambda op, dy: dy / _one_minus_square(op),
     "The inverse hyperbolic tangent; infinite at -1 and 1, NaN for real `x` beyond.",
     T=INEXACT,
+    keeps_zeros=True,
 )

@@ -7,25 +7,22 @@ within a step is fixed by rule (`graph/rewrite/order_state.py`), not by chance.
 
 from __future__ import annotations
 
-import hashlib
-import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from flowbook.graph import site as sites
-from flowbook.graph.ancestors import ancestors
-from flowbook.graph.attributes import update_digest
 from flowbook.graph.convert import to_array
+from flowbook.graph.definition_digest import definition_digest
 from flowbook.graph.dtypes import INDICES, SMALL, DType, as_dtype
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.graph import Graph, get_default_graph, mixed_graphs
-from flowbook.graph.op_def import REQUIRED, Effects, OpDef
+from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, Effects, OpDef
 from flowbook.graph.operation import Operation
-from flowbook.graph.ops.constants import constant, group, identity
+from flowbook.graph.ops.constants import constant, identity
 from flowbook.graph.ops.inference import no_flops, scalar
 from flowbook.graph.ops.located import located
 from flowbook.graph.packing import packed
-from flowbook.graph.scopes import control_dependencies, device, name_scope
+from flowbook.graph.scopes import control_dependencies, name_scope
 from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.tensor import Arithmetic, Tensor
 
@@ -85,6 +82,7 @@ assign_op = OpDef(
     attributes={**_TYPED, "is_initializer": False},
     infer=_written_shape,
     kernel=lambda xp, variable, value: variable.assign(value),
+    grad=NO_GRADIENT,
     effects=Effects.WRITES,
     needs_value=False,
     aliases={0: 0},
@@ -103,6 +101,7 @@ assign_add_op = OpDef(
     attributes=_TYPED,
     infer=_written_shape,
     kernel=lambda xp, variable, value: variable.update(xp.add, value),
+    grad=NO_GRADIENT,
     effects=Effects.WRITES,
     aliases={0: 0},
     cost=flops_of_value,
@@ -114,6 +113,7 @@ assign_sub_op = OpDef(
     attributes=_TYPED,
     infer=_written_shape,
     kernel=lambda xp, variable, value: variable.update(xp.subtract, value),
+    grad=NO_GRADIENT,
     effects=Effects.WRITES,
     aliases={0: 0},
     cost=flops_of_value,
@@ -145,6 +145,7 @@ def scatter_definition(type_name: str, ufunc: str | None) -> OpDef:
         kernel=lambda xp, variable, indices, updates: variable.scatter(
             getattr(xp, ufunc) if ufunc else None, indices, updates
         ),
+        grad=NO_GRADIENT,
         effects=Effects.WRITES,
         aliases={0: 0},
         cost=flops_of_value,
@@ -383,7 +384,7 @@ def write(op_def: OpDef, ref: Any, *values: Any, name: str | None, **attributes:
 
 
 def assign(ref: Variable, value: Any, name: str | None = None) -> Tensor:
-    """Give a variable a new value.
+    """Give a variable a new value. No gradient flows through it.
 
     Args:
         ref: the variable.
@@ -451,84 +452,3 @@ def is_variable_initialized(ref: Variable, name: str | None = None) -> Tensor:
     with ref.graph.as_default():
         result: Tensor = is_initialized_op(ref.handle, name=name)
     return result
-
-
-def variables_initializer(variables: Iterable[Variable], name: str = "init") -> Operation:
-    """An operation that (re)initialises the given variables.
-
-    Where the initial value of one reads others of them, it sees their new values.
-    """
-    assigned: dict[Operation, Operation] = {}
-    for variable in sorted(set(variables), key=lambda v: v.op.id):
-        with variable.graph.as_default(), control_dependencies(None):
-            assigned[variable.op] = _initializer_after(variable, assigned)
-    return group(*assigned.values(), name=name)  # type: ignore[no-any-return]
-
-
-def _initializer_after(variable: Variable, assigned: Mapping[Operation, Operation]) -> Operation:
-    """A variable's initializer; built anew if it reads what others assign, to wait for them."""
-    rebuilt: dict[Operation, Operation] = {}
-    for op in sorted(ancestors(variable.initializer, by_control=True), key=lambda op: op.id):
-        reads = op.op_def.effects is Effects.READS and op.inputs[0].op in assigned
-        if not reads and rebuilt.keys().isdisjoint(
-            (*[t.op for t in op.inputs], *op.control_inputs)
-        ):
-            continue
-        inputs = [rebuilt[t.op].outputs[t.index] if t.op in rebuilt else t for t in op.inputs]
-        waits = [rebuilt.get(c, c) for c in op.control_inputs]
-        if reads:
-            waits.append(assigned[op.inputs[0].op])
-        with control_dependencies(waits), device(op.device), name_scope(variable.name_prefix):
-            built = op.op_def(
-                *op.op_def.grouped(inputs, op.attributes),
-                **op.attributes,
-                name=op.name.rpartition("/")[2].replace("@", "_"),
-            )
-        first = built[0] if isinstance(built, list | tuple) else built
-        rebuilt[op] = first.op if isinstance(first, Tensor) else first
-    return rebuilt.get(variable.initializer, variable.initializer)
-
-
-def global_variables_initializer() -> Operation:
-    """An operation that (re)initialises all variables that the default graph has now.
-
-    Sessions initialise variables on first use by themselves; this is for starting over, and for
-    sessions made with `auto_initialize=False`.
-    """
-    return variables_initializer(get_default_graph().variables())
-
-
-_digests: weakref.WeakKeyDictionary[Operation, bytes] = weakref.WeakKeyDictionary()
-
-
-def definition_digest(tensor: Tensor) -> str:
-    """A digest of all that determines a tensor's value: operations, attributes, seeds.
-
-    Two tensors of equal digest have equal definitions. Random operations count by name too, which
-    their default seeds come from, and variables by name.
-    """
-    stack = [tensor.op]
-    while stack:
-        op = stack[-1]
-        if op in _digests:
-            stack.pop()
-            continue
-        missing = [i.op for i in op.inputs if i.op not in _digests]
-        missing += [c for c in op.control_inputs if c not in _digests]
-        if missing:
-            stack.extend(missing)
-            continue
-        digest = hashlib.blake2b(digest_size=16)
-        # The lengths of all parts go first, so that no two definitions read the same.
-        update_digest(digest, (op.type, op.name if op.op_def.is_stateful else None))
-        update_digest(digest, (len(op.attributes), len(op.inputs), len(op.control_inputs)))
-        for key in sorted(op.attributes):
-            update_digest(digest, key)
-            update_digest(digest, op.attributes[key])
-        for source in op.inputs:
-            digest.update(_digests[source.op] + source.index.to_bytes(4))
-        for control in op.control_inputs:
-            digest.update(_digests[control])
-        _digests[op] = digest.digest()
-        stack.pop()
-    return f"{_digests[tensor.op].hex()}:{tensor.index}"

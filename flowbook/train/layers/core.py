@@ -26,6 +26,7 @@ from flowbook.train.layers.weights import (
     KernelAndBias,
     activated,
     check_activation,
+    check_training,
     last,
     layer_input,
     positive,
@@ -141,6 +142,7 @@ def dropout(
     2014.
     """
     __tracebackhide__ = True
+    check_training(training)
     inputs = convert_to_tensor(inputs)
     with inputs.graph.as_default(), name_scope(name or "dropout"):
         if not isinstance(training, Arithmetic):

@@ -18,7 +18,7 @@ from flowbook.graph.scopes import name_scope
 from flowbook.graph.tensor import Arithmetic, Tensor
 from flowbook.train.layers import initializers
 from flowbook.train.layers.initializers import Initializer
-from flowbook.train.layers.weights import last, layer_input, weights
+from flowbook.train.layers.weights import check_training, last, layer_input, weights
 
 
 def batch_normalization(
@@ -69,6 +69,7 @@ def batch_normalization(
     internal covariate shift", 2015.
     """
     __tracebackhide__ = True
+    check_training(training)
     axis = as_axis(axis)
     inputs = layer_input(inputs, "batch_normalization", axis=axis)
     rank = inputs.shape.rank

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from flowbook.graph.dtypes import DType
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.keywords import hint_for
 from flowbook.graph.ops.activations import bias_add
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.variables import Variable
@@ -63,6 +66,10 @@ def weights(
     return made
 
 
+# What those layers take whose variables these are.
+_OF_LAYERS = ("units", "filters", "kernel_size", "strides", "padding", "dilations", "activation")
+
+
 class KernelAndBias:
     """What the variables of a layer are made of: the options that all such layers take.
 
@@ -94,7 +101,7 @@ class KernelAndBias:
                 f"a layer has no argument {next(iter(unknown))!r}: variables are made anew, with "
                 "the options kernel_initializer, bias_initializer, kernel_regularizer, "
                 "bias_regularizer and trainable, or shared by kernel and bias",
-                hint="fb.layers says dilations" if "dilation_rate" in unknown else None,
+                hint=hint_for(next(iter(unknown)), _OF_LAYERS),
             )
         self._use_bias = use_bias
         self._trainable = trainable
@@ -154,6 +161,16 @@ def positive(name: str, value: Any) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < 1:
         raise InvalidArgumentError(f"{name} is a positive integer, not {value!r}")
     return int(value.__index__())
+
+
+def check_training(training: Any) -> None:
+    """See that a layer is told whether it trains, and nothing else.
+
+    Raises:
+        InvalidTypeError: if it is neither a bool nor a tensor.
+    """
+    if not isinstance(training, Arithmetic | bool | np.bool_) and training not in (0, 1):
+        raise InvalidTypeError(f"training is a bool or a bool tensor, not {training!r}")
 
 
 def check_activation(activation: Any) -> None:

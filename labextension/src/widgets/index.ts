@@ -49,7 +49,7 @@ export function renderSummaries(model: Model, place: HTMLElement): () => void {
     for (const buffer of buffers) void view.take(bytesOf(buffer));
   };
   model.on("msg:custom", hear);
-  void view.take(bytesOf(model.get("snapshot") as DataView));
+  void view.take(bytesOf(model.get("payload") as DataView));
   // Where frames come, they tell whether one was lost; where none comes, the last may have been.
   const silence = setTimeout(say, SILENCE);
   return () => {

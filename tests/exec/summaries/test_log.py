@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -15,7 +16,9 @@ import numpy as np
 import pytest
 
 import flowbook as fb
+from flowbook.exec.summaries import tensorboard
 from flowbook.exec.summaries.event import Summary
+from flowbook.exec.summaries.follow import opened
 from flowbook.exec.summaries.history import SummaryHistory
 from tests.need import requires
 
@@ -307,6 +310,31 @@ def test_hostile_values_break_nothing(tmp_path: Path) -> None:
     assert history.points("text")[-1].value == ("y" * 1_000_000,)
 
 
+def test_reading_gives_the_garbage_collector_nothing_to_do(tmp_path: Path) -> None:
+    # It stops every thread, and looks at more the more there is.
+    tags, steps = 500, 60
+    log = fb.summary.LogDirectory(tmp_path)
+    for step in range(steps):
+        log.add([Summary("a", f"x{i}", "scalar", step, 0.0, 1.0) for i in range(tags)])
+    log.close()
+    follower = opened(tmp_path, SummaryHistory(points=50))
+    collections: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            collections.append(info["generation"])
+
+    gc.collect()
+    before = len(gc.get_objects())
+    gc.callbacks.append(note)
+    try:
+        assert follower.read() == tags * steps
+    finally:
+        gc.callbacks.remove(note)
+    assert len(gc.get_objects()) - before < 15 * tags  # What a series is; no point of it.
+    assert len(collections) < 15 * tags / gc.get_threshold()[0]
+
+
 def test_there_has_to_be_a_directory(tmp_path: Path) -> None:
     with pytest.raises(fb.errors.NotFoundError, match="no log directory"):
         fb.summary.follow(tmp_path / "none")
@@ -315,6 +343,7 @@ def test_there_has_to_be_a_directory(tmp_path: Path) -> None:
 def test_without_the_package_the_error_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    tensorboard.protocol.cache_clear()
     monkeypatch.setitem(sys.modules, "tensorboard.compat.proto", None)
     with (
         fb.Session() as sess,

@@ -278,6 +278,15 @@ def test_ranges_of_tensors_and_dtypes() -> None:
     assert evaluate(fb.range(n), {n: 3}).tolist() == [0, 1, 2]
     assert fb.range(3, dtype=fb.float16).dtype is fb.float16
     assert fb.range(np.int64(3)).dtype is fb.int64
+    assert evaluate(fb.range(n, 5, dtype=fb.float32), {n: 3}).tolist() == [3.0, 4.0]
+
+
+def test_a_list_of_nothing_is_of_any_dtype() -> None:
+    assert evaluate(fb.bincount([], minlength=2)).tolist() == [0, 0]
+    assert evaluate(fb.gather([1, 2], [])).dtype == np.int32
+    assert evaluate(fb.strings.lower([])).tolist() == []
+    with pytest.raises(fb.errors.InvalidTypeError, match="one of int32, int64"):
+        fb.bincount(np.zeros(0))
 
 
 def test_filled() -> None:
@@ -414,6 +423,66 @@ def test_constants_of_the_graph_decide_the_shapes_of_parts() -> None:
         x[0, fb.constant(7)]
     unknown = fb.placeholder(fb.int32)
     assert fb.zeros([unknown, 2]).shape == [None, 2]
+
+
+def test_sizes_that_are_known_in_part_tell_what_they_can() -> None:
+    n, pair = fb.placeholder(fb.int32, []), fb.placeholder(fb.int32, [2])
+    x, anything = fb.zeros([4, 4]), fb.placeholder(fb.float32)
+    assert fb.pad(x, [[1, 2], pair]).shape.dims == (7, None)
+    assert fb.pad(x, [fb.constant([1, 1]), [0, n]]).shape.dims == (6, None)
+    assert fb.pad(x, fb.concat([[[1, 2]], [pair]], 0)).shape.dims == (7, None)
+    assert fb.tile(x, [n, 2]).shape.dims == (None, 8)
+    assert fb.slice(x, [0, 0], [n, 2]).shape.dims == (None, 2)
+    assert fb.reshape(anything, fb.concat([pair, [3, 5]], 0)).shape.dims == (None, None, 3, 5)
+    with pytest.raises(fb.errors.InvalidArgumentError, match="not negative"):
+        fb.pad(x, [[-1, 2], pair])
+    with pytest.raises(fb.errors.InvalidArgumentError, match="not negative"):
+        fb.tile(x, [n, -2])
+
+
+def test_what_is_not_repeated_and_what_has_no_blocks_is_known_without_the_sizes() -> None:
+    unknown = fb.placeholder(fb.int32)
+    assert fb.broadcast_to(fb.zeros([2, 1]), fb.placeholder(fb.int32, [3])).shape.dims == (
+        None,
+        2,
+        None,
+    )
+    x = fb.placeholder(fb.float32, [6, None, None, 5])
+    assert fb.space_to_batch_nd(x, [2, 3], unknown).shape.dims == (36, None, None, 5)
+    assert fb.batch_to_space_nd(x, [2, 3], unknown).shape.dims == (1, None, None, 5)
+    blocks = fb.placeholder(fb.int32, [2])
+    assert fb.space_to_batch_nd(x, blocks, unknown).shape.dims == (None, None, None, 5)
+    with pytest.raises(fb.errors.InvalidArgumentError, match="blocks are positive"):
+        fb.space_to_batch_nd(x, [2, 0], unknown)
+
+
+def test_one_dimension_that_only_the_run_knows_is_what_the_others_leave() -> None:
+    n = fb.placeholder(fb.int32, [])
+    assert fb.reshape(fb.zeros([4, 6]), [n, 3]).shape.dims == (8, 3)
+    assert fb.reshape(fb.zeros([0, 6]), [n, 0]).shape.dims == (None, 0)
+    with pytest.raises(fb.errors.InvalidArgumentError, match="do not fit"):
+        fb.reshape(fb.zeros([4, 6]), [n, 7])
+
+
+def test_no_dimension_of_a_run_is_negative() -> None:
+    shape = fb.placeholder(fb.int32, [2])
+    with pytest.raises(fb.errors.InvalidArgumentError, match="do not fit"):
+        evaluate(fb.reshape(fb.zeros([2, 3]), shape), {shape: [-2, 3]})
+
+
+def test_an_array_is_stacked_as_the_list_of_its_parts() -> None:
+    rows = np.arange(6, dtype=np.int16).reshape(2, 3)
+    assert evaluate(fb.stack(rows, axis=1)).tolist() == rows.T.tolist()
+    assert fb.stack(rows).dtype is fb.int16
+    with pytest.raises(fb.errors.InvalidTypeError, match="a list of tensors"):
+        fb.stack(np.float32(1.0))
+
+
+def test_none_are_batch_dimensions() -> None:
+    assert evaluate(fb.gather([[1, 2], [3, 4]], [1], axis=1, batch_dims=None)).tolist() == [
+        [2],
+        [4],
+    ]
 
 
 def test_permutations_that_do_not_fit_in_the_run() -> None:

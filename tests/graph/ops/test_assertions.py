@@ -138,3 +138,66 @@ def test_the_rank_that_is_asked_for_is_a_scalar() -> None:
     for x in (x_of(None), fb.placeholder(fb.float32)):
         with pytest.raises(Error, match=r"a rank is a scalar, not of shape \[2\]"):
             fb.assert_rank(x, [1, 2])
+
+
+FIT: dict[str, tuple[Any, list[Any]]] = {
+    "numbers": ([(3, 4), ("3", None)], [(3, 4), (3, 9)]),
+    "words": ([("N", "D"), ("D",)], [(3, 4), (4,)]),
+    "twice": ([("N", "N")], [(2, 2)]),
+    "scalar": ([()], [()]),
+    "any rank": ([("*", "D"), (..., "D", "E")], [(4,), (5, 3, 4, 6)]),
+    "any": ([(".", 2), [None, "N"]], [(7, 2), (7, 2)]),
+    "shapes": ([fb.Shape([3, None]), fb.Shape()], [(3, 2), (1, 2, 3)]),
+}
+UNFIT = {
+    "numbers": ([(3, 5), (3, 9)], r"x0:0 has the shape \[3, 5\], not \[3, 4\]"),
+    "words": ([(3, 4), (5,)], r"x1:0 has the shape \[5\], not \[D\]: D is 4 in x0:0"),
+    "twice": ([(2, 3)], r"not \[N, N\]: N is 2 in x0:0"),
+    "scalar": ([(1,)], r"x0:0 has the shape \[1\], not \[\]"),
+    "any rank": ([(4,), (4,)], r"x1:0 has the shape \[4\], not \[..., D, E\]"),
+    "any": ([(7, 2), (7,)], r"x1:0 has the shape \[7\], not \[\?, N\]"),
+}
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("name", FIT)
+def test_shapes_that_fit_and_those_that_do_not(name: str, known: bool) -> None:
+    wanted, given = FIT[name]
+
+    def check(shapes: Any) -> tuple[fb.Operation, dict[Any, Any]]:
+        xs = [
+            fb.placeholder(fb.float32, s if known else None, name=f"x{k}")
+            for k, s in enumerate(shapes)
+        ]
+        found = fb.assert_shapes(list(zip(xs, wanted, strict=True)), name="check")
+        return found, {x: np.full(s, 7.0) for x, s in zip(xs, shapes, strict=True)}
+
+    operation, feeds = check(given)
+    assert operation.type == ("NoOp" if known else "AssertShapes")
+    loaded = fb.Graph.from_bytes(operation.graph.to_bytes()).get_operation_by_name("check")
+    with fb.Session() as sess, fb.Session(graph=loaded.graph) as again:
+        for _ in range(2):
+            assert sess.run(operation, feeds) is None
+        assert again.run(loaded, {t.name: v for t, v in feeds.items()}) is None
+    if name in UNFIT:
+        shapes, message = UNFIT[name]
+        with fb.Graph().as_default(), fb.Session() as sess:
+            with pytest.raises(Error, match=message) as caught:
+                sess.run(*check(shapes))
+            assert "test_assertions.py, line" in str(caught.value)
+            assert ("7.0" in str(caught.value)) is not known
+
+
+def test_what_an_assertion_of_shapes_shows() -> None:
+    x = x_of(None)
+    check = fb.assert_shapes({x: (3,)}, data=["found", x[:1]], message="input")
+    with pytest.raises(Error, match=r"failed: input: x:0 has the shape \[2\].*\nfound \[5.0\]"):
+        evaluate(check, {x: [5.0, 6.0]})
+    for shapes, message in (
+        ({x: 3}, "a shape is a list of sizes, not 3"),
+        ([x], "pairs of a tensor and its shape"),
+        ({x: (1.5j,)}, "a size is an int, a string or None, not 1.5j"),
+        ({x: (2, ...)}, "before the last dimensions only"),
+    ):
+        with pytest.raises(fb.errors.InvalidArgumentError, match=message):
+            fb.assert_shapes(shapes)

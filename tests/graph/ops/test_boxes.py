@@ -145,3 +145,20 @@ def test_an_image_without_objects_may_be_one_itself() -> None:
     )
     with fb.Session() as sess:
         assert sess.run(part.size)[2] == -1
+
+
+def test_as_many_boxes_as_are_wanted() -> None:
+    most = fb.placeholder(fb.int32, [])
+    for limit in (5, most):
+        found, count = fb.image.non_max_suppression_padded(
+            BOXES, SCORES, limit, 1.0, pad_to_max_output_size=True
+        )
+        assert found.shape == [5 if limit == 5 else None]
+        with fb.Session() as sess:
+            indices, valid = sess.run([found, count], {most: 5})
+        assert valid == 3
+        assert indices.tolist()[3:] == [0, 0]
+        assert sorted(indices.tolist()[:3]) == [0, 1, 2]
+    found, count = fb.image.non_max_suppression_padded(BOXES, SCORES, 2, 1.0)
+    with fb.Session() as sess:
+        assert sess.run(count) == 2

@@ -77,6 +77,38 @@ def test_similarity_of_each_image_with_each_other() -> None:
     assert evaluate(image.psnr(x[:, None], y, 1.0)).shape == (2, 3)
 
 
+def test_similarity_at_several_sizes() -> None:
+    # Odd sizes, and a channel that nothing says about another.
+    x = pixels(2, 25, 23, 2)
+    y = np.clip(x + 0.2 * pixels(2, 25, 23, 2)[::-1], 0, 1).astype(np.float32)
+    wanted = np.ones((2, 2))
+    a, b = x, y
+    for scale, power in enumerate((0.25, 0.75)):
+        if scale:
+            a, b = (
+                np.pad(v, [(0, 0), (0, 1), (0, 1), (0, 0)], "edge")
+                .reshape(2, 13, 2, 12, 2, 2)
+                .mean((2, 4))
+                for v in (a, b)
+            )
+        for n in range(2):
+            for c in range(2):
+                settings = (5, 1.5, 0.01, 0.03)
+                whole = similarity(a[n, ..., c], b[n, ..., c], *settings)
+                # Without the luminance, which k1 makes 1.
+                parts = similarity(a[n, ..., c], b[n, ..., c], 5, 1.5, 1e6, 0.03)
+                wanted[n, c] *= (whole if scale else parts) ** power
+    found = image.ssim_multiscale(x, y, 1.0, (0.25, 0.75), filter_size=5)
+    np.testing.assert_allclose(evaluate(found), wanted.mean(1), rtol=1e-4)
+    floats = fb.placeholder(fb.float32, [None, None, None, None])
+    with fb.Session() as sess:
+        index = image.ssim_multiscale(floats, floats[:, ::-1], 1.0, (0.25, 0.75), 5)
+        unknown = sess.run(index, {floats: x})
+    known = evaluate(image.ssim_multiscale(x, x[:, ::-1], 1.0, (0.25, 0.75), 5))
+    np.testing.assert_allclose(unknown, known, rtol=1e-4)
+    assert evaluate(image.ssim_multiscale(x[0], x[0], 1.0, (0.5, 0.5), 5)) == pytest.approx(1)
+
+
 def test_similarity_has_gradients() -> None:
     x, y = fb.constant(pixels(6, 6, 1)), pixels(6, 6, 1)[::-1]
     index = image.ssim(x, y, 1.0, filter_size=5)
@@ -141,13 +173,26 @@ def test_colours_of_television(name: str) -> None:
         (lambda x: image.ssim(x, x[:, 1:], 1.0), "do not compare"),
         (lambda x: image.ssim(x[:, :4], x[:, :4], 1.0), "smaller than the window of 11 by 11"),
         (lambda x: image.ssim(x[0, 0], x[0, 0], 1.0), "height, width, channels"),
+        (lambda x: image.ssim_multiscale(x, x, 1.0), "smaller than the window of 11 by 11"),
+        (lambda x: image.ssim_multiscale(x, x, 1.0, ()), "no power_factors"),
         (lambda x: image.sobel_edges(x[0]), "images are .batch"),
         (lambda x: image.sobel_edges(x.astype(int)), "int64"),
         (lambda x: image.rgb_to_yiq(x.astype(int)), "floating-point dtype, not int64"),
         (lambda x: image.yuv_to_rgb(x[..., :2]), r"\[\.\.\., 3\], not of shape"),
         (lambda x: image.rgb_to_yuv(1.0), r"\[\.\.\., 3\], not of shape"),
     ],
-    ids=["compare", "small", "rank", "batch", "integers", "dtype", "channels", "scalar"],
+    ids=[
+        "compare",
+        "small",
+        "rank",
+        "halved",
+        "sizes",
+        "batch",
+        "integers",
+        "dtype",
+        "channels",
+        "scalar",
+    ],
 )
 def test_errors(build: Any, message: str) -> None:
     with pytest.raises(fb.errors.InvalidArgumentError, match=message) as caught:

@@ -141,6 +141,80 @@ def test_other_formats() -> None:
         evaluate(image.decode_image(file_of(rgb, "TIFF")))
 
 
+def test_frames_of_an_animation() -> None:
+    given = [smooth(3), smooth(3)[::-1], smooth(3)[:, ::-1]]
+    first, *others = (Image.fromarray(frame).quantize(64) for frame in given)
+    buffer = io.BytesIO()
+    first.save(buffer, "GIF", save_all=True, append_images=others)
+    frames = image.decode_gif(buffer.getvalue())
+    assert (frames.shape, frames.dtype) == ([None, None, None, 3], fb.uint8)
+    wanted = [np.array(frame.convert("RGB")) for frame in (first, *others)]
+    np.testing.assert_array_equal(evaluate(frames), wanted)
+    np.testing.assert_array_equal(
+        evaluate(image.decode_image(buffer.getvalue(), 3)), evaluate(frames)[0]
+    )
+    for broken in (buffer.getvalue()[:40], file_of(given[0], "PNG")):
+        with pytest.raises(Error, match="no GIF image, or it is damaged"):
+            evaluate(image.decode_gif(broken))
+
+
+def test_animations_that_are_too_large(monkeypatch: Any) -> None:
+    first, *others = (Image.fromarray(pixels(3, size=(40, 40))) for _ in range(3))
+    buffer = io.BytesIO()
+    first.save(buffer, "GIF", save_all=True, append_images=others)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 2 * 40 * 40)
+    with pytest.raises(Error, match="more than 3200 pixels"):
+        evaluate(image.decode_gif(buffer.getvalue()))
+
+
+def test_what_a_jpeg_file_is_without_its_pixels() -> None:
+    for channels in (1, 3):
+        contents = file_of(smooth(channels).squeeze(), "JPEG")
+        shape = image.extract_jpeg_shape(contents, fb.int64)
+        assert (shape.shape, shape.dtype) == ([3], fb.int64)
+        assert evaluate(shape).tolist() == [24, 32, channels]
+    assert evaluate(image.is_jpeg([contents, b"\xff\xd8\xff", b"\x89PNG"])).tolist() == [1, 1, 0]
+    with pytest.raises(Error, match="no JPEG image"):
+        evaluate(image.extract_jpeg_shape(file_of(smooth(3), "PNG")))
+
+
+def test_bmp_and_a_part_of_a_jpeg() -> None:
+    rgb = smooth(3)
+    np.testing.assert_array_equal(evaluate(image.decode_bmp(file_of(rgb, "BMP"))), rgb)
+    contents = file_of(rgb, "JPEG")
+    part = image.decode_and_crop_jpeg(contents, [2, 3, 10, 20], 1)
+    whole = image.decode_jpeg(contents, 1)
+    np.testing.assert_array_equal(evaluate(part), evaluate(whole)[2:12, 3:23])
+    with pytest.raises(fb.errors.OutOfRangeError, match="leave axis 0"):
+        evaluate(image.decode_and_crop_jpeg(contents, [2, 3, 100, 20]))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_what_jpeg_loses(dtype: Any) -> None:
+    given = evaluate(image.convert_image_dtype(smooth(3), dtype))
+    quality = fb.placeholder(fb.int32, [])
+    found = image.adjust_jpeg_quality(given, quality)
+    assert (found.shape, found.dtype) == ([24, 32, 3], dtype)
+    with fb.Session() as sess:
+        losses = [
+            np.abs(sess.run(found, {quality: q}).astype(float) - given).mean() for q in (5, 50, 95)
+        ]
+        with pytest.raises(Error, match="from 0 to 100, not 101"):
+            sess.run(found, {quality: 101})
+    assert losses[0] > losses[1] > losses[2] > 0
+    by_hand = image.decode_jpeg(image.encode_jpeg(smooth(3), quality=50))
+    known = evaluate(image.adjust_jpeg_quality(smooth(3), 50))
+    np.testing.assert_array_equal(known, evaluate(by_hand))
+
+
+def test_random_qualities() -> None:
+    found = image.random_jpeg_quality(smooth(3), 10, 13, seed=3)
+    wanted = [evaluate(image.adjust_jpeg_quality(smooth(3), q)).tobytes() for q in (10, 11, 12)]
+    with fb.Session() as sess:
+        seen = {sess.run(found).tobytes() for _ in range(30)}
+    assert seen == {*wanted}
+
+
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "deep"])
 def test_damaged_files(kind: str) -> None:
     noise = pixels(3, size=(50, 50))
@@ -222,8 +296,8 @@ def test_images_that_are_too_large(monkeypatch: Any) -> None:
         (lambda: image.decode_png("x", dtype=fb.float32), "uint8 or uint16"),
         (lambda: image.decode_png(["x"]), "a string scalar"),
         (lambda: image.decode_png(fb.placeholder(fb.float32)), "string"),
-        (lambda: image.encode_png(np.zeros((2, 2), np.uint8)), "1 to 4"),
-        (lambda: image.encode_png(np.zeros((2, 2, 5), np.uint8)), "1 to 4"),
+        (lambda: image.encode_png(np.zeros((2, 2), np.uint8)), "1 or 2 or 3 or 4 channels"),
+        (lambda: image.encode_png(np.zeros((2, 2, 5), np.uint8)), "1 or 2 or 3 or 4 channels"),
         (lambda: image.encode_png(np.zeros((0, 2, 3), np.uint8)), "has pixels"),
         (lambda: image.encode_png(np.zeros((2, 2, 3), np.float32)), "float32"),
         (lambda: image.encode_png(np.zeros((2, 2, 3), np.uint8), 10), "compression"),
@@ -231,6 +305,11 @@ def test_images_that_are_too_large(monkeypatch: Any) -> None:
         (lambda: image.encode_jpeg(np.zeros((2, 2, 1), np.uint8), "rgb"), "has 3 channels"),
         (lambda: image.encode_jpeg(np.zeros((2, 2, 1), np.uint8), "cmyk"), "the format"),
         (lambda: image.encode_jpeg(np.zeros((2, 2, 1), np.uint8), quality=101), "quality"),
+        (lambda: image.decode_gif(["x"]), "a string scalar"),
+        (lambda: image.extract_jpeg_shape("x", fb.float32), "int32 or int64"),
+        (lambda: image.adjust_jpeg_quality(np.zeros((2, 2, 3)), 101), "from 0 to 100, not 101"),
+        (lambda: image.adjust_jpeg_quality(np.zeros((2, 2, 2)), 50), "1 or 3 channels"),
+        (lambda: image.random_jpeg_quality(np.zeros((2, 2, 3)), 50, 50), "50 and 50"),
     ],
     ids=count(),
 )
@@ -245,7 +324,7 @@ def test_shapes_are_checked_in_the_run() -> None:
         with pytest.raises(Error, match="channels"):
             evaluate(build(unknown), {unknown: np.zeros((2, 2))})
     contents = fb.placeholder(fb.string)
-    with pytest.raises(Error, match="a scalar"):
+    with pytest.raises(Error, match="string scalar"):
         evaluate(image.decode_png(contents), {contents: np.array([b"a"], object)})
 
 

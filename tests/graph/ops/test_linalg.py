@@ -395,8 +395,9 @@ def test_factors_solve_what_their_matrices_solve(batch: tuple[int, ...], kind: A
     x = fb.lu_solve(factors, order, rhs, name="x")
     assert (x.name, x.shape) == ("x:0", b.shape)
     np.testing.assert_allclose(run(x), np.linalg.solve(a, b), rtol=1e-9)
-    expected = fb.gradients(fb.matrix_solve(matrix, rhs) * b, [matrix, rhs])
-    for one, other in zip(fb.gradients(x * b, [matrix, rhs]), expected, strict=True):
+    ends = [fb.real(fb.reduce_sum(solved * b)) for solved in (x, fb.matrix_solve(matrix, rhs))]
+    found, expected = (fb.gradients(end, [matrix, rhs]) for end in ends)
+    for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(run(one), run(other), rtol=1e-7, atol=1e-9)
 
 
@@ -421,3 +422,35 @@ def test_factors_of_nothing_print_nothing(shape: Any, capfd: Any) -> None:
     factors, order = fb.Session().run(list(fb.lu(np.zeros(shape))))
     assert (factors.shape, order.shape) == (shape, shape[:-1])
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("beside", [2, 3])
+def test_tridiagonal_systems_as_sequences_and_vectors(beside: int) -> None:
+    above, on, below = np.array([1.0, 2.0, 9.0]), np.array([4.0, 5.0, 6.0]), np.array([9.0, 3, 1])
+    whole = np.diag(on) + np.diag(above[:2], 1) + np.diag(below[1:], -1)
+    given = [above[:beside], on, below[3 - beside :]]
+    x = fb.tridiagonal_solve(given, [1.0, 2.0, 3.0], "sequence", name="x")
+    y = fb.tridiagonal_matmul(given, np.eye(3), "sequence")
+    assert (x.name, x.shape, y.shape) == ("x:0", [3], [3, 3])
+    np.testing.assert_allclose(evaluate(x), np.linalg.solve(whole, [1, 2, 3]))
+    np.testing.assert_allclose(evaluate(y), whole)
+
+
+def test_tridiagonal_systems_that_cannot_be_solved() -> None:
+    bands, rhs = fb.placeholder(fb.float32, [3, None]), fb.placeholder(fb.float32, [None, 1])
+    x = fb.tridiagonal_solve(bands, rhs)
+    with fb.Session() as sess:
+        for n in (1, 3):
+            with pytest.raises(fb.errors.InvalidArgumentError, match="A matrix is singular"):
+                sess.run(x, {bands: np.zeros((3, n)), rhs: np.ones((n, 1))})
+        with pytest.raises(fb.errors.InvalidArgumentError, match=r"not \[3, 3\] and \[2, 1\]"):
+            sess.run(x, {bands: np.ones((3, 3)), rhs: np.ones((2, 1))})
+        nan = sess.run(x, {bands: np.full((3, 3), np.nan), rhs: np.ones((3, 1))})
+        assert np.isnan(nan).all()
+    for call, message in (
+        (lambda: fb.tridiagonal_solve(np.ones((2, 3)), np.ones((3, 1))), r"\[..., 3, n\]"),
+        (lambda: fb.tridiagonal_solve([bands], rhs, "sequence"), "a sequence of three"),
+        (lambda: fb.tridiagonal_solve(bands, rhs, "dense"), "diagonals_format is"),
+    ):
+        with pytest.raises(fb.errors.InvalidArgumentError, match=message):
+            call()

@@ -40,6 +40,18 @@ def test_values(ord: Any, axis: Any, complex_: bool, keepdims: bool) -> None:
     np.testing.assert_allclose(evaluate(result), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("axis", [None, 0, (1, 2)])
+@pytest.mark.parametrize("complex_", [False, True])
+@pytest.mark.parametrize("ord", ["euclidean", 1, np.inf])
+def test_normalized(ord: Any, complex_: bool, axis: Any) -> None:
+    value = VALUES * (0.6 + 0.8j) if complex_ else VALUES
+    normalized, size = fb.normalize(fb.constant(value), ord, axis)
+    found, norms = evaluate([normalized, size])
+    expected = evaluate(fb.norm(fb.constant(value), ord, axis, keepdims=True))
+    np.testing.assert_array_equal(norms, expected)
+    np.testing.assert_allclose(found, value / expected, rtol=1e-15)
+
+
 @pytest.mark.parametrize("axis", [None, 1, (1, 2)])
 @pytest.mark.parametrize("ord", ["euclidean", 1, 2, np.inf, 3])
 def test_gradients(ord: Any, axis: Any) -> None:
@@ -179,3 +191,22 @@ def test_lists_are_lists() -> None:
         fb.global_norm(fb.constant([1.0]))
     with pytest.raises(Error, match="no tensor"):
         fb.global_norm([None])
+
+
+def test_rows_of_slices_are_clipped_as_they_are() -> None:
+    rows = fb.IndexedSlices(fb.constant([[-3.0], [0.5], [3.0]]), fb.constant([4, 0, 4]))
+    clipped = fb.clip_by_value(rows, -1.0, 1.0)
+    assert isinstance(clipped, fb.IndexedSlices)
+    with fb.Session() as sess:
+        value = sess.run(clipped)
+    assert value.values.tolist() == [[-1.0], [0.5], [1.0]]
+    assert value.indices.tolist() == [4, 0, 4]
+
+
+def test_a_greatest_norm_for_each_row() -> None:
+    x = fb.constant([[3.0, 4.0], [3.0, 4.0]])
+    with fb.Session() as sess:
+        clipped = sess.run(fb.clip_by_norm(x, [[1.0], [10.0]], axes=1))
+    np.testing.assert_allclose(clipped, [[0.6, 0.8], [3.0, 4.0]], rtol=1e-6)
+    with pytest.raises(fb.errors.InvalidArgumentError, match=r"clip_norm \[2\] does not fit t"):
+        fb.clip_by_norm(fb.expand_dims(x, 2), [1.0, 2.0])

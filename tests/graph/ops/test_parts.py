@@ -288,6 +288,19 @@ def test_half_precision_sums_are_made_in_single() -> None:
     assert evaluate(fb.segment_mean(many, ids)).tolist() == [1]
 
 
+def test_means_of_integers_go_towards_zero_and_are_of_their_dtype() -> None:
+    rows = fb.constant([[100, -3], [101, -4], [127, 2]], fb.int8)
+    sorted_ones = fb.segment_mean(rows, [0, 0, 2])
+    assert sorted_ones.dtype is fb.int8
+    expected = [[100, -3], [0, 0], [127, 2]]
+    assert evaluate(sorted_ones).tolist() == expected
+    assert evaluate(fb.unsorted_segment_mean(rows, [0, 0, 2], 3)).tolist() == expected
+    huge = fb.constant([2**61 + 1, 2**61 + 3])
+    assert evaluate(fb.segment_mean(huge, [0, 0])).tolist() == [2**61 + 2]
+    with pytest.raises(fb.errors.InvalidTypeError, match="no whole number"):
+        fb.unsorted_segment_sqrt_n(rows, [0, 0, 2], 3)
+
+
 def test_strings_are_parted_and_compared() -> None:
     words = fb.constant(["b", "a", "b", "c"])
     found = evaluate([*fb.unique(words)])

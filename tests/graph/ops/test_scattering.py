@@ -95,6 +95,15 @@ def test_a_slice_is_written_in_the_order_of_construction() -> None:
     assert interpreter.run(v).tolist() == [3, 4, 0, 0]
 
 
+def test_booleans_are_scattered_by_or_and_strings_in_order() -> None:
+    places = [[2], [0], [2]]
+    found = evaluate(fb.scatter_nd(places, [True, False, False], [4]))
+    assert found.tolist() == [False, False, True, False]
+    assert evaluate(fb.scatter_nd(places, ["a", "b", "c"], [4])).tolist() == [b"b", b"", b"ac", b""]
+    pairs = fb.scatter_nd([[1], [1]], [["a", "b"], ["c", "d"]], [2, 2])
+    assert evaluate(pairs).tolist() == [[b"", b""], [b"ac", b"bd"]]
+
+
 def test_what_does_not_fit_is_an_error() -> None:
     v = rows()
     with pytest.raises(Error, match="does not broadcast to"):

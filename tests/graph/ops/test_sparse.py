@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
+from flowbook.graph.registry import op_definitions
 from tests.interpreter import evaluate
 
 INDICES = np.array([[0, 1], [0, 3], [2, 0], [2, 2]])
@@ -312,10 +313,75 @@ def test_functions_of_the_elements():
         (lambda: fb.sparse.map_values(fb.add, x, other), "indices of their own"),
         (lambda: fb.sparse.map_values(fb.abs, VALUES), "no sparse tensor"),
         (lambda: fb.sparse.map_values(fb.reduce_sum, x), "'values' has the shape"),
-        (lambda: fb.abs(x), r"fb.sparse.map_values\(function, x\)"),
+        (lambda: fb.exp(x), r"fb.sparse.map_values\(function, x\)"),
     ):
         with pytest.raises(fb.errors.InvalidArgumentError, match=match):
             call()
+
+
+KEEP_ZEROS = [d for d in op_definitions().values() if d.is_builtin and d.keeps_zeros]
+
+
+@pytest.mark.parametrize("op_def", KEEP_ZEROS, ids=lambda d: d.type)
+def test_functions_that_keep_zeros_take_sparse_tensors(op_def):
+    [variable] = op_def.type_variables.values()
+    for dtype in (fb.float64, fb.complex128):
+        if dtype not in variable:
+            continue
+        given = {
+            name: fb.float64
+            for name, default in op_def.attributes.items()
+            if default is fb.REQUIRED
+        }
+        x = fb.sparse.placeholder(dtype, [3, 4])
+        feeds = {x: (INDICES, (VALUES / 4).astype(dtype.numpy), SHAPE)}
+        found = op_def(x, **given)
+        assert found.shape == [3, 4]
+        with fb.Session() as sess:
+            whole, wanted = sess.run(
+                [fb.sparse.to_dense(found), op_def(fb.sparse.to_dense(x), **given)], feeds
+            )
+            zero = sess.run(op_def(fb.zeros([2], dtype), **given))
+        np.testing.assert_array_equal(whole, wanted)
+        np.testing.assert_array_equal(zero, 0)
+
+
+def test_public_functions_of_one_argument_take_sparse_tensors():
+    x = fb.sparse.placeholder(fb.float64, [3, 4])
+    feeds = {x: (INDICES, VALUES, SHAPE)}
+    whole = dense_of(INDICES, VALUES)
+    with fb.Session() as sess:
+        for found, wanted in (
+            (abs(x), abs(whole)),
+            (fb.abs(x=x), abs(whole)),
+            (fb.abs(fb.sparse.map_values(fb.complex, x, x)), abs(whole + 1j * whole)),
+            (fb.round(x), np.round(whole)),
+            (fb.round(fb.cast(x, fb.int32)), whole.astype(np.int32)),
+            (fb.identity(x, name="same"), whole),
+            (fb.negative(fb.square(x)), -(whole**2)),
+        ):
+            assert isinstance(found, fb.SparseTensor)
+            result = sess.run(fb.sparse.to_dense(found), feeds)
+            np.testing.assert_allclose(result, wanted, rtol=1e-15)
+    assert fb.get_default_graph().get_operation_by_name("same").type == "Identity"
+    [slope] = fb.gradients(fb.square(x).values, x.values)
+    np.testing.assert_array_equal(evaluate(slope, {x.values: VALUES}), 2 * VALUES)
+
+
+def test_shape_size_and_rank_are_of_the_whole():
+    known = fb.SparseTensor(INDICES, VALUES, SHAPE)
+    value = fb.SparseTensorValue(INDICES, VALUES, SHAPE)
+    unknown = fb.sparse.placeholder(fb.float64)
+    feeds = {unknown: value}
+    with fb.Session() as sess:
+        for x in (known, value, unknown):
+            shape, size, rank = fb.shape(x, fb.int64), fb.size(x), fb.rank(x, name="r")
+            assert [t.dtype for t in (shape, size, rank)] == [fb.int64, fb.int32, fb.int32]
+            found = sess.run([shape, size, rank], feeds)
+            assert [v.tolist() for v in found] == [[3, 4], 12, 2]
+    assert fb.zeros(fb.shape(known)).shape == [3, 4]
+    nothing = fb.SparseTensor(np.zeros((1, 0), np.int64), [5.0], np.zeros(0, np.int64))
+    assert [evaluate(f(nothing)).tolist() for f in (fb.shape, fb.size, fb.rank)] == [[], 1, 0]
 
 
 @pytest.mark.parametrize("adjoint_a", [False, True])

@@ -89,7 +89,7 @@ def test_a_layer_makes_variables_of_its_own_unless_it_is_given_some() -> None:
         (
             lambda x: fb.layers.conv2d(fb.zeros([1, 8, 8, 3]), 2, 3, dilation_rate=2),
             fb.errors.InvalidTypeError,
-            "says dilations",
+            "it is called dilations",
         ),
         (
             lambda x: fb.layers.dense(x, 2, kernel_initializer=fb.initializers.ones),

@@ -1,0 +1,1 @@
+"""Faster kernels: additions beside NumPy's, never conditions in them."""

@@ -1,0 +1,214 @@
+"""Machine code for a hot loop: its body, written in LLVM's language, which LLVM vectorises.
+
+The body runs once, on symbols in place of numbers; each operator on them writes an instruction.
+LLVM works outside the interpreter's lock: what runs beside it is hardly disturbed. It takes some
+40 ms for a loop, so nothing is kept on disk, where others could have changed it. This is the one
+module that knows llvmlite, which is imported when the first loop is compiled.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from flowbook.graph.errors import UnimplementedError
+from flowbook.graph.hot_loop import HotLoop
+
+if TYPE_CHECKING:
+    from llvmlite import ir
+
+_ENTRY = "loop"
+
+
+def machine_code(loop: HotLoop) -> Callable[..., None]:
+    """Compile a loop for this machine's processor.
+
+    Returns:
+        A function that is called as the loop is.
+
+    Raises:
+        UnimplementedError: where llvmlite is not installed, the system forbids new machine code, or
+            the code makes other numbers than NumPy's form.
+    """
+    try:
+        import llvmlite.binding as llvm
+    except ModuleNotFoundError:
+        raise UnimplementedError(
+            "llvmlite, which compiles, is not installed", hint="pip install llvmlite"
+        ) from None
+    _check_memory()
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3
+    )
+    module = llvm.parse_assembly(str(_written(loop)))
+    module.verify()
+    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+    tuning.loop_vectorization = True
+    passes = llvm.create_pass_builder(machine, tuning)
+    passes.getModulePassManager().run(module, passes)
+    engine = llvm.create_mcjit_compiler(module, machine)
+    engine.finalize_object()
+    native = _callable(loop, engine)
+    _try(loop, native)
+    return native
+
+
+def _check_memory() -> None:
+    # LLVM does the same, and ends the process where the system refuses.
+    if sys.platform == "win32":
+        return
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    with mmap.mmap(-1, mmap.PAGESIZE, flags=flags) as page:
+        start = ctypes.c_char.from_buffer(page)
+        address, size = ctypes.c_void_p(ctypes.addressof(start)), ctypes.c_size_t(mmap.PAGESIZE)
+        refused = ctypes.CDLL(None).mprotect(address, size, mmap.PROT_READ | mmap.PROT_EXEC)
+        del start
+    if refused:
+        raise UnimplementedError("this system lets no process write machine code")
+
+
+def _callable(loop: HotLoop, engine: Any) -> Callable[..., None]:
+    arguments = [ctypes.c_int64, *[ctypes.c_uint64] * loop.scalars]
+    pointers = [ctypes.c_void_p] * (loop.arrays + 1)
+    code = ctypes.CFUNCTYPE(None, *arguments, *pointers)(engine.get_function_address(_ENTRY))
+
+    def native(out: Any, *inputs: Any) -> None:
+        scalars, arrays = inputs[: loop.scalars], inputs[loop.scalars :]
+        turns = out.size // loop.width
+        # Machine code writes wherever it is told to: what it is given is checked first.
+        _check(out, loop.makes, turns * loop.width)
+        if not out.flags.writeable:
+            raise ValueError("a loop cannot fill a read-only array")
+        for array in arrays:
+            _check(array, np.dtype(np.uint64), turns)
+        code(turns, *scalars, *(array.ctypes.data for array in arrays), out.ctypes.data)
+
+    # The code lives as long as its engine.
+    native.engine = engine  # type: ignore[attr-defined]
+    return native
+
+
+def _check(array: Any, dtype: np.dtype[Any], size: int) -> None:
+    if array.dtype != dtype or array.size != size or not array.flags.c_contiguous:
+        raise ValueError(
+            f"a loop takes contiguous {dtype} [{size}], not {array.dtype} {list(array.shape)}"
+        )
+
+
+def _try(loop: HotLoop, native: Callable[..., None]) -> None:
+    turns = loop.trial[-1].size if loop.arrays else 1000
+    expected, found = (np.zeros(turns * loop.width, loop.makes) for _ in range(2))
+    loop.numpy(expected, *loop.trial)
+    native(found, *loop.trial)
+    if found.tobytes() != expected.tobytes():
+        raise UnimplementedError("the machine code makes other numbers than NumPy")
+
+
+# ---- from the body to LLVM's language
+
+
+class _Symbol:
+    """A number that machine code will have, and the operators that bodies apply to it."""
+
+    __slots__ = ("_builder", "value")
+
+    def __init__(self, builder: ir.IRBuilder, value: ir.Value) -> None:
+        self._builder = builder
+        self.value = value
+
+    def _made(self, instruction: str, other: Any) -> _Symbol:
+        value = other.value if isinstance(other, _Symbol) else self.value.type(other)
+        return _Symbol(self._builder, getattr(self._builder, instruction)(self.value, value))
+
+    def __add__(self, other: Any) -> _Symbol:
+        return self._made("add", other)
+
+    def __sub__(self, other: Any) -> _Symbol:
+        return self._made("sub" if self.value.type == _type(np.uint64) else "fsub", other)
+
+    def __mul__(self, other: Any) -> _Symbol:
+        return self._made("mul", other)
+
+    def __and__(self, other: Any) -> _Symbol:
+        return self._made("and_", other)
+
+    def __or__(self, other: Any) -> _Symbol:
+        return self._made("or_", other)
+
+    def __xor__(self, other: Any) -> _Symbol:
+        return self._made("xor", other)
+
+    def __lshift__(self, other: Any) -> _Symbol:
+        return self._made("shl", other)
+
+    def __rshift__(self, other: Any) -> _Symbol:
+        return self._made("lshr", other)
+
+    def __lt__(self, other: _Symbol) -> _Symbol:
+        """1 where it is less, or else 0."""
+        less = self._builder.icmp_unsigned("<", self.value, other.value)
+        return _Symbol(self._builder, self._builder.zext(less, self.value.type))
+
+    def view(self, dtype: DTypeLike) -> _Symbol:
+        """The number of a dtype whose pattern its lowest bits are."""
+        wanted = np.dtype(dtype)
+        pattern = self._builder.trunc(self.value, _type(f"u{wanted.itemsize}"))
+        return _Symbol(self._builder, self._builder.bitcast(pattern, _type(wanted)))
+
+
+def _type(dtype: DTypeLike) -> ir.Type:
+    """The type of a dtype, or of an integer without a sign, in LLVM's language."""
+    from llvmlite import ir
+
+    wanted = np.dtype(dtype)
+    if wanted.kind == "f":
+        return {4: ir.FloatType(), 8: ir.DoubleType()}[wanted.itemsize]
+    return ir.IntType(8 * wanted.itemsize)
+
+
+def _written(loop: HotLoop) -> ir.Module:
+    """A module whose one function takes the number of turns, scalars, arrays and the result."""
+    from llvmlite import ir
+
+    word, number, pointer = _type(np.uint64), _type(loop.makes), ir.PointerType()
+    module = ir.Module()
+    pointers = [pointer] * (loop.arrays + 1)
+    signature = ir.FunctionType(ir.VoidType(), [word, *[word] * loop.scalars, *pointers])
+    function = ir.Function(module, signature, _ENTRY)
+    turns, *scalars = function.args[: 1 + loop.scalars]
+    *arrays, out = function.args[1 + loop.scalars :]
+    # Without it LLVM asks before each run whether writing changes what is still to be read.
+    out.add_attribute("noalias")
+
+    before, turn, after = (function.append_basic_block() for _ in range(3))
+    builder = ir.IRBuilder(before)
+    builder.cbranch(builder.icmp_unsigned("<", word(0), turns), turn, after)
+
+    builder.position_at_end(turn)
+    index = builder.phi(word)
+    index.add_incoming(word(0), before)
+    read = [
+        builder.load(builder.gep(array, [index], source_etype=word), typ=word) for array in arrays
+    ]
+    made = loop.body(*(_Symbol(builder, value) for value in (index, *scalars, *read)))
+    for place, symbol in enumerate(made):
+        value = symbol.value
+        if value.type == word:
+            value = builder.trunc(value, number)
+        where = builder.add(builder.mul(index, word(loop.width)), word(place))
+        builder.store(value, builder.gep(out, [where], source_etype=number))
+    following = builder.add(index, word(1))
+    index.add_incoming(following, turn)
+    builder.cbranch(builder.icmp_unsigned("<", following, turns), turn, after)
+
+    builder.position_at_end(after)
+    builder.ret_void()
+    return module

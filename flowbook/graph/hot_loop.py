@@ -1,0 +1,100 @@
+"""Loops with two forms of one meaning: NumPy's, which is there at once, and machine code.
+
+Invariant: both forms write the same bits, so a caller never knows which one ran. Who can compile
+(`flowbook/exec/kernels/`) is told of a loop that has become hot, and gives it its machine code
+whenever it likes; until then, and where nobody can, NumPy's form runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+WORTH = 0.1
+"""Seconds in NumPy's form after which a loop is hot: about what it takes to compile it."""
+
+
+class HotLoop:
+    """A loop whose every turn makes some numbers of an array.
+
+    It is called with the array to fill, then the scalars, then the arrays that turns read.
+
+    Args:
+        name: what people know it by.
+        body: one turn, `body(index, *scalars, *elements)`, returns `width` numbers. It is run once,
+            on symbols, with Python's operators on them; `index` counts turns from 0, `elements` are
+            those of the arrays at it. All are unsigned integers of 64 bits that wrap around; what
+            is returned is truncated to `makes`, or has been given its dtype by `view`.
+        numpy: fills the array with the same numbers.
+        makes: the dtype of what is made.
+        width: how many numbers a turn makes.
+        scalars: how many scalars there are.
+        arrays: how many arrays; uint64, contiguous, an element for each turn.
+        trial: scalars and arrays of a call on which machine code is compared with NumPy's form
+            before it is used.
+
+    Attributes:
+        native: the machine code, called as the loop is; None as long as NumPy's form serves.
+        seconds: how long NumPy's form has run.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        body: Callable[..., Any],
+        numpy: Callable[..., None],
+        *,
+        makes: DTypeLike,
+        width: int,
+        scalars: int,
+        arrays: int = 0,
+        trial: tuple[Any, ...],
+    ) -> None:
+        self.name = name
+        self.body = body
+        self.numpy = numpy
+        self.makes = np.dtype(makes)
+        self.width = width
+        self.scalars = scalars
+        self.arrays = arrays
+        self.trial = trial
+        self.native: Callable[..., None] | None = None
+        self.seconds = 0.0
+        loops[name] = self
+
+    def __call__(self, out: NDArray[Any], *inputs: Any) -> None:
+        """Fill `out`, one-dimensional, contiguous and a multiple of `width` long."""
+        native = self.native
+        if native is not None:
+            native(out, *inputs)
+            return
+        start = perf_counter()
+        self.numpy(out, *inputs)
+        self.seconds += perf_counter() - start
+        if self.seconds > WORTH:
+            _when_hot(self)
+
+
+loops: dict[str, HotLoop] = {}
+"""Every loop by its name."""
+
+
+def _nobody_compiles(loop: HotLoop) -> None:
+    pass
+
+
+_when_hot: Callable[[HotLoop], None] = _nobody_compiles
+
+
+def compile_with(act: Callable[[HotLoop], None]) -> None:
+    """Have a function called with a hot loop after each of its runs in NumPy's form.
+
+    Args:
+        act: returns soon, and raises nothing.
+    """
+    global _when_hot
+    _when_hot = act

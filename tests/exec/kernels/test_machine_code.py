@@ -1,0 +1,171 @@
+"""Machine code against NumPy's form of the same loops, and what it refuses."""
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flowbook.exec.kernels.machine_code import machine_code
+from flowbook.graph import hot_loop, philox_blocks
+from flowbook.graph.errors import UnimplementedError
+from flowbook.graph.hot_loop import HotLoop
+from tests.need import requires
+
+pytestmark = requires(module="llvmlite")
+
+TOP = 2**64 - 1
+
+words = st.integers(0, 2**32 - 1)
+# Near the borders that a counter carries over.
+halves = st.one_of(
+    st.integers(0, TOP),
+    st.sampled_from([0, 2**32 - 3, 2**32, TOP - 2**32 - 3, TOP - 3, TOP]),
+)
+
+
+@pytest.fixture(scope="module")
+def compiled() -> dict[str, Any]:
+    return {name: machine_code(loop) for name, loop in hot_loop.loops.items()}
+
+
+@pytest.fixture
+def defined(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Defines loops that are forgotten when the test ends."""
+    monkeypatch.setattr(hot_loop, "loops", {})
+
+    def define(body: Any, numpy: Any, makes: Any = np.uint64) -> HotLoop:
+        return HotLoop("tried", body, numpy, makes=makes, width=1, scalars=1, trial=(5,))
+
+    return define
+
+
+@pytest.mark.parametrize("name", ["random words", "uniform float32", "uniform float64"])
+@given(words, words, halves, halves, st.integers(0, 200))
+def test_consecutive_blocks_are_the_same(
+    compiled: dict[str, Any], name: str, key0: int, key1: int, low: int, high: int, blocks: int
+) -> None:
+    loop = hot_loop.loops[name]
+    expected, found = (np.zeros(blocks * loop.width, loop.makes) for _ in range(2))
+    loop.numpy(expected, key0, key1, low, high)
+    compiled[name](found, key0, key1, low, high)
+    assert found.tobytes() == expected.tobytes()
+
+
+@given(words, words, halves, halves, st.lists(halves, max_size=100))
+def test_blocks_at_places_are_the_same(
+    compiled: dict[str, Any], key0: int, key1: int, low: int, high: int, offsets: list[int]
+) -> None:
+    places = np.array(offsets, np.uint64)
+    expected, found = (np.zeros(4 * places.size, np.uint32) for _ in range(2))
+    philox_blocks.words_at.numpy(expected, key0, key1, low, high, places)
+    compiled["random words at places"](found, key0, key1, low, high, places)
+    assert found.tobytes() == expected.tobytes()
+
+
+@pytest.fixture(scope="module")
+def operators() -> Any:
+    def body(index: Any, x: Any, shift: Any) -> Any:
+        return [x + 7, x - 7, x * 7, x & 7, x | 7, x ^ 7, x << shift, x >> shift, x < shift]
+
+    def numpy(out: Any, x: int, shift: int) -> None:
+        row = np.array([12, TOP - 1, 35, 5, 7, 2, 20, 1, 0], np.uint64)
+        out[:] = np.tile(row, out.size // 9)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(hot_loop, "loops", {})
+        return machine_code(
+            HotLoop("operators", body, numpy, makes=np.uint64, width=9, scalars=2, trial=(5, 2))
+        )
+
+
+@given(halves, st.integers(0, 63))
+def test_the_operators_are_those_of_unsigned_integers(
+    operators: Any, scalar: int, shift: int
+) -> None:
+    x, by, seven = np.uint64(scalar), np.uint64(shift), np.uint64(7)
+    with np.errstate(over="ignore"):
+        expected = [
+            *(x + seven, x - seven, x * seven, x & seven, x | seven, x ^ seven),
+            *(x << by, x >> by, x < by),
+        ]
+    found = np.zeros(9, np.uint64)
+    operators(found, scalar, shift)
+    assert found.tolist() == [int(value) for value in expected]
+
+
+def test_turns_are_numbered(defined: Any) -> None:
+    def numpy(out: Any, first: int) -> None:
+        out[:] = np.arange(first, first + out.size)
+
+    native = machine_code(defined(lambda index, first: [first + index], numpy))
+    found = np.zeros(100, np.uint64)
+    native(found, 7)
+    assert found.tolist() == list(range(7, 107))
+
+
+def test_code_that_makes_other_numbers_is_not_used(defined: Any) -> None:
+    def numpy(out: Any, scalar: int) -> None:
+        out[:] = scalar + 1
+
+    with pytest.raises(UnimplementedError, match="makes other numbers"):
+        machine_code(defined(lambda index, scalar: [scalar], numpy))
+
+
+@pytest.mark.parametrize(
+    "out",
+    [
+        np.zeros(40, np.int32),
+        np.zeros(40, np.uint64),
+        np.zeros(42, np.uint32),
+        np.zeros(80, np.uint32)[::2],
+    ],
+    ids=["sign", "size", "length", "strides"],
+)
+def test_what_it_is_to_fill_is_checked(compiled: dict[str, Any], out: Any) -> None:
+    before = out.copy()
+    with pytest.raises(ValueError, match="a loop takes contiguous uint32"):
+        compiled["random words"](out, 1, 2, 3, 4)
+    np.testing.assert_array_equal(out, before)
+
+
+@pytest.mark.parametrize(
+    "places", [np.zeros(9, np.uint64), np.zeros(10, np.int64), np.zeros(20, np.uint64)[::2]]
+)
+def test_what_it_reads_is_checked(compiled: dict[str, Any], places: Any) -> None:
+    with pytest.raises(ValueError, match="a loop takes contiguous uint64"):
+        compiled["random words at places"](np.zeros(40, np.uint32), 1, 2, 3, 4, places)
+
+
+def test_a_read_only_array_is_not_filled(compiled: dict[str, Any]) -> None:
+    out = np.zeros(40, np.uint32)
+    out.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        compiled["random words"](out, 1, 2, 3, 4)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the refusal is Linux's")
+def test_a_system_without_new_machine_code() -> None:
+    # PR_SET_MDWE: from now on no memory of the process becomes code. Running into that ends it.
+    program = """
+import ctypes
+import flowbook as fb
+from flowbook.graph import philox
+if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0):
+    print("this Linux is too old")
+else:
+    try:
+        fb.options.machine_code = "now"
+    except fb.errors.UnimplementedError as error:
+        print(error)
+    philox.random_bits((1, 2), (3, 4, 5, 6), 10)
+    print(fb.hot_loops()["random words"])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    if "too old" in done.stdout:
+        pytest.skip("this Linux knows no such refusal")
+    assert done.stdout.count("lets no process write machine code") == 2
