@@ -17,6 +17,7 @@ from flowbook.graph.ops.activations import (
 from flowbook.graph.ops.attention import multi_head_attention, scaled_dot_product_attention
 from flowbook.graph.ops.convolution import (
     atrous_conv2d,
+    atrous_conv2d_transpose,
     conv1d,
     conv1d_transpose,
     conv2d,
@@ -84,6 +85,7 @@ from flowbook.graph.ops.selecting import nth_element, top_k
 __all__ = [
     "all_candidate_sampler",
     "atrous_conv2d",
+    "atrous_conv2d_transpose",
     "avg_pool",
     "avg_pool1d",
     "avg_pool3d",

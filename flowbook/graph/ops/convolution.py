@@ -397,6 +397,29 @@ def conv2d_transpose(
     return _transposed("Conv2DTranspose", 2, input, filters, output_shape, name, *how)
 
 
+def atrous_conv2d_transpose(
+    value: Any,
+    filters: Any,
+    output_shape: Any,
+    rate: int,
+    padding: Any,
+    name: str | None = None,
+) -> Tensor:
+    """The transpose of `atrous_conv2d`: see `conv2d_transpose`.
+
+    Args:
+        value: [batch, height, width, channels in].
+        filters: [height, width, channels out, channels in].
+        output_shape: [batch, new height, new width, channels out].
+        rate: the distance of a window's elements, an int.
+        padding: as for `conv2d`.
+        name: the operation's name.
+    """
+    __tracebackhide__ = True
+    how = (1, padding, "NHWC", rate)
+    return _transposed("AtrousConv2DTranspose", 2, value, filters, output_shape, name, *how)
+
+
 def conv3d_transpose(
     input: Any,
     filters: Any,

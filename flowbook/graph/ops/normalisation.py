@@ -22,7 +22,7 @@ from flowbook.graph.ops.reductions import reduce_max, reduce_mean, reduce_prod, 
 from flowbook.graph.ops.response_normalisation import normalize_responses_op
 from flowbook.graph.ops.shaping import reshape, shape_of, squeeze
 from flowbook.graph.ops.standardising import elements_per, moments_op, normalize_op
-from flowbook.graph.ops.windows import check_channels_last, whole
+from flowbook.graph.ops.windows import check_any_channels_last, whole
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.tensor import Arithmetic, Tensor
 
@@ -290,7 +290,7 @@ def fused_batch_norm(
     """
     __tracebackhide__ = True
     with located("fused_batch_norm"):
-        check_channels_last(data_format, 3 if data_format in ("NDHWC", "NCDHW") else 2)
+        check_any_channels_last(data_format)
         x = _floating(x)
         is_half = x.dtype.size == 2
         scale = convert_to_tensor(scale, None if is_half else x.dtype)
