@@ -1,7 +1,8 @@
 """A million random numbers, or what needs them, beside NumPy's own generator (PCG64).
 
 Flowbook's loops are timed in both forms, machine code and NumPy; each is in use before the clock
-starts. The generators differ, so what agrees are the moments of what they draw.
+starts. The generators differ, so what agrees are the moments of what they draw. Gamma variates are
+compared with TensorFlow's: the same numbers, each from a stream of its own.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.case import Case, Row, Within
+from benchmarks import tf1
+from benchmarks.case import Case, MakeCase, Row, Within
 from benchmarks.rows import operations
 
 _SHAPE = (1000, 1000)
@@ -109,11 +111,6 @@ _DRAWS = {
         lambda fb: fb.truncated_normal(_SHAPE),
         _truncated,
     ),
-    "random_gamma": _Draw(
-        "random_gamma of shape 2",
-        lambda fb: fb.random_gamma(_SHAPE, 2.0),
-        lambda np, g: g.standard_gamma(2.0, _SHAPE, dtype=np.float32),
-    ),
     "dropout": _Draw(
         "dropout of one half",
         lambda fb, x: fb.nn.dropout(x, rate=_RATE),
@@ -128,23 +125,63 @@ _DRAWS = {
     ),
 }
 
-ROWS = tuple(
+
+def _tf1_gamma(tf: Any) -> Case:
+    with tf.Graph().as_default() as graph:
+        drawn = tf.random_gamma(_SHAPE, 2.0)
+    session = tf1.session(tf, graph)
+
+    def step() -> Any:
+        return session.run(drawn)
+
+    return Case(step=step, value=_GAMMA.shown(step()))
+
+
+def _flowbooks(draw: _Draw) -> dict[str, MakeCase]:
+    return {
+        "flowbook": partial(_flowbook, draw, "now"),
+        "flowbook in NumPy": partial(_flowbook, draw, "never"),
+    }
+
+
+_GAMMA = _Draw(
+    "random_gamma of shape 2",
+    lambda fb: fb.random_gamma(_SHAPE, 2.0),
+    lambda np, g: g.standard_gamma(2.0, _SHAPE, dtype=np.float32),
+)
+_FORMS = "Flowbook: machine code; in NumPy: as without llvmlite."
+
+ROWS = (
+    *(
+        Row(
+            name=f"op_{name}",
+            title=draw.work,
+            cases={**_flowbooks(draw), "numpy": partial(_numpy, draw)},
+            target=Within(1.1, "numpy"),
+            unit="ms",
+            rtol=1e-2,
+            atol=1e-2,
+            rounds=15,
+            processes=3,
+            section=operations.SECTION,
+            notes=(_FORMS,),
+        )
+        for name, draw in _DRAWS.items()
+    ),
     Row(
-        name=f"op_{name}",
-        title=draw.work,
-        cases={
-            "flowbook": partial(_flowbook, draw, "now"),
-            "flowbook in NumPy": partial(_flowbook, draw, "never"),
-            "numpy": partial(_numpy, draw),
-        },
-        target=Within(1.1, "numpy"),
+        name="random_gamma",
+        title="1 M gamma variates of shape 2",
+        cases={**_flowbooks(_GAMMA), "tf1": _tf1_gamma, "numpy": partial(_numpy, _GAMMA)},
+        target=Within(1.1, "tf1"),
         unit="ms",
         rtol=1e-2,
         atol=1e-2,
         rounds=15,
-        processes=3,
-        section=operations.SECTION,
-        notes=("Flowbook: machine code; in NumPy: as without llvmlite.",),
-    )
-    for name, draw in _DRAWS.items()
+        not_compared=frozenset({"numpy"}),
+        notes=(
+            _FORMS,
+            "NumPy is shown, not compared: it draws one variate after the other, of other numbers, "
+            "by a ziggurat; Flowbook and TF1 give each a stream of its own.",
+        ),
+    ),
 )

@@ -143,8 +143,27 @@ def normal_float64(bits: Words) -> NDArray[np.float64]:
     return _box_muller(uniform_float64(_checked(bits, 4)))
 
 
+def polar_float64(bits: Words) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return r and 2 pi v, of which `normal_float64` makes two normals each.
+
+    Args:
+        bits: uint32 [4 * n].
+
+    Returns:
+        Two arrays, float64 [n].
+    """
+    return _polar(uniform_float64(_checked(bits, 4)))
+
+
 def _box_muller(uniforms: NDArray[Any]) -> NDArray[Any]:
     """Turn pairs of uniforms into pairs of normals, in place."""
+    radius, angle = _polar(uniforms)
+    np.multiply(np.sin(angle), radius, uniforms[0::2])
+    np.multiply(np.cos(angle, angle), radius, uniforms[1::2])
+    return uniforms
+
+
+def _polar(uniforms: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     # Contiguous copies: NumPy's log, sin and cos are vectorised for those only.
     radius: NDArray[Any] = np.maximum(uniforms[0::2], 1e-7)
     np.log(radius, radius)
@@ -154,9 +173,7 @@ def _box_muller(uniforms: NDArray[Any]) -> NDArray[Any]:
     # multiples of pi a sine is no better than its angle.
     angle: NDArray[Any] = np.empty_like(radius)
     np.multiply(uniforms[1::2], 2 * math.pi, angle, dtype=np.float64, casting="same_kind")
-    np.multiply(np.sin(angle), radius, uniforms[0::2])
-    np.multiply(np.cos(angle, angle), radius, uniforms[1::2])
-    return uniforms
+    return radius, angle
 
 
 def uniform_int(bits: Words, low: int, high: int, dtype: DTypeLike) -> NDArray[Any]:
