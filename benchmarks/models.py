@@ -32,6 +32,35 @@ def training(step: Callable[[], Any]) -> Case:
     return Case(step=step, value=[float(step()) for _ in range(_COMPARED_STEPS)])
 
 
+def training_in_jax(jax: Any, train: Callable[..., Any], state: Any, *batch: Any) -> Case:
+    """A case that trains with JAX, compiled and with its state donated.
+
+    Args:
+        jax: the module.
+        train: gives, for a state and a batch, the next state and the loss.
+        state: arrays that the first step starts from.
+        batch: what every step is given.
+    """
+    compiled = jax.jit(train, donate_argnums=0)
+    state = jax.tree.map(jax.numpy.array, state)
+
+    def step() -> float:
+        nonlocal state
+        state, loss = compiled(state, *batch)
+        jax.block_until_ready(state)
+        return float(loss)
+
+    return training(step)
+
+
+def step_in_torch(optimizer: Any, loss: Any) -> float:
+    """What every step with PyTorch ends in: gradients, and the change that they make."""
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return float(loss.detach())
+
+
 def start(fb: Any, graph: Any, values: Sequence[Any]) -> Any:
     """A Flowbook session in which the trainable variables, in their order, have these values."""
     variables = graph.variables(trainable=True)

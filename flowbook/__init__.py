@@ -14,6 +14,7 @@ from flowbook import (
     nn,
     onnx,
     regularizers,
+    sets,
     signal,
     sparse,
     strings,
@@ -162,6 +163,7 @@ from flowbook.graph.ops.constants import (
     convert_to_tensor,
     group,
     identity,
+    identity_n,
     no_op,
     placeholder,
     placeholder_with_default,
@@ -176,6 +178,7 @@ from flowbook.graph.ops.counting import (
     histogram_fixed_width,
     histogram_fixed_width_bins,
 )
+from flowbook.graph.ops.csv_records import decode_csv
 from flowbook.graph.ops.decompositions import (
     cholesky,
     logdet,
@@ -284,7 +287,10 @@ from flowbook.graph.ops.norms import (
 from flowbook.graph.ops.numeric import copysign, heaviside, nextafter, sinc
 from flowbook.graph.ops.ordering import argsort, sort
 from flowbook.graph.ops.partitioning import dynamic_partition, dynamic_stitch
-from flowbook.graph.ops.patches import extract_image_patches
+from flowbook.graph.ops.patches import (
+    extract_image_patches,
+    extract_volume_patches,
+)
 from flowbook.graph.ops.polynomials import polyval
 from flowbook.graph.ops.positions import invert_permutation, searchsorted, unravel_index
 from flowbook.graph.ops.powers import cbrt, exp2, hypot, log2, log10, logaddexp
@@ -551,6 +557,7 @@ __all__ = [
     "cumulative_logsumexp",
     "dct",
     "decode_base64",
+    "decode_csv",
     "decode_raw",
     "depth_to_space",
     "device",
@@ -576,6 +583,7 @@ __all__ = [
     "expm1",
     "export_html",
     "extract_image_patches",
+    "extract_volume_patches",
     "eye",
     "fft",
     "fft2d",
@@ -611,6 +619,7 @@ __all__ = [
     "hypot",
     "idct",
     "identity",
+    "identity_n",
     "ifft",
     "ifft2d",
     "ifft3d",
@@ -777,6 +786,7 @@ __all__ = [
     "sequence_mask",
     "set_random_seed",
     "setdiff1d",
+    "sets",
     "shape",
     "shape_n",
     "sigmoid",

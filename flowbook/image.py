@@ -20,7 +20,9 @@ from flowbook.graph.ops.colours import (
     rgb_to_grayscale,
     rgb_to_hsv,
 )
+from flowbook.graph.ops.detections import Detections, combined_non_max_suppression
 from flowbook.graph.ops.distorted_boxes import sample_distorted_bounding_box
+from flowbook.graph.ops.glimpses import extract_glimpse
 from flowbook.graph.ops.image_differences import (
     image_gradients,
     psnr,
@@ -72,6 +74,7 @@ from flowbook.graph.ops.suppression import (
 )
 
 __all__ = [
+    "Detections",
     "ResizeMethod",
     "adjust_brightness",
     "adjust_contrast",
@@ -80,6 +83,7 @@ __all__ = [
     "adjust_jpeg_quality",
     "adjust_saturation",
     "central_crop",
+    "combined_non_max_suppression",
     "convert_image_dtype",
     "crop_and_resize",
     "crop_to_bounding_box",
@@ -92,6 +96,7 @@ __all__ = [
     "draw_bounding_boxes",
     "encode_jpeg",
     "encode_png",
+    "extract_glimpse",
     "extract_jpeg_shape",
     "flip_left_right",
     "flip_up_down",

@@ -30,11 +30,17 @@ from flowbook.graph.ops.convolution import (
 )
 from flowbook.graph.ops.ctc import ctc_loss
 from flowbook.graph.ops.ctc_decoding import ctc_beam_search_decoder, ctc_greedy_decoder
+from flowbook.graph.ops.ctc_labels import collapse_repeated
 from flowbook.graph.ops.depthwise import depthwise_conv2d, separable_conv2d
 from flowbook.graph.ops.embedding import (
     embedding_lookup,
     embedding_lookup_sparse,
     safe_embedding_lookup_sparse,
+)
+from flowbook.graph.ops.fractional_pooling import (
+    FractionalPool,
+    fractional_avg_pool,
+    fractional_max_pool,
 )
 from flowbook.graph.ops.gated_activations import gelu, swish
 from flowbook.graph.ops.losses import (
@@ -83,6 +89,7 @@ from flowbook.graph.ops.sampling import (
 from flowbook.graph.ops.selecting import nth_element, top_k
 
 __all__ = [
+    "FractionalPool",
     "all_candidate_sampler",
     "atrous_conv2d",
     "atrous_conv2d_transpose",
@@ -91,6 +98,7 @@ __all__ = [
     "avg_pool3d",
     "batch_normalization",
     "bias_add",
+    "collapse_repeated",
     "compute_accidental_hits",
     "conv1d",
     "conv1d_transpose",
@@ -113,6 +121,8 @@ __all__ = [
     "embedding_lookup_sparse",
     "erosion2d",
     "fixed_unigram_candidate_sampler",
+    "fractional_avg_pool",
+    "fractional_max_pool",
     "fused_batch_norm",
     "gelu",
     "group_normalization",

@@ -15,6 +15,7 @@ from flowbook.graph.ops.sparse_conversion import sparse_placeholder as placehold
 from flowbook.graph.ops.sparse_mapping import map_values
 from flowbook.graph.ops.sparse_parts import concat, slice, split
 from flowbook.graph.ops.sparse_products import sparse_dense_matmul
+from flowbook.graph.ops.sparse_reductions import reduce_max_sparse, reduce_sum_sparse
 from flowbook.graph.ops.sparse_selecting import fill_empty_rows, mask, reset_shape, retain
 
 __all__ = [
@@ -30,7 +31,9 @@ __all__ = [
     "minimum",
     "placeholder",
     "reduce_max",
+    "reduce_max_sparse",
     "reduce_sum",
+    "reduce_sum_sparse",
     "reorder",
     "reset_shape",
     "reshape",

@@ -106,6 +106,19 @@ PROGRAMS: dict[str, tuple[np.ndarray, Program]] = {
     ),
     "variation": (FLOATS, lambda image, x: image.total_variation(x)),
     "one variation": (FLOATS[0], lambda image, x: image.total_variation(x)),
+    # Inside of the images, beyond which TensorFlow's noise is of its own.
+    **{
+        f"glimpses {note}": (
+            FLOATS,
+            lambda image, x, given=given: image.extract_glimpse(x, *given),
+        )
+        for note, given in {
+            "as usual": ((3, 4), np.float32([[0, 0], [0.2, -0.1]])),
+            "from the corner": ((2, 3), np.float32([[0.5, 0.5], [0.6, 0.4]]), False),
+            "in pixels": ((3, 2), np.float32([[2, 3], [2.7, 4.2]]), False, False),
+            "in halves of pixels": ((3, 2), np.float32([[1, 1], [-1.5, 2.2]]), True, False),
+        }.items()
+    },
     "noise ratio": (FLOATS, lambda image, x: image.psnr(x, x * 0.9, 1.0)),
     "bytes noise ratio": (BYTES, lambda image, x: image.psnr(x, x[:, ::-1], 255)),
     **{

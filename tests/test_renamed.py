@@ -61,6 +61,7 @@ def test_private_names_are_plainly_missing() -> None:
         ("tensor", "astype", "fb.cast"),
         ("variable", "assign", r"Variable has no assign: use fb.assign\(variable, value\)"),
         ("variable", "get_shape", "variable.shape"),
+        ("variable", "count_up_to", "fb.assign_add"),
         ("variable", "nonsense", "Variable has no nonsense$"),
         ("graph", "get_operations", "graph.operations"),
         ("graph", "nonsense", "Graph has no nonsense$"),
@@ -93,6 +94,10 @@ def test_a_method_of_tensorflow_says_what_to_write(of: str, name: str, message: 
         ("fb.nn.softmax", {"dim": 0}, "it is called axis"),
         ("fb.sparse.concat", {"concat_dim": 0}, "it is called axis"),
         ("fb.nn.conv2d", {"filter": 0}, "it is called filters"),
+        ("fb.strings.split", {"delimiter": ","}, "it is called sep"),
+        ("fb.strings.split", {"skip_empty": False}, "white space counts once"),
+        ("fb.nn.moments", {"shift": 0.0}, "leave it out: moments"),
+        ("fb.convert_to_tensor", {"preferred_dtype": fb.float64}, "give dtype"),
         ("fb.nn.avg_pool", {"value": 0}, "it is called input"),
         ("fb.nn.dropout", {"keep_prob": 0.5}, "rate=1 - keep_prob"),
         ("fb.assign", {"use_locking": True}, "leave it out: writes"),
@@ -121,6 +126,8 @@ def test_a_keyword_of_a_method_says_what_to_write() -> None:
         optimizer.minimize(x * x, aggregation_method=2)  # type: ignore[call-arg]
     with fb.Session() as sess, pytest.raises(fb.errors.InvalidTypeError, match="called feeds"):
         sess.run(x, feed_dict={})
+    with fb.Session() as sess, pytest.raises(fb.errors.InvalidTypeError, match="called feeds"):
+        sess.make_callable(x, feed_list=[])  # type: ignore[call-arg]
 
 
 def test_other_errors_of_calls_stay_as_they_are() -> None:

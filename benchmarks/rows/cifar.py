@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks import tf1
 from benchmarks.case import AtMost, Case, Row
-from benchmarks.models import start, training, weights
+from benchmarks.models import start, step_in_torch, training, training_in_jax, weights
 
 _BATCH = 128
 _RATE, _PENALTY = 0.01, 0.002
@@ -116,16 +116,7 @@ def _jax(jax: Any) -> Case:
         loss, gradients = jax.value_and_grad(loss_of)(values, x, y)
         return [w - _RATE * g for w, g in zip(values, gradients, strict=True)], loss
 
-    compiled = jax.jit(train, donate_argnums=0)
-    kept = [jnp.array(value) for value in values]
-
-    def step() -> float:
-        nonlocal kept
-        kept, loss = compiled(kept, images, labels)
-        jax.block_until_ready(kept)
-        return float(loss)
-
-    return training(step)
+    return training_in_jax(jax, train, values, images, labels)
 
 
 def _torch(torch: Any) -> Case:
@@ -158,10 +149,7 @@ def _torch(torch: Any) -> Case:
         logits = torch.addmm(b5, functional.relu(torch.addmm(b4, third, w4)), w5)
         penalty = _PENALTY * (w3.square().sum() + w4.square().sum())
         loss = functional.cross_entropy(logits, y) + penalty
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return float(loss.detach())
+        return step_in_torch(optimizer, loss)
 
     return training(step)
 

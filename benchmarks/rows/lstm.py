@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks import tf1
 from benchmarks.case import Case, Row, Within
-from benchmarks.models import start, training
+from benchmarks.models import start, training, training_in_jax
 
 _BATCH, _STEPS, _WORDS, _UNITS = 20, 20, 10_000, 200
 _RATE, _LARGEST_NORM = 1.0, 5.0
@@ -104,16 +104,7 @@ def _jax(jax: Any) -> Case:
         moved = [w - rate * g for w, g in zip(others, gradients, strict=True)]
         return [table.at[x].add(-rate * of_rows), *moved], loss
 
-    compiled = jax.jit(train, donate_argnums=0)
-    kept = [jnp.array(value) for value in values]
-
-    def step() -> float:
-        nonlocal kept
-        kept, loss = compiled(kept, words, targets)
-        jax.block_until_ready(kept)
-        return float(loss)
-
-    return training(step)
+    return training_in_jax(jax, train, values, words, targets)
 
 
 def _torch(torch: Any) -> Case:

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks import tf1
 from benchmarks.case import Case, Row, Within
-from benchmarks.models import start, training, weights
+from benchmarks.models import start, step_in_torch, training, training_in_jax, weights
 
 _BATCH, _TOKENS, _WIDTH, _INNER, _HEADS = 8, 128, 256, 1024, 4
 _HEAD = _WIDTH // _HEADS
@@ -114,17 +114,8 @@ def _jax(jax: Any) -> Case:
         ]
         return (values, means, squares, count), loss
 
-    compiled = jax.jit(train, donate_argnums=0)
-    zeros = [[jnp.zeros_like(value) for value in values] for _ in range(2)]
-    state = ([jnp.array(value) for value in values], *zeros, jnp.zeros([]))
-
-    def step() -> float:
-        nonlocal state
-        state, loss = compiled(state, given, wanted)
-        jax.block_until_ready(state)
-        return float(loss)
-
-    return training(step)
+    zeros = [[np.zeros_like(value) for value in values] for _ in range(2)]
+    return training_in_jax(jax, train, (values, *zeros, np.float32(0)), given, wanted)
 
 
 def _torch(torch: Any) -> Case:
@@ -148,10 +139,7 @@ def _torch(torch: Any) -> Case:
         inner = functional.relu(torch.addmm(b1, rows, w1))
         rows = normal(rows + torch.addmm(b2, inner, w2), g2, o2)
         loss = functional.mse_loss(rows, torch.from_numpy(wanted).reshape(-1, _WIDTH))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return float(loss.detach())
+        return step_in_torch(optimizer, loss)
 
     return training(step)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks import tf1
 from benchmarks.case import Case, Row, Within
-from benchmarks.models import training
+from benchmarks.models import step_in_torch, training, training_in_jax
 
 _BATCH, _WIDTH, _NOISE = 128, 128, 64
 _RATE = 0.1
@@ -40,78 +40,66 @@ class _Problem:
         return found.astype(np.float32)
 
 
+def _steps(lib: Any, rows: int, embeddings: Any, weights: Any, biases: Any) -> Any:
+    """Two steps: with noise that is fed, and with noise that it draws; and what they are fed."""
+    words = lib.placeholder(lib.int64, [_BATCH])
+    contexts = lib.placeholder(lib.int64, [_BATCH, 1])
+    noise = (
+        lib.placeholder(lib.int64, [_NOISE]),
+        lib.placeholder(lib.float32, [_BATCH, 1]),
+        lib.placeholder(lib.float32, [_NOISE]),
+    )
+    embedded = lib.nn.embedding_lookup(embeddings, words)
+
+    def step_with(sampled: Any) -> Any:
+        losses = lib.nn.nce_loss(
+            weights, biases, contexts, embedded, _NOISE, rows, sampled_values=sampled
+        )
+        loss = lib.reduce_mean(losses)
+        return loss, lib.train.GradientDescentOptimizer(_RATE).minimize(loss)
+
+    return step_with(noise), step_with(None), (words, contexts), noise
+
+
+def _case(problem: _Problem, samples: bool, session: Any, steps: Any) -> Case:
+    told, sampling, places, noise = steps
+    batch = dict(zip(places, (problem.words, problem.contexts[:, None]), strict=True))
+    drawn = (problem.noise, problem.expected_contexts[:, None], problem.expected_noise)
+    feeds = {**batch, **dict(zip(noise, drawn, strict=True))}
+    case = training(lambda: session.run(told, feeds)[0])
+    if not samples:
+        return case
+    return Case(lambda: session.run(sampling, batch), case.value)
+
+
 def _flowbook(rows: int, samples: bool, fb: Any) -> Case:
     problem = _Problem(rows)
     graph = fb.Graph()
     with graph.as_default():
-        words = fb.placeholder(fb.int64, [_BATCH])
-        contexts = fb.placeholder(fb.int64, [_BATCH, 1])
-        candidates = (
-            fb.placeholder(fb.int64, [_NOISE]),
-            fb.placeholder(fb.float32, [_BATCH, 1]),
-            fb.placeholder(fb.float32, [_NOISE]),
-        )
         given = [fb.placeholder(fb.float32, [rows, _WIDTH]) for _ in range(2)]
         embeddings = fb.Variable(fb.zeros([rows, _WIDTH]), name="embeddings")
         weights = fb.Variable(fb.zeros([rows, _WIDTH]), name="weights")
         biases = fb.Variable(fb.zeros([rows]), name="biases")
         filled = [fb.assign(embeddings, given[0]).op, fb.assign(weights, given[1]).op]
-        embedded = fb.nn.embedding_lookup(embeddings, words)
-
-        def step_with(candidates: Any) -> Any:
-            losses = fb.nn.nce_loss(
-                weights, biases, contexts, embedded, _NOISE, rows, sampled_values=candidates
-            )
-            loss = fb.reduce_mean(losses)
-            return loss, fb.train.GradientDescentOptimizer(_RATE).minimize(loss)
-
-        told, sampling = step_with(candidates), step_with(None)
+        steps = _steps(fb, rows, embeddings, weights, biases)
     session = fb.Session(graph=graph)
     session.run(filled, dict(zip(given, (problem.embeddings, problem.weights), strict=True)))
-    batch = {words: problem.words, contexts: problem.contexts[:, None]}
-    noise = (problem.noise, problem.expected_contexts[:, None], problem.expected_noise)
-    feeds = {**batch, **dict(zip(candidates, noise, strict=True))}
-    case = training(lambda: session.run(told, feeds)[0])
-    if not samples:
-        return case
-    return Case(lambda: session.run(sampling, batch), case.value)
+    return _case(problem, samples, session, steps)
 
 
 def _tf1(rows: int, samples: bool, tf: Any) -> Case:
     problem = _Problem(rows)
     graph = tf.Graph()
     with graph.as_default():
-        words = tf.placeholder(tf.int64, [_BATCH])
-        contexts = tf.placeholder(tf.int64, [_BATCH, 1])
-        candidates = (
-            tf.placeholder(tf.int64, [_NOISE]),
-            tf.placeholder(tf.float32, [_BATCH, 1]),
-            tf.placeholder(tf.float32, [_NOISE]),
-        )
         given = [tf.placeholder(tf.float32, [rows, _WIDTH]) for _ in range(2)]
         embeddings, weights = (tf.Variable(value) for value in given)
         biases = tf.Variable(tf.zeros([rows]))
-        embedded = tf.nn.embedding_lookup(embeddings, words)
-
-        def step_with(candidates: Any) -> Any:
-            losses = tf.nn.nce_loss(
-                weights, biases, contexts, embedded, _NOISE, rows, sampled_values=candidates
-            )
-            loss = tf.reduce_mean(losses)
-            return loss, tf.train.GradientDescentOptimizer(_RATE).minimize(loss)
-
-        told, sampling = step_with(candidates), step_with(None)
+        steps = _steps(tf, rows, embeddings, weights, biases)
         initialize = tf.global_variables_initializer()
     session = tf1.session(tf, graph)
     tables = (problem.embeddings, problem.weights)
     session.run(initialize, dict(zip(given, tables, strict=True)))
-    batch = {words: problem.words, contexts: problem.contexts[:, None]}
-    noise = (problem.noise, problem.expected_contexts[:, None], problem.expected_noise)
-    feeds = {**batch, **dict(zip(candidates, noise, strict=True))}
-    case = training(lambda: session.run(told, feeds)[0])
-    if not samples:
-        return case
-    return Case(lambda: session.run(sampling, batch), case.value)
+    return _case(problem, samples, session, steps)
 
 
 def _jax(rows: int, jax: Any) -> Case:
@@ -135,19 +123,11 @@ def _jax(rows: int, jax: Any) -> Case:
             biases.at[classes].add(-_RATE * slopes[2]),
         ), loss
 
-    compiled = jax.jit(train, donate_argnums=0)
-    tables = tuple(jnp.array(t) for t in (problem.embeddings, problem.weights, problem.biases))
+    tables = (problem.embeddings, problem.weights, problem.biases)
     words = problem.words.astype(np.int32)
     classes = np.concatenate([problem.contexts, problem.noise]).astype(np.int32)
     expected = np.concatenate([problem.expected_contexts, problem.expected_noise])
-
-    def step() -> float:
-        nonlocal tables
-        tables, loss = compiled(tables, words, classes, expected)
-        jax.block_until_ready(tables)
-        return float(loss)
-
-    return training(step)
+    return training_in_jax(jax, train, tables, words, classes, expected)
 
 
 def _torch(rows: int, torch: Any) -> Case:
@@ -168,10 +148,7 @@ def _torch(rows: int, torch: Any) -> Case:
         right = (embedded * of_classes[:_BATCH]).sum(1) + offsets[:_BATCH]
         noise = torch.addmm(offsets[_BATCH:], embedded, of_classes[_BATCH:].T)
         loss = (functional.softplus(-right) + functional.softplus(noise).sum(1)).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return float(loss.detach())
+        return step_in_torch(optimizer, loss)
 
     return training(step)
 

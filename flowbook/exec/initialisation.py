@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from flowbook.exec.executable import Executable
 from flowbook.exec.executor import LONGEST_WAIT
+from flowbook.exec.instrument import Signature
 from flowbook.exec.resources.container import Resources, forget
 from flowbook.graph.errors import DeadlineExceededError
 from flowbook.graph.graph import Graph
@@ -38,9 +39,7 @@ class Initialiser(Protocol):
     graph: Graph
     resources: Resources
 
-    def executable(
-        self, fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[Tensor]
-    ) -> Executable:
+    def executable(self, signature: Signature) -> Executable:
         """What runs a signature."""
 
     def known_executables(self) -> Sequence[Executable]:
@@ -182,7 +181,8 @@ class Initialisation:
     def _run_initializers(
         self, variables: list[Variable], given: Mapping[Tensor, Any], deadline: float | None
     ) -> None:
-        executable = self._master.executable([], [v.initializer for v in variables], list(given))
+        targets = tuple([variable.initializer for variable in variables])
+        executable = self._master.executable(Signature((), targets, tuple(given)))
         executable.run(list(given.values()), deadline)
 
 

@@ -21,11 +21,19 @@ if TYPE_CHECKING:
 
 
 class Signature(NamedTuple):
-    """What a person asked for."""
+    """What a step is asked for.
+
+    Attributes:
+        fetches: whose values are wanted.
+        targets: what is to run beside.
+        feeds: what is given.
+        is_late: for each of the feeds, whether it arrives after the step has begun; empty if none.
+    """
 
     fetches: tuple[Tensor, ...]
     targets: tuple[Operation, ...]
     feeds: tuple[Tensor, ...]
+    is_late: tuple[bool, ...] = ()
 
 
 class Tap(Protocol):

@@ -70,9 +70,9 @@ class Instruments:
     def asked_for(self, master: Master, signature: Signature) -> Executable | Tapped:
         """What runs a signature under the instruments."""
         if not self.all:
-            return master.asked_for(*signature)
+            return master.asked_for(signature)
         rewriting = self.rewriting
-        executable = master.asked_for(*signature, instruments=rewriting)
+        executable = master.asked_for(signature, rewriting)
         taps = [tap for i in self.all for tap in i.tap(signature, executable)]
         return Tapped(master, signature, executable, rewriting, taps) if taps else executable
 
@@ -152,11 +152,8 @@ class Tapped:
     def _executable(self, due: tuple[Tap, ...]) -> Executable:
         executable = self._extended.get(due)
         if executable is None:
-            fetches, targets, feeds = self._signature
+            fetches = (*self._signature.fetches, *[t for tap in due for t in tap.tensors])
             executable = self._extended[due] = self._master.executable(
-                (*fetches, *[t for tap in due for t in tap.tensors]),
-                targets,
-                feeds,
-                instruments=self._rewriting,
+                self._signature._replace(fetches=fetches), self._rewriting
             )
         return executable

@@ -17,7 +17,7 @@ from flowbook.exec.devices.cpu import local_devices
 from flowbook.exec.executable import Executable
 from flowbook.exec.executor import Execution, Executions
 from flowbook.exec.initialisation import Initialisation
-from flowbook.exec.instrument import Instrument
+from flowbook.exec.instrument import Instrument, Signature
 from flowbook.exec.resources.container import Resources
 from flowbook.graph.graph import Graph
 from flowbook.graph.operation import Operation
@@ -54,23 +54,11 @@ class Master(Protocol):
     def extend(self) -> None:
         """Take what the graph gained, and drop what it lost, since the last time."""
 
-    def asked_for(
-        self,
-        fetches: Sequence[Tensor],
-        targets: Sequence[Operation],
-        feeds: Sequence[Tensor],
-        is_late: Sequence[bool] = (),
-        instruments: Sequence[Instrument] = (),
-    ) -> Executable:
+    def asked_for(self, signature: Signature, instruments: Sequence[Instrument] = ()) -> Executable:
         """What runs a signature that a person asked for."""
 
     def executable(
-        self,
-        fetches: Sequence[Tensor],
-        targets: Sequence[Operation],
-        feeds: Sequence[Tensor],
-        is_late: Sequence[bool] = (),
-        instruments: Sequence[Instrument] = (),
+        self, signature: Signature, instruments: Sequence[Instrument] = ()
     ) -> Executable:
         """What runs a signature, its plan rewritten by instruments."""
 
@@ -120,15 +108,11 @@ class LocalMaster:
                         self._drop(key)
 
     def executable(
-        self,
-        fetches: Sequence[Tensor],
-        targets: Sequence[Operation],
-        feeds: Sequence[Tensor],
-        is_late: Sequence[bool] = (),
-        instruments: Sequence[Instrument] = (),
+        self, signature: Signature, instruments: Sequence[Instrument] = ()
     ) -> Executable:
         """What runs a signature, prepared on first use; its plan is rewritten by instruments."""
-        key = (tuple(fetches), tuple(targets), tuple(feeds), tuple(is_late), tuple(instruments))
+        key = signature, tuple(instruments)
+        fetches, targets, feeds, is_late = signature
         with self._lock:
             found = self._executables.get(key)
             if found is None:
@@ -147,25 +131,18 @@ class LocalMaster:
                 self._make_room(key)
             return found
 
-    def asked_for(
-        self,
-        fetches: Sequence[Tensor],
-        targets: Sequence[Operation],
-        feeds: Sequence[Tensor],
-        is_late: Sequence[bool] = (),
-        instruments: Sequence[Instrument] = (),
-    ) -> Executable:
+    def asked_for(self, signature: Signature, instruments: Sequence[Instrument] = ()) -> Executable:
         """What runs a signature that a person asked for, who hears of stale definitions in it.
 
         Raises:
             FailedPreconditionError: if a feed misses its aim, because a cell redefined the tensor.
             StaleDefinitionError: if something is stale and `options.stale` is "error".
         """
-        error = old_feed_error(fetches, targets, feeds)
+        error = old_feed_error(signature.fetches, signature.targets, signature.feeds)
         if error is not None:
             raise error
-        executable = self.executable(fetches, targets, feeds, is_late, instruments)
-        executable.is_stale = check_stale(executable.operations, feeds)
+        executable = self.executable(signature, instruments)
+        executable.is_stale = check_stale(executable.operations, signature.feeds)
         return executable
 
     def known_executables(self) -> list[Executable]:

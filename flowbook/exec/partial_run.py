@@ -12,7 +12,7 @@ from flowbook.exec.compile.generate import copied
 from flowbook.exec.compound_feeds import expanded, expanded_keys, has_compound
 from flowbook.exec.feeds import Feed, check_mapping, check_no_duplicates, feedable
 from flowbook.exec.fetches import flatten
-from flowbook.exec.instrument import Instrument
+from flowbook.exec.instrument import Instrument, Signature
 from flowbook.exec.master import LocalMaster
 from flowbook.graph import site as sites
 from flowbook.graph.errors import (
@@ -47,10 +47,11 @@ class PartialRun:
             raise InvalidArgumentError(f"a partial run fetches something, not {fetches!r}")
         specs = [Feed(feedable(self._graph, key)) for key in expanded_keys(feeds)]
         check_no_duplicates(specs)
-        tensors = [spec.tensor for spec in specs]
-        executable = master.asked_for(
-            flat.tensors, flat.targets, tensors, [True] * len(specs), instruments
+        tensors = tuple([spec.tensor for spec in specs])
+        signature = Signature(
+            tuple(flat.tensors), tuple(flat.targets), tensors, (True,) * len(specs)
         )
+        executable = master.asked_for(signature, instruments)
         master.initialize(executable, {}, None)
         self._feeds = {spec.tensor: (place, spec) for place, spec in enumerate(specs)}
         self._places = dict(zip(flat.tensors, executable.prepared.plan.fetches, strict=True))

@@ -15,6 +15,7 @@ import numpy as np
 from flowbook.exec.executable import deadline_after
 from flowbook.exec.feeds import Feed
 from flowbook.exec.fetches import flatten
+from flowbook.exec.instrument import Signature
 from flowbook.exec.retained_feeds import RetainedFeeds
 from flowbook.graph.dtypes import resource
 from flowbook.graph.errors import (
@@ -112,7 +113,7 @@ def peek(
     if error is not None:
         raise error
     feeds_used = used(tensor, given)
-    executable = master.executable([tensor], [], list(feeds_used))
+    executable = master.executable(Signature((tensor,), (), tuple(feeds_used)))
     values = [Feed(key).value(value) for key, value in feeds_used.items()]
     # Past the session: nothing is initialised, no instrument takes part.
     [value] = executable.run(values, deadline_after(timeout))

@@ -35,7 +35,7 @@ from flowbook.graph.errors import (
     without_internal_frames,
 )
 from flowbook.graph.graph import Graph, get_default_graph
-from flowbook.graph.keywords import no_such_keyword
+from flowbook.graph.keywords import explained, no_such_keyword
 from flowbook.graph.repetition import check_repetition
 from flowbook.graph.site import Site
 from flowbook.graph.tensor import Tensor
@@ -194,6 +194,7 @@ class Session:
         executable = self._instruments.asked_for(self._master, signature)
         return _Call(executable, specs, flat.rebuild)
 
+    @explained
     def make_callable(self, fetches: Any, feeds: Sequence[Any] = ()) -> Callable[..., Any]:
         """A function that runs this signature: it takes the fed values in order.
 
@@ -218,6 +219,7 @@ class Session:
         self._guarded(self._call, fetches, keys)
         return call_session
 
+    @explained
     def partial_run(self, fetches: Any, feeds: Sequence[Any] = ()) -> PartialRun:
         """Begin a step whose feeds arrive bit by bit.
 
@@ -457,6 +459,7 @@ class Session:
 
     def __getattr__(self, name: str) -> NoReturn:
         instead = {
+            "graph_def": "sess.graph",
             "as_default": "the session's name, as in sess.run(...)",
             "partial_run_setup": "sess.partial_run(fetches, feeds), whose result runs the parts",
         }.get(name)

@@ -31,6 +31,12 @@ _FOR_STRINGS = {
 }
 
 
+def value_of(tensor: Tensor) -> Tensor:
+    """A tensor that has a value: a variable's handle, as looked up by its name, stands for that."""
+    variable = tensor.op.variable if tensor.dtype is dtypes.resource else None
+    return tensor if variable is None else variable.as_tensor(False)
+
+
 class Argument:
     """One input or output of a signature."""
 
@@ -66,10 +72,7 @@ class Resolver:
         arguments = self.op_def.inputs
         listed = [self._as_list(a, v) for a, v in zip(arguments, args, strict=True)]
         listed = [
-            [
-                v.as_tensor(self._is_resource(a)) if hasattr(v, "as_tensor") else packed(v)
-                for v in values
-            ]
+            [self._as_tensor(a, v) for v in values]
             for a, values in zip(arguments, listed, strict=True)
         ]
         for argument, values in zip(arguments, listed, strict=True):
@@ -83,8 +86,14 @@ class Resolver:
         return result
 
     @staticmethod
-    def _is_resource(argument: Argument) -> bool:
-        return argument.token == "resource"
+    def _as_tensor(argument: Argument, value: Any) -> Any:
+        """A tensor, if something stands for one; a value as it is."""
+        is_handle = argument.token == "resource"
+        if hasattr(value, "as_tensor"):
+            return value.as_tensor(is_handle)
+        if isinstance(value, Tensor):
+            return value if is_handle else value_of(value)
+        return packed(value)
 
     def _as_list(self, argument: Argument, value: Any) -> list[Any]:
         if not argument.is_list:

@@ -132,13 +132,36 @@ def _integral(a: _Doubles, x: _Doubles, reach: _Doubles, order: int) -> _Doubles
     """The integral of the density's derivative, over the density at x, as far from it as reach."""
     way, weight = _points()
     w = reach[:, None] * way
+    a, x = a[:, None], x[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
-        density = np.exp((a[:, None] - 1) * np.log1p(w / x[:, None]) - w)
-        # Only a way as long as x itself ends where the logarithm of 0 would be.
-        polygammas = [p[:, None] for p in _polygammas(a, order)]
-        score = density_derivatives(np.log(x[:, None] + w), polygammas)[order]
+        # Differences of what hardly differs where a is large, taken before they are rounded. Only
+        # a way as long as x itself ends where the logarithm of 0 would be.
+        ratio = w / x
+        density = np.exp((a - 1) * _log1p_less(ratio) + (a - 1 - x) * ratio)
+        polygammas = [_digamma_less_log(a), *_polygammas(a, order)[1:]]
+        score = density_derivatives(np.log1p((x - a + w) / a), polygammas)[order]
     found: _Doubles = np.abs(reach) * ((density * score) @ weight)
     return found
+
+
+def _log1p_less(u: _Doubles) -> _Doubles:
+    """log(1 + u) - u."""
+    direct = np.log1p(u) - u
+    is_small = np.abs(u) < 0.1
+    power, found = np.where(is_small, u, 0.0), np.zeros_like(u)
+    for n in range(17, 1, -1):
+        found = (-1) ** (n + 1) / n + power * found
+    return np.where(is_small, power * power * found, direct)
+
+
+def _digamma_less_log(a: _Doubles) -> _Doubles:
+    """digamma(a) - log(a), of which the asymptotic series has the digits (A&S 6.3.18)."""
+    from scipy.special import digamma
+
+    large = np.maximum(a, _SMALL)
+    square = 1 / (large * large)
+    series = 1 / 12 - square * (1 / 120 - square * (1 / 252 - square * (1 / 240 - square / 132)))
+    return np.where(a < _SMALL, digamma(a) - np.log(a), -0.5 / large - square * series)
 
 
 @cache

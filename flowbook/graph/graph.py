@@ -367,7 +367,10 @@ class Graph(Members):
         return operation
 
     def get_tensor_by_name(self, name: str) -> Tensor:
-        """The tensor `operation:port`; NotFoundError if there is none."""
+        """The tensor `operation:port`; NotFoundError if there is none.
+
+        By the name of a variable it is the handle, which stands for the variable.
+        """
         if not isinstance(name, str):
             raise InvalidTypeError(f"a tensor is named by a string, not {name!r}")
         operation_name, colon, port = name.rpartition(":")

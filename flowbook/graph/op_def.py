@@ -110,8 +110,11 @@ class OpDef:
             arrive as float32, and its results are rounded, unless a type variable admits strings.
         expression: in place of a kernel, for elementwise operations: an expression of the inputs
             and of functions of `xp`, from which all code for it is generated, such as
-            "logaddexp(x, 0)". Beside one it says the same, for code that joins operations: the
-            kernel is what is faster where the operation stands alone.
+            "logaddexp(x, 0)"; several outputs have one each, separated by commas. What takes
+            several steps computes float16 in float32, and large arrays block by block, if the
+            steps are universal functions, operators or `where`. Beside a kernel it says the same,
+            for code that joins operations: the kernel is what is faster where the operation stands
+            alone.
         grad: `grad(op, *dys)` gives the gradient for each input (one for a single input), None
             where there is none. `NO_GRADIENT` says that no gradient flows; without `grad`,
             asking for it is a LookupError.
@@ -188,16 +191,30 @@ class OpDef:
             for admitted in type_variables.values()
         )
         if expression is not None:
-            names = [*(a.name for a in self.inputs), *self.attributes]
-            self.expression = Expression(expression, names)
+            self.expression = Expression(
+                expression, [a.name for a in self.inputs], list(self.attributes)
+            )
             self.is_inlined = kernel is None
             self.kernel = kernel or self.expression.kernel()
             self.aliases = {}
         self.__name__ = function or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type).lower()
         self.__doc__ = doc
         self.public: Callable[..., Any] = self
-        has_all = all(value is not REQUIRED for value in defaults.values())
-        self._defaults = defaults if has_all else None
+        self._prepare_building()
+        registry.define(self)
+
+    def front(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Make `function` the public function of this type, as a decorator."""
+        self.public = function
+        self.__name__ = function.__name__
+        return function
+
+    # Building
+
+    def _prepare_building(self) -> None:
+        """Decide once what every operation that is built would ask."""
+        has_all = all(value is not REQUIRED for value in self.attributes.values())
+        self._defaults = dict(self.attributes) if has_all else None
         self._arity = len(self.inputs)
         self._has_lists = any(a.is_list for a in (*self.inputs, *self.outputs))
         self._input_tokens = tuple(a.token for a in self.inputs)
@@ -205,8 +222,10 @@ class OpDef:
         # The common case, decided once: fixed inputs of one type variable, and outputs of it too.
         tokens = {*self._input_tokens}
         self._single = (
-            type_variables[self._input_tokens[0]]
-            if len(tokens) == 1 and not self._has_lists and self._input_tokens[0] in type_variables
+            self.type_variables[self._input_tokens[0]]
+            if len(tokens) == 1
+            and not self._has_lists
+            and self._input_tokens[0] in self.type_variables
             else None
         )
         self._output_dtypes = (
@@ -218,15 +237,6 @@ class OpDef:
             and all(t in tokens or t in dtypes.BY_NAME for t in self._output_tokens)
             else None
         )
-        registry.define(self)
-
-    def front(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Make `function` the public function of this type, as a decorator."""
-        self.public = function
-        self.__name__ = function.__name__
-        return function
-
-    # Building
 
     def __call__(self, *args: Any, name: str | None = None, **kwargs: Any) -> Any:
         """Build one operation.
@@ -247,7 +257,7 @@ class OpDef:
         attributes = self._defaults
         if kwargs or attributes is None or len(args) != self._arity:
             args, attributes = self._bind(args, kwargs)
-        if self.keeps_zeros and hasattr(args[0], "with_values"):
+        if self.keeps_zeros and type(args[0]) is not Tensor and hasattr(args[0], "with_values"):
             return args[0].with_values(self(args[0].values, **attributes, name=name))
         graph = self._graph(args)
         scope = graph.scope

@@ -1,5 +1,8 @@
 """PNG files of 16 bits per channel, which Pillow has for grey images only.
 
+Here, because the libraries that have them are too much or too little to depend on: imagecodecs is
+26 MB of codecs of all formats, and pypng has had no release since 2022.
+
 Source: "Portable Network Graphics (PNG) Specification", W3C, 2003.
 """
 

@@ -69,8 +69,9 @@ class SparseTensor:
 
     __slots__ = ("_dense_shape", "_indices", "_values")
 
-    # NumPy's arrays defer: np.ones(3) * x is a SparseTensor.
+    # NumPy's arrays and dense tensors defer: np.ones(3) * x is a SparseTensor.
     __array_ufunc__ = None
+    is_sparse = True
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         __tracebackhide__ = True
@@ -151,8 +152,8 @@ class SparseTensor:
         raise InvalidTypeError(
             f"{self!r} stands where a dense tensor is wanted",
             hint="fb.sparse.to_dense(x) is the whole, x.values the elements, x.dense_shape the "
-            "shape; fb.sparse has the functions for sparse tensors; a product with a dense tensor "
-            "is x * dense; fb.sparse.map_values(function, x) is a function of the elements",
+            "shape; fb.sparse has the functions for sparse tensors; x * dense is a product with a "
+            "dense tensor; fb.sparse.map_values(function, x) is a function of the elements",
         )
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:

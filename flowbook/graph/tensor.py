@@ -48,6 +48,8 @@ class Arithmetic:
         return _build("Sub", other, self)
 
     def __mul__(self, other: Any) -> Tensor:
+        if not isinstance(other, Arithmetic) and getattr(other, "is_sparse", False):
+            return NotImplemented  # Its own product stays sparse.
         return _build("Mul", self, other)
 
     def __rmul__(self, other: Any) -> Tensor:

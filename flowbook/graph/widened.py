@@ -1,7 +1,11 @@
-"""bfloat16 is a storage type: operations on it compute in float32 and round once, at the end.
+"""Dtypes of 16 bits are computed in float32 and rounded once, at the end.
 
-One wrapper around kernels does so for every operation that computes; those that only move values
-(they admit strings too) move bfloat16 as it is.
+bfloat16 is a storage type: so is it with every operation that computes. NumPy computes in float16,
+and so do operations of one step; those of several, whose expression would round after each, and
+overflow or lose digits in between, do not.
+
+One wrapper around kernels does so. Operations that only move values (they admit strings too) move
+them as they are.
 """
 
 from __future__ import annotations
@@ -10,32 +14,36 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from flowbook.graph.dtypes import bfloat16, float32
+from flowbook.graph.dtypes import bfloat16, float16, float32
+from flowbook.graph.op_def import OpDef
 from flowbook.graph.operation import Operation
 
-_NARROW, _WIDE = bfloat16.numpy, float32.numpy
+_WIDE = float32.numpy
 
 
 def widened(operation: Operation, kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """The kernel for an operation's dtypes: itself, unless the operation computes on bfloat16."""
-    if operation.op_def.computes:
+    """The kernel for an operation's dtypes: itself, unless the operation computes on 16 bits."""
+    op_def = operation.op_def
+    if op_def.computes:
         for tensor in (*operation.inputs, *operation.outputs):
-            if tensor.dtype is bfloat16:
+            if tensor.dtype is bfloat16 or (tensor.dtype is float16 and _has_steps(op_def)):
                 return _widened(operation, kernel)
     return kernel
 
 
+def _has_steps(op_def: OpDef) -> bool:
+    return op_def.expression is not None and op_def.expression.has_steps
+
+
 def _widened(operation: Operation, kernel: Callable[..., Any]) -> Callable[..., Any]:
-    is_rounded = [t.dtype is bfloat16 for t in operation.outputs]
+    dtypes = [t.dtype.numpy if t.dtype in (bfloat16, float16) else None for t in operation.outputs]
 
     @wraps(kernel)
     def compute(xp: Any, *inputs: Any, **attributes: Any) -> Any:
         found = kernel(xp, *[_wide(x) for x in inputs], **attributes)
         if not isinstance(found, tuple | list):
-            return _rounded(found) if is_rounded[0] else found
-        return tuple(
-            [_rounded(y) if to_round else y for y, to_round in zip(found, is_rounded, strict=True)]
-        )
+            return _rounded(found, dtypes[0])
+        return tuple([_rounded(y, dtype) for y, dtype in zip(found, dtypes, strict=True)])
 
     return compute
 
@@ -43,8 +51,9 @@ def _widened(operation: Operation, kernel: Callable[..., Any]) -> Callable[..., 
 def _wide(value: Any) -> Any:
     if isinstance(value, list):
         return [_wide(v) for v in value]
-    return value.astype(_WIDE) if getattr(value, "dtype", None) == _NARROW else value
+    is_narrow = getattr(value, "dtype", None) in (bfloat16.numpy, float16.numpy)
+    return value.astype(_WIDE) if is_narrow else value
 
 
-def _rounded(value: Any) -> Any:
-    return value.astype(_NARROW, copy=False)
+def _rounded(value: Any, dtype: Any) -> Any:
+    return value if dtype is None else value.astype(dtype, copy=False)

@@ -2,12 +2,13 @@
 
 The page cannot be asked whether it got a message while the kernel is busy, and servers drop
 messages where a cell prints too much. So nothing is asked: whatever was sent is sent again as a
-whole, as often as few bytes a second allow. Once the kernel is free, a page that missed something
-also asks for it.
+whole, as often as few bytes a second allow; where nothing is new ever more rarely, until every page
+has had the time to load. Once the kernel is free, a page that missed something also asks for it.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from typing import Any
@@ -21,7 +22,7 @@ from flowbook.widgets.summary_sources import Sources
 
 _FRAME = 1e6  # Bytes of one message,
 _AGAIN = 2e5  # and of what is sent again, in a second.
-_SOONEST = 0.5  # Seconds after which it may be,
+_SOONEST, _LATEST = 0.5, 60.0  # Seconds after which it may be, and no longer is,
 _SHARE = 0.05  # and how much of the time it may take.
 
 
@@ -51,8 +52,11 @@ class LiveSummaries(LiveView):
         self._version: tuple[int, ...] | None = None
         self._sequence = 0
         self._is_wanted = False  # Whether a page has asked for everything.
-        self._is_mended = True  # Whether nothing was sent since everything was.
-        self._mend_at = 0.0
+        self._mended = (
+            -math.inf
+        )  # When everything was sent last. It is again after so many seconds:
+        self._pause = _SOONEST
+        self._price = 0.0  # At least: see _AGAIN and _SHARE.
         self._sending = threading.Lock()
         super().__init__("renderSummaries", options=options)
         self.on_msg(self._hear)
@@ -68,18 +72,19 @@ class LiveSummaries(LiveView):
             source.read()
         version = self._sources.version
         now = time.monotonic()
-        mends = self._is_wanted or (not self._is_mended and now >= self._mend_at)
-        if version == self._version and not mends:
-            return
-        self._is_wanted = False
-        if mends:
+        is_new = version != self._version
+        if is_new:
+            self._version, self._pause = version, _SOONEST
+        is_due = self._pause < _LATEST and now >= self._mended + max(self._pause, self._price)
+        if is_due or self._is_wanted:
+            self._is_wanted = False
             self._seen = self._sources.unseen()
-        self._version = version
-        sent = self._send_news()
-        if mends:
-            took = time.monotonic() - now
-            self._mend_at = now + max(_SOONEST, sent / _AGAIN, took / _SHARE)
-        self._is_mended = mends
+            sent = self._send_news()
+            self._mended, self._price = now, max(sent / _AGAIN, (time.monotonic() - now) / _SHARE)
+            if not is_new:
+                self._pause = 2 * max(self._pause, self._price)
+        elif is_new:
+            self._send_news()
 
     def _send_news(self) -> int:
         """Send what was not seen; return how many bytes that took."""

@@ -61,6 +61,15 @@ def shown(notebook: Notebook, cell: int) -> Any:
     return view
 
 
+def opened(lab: Lab, page: Any, name: str, *cells: str) -> tuple[Notebook, Any]:
+    """A notebook of which two cells have run, and the charts that the second shows."""
+    lab.write(name, *cells)
+    notebook = lab.open(page, name)
+    notebook.run(0)
+    notebook.run(1)
+    return notebook, shown(notebook, 1)
+
+
 def wait(view: Any, condition: str, *args: Any) -> None:
     """Wait until a condition of the view's element and of other arguments holds."""
     view.page.wait_for_function(
@@ -119,15 +128,18 @@ while not pathlib.Path("seen").exists(): time.sleep(0.02)
     lab.write("live", TRAINING, train)
     notebook = lab.open(page, "live")
     notebook.run(0)
+    processor = page.context.new_cdp_session(page)
+    processor.send("Emulation.setCPUThrottlingRate", {"rate": 15})
     notebook.start(1)
     try:
         view = shown(notebook, 1)
-        # What the page was not there for reaches it too, though the kernel cannot be asked.
+        # What a slow page was not there for reaches it too, though the kernel cannot be asked.
         wait(view, "return view.querySelector('.fb-headline')?.textContent !== ''")
         page.wait_for_function(
             "() => [...document.querySelectorAll('.fb-plot')].some("
             "(plot) => plot.getAttribute('aria-label')?.startsWith('loss: '))"
         )
+        processor.send("Emulation.setCPUThrottlingRate", {"rate": 1})
         first = headline(view)
         (lab.notebooks / "enough").touch()
         wait(view, "return view.querySelector('.fb-headline').textContent !== args[0]", first)
@@ -141,11 +153,7 @@ while not pathlib.Path("seen").exists(): time.sleep(0.02)
 
 
 def test_several_runs_are_overlaid_toggled_and_read(lab: Lab, page: Any) -> None:
-    lab.write("runs", TWO_RUNS, "fb.SummaryView(history)")
-    notebook = lab.open(page, "runs")
-    notebook.run(0)
-    notebook.run(1)
-    view = shown(notebook, 1)
+    _, view = opened(lab, page, "runs", TWO_RUNS, "fb.SummaryView(history)")
     assert view.locator(".fb-prefix").all_inner_texts() == ["summaries", "train"]
     chips = view.locator(".fb-legend .fb-chip")
     assert chips.all_inner_texts() == ["small", "wide"]
@@ -163,11 +171,7 @@ def test_several_runs_are_overlaid_toggled_and_read(lab: Lab, page: Any) -> None
 
 
 def test_smoothing_axes_and_log_scale(lab: Lab, page: Any) -> None:
-    lab.write("look", TWO_RUNS, 'fb.SummaryView(history, tags="loss")')
-    notebook = lab.open(page, "look")
-    notebook.run(0)
-    notebook.run(1)
-    view = shown(notebook, 1)
+    _, view = opened(lab, page, "look", TWO_RUNS, 'fb.SummaryView(history, tags="loss")')
     view.get_by_label("Smoothing", exact=True).fill("0.9")
     place, wide, smoothed, raw, *_ = read(view, 0, 0.999)
     assert (place, wide, raw) == ("step 99", "wide", "1")
@@ -183,11 +187,7 @@ def test_smoothing_axes_and_log_scale(lab: Lab, page: Any) -> None:
 
 
 def test_zoom_by_dragging_and_back_by_double_click(lab: Lab, page: Any) -> None:
-    lab.write("zoom", TWO_RUNS, 'fb.SummaryView(history, tags="loss")')
-    notebook = lab.open(page, "zoom")
-    notebook.run(0)
-    notebook.run(1)
-    view = shown(notebook, 1)
+    _, view = opened(lab, page, "zoom", TWO_RUNS, 'fb.SummaryView(history, tags="loss")')
     inside = view.locator(".u-over")
     box = inside.bounding_box()
     y = box["y"] + box["height"] / 2
@@ -212,11 +212,7 @@ for step, value in enumerate([1.0, math.nan, math.inf, -math.inf, 0.0, -2.0, 3.0
     put(history, "a", "x", value, step)
 history
 """
-    lab.write("strange", HISTORY, strange)
-    notebook = lab.open(page, "strange")
-    notebook.run(0)
-    notebook.run(1)
-    view = shown(notebook, 1)
+    _, view = opened(lab, page, "strange", HISTORY, strange)
     note = view.locator(".fb-note")
     assert note.inner_text() == "1 NaN · 2 infinite"
     assert read(view, 0, 0.17) == ["step 1", "NaN"]
@@ -236,11 +232,7 @@ for step in range(5):
 put(history, "a", "broken", Image(2, 3, 1, b"<svg onload='window.broken = 1'>"), 0, "image")
 history
 """
-    lab.write("slider", HISTORY, fill)
-    notebook = lab.open(page, "slider")
-    notebook.run(0)
-    notebook.run(1)
-    view = shown(notebook, 1)
+    _, view = opened(lab, page, "slider", HISTORY, fill)
     image = view.get_by_alt_text("picture, step 4")
     image.wait_for()
     assert image.evaluate("(image) => image.decode().then(() => image.naturalWidth)") == 3
@@ -309,11 +301,9 @@ def test_it_follows_what_another_process_writes(lab: Lab, page: Any) -> None:
 
 
 def test_nothing_yet_and_nothing_found(lab: Lab, page: Any) -> None:
-    lab.write("empty", HISTORY, "history", 'put(history, "a", "x/y", 1.0, 0)')
-    notebook = lab.open(page, "empty")
-    notebook.run(0)
-    notebook.run(1)
-    view = shown(notebook, 1)
+    notebook, view = opened(
+        lab, page, "empty", HISTORY, "history", 'put(history, "a", "x/y", 1.0, 0)'
+    )
     assert "No summaries yet" in view.inner_text()
     notebook.run(2)
     view.locator(".u-over").wait_for()
@@ -333,11 +323,7 @@ history.add([Summary("a", f"group{i // 100}/tag{i}", "scalar", step, 1.7e9 + ste
              for step in range(100) for i in range(1000)])
 history
 """
-    lab.write("thousand", HISTORY, fill)
-    notebook = lab.open(page, "thousand")
-    notebook.run(0)
-    notebook.run(1)
-    view = shown(notebook, 1)
+    _, view = opened(lab, page, "thousand", HISTORY, fill)
     view.locator(".u-over").first.wait_for()
     assert view.locator(".fb-status").inner_text() == "1 run · 1,000 tags"
     assert view.locator(".fb-head").count() == 10
@@ -359,11 +345,7 @@ for run in (evil, evil * 10_000):
     put(history, run, "text", (evil, evil * 30_000), 0, "text")
 fb.SummaryView({evil: history}, tags="")
 """
-    lab.write("evil", HISTORY, hostile)
-    notebook = lab.open(page, "evil")
-    notebook.run(0)
-    notebook.run(1)
-    view = shown(notebook, 1)
+    _, view = opened(lab, page, "evil", HISTORY, hostile)
     view.locator(".u-over").first.wait_for()
     read(view, 0, 0.5)
     assert "<img src=x" in view.locator("h4").first.inner_text()
@@ -375,11 +357,7 @@ fb.SummaryView({evil: history}, tags="")
 def test_it_takes_the_colours_of_the_page(lab: Lab, page: Any, dark: bool) -> None:
     lab.use_theme(dark)
     try:
-        lab.write(f"charts_{dark}", TWO_RUNS, "history")
-        notebook = lab.open(page, f"charts_{dark}")
-        notebook.run(0)
-        notebook.run(1)
-        view = shown(notebook, 1)
+        _, view = opened(lab, page, f"charts_{dark}", TWO_RUNS, "history")
         assert view.get_attribute("data-dark") == str(dark).lower()
         ink = view.evaluate("(view) => getComputedStyle(view).color.match(/\\d+/g).map(Number)")
         assert (sum(ink[:3]) > 3 * 128) is dark

@@ -14,6 +14,7 @@ import flowbook as fb
 from flowbook.exec.compile import generate
 from flowbook.exec.executable import deadline_after
 from flowbook.exec.fetches import flatten
+from flowbook.exec.instrument import Signature
 from flowbook.exec.resources.random_state import RandomState
 from flowbook.graph.verify import check
 from tests.exec.random_graphs import channel, examples
@@ -86,7 +87,8 @@ def steps_by(run, example):
         for fetches, feeds in example.steps:
             channel.clear()
             flat = flatten(example.graph, [*fetches, *example.sends])
-            executable = sess._master.executable(flat.tensors, flat.targets, list(feeds))
+            signature = Signature(tuple(flat.tensors), tuple(flat.targets), tuple(feeds))
+            executable = sess._master.executable(signature)
             sess._master.initialize(executable, feeds, None)
             values = run(executable, list(feeds.values()))
             found.append([np.copy(v) for v in values])

@@ -180,6 +180,24 @@ def test_derivatives_follow_from_those_before(alpha: float, order: int) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max())
 
 
+# By integration with 60 digits (mpmath).
+EXACT = {
+    (3e4, 3e4, 2): (9.259362137688557e-11, 1e-8),
+    (1e6, 1e6, 1): (-1.0000001666666833, 1e-13),
+    # At the mode the second one passes zero: of the values around there are more digits.
+    (1e6, 1e6, 2): (8.333336111109306e-14, 1e-4),
+    (1e8, 100020000.0, 3): (-2.9995000574932506e-8, 1e-13),
+    (1e8, 99980000.0, 1): (-0.9998999949991666, 1e-13),
+}
+
+
+@pytest.mark.parametrize(("a", "x", "order"), EXACT)
+def test_derivatives_of_large_shapes_keep_their_digits(a: float, x: float, order: int) -> None:
+    wanted, tolerance = EXACT[a, x, order]
+    found = order_derivative(np.array([a]), np.array([x]), order)
+    np.testing.assert_allclose(found, wanted, rtol=tolerance)
+
+
 def test_derivatives_at_the_ends() -> None:
     a = np.array([1.0, -1.0, 1.0, 2.0])
     found = order_derivative(a, np.array([0.0, 1.0, np.nan, np.inf]), 1)

@@ -161,6 +161,14 @@ CASES = [
         tolerance=16,
     ),
     Case(
+        "Swish",
+        gated_activations.swish_op,
+        [SOME * 2],
+        lambda x: (x / (1 + np.exp(-x)), 1 / (1 + np.exp(-x))),
+        [0],
+        empty=[NONE],
+    ),
+    Case(
         "Softmax",
         activations.softmax,
         [SOME],
@@ -296,7 +304,7 @@ CASES = [
     unary(
         gated_activations.swish,
         lambda x: x / (1 + np.exp(-x)),
-        type="Mul",
+        type="Swish",
         only=FLOATS,
         special=f([[np.nan, np.inf, 1e4], [-1e4, 30.0, -30.0]]),
         tensorflow=lambda tf, x: tf.nn.silu(x),

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.dtypes import float32
-from flowbook.graph.ops import boxes, suppression
+from flowbook.graph.ops import boxes, detections, suppression
 from tests.op_cases.case import Case, f, i
 
+RANDOM = np.random.default_rng(6)
 # With a box upside down, one without an area, and equal scores; no overlap is near a threshold.
 BOXES = f(
     [
@@ -103,6 +104,49 @@ def _soft_suppression(
 
 OVERLAPS = np.array([[_overlap(a, b) for b in BOXES] for a in BOXES])
 
+# Of two images, with two classes; no box is of the same score as another.
+DETECTED = np.stack([BOXES, BOXES[::-1]])[:, :, None] / 16
+CLASSES = RANDOM.permutation(28).reshape(2, 7, 2) / 32
+
+
+def _detections(
+    found: np.ndarray, scores: np.ndarray, each: Any, total: Any, overlap: Any, least: Any
+) -> tuple[np.ndarray, ...]:
+    left = np.zeros((len(found), int(total), 4))
+    rated, kinds = np.zeros((2, len(found), int(total)))
+    counts = []
+    for n, (image, of_image) in enumerate(zip(found, scores, strict=True)):
+        taken = []
+        for c in range(scores.shape[2]):
+            own = image[:, c % image.shape[1]]
+            best = _chosen(own, of_image[:, c], each, overlap, least)
+            taken += [(-of_image[k, c], c, own[k]) for k in best]
+        taken = sorted(taken, key=lambda one: one[0])[: int(total)]
+        counts.append(len(taken))
+        for place, (score, c, box) in enumerate(taken):
+            left[n, place], rated[n, place], kinds[n, place] = box.clip(0, 1), -score, c
+    return left, rated, kinds, np.array(counts, np.int32)
+
+
+def _detecting(note: str, found: np.ndarray, most: int, total: int, least: float) -> Case:
+    limits = [i(most), i(total), f(0.5), f(least)]
+    return Case(
+        "CombinedNonMaxSuppression",
+        detections.combined_non_max_suppression,
+        [found, CLASSES, *limits],
+        _detections,
+        fixed=[2, 3],
+        empty=[found[:0], CLASSES[:0], *limits],
+        tensorflow=lambda tf, b, s, n, m, *limits: [
+            x if x.dtype == tf.int32 else np.float64(x)
+            for x in tf.image.combined_non_max_suppression(
+                np.float32(b), np.float32(s), n, m, *map(np.float32, limits)
+            )
+        ],
+        note=note,
+    )
+
+
 IMAGES = np.zeros((2, 4, 5, 3))
 # Two boxes for each image: a whole one, and one of which two edges are seen.
 EDGES = np.array([[[0, 0, 1, 1], [-1, 0.5, 0.5, 2]], [[0.4] * 4, [0, 0.25, 0.5, 0.75]]], np.float32)
@@ -157,6 +201,9 @@ CASES = [
             np.float32(o), np.float32(s), n, np.float32(t), np.float32(m)
         ),
     ),
+    _detecting("one", DETECTED, 2, 9, -math.inf),
+    _detecting("few", DETECTED, 5, 3, 0.25),
+    _detecting("own", np.concatenate([DETECTED, DETECTED[::-1]], 2), 3, 5, 0.25),
     Case(
         "DrawBoundingBoxes",
         lambda x, b, c: boxes.draw_bounding_boxes(x, b, colors=c),

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.graph.dtypes import FLOATS
 from flowbook.graph.ops import convolution, depthwise
+from flowbook.graph.ops.joining import stack
 from tests import naive_windows as naive
 from tests.op_cases.case import Array, Case, i
 
@@ -181,6 +183,26 @@ CASES = [
     *conv_rows("no-channels", some(1, 3, 3, 0), some(2, 2, 0, 2), how((1, 1), "VALID"), False),
     *conv_rows("one-dimension", some(2, 6, 2), some(3, 2, 2), how((2,), "SAME")),
     *conv_rows("volumes", some(1, 3, 2, 3, 1), some(2, 2, 2, 1, 2), how((1, 2, 1), "SAME")),
+    # Composed: it goes under the type of a last stack.
+    Case(
+        "Stack",
+        lambda x, w: stack([convolution.atrous_conv2d_transpose(x, w, [2, 8, 9, 3], 2, "VALID")]),
+        [some(2, 6, 5, 2), some(2, 3, 3, 2)],
+        lambda x, w: naive.input_gradient(
+            np.array([2, 8, 9, 3]), w, x, *how((1, 1), "VALID", (2, 2)).values()
+        )[None],
+        [0, 1],
+        only=FLOATS,
+        tolerance=8,
+        tensorflow=lambda tf, x, w: tf.stack(
+            [
+                tf.compat.v1.nn.atrous_conv2d_transpose(
+                    tf.constant(x), tf.constant(w), [2, 8, 9, 3], 2, "VALID"
+                )
+            ]
+        ),
+        note="atrous_conv2d_transpose",
+    ),
     *depthwise_rows("same", IMAGES, some(3, 2, 2, 1), how((1, 1), "SAME")),
     *depthwise_rows("multiplied", IMAGES, some(2, 2, 2, 3), how((2, 2), "VALID")),
     *depthwise_rows("explicit", IMAGES, some(2, 2, 2, 2), how((1, 1), ((1, 0), (2, 1)))),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.ops import pooling
+from flowbook.graph.ops import fractional_pooling, pooling
 from tests import naive_windows as naive
 from tests.op_cases.case import Array, Case, i
 
@@ -140,6 +140,24 @@ POISONED = IMAGES.copy()
 POISONED[0, 1, 2, 0], POISONED[1, 0, 0, 1], POISONED[1, 3, 4, 1] = np.nan, np.inf, -np.inf
 TWO, THREE = (1, 2, 2, 1), (1, 3, 3, 1)
 
+ROWS, COLUMNS = np.array([0, 2, 3, 5]), np.array([0, 1, 4, 6])
+
+
+def _fractional(x: Array, rows: Array, columns: Array, overlapping: bool) -> tuple[Array, Array]:
+    """Window by window, from the first row and in it from the first column on."""
+    output = np.zeros((len(x), len(rows) - 1, len(columns) - 1, x.shape[3]), x.dtype)
+    where = np.zeros(output.shape, np.int64)
+    for b, p, q, c in np.ndindex(output.shape):
+        inside = [
+            (b, y, z, c)
+            for y in range(rows[p], min(rows[p + 1] + overlapping, x.shape[1]))
+            for z in range(columns[q], min(columns[q + 1] + overlapping, x.shape[2]))
+        ]
+        best = max(inside, key=lambda place: x[place])
+        output[b, p, q, c], where[b, p, q, c] = x[best], np.ravel_multi_index(best, x.shape)
+    return output, where
+
+
 CASES = [
     *pool_rows("halves", IMAGES, how(TWO, TWO, "VALID")),
     *pool_rows("same", IMAGES, how(TWO, TWO, "SAME")),
@@ -154,4 +172,21 @@ CASES = [
     *pool_rows("channels", distinct(2, 2, 2, 4), how((1, 1, 1, 2), (1, 1, 1, 2), "VALID")),
     argmax_row("same", IMAGES, how(TWO, TWO, "SAME")),
     argmax_row("batch", IMAGES, how(THREE, (1, 1, 2, 1), "VALID"), batch=True),
+    *(
+        Case(
+            "FractionalMaxPool",
+            lambda x, r, c, overlapping=overlapping: fractional_pooling.max_pool_op(
+                x, r, c, overlapping=overlapping
+            ),
+            [x, ROWS, COLUMNS],
+            lambda x, r, c, overlapping=overlapping: _fractional(x, r, c, overlapping),
+            # Of equal maxima a numeric gradient sees all.
+            [0] if note == "distinct" else [],
+            fixed=[1, 2],
+            empty=[x[:0], ROWS, COLUMNS],
+            note=f"{note}{'-overlapping' * overlapping}",
+        )
+        for note, x in (("distinct", distinct(2, 5, 6, 2)), ("equal", np.ones((1, 5, 6, 1))))
+        for overlapping in (False, True)
+    ),
 ]

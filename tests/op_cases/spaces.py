@@ -73,6 +73,26 @@ def _patches(x: Any, padding: str) -> Any:
 
 WINDOW = ([1, 2, 3, 1], [1, 2, 3, 1], [1, 1, 2, 1])
 
+VOLUMES = np.arange(2 * 3 * 4 * 5 * 2.0).reshape(2, 3, 4, 5, 2) % 23
+
+
+def _volume_patches(x: Any, size: Any, stride: Any, padding: str) -> Any:
+    counts = [
+        -(-d // s) if padding == "SAME" else (d - k) // s + 1
+        for d, k, s in zip(x.shape[1:-1], size, stride, strict=True)
+    ]
+    fill = [
+        max(0, (count - 1) * s + k - d)
+        for count, d, k, s in zip(counts, x.shape[1:-1], size, stride, strict=True)
+    ]
+    padded = np.pad(x, [(0, 0), *((f // 2, f - f // 2) for f in fill), (0, 0)])
+    result = np.zeros((len(x), *counts, int(np.prod(size)) * x.shape[-1]), x.dtype)
+    for place in np.ndindex(*counts):
+        part = tuple(slice(i * s, i * s + k) for i, s, k in zip(place, stride, size, strict=True))
+        result[(slice(None), *place)] = padded[(slice(None), *part)].reshape(len(x), -1)
+    return result
+
+
 CASES = [
     Case(
         "SpaceToDepth",
@@ -146,6 +166,22 @@ CASES = [
         [0],
         tensorflow=lambda tf, x: tf.image.extract_patches(x, *WINDOW, "SAME"),
         note="same",
+    ),
+    *(
+        Case(
+            "ExtractImagePatches",
+            lambda x, padding=padding: patches.extract_volume_patches(
+                x, [1, 2, 2, 3, 1], [1, 1, 2, 2, 1], padding
+            ),
+            [VOLUMES],
+            lambda x, padding=padding: _volume_patches(x, (2, 2, 3), (1, 2, 2), padding),
+            [0],
+            tensorflow=lambda tf, x, padding=padding: tf.extract_volume_patches(
+                x, [1, 2, 2, 3, 1], [1, 1, 2, 2, 1], padding
+            ),
+            note=f"volumes-{padding}",
+        )
+        for padding in ("VALID", "SAME")
     ),
     Case(
         "ExtractImagePatchesGrad",

@@ -233,6 +233,19 @@ CASES = [
         tolerance=1e3,
         tensorflow=lambda tf, a, x: tf.raw_ops.IgammaGradA(a=a, x=x),
     ),
+    *(
+        Case(
+            "GammaDensity",
+            lambda a, x, below=below: incomplete_gamma.gamma_density(a, x, below=below),
+            [f([[0.5, 1.5, 2.0], [3.0, 5.0, 1.25]]), f([[0.25, 7.5, 2.0], [2.0, 6.0, 0.75]])],
+            _each(lambda a, x, n=below: x ** (a - 1 - n) * math.exp(-x) / math.gamma(a)),
+            [0, 1],
+            empty=[NONE, NONE],
+            tolerance=16,
+            note=str(below),
+        )
+        for below in (0, 1)
+    ),
     Case(
         "IgammaGradA",
         incomplete_gamma.igamma_grad_a,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph import dtypes
-from flowbook.graph.ops import string_numbers, string_patterns, strings
+from flowbook.graph.ops import csv_records, string_numbers, string_patterns, strings
 from tests.op_cases.case import Case, f, i
 
 
@@ -337,6 +337,33 @@ CASES = [
         by_value=True,
         tensorflow=lambda tf, x: tf.io.decode_raw(x, tf.float64, little_endian=False),
         note="big",
+    ),
+    Case(
+        "DecodeCSV",
+        lambda x: csv_records.decode_csv(x, [[1.5], [7], ["none"]], na_value="NA"),
+        [t(["0.25,3,one", "NA,,"], ['-1e3,NA,"a, ""b"""', ',12345,"x\ny"'])],
+        lambda x: (
+            np.float32([[0.25, 1.5], [-1000, 1.5]]),
+            i([[3, 7], [7, 12345]]),
+            t(["one", "none"], ['a, "b"', "x\ny"]),
+        ),
+        tensorflow=lambda tf, x: tf.io.decode_csv(x, [[1.5], [7], ["none"]], na_value="NA"),
+    ),
+    Case(
+        "DecodeCSV",
+        lambda x: csv_records.decode_csv(
+            x, [np.zeros(0, np.int64), 2.5], ";", use_quote_delim=False, select_cols=[0, 2]
+        ),
+        [t('4;"a;1.5', "5;;")],
+        lambda x: (np.int64([4, 5]), np.float32([1.5, 2.5])),
+        tensorflow=lambda tf, x: tf.io.decode_csv(
+            x,
+            [tf.zeros([0], tf.int64), [2.5]],
+            ";",
+            use_quote_delim=False,
+            select_cols=[0, 2],
+        ),
+        note="selected",
     ),
 ]
 

@@ -247,7 +247,8 @@ class _Writer:
             if not isinstance(kernel, Kernel):
                 continue
             inputs = tuple([self.name(v) for v in kernel.inputs])
-            call = self._call(index, kernel, inputs)
+            used = [port for port, v in enumerate(kernel.outputs) if v in last_use]
+            call = self._call(index, kernel, inputs, used)
             dying = [
                 v for v in dict.fromkeys(kernel.inputs) if v in self.locals and last_use[v] == index
             ]
@@ -284,10 +285,15 @@ class _Writer:
         self.count += 1
         return f"v{self.count}"
 
-    def _call(self, index: int, kernel: Kernel, inputs: tuple[str, ...]) -> str:
-        if kernel.expression is not None:
+    def _call(
+        self, index: int, kernel: Kernel, inputs: tuple[str, ...], used: Sequence[int]
+    ) -> str:
+        if kernel.expression is not None and kernel.expression.is_single:
             return self._inlined(index, kernel, inputs)
-        first = [self._shared(kernel.function), "xp"]
+        function = kernel.function
+        if kernel.expression is not None and not self.is_wary:
+            function = kernel.expression.kernel(used)
+        first = [self._shared(function), "xp"]
         for resource in kernel.leading:
             self.scope[f"r{index}"] = resource
             first.append(f"r{index}")
@@ -306,7 +312,8 @@ class _Writer:
             self.scope[f"xp_{name}"] = getattr(self.xp, name)
         for name, value in kernel.attributes.items():
             names[name] = self._literal(index, name, value)
-        return expression.render(names)
+        large = self._shared(kernel.function) if expression.has_steps else None
+        return expression.render(names, large)
 
     def _shared(self, function: Callable[..., Any]) -> str:
         """One global per kernel, however many calls."""

@@ -14,7 +14,7 @@ from flowbook.graph.ops.arithmetic import negative
 from flowbook.graph.ops.axes import as_axis, in_range
 from flowbook.graph.ops.comparison import greater, greater_equal, less, where
 from flowbook.graph.ops.constants import convert_to_tensor
-from flowbook.graph.ops.element_choices import clipped, leaky, negative_part, rectified
+from flowbook.graph.ops.element_choices import clipped, leaky, rectified
 from flowbook.graph.ops.elementwise import cast, exp, sigmoid, square
 from flowbook.graph.ops.filling import zeros_like_op
 from flowbook.graph.ops.inference import elementwise, same_as_input
@@ -72,10 +72,6 @@ relu6 = OpDef(
 )
 
 
-def _elu(xp: Any, features: Any) -> Any:
-    return xp.add(rectified(xp, features), xp.expm1(negative_part(xp, features)))
-
-
 def _elu_gradient(op: Operation, dy: Tensor) -> Tensor:
     # exp(min(x, 0)) is 1 for positive x, as the derivative is.
     x = op.inputs[0]
@@ -87,8 +83,8 @@ elu = OpDef(
     "features: T -> activations: T",
     T=FLOATS,
     infer=same_as_input,
-    kernel=_elu,
-    expression="add(maximum(features, 0), expm1(minimum(features, 0)))",
+    # exp(x) - 1 is nowhere below x, and 0 where the minimum is.
+    expression="maximum(features, expm1(minimum(features, 0)))",
     grad=_elu_gradient,
     cost=elementwise(flops=12),
     doc="The exponential linear unit: `x` if positive, else `exp(x) - 1` (Clevert et al. 2015).",
@@ -131,18 +127,12 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
     return result
 
 
-def _softplus(xp: Any, features: Any) -> Any:
-    # Several times faster than logaddexp, which has no vectorised loop.
-    small = xp.log1p(xp.exp(xp.negative(xp.absolute(features))))
-    return xp.add(rectified(xp, features), small)
-
-
 softplus = OpDef(
     "Softplus",
     "features: T -> activations: T",
     T=FLOATS,
     infer=same_as_input,
-    kernel=_softplus,
+    # Several times faster than logaddexp, which has no vectorised loop.
     expression="add(maximum(features, 0), log1p(exp(negative(absolute(features)))))",
     grad=lambda op, dy: dy * sigmoid(op.inputs[0]),
     cost=elementwise(flops=20),
@@ -176,17 +166,11 @@ def _selu_gradient(op: Operation, dy: Tensor) -> Tensor:
     return where(greater_equal(x, 0), dy * _SELU_SCALE, dy * below)  # type: ignore[no-any-return]
 
 
-def _selu(xp: Any, features: Any) -> Any:
-    above = xp.multiply(rectified(xp, features), _SELU_SCALE)
-    return xp.add(above, xp.multiply(xp.expm1(negative_part(xp, features)), _SELU_LIMIT))
-
-
 selu = OpDef(
     "Selu",
     "features: T -> activations: T",
     T=FLOATS,
     infer=same_as_input,
-    kernel=_selu,
     expression=f"add(multiply(maximum(features, 0), {_SELU_SCALE}), "
     f"multiply(expm1(minimum(features, 0)), {_SELU_LIMIT}))",
     grad=_selu_gradient,
@@ -240,26 +224,32 @@ def _shape_with_axis(logits: Tensor, axis: int) -> Shape:
     return logits.shape
 
 
-def exponentials(xp: Any, logits: Any, axis: int) -> tuple[Any, Any, Any]:
-    """`z = logits - max`, `exp(z)` and its sum along an axis: what softmax and its kin share."""
+def less_largest(xp: Any, logits: Any, axis: int) -> Any:
+    """Logits less the largest along an axis, so that their exponentials do not overflow."""
     i = in_range(axis, logits.ndim)
-    shifted = xp.subtract(logits, xp.max(logits, axis=i, keepdims=True))
-    raised = xp.exp(shifted)
-    total = sum_over(xp, raised, (i,), keepdims=True)
-    return shifted, raised, total.astype(logits.dtype, copy=False)
+    return xp.subtract(logits, xp.maximum.reduce(logits, axis=i, keepdims=True))
+
+
+def exponentials(xp: Any, shifted: Any, axis: int, out: Any = None) -> tuple[Any, Any]:
+    """The exponentials of shifted logits, in `out` if it is given, and their sum along an axis."""
+    raised = xp.exp(shifted, out=out)
+    total = sum_over(xp, raised, (in_range(axis, shifted.ndim),), keepdims=True)
+    return raised, total.astype(shifted.dtype, copy=False)
 
 
 def _softmax(xp: Any, logits: Any, axis: int) -> Any:
     if not logits.size:
         return logits.copy()
-    _, raised, total = exponentials(xp, logits, axis)
+    shifted = less_largest(xp, logits, axis)
+    raised, total = exponentials(xp, shifted, axis, out=shifted)
     return xp.divide(raised, total, raised)
 
 
 def _log_softmax(xp: Any, logits: Any, axis: int) -> Any:
     if not logits.size:
         return logits.copy()
-    shifted, _, total = exponentials(xp, logits, axis)
+    shifted = less_largest(xp, logits, axis)
+    _, total = exponentials(xp, shifted, axis)
     return xp.subtract(shifted, xp.log(total), shifted)
 
 

@@ -451,17 +451,11 @@ def _difference_gradient(op: Operation, dz: Tensor) -> Any:
     return gradients_of_two(op, dx, -dx)
 
 
-def _squared_difference(xp: Any, x: Any, y: Any) -> Any:
-    difference = xp.subtract(x, y)
-    return xp.square(difference, out=difference if difference.ndim else None)
-
-
 squared_difference_op = OpDef(
     "SquaredDifference",
     "x: T, y: T -> z: T",
     T=REALS,
     infer=broadcast_inputs,
-    kernel=_squared_difference,
     expression="square(subtract(x, y))",
     grad=_difference_gradient,
     cost=elementwise(flops=2),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from flowbook.graph import site as sites
-from flowbook.graph.arguments import constant_operation
+from flowbook.graph.arguments import constant_operation, value_of
 from flowbook.graph.convert import dtype_of, to_array
 from flowbook.graph.dtypes import MOVABLE, DType, as_dtype, resource
 from flowbook.graph.errors import (
@@ -21,7 +22,7 @@ from flowbook.graph.graph import get_default_graph
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.ops.inference import no_flops, nothing, same_as_input
 from flowbook.graph.packing import packed
-from flowbook.graph.scopes import control_dependencies
+from flowbook.graph.scopes import control_dependencies, name_scope
 from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.tensor import Arithmetic, Tensor
 
@@ -196,6 +197,19 @@ identity = OpDef(
     keeps_zeros=True,
 )
 
+
+def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
+    """The same values, as operations of their own: `identity` of each of several tensors.
+
+    Args:
+        input: a list of tensors.
+        name: the name scope.
+    """
+    __tracebackhide__ = True
+    with name_scope(name or "IdentityN"):
+        return [identity(tensor) for tensor in input]
+
+
 stop_gradient = OpDef(
     "StopGradient",
     "input: T -> output: T",
@@ -256,7 +270,8 @@ def convert_to_tensor(value: Any, dtype: DType | None = None, name: str | None =
     """A tensor for anything that can be one: itself, a variable's value, or a constant.
 
     Args:
-        value: a tensor, a variable, anything array-like, or nested lists of all these.
+        value: a tensor, a variable or its handle, anything array-like, or nested lists of all
+            these.
         dtype: the dtype that it must have, or None.
         name: the name of the constant, if one is made.
 
@@ -270,7 +285,7 @@ def convert_to_tensor(value: Any, dtype: DType | None = None, name: str | None =
     """
     value = packed(value)
     if isinstance(value, Arithmetic) or hasattr(value, "as_tensor"):
-        tensor: Tensor = value if isinstance(value, Tensor) else value.as_tensor(False)
+        tensor = value_of(value) if isinstance(value, Tensor) else value.as_tensor(False)
         if dtype is not None and tensor.dtype is not as_dtype(dtype):
             raise InvalidTypeError(
                 f"{tensor.name} is {tensor.dtype.name} where {as_dtype(dtype).name} is wanted",

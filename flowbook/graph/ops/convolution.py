@@ -405,12 +405,12 @@ def atrous_conv2d_transpose(
     padding: Any,
     name: str | None = None,
 ) -> Tensor:
-    """The transpose of `atrous_conv2d`: see `conv2d_transpose`.
+    """The transpose of `atrous_conv2d`: `conv2d_transpose` with windows of distant elements.
 
     Args:
         value: [batch, height, width, channels in].
         filters: [height, width, channels out, channels in].
-        output_shape: [batch, new height, new width, channels out].
+        output_shape: as for `conv2d_transpose`.
         rate: the distance of a window's elements, an int.
         padding: as for `conv2d`.
         name: the operation's name.

@@ -11,29 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.graph import vectorised
+
 # From so many elements on, a call more is made up for by faster loops.
 _LARGE = 8192
-# Integers that hold the bits of an element, by its size.
-_BITS = {size: np.dtype(f"i{size}") for size in (1, 2, 4, 8)}
 
 
 def selected(xp: Any, condition: Any, x: Any, y: Any) -> Any:
     """`x` where the condition holds and `y` elsewhere, broadcast against each other."""
-    if condition.size < _LARGE:
+    if condition.size < _LARGE or x.dtype.hasobject:
         return xp.where(condition, x, y)
-    bits = _BITS.get(x.dtype.itemsize)
-    if bits is None or x.dtype.kind == "O":
-        return xp.where(condition, x, y)
-    mask = xp.negative(condition.view(np.int8)).astype(bits)
-    first, second = x.view(bits), y.view(bits)
-    if second.ndim == 0 and second == 0:
-        chosen = xp.bitwise_and(first, mask)
-    elif first.ndim == 0 and first == 0:
-        chosen = xp.bitwise_and(second, xp.invert(mask, mask))
-    else:
-        chosen = xp.bitwise_and(xp.bitwise_xor(first, second), mask)
-        chosen = xp.bitwise_xor(chosen, second, chosen)
-    return chosen.view(x.dtype)
+    shape = np.broadcast_shapes(condition.shape, x.shape, y.shape)
+    return vectorised.where(condition, x, y, out=np.empty(shape, x.dtype))
 
 
 def clipped(xp: Any, x: Any, low: Any, high: Any) -> Any:
@@ -48,13 +37,6 @@ def rectified(xp: Any, features: Any) -> Any:
     if features.size >= _LARGE and features.dtype.kind == "f":
         return xp.clip(features, 0, math.inf)
     return xp.maximum(features, 0)
-
-
-def negative_part(xp: Any, features: Any) -> Any:
-    """`minimum(features, 0)`."""
-    if features.size >= _LARGE and features.dtype.kind == "f":
-        return xp.clip(features, -math.inf, 0)
-    return xp.minimum(features, 0)
 
 
 def leaky(xp: Any, features: Any, alpha: float) -> Any:

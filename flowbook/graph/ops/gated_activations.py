@@ -47,6 +47,26 @@ def _features(what: str, features: Any) -> Tensor:
     return tensor
 
 
+def _swish_gradient(op: Operation, dy: Tensor, dgate: Tensor) -> Tensor:
+    x, gate = op.inputs[0], op.outputs[1]
+    slope = gate * (1.0 - gate)
+    dx = dy * (gate + x * slope)
+    return dx if is_unused(dgate) else dx + dgate * slope
+
+
+# The gate is an output for the gradient's sake, where it saves the exponential.
+swish_op = OpDef(
+    "Swish",
+    "features: T -> activations: T, gate: T",
+    T=FLOATS,
+    infer=lambda features: [features.shape] * 2,
+    expression="divide(features, add(exp(negative(features)), 1)), "
+    "reciprocal(add(exp(negative(features)), 1))",
+    grad=_swish_gradient,
+    cost=elementwise(flops=14),
+)
+
+
 def swish(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:
     """`x * sigmoid(beta * x)`, elementwise; with a `beta` of 1 also known as SiLU.
 
@@ -60,8 +80,9 @@ def swish(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:
     __tracebackhide__ = True
     x = _features("swish", features)
     with name_scope(name or "swish") as scope:
-        is_plain = not isinstance(beta, Arithmetic) and beta == 1
-        return multiply(x, sigmoid(x if is_plain else x * beta), name=scope)  # type: ignore[no-any-return]
+        if not isinstance(beta, Arithmetic) and beta == 1:
+            return swish_op(x, name=scope)[0]  # type: ignore[no-any-return]
+        return multiply(x, sigmoid(x * beta), name=scope)  # type: ignore[no-any-return]
 
 
 # The gate of GELU's approximate form: of this polynomial in x, c x + d x ** 3, the sigmoid.
@@ -70,20 +91,11 @@ CUBIC = 0.044715 * LINEAR
 # Beyond it the gate is 0 or 1 in every dtype, and cubes within it fit every dtype.
 _SATURATED = 20.0
 
-
-def _gelu_tanh(xp: Any, features: Any) -> tuple[Any, Any]:
-    """`x` times its gate, `1 / (1 + exp(-c x - d x ** 3))`, and the gate.
-
-    That is `x * (1 + tanh(...)) / 2` without its cancellation for negative x. By powers of 2, which
-    NumPy computes faster.
-    """
-    powers = xp.square(features)
-    out = powers if powers.ndim else None
-    powers = xp.multiply(powers, -CUBIC * math.log2(math.e), out=out)
-    powers = xp.add(powers, -LINEAR * math.log2(math.e), out=out)
-    powers = xp.exp2(xp.multiply(powers, features, out=out), out=out)
-    gate = xp.reciprocal(xp.add(powers, 1, out=out), out=out)
-    return xp.multiply(features, gate), gate
+# exp(-c x - d x ** 3) as a power of 2, which NumPy computes faster.
+_POWER = (
+    f"exp2(multiply(add(multiply(square(features), {-CUBIC * math.log2(math.e)}), "
+    f"{-LINEAR * math.log2(math.e)}), features))"
+)
 
 
 def _gelu_tanh_gradient(op: Operation, dy: Tensor, dgate: Tensor) -> Tensor:
@@ -97,13 +109,13 @@ def _gelu_tanh_gradient(op: Operation, dy: Tensor, dgate: Tensor) -> Tensor:
     return dx + dgate * (steepness * (gate * (1.0 - gate)))  # type: ignore[no-any-return]
 
 
-# The gate is an output for the gradient's sake: it saves the exponential there.
+# `x` times its gate: `x * (1 + tanh(...)) / 2` without its cancellation for negative x.
 gelu_tanh_op = OpDef(
     "GeluTanh",
     "features: T -> activations: T, gate: T",
     T=FLOATS,
     infer=lambda features: [features.shape] * 2,
-    kernel=_gelu_tanh,
+    expression=f"divide(features, add({_POWER}, 1)), reciprocal(add({_POWER}, 1))",
     grad=_gelu_tanh_gradient,
     aliases={},
     cost=elementwise(flops=18),

@@ -12,18 +12,45 @@ from flowbook.graph.op_def import OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.broadcasting import gradients_of_two
 from flowbook.graph.ops.comparison import equal, where
-from flowbook.graph.ops.elementwise import exp, log
+from flowbook.graph.ops.elementwise import log
 from flowbook.graph.ops.inference import broadcast_inputs, elementwise
-from flowbook.graph.ops.no_nan import xlogy
+from flowbook.graph.ops.no_nan import multiply_no_nan
 from flowbook.graph.ops.scipy_special import special_of
-from flowbook.graph.ops.special import digamma, in_dtype, lgamma, polygamma
+from flowbook.graph.ops.special import digamma, in_dtype, polygamma
 from flowbook.graph.registry import op_named
 from flowbook.graph.tensor import Tensor
 
 
-def _density(a: Tensor, x: Tensor) -> Tensor:
-    """The density of the gamma distribution of shape `a`: the derivative of `igamma` by `x`."""
-    return exp(xlogy(a - 1.0, x) - x - lgamma(a))  # type: ignore[no-any-return]
+def _power_density(xp: Any, a: Any, x: Any, below: int) -> Any:
+    special = special_of(xp)
+    found = xp.exp(special.xlogy(a - (1.0 + below), x) - x - special.gammaln(a))
+    return found.astype(a.dtype, copy=False)
+
+
+def _density_gradient(op: Operation, dy: Tensor) -> Any:
+    # At x = 0 each factor but the power may be infinite: where the power is 0, so is all of it.
+    (a, x), below, density = op.inputs, op.attributes["below"], op.outputs[0]
+    by_a = multiply_no_nan(log(x) - digamma(a), density)
+    steeper = gamma_density(a, x, below=below + 1)
+    by_x = multiply_no_nan(steeper, a - (1.0 + below)) - density
+    return gradients_of_two(op, multiply_no_nan(by_a, dy), multiply_no_nan(by_x, dy))
+
+
+gamma_density: OpDef = OpDef(
+    "GammaDensity",
+    "a: T, x: T -> z: T",
+    T=FLOATS,
+    attributes={"below": 0},
+    infer=broadcast_inputs,
+    kernel=_power_density,
+    grad=_density_gradient,
+    aliases={},
+    cost=elementwise(flops=60),
+    doc="""The density of the gamma distribution of shape `a`, over `x ** below`.
+
+    It is the derivative of `igamma` by `x`.
+    """,
+)
 
 
 def _density_derivative(a: Tensor, x: Tensor, order: int) -> Any:
@@ -36,7 +63,7 @@ def _gradient(signed: float) -> Any:
     def gradient(op: Operation, dy: Tensor) -> Any:
         a, x = op.inputs
         dy = dy * signed
-        return gradients_of_two(op, dy * igamma_grad_a(a, x), dy * _density(a, x))
+        return gradients_of_two(op, dy * igamma_grad_a(a, x), dy * gamma_density(a, x))
 
     return gradient
 
@@ -89,7 +116,8 @@ def _grad_a(xp: Any, a: Any, x: Any, order: int) -> Any:
 def _grad_a_gradient(op: Operation, dy: Tensor) -> Any:
     (a, x), order = op.inputs, op.attributes["order"]
     by_a = igamma_grad_a(a, x, order=order + 1)
-    return gradients_of_two(op, dy * by_a, dy * _density(a, x) * _density_derivative(a, x, order))
+    by_x = multiply_no_nan(_density_derivative(a, x, order), gamma_density(a, x))
+    return gradients_of_two(op, dy * by_a, dy * by_x)
 
 
 igamma_grad_a: OpDef = OpDef(

@@ -13,21 +13,26 @@ from flowbook.graph.dtypes import FLOATS, INDICES
 from flowbook.graph.errors import InvalidArgumentError, OutOfRangeError
 from flowbook.graph.op_def import NO_GRADIENT, OpDef, is_unused
 from flowbook.graph.operation import Operation
-from flowbook.graph.ops.activations import exponentials, log_softmax_op, softmax_op, softplus
+from flowbook.graph.ops.activations import (
+    exponentials,
+    less_largest,
+    log_softmax_op,
+    softmax_op,
+    softplus,
+)
 from flowbook.graph.ops.arithmetic import add, subtract
 from flowbook.graph.ops.axes import as_axis, in_range
 from flowbook.graph.ops.bounds import are_within
 from flowbook.graph.ops.broadcasting import sum_to_shape
 from flowbook.graph.ops.comparison import greater, where
 from flowbook.graph.ops.constants import convert_to_tensor
-from flowbook.graph.ops.element_choices import rectified
 from flowbook.graph.ops.elementwise import exp, log, sigmoid
 from flowbook.graph.ops.filling import ones_like, zeros_like
 from flowbook.graph.ops.inference import elementwise, scalar
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.reductions import sum_op
 from flowbook.graph.ops.shaping import expand_dims_op, transpose
-from flowbook.graph.ops.sums import sum_of_products, sum_over
+from flowbook.graph.ops.sums import sum_of_products, sum_of_squares, sum_over
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.shape import Shape, broadcast
 from flowbook.graph.tensor import Tensor
@@ -61,7 +66,8 @@ def _cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
         raise InvalidArgumentError("logits have at least one dimension: the classes")
     if not logits.size:
         return xp.zeros(logits.shape[:-1], logits.dtype), logits.copy()
-    shifted, raised, total = exponentials(xp, logits, -1)
+    shifted = less_largest(xp, logits, -1)
+    raised, total = exponentials(xp, shifted, -1)
     mass = sum_over(xp, labels, (-1,), keepdims=True)
     shifted -= xp.log(total)
     gain = sum_of_products(xp, labels, shifted)
@@ -176,13 +182,15 @@ def _sparse_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
         raise OutOfRangeError(f"label {wrong} is out of range: there are {classes} classes, from 0")
     if not logits.size:
         return xp.zeros(labels.shape, logits.dtype), logits.copy()
-    shifted, raised, total = exponentials(xp, logits, -1)
-    at_labels = xp.arange(labels.size), xp.reshape(labels, (-1,))
-    wanted = xp.reshape(shifted, (-1, classes))[at_labels]
-    loss = xp.log(xp.squeeze(total, -1)) - xp.reshape(wanted, labels.shape)
     # In row-major order, whatever the logits' is, so that reshaping gives a view to write to.
-    backprop = xp.ascontiguousarray(xp.divide(raised, total, raised))
-    xp.reshape(backprop, (-1, classes))[at_labels] -= 1
+    shifted = xp.ascontiguousarray(less_largest(xp, logits, -1))
+    flat = xp.reshape(shifted, (-1,))
+    at_labels = xp.arange(0, flat.size, classes) + xp.reshape(labels, (-1,))
+    wanted = xp.reshape(flat.take(at_labels), labels.shape)
+    raised, total = exponentials(xp, shifted, -1, out=shifted)
+    loss = xp.log(xp.squeeze(total, -1)) - wanted
+    backprop = xp.divide(raised, total, raised)
+    flat[at_labels] -= 1
     return loss, backprop
 
 
@@ -227,18 +235,12 @@ def sparse_softmax_cross_entropy_with_logits(
     return sparse_cross_entropy_op(labels, logits, name=name)[0]  # type: ignore[no-any-return]
 
 
-def _sigmoid_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
-    large = xp.subtract(rectified(xp, logits), xp.multiply(logits, labels))
-    return xp.add(large, xp.log1p(xp.exp(xp.negative(xp.absolute(logits)))))
-
-
 sigmoid_cross_entropy_op = OpDef(
     "SigmoidCrossEntropyWithLogits",
     "labels: T, logits: T -> loss: T",
     T=FLOATS,
     infer=_same_shapes,
     # max(x, 0) - x z is exact for labels of 0 and 1: a small loss keeps all of its digits.
-    kernel=_sigmoid_cross_entropy,
     expression="add(subtract(maximum(logits, 0), multiply(logits, labels)), "
     "log1p(exp(negative(absolute(logits)))))",
     grad=lambda op, dy: (-dy * op.inputs[1], dy * (sigmoid(op.inputs[1]) - op.inputs[0])),
@@ -365,9 +367,7 @@ def log_poisson_loss(
 
 
 def _half_of_squares(xp: Any, t: Any) -> Any:
-    flat = xp.reshape(t, (1, -1))
-    half = sum_of_products(xp, flat, flat) * 0.5
-    return xp.reshape(half, ()).astype(t.dtype, copy=False)
+    return (sum_of_squares(xp, t) * 0.5).astype(t.dtype, copy=False)
 
 
 l2_loss = OpDef(

@@ -1,9 +1,11 @@
-"""Patches of images: what a window sees at each of its places, as the channels of one pixel."""
+"""Patches of images and volumes: what a window sees at each place, as the channels of one pixel."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from math import prod
 from typing import Any
+
+import numpy as np
 
 from flowbook.graph.dtypes import INDICES, ZEROED
 from flowbook.graph.errors import InvalidArgumentError
@@ -11,73 +13,40 @@ from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.inference import no_flops, shape_from
 from flowbook.graph.ops.located import located
-from flowbook.graph.ops.shaping import dims_of, integers, shape_of
+from flowbook.graph.ops.shaping import dims_of, shape_of
+from flowbook.graph.ops.windows import inner_numbers, laid, output_dims, taps
 from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Tensor
 
-Pair = tuple[int, int]
+Ints = tuple[int, ...]
+
+_HOW = {"ksizes": REQUIRED, "strides": REQUIRED, "rates": REQUIRED, "padding": REQUIRED}
 
 
-def _places(size: int, window: int, stride: int, rate: int, padding: str) -> tuple[int, int]:
-    """How many places a window has along an axis, and how many zeros stand before its first."""
-    reach = (window - 1) * rate + 1
-    if padding == "VALID":
-        return max(0, (size - reach) // stride + 1), 0
-    count = -(-size // stride)
-    return count, max(0, (count - 1) * stride + reach - size) // 2
-
-
-def _patches_shape(images: Tensor, ksizes: Pair, strides: Pair, rates: Pair, padding: str) -> Shape:
-    if images.shape.rank not in (None, 4):
-        raise InvalidArgumentError(f"images have 4 dimensions, unlike the shape {images.shape}")
-    n, *space, c = images.shape.with_rank(4).as_list()
-    counts = [
-        None if d is None else _places(d, k, s, r, padding)[0]
-        for d, k, s, r in zip(space, ksizes, strides, rates, strict=True)
-    ]
-    return Shape.of((n, *counts, None if c is None else c * ksizes[0] * ksizes[1]))
-
-
-def _windows(
-    dims: Any, ksizes: Pair, strides: Pair, rates: Pair, padding: str
-) -> tuple[Any, Any, Iterator[tuple[int, Any]]]:
-    """The padded image's size, where the image lies in it, and each window element's view."""
-    height, width = (
-        _places(d, k, s, r, padding)
-        for d, k, s, r in zip(dims, ksizes, strides, rates, strict=True)
-    )
-    counts, starts = (height[0], width[0]), (height[1], width[1])
-    reaches = [
-        max(start + d, (count - 1) * s + (k - 1) * r + 1)
-        for start, d, count, k, s, r in zip(
-            starts, dims, counts, ksizes, strides, rates, strict=True
+def _check_rank(shape: Any, ksizes: Ints) -> None:
+    if Shape(shape).rank not in (None, len(ksizes) + 2):
+        what = "images" if len(ksizes) == 2 else "volumes"
+        raise InvalidArgumentError(
+            f"{what} have {len(ksizes) + 2} dimensions, unlike the shape {Shape(shape)}"
         )
-    ]
-    inner = tuple(slice(start, start + d) for start, d in zip(starts, dims, strict=True))
-
-    def views() -> Iterator[tuple[int, Any]]:
-        for y in range(ksizes[0]):
-            for x in range(ksizes[1]):
-                key = tuple(
-                    slice(at * r, at * r + (count - 1) * s + 1 if count else at * r, s)
-                    for at, r, count, s in zip((y, x), rates, counts, strides, strict=True)
-                )
-                yield y * ksizes[1] + x, key
-
-    return (counts, reaches), inner, views()
 
 
-def _extract(xp: Any, images: Any, ksizes: Pair, strides: Pair, rates: Pair, padding: str) -> Any:
-    if images.ndim != 4:
-        raise InvalidArgumentError(f"images have 4 dimensions, unlike {list(images.shape)}")
+def _patches_shape(images: Tensor, ksizes: Ints, strides: Ints, rates: Ints, padding: str) -> Shape:
+    _check_rank(images.shape, ksizes)
+    n, *_, c = images.shape.with_rank(len(ksizes) + 2).as_list()
+    counts = output_dims(images.shape, ksizes, strides, rates, padding, 1)
+    return Shape.of((n, *counts[: len(ksizes)], None if c is None else c * prod(ksizes)))
+
+
+def _extract(xp: Any, images: Any, ksizes: Ints, strides: Ints, rates: Ints, padding: str) -> Any:
+    _check_rank(images.shape, ksizes)
     n, *space, c = images.shape
-    (counts, reaches), inner, views = _windows(space, ksizes, strides, rates, padding)
-    padded = xp.zeros((n, *reaches, c), dtype=images.dtype)
-    padded[(slice(None), *inner)] = images
-    result = xp.empty((n, *counts, ksizes[0] * ksizes[1], c), dtype=images.dtype)
-    for place, key in views:
-        result[..., place, :] = padded[(slice(None), *key)]
-    return xp.reshape(result, (n, *counts, ksizes[0] * ksizes[1] * c))
+    windows = laid(space, ksizes, strides, rates, padding, 1)
+    counts = [w.output for w in windows]
+    result = xp.zeros((n, *counts, prod(ksizes), c), dtype=images.dtype)
+    for place, outputs, sources in taps(windows):
+        result[:, *outputs, np.ravel_multi_index(place, ksizes)] = images[:, *sources]
+    return xp.reshape(result, (n, *counts, prod(ksizes) * c))
 
 
 def _patches_gradient(op: Operation, dy: Tensor) -> Tensor:
@@ -88,7 +57,7 @@ extract_patches_op = OpDef(
     "ExtractImagePatches",
     "images: T -> patches: T",
     T=ZEROED,
-    attributes={"ksizes": REQUIRED, "strides": REQUIRED, "rates": REQUIRED, "padding": REQUIRED},
+    attributes=_HOW,
     infer=_patches_shape,
     kernel=_extract,
     grad=_patches_gradient,
@@ -98,15 +67,16 @@ extract_patches_op = OpDef(
 
 
 def _unextract(
-    xp: Any, dy: Any, shape: Any, ksizes: Pair, strides: Pair, rates: Pair, padding: str
+    xp: Any, dy: Any, shape: Any, ksizes: Ints, strides: Ints, rates: Ints, padding: str
 ) -> Any:
-    n, *space, c = dims_of(shape)
-    (counts, reaches), inner, views = _windows(space, ksizes, strides, rates, padding)
-    apart = xp.reshape(dy, (n, *counts, ksizes[0] * ksizes[1], c))
-    padded = xp.zeros((n, *reaches, c), dtype=dy.dtype)
-    for place, key in views:
-        padded[(slice(None), *key)] += apart[..., place, :]
-    return padded[(slice(None), *inner)]
+    n, *space, c = dims = dims_of(shape)
+    _check_rank(dims, ksizes)
+    windows = laid(space, ksizes, strides, rates, padding, 1)
+    apart = xp.reshape(dy, (n, *(w.output for w in windows), prod(ksizes), c))
+    result = xp.zeros(dims, dtype=dy.dtype)
+    for place, outputs, sources in taps(windows):
+        result[:, *sources] += apart[:, *outputs, np.ravel_multi_index(place, ksizes)]
+    return result
 
 
 patches_gradient_op = OpDef(
@@ -114,7 +84,7 @@ patches_gradient_op = OpDef(
     "dy: T, shape: I -> output: T",
     T=ZEROED,
     I=INDICES,
-    attributes={"ksizes": REQUIRED, "strides": REQUIRED, "rates": REQUIRED, "padding": REQUIRED},
+    attributes=_HOW,
     infer=lambda dy, shape, **_: shape_from(shape),
     kernel=_unextract,
     grad=lambda op, dz: (extract_patches_op(dz, **op.attributes), None),
@@ -123,12 +93,28 @@ patches_gradient_op = OpDef(
 )
 
 
-def _of_space(name: str, given: Any) -> Pair:
-    """The two numbers in the middle of the four of an image's axes."""
-    found = tuple(integers(list(given)).tolist())
-    if len(found) != 4 or (found[0], found[3]) != (1, 1) or min(found) < 1:
-        raise InvalidArgumentError(f"{name!r} is [1, height, width, 1], not {list(found)}")
-    return found[1], found[2]
+def _patches(
+    what: str,
+    count: int,
+    images: Any,
+    ksizes: Any,
+    strides: Any,
+    rates: Any,
+    padding: Any,
+    name: Any,
+) -> Tensor:
+    __tracebackhide__ = True
+    with located(what):
+        if padding not in ("VALID", "SAME"):
+            raise InvalidArgumentError(f"a padding is 'VALID' or 'SAME', not {padding!r}")
+        how = {
+            "ksizes": inner_numbers("'ksizes'", ksizes, count),
+            "strides": inner_numbers("'strides'", strides, count),
+            "rates": inner_numbers("'rates'", rates, count),
+            "padding": padding,
+        }
+    result: Tensor = extract_patches_op(images, **how, name=name or what)
+    return result
 
 
 @extract_patches_op.front
@@ -158,12 +144,27 @@ def extract_image_patches(
     Shape([8, 4, 4, 27])
     """
     __tracebackhide__ = True
-    with located("ExtractImagePatches"):
-        pairs = {
-            key: _of_space(key, given)
-            for key, given in (("ksizes", ksizes), ("strides", strides), ("rates", rates))
-        }
-        if padding not in ("VALID", "SAME"):
-            raise InvalidArgumentError(f"a padding is 'VALID' or 'SAME', not {padding!r}")
-    result: Tensor = extract_patches_op(images, **pairs, padding=padding, name=name)
-    return result
+    how = ksizes, strides, rates, padding
+    return _patches("ExtractImagePatches", 2, images, *how, name)
+
+
+def extract_volume_patches(
+    input: Any, ksizes: Any, strides: Any, padding: str, name: str | None = None
+) -> Tensor:
+    """What a window sees at each of its places in volumes.
+
+    Args:
+        input: [n, depth, height, width, channels], of a number dtype.
+        ksizes: the window's size: [1, depth, height, width, 1].
+        strides: how far one place is from the next: [1, depth, height, width, 1].
+        padding: as for `extract_image_patches`.
+        name: the operation's name.
+
+    Returns:
+        `[n, places along each dimension, window's depth * height * width * channels]`.
+
+    Raises:
+        InvalidArgumentError: if the sizes are not of this form, or the padding is neither.
+    """
+    __tracebackhide__ = True
+    return _patches("ExtractVolumePatches", 3, input, ksizes, strides, 1, padding, name)

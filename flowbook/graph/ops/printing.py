@@ -20,6 +20,7 @@ from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.inference import no_flops, nothing, same_as_input, scalar
 from flowbook.graph.ops.located import located
 from flowbook.graph.scopes import name_scope
+from flowbook.graph.sparse_tensor import SparseTensor
 from flowbook.graph.tensor import Arithmetic, Tensor
 from flowbook.graph.tensor_text import text_of
 
@@ -126,8 +127,8 @@ def print(
     """Print values, in every run that includes the operation.
 
     Args:
-        inputs: tensors, variables, anything that Python prints, and lists, tuples and dictionaries
-            of these.
+        inputs: tensors, sparse tensors, variables, anything that Python prints, and lists, tuples
+            and dictionaries of these.
         output_stream: `sys.stderr` (the default) or `sys.stdout`.
         summarize: how many elements at the beginning and the end of each dimension are shown; -1
             shows all.
@@ -163,7 +164,13 @@ def print(
 
 def _collect(item: Any, texts: list[str], tensors: list[Tensor], inside: bool) -> None:
     """Add an input of `print`: text to the last of the texts, tensors between two of them."""
-    if isinstance(item, Arithmetic) or hasattr(item, "as_tensor"):
+    if isinstance(item, SparseTensor):
+        texts[-1] += "SparseTensor("
+        for i, part in enumerate(("indices", "values", "dense_shape")):
+            texts[-1] += f"{', ' if i else ''}{part}="
+            _collect(getattr(item, part), texts, tensors, inside=True)
+        texts[-1] += ")"
+    elif isinstance(item, Arithmetic) or hasattr(item, "as_tensor"):
         tensors.append(convert_to_tensor(item))
         texts.append("")
     elif isinstance(item, Mapping):

@@ -5,6 +5,7 @@ Resizing is linear, so its gradient is its adjoint, whose gradient is resizing a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -369,18 +370,22 @@ def crop_and_resize(
         if method == "nearest":
             found = pixels(_rounded(ys), _rounded(xs))
         else:
-            top, left = floor(ys), floor(xs)
-            down = expand_dims(expand_dims(ys - top, 2), 3)
-            right = expand_dims(expand_dims(xs - left, 1), 3)
-            bottom, end = ceil(ys), ceil(xs)
-            upper = pixels(top, left)
-            upper = upper + (pixels(top, end) - upper) * right
-            lower = pixels(bottom, left)
-            lower = lower + (pixels(bottom, end) - lower) * right
-            found = upper + (lower - upper) * down
+            found = _between(pixels, ys, xs)
         inside = logical_and(expand_dims(y_inside, 2), expand_dims(x_inside, 1))
         outside = np.float32(extrapolation_value)
         return where(expand_dims(inside, 3), found, outside, name=scope)  # type: ignore[no-any-return]
+
+
+def _between(pixels: Callable[[Tensor, Tensor], Tensor], ys: Tensor, xs: Tensor) -> Tensor:
+    """What lies between four pixels each, by how near they are."""
+    top, left, bottom, right = floor(ys), floor(xs), ceil(ys), ceil(xs)
+    down = expand_dims(expand_dims(ys - top, 2), 3)
+    along = expand_dims(expand_dims(xs - left, 1), 3)
+    upper = pixels(top, left)
+    upper = upper + (pixels(top, right) - upper) * along
+    lower = pixels(bottom, left)
+    lower = lower + (pixels(bottom, right) - lower) * along
+    return upper + (lower - upper) * down  # type: ignore[no-any-return]
 
 
 def _rounded(positions: Tensor) -> Tensor:

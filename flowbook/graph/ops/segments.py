@@ -26,6 +26,7 @@ from flowbook.graph.ops.inference import constant_value
 from flowbook.graph.ops.reductions import whole_quotient
 from flowbook.graph.ops.segment_products import segment_product_of_others
 from flowbook.graph.ops.shaping import check_scalar_values, shape_op
+from flowbook.graph.ops.sums import sums_by_id, wide_dtype
 from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.tensor import Tensor
 
@@ -86,8 +87,12 @@ def combined(xp: Any, ufunc: str, rows: Any, ids: Any, count: int, initial: Any)
         count: the number of segments.
         initial: what an empty segment gets.
     """
-    # Half precision cannot count beyond 2048, nor hold sums above 65504.
-    wide = np.dtype(np.float32) if rows.dtype == np.float16 else rows.dtype
+    wide = wide_dtype(rows.dtype)
+    if ufunc == "add" and ids.size:
+        flat = xp.reshape(rows, (ids.size, -1)).astype(wide, copy=False)
+        sums = sums_by_id(xp, flat, ids, count)
+        if sums is not None:
+            return xp.reshape(sums, (count, *rows.shape[1:])).astype(rows.dtype, copy=False)
     result = xp.full((count, *rows.shape[1:]), initial, dtype=wide)
     combine = getattr(xp, ufunc)
     if not ids.size:

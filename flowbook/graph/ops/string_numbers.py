@@ -45,20 +45,24 @@ def _of_text(type: str, output: str, kernel: Callable[..., Any], **attributes: A
 
 
 def _to_number(xp: Any, input: Any, out_type: DType) -> Any:
-    if out_type.is_floating:
-        return mapped(_read_float, input, dtype=out_type.numpy)
+    return mapped(number_reader(out_type), input, dtype=out_type.numpy)
+
+
+def number_reader(dtype: DType) -> Callable[[bytes], Any]:
+    """What reads a number of a dtype that a string spells.
+
+    Of what is none, or an integer too large, it raises InvalidArgumentError.
+    """
+    if dtype.is_floating:
+        return lambda text: _read(float, text)
 
     def read(text: bytes) -> int:
         number = _read(int, text)
-        if not out_type.min <= number <= out_type.max:
-            raise InvalidArgumentError(f"{text!r} does not fit {out_type.name}")
+        if not dtype.min <= number <= dtype.max:
+            raise InvalidArgumentError(f"{text!r} does not fit {dtype.name}")
         return number  # type: ignore[no-any-return]
 
-    return mapped(read, input, dtype=out_type.numpy)
-
-
-def _read_float(text: bytes) -> Any:
-    return _read(float, text)
+    return read
 
 
 def _read(number: type, text: bytes) -> Any:

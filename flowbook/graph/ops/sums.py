@@ -1,4 +1,4 @@
-"""Sums over axes, by matrix products with ones where that is faster.
+"""Sums over axes, and of rows by their ids, by matrix products with ones where that is faster.
 
 NumPy's reduction pays for each row that it adds, and a product with ones does not: short rows are
 added up to ten times as fast. Products are of blocks so small that OpenBLAS does not divide them
@@ -50,7 +50,7 @@ def sum_over(xp: Any, x: Any, axis: Axes, keepdims: bool = False) -> Any:
             if length <= _LONGEST_ROW if columns == 1 else columns <= _MOST_COLUMNS:
                 total = _sum_middle(xp, xp.reshape(x, (-1, length, columns)))
                 return xp.reshape(total, (*before, *[1] * (len(gone) * keepdims), *after))
-    return xp.sum(x, axis=axis, dtype=wide_dtype(x.dtype), keepdims=keepdims)
+    return xp.add.reduce(x, axis=axis, dtype=wide_dtype(x.dtype), keepdims=keepdims)
 
 
 def _is_fast(x: Any) -> bool:
@@ -86,6 +86,19 @@ def _cut(xp: Any, x: Any, axis: int, size: int) -> tuple[Any, Any]:
     return xp.reshape(x[(*ahead, slice(whole))], shape), x[(*ahead, slice(whole, None))]
 
 
+def sum_of_squares(xp: Any, x: Any) -> Any:
+    """The sum of the squares of all elements: of half precision in single precision."""
+    if x.dtype.char not in "fd":
+        return xp.sum(xp.square(x, dtype=wide_dtype(x.dtype)))
+    flat = xp.reshape(x, (-1,))
+    whole = flat.size - flat.size % _BLOCK
+    total = xp.vecdot(flat[whole:], flat[whole:])
+    if whole:
+        blocks = xp.reshape(flat[:whole], (-1, _BLOCK))
+        total += xp.add.reduce(xp.vecdot(blocks, blocks))
+    return total
+
+
 def sum_of_products(xp: Any, x: Any, y: Any) -> Any:
     """The sum of `x * y`, of one shape, over the last axis, which stays with size 1."""
     if not _is_fast(x) or not _is_fast(y):
@@ -97,3 +110,23 @@ def sum_of_products(xp: Any, x: Any, y: Any) -> Any:
     blocks = (*x.shape[:-1], -1, _BLOCK)
     sums = xp.vecdot(xp.reshape(x[..., :whole], blocks), xp.reshape(y[..., :whole], blocks))
     return xp.sum(sums, axis=-1, keepdims=True) + rest
+
+
+def sums_by_id(xp: Any, rows: Any, ids: Any, count: int) -> Any | None:
+    """The sums of rows that share an id, or None where NumPy adds them as fast or more exactly.
+
+    Args:
+        xp: NumPy or a module like it.
+        rows: [n, columns] of a numeric dtype; complex ones are left to NumPy, as 1 times an
+            infinite one is NaN.
+        ids: [n], each in [0, count), in any order.
+        count: the number of sums.
+    """
+    if rows.size < _BLOCK or rows.dtype.char not in "fdilq":
+        return None
+    if rows.dtype.kind == "f" and xp.bincount(ids).max() > _LONGEST_ROW:
+        return None
+    from scipy.sparse import csc_matrix
+
+    ones = xp.ones(len(ids), rows.dtype)
+    return csc_matrix((ones, ids, xp.arange(len(ids) + 1)), shape=(count, len(ids))) @ rows

@@ -39,7 +39,12 @@ def _check_boxes(boxes: Any, scores: Any) -> None:
         )
 
 
-def _check_limits(max_output_size: Any, iou_threshold: Any, score_threshold: Any) -> None:
+def check_limits(max_output_size: Any, iou_threshold: Any, score_threshold: Any) -> None:
+    """See that limits, None where one is not known, are scalars in their ranges.
+
+    Raises:
+        InvalidArgumentError: if they are not.
+    """
     limits = {
         "max_output_size": max_output_size,
         "iou_threshold": iou_threshold,
@@ -56,7 +61,7 @@ def _check_limits(max_output_size: Any, iou_threshold: Any, score_threshold: Any
 
 def _selected_shape(boxes: Tensor, scores: Tensor, *limits: Tensor) -> Shape:
     _check_boxes(boxes, scores)
-    _check_limits(*(constant_value(limit) for limit in limits))
+    check_limits(*(constant_value(limit) for limit in limits))
     return Shape.of((None,))
 
 
@@ -64,7 +69,7 @@ def _selected_shape(boxes: Tensor, scores: Tensor, *limits: Tensor) -> Shape:
 Overlap = Callable[[int, Any], Any]
 
 
-def _chosen(
+def chosen(
     xp: Any,
     scores: Any,
     most: Any,
@@ -91,7 +96,7 @@ def _chosen(
     return found, having
 
 
-def _intersections(xp: Any, boxes: Any) -> Overlap:
+def intersections(xp: Any, boxes: Any) -> Overlap:
     """Intersection over union, of boxes in any unit."""
     # Areas of halves would overflow.
     boxes = boxes.astype(xp.promote_types(boxes.dtype, np.float32))
@@ -112,9 +117,9 @@ def _selected(
     xp: Any, boxes: Any, scores: Any, max_output_size: Any, iou_threshold: Any, score_threshold: Any
 ) -> Any:
     _check_boxes(boxes, scores)
-    _check_limits(max_output_size, iou_threshold, score_threshold)
+    check_limits(max_output_size, iou_threshold, score_threshold)
     limits = max_output_size, iou_threshold, score_threshold
-    return xp.array(_chosen(xp, scores, *limits, _intersections(xp, boxes))[0], np.int32)
+    return xp.array(chosen(xp, scores, *limits, intersections(xp, boxes))[0], np.int32)
 
 
 non_max_suppression_op = OpDef(
@@ -225,12 +230,12 @@ def _scored(
     soft_nms_sigma: Any,
 ) -> tuple[Any, Any]:
     _check_boxes(boxes, scores)
-    _check_limits(max_output_size, iou_threshold, score_threshold)
+    check_limits(max_output_size, iou_threshold, score_threshold)
     if soft_nms_sigma.ndim or not soft_nms_sigma >= 0:
         raise InvalidArgumentError(f"soft_nms_sigma is a number from 0 on, not {soft_nms_sigma}")
     limits = max_output_size, iou_threshold, score_threshold
     sigma = float(soft_nms_sigma)
-    found, having = _chosen(xp, scores, *limits, _intersections(xp, boxes), sigma)
+    found, having = chosen(xp, scores, *limits, intersections(xp, boxes), sigma)
     return xp.array(found, np.int32), xp.array(having, scores.dtype)
 
 
@@ -302,7 +307,7 @@ def _check_overlaps(overlaps: Any, scores: Any) -> None:
 
 def _overlapping_shape(overlaps: Tensor, scores: Tensor, *limits: Tensor) -> Shape:
     _check_overlaps(overlaps, scores)
-    _check_limits(*(constant_value(limit) for limit in limits))
+    check_limits(*(constant_value(limit) for limit in limits))
     return Shape.of((None,))
 
 
@@ -310,9 +315,9 @@ def _overlapping(
     xp: Any, overlaps: Any, scores: Any, most: Any, threshold: Any, score_threshold: Any
 ) -> Any:
     _check_overlaps(overlaps, scores)
-    _check_limits(most, threshold, score_threshold)
+    check_limits(most, threshold, score_threshold)
     limits = most, threshold, score_threshold
-    found, _ = _chosen(xp, scores, *limits, lambda best, others: overlaps[best, others])
+    found, _ = chosen(xp, scores, *limits, lambda best, others: overlaps[best, others])
     return xp.array(found, np.int32)
 
 

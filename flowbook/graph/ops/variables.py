@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from flowbook.graph import site as sites
+from flowbook.graph.arguments import value_of
 from flowbook.graph.convert import to_array
 from flowbook.graph.definition_digest import definition_digest
 from flowbook.graph.dtypes import INDICES, SMALL, DType, as_dtype
@@ -162,12 +163,16 @@ _ELSEWHERE = {
     "assign": "fb.assign(variable, value)",
     "assign_add": "fb.assign_add(variable, value)",
     "assign_sub": "fb.assign_sub(variable, value)",
+    "count_up_to": "fb.assign_add(variable, 1)",
     "eval": "sess.run(variable)",
     "get_shape": "variable.shape",
     "initialized_value": "variable.value",
     "load": "sess.run(fb.assign(variable, value))",
     "numpy": "sess.run(variable)",
     "read_value": "variable.value",
+    "scatter_nd_add": "fb.scatter_nd_add(variable, indices, updates)",
+    "scatter_nd_sub": "fb.scatter_nd_sub(variable, indices, updates)",
+    "scatter_nd_update": "fb.scatter_nd_update(variable, indices, updates)",
     "scatter_add": "fb.scatter_add(variable, indices, updates)",
     "scatter_sub": "fb.scatter_sub(variable, indices, updates)",
     "scatter_update": "fb.scatter_update(variable, indices, updates)",
@@ -245,7 +250,7 @@ class Variable(Arithmetic):
     def _checked(value: Any, dtype: Any) -> tuple[Any, Graph]:
         """An initial value that can be one (a function is not called yet), and its graph."""
         wanted = None if dtype is None else as_dtype(dtype)
-        value = packed(value)
+        value = value_of(value) if isinstance(value, Tensor) else packed(value)
         if isinstance(value, Tensor) or hasattr(value, "as_tensor"):
             if wanted is not None and value.dtype is not wanted:
                 raise InvalidTypeError(
@@ -368,6 +373,8 @@ class Variable(Arithmetic):
 def write(op_def: OpDef, ref: Any, *values: Any, name: str | None, **attributes: Any) -> Tensor:
     """Build a write to a variable."""
     __tracebackhide__ = True
+    if isinstance(ref, Tensor) and ref.op.variable is not None:
+        ref = ref.op.variable
     if not isinstance(ref, Variable):
         raise InvalidTypeError(f"only a variable can be written to, not {ref!r}").at(
             op_def.type, sites.capture()
@@ -387,7 +394,7 @@ def assign(ref: Variable, value: Any, name: str | None = None) -> Tensor:
     """Give a variable a new value. No gradient flows through it.
 
     Args:
-        ref: the variable.
+        ref: the variable, or its handle.
         value: its new value, of its dtype and shape.
         name: the operation's name.
 

@@ -52,7 +52,7 @@ def _gelu(node: Node, x: Any) -> Any:
 
 
 def _swish(node: Node, x: Any) -> Any:
-    return x * fb.sigmoid(x * like(x, node.get("alpha", 1.0)))
+    return fb.nn.swish(x, node.get("alpha", 1.0))
 
 
 def _thresholded(node: Node, x: Any) -> Any:

@@ -67,6 +67,33 @@ def _clipped(node: Node, x: Any) -> Any:
     return x if limit is None else fb.clip_by_value(x, like(x, -limit), like(x, limit))
 
 
+def _reversed(x: Any, lengths: Any) -> Any:
+    """Sequences from their last step to their first: [time, batch, ...]."""
+    if lengths is None:
+        return fb.reverse(x, [0])
+    return fb.reverse_sequence(x, lengths, seq_axis=0, batch_axis=1)
+
+
+def _through_time(
+    parts: list[Any], states: tuple[Any, ...], lengths: Any, step: Step
+) -> tuple[list[Any], tuple[Any, ...]]:
+    """The outputs of a direction's steps, and its last states.
+
+    Where a sequence has ended, outputs are zero and states stay.
+    """
+    found = []
+    for t, part in enumerate(parts):
+        new = step(part, states)
+        output = new[0]
+        if lengths is not None:
+            runs = fb.expand_dims(lengths > fb.constant(t, lengths.dtype), 1)
+            output = fb.where(runs, output, fb.zeros_like(output))
+            new = tuple(fb.where(runs, n, o) for n, o in zip(new, states, strict=True))
+        states = new
+        found.append(output)
+    return found, states
+
+
 def _layer(
     node: Node,
     x: Any,
@@ -105,36 +132,17 @@ def _layer(
     outputs, lasts = [], []
     for d in range(directions):
         backward = node.get("direction", "forward") == "reverse" or d == 1
-        data = x
-        if backward:
-            data = (
-                fb.reverse(x, [0])
-                if lengths is None
-                else fb.reverse_sequence(x, lengths, seq_axis=0, batch_axis=1)
-            )
+        data = _reversed(x, lengths) if backward else x
         contributed = fb.matmul(data, fb.transpose(w[d], (1, 0)))
         recurrent_bias = None
         if bias is not None:
             contributed = contributed + bias[d][:rows]
             recurrent_bias = bias[d][rows:]
         states = tuple(fb.zeros([batch, width], x.dtype) if s is None else s[d] for s in starts)
-        step = make_step(d, recurrent_bias)
-        found = []
-        for t, part in enumerate(fb.unstack(contributed, steps) if steps else []):
-            new = step(part, states)
-            output = new[0]
-            if lengths is not None:
-                runs = fb.expand_dims(lengths > fb.constant(t, lengths.dtype), 1)
-                output = fb.where(runs, output, fb.zeros_like(output))
-                new = tuple(fb.where(runs, n, o) for n, o in zip(new, states, strict=True))
-            states = new
-            found.append(output)
-        if backward and lengths is None:
-            found.reverse()
+        parts = fb.unstack(contributed, steps) if steps else []
+        found, states = _through_time(parts, states, lengths, make_step(d, recurrent_bias))
         whole = fb.stack(found) if found else fb.zeros([0, batch, width], x.dtype)
-        if backward and lengths is not None:
-            whole = fb.reverse_sequence(whole, lengths, seq_axis=0, batch_axis=1)
-        outputs.append(whole)
+        outputs.append(_reversed(whole, lengths) if backward else whole)
         lasts.append(states)
     y = fb.stack(outputs, axis=1)
     finals = [fb.stack([s[i] for s in lasts]) for i in range(len(starts))]

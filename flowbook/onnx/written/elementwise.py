@@ -134,6 +134,11 @@ def _gelu_tanh(w: Writer, op: Operation, x: str) -> Any:
     return [w.node("Mul", [x, gate]), gate]
 
 
+def _swish(w: Writer, op: Operation, x: str) -> Any:
+    gate = w.node("Sigmoid", [x])
+    return [w.node("Mul", [x, gate]), gate]
+
+
 def _sigmoid_loss(w: Writer, op: Operation, labels: str, logits: str) -> Any:
     positive = w.node("Max", [logits, number(w, op, 0)])
     tail = w.node("Softplus", [w.node("Neg", [w.node("Abs", [logits])])])
@@ -197,6 +202,7 @@ RULES: Rules = {
     "Square": _squared,
     "SquaredDifference": _squared_difference,
     "StopGradient": same("Identity"),
+    "Swish": _swish,
     "Trunc": _trunc,
     "TruncateDiv": _truncated_div,
     "TruncateMod": lambda w, op, x, y: w.node("Mod", [x, y], fmod=1),

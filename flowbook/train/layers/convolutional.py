@@ -12,6 +12,7 @@ from flowbook.graph.ops import convolution, depthwise, pooling
 from flowbook.graph.ops.joining import stack
 from flowbook.graph.ops.shaping import shape as shape_of
 from flowbook.graph.scopes import name_scope
+from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Tensor
 from flowbook.train.layers import initializers
 from flowbook.train.layers.weights import (
@@ -28,8 +29,8 @@ from flowbook.train.layers.weights import (
 
 def each(name: str, value: Any, count: int) -> list[int]:
     """A size for each dimension of a window, from one number for all or from one each."""
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
+    if isinstance(value, np.ndarray | Shape):
+        value = list(value)
     if isinstance(value, Sequence):
         found = [positive(name, v) for v in value]
         if len(found) != count:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.dtypes import bool as bool_
+from flowbook.graph.dtypes import float32
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.ops import normalisation
 from flowbook.graph.ops.axes import as_axis
@@ -43,6 +44,8 @@ def batch_normalization(
     The moving averages change in the steps of an optimizer that minimises a loss which depends on
     the result (`graph.updates(of=loss)` lists what changes them), and only while training. That of
     the variance is of unbiased ones, for inputs of every rank (in TensorFlow, of rank 4 only).
+    For smaller floats the variables are float32: an average in steps of a hundredth would stand
+    still among numbers of so few digits.
 
     Args:
         inputs: [batch, ..., channels], of a floating-point dtype, or with the channels elsewhere.
@@ -78,7 +81,8 @@ def batch_normalization(
         raise InvalidArgumentError(f"inputs are [batch, ..., channels], not {inputs!r}")
     if not 0 <= momentum <= 1:
         raise InvalidArgumentError(f"momentum is from 0 to 1, not {momentum}")
-    shape, dtype = [inputs.shape.as_list()[axis]], inputs.dtype
+    shape = [inputs.shape.as_list()[axis]]
+    dtype = inputs.dtype if inputs.dtype.size >= 4 else float32
     order = [*(k for k in range(rank) if k != axis % rank), axis % rank]
     with inputs.graph.as_default(), name_scope(name or "batch_normalization"):
         offset = factor = None
@@ -118,7 +122,7 @@ def _by_batch(
 ) -> Tensor:
     """Normalised over the batch, which moves the averages; by these where the run decides so."""
     result, *found_in_batch = normalisation.fused_batch_norm(inputs, scale, offset, epsilon=epsilon)
-    step = convert_to_tensor(rate, inputs.dtype)
+    step = convert_to_tensor(rate, mean.dtype)
     if isinstance(training, Arithmetic):
         chosen = convert_to_tensor(training, bool_)
         averaged = _by_averages(inputs, scale, offset, mean, variance, epsilon)

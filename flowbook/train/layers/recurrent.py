@@ -145,35 +145,23 @@ def gru(
     inputs = _sequences(inputs, "gru")
     units = positive("units", units)
     width, dtype = last(inputs) + units, inputs.dtype
-    start = kernel_initializer or initializers.glorot_uniform()
+    initial = kernel_initializer or initializers.glorot_uniform()
+
+    def made(count: int, kernel: Any, start: Initializer, bias: Any) -> tuple[Any, Any]:
+        shape = [width, count]
+        return (
+            weights("kernel", shape, dtype, initial, kernel, kernel_regularizer, trainable),
+            weights("bias", [count], dtype, start, bias, None, trainable),
+        )
+
     with inputs.graph.as_default(), name_scope(name or "gru"):
         with name_scope("gates"):
-            gates = weights(
-                "kernel",
-                [width, 2 * units],
-                dtype,
-                start,
-                gate_kernel,
-                kernel_regularizer,
-                trainable,
-            )
-            ones = initializers.ones()
-            gate_offset = weights("bias", [2 * units], dtype, ones, gate_bias, None, trainable)
+            gates = made(2 * units, gate_kernel, initializers.ones(), gate_bias)
         with name_scope("candidate"):
-            candidate = weights(
-                "kernel",
-                [width, units],
-                dtype,
-                start,
-                candidate_kernel,
-                kernel_regularizer,
-                trainable,
-            )
-            none = initializers.zeros()
-            offset = weights("bias", [units], dtype, none, candidate_bias, None, trainable)
+            candidate = made(units, candidate_kernel, initializers.zeros(), candidate_bias)
         state = _initial(inputs, units) if initial_state is None else initial_state
 
         def cell(x: Any, h: Any) -> tuple[Any, Any]:
-            return recurrent.gru_cell(x, h, gates, gate_offset, candidate, offset)
+            return recurrent.gru_cell(x, h, *gates, *candidate)
 
         return _unrolled(inputs, cell, state, sequence_length)

@@ -55,7 +55,7 @@ def weights(
         if not isinstance(given, Arithmetic):
             raise InvalidTypeError(f"{name} is a variable or a tensor, not {given!r}")
         if given.dtype is not dtype:  # type: ignore[attr-defined]
-            raise InvalidTypeError(f"{given!r} is not {dtype.name}, as the layer's input is")
+            raise InvalidTypeError(f"{name} is {dtype.name} here, not {given!r}")
         if not given.shape.is_compatible_with(shape):  # type: ignore[attr-defined]
             raise InvalidArgumentError(f"{name} has the shape {list(shape)} here, not {given!r}")
         made = given  # type: ignore[assignment]

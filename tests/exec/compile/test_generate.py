@@ -10,6 +10,7 @@ import flowbook as fb
 from flowbook.exec.compile import generate
 from flowbook.exec.executable import deadline_after
 from flowbook.exec.fetches import flatten
+from flowbook.exec.instrument import Signature
 
 
 class Array(np.ndarray):
@@ -24,7 +25,8 @@ def sess():
 
 def executable_of(sess, fetches, feeds=()):
     flat = flatten(sess.graph, fetches)
-    return sess._master.executable(flat.tensors, flat.targets, list(feeds))
+    signature = Signature(tuple(flat.tensors), tuple(flat.targets), tuple(feeds))
+    return sess._master.executable(signature)
 
 
 def source(sess, fetches, feeds=()):

@@ -6,6 +6,7 @@ from typing import Any
 import flowbook as fb
 from flowbook.exec.executable import Executable, deadline_after
 from flowbook.exec.fetches import flatten
+from flowbook.exec.instrument import Signature
 
 
 def _reference(executable: Executable, feeds: list[Any]) -> Any:
@@ -41,7 +42,8 @@ def run_in(
     given = {(k.handle if isinstance(k, fb.Variable) else k): v for k, v in (feeds or {}).items()}
     sess.extend()
     flat = flatten(sess.graph, fetches)
-    executable = sess._master.executable(flat.tensors, flat.targets, list(given))
+    signature = Signature(tuple(flat.tensors), tuple(flat.targets), tuple(given))
+    executable = sess._master.executable(signature)
     sess._master.initialize(executable, given, None)
     return flat.rebuild(EXECUTORS[kind](executable, list(given.values())))
 

@@ -162,3 +162,18 @@ def test_as_many_boxes_as_are_wanted() -> None:
     found, count = fb.image.non_max_suppression_padded(BOXES, SCORES, 2, 1.0)
     with fb.Session() as sess:
         assert sess.run(count) == 2
+
+
+def test_places_for_as_many_detections_as_classes_can_have() -> None:
+    boxes, scores = BOXES[None, :, None] + 2, np.stack([SCORES, SCORES[::-1]], -1)[None]
+    for total, wanted in ((3, 3), (9, 4)):
+        found = fb.image.combined_non_max_suppression(
+            boxes, scores, 2, total, 1.0, pad_per_class=True, clip_boxes=False
+        )
+        assert found.nmsed_boxes.shape == [1, wanted, 4]
+        with fb.Session() as sess:
+            values = sess.run(found)
+        assert values.valid_detections.tolist() == [wanted]
+        assert values.nmsed_boxes.max() > 1
+    with pytest.raises(fb.errors.InvalidArgumentError, match="1 or classes"):
+        fb.image.combined_non_max_suppression(boxes[:, :, 0], scores, 2, 9)

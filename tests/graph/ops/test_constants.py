@@ -212,3 +212,10 @@ def test_names_of_dtypes_mean_what_pythons_types_mean() -> None:
     assert fb.as_dtype("bool") is fb.as_dtype(bool) is fb.bool
     assert fb.as_dtype("double") is fb.float64
     assert fb.placeholder("float", [2]).dtype is fb.float32
+
+
+def test_identities_of_several_tensors() -> None:
+    x, y = fb.identity_n([fb.constant([1.0]), 2], name="both")
+    assert [x.op.name, y.op.name] == ["both/Identity", "both/Identity_1"]
+    with fb.Session() as sess:
+        assert sess.run([x, y]) == [[1.0], 2]

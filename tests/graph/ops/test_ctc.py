@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import flowbook as fb
 from tests.interpreter import evaluate
@@ -167,3 +170,28 @@ def test_shapes_are_checked_in_the_run() -> None:
     ):
         with pytest.raises(fb.errors.InvalidArgumentError, match=message):
             evaluate(loss, right | wrong)
+
+
+@given(st.data())
+def test_repeated_labels_are_collapsed(data: Any) -> None:
+    batch, most = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 6))
+    labels = np.array(
+        [[data.draw(st.integers(0, 2)) for _ in range(most)] for _ in range(batch)], np.int64
+    )
+    lengths = [data.draw(st.integers(0, most)) for _ in range(batch)]
+    wanted = [
+        [k for k, _ in itertools.groupby(row[:n])]
+        for row, n in zip(labels.tolist(), lengths, strict=True)
+    ]
+    with fb.Graph().as_default(), fb.Session() as sess:
+        x = fb.placeholder(fb.int64, None if data.draw(st.booleans()) else [None, None])
+        collapsed, left = sess.run(fb.nn.collapse_repeated(x, lengths), {x: labels})
+    assert left.tolist() == [len(row) for row in wanted]
+    assert collapsed.shape == (batch, max(map(len, wanted)))
+    assert [row[:n].tolist() for row, n in zip(collapsed, left, strict=True)] == wanted
+    assert collapsed.sum() == sum(map(sum, wanted))
+
+
+def test_labels_to_collapse_are_a_matrix() -> None:
+    with pytest.raises(fb.errors.InvalidArgumentError, match=r"\[batch, most\]"):
+        fb.nn.collapse_repeated([1, 2], [2])

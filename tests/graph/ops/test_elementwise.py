@@ -349,3 +349,23 @@ def test_a_vector_chooses_rows_whatever_is_known_before_the_run(known: tuple[boo
             sess.run(chosen, {**feeds, x: np.ones((3, 2)), y: np.ones((3, 2))})
         if not known[1]:
             assert sess.run(chosen, {**feeds, x: [8.0, 9.0]}).tolist() == [[8.0, -1.0], [8.0, -3.0]]
+
+
+def test_derivatives_of_igamma_at_zero() -> None:
+    """Of `1 - exp(-x)`, `1 - exp(-x) * (1 + x)` and so on, and where they are infinite."""
+    a, x = fb.constant([0.5, 1.0, 1.5, 2.0, 3.0, 4.0], fb.float64), fb.constant(np.zeros(6))
+    inf = np.inf
+    wanted = (
+        [inf, 1, 0, 0, 0, 0],
+        [-inf, -1, inf, 1, 0, 0],
+        [inf, 1, -inf, -2, 1, 0],
+        [-inf, -1, inf, 3, -3, 1],
+    )
+    for sign, of in ((1, fb.igamma(a, x)), (-1, fb.igammac(a, x))):
+        found = of
+        for order in wanted:
+            [found] = fb.gradients(found, x)
+            np.testing.assert_allclose(sign * evaluate(found), order, rtol=1e-12)
+        for first, second in ((a, x), (x, a)):
+            [mixed] = fb.gradients(fb.gradients(of, first)[0], second)
+            np.testing.assert_array_equal(sign * evaluate(mixed), [-inf, -inf, 0, 0, 0, 0])

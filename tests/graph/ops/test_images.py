@@ -162,3 +162,39 @@ def test_errors(build: Any, message: str) -> None:
     with pytest.raises(Error, match=message) as caught:
         build()
     assert "test_images.py" in str(caught.value)
+
+
+@pytest.mark.parametrize("uniform", [True, False])
+def test_outside_of_images_glimpses_see_noise(uniform: bool) -> None:
+    pixels = np.arange(24.0).reshape(2, 3, 4, 1)
+    x = fb.placeholder(fb.float64, None)
+    places = [[0.0, 0.0], [99.0, -99.0]]
+    seen = fb.image.extract_glimpse(x, [2, 2], places, False, False, uniform, seed=5)
+    with fb.Session() as sess:
+        first, second = (sess.run(seen, {x: pixels})[..., 0] for _ in range(2))
+    # The window's middle is the image's corner; the other window lies beyond all corners.
+    assert first[0, 1, 1] == second[0, 1, 1] == 0
+    noise = np.concatenate([first[0].ravel()[:3], first[1].ravel()])
+    assert len({*noise, *second[1].ravel()}) == 11
+    if uniform:
+        assert (first[0] <= 11).all()
+        assert (first[0] >= 0).all()
+        assert ((first[1] >= 12) & (first[1] <= 23)).all()
+    [slope] = fb.gradients(fb.reduce_sum(seen[0, 1, 1]), x)
+    with fb.Session() as sess:
+        assert sess.run(slope, {x: pixels}).ravel().tolist() == [1] + [0] * 23
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"input": np.zeros((2, 2))}, "images are"),
+        ({"input": np.zeros((1, 2, 2, 1), np.int32)}, "not int32"),
+        ({"size": [2]}, r"a size is \[2\]"),
+        ({"offsets": [0.0, 0.0]}, r"offsets are \[batch, 2\]"),
+    ],
+)
+def test_glimpses_that_cannot_be(arguments: Any, message: str) -> None:
+    given = {"input": np.zeros((1, 2, 2, 1)), "size": [1, 1], "offsets": [[0.0, 0.0]]}
+    with pytest.raises(fb.errors.InvalidArgumentError, match=message):
+        fb.image.extract_glimpse(**{**given, **arguments})

@@ -23,6 +23,14 @@ def test_print_writes_values_between_texts(capsys: Any) -> None:
     )
 
 
+def test_print_writes_the_parts_of_sparse_tensors(capsys: Any) -> None:
+    evaluate(fb.print(fb.sparse.eye(2), {"x": fb.sparse.eye(1)}))
+    assert capsys.readouterr().err == (
+        "SparseTensor(indices=[[0 0]\n [1 1]], values=[1.0 1.0], dense_shape=[2 2]) "
+        "{'x': SparseTensor(indices=[[0 0]], values=[1.0], dense_shape=[1 1])}\n"
+    )
+
+
 def test_print_to_either_stream(capsys: Any) -> None:
     evaluate(fb.print("out", output_stream=sys.stdout))
     evaluate(fb.print("a", "b", output_stream=sys.stderr, sep="-", end=""))

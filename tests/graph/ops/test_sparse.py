@@ -98,6 +98,22 @@ ONE = {
         lambda s, x: s.reduce_max(s.reorder(x), keepdims=True),
         lambda d: (np.where(d == 0, -np.inf, d).max(keepdims=True),),
     ),
+    "reduce_sum_sparse": (
+        lambda s, x: s.reduce_sum_sparse(x, 1),
+        lambda d: elements(d.sum(1)),
+    ),
+    "reduce_sum_sparse keepdims": (
+        lambda s, x: s.reduce_sum_sparse(x, axis=[-2], keepdims=True),
+        lambda d: elements(d.sum(0, keepdims=True)),
+    ),
+    "reduce_sum_sparse all": (
+        lambda s, x: s.reduce_sum_sparse(x),
+        lambda d: (np.zeros((1, 0)), d.sum()[None], np.zeros(0)),
+    ),
+    "reduce_max_sparse": (
+        lambda s, x: s.reduce_max_sparse(s.reorder(x), axis=0),
+        lambda d: elements(np.where(d.any(0), np.where(d == 0, -np.inf, d).max(0), 0)),
+    ),
     "multiplied": (lambda s, x: s.reorder(x) * LINE, lambda d: elements(d * LINE)),
     "divided": (
         lambda s, x: s.reorder(x) / LINE[:, :3].T,
@@ -172,6 +188,10 @@ NEED_RANK = {
     "reduce_sum",
     "reduce_sum keepdims",
     "reduce_max",
+    "reduce_sum_sparse",
+    "reduce_sum_sparse keepdims",
+    "reduce_sum_sparse all",
+    "reduce_max_sparse",
     "transpose",
 }
 
@@ -398,6 +418,15 @@ def test_addition_to_a_dense_tensor_in_either_order():
     x, dense = fb.sparse.eye(2), np.ones((2, 2), np.float32)
     for total in (fb.sparse.add(x, dense), fb.sparse.add(dense, x)):
         assert evaluate(total).tolist() == [[2.0, 1.0], [1.0, 2.0]]
+
+
+def test_products_with_dense_tensors_stay_sparse():
+    x = fb.SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2])
+    values = np.array([[5, 6], [7, 8]], np.float32)
+    for dense in (values, fb.constant(values), fb.Variable(values)):
+        for product in (x * dense, dense * x):
+            assert isinstance(product, fb.SparseTensor)
+            assert evaluate(product.values).tolist() == [12.0, 21.0]
 
 
 def test_dense_shapes_beyond_int64_need_no_memory():

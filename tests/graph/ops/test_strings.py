@@ -194,3 +194,43 @@ def test_errors_at_construction(build: Any, message: str) -> None:
     with pytest.raises(Error, match=message) as caught:
         build()
     assert "test_strings.py" in str(caught.value)
+
+
+def test_records_that_are_none() -> None:
+    x = fb.placeholder(fb.string, [None])
+    fields = fb.decode_csv(x, [[1.0], fb.constant([], fb.int64), ["?"]])
+    assert [(t.dtype, t.shape) for t in fields] == [
+        (fb.float32, [None]),
+        (fb.int64, [None]),
+        (fb.string, [None]),
+    ]
+    with fb.Session() as sess:
+        for record, message in (
+            ("1,2", "b'1,2' has 2 fields, not 3"),
+            ("", "has 1 fields, not 3"),
+            ("1,,x", "field 1 of b'1,,x' is missing"),
+            ("1,2.5,x", "b'2.5' is no whole number"),
+            ('1,2,"x', "is no record"),
+            ("1,2,x\n3,4,y", "is no record"),
+            ("1," + "9" * 30 + ",x", "does not fit int64"),
+            ("x" * 10**6, "larger than field limit"),
+        ):
+            with pytest.raises(fb.errors.InvalidArgumentError, match=message):
+                sess.run(fields, {x: ["1,2,x", record]})
+        bytes_ = sess.run(fields[2], {x: [b"1,2,\xff\x00\xe4"]})
+        assert bytes_.tolist() == [b"\xff\x00\xe4"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"field_delim": ", "}, "field_delim is one character"),
+        ({"select_cols": [1, 0, 2]}, "ascending order"),
+        ({"select_cols": [1]}, "3 defaults for 1 fields"),
+        ({"record_defaults": [True]}, "not read as bool"),
+        ({"record_defaults": [[1.0, 2.0]]}, "a default is a scalar"),
+    ],
+)
+def test_records_that_cannot_be_read(arguments: Any, message: str) -> None:
+    with pytest.raises(fb.errors.InvalidArgumentError, match=message):
+        fb.decode_csv(**{"records": ["1,2,x"], "record_defaults": [[1.0], [1], ["?"]], **arguments})

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowbook.graph.ops.sums import sum_of_products, sum_over
+from flowbook.graph.ops.segments import combined
+from flowbook.graph.ops.sums import sum_of_products, sum_of_squares, sum_over, sums_by_id
 
 # Few rows and many, short and long, whole blocks and what remains of them, and few columns and
 # many: every way of summing, and what is left to NumPy.
@@ -93,3 +94,51 @@ def test_long_sums_of_single_precision_keep_their_digits():
     # Added one after the other, these give 100958.
     x = np.full([1 << 20, 10], 0.1, np.float32)
     np.testing.assert_allclose(sum_over(np, x, (0,)), np.full(10, 104857.6), rtol=3e-5)
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, 8191, 8192, 8193, 50_000])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_sums_of_squares(size, dtype):
+    x = values((size,), dtype) * 300
+    expected = np.square(x.astype(np.float64)).sum()
+    for given_ in (x, x.reshape(-1, 1), np.repeat(x, 2)[::2]):
+        found = sum_of_squares(np, given_)
+        assert found.dtype == (np.float64 if dtype is np.float64 else np.float32)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@given(st.integers(100, 3000), st.integers(4, 50), st.integers(90, 200), st.integers(0, 9))
+def test_sums_of_rows_by_id(rows, columns, count, seed):
+    random = np.random.default_rng(seed)
+    ids = random.integers(0, count, rows).astype(random.choice(["i4", "i8"]))
+    for dtype in (np.float32, np.float64, np.int32, np.int64):
+        x = random.integers(-50, 50, (rows, columns)).astype(dtype)
+        x[0, 0] = np.inf if np.dtype(dtype).kind == "f" else 7
+        found = sums_by_id(np, x, ids, count)
+        if x.size < 8192:
+            assert found is None
+            continue
+        expected = np.zeros((count, columns), dtype)
+        np.add.at(expected, ids, x)
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_long_sums_by_id_are_left_to_numpy_which_rounds_less():
+    rows = np.full((40_000, 2), 0.1, np.float32)
+    ids = np.zeros(40_000, np.int32)
+    assert sums_by_id(np, rows, ids, 1) is None
+    total = combined(np, "add", rows, ids, 1, 0)
+    np.testing.assert_allclose(total, 4000, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.complex64])
+def test_many_rows_combined_by_id(dtype):
+    rows = values((600, 5, 7), np.float32).astype(dtype)
+    rows[3, 2, 1] = np.inf
+    ids = np.arange(600) * 7 % 50
+    expected = np.zeros((51, 5, 7), np.complex128 if dtype is np.complex64 else np.float64)
+    np.add.at(expected, ids, rows)
+    found = combined(np, "add", rows, ids, 51, 0)
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-3)

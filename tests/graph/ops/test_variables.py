@@ -172,3 +172,21 @@ def test_a_refused_initial_value_takes_no_name(initial: Any, dtype: Any) -> None
     with pytest.raises(fb.errors.InvalidTypeError, match="not int32"):
         fb.Variable(fb.constant(1.0), name="W", dtype=fb.int32)
     assert fb.Variable(1.0, name="W").op.name == "W"
+
+
+def test_a_variable_found_by_its_name_is_used_as_one() -> None:
+    fb.Variable([1.0, 2.0], name="W")
+    W = fb.get_default_graph().get_tensor_by_name("W:0")
+    doubled = fb.concat([W * 2.0, W], 0)
+    copy = fb.Variable(W)
+    update = fb.assign_add(W, [1.0, 1.0])
+    with fb.control_dependencies([update]):
+        later = fb.identity(W)
+    [gradient] = fb.gradients(fb.reduce_sum(fb.square(W)), W)
+    with fb.Session() as sess:
+        assert sess.run(doubled).tolist() == [2.0, 4.0, 1.0, 2.0]
+        assert sess.run([W, copy, later])[2].tolist() == [2.0, 3.0]
+        assert sess.run(copy).tolist() == [1.0, 2.0]
+        assert sess.run(gradient).tolist() == [4.0, 6.0]
+        assert sess.run(W, {W: [5.0, 6.0]}).tolist() == [5.0, 6.0]
+    assert fb.convert_to_tensor(W).dtype is fb.float32

@@ -132,6 +132,16 @@ def test_a_layer_makes_variables_of_its_own_unless_it_is_given_some() -> None:
             fb.errors.InvalidArgumentError,
             "momentum",
         ),
+        (
+            lambda x: fb.layers.batch_normalization(x, 3),
+            fb.errors.InvalidTypeError,
+            "training is a bool",
+        ),
+        (
+            lambda x: fb.layers.dropout(x, 0.5, "yes"),
+            fb.errors.InvalidTypeError,
+            "not 'yes'",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused_and_makes_no_variables(
@@ -318,6 +328,32 @@ def test_batch_normalization_of_channels_elsewhere(axis: int, training: bool) ->
         got, wanted, (slope, expected) = sess.run([found, plain, slopes], {x: data})
     np.testing.assert_allclose(got, np.moveaxis(wanted, -1, axis), rtol=1e-12)
     np.testing.assert_allclose(slope, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [fb.float16, fb.bfloat16], ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("in_run", [False, True])
+def test_averages_of_small_floats_come_to_the_end(dtype: fb.DType, in_run: bool) -> None:
+    x = fb.placeholder(dtype, [None, 2])
+    training = fb.placeholder_with_default(True, []) if in_run else True
+    y = fb.layers.batch_normalization(x, training=training)
+    graph = fb.get_default_graph()
+    assert {v.dtype for v in graph.variables()} == {fb.float32}
+    assert y.dtype is dtype
+    batch = np.array([[5.0, -1.0], [8.0, 3.0]])
+    with fb.Session() as sess:
+        for _ in range(1500):
+            sess.run(graph.updates(of=y), {x: batch})
+        mean, variance = sess.run(graph.variables(trainable=False))
+        result = sess.run(y, {x: batch})
+    np.testing.assert_allclose(mean, [6.5, 1.0], rtol=1e-3)
+    np.testing.assert_allclose(variance, [4.5, 8.0], rtol=1e-3)
+    np.testing.assert_allclose(result.astype(np.float32), [[-1, -1], [1, 1]], atol=0.01)
+
+
+def test_a_window_may_be_a_part_of_a_shape() -> None:
+    x = fb.zeros([5, 7, 9, 4])
+    y = fb.layers.conv2d(x, 2, x.shape[1:3])
+    assert y.shape == [5, 1, 1, 2]
 
 
 def test_batch_normalization_by_its_averages_has_no_updates() -> None:
