@@ -75,8 +75,6 @@ _INSTEAD = {
     "regex_replace": "fb.strings.regex_replace",
     "shuffle": "fb.random_shuffle",
     "sparse_merge": "fb.SparseTensor with the ids as the last column of its indices",
-    "sparse_reduce_max_sparse": "fb.sparse.from_dense(fb.sparse.reduce_max(x, axis))",
-    "sparse_reduce_sum_sparse": "fb.sparse.from_dense(fb.sparse.reduce_sum(x, axis))",
     "stateless_multinomial": "fb.stateless_random_categorical",
     "string_join": "fb.strings.join",
     "string_split": "fb.strings.split",

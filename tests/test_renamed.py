@@ -126,8 +126,6 @@ def test_a_keyword_of_a_method_says_what_to_write() -> None:
         optimizer.minimize(x * x, aggregation_method=2)  # type: ignore[call-arg]
     with fb.Session() as sess, pytest.raises(fb.errors.InvalidTypeError, match="called feeds"):
         sess.run(x, feed_dict={})
-    with fb.Session() as sess, pytest.raises(fb.errors.InvalidTypeError, match="called feeds"):
-        sess.make_callable(x, feed_list=[])  # type: ignore[call-arg]
 
 
 def test_other_errors_of_calls_stay_as_they_are() -> None:

@@ -10,6 +10,7 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any, NoReturn
 
 from flowbook.exec import peek as peeking
@@ -35,7 +36,7 @@ from flowbook.graph.errors import (
     without_internal_frames,
 )
 from flowbook.graph.graph import Graph, get_default_graph
-from flowbook.graph.keywords import explained, no_such_keyword
+from flowbook.graph.keywords import no_such_keyword
 from flowbook.graph.repetition import check_repetition
 from flowbook.graph.site import Site
 from flowbook.graph.tensor import Tensor
@@ -65,6 +66,8 @@ class _Call:
 
 class Session:
     """Runs parts of a graph, and keeps the state of its variables from run to run.
+
+    A `with` statement closes it at its end; what is built in the block joins its graph.
 
     Args:
         graph: the graph; by default the default graph.
@@ -97,6 +100,7 @@ class Session:
         self._retirements = self.graph.retirements
         self._drops = 0
         self._closed = False
+        self._blocks: list[ExitStack] = []
         self._lock = threading.RLock()
         _made[next(_numbers)] = self
         if self._site.author is not None:
@@ -194,7 +198,6 @@ class Session:
         executable = self._instruments.asked_for(self._master, signature)
         return _Call(executable, specs, flat.rebuild)
 
-    @explained
     def make_callable(self, fetches: Any, feeds: Sequence[Any] = ()) -> Callable[..., Any]:
         """A function that runs this signature: it takes the fed values in order.
 
@@ -219,7 +222,6 @@ class Session:
         self._guarded(self._call, fetches, keys)
         return call_session
 
-    @explained
     def partial_run(self, fetches: Any, feeds: Sequence[Any] = ()) -> PartialRun:
         """Begin a step whose feeds arrive bit by bit.
 
@@ -448,9 +450,14 @@ class Session:
 
     def __enter__(self) -> Session:
         self._check_open()
+        block = ExitStack()
+        self._blocks.append(block)
+        if get_default_graph() is not self.graph:
+            block.enter_context(self.graph.as_default())
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._blocks.pop().close()
         self.close()
 
     def list_devices(self) -> list[str]:

@@ -26,7 +26,6 @@ RENAMED = {
     "dimension": ("axis",),
     "expand_nonconcat_dim": ("expand_nonconcat_dims",),
     "feed_dict": ("feeds",),
-    "feed_list": ("feeds",),
     "filter": ("filters",),
     "input_tensor": ("input",),
     "keep_dims": ("keepdims",),

@@ -11,7 +11,10 @@ import pytest
 import flowbook as fb
 from examples import cifar10, googlenet, language_model, lenet, transformer, word2vec
 
-RANDOM = np.random.default_rng(0)
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
 
 
 def trained(step: Any, loss: Any, feeds: Any, count: int) -> list[float]:
@@ -20,7 +23,7 @@ def trained(step: Any, loss: Any, feeds: Any, count: int) -> list[float]:
         return [float(sess.run([loss, step], feeds)[0]) for _ in range(count)]
 
 
-def test_lenet_has_60000_parameters() -> None:
+def test_lenet_has_60000_parameters(rng: np.random.Generator) -> None:
     images = fb.placeholder(fb.float32, [None, 32, 32, 1])
     labels = fb.placeholder(fb.int32, [None])
     loss = lenet.loss(lenet.lenet(images), labels)
@@ -30,13 +33,13 @@ def test_lenet_has_60000_parameters() -> None:
     assert found == {"C1": 156, "S2": 12, "C3": 1516, "S4": 32, "C5": 48120, "F6": 10164}
     assert counts.total.parameters == 60_000
     step = fb.train.AdamOptimizer(1e-2).minimize(loss)
-    feeds = {images: RANDOM.normal(size=(20, 32, 32, 1)), labels: RANDOM.integers(0, 10, 20)}
+    feeds = {images: rng.normal(size=(20, 32, 32, 1)), labels: rng.integers(0, 10, 20)}
     losses = trained(step, loss, feeds, 10)
     assert losses[-1] < 0.8 * losses[0]
     assert not fb.lint(loss=loss)
 
 
-def test_cifar10_has_the_tutorial_s_parameters_and_operations() -> None:
+def test_cifar10_has_the_tutorial_s_parameters_and_operations(rng: np.random.Generator) -> None:
     images = fb.placeholder(fb.float32, [None, 24, 24, 3])
     labels = fb.placeholder(fb.int32, [None])
     logits = cifar10.cifar10(images)
@@ -47,7 +50,7 @@ def test_cifar10_has_the_tutorial_s_parameters_and_operations() -> None:
     assert multiplications == pytest.approx(19.5e6, rel=0.06)
     loss = cifar10.loss(logits, labels)
     step = cifar10.training_step(loss)
-    feeds = {images: RANDOM.normal(size=(32, 24, 24, 3)), labels: RANDOM.integers(0, 10, 32)}
+    feeds = {images: rng.normal(size=(32, 24, 24, 3)), labels: rng.integers(0, 10, 32)}
     losses = trained(step, loss, feeds, 6)
     assert losses[-1] < losses[0]
 
@@ -59,7 +62,7 @@ MODULES = {
 }  # fmt: skip
 
 
-def test_googlenet_has_the_table_s_parameters_and_a_forward_pass() -> None:
+def test_googlenet_has_the_table_s_parameters_and_a_forward_pass(rng: np.random.Generator) -> None:
     images = fb.placeholder(fb.float32, [None, 224, 224, 3])
     logits = googlenet.googlenet(images, with_helpers=True)
     counts = fb.parameter_counts()
@@ -72,9 +75,7 @@ def test_googlenet_has_the_table_s_parameters_and_a_forward_pass() -> None:
     assert counts.total.parameters == 13_378_280
     assert counts.total.parameters - helpers == 6_998_552
     with fb.Session() as sess:
-        [main, first, second] = sess.run(
-            list(logits), {images: RANDOM.normal(size=(1, 224, 224, 3))}
-        )
+        [main, first, second] = sess.run(list(logits), {images: rng.normal(size=(1, 224, 224, 3))})
     assert main.shape == first.shape == second.shape == (1, 1000)
     assert np.isfinite(main).all()
 
@@ -104,15 +105,15 @@ def test_the_small_language_model_has_its_parameters() -> None:
     assert fb.parameter_counts().total.parameters == 2_000_000 + 2 * 320_800 + 2_010_000
 
 
-def test_word2vec_puts_words_of_a_kind_together() -> None:
+def test_word2vec_puts_words_of_a_kind_together(rng: np.random.Generator) -> None:
     """Two groups of words that only stand among themselves."""
-    text = np.concatenate([RANDOM.integers(0, 5, 400), RANDOM.integers(5, 10, 400)])
+    fb.set_random_seed(1)
+    text = np.concatenate([rng.integers(0, 5, 400), rng.integers(5, 10, 400)])
     words = fb.placeholder(fb.int32, [None])
     contexts = fb.placeholder(fb.int64, [None, 1])
     model = word2vec.skip_gram(words, contexts, vocabulary=10, width=8, samples=4)
     step = fb.train.GradientDescentOptimizer(0.3).minimize(model.loss)
     near = word2vec.nearest(model.embeddings, [0, 7], 4)
-    fb.set_random_seed(1)
     with fb.Session() as sess:
         for chosen, around in itertools.islice(word2vec.batches(text, 64, 2), 600):
             sess.run(step, {words: chosen, contexts: around})
@@ -137,26 +138,26 @@ def test_the_transformer_of_base_size_has_its_parameters() -> None:
     assert fb.parameter_counts().total.parameters == pytest.approx(65e6, rel=0.04)
 
 
-def test_a_small_transformer_learns_to_copy() -> None:
+def test_a_small_transformer_learns_to_copy(rng: np.random.Generator) -> None:
+    fb.set_random_seed(1)
     source = fb.placeholder(fb.int32, [None, 4])
     target = fb.placeholder(fb.int32, [None, 4])
     logits = transformer.translate(source, target, 12, transformer.SMALL, rate=0.0)
     losses = fb.nn.sparse_softmax_cross_entropy_with_logits(labels=source, logits=logits)
     loss = fb.reduce_mean(losses)
     step = fb.train.AdamOptimizer(3e-3).minimize(loss)
-    fb.set_random_seed(1)
     with fb.Session() as sess:
         for _ in range(150):
-            data = RANDOM.integers(1, 12, (32, 4))
+            data = rng.integers(1, 12, (32, 4))
             shifted = np.concatenate([np.zeros((32, 1)), data[:, :-1]], 1).astype(int)
             found, _ = sess.run([loss, step], {source: data, target: shifted})
     assert found < 0.5
 
 
-def test_a_transformer_sees_nothing_that_comes_later() -> None:
+def test_a_transformer_sees_nothing_that_comes_later(rng: np.random.Generator) -> None:
     tokens = fb.placeholder(fb.int32, [None, 6])
     logits = transformer.language_model(tokens, 20)
-    data = RANDOM.integers(0, 20, (2, 6))
+    data = rng.integers(0, 20, (2, 6))
     changed = data.copy()
     changed[:, 4:] = (changed[:, 4:] + 1) % 20
     with fb.Session() as sess:

@@ -175,7 +175,7 @@ def test_one_tensor_is_looked_at() -> None:
 
 def test_open_sessions_are_known_by_their_graph() -> None:
     graph = fb.Graph()
-    with fb.Session() as first, fb.Session(graph), fb.Session() as third:
+    with fb.Session() as first, fb.Session() as third, fb.Session(graph):
         assert open_sessions(first.graph) == [first, third]
         first.close()
         assert open_sessions(third.graph) == [third]

@@ -263,3 +263,20 @@ def test_a_name_redefined_while_it_is_looked_up_is_looked_up_again(monkeypatch):
     with pytest.warns(fb.errors.StaleDefinitionWarning):
         assert sess.run("z:0") == 1.0
     assert sess.run("z:0") == 2.0
+
+
+def test_what_a_block_builds_joins_the_graph_of_its_session():
+    before = fb.get_default_graph()
+    graph = fb.Graph()
+    with fb.Session(graph) as sess:
+        assert fb.get_default_graph() is graph
+        x = fb.constant(2.0) * 3.0
+        with fb.Session(fb.Graph()) as other:
+            assert fb.get_default_graph() is other.graph
+        assert sess.run(x) == 6.0
+    assert fb.get_default_graph() is before
+    with pytest.raises(ZeroDivisionError), fb.Session(graph):
+        _ = 1 / 0
+    assert fb.get_default_graph() is before
+    with fb.Session():
+        fb.reset_default_graph()  # Of the default graph itself nothing changes.
