@@ -87,6 +87,8 @@ def test_a_method_of_tensorflow_says_what_to_write(of: str, name: str, message: 
         ("fb.reduce_all", {"reduction_indices": 0}, "it is called axis"),
         ("fb.nn.moments", {"keep_dims": True}, "it is called keepdims"),
         ("fb.argmax", {"dimension": 0}, "it is called axis"),
+        ("fb.nn.dilation2d", {"rates": [1, 1, 1, 1]}, "it is called dilations"),
+        ("fb.image.decode_jpeg", {"dct_method": "INTEGER_FAST"}, "in one way"),
         ("fb.squeeze", {"squeeze_dims": 0}, "it is called axis"),
         ("fb.expand_dims", {"dim": 0}, "it is called axis"),
         ("fb.nn.softmax", {"dim": 0}, "it is called axis"),

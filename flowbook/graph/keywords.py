@@ -69,6 +69,7 @@ GONE = {
     "config": "fb.Session takes itself what there is to configure",
     "constraint": _CONSTRAINT,
     "data_format": "channels come last here; for others fb.transpose(x, [0, 2, 3, 1])",
+    "dct_method": "leave it out: JPEG is decoded in one way",
     "family": "give the summary a name in a scope, such as family/name",
     "fused": "leave it out: one operation normalises always",
     "gamma_constraint": _CONSTRAINT,

@@ -89,7 +89,7 @@ def gamma(key: Key, counter: Counter, alpha: NDArray[Any], dtype: np.dtype[Any])
     Args:
         key: of the stream.
         counter: where the draw begins.
-        alpha: positive, already broadcast to the result's shape.
+        alpha: not negative, already broadcast to the result's shape. Of 0 all variates are 0.
         dtype: of the result.
 
     Source: Marsaglia and Tsang, "A simple method for generating gamma variables", TOMS 2000.
@@ -126,7 +126,8 @@ def _gamma(key: Key, counter: Counter, first: Any, alpha: _Doubles) -> _Doubles:
         is_done[at[kept]] = True
         rows = rows[~is_done[rows]]
     boosted = np.flatnonzero(small)
-    found[boosted] *= stream.uniforms(boosted) ** (1 / alpha[boosted])
+    with np.errstate(divide="ignore", over="ignore"):
+        found[boosted] *= stream.uniforms(boosted) ** (1 / alpha[boosted])
     return found
 
 

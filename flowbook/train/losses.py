@@ -12,13 +12,16 @@ from typing import Any
 
 from flowbook.graph.dtypes import DType, float32, int64
 from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.operation import Operation
 from flowbook.graph.ops.activations import relu
 from flowbook.graph.ops.arithmetic import abs as absolute
-from flowbook.graph.ops.arithmetic import minimum, squared_difference
+from flowbook.graph.ops.arithmetic import maximum, minimum, squared_difference
+from flowbook.graph.ops.assertions import assert_rank_in
 from flowbook.graph.ops.broadcasting import broadcast_to
 from flowbook.graph.ops.comparison import not_equal
 from flowbook.graph.ops.constants import convert_to_tensor, identity, stop_gradient
 from flowbook.graph.ops.elementwise import cast, log, square
+from flowbook.graph.ops.filling import ones, ones_like
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.losses import (
     sigmoid_cross_entropy_with_logits,
@@ -27,9 +30,9 @@ from flowbook.graph.ops.losses import (
 )
 from flowbook.graph.ops.no_nan import div_no_nan
 from flowbook.graph.ops.reductions import reduce_mean, reduce_prod, reduce_sum
-from flowbook.graph.ops.shaping import reshape, size, squeeze
+from flowbook.graph.ops.shaping import rank, reshape, size, squeeze
 from flowbook.graph.ops.shaping import shape as shape_of
-from flowbook.graph.scopes import name_scope
+from flowbook.graph.scopes import control_dependencies, name_scope
 from flowbook.graph.tensor import Tensor
 
 
@@ -100,16 +103,14 @@ def compute_weighted_loss(
         if reduction != Reduction.NONE and reduction not in _DIVISORS:
             known = ", ".join(map(repr, (Reduction.NONE, *_DIVISORS)))
             raise InvalidArgumentError(f"reduction is one of {known}, not {reduction!r}")
-        if weights is None:
-            raise InvalidArgumentError("weights is a number or a tensor, not None")
-        weights = convert_to_tensor(weights)
-        _check_weights(losses, weights)
+        weights = _checked_weights(losses, weights)
     with name_scope(name, "weighted_loss", [losses]):
         wide = float32 if losses.dtype.size < 4 else losses.dtype
         values, weights = cast(losses, wide), cast(weights, wide)
         if weights.shape.rank != 0:
-            # In the run too, weights do not add losses by broadcasting.
-            weights = broadcast_to(weights, shape_of(losses))
+            # In the run too, weights have the losses' rank, and add none by broadcasting.
+            with control_dependencies(_rank_checks(losses, weights)):
+                weights = broadcast_to(weights, shape_of(losses))
         weighted = values * weights
         if reduction != Reduction.NONE:
             divisor = _DIVISORS[reduction](values, weights)
@@ -118,19 +119,28 @@ def compute_weighted_loss(
         return identity(cast(weighted, losses.dtype), name="value")  # type: ignore[no-any-return]
 
 
-def _check_weights(losses: Tensor, weights: Tensor) -> None:
-    """Refuse weights whose known shape is neither a scalar's nor broadcasts to the losses'."""
+def _rank_checks(losses: Tensor, weights: Tensor) -> list[Operation]:
+    """What fails the step if weights are neither a scalar nor of the losses' rank."""
+    if None not in (losses.shape.rank, weights.shape.rank):
+        return []
+    return [assert_rank_in(weights, [0, rank(losses)], message="weights do not fit their losses")]
+
+
+def _checked_weights(losses: Tensor, weights: Any) -> Tensor:
+    """Weights whose shape, as far as it is known, is a scalar's or broadcasts to the losses'."""
+    if weights is None:
+        raise InvalidArgumentError("weights is a number or a tensor, not None")
+    weights = convert_to_tensor(weights)
     given, wanted = weights.shape.dims, losses.shape.dims
-    if not given or wanted is None:
-        return
-    fits = len(given) == len(wanted) and all(
-        w in (1, None, d) or d is None for w, d in zip(given, wanted, strict=True)
-    )
+    fits = not given or wanted is None or len(given) == len(wanted)
+    if fits and given and wanted:
+        fits = all(w in (1, None, d) or d is None for w, d in zip(given, wanted, strict=True))
     if not fits:
         raise InvalidArgumentError(
             f"weights of shape {weights.shape} do not broadcast to losses of shape {losses.shape}",
             hint="they are a scalar, or have as many dimensions, each of the same size or 1",
         )
+    return weights  # type: ignore[no-any-return]
 
 
 def _floating(x: Any, dtype: DType | None = None) -> Tensor:
@@ -323,7 +333,9 @@ def mean_pairwise_squared_error(
     Args:
         labels: [batch, ...], what is wanted.
         predictions: of the same shape.
-        weights: a scalar, or [batch], those of the examples.
+        weights: a scalar, or a tensor of the same rank whose dimensions are equal or 1: usually
+            [batch, 1, ...], those of the examples. Where an example has several, its loss counts
+            once for each, and has as many elements as there are weights other than 0.
         name: the name scope.
 
     Returns:
@@ -337,15 +349,27 @@ def mean_pairwise_squared_error(
         labels, predictions = _pair(labels, predictions)
         if predictions.shape.rank == 0:
             raise InvalidArgumentError("predictions are [batch, ...], not a scalar")
+        weights = _checked_weights(predictions, weights)
     with name_scope(name, "mean_pairwise_squared_error", [predictions]) as scope:
         differences = predictions - labels
-        dims = shape_of(differences)
-        width = reduce_prod(dims[1:])
-        rows, count = reshape(differences, [dims[0], width]), cast(width, differences.dtype)
+        dims, dtype = shape_of(differences), differences.dtype
+        with control_dependencies(_rank_checks(differences, weights)):
+            # A scalar gets the rank, too.
+            weights = cast(weights, dtype) * ones(ones_like(dims), dtype)
+        counts = broadcast_to(cast(not_equal(weights, 0.0), dtype), dims)
+        rows, present = _rows(differences), reduce_sum(_rows(counts), 1)
         # All pairs' squares add up to as many times those of the distances from the mean.
-        distances = rows - reduce_mean(rows, 1, keepdims=True)
-        losses = div_no_nan(reduce_sum(square(distances), 1) * 2.0, count - 1.0)
-        return compute_weighted_loss(losses, weights, Reduction.SUM, scope)
+        spread = reduce_sum(square(rows - reduce_mean(rows, 1, keepdims=True)), 1)
+        share = div_no_nan(ones([], dtype), cast(shape_of(rows)[1], dtype))
+        beyond = square(reduce_sum(rows, 1)) * (share - div_no_nan(ones([], dtype), present))
+        losses = div_no_nan((spread + beyond) * 2.0, maximum(present - 1.0, 0.0))
+        return compute_weighted_loss(losses, reduce_sum(_rows(weights), 1), Reduction.SUM, scope)
+
+
+def _rows(x: Tensor) -> Tensor:
+    """What is [batch, ...] as [batch, elements]."""
+    dims = shape_of(x)
+    return reshape(x, [dims[0], reduce_prod(dims[1:])])  # type: ignore[no-any-return]
 
 
 def sigmoid_cross_entropy(
@@ -462,15 +486,18 @@ def sparse_softmax_cross_entropy(
     with located("sparse_softmax_cross_entropy_loss"):
         logits, labels = _floating(logits), convert_to_tensor(labels)
         with name_scope(name, "sparse_softmax_cross_entropy_loss", [logits]) as scope:
-            labels = _without_column(labels, logits.shape.rank)
+            labels = _without_column(labels, logits)
             if weights is not None:
-                weights = _without_column(convert_to_tensor(weights), logits.shape.rank)
+                weights = _without_column(convert_to_tensor(weights), logits)
             losses = sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
             return compute_weighted_loss(losses, weights, reduction, scope)
 
 
-def _without_column(x: Tensor, rank: int | None) -> Tensor:
+def _without_column(x: Tensor, logits: Tensor) -> Tensor:
     """What has one value for each example, if it has a last dimension of 1 for that."""
-    if rank and x.shape.rank == rank and x.shape.dims is not None and x.shape.dims[-1] == 1:
+    if x.shape.rank is None or logits.shape.rank is None:
+        # Only the run knows whether there is one; more than one value does not fit what is left.
+        return reshape(x, shape_of(x)[: rank(logits) - 1])  # type: ignore[no-any-return]
+    if x.shape.dims and x.shape.rank == logits.shape.rank and x.shape.dims[-1] == 1:
         return squeeze(x, -1)  # type: ignore[no-any-return]
     return x

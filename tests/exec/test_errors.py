@@ -401,7 +401,7 @@ def test_errors_of_the_session_hide_its_frames(sess, x, use):
     frames = [f.filename for f in traceback.extract_tb(caught.value.__traceback__)]
     assert frames[0].endswith("test_errors.py")
     assert sum(f.endswith("test_errors.py") for f in frames) == len(frames) - sum(
-        f.endswith(("exec/session.py", "exec/partial_run.py", "graph/keywords.py")) for f in frames
+        f.endswith(("exec/session.py", "exec/partial_run.py")) for f in frames
     )
     assert caught.value.__context__ is None or caught.value.__suppress_context__
 

@@ -200,7 +200,7 @@ CASES = [
     ),
     Case(
         "BiasAdd",
-        activations.bias_add,
+        activations.bias_add_op,
         [CUBE, f(1.0, 2.0, 3.0, 4.0)],
         np.add,
         [0, 1],

@@ -141,8 +141,31 @@ def test_pairwise_differences(shape: tuple[int, ...]) -> None:
     for w, d in zip(weights, map(np.ravel, predictions - labels), strict=True):
         first, second = np.triu_indices(d.size, 1)
         wanted += w * np.mean((d[first] - d[second]) ** 2) if len(first) else 0.0
+    weights = weights.reshape(-1, *[1] * (len(shape) - 1))
     loss = losses.mean_pairwise_squared_error(labels, predictions, weights)
     np.testing.assert_allclose(evaluate(loss), wanted, rtol=1e-10, atol=1e-12)
+    unknown = fb.placeholder(fb.float64)
+    loss = losses.mean_pairwise_squared_error(
+        labels, unknown, fb.placeholder_with_default(2.0, None)
+    )
+    twice = losses.mean_pairwise_squared_error(labels, predictions, 2.0)
+    with fb.Session() as sess:
+        np.testing.assert_allclose(*sess.run([loss, twice], {unknown: predictions}), rtol=1e-10)
+
+
+def test_pairwise_differences_of_an_example_with_several_weights() -> None:
+    labels, predictions = np.array([[1.0, 9.0, 2.0]]), np.array([[4.0, 8.0, 12.0]])
+    once = evaluate(losses.mean_pairwise_squared_error(labels, predictions))
+    whole = losses.mean_pairwise_squared_error(labels, predictions, [[1.0, 2.0, 0.5]])
+    np.testing.assert_allclose(evaluate(whole), 3.5 * once)
+    # What TensorFlow makes of two weights: 2 (Σd² / (2 - 1) - (Σd)² / (2 (2 - 1))), for each.
+    d = predictions - labels
+    part = losses.mean_pairwise_squared_error(labels, predictions, [[1.0, 0.0, 1.0]])
+    wanted = 2 * 2 * (np.sum(d**2) - np.sum(d) ** 2 / 2)
+    np.testing.assert_allclose(evaluate(part), wanted)
+    x = fb.constant(predictions)
+    [gradient] = fb.gradients(losses.mean_pairwise_squared_error(x, x, 0), x)
+    assert not np.isnan(evaluate(gradient)).any()
 
 
 def test_pairwise_differences_far_from_zero() -> None:
@@ -173,9 +196,30 @@ def test_weights_of_an_unknown_shape_never_add_losses() -> None:
     with fb.Session() as sess:
         assert sess.run(loss, {weights: 2.0}) == 2.0
         assert sess.run(loss, {weights: [1.0, 0.0, 3.0]}) == 2.0
-        for wrong in (np.ones((3, 1)), np.ones(2)):
-            with pytest.raises(fb.errors.InvalidArgumentError, match="broadcast"):
-                sess.run(loss, {weights: wrong})
+        with pytest.raises(fb.errors.InvalidArgumentError, match="broadcast"):
+            sess.run(loss, {weights: np.ones(2)})
+        with pytest.raises(fb.errors.InvalidArgumentError, match="weights do not fit"):
+            sess.run(loss, {weights: np.ones((3, 1))})
+    for loss in (
+        losses.mean_squared_error(np.ones((2, 3)), np.zeros((2, 3)), weights),
+        losses.mean_pairwise_squared_error(np.ones((2, 3)), np.zeros((2, 3)), weights),
+    ):
+        with fb.Session() as sess, pytest.raises(fb.errors.InvalidArgumentError, match="not fit"):
+            sess.run(loss, {weights: np.ones(3)})
+
+
+def test_columns_of_classes_and_weights_of_unknown_rank() -> None:
+    classes, logits = fb.placeholder(fb.int32), fb.placeholder(fb.float32)
+    weights = fb.placeholder(fb.float32)
+    loss = losses.sparse_softmax_cross_entropy(classes, logits, weights)
+    fed = {classes: [2, 0, 1], logits: 10 * np.eye(3), weights: [1.2, 3.4, 5.6]}
+    with fb.Session() as sess:
+        for reshaped in ((3,), (3, 1)):
+            feeds = {**fed, **{k: np.reshape(fed[k], reshaped) for k in (classes, weights)}}
+            np.testing.assert_allclose(sess.run(loss, feeds), 34.0, rtol=1e-4)
+        for wrong in ({classes: [[0, 1], [1, 2], [2, 0]]}, {weights: np.ones((3, 3))}):
+            with pytest.raises(fb.errors.InvalidArgumentError):
+                sess.run(loss, {**fed, **wrong})
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from flowbook.graph.ops.located import located
 from flowbook.graph.ops.reductions import sum_op
 from flowbook.graph.ops.shaping import reshape_op, shape_op
 from flowbook.graph.ops.sums import sum_over
+from flowbook.graph.ops.windows import check_any_channels_last
 from flowbook.graph.registry import op_named
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.shape import Shape
@@ -346,7 +347,7 @@ def _bias_gradient(op: Operation, dy: Tensor) -> Any:
     return dy, sum_op(rows, axis=(0,))
 
 
-bias_add = OpDef(
+bias_add_op = OpDef(
     "BiasAdd",
     "value: T, bias: T -> output: T",
     T=NUMBERS,
@@ -355,13 +356,25 @@ bias_add = OpDef(
     grad=_bias_gradient,
     aliases={},
     cost=elementwise(),
-    doc="""Add a vector along the last dimension.
+)
+
+
+@bias_add_op.front
+def bias_add(value: Any, bias: Any, data_format: str = "NHWC", name: str | None = None) -> Tensor:
+    """Add a vector along the last dimension.
 
     Args:
         value: [..., n] of a number dtype.
         bias: [n] of the same dtype.
+        data_format: channels last, such as "NHWC", whatever the number of dimensions.
+        name: the operation's name.
 
     Raises:
         InvalidArgumentError: if the sizes differ; in the run, where they are known only then.
-    """,
-)
+        UnimplementedError: for data_format "NCHW".
+    """
+    __tracebackhide__ = True
+    with located("BiasAdd"):
+        check_any_channels_last(data_format)
+    result: Tensor = bias_add_op(value, bias, name=name)
+    return result

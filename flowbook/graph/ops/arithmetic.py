@@ -148,7 +148,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     fb.float64
     """
     __tracebackhide__ = True
-    given = next((v.dtype for v in (x, y) if isinstance(v, Arithmetic)), None)  # type: ignore[attr-defined]
+    given = _given_dtype(x, y)
     if given is None:
         x = convert_to_tensor(x)
         given = x.dtype
@@ -161,6 +161,11 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
         )
     result: Tensor = div_op(x, y, name=name)
     return result
+
+
+def _given_dtype(*values: Any) -> DType | None:
+    """The dtype of the first tensor among values."""
+    return next((v.dtype for v in values if isinstance(v, Arithmetic)), None)  # type: ignore[attr-defined]
 
 
 def quotient_dtype(dtype: DType) -> DType:
@@ -464,8 +469,11 @@ def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
     Of complex numbers the square of their distance, in their own dtype.
     """
     __tracebackhide__ = True
-    given = (v.dtype for v in (x, y) if isinstance(v, Arithmetic))  # type: ignore[attr-defined]
-    if next(given, float32).is_complex:
+    given = _given_dtype(x, y)
+    if given is None:
+        x = convert_to_tensor(x)
+        given = x.dtype
+    if given.is_complex:
         difference = subtract(x, y)
         product: Tensor = multiply(difference, conj_op(difference), name=name)
         return product

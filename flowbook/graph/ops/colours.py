@@ -20,7 +20,6 @@ from flowbook.graph.ops.assertions import assert_non_negative
 from flowbook.graph.ops.comparison import equal, where
 from flowbook.graph.ops.constants import convert_to_tensor, identity
 from flowbook.graph.ops.elementwise import cast, floor, sqrt
-from flowbook.graph.ops.growing import tile
 from flowbook.graph.ops.images import as_images
 from flowbook.graph.ops.joining import concat, stack
 from flowbook.graph.ops.located import located
@@ -33,8 +32,10 @@ from flowbook.graph.ops.reductions import (
     reduce_prod,
     reduce_sum,
 )
+from flowbook.graph.ops.shaping import expand_dims, squeeze
 from flowbook.graph.ops.shaping import shape as shape_of
 from flowbook.graph.scopes import control_dependencies, name_scope
+from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Arithmetic, Tensor
 
 
@@ -153,8 +154,11 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
     __tracebackhide__ = True
     with name_scope("adjust_contrast") as scope, located("adjust_contrast"):
         floats, given = _as_floats(as_images(images))
+        factor = scalar_like(contrast_factor, floats)
+        if Shape(factor.shape).rank:
+            raise InvalidArgumentError(f"the factor is a scalar, not of shape {factor.shape}")
         means = reduce_mean(floats, (-3, -2), keepdims=True)
-        return _back((floats - means) * scalar_like(contrast_factor, floats) + means, given, scope)
+        return _back((floats - means) * factor + means, given, scope)
 
 
 def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
@@ -204,11 +208,13 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     with name_scope(name or "grayscale_to_rgb") as scope, located("grayscale_to_rgb"):
         images = convert_to_tensor(images)
         dims = images.shape.dims
-        if not dims or dims[-1] not in (None, 1):
+        if dims is not None and (len(dims) < 2 or dims[-1] not in (None, 1)):
             raise InvalidArgumentError(
-                f"grayscale images have one channel and a known rank, not the shape {images.shape}"
+                f"grayscale images are [..., height, width, 1], not of the shape {images.shape}"
             )
-        return tile(images, [1] * (len(dims) - 1) + [3], name=scope)  # type: ignore[no-any-return]
+        if dims is None or dims[-1] is None:
+            images = expand_dims(squeeze(images, -1), -1)
+        return concat([images] * 3, -1, name=scope)  # type: ignore[no-any-return]
 
 
 def _check_rgb(images: Tensor) -> None:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from flowbook.graph.dtypes import ZEROED
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
-from flowbook.graph.ops.axes import as_axis
+from flowbook.graph.ops.axes import as_axis, settled
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.inference import no_flops
 from flowbook.graph.ops.located import located
@@ -28,6 +30,9 @@ Band = tuple[int, int]
 
 def _band(k: Any) -> Band:
     """A diagonal, or the lowest and the highest of several, as a pair."""
+    k = settled(k, "'k'")
+    if isinstance(k, np.ndarray):
+        k = k.tolist()
     pair = tuple(as_axis(i, "'k'") for i in k) if isinstance(k, list | tuple) else ()
     low, high = pair if len(pair) == 2 else (pair or (as_axis(k, "'k'"),)) * 2
     if low > high:

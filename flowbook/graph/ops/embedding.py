@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import INDICES, int32
+from flowbook.graph.dtypes import INDICES, float32, int32
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.ops.arithmetic import maximum
 from flowbook.graph.ops.comparison import (
@@ -193,8 +193,8 @@ def embedding_lookup_sparse(
         name: the name scope.
 
     Returns:
-        A tensor of shape `[examples] + params.shape[1:]`; zero for an example without ids, or whose
-        weights cancel.
+        A tensor of shape `[examples] + params.shape[1:]` and the table's dtype, of half precision
+        float32; zero for an example without ids, or whose weights cancel.
 
     Raises:
         OutOfRangeError: in the run, if an id is no row.
@@ -215,6 +215,8 @@ def embedding_lookup_sparse(
                 )
     with name_scope(name or "embedding_lookup_sparse") as scope:
         rows = embedding_lookup(params, ids, partition_strategy, max_norm)
+        if rows.dtype.size < 4:
+            rows = cast(rows, float32)
         examples, count = strided_slice(indices, np.s_[:, 0]), strided_slice(dense_shape, 0)
         matrix = rows if rows.shape.rank is not None else _as_matrix(rows, ids)
         result = _combined(matrix, weights, examples, count, combiner)

@@ -42,6 +42,7 @@ from flowbook.graph.ops.shaping import (
     reshape,
     shape_argument,
     shape_of,
+    shape_op,
     size,
 )
 from flowbook.graph.scopes import name_scope
@@ -400,10 +401,8 @@ def eye(
         result = eye_op(num_rows, columns, dtype=wanted, name=name)
         return result
     one = eye_op(num_rows, columns, dtype=wanted)
-    matrix = convert_to_tensor(shape_argument([num_rows, columns]))
-    batch = convert_to_tensor(batch, None if isinstance(batch, Arithmetic) else matrix.dtype)
-    if batch.dtype is not matrix.dtype:
-        matrix = cast(matrix, batch.dtype)
+    batch = convert_to_tensor(batch)
+    matrix = shape_op(one, out_type=batch.dtype)
     result = broadcast_to_op(one, concat([batch, matrix], 0), name=name)
     return result
 

@@ -12,6 +12,8 @@ from flowbook.graph.dtypes import FLOATS, float32, int32, int64
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.ops.arithmetic import abs as abs_of
 from flowbook.graph.ops.arithmetic import maximum, multiply
+from flowbook.graph.ops.broadcasting import broadcast_dynamic_shape, broadcast_to
+from flowbook.graph.ops.checking import ensure_shape
 from flowbook.graph.ops.colours import convert_image_dtype, scalar_like
 from flowbook.graph.ops.constants import convert_to_tensor, identity
 from flowbook.graph.ops.depthwise import depthwise_conv2d
@@ -25,6 +27,7 @@ from flowbook.graph.ops.reductions import reduce_mean, reduce_prod, reduce_sum
 from flowbook.graph.ops.shaping import reshape
 from flowbook.graph.ops.shaping import shape as shape_of
 from flowbook.graph.scopes import name_scope
+from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Arithmetic, Tensor
 
 
@@ -106,8 +109,11 @@ def _compared(a: Any, b: Any, max_val: Any) -> tuple[Tensor, Tensor, Any]:
     """Two images and the range of their values, as float32 in [0, 1] if they were integers."""
     a = convert_to_tensor(a)
     b = convert_to_tensor(b, a.dtype)
-    if not a.shape.is_compatible_with(b.shape):
-        raise InvalidArgumentError(f"images of shapes {a.shape} and {b.shape} do not compare")
+    if not _compare(a.shape, b.shape):
+        raise InvalidArgumentError(
+            f"images of shapes {a.shape} and {b.shape} do not compare",
+            hint="height, width and channels are equal; dimensions before broadcast",
+        )
     if not isinstance(max_val, Arithmetic):
         scale = a.dtype.max if a.dtype.is_integer else 1
         peak: Any = to_array(max_val, float32) / np.float32(scale)
@@ -116,12 +122,22 @@ def _compared(a: Any, b: Any, max_val: Any) -> tuple[Tensor, Tensor, Any]:
     return convert_image_dtype(a, float32), convert_image_dtype(b, float32), peak
 
 
+def _compare(a: Shape, b: Shape) -> bool:
+    """Whether images of these shapes are as large, and as many or one to be compared with all."""
+    if a.dims is None or b.dims is None:
+        return True
+    sides = zip(reversed(a.dims), reversed(b.dims), strict=False)
+    return all(
+        None in (m, n) or m == n or (i >= 3 and 1 in (m, n)) for i, (m, n) in enumerate(sides)
+    )
+
+
 def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
     """The peak signal-to-noise ratio of images, in decibels; infinite where they are equal.
 
     Args:
         a: images [..., height, width, channels] of a real number dtype.
-        b: others of the same dtype and shape.
+        b: others of the same dtype and size; the dimensions before broadcast.
         max_val: the range of their values, such as 255 or 1.0.
         name: the name scope.
 
@@ -150,8 +166,8 @@ def ssim(
 
     Args:
         img1: images [..., height, width, channels] of a real number dtype, no smaller than the
-            window; the number of dimensions is known.
-        img2: others of the same dtype and shape.
+            window.
+        img2: others of the same dtype and size; the dimensions before broadcast.
         max_val: the range of their values, such as 255 or 1.0.
         filter_size: the side of the window, in which pixels count by a Gaussian.
         filter_sigma: the standard deviation of that, in pixels.
@@ -172,15 +188,18 @@ def ssim(
     with name_scope(name or "ssim") as scope, located("ssim"):
         x, y, peak = _compared(img1, img2, max_val)
         _check_windows(x, filter_size)
-        outer = shape_of(x)[:-3]
-        how = filter_size, filter_sigma, k1, k2
-        each, _ = _similarities(_in_one_batch(x), _in_one_batch(y), peak, *how)
+        x, y, outer = _in_one_batch(x, y)
+        each, _ = _similarities(x, y, peak, filter_size, filter_sigma, k1, k2)
         return reshape(reduce_mean(each, 1), cast(outer, int32), name=scope)  # type: ignore[no-any-return]
 
 
-def _in_one_batch(images: Tensor) -> Tensor:
-    outer, size = shape_of(images)[:-3], shape_of(images)[-3:]
-    return reshape(images, concat([reshape(reduce_prod(outer), [1]), size], 0))  # type: ignore[no-any-return]
+def _in_one_batch(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Images with one dimension before their own, each with its other; and what was before."""
+    whole = broadcast_dynamic_shape(shape_of(x), shape_of(y))
+    outer = whole[:-3]
+    single = concat([reshape(reduce_prod(outer), [1]), whole[-3:]], 0)
+    x, y = (reshape(broadcast_to(v, whole), single) for v in (x, y))
+    return ensure_shape(x, [None] * 4), ensure_shape(y, [None] * 4), outer
 
 
 def _similarities(
@@ -222,7 +241,7 @@ def ssim_multiscale(
     Args:
         img1: as for `ssim`, and so are the following; at the smallest size still no smaller than
             the window.
-        img2: others of the same dtype and shape.
+        img2: others of the same dtype and size; the dimensions before broadcast.
         max_val: the range of their values.
         power_factors: how much each size counts, as a power, from the images' own on; each further
             one is half as large as that before it.
@@ -248,8 +267,7 @@ def ssim_multiscale(
         if not powers:
             raise InvalidArgumentError("there are no power_factors, and so no sizes to compare at")
         _check_windows(x, filter_size)
-        outer = shape_of(x)[:-3]
-        x, y = _in_one_batch(x), _in_one_batch(y)
+        x, y, outer = _in_one_batch(x, y)
         found = []
         for scale in range(len(powers)):
             if scale:
@@ -271,7 +289,9 @@ def _halved(images: Tensor) -> Tensor:
 
 def _check_windows(images: Tensor, side: int) -> None:
     dims = images.shape.dims
-    if dims is None or len(dims) < 3:
+    if dims is None:
+        return
+    if len(dims) < 3:
         raise InvalidArgumentError(
             f"images are [..., height, width, channels], not of shape {images.shape}"
         )

@@ -1,7 +1,7 @@
 """Parts of images, borders around them, mirrored and turned images.
 
-Images are [height, width, channels] or [batch, height, width, channels]. What is known of their
-shape is checked at construction, and the rest in the run.
+Images are [height, width, channels] or [batch, height, width, channels]; a tensor of unknown rank
+is one image. What is known of their shape is checked at construction, and the rest in the run.
 """
 
 from __future__ import annotations
@@ -12,15 +12,19 @@ import numpy as np
 
 from flowbook.graph.dtypes import INDICES, float32
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
-from flowbook.graph.ops.arithmetic import maximum, minimum
+from flowbook.graph.ops.arithmetic import maximum, minimum, mod
 from flowbook.graph.ops.axes import as_axis
-from flowbook.graph.ops.comparison import less, where
+from flowbook.graph.ops.checking import ensure_shape
+from flowbook.graph.ops.comparison import equal, greater_equal, less, not_equal, where
 from flowbook.graph.ops.constants import convert_to_tensor, identity
 from flowbook.graph.ops.elementwise import cast, floor
+from flowbook.graph.ops.filling import meshgrid
+from flowbook.graph.ops.filling import range as range_of
+from flowbook.graph.ops.gathering import gather as gather_of
 from flowbook.graph.ops.growing import pad
 from flowbook.graph.ops.indexing import slice as slice_of
 from flowbook.graph.ops.inference import constant_value
-from flowbook.graph.ops.joining import stack
+from flowbook.graph.ops.joining import concat, stack
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.random import random_uniform
 from flowbook.graph.ops.resizing import ResizeMethod, resize_images
@@ -31,12 +35,14 @@ from flowbook.graph.tensor import Arithmetic, Tensor
 
 
 def as_images(image: Any) -> Tensor:
-    """One image or a batch of them, as a tensor of known rank."""
+    """One image or a batch of them, as a tensor of known rank: one image where it is not known."""
     tensor = convert_to_tensor(image)
+    if tensor.shape.rank is None:
+        return ensure_shape(tensor, [None, None, None])  # type: ignore[no-any-return]
     if tensor.shape.rank not in (3, 4):
         raise InvalidArgumentError(
             "images are [height, width, channels] or [batch, height, width, channels], "
-            f"known at construction, not of shape {tensor.shape}"
+            f"not of shape {tensor.shape}"
         )
     return tensor
 
@@ -60,7 +66,7 @@ def _whole(what: str, number: Any) -> Any:
         if tensor.dtype not in INDICES or tensor.shape.rank not in (None, 0):
             raise InvalidTypeError(f"{what} is an int or an int scalar tensor, not {tensor!r}")
         known = constant_value(tensor)
-        return cast(tensor, "int32") if known is None else int(known)
+        return cast(ensure_shape(tensor, []), "int32") if known is None else int(known)
     return as_axis(number)
 
 
@@ -332,18 +338,21 @@ def transpose_image(image: Any, name: str | None = None) -> Tensor:
     return transpose(image, order, name=name or "transpose_image")  # type: ignore[no-any-return]
 
 
-def rot90(image: Any, k: int = 1, name: str | None = None) -> Tensor:
+def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
     """Images turned counter-clockwise by 90 degrees.
 
     Args:
         image: one image or a batch of them.
-        k: how often, an int.
+        k: how often, an int or an int scalar tensor.
         name: the name scope.
     """
     __tracebackhide__ = True
     with name_scope(name or "rot90") as scope, located("rot90"):
         image = as_images(image)
-        turns = as_axis(k) % 4
+        k = _whole("k", k)
+        if isinstance(k, Tensor):
+            return gather_of(*_quarters(image, mod(k, 4)), axis=-2, name=scope)  # type: ignore[no-any-return]
+        turns = k % 4
         if turns == 1:
             turned = transpose_image(image)[..., ::-1, :, :]
         elif turns == 2:
@@ -353,6 +362,20 @@ def rot90(image: Any, k: int = 1, name: str | None = None) -> Tensor:
         else:
             turned = image
         return identity(turned, name=scope)  # type: ignore[no-any-return]
+
+
+def _quarters(image: Tensor, turns: Tensor) -> tuple[Tensor, Tensor]:
+    """An image's pixels in one row, and where among them those of the turned image are."""
+    height, width = _sides(image)
+    is_odd, is_half = equal(mod(turns, 2), 1), greater_equal(turns, 2)
+    rows, columns = where(is_odd, width, height), where(is_odd, height, width)
+    down, right = meshgrid(range_of(rows), range_of(columns), indexing="ij")
+    row, column = where(is_odd, right, down), where(is_odd, down, right)
+    row = where(is_half, height - 1 - row, row)
+    column = where(not_equal(is_half, is_odd), width - 1 - column, column)
+    dims = shape_of(image)
+    pixels = reshape(image, concat([dims[:-3], [height * width], dims[-1:]], 0))
+    return pixels, row * width + column
 
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:

@@ -47,7 +47,8 @@ def lu_factors(matrix: Array) -> tuple[Array, Array]:
     [factorise] = _scipy().get_lapack_funcs(("getrf",), (matrix,))
     factors = np.empty_like(matrix)
     order = np.empty(matrix.shape[:-1], np.int64)
-    for i in range(len(matrix)):
+    # LAPACK prints that a matrix without elements is illegal.
+    for i in range(len(matrix) if matrix.size else 0):
         factors[i], pivots, _ = factorise(matrix[i])
         rows = np.arange(matrix.shape[-1])
         for row, other in enumerate(pivots):

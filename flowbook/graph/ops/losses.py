@@ -401,9 +401,10 @@ def _in_top_k(xp: Any, predictions: Any, targets: Any, k: Any) -> Any:
 
 in_top_k = OpDef(
     "InTopK",
-    "predictions: T, targets: I, k: int32 -> is_in: bool",
+    "predictions: T, targets: I, k: K -> is_in: bool",
     T=FLOATS,
     I=INDICES,
+    K=INDICES,
     infer=_in_top_k_shape,
     kernel=_in_top_k,
     grad=NO_GRADIENT,
@@ -414,7 +415,7 @@ in_top_k = OpDef(
     Args:
         predictions: [examples, classes], scores of a floating-point dtype.
         targets: [examples], int32 or int64, the right classes.
-        k: an int32 scalar.
+        k: an int32 or int64 scalar.
 
     Returns:
         bool [examples]. Classes that score the same as the right one do not push it out; a row with

@@ -22,7 +22,7 @@ from flowbook.graph.ops.reductions import reduce_max, reduce_mean, reduce_prod, 
 from flowbook.graph.ops.response_normalisation import normalize_responses_op
 from flowbook.graph.ops.shaping import reshape, shape_of, squeeze
 from flowbook.graph.ops.standardising import elements_per, moments_op, normalize_op
-from flowbook.graph.ops.windows import check_channels_last, whole
+from flowbook.graph.ops.windows import check_any_channels_last, whole
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.tensor import Arithmetic, Tensor
 
@@ -229,23 +229,28 @@ def batch_normalization(
     Args:
         x: of a floating-point dtype.
         mean: of a shape that broadcasts to `x`'s, as the next three; such as from `moments`.
-        variance: likewise.
+        variance: likewise. A wider dtype than `x`'s, the same for all four, is what is computed in.
         offset: likewise, or None for 0.
         scale: likewise, or None for 1.
         variance_epsilon: a small number, so that a variance of 0 does no harm.
         name: the name scope.
+
+    Returns:
+        A tensor of `x`'s shape and dtype.
 
     Source: Ioffe and Szegedy, "Batch Normalization", 2015.
     """
     __tracebackhide__ = True
     with name_scope(name or "batchnorm"):
         x = convert_to_tensor(x)
-        factor = rsqrt(convert_to_tensor(variance, x.dtype) + variance_epsilon)
+        is_tensor = isinstance(variance, Arithmetic)
+        variance = convert_to_tensor(variance, None if is_tensor else x.dtype)
+        factor = rsqrt(variance + variance_epsilon)
         if scale is not None:
             factor = factor * scale
         # The mean first: beside a large one, the products would lose what differs.
-        normal = (x - mean) * factor
-        return normal if offset is None else normal + offset  # type: ignore[no-any-return]
+        normal = (cast(x, variance.dtype) - mean) * factor
+        return cast(normal if offset is None else normal + offset, x.dtype)  # type: ignore[no-any-return]
 
 
 def fused_batch_norm(
@@ -285,7 +290,7 @@ def fused_batch_norm(
     """
     __tracebackhide__ = True
     with located("fused_batch_norm"):
-        check_channels_last(data_format, 3 if data_format in ("NDHWC", "NCDHW") else 2)
+        check_any_channels_last(data_format)
         x = _floating(x)
         is_half = x.dtype.size == 2
         scale = convert_to_tensor(scale, None if is_half else x.dtype)

@@ -229,13 +229,15 @@ def _matrix_norm(x: Tensor, ord: float, axes: Sequence[int], keepdims: bool, sco
 
 def _spectral_norm(x: Tensor, axes: Sequence[int], keepdims: bool, scope: str) -> Tensor:
     rank = x.shape.rank
-    if rank is None:
+    if rank is not None:
+        others = [k for k in range(rank) if k not in axes]
+        x = transpose(x, [*others, *axes])
+    elif set(axes) != {-2, -1}:  # Transposed matrices have the same singular values.
         raise UnimplementedError(
             f"the matrices of {x.name} are not known while its rank is not",
             hint="fb.reshape gives it one",
         )
-    others = [k for k in range(rank) if k not in axes]
-    values = op_named("Svd").public(transpose(x, [*others, *axes]), compute_uv=False)
+    values = op_named("Svd").public(x, compute_uv=False)
     if not keepdims:
         return reduce_max(values, -1, name=scope)  # type: ignore[no-any-return]
     result: Tensor = expand_dims_op(reduce_max(values, -1), axis=tuple(sorted(axes)), name=scope)

@@ -45,9 +45,9 @@ def _drawn(
 
 
 def _gamma(xp: Any, state: Any, shape: Any, alpha: Any) -> Any:
-    wrong = alpha[~(alpha > 0)]
+    wrong = alpha[~(alpha >= 0)]
     if wrong.size:
-        raise InvalidArgumentError(f"alpha is positive, not {wrong.ravel()[0]}")
+        raise InvalidArgumentError(f"alpha is at least 0, not {wrong.ravel()[0]}")
     return _drawn(state, shape, alpha, sampling.gamma, alpha.dtype)
 
 
@@ -89,7 +89,7 @@ def random_gamma(
     Args:
         shape: how many samples for each parameter: an int vector tensor, or a sequence of ints and
             int scalar tensors.
-        alpha: the shape parameters, positive, of `dtype`.
+        alpha: the shape parameters, not negative, of `dtype`.
         beta: the inverse scales, of `dtype`, broadcasting with `alpha`; by default 1.
         dtype: a floating-point dtype.
         seed: an int that makes the numbers reproducible, see `set_random_seed`.
@@ -100,7 +100,7 @@ def random_gamma(
         as `dtype`, it is the least normal number instead, as in TensorFlow.
 
     Raises:
-        InvalidArgumentError: in the run, if an alpha is not positive.
+        InvalidArgumentError: in the run, if an alpha is negative or NaN.
 
     Sources: Marsaglia and Tsang, "A simple method for generating gamma variables", TOMS 2000;
     Figurnov, Mohamed, Mnih, "Implicit reparameterization gradients", 2018.

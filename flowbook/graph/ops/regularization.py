@@ -8,6 +8,7 @@ from flowbook.graph.convert import to_array
 from flowbook.graph.dtypes import float64
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.ops.arithmetic import multiply
+from flowbook.graph.ops.checking import ensure_shape
 from flowbook.graph.ops.comparison import greater_equal
 from flowbook.graph.ops.constants import convert_to_tensor, identity
 from flowbook.graph.ops.elementwise import cast
@@ -61,7 +62,10 @@ def dropout(
         rate = convert_to_tensor(rate, x.dtype)
         noise = random_uniform(_noise_shape(x, noise_shape), dtype=x.dtype, seed=seed)
         kept = cast(greater_equal(noise, rate), x.dtype)
-        return multiply(x / (1 - rate), kept, name=scope)  # type: ignore[no-any-return]
+        if noise_shape is None or noise.shape.is_fully_defined:
+            return multiply(x / (1 - rate), kept, name=scope)  # type: ignore[no-any-return]
+        # Choices of a shape that only the run knows do not make the result larger than x.
+        return ensure_shape(x / (1 - rate) * kept, x.shape, name=scope)  # type: ignore[no-any-return]
 
 
 def _check_noise_shape(x: Tensor, noise_shape: Any) -> None:

@@ -90,11 +90,12 @@ def sum_of_squares(xp: Any, x: Any) -> Any:
     """The sum of the squares of all elements: of half precision in single precision."""
     if x.dtype.char not in "fd":
         return xp.sum(xp.square(x, dtype=wide_dtype(x.dtype)))
-    flat = xp.reshape(x, (-1,))
+    flat = x.reshape(-1)
     whole = flat.size - flat.size % _BLOCK
-    total = xp.vecdot(flat[whole:], flat[whole:])
+    rest = flat[whole:]
+    total = rest.dot(rest)
     if whole:
-        blocks = xp.reshape(flat[:whole], (-1, _BLOCK))
+        blocks = flat[:whole].reshape(-1, _BLOCK)
         total += xp.add.reduce(xp.vecdot(blocks, blocks))
     return total
 

@@ -184,6 +184,17 @@ def check_channels_last(data_format: Any, count: int) -> None:
     raise InvalidArgumentError(f"data_format is {last!r}, not {data_format!r}")
 
 
+def check_any_channels_last(data_format: Any) -> None:
+    """See that channels are last, as far as a format says that tells the number of dimensions.
+
+    Raises:
+        UnimplementedError: for channels before the others.
+        InvalidArgumentError: for what is no format.
+    """
+    count = next((n for n, known in _FORMATS.items() if data_format in known), 2)
+    check_channels_last(data_format, count)
+
+
 def inner_rank(*tensors: Tensor) -> int:
     """How many dimensions lie between batch and channels, by the first tensor of known rank."""
     known = [t.shape for t in tensors if t.shape.rank is not None]

@@ -91,7 +91,8 @@ def test_cross_entropy_along_any_axis(axis: int) -> None:
 
 def test_what_is_no_class_is_not_in_the_top() -> None:
     scores = fb.constant([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0]])
-    assert evaluate(fb.nn.in_top_k(scores, [2, 0, -1], 2)).tolist() == [False, True, False]
+    for k in (2, fb.constant(2, fb.int64)):
+        assert evaluate(fb.nn.in_top_k(scores, [2, 0, -1], k)).tolist() == [False, True, False]
 
 
 IN_THE_RUN = [
@@ -253,6 +254,7 @@ def test_what_is_no_shape_and_no_order() -> None:
         fb.transpose(fb.zeros([2, 3]), 1)
     with pytest.raises(fb.errors.InvalidTypeError, match="fixed when the graph is built"):
         fb.transpose(fb.zeros([2, 3]), fb.placeholder(fb.int32, [2]))
+    assert fb.transpose(fb.zeros([2, 3]), fb.constant([1, 0])).shape == [3, 2]
     with pytest.raises(Error, match="not an array"):
         fb.matmul([[1.0], [2.0, 3.0]], fb.zeros([2, 2]))
     with pytest.raises(fb.errors.InvalidTypeError, match="not a variable"):
@@ -296,11 +298,18 @@ def test_filled() -> None:
         (fb.zeros_like(fb.constant([1, 2])), [0, 0]),
         (fb.ones_like([1.0, 2.0], fb.int32), [1, 1]),
         (fb.eye(2), [[1, 0], [0, 1]]),
+        (fb.eye(2, batch_shape=fb.constant([1], fb.int64)), [[[1, 0], [0, 1]]]),
         (fb.linspace(0.0, 1.0, 3), [0, 0.5, 1]),
     ):
         value = evaluate(made)
         assert value.dtype == made.dtype.numpy
         assert value.tolist() == expected
+
+
+def test_the_shape_of_a_batch_of_matrices_with_unknown_sides() -> None:
+    rows = fb.placeholder_with_default(2, None)
+    known = fb.eye(rows, 3, batch_shape=(4, 5))
+    assert (known.shape, evaluate(known).shape) == (fb.Shape([4, 5, None, 3]), (4, 5, 2, 3))
 
 
 def test_one_hot_of_bytes() -> None:

@@ -125,6 +125,8 @@ def test_grey() -> None:
     back = evaluate(image.grayscale_to_rgb(y))
     assert back.shape == BYTES.shape
     assert (back == evaluate(y)).all()
+    unknown = fb.placeholder_with_default(evaluate(y), None)
+    assert (evaluate(image.grayscale_to_rgb(unknown)) == back).all()
     assert evaluate(image.rgb_to_grayscale([0.0, 1.0, 0.0])).shape == (1,)
 
 
@@ -177,17 +179,19 @@ def test_total_variation_and_noise() -> None:
         (lambda: image.rgb_to_hsv(FLOATS[..., :2]), "three channels"),
         (lambda: image.hsv_to_rgb(1.0), "three channels"),
         (lambda: image.rgb_to_grayscale(FLOATS[..., :1]), "three channels"),
-        (lambda: image.grayscale_to_rgb(FLOATS), "one channel"),
-        (lambda: image.grayscale_to_rgb(1.0), "one channel"),
+        (lambda: image.grayscale_to_rgb(FLOATS), "width, 1"),
+        (lambda: image.grayscale_to_rgb([1.0]), "width, 1"),
         (lambda: image.convert_image_dtype(FLOATS, fb.bool), "not bool"),
         (lambda: image.convert_image_dtype(["a"], fb.uint8), "not string"),
         (lambda: image.adjust_gamma(FLOATS, -1.0), "gamma is not negative"),
         (lambda: image.adjust_contrast(1.0, 2.0), "images are"),
+        (lambda: image.adjust_contrast(FLOATS, [2.0]), "is a scalar"),
         (lambda: image.random_brightness(FLOATS, -1), "max_delta"),
         (lambda: image.random_hue(FLOATS, 0.6), "max_delta"),
         (lambda: image.random_contrast(FLOATS, 2, 1), "lower < upper"),
         (lambda: image.random_saturation(FLOATS, -1, 1), "lower < upper"),
-        (lambda: image.psnr(FLOATS, FLOATS[0], 1.0), "do not compare"),
+        (lambda: image.psnr(FLOATS, FLOATS[..., :1], 1.0), "do not compare"),
+        (lambda: image.ssim(FLOATS, FLOATS[:, :1], 1.0), "do not compare"),
     ],
     ids=count(),
 )

@@ -184,3 +184,9 @@ def test_pow_of_complex_zero() -> None:
     y = z ** np.array([2.0, 0.0])
     [gradient] = fb.gradients(fb.real(y), z)
     assert evaluate(gradient).tolist() == [0, 0]
+
+
+def test_a_squared_difference_of_arrays() -> None:
+    x, y = np.array([1 + 3j, 2 + 2j]), np.array([-3 + 1j, 2 - 2j])
+    for built in (fb.squared_difference(x, y), fb.squared_difference(fb.constant(x), y)):
+        assert evaluate(built).tolist() == [20, 16]

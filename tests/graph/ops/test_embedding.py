@@ -114,6 +114,14 @@ def test_combining(combiner: str, weighted: bool) -> None:
     assert np.isfinite(evaluate(slope.values)).all()
 
 
+@pytest.mark.parametrize("dtype", [fb.float16, fb.bfloat16])
+def test_rows_of_half_precision_are_combined_in_single(dtype: fb.DType) -> None:
+    table = np.full((5, 1), 300, dtype.numpy)
+    result = fb.nn.embedding_lookup_sparse(table, IDS, None, combiner="sum")
+    assert result.dtype is fb.float32
+    assert evaluate(result).ravel().tolist() == [600, 0, 900, 0]
+
+
 def test_sparse_arguments_may_be_tensors() -> None:
     indices = fb.placeholder(fb.int64, [None, 2])
     ids = fb.placeholder(fb.int32, [None])

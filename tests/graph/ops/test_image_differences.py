@@ -64,6 +64,19 @@ def test_similarity_of_bytes_and_of_images_whose_size_the_run_tells() -> None:
         assert sess.run(index, {floats: np.zeros((0, 2, 12, 12, 1))}).shape == (0, 2)
 
 
+def test_similarity_of_each_image_with_each_other() -> None:
+    x = pixels(2, 12, 12, 1)
+    y = pixels(3, 12, 12, 1)[:, ::-1]
+    unknown = fb.placeholder_with_default(x[:, None], None)
+    for first in (fb.constant(x[:, None]), unknown):
+        found = evaluate(image.ssim(first, y, 1.0))
+        for i in range(2):
+            np.testing.assert_allclose(
+                found[i], evaluate(image.ssim(np.stack([x[i]] * 3), y, 1.0)), rtol=1e-5
+            )
+    assert evaluate(image.psnr(x[:, None], y, 1.0)).shape == (2, 3)
+
+
 def test_similarity_at_several_sizes() -> None:
     # Odd sizes, and a channel that nothing says about another.
     x = pixels(2, 25, 23, 2)

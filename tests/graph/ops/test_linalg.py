@@ -417,6 +417,13 @@ def test_a_matrix_with_nan_has_no_rank_of_its_own() -> None:
     assert run(fb.matrix_rank([np.eye(2), np.full((2, 2), np.nan)])).tolist() == [2, 0]
 
 
+@pytest.mark.parametrize("shape", [(2, 0, 0), (0, 0), (0, 2, 2)])
+def test_factors_of_nothing_print_nothing(shape: Any, capfd: Any) -> None:
+    factors, order = fb.Session().run(list(fb.lu(np.zeros(shape))))
+    assert (factors.shape, order.shape) == (shape, shape[:-1])
+    assert capfd.readouterr() == ("", "")
+
+
 @pytest.mark.parametrize("beside", [2, 3])
 def test_tridiagonal_systems_as_sequences_and_vectors(beside: int) -> None:
     above, on, below = np.array([1.0, 2.0, 9.0]), np.array([4.0, 5.0, 6.0]), np.array([9.0, 3, 1])

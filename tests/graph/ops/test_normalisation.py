@@ -109,6 +109,17 @@ def test_equal_values_have_no_variance() -> None:
     np.testing.assert_array_equal(y, np.zeros(x.shape))
 
 
+def test_batch_normalisation_of_halves_with_single_statistics() -> None:
+    random = np.random.default_rng(5)
+    x = random.uniform(size=(3, 4)).astype(np.float16)
+    parameters = random.uniform(0.5, 1.5, (4, 4)).astype(np.float32)
+    mean, variance, offset, scale = (fb.constant(p) for p in parameters)
+    y = fb.nn.batch_normalization(x, mean, variance, offset, scale, 0.001)
+    wanted = (x - parameters[0]) / np.sqrt(parameters[1] + 0.001) * parameters[3] + parameters[2]
+    assert y.dtype is fb.float16
+    np.testing.assert_array_equal(evaluate(y), wanted.astype(np.float16))
+
+
 def test_batch_normalisation_beside_a_large_mean() -> None:
     x = fb.constant(far_off())
     exact = far_off().astype(np.float64)

@@ -119,6 +119,23 @@ def test_integers_have_no_norm() -> None:
 # Clipping
 
 
+def test_spectral_norms_of_matrices_of_unknown_rank() -> None:
+    x = np.arange(12.0).reshape(2, 3, 2)
+    unknown = fb.placeholder_with_default(x, None)
+    expected = np.linalg.norm(x, 2, axis=(1, 2), keepdims=True)
+    for axis in ((-2, -1), (-1, -2)):
+        np.testing.assert_allclose(evaluate(fb.norm(unknown, 2, axis, keepdims=True)), expected)
+    with pytest.raises(fb.errors.UnimplementedError, match="rank"):
+        fb.norm(unknown, 2, (0, 1))
+
+
+def test_clipped_slices_stay_slices() -> None:
+    slices = fb.IndexedSlices(fb.constant([[-3.0, 0.5]]), fb.constant([2]), fb.constant([4, 2]))
+    clipped = fb.clip_by_value(slices, 1.0, 2.0)
+    assert isinstance(clipped, fb.IndexedSlices)
+    assert evaluate(clipped.values).tolist() == [[1, 1]]
+
+
 def test_clip_by_norm() -> None:
     x = fb.constant(VALUES)
     for axes in (None, 1, [0, 2]):

@@ -159,6 +159,12 @@ def test_dropout() -> None:
         assert (noise == noise[:, :1]).all()
     rate = fb.placeholder(fb.float32, [])
     assert evaluate(fb.nn.dropout(x, rate=rate), {rate: 0.0}).min() == 1
+    shape = fb.placeholder(fb.int32)
+    noise = fb.nn.dropout(fb.ones([3, 100]), rate=0.5, noise_shape=shape)
+    assert noise.shape == [3, 100]
+    assert len(np.unique(evaluate(noise, {shape: [1, 1]}))) == 1
+    with pytest.raises(fb.errors.InvalidArgumentError, match="does not fit"):
+        evaluate(noise, {shape: [2, 3, 100]})
     for wrong in (1, -0.1, 1.5):
         with pytest.raises(fb.errors.InvalidArgumentError, match="probability"):
             fb.nn.dropout(x, rate=wrong)

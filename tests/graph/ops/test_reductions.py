@@ -100,6 +100,18 @@ def test_an_axis_is_no_number_of_a_run_and_no_float() -> None:
         fb.reduce_sum(x, 0.5)
 
 
+@pytest.mark.parametrize("dtype", [fb.int32, fb.int64])
+def test_axes_may_be_constants(dtype: fb.DType) -> None:
+    x = fb.constant(np.arange(6.0).reshape(2, 3))
+    axis = fb.constant(-1, dtype)
+    for built in (fb.reduce_sum(x, axis), fb.reduce_sum(x, fb.constant([1], dtype))):
+        assert evaluate(built).tolist() == [3.0, 12.0]
+    assert evaluate(fb.argmax(x, axis)).tolist() == [2, 2]
+    assert evaluate(fb.cumsum(x, fb.rank(x) - 1)).tolist() == [[0, 1, 3], [3, 7, 12]]
+    assert fb.expand_dims(x, axis).shape == [2, 3, 1]
+    assert fb.concat([x, x], axis).shape == [2, 6]
+
+
 @pytest.mark.parametrize(
     "axis", [range(1, 3), np.array([1, 2]), np.array([-1, 1]), [np.int64(1), 2]]
 )

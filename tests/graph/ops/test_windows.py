@@ -220,6 +220,16 @@ def test_convolutions_of_one_meaning_agree() -> None:
     np.testing.assert_allclose(values[6], values[7])
 
 
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_the_transpose_of_an_atrous_convolution(padding: str) -> None:
+    x, w = fb.constant(image(2, 7, 6, 3)), fb.constant(image(3, 2, 3, 4))
+    y = nn.atrous_conv2d(x, w, 2, padding)
+    dy = fb.constant(image(*y.shape))
+    transposed = nn.atrous_conv2d_transpose(dy, w, fb.shape(x), 2, padding)
+    assert transposed.shape == x.shape
+    np.testing.assert_array_equal(*evaluate([transposed, fb.gradients(y, x, dy)[0]]))
+
+
 def test_pools_of_one_meaning_agree() -> None:
     x = image(2, 6, 7, 3)
     for flat, line, volume in (
@@ -294,10 +304,12 @@ def test_little_is_remembered_of_a_large_window() -> None:
 def test_bias_is_added_along_the_last_of_any_number_of_axes() -> None:
     for dims in ((2, 3), (2, 4, 3), (2, 4, 5, 3), (1, 2, 2, 2, 3)):
         value, bias = fb.constant(image(*dims)), fb.constant([1.0, 2.0, 3.0], fb.float64)
-        y = nn.bias_add(value, bias)
+        y = nn.bias_add(value, bias, "NHWC" if len(dims) == 4 else None)
         [g] = fb.gradients(y, [bias])
         assert y.shape == dims
         np.testing.assert_array_equal(evaluate(g), np.full(3, np.prod(dims[:-1])))
+    with pytest.raises(fb.errors.UnimplementedError, match=r"transpose\(x, \[0, 2, 3, 4, 1\]\)"):
+        nn.bias_add(value, bias, data_format="NCDHW")
 
 
 def test_costs_count_multiplications_and_additions() -> None:
