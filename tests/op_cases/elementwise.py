@@ -117,7 +117,7 @@ CASES = [
     *(
         Case(
             "Cast",
-            lambda x, dtype=dtype: elementwise.cast(x, dtype),
+            lambda x, dtype=dtype: elementwise.cast(x, dtype, name="to"),
             [POSITIVE * 4],
             lambda x, dtype=dtype: (x if dtype.is_complex else np.real(x)).astype(dtype.numpy),
             [0] if dtype is dtypes.float64 else [],

@@ -290,7 +290,8 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
         integers, larger integers wrap, complex numbers lose their imaginary part, and as bool all
         but zero are True. What NaN and infinities become as integers is not defined. What is
         beyond floats of 8 bits becomes infinite, or NaN where they have no infinity; of 4 bits it
-        becomes the smallest or largest.
+        becomes the smallest or largest. A tensor that has the dtype already is given back, unless
+        the operation has a name.
 
     >>> import flowbook as fb
     >>> fb.cast([1.7, -1.7], fb.int32).dtype
@@ -304,5 +305,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
                 f"nothing can be cast to {wanted.name}",
                 hint="fb.strings.as_string(x) writes numbers" if wanted is string else None,
             )
+    if name is None and isinstance(x, Tensor) and x.dtype is wanted:
+        return x
     result: Tensor = cast_op(x, dtype=wanted, name=name)
     return result

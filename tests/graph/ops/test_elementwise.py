@@ -369,3 +369,9 @@ def test_derivatives_of_igamma_at_zero() -> None:
         for first, second in ((a, x), (x, a)):
             [mixed] = fb.gradients(fb.gradients(of, first)[0], second)
             np.testing.assert_array_equal(sign * evaluate(mixed), [-inf, -inf, 0, 0, 0, 0])
+
+
+def test_a_cast_to_the_same_dtype_is_no_operation_unless_it_has_a_name() -> None:
+    x = fb.constant(1.0)
+    assert fb.cast(x, fb.float32) is x
+    assert fb.cast(x, fb.float32, name="again").op.type == "Cast"
