@@ -367,7 +367,8 @@ def log_poisson_loss(
 
 
 def _half_of_squares(xp: Any, t: Any) -> Any:
-    return (sum_of_squares(xp, t) * 0.5).astype(t.dtype, copy=False)
+    half = sum_of_squares(xp, t) * 0.5
+    return half if half.dtype == t.dtype else half.astype(t.dtype)
 
 
 l2_loss = OpDef(

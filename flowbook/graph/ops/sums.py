@@ -11,6 +11,7 @@ small; a product of two vectors, which keeps several sums, 8192.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -91,13 +92,21 @@ def sum_of_squares(xp: Any, x: Any) -> Any:
     if x.dtype.char not in "fd":
         return xp.sum(xp.square(x, dtype=wide_dtype(x.dtype)))
     flat = x.reshape(-1)
-    whole = flat.size - flat.size % _BLOCK
+    if flat.size <= _BLOCK:
+        return flat.dot(flat)
+    whole, count = _blocks(flat.size)
+    blocks = flat[:whole].reshape(count, -1)
+    total = xp.add.reduce(xp.vecdot(blocks, blocks))
     rest = flat[whole:]
-    total = rest.dot(rest)
-    if whole:
-        blocks = flat[:whole].reshape(-1, _BLOCK)
-        total += xp.add.reduce(xp.vecdot(blocks, blocks))
-    return total
+    return total + rest.dot(rest) if rest.size else total
+
+
+@lru_cache(256)
+def _blocks(size: int) -> tuple[int, int]:
+    """How many of the elements make whole blocks, and how many blocks: if possible, all do."""
+    least = -(-size // _BLOCK)
+    count = next((n for n in range(least, 2 * least) if size % n == 0), 0)
+    return (size, count) if count else (size - size % _BLOCK, size // _BLOCK)
 
 
 def sum_of_products(xp: Any, x: Any, y: Any) -> Any:
