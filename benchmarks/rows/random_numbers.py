@@ -1,8 +1,7 @@
 """A million random numbers, or what needs them, beside NumPy's own generator (PCG64).
 
 Flowbook's loops are timed in both forms, machine code and NumPy; each is in use before the clock
-starts. The generators differ, so what agrees are the moments of what they draw. Gamma variates are
-compared with TensorFlow's: the same numbers, each from a stream of its own.
+starts. The generators differ, so what agrees are the moments of what they draw.
 """
 
 from __future__ import annotations
@@ -14,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import tf1
-from benchmarks.case import Case, MakeCase, Row, Within
+from benchmarks.case import Case, Row, Within
 from benchmarks.rows import operations
 
 _SHAPE = (1000, 1000)
@@ -106,10 +104,25 @@ _DRAWS = {
         lambda fb: fb.random_normal(_SHAPE),
         lambda np, g: g.standard_normal(_SHAPE, dtype=np.float32),
     ),
+    "random_normal_float64": _Draw(
+        "random_normal, float64",
+        lambda fb: fb.random_normal(_SHAPE, dtype=fb.float64),
+        lambda np, g: g.standard_normal(_SHAPE),
+    ),
     "truncated_normal": _Draw(
         "truncated_normal",
         lambda fb: fb.truncated_normal(_SHAPE),
         _truncated,
+    ),
+    "random_gamma": _Draw(
+        "random_gamma of shape 2",
+        lambda fb: fb.random_gamma(_SHAPE, 2.0),
+        lambda np, g: g.standard_gamma(2.0, _SHAPE, dtype=np.float32),
+    ),
+    "random_poisson": _Draw(
+        "random_poisson of mean 20",
+        lambda fb: fb.random_poisson(20.0, _SHAPE),
+        lambda np, g: g.poisson(20.0, _SHAPE).astype(np.float32),
     ),
     "dropout": _Draw(
         "dropout of one half",
@@ -125,63 +138,23 @@ _DRAWS = {
     ),
 }
 
-
-def _tf1_gamma(tf: Any) -> Case:
-    with tf.Graph().as_default() as graph:
-        drawn = tf.random_gamma(_SHAPE, 2.0)
-    session = tf1.session(tf, graph)
-
-    def step() -> Any:
-        return session.run(drawn)
-
-    return Case(step=step, value=_GAMMA.shown(step()))
-
-
-def _flowbooks(draw: _Draw) -> dict[str, MakeCase]:
-    return {
-        "flowbook": partial(_flowbook, draw, "now"),
-        "flowbook in NumPy": partial(_flowbook, draw, "never"),
-    }
-
-
-_GAMMA = _Draw(
-    "random_gamma of shape 2",
-    lambda fb: fb.random_gamma(_SHAPE, 2.0),
-    lambda np, g: g.standard_gamma(2.0, _SHAPE, dtype=np.float32),
-)
-_FORMS = "Flowbook: machine code; in NumPy: as without llvmlite."
-
-ROWS = (
-    *(
-        Row(
-            name=f"op_{name}",
-            title=draw.work,
-            cases={**_flowbooks(draw), "numpy": partial(_numpy, draw)},
-            target=Within(1.1, "numpy"),
-            unit="ms",
-            rtol=1e-2,
-            atol=1e-2,
-            rounds=15,
-            processes=3,
-            section=operations.SECTION,
-            notes=(_FORMS,),
-        )
-        for name, draw in _DRAWS.items()
-    ),
+ROWS = tuple(
     Row(
-        name="random_gamma",
-        title="1 M gamma variates of shape 2",
-        cases={**_flowbooks(_GAMMA), "tf1": _tf1_gamma, "numpy": partial(_numpy, _GAMMA)},
-        target=Within(1.1, "tf1"),
+        name=f"op_{name}",
+        title=draw.work,
+        cases={
+            "flowbook": partial(_flowbook, draw, "now"),
+            "flowbook in NumPy": partial(_flowbook, draw, "never"),
+            "numpy": partial(_numpy, draw),
+        },
+        target=Within(1.1, "numpy"),
         unit="ms",
         rtol=1e-2,
         atol=1e-2,
         rounds=15,
-        not_compared=frozenset({"numpy"}),
-        notes=(
-            _FORMS,
-            "NumPy is shown, not compared: it draws one variate after the other, of other numbers, "
-            "by a ziggurat; Flowbook and TF1 give each a stream of its own.",
-        ),
-    ),
+        processes=3,
+        section=operations.SECTION,
+        notes=("Flowbook: machine code; in NumPy: as without llvmlite.",),
+    )
+    for name, draw in _DRAWS.items()
 )
