@@ -17,6 +17,10 @@ from numpy.typing import DTypeLike, NDArray
 WORTH = 0.1
 """Seconds in NumPy's form after which a loop is hot: about what it takes to compile it."""
 
+# So many turns at a time a body makes on arrays: as many calls of fewer would cost more, and those
+# of more are slower outside a core's cache.
+_CHUNK = 24576
+
 
 class HotLoop:
     """A loop whose every turn makes some numbers of an array.
@@ -25,11 +29,13 @@ class HotLoop:
 
     Args:
         name: what people know it by.
-        body: one turn, `body(index, *scalars, *elements)`, returns `width` numbers. It is run once,
-            on symbols, with Python's operators on them; `index` counts turns from 0, `elements` are
-            those of the arrays at it. All are unsigned integers of 64 bits that wrap around; what
-            is returned is truncated to `makes`, or has been given its dtype by `view`.
-        numpy: fills the array with the same numbers.
+        body: one turn, `body(index, *scalars, *elements)`, returns `width` numbers; `index` counts
+            turns from 0, `elements` are those of the arrays at it. It consists of operators and
+            NumPy's functions, which it applies to symbols when it is compiled. All that it is
+            given are unsigned integers of 64 bits that wrap around; what it returns is truncated
+            to `makes`, or has been given its dtype by `view`.
+        numpy: fills the array with the same numbers. If left out, the body does, on arrays of all
+            turns' numbers.
         makes: the dtype of what is made.
         width: how many numbers a turn makes.
         scalars: how many scalars there are.
@@ -46,7 +52,7 @@ class HotLoop:
         self,
         name: str,
         body: Callable[..., Any],
-        numpy: Callable[..., None],
+        numpy: Callable[..., None] | None = None,
         *,
         makes: DTypeLike,
         width: int,
@@ -56,7 +62,7 @@ class HotLoop:
     ) -> None:
         self.name = name
         self.body = body
-        self.numpy = numpy
+        self.numpy = numpy or self._body_on_arrays
         self.makes = np.dtype(makes)
         self.width = width
         self.scalars = scalars
@@ -77,6 +83,17 @@ class HotLoop:
         self.seconds += perf_counter() - start
         if self.seconds > WORTH:
             _when_hot(self)
+
+    def _body_on_arrays(self, out: NDArray[Any], *inputs: Any) -> None:
+        rows = out.reshape(-1, self.width)
+        scalars = [np.uint64(scalar) for scalar in inputs[: self.scalars]]
+        arrays = inputs[self.scalars :]
+        for start in range(0, len(rows), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            index = np.arange(start, min(start + _CHUNK, len(rows)), dtype=np.uint64)
+            made = self.body(index, *scalars, *(array[part] for array in arrays))
+            for column, numbers in zip(rows[part].T, made, strict=True):
+                column[:] = numbers
 
 
 loops: dict[str, HotLoop] = {}

@@ -28,9 +28,9 @@ from flowbook.graph.philox_blocks import Words
 from flowbook.graph.philox_numbers import (
     Convert,
     Kind,
+    box_muller,
     converter,
-    uniform_float32,
-    uniform_float64,
+    uniforms_of,
     words_per_element,
 )
 
@@ -44,6 +44,7 @@ __all__ = [
     "draw",
     "key_and_counter",
     "random_bits",
+    "scalars",
     "stateless_key_and_counter",
 ]
 
@@ -156,8 +157,13 @@ def blocks_at(key: Key, counter: Counter, offsets: NDArray[np.uint64]) -> Words:
         uint32 [n, 4].
     """
     words = np.empty((offsets.size, 4), np.uint32)
-    philox_blocks.words_at(words.reshape(-1), *_start(key, _join(counter)), offsets)
+    philox_blocks.words_at(words.reshape(-1), *scalars(key, counter), offsets)
     return words
+
+
+def scalars(key: Key, counter: Counter) -> tuple[int, int, int, int]:
+    """What loops over blocks take of a key and a counter: of the counter two halves."""
+    return _start(key, _join(counter))
 
 
 def draw(
@@ -262,7 +268,6 @@ def _split(position: int) -> Counter:
 
 
 def _start(key: Sequence[int], position: int) -> tuple[int, int, int, int]:
-    """The scalars that loops over blocks take: a key, and the halves of a counter."""
     return int(key[0]), int(key[1]), position & _LOW_HALF, position >> 64 & _LOW_HALF
 
 
@@ -272,20 +277,23 @@ def _uniform_float32_block(*turn: Any) -> list[Any]:
 
 
 def _uniform_float64_block(*turn: Any) -> list[Any]:
-    x0, x1, x2, x3 = philox_blocks.block(*turn)
-    patterns = [(high & 0xFFFFF) << 32 | low for high, low in ((x0, x1), (x2, x3))]
-    return [(pattern | 1023 << 52).view(np.float64) - 1 for pattern in patterns]
+    return uniforms_of(*philox_blocks.block(*turn))
 
 
-def _loop(block: Callable[..., Any], convert: Convert, dtype: DTypeLike) -> HotLoop:
+def _normal_float64_block(*turn: Any) -> tuple[Any, Any]:
+    return box_muller(*uniforms_of(*philox_blocks.block(*turn)))
+
+
+def _loop(kind: Kind, dtype: DTypeLike, block: Callable[..., Any]) -> HotLoop:
     """A loop that makes the numbers of blocks without their words in between."""
+    made = np.dtype(dtype)
+    convert = converter(kind, made, None, None)
 
     def numpy(out: NDArray[Any], *start: int) -> None:
         _fill(out, philox_blocks.words_in_numpy, convert, *start)
 
-    made = np.dtype(dtype)
     return HotLoop(
-        f"uniform {made}",
+        f"{kind} {made}",
         block,
         numpy,
         makes=made,
@@ -297,6 +305,7 @@ def _loop(block: Callable[..., Any], convert: Convert, dtype: DTypeLike) -> HotL
 
 _LOOPS = {
     ("bits", np.dtype(np.uint32)): philox_blocks.words,
-    ("uniform", np.dtype(np.float32)): _loop(_uniform_float32_block, uniform_float32, np.float32),
-    ("uniform", np.dtype(np.float64)): _loop(_uniform_float64_block, uniform_float64, np.float64),
+    ("uniform", np.dtype(np.float32)): _loop("uniform", np.float32, _uniform_float32_block),
+    ("uniform", np.dtype(np.float64)): _loop("uniform", np.float64, _uniform_float64_block),
+    ("normal", np.dtype(np.float64)): _loop("normal", np.float64, _normal_float64_block),
 }

@@ -68,23 +68,6 @@ def words_in_numpy(out: Words, key0: int, key1: int, low: int, high: int) -> Non
         start += size
 
 
-def words_at_in_numpy(
-    out: Words, key0: int, key1: int, low: int, high: int, offsets: NDArray[np.uint64]
-) -> None:
-    """Fill an array with the words of the blocks at distances from a counter."""
-    position = offsets + np.uint64(low)
-    # Where the lower half wrapped around, the upper half is one more.
-    wrapped = position < np.uint64(low)
-    upper: Any = np.uint64(high)
-    if wrapped.any():
-        upper = upper + wrapped
-    state: _State = (position & _LOW_HALF, position >> _HALF, upper & _LOW_HALF, upper >> _HALF)
-    for round_key in _key_schedule(key0, key1):
-        state = _round(state, round_key)
-    for place, word in enumerate(state):
-        out[place::4] = word
-
-
 words = HotLoop(
     "random words",
     block,
@@ -97,7 +80,6 @@ words = HotLoop(
 words_at = HotLoop(
     "random words at places",
     lambda index, *turn: block(turn[-1], *turn[:-1]),
-    words_at_in_numpy,
     makes=np.uint32,
     width=4,
     scalars=4,

@@ -1,7 +1,8 @@
 """From the words of Philox to numbers: uniforms, normals, integers.
 
-The maps are TensorFlow 1's. Integers and uniforms are exact, hence the same bit for bit everywhere.
-Normals go through log, sin and cos, and agree to a few units in the last place between machines.
+The maps are TensorFlow 1's. Integers and uniforms are exact, and normals of float64 are made of
+operations that round alike, hence the same bit for bit everywhere. Normals of float32 go through
+NumPy's log, sin and cos, and agree to a few units in the last place between machines.
 Words are viewed as halves of 64-bit integers, so the code is for little-endian machines.
 """
 
@@ -16,12 +17,16 @@ import numpy as np
 from ml_dtypes import bfloat16
 from numpy.typing import DTypeLike, NDArray
 
+from flowbook.graph import elementary
 from flowbook.graph.philox_blocks import Words
 
 Kind: TypeAlias = Literal["bits", "uniform", "normal", "uniform_int"]
 
 Convert: TypeAlias = Callable[[Words], NDArray[Any]]
 """Makes numbers of the words of whole blocks."""
+
+# In place of smaller ones, whose logarithms would be too great.
+_LEAST_UNIFORM = 1e-7
 
 
 def uniform_float16(bits: Words) -> NDArray[np.float16]:
@@ -92,6 +97,16 @@ def uniform_float64(bits: Words) -> NDArray[np.float64]:
     return values
 
 
+def uniforms_of(x0: Any, x1: Any, x2: Any, x3: Any) -> list[Any]:
+    """The two uniforms that `uniform_float64` makes of a block's words, on arrays or symbols.
+
+    Args:
+        x0, x1, x2, x3: words, in integers of 64 bits.
+    """
+    patterns = [(high & 0xFFFFF) << 32 | low for high, low in ((x0, x1), (x2, x3))]
+    return [(pattern | 1023 << 52).view(np.float64) - 1.0 for pattern in patterns]
+
+
 def normal_float16(bits: Words) -> NDArray[np.float16]:
     """Return `normal_float32` rounded to float16.
 
@@ -128,7 +143,19 @@ def normal_float32(bits: Words) -> NDArray[np.float32]:
     Returns:
         float32 [n].
     """
-    return _box_muller(uniform_float32(_checked(bits, 2)))
+    uniforms = uniform_float32(_checked(bits, 2))
+    # Contiguous copies: NumPy's log, sin and cos are vectorised for those only.
+    radius: NDArray[np.float32] = np.maximum(uniforms[0::2], _LEAST_UNIFORM)
+    np.log(radius, radius)
+    radius *= -2
+    np.sqrt(radius, radius)
+    # Multiplied in float64 and then rounded, as in TensorFlow: near the multiples of pi a sine is
+    # no better than its angle.
+    angle: NDArray[np.float32] = np.empty_like(radius)
+    np.multiply(uniforms[1::2], 2 * math.pi, angle, dtype=np.float64, casting="same_kind")
+    np.multiply(np.sin(angle), radius, uniforms[0::2])
+    np.multiply(np.cos(angle, angle), radius, uniforms[1::2])
+    return uniforms
 
 
 def normal_float64(bits: Words) -> NDArray[np.float64]:
@@ -140,40 +167,20 @@ def normal_float64(bits: Words) -> NDArray[np.float64]:
     Returns:
         float64 [n].
     """
-    return _box_muller(uniform_float64(_checked(bits, 4)))
-
-
-def polar_float64(bits: Words) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return r and 2 pi v, of which `normal_float64` makes two normals each.
-
-    Args:
-        bits: uint32 [4 * n].
-
-    Returns:
-        Two arrays, float64 [n].
-    """
-    return _polar(uniform_float64(_checked(bits, 4)))
-
-
-def _box_muller(uniforms: NDArray[Any]) -> NDArray[Any]:
-    """Turn pairs of uniforms into pairs of normals, in place."""
-    radius, angle = _polar(uniforms)
-    np.multiply(np.sin(angle), radius, uniforms[0::2])
-    np.multiply(np.cos(angle, angle), radius, uniforms[1::2])
+    uniforms = uniform_float64(_checked(bits, 4))
+    uniforms[0::2], uniforms[1::2] = box_muller(uniforms[0::2], uniforms[1::2])
     return uniforms
 
 
-def _polar(uniforms: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    # Contiguous copies: NumPy's log, sin and cos are vectorised for those only.
-    radius: NDArray[Any] = np.maximum(uniforms[0::2], 1e-7)
-    np.log(radius, radius)
-    radius *= -2
-    np.sqrt(radius, radius)
-    # Multiplied in float64 and then rounded, also for float32, as in TensorFlow: near the
-    # multiples of pi a sine is no better than its angle.
-    angle: NDArray[Any] = np.empty_like(radius)
-    np.multiply(uniforms[1::2], 2 * math.pi, angle, dtype=np.float64, casting="same_kind")
-    return radius, angle
+def box_muller(u: Any, v: Any) -> tuple[Any, Any]:
+    """Two normals of two uniforms, as `normal_float64` makes them; on arrays or symbols.
+
+    Args:
+        u: float64 in [0, 1).
+        v: float64 in [0, 1), a multiple of 2**-52.
+    """
+    radius = np.sqrt(elementary.log(np.maximum(u, _LEAST_UNIFORM)) * -2.0)
+    return elementary.sine(v) * radius, elementary.cosine(v) * radius
 
 
 def uniform_int(bits: Words, low: int, high: int, dtype: DTypeLike) -> NDArray[Any]:

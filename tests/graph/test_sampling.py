@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ml_dtypes import bfloat16
 from scipy import stats
 
-from flowbook.graph import philox, sampling
+from flowbook.graph import gamma_variates, philox, poisson_variates, sampling
 from flowbook.graph.gamma_orders import order_derivative
 
 KEY, COUNTER = philox.stateless_key_and_counter(20, 26)
@@ -53,35 +53,35 @@ def test_truncated_normals(dtype: Any) -> None:
 
 @pytest.mark.parametrize("alpha", [0.01, 0.3, 0.999, 1, 2.5, 50, 1e6, 1e12])
 def test_gammas(alpha: float) -> None:
-    fits(sampling.gamma(KEY, COUNTER, np.full(N, alpha), DOUBLE), stats.gamma(alpha))
+    fits(gamma_variates.gamma(KEY, COUNTER, np.full(N, alpha), DOUBLE), stats.gamma(alpha))
 
 
 def test_gammas_at_the_ends() -> None:
-    tiny = sampling.gamma(KEY, COUNTER, np.full(1000, 1e-300), DOUBLE)
+    tiny = gamma_variates.gamma(KEY, COUNTER, np.full(1000, 1e-300), DOUBLE)
     assert (tiny == 0).mean() > 0.99
     assert np.isfinite(tiny).all()
-    huge = sampling.gamma(KEY, COUNTER, np.full(1000, np.inf), DOUBLE)
+    huge = gamma_variates.gamma(KEY, COUNTER, np.full(1000, np.inf), DOUBLE)
     assert (huge == np.inf).all()
 
 
 @pytest.mark.parametrize("lam", [1e-3, 0.3, 5, 9.99, 10, 12, 40, 1e4])
 def test_poissons(lam: float) -> None:
-    counts_fit(sampling.poisson(KEY, COUNTER, np.full(N, lam), WIDE), stats.poisson(lam))
+    counts_fit(poisson_variates.poisson(KEY, COUNTER, np.full(N, lam), WIDE), stats.poisson(lam))
 
 
 @pytest.mark.parametrize("lam", [1e9, 1e15, 1e18])
 def test_poissons_of_huge_means(lam: float) -> None:
-    values = sampling.poisson(KEY, COUNTER, np.full(N, lam), DOUBLE)
+    values = poisson_variates.poisson(KEY, COUNTER, np.full(N, lam), DOUBLE)
     fits((values - lam) / np.sqrt(lam), stats.norm)
 
 
 def test_poissons_at_the_ends() -> None:
-    assert (sampling.poisson(KEY, COUNTER, np.zeros(50), WIDE) == 0).all()
+    assert (poisson_variates.poisson(KEY, COUNTER, np.zeros(50), WIDE) == 0).all()
     top = np.iinfo(np.int64).max
-    most = sampling.poisson(KEY, COUNTER, np.full(50, float(top)), WIDE)
+    most = poisson_variates.poisson(KEY, COUNTER, np.full(50, float(top)), WIDE)
     assert most.max() == top
     assert most.min() > 0
-    half = sampling.poisson(KEY, COUNTER, np.full(50, 65500.0), np.dtype(np.float16))
+    half = poisson_variates.poisson(KEY, COUNTER, np.full(50, 65500.0), np.dtype(np.float16))
     assert np.isfinite(half).all()
 
 
@@ -132,9 +132,9 @@ def test_the_order_of_many_numbers() -> None:
 
 DRAWS: dict[str, Callable[[int], np.ndarray]] = {
     "truncated": lambda n: sampling.truncated_normal(KEY, COUNTER, (n,), SINGLE),
-    "gamma": lambda n: sampling.gamma(KEY, COUNTER, np.full(n, 0.7), SINGLE),
-    "few": lambda n: sampling.poisson(KEY, COUNTER, np.full(n, 3.0), WIDE),
-    "many": lambda n: sampling.poisson(KEY, COUNTER, np.full(n, 30.0), WIDE),
+    "gamma": lambda n: gamma_variates.gamma(KEY, COUNTER, np.full(n, 0.7), SINGLE),
+    "few": lambda n: poisson_variates.poisson(KEY, COUNTER, np.full(n, 3.0), WIDE),
+    "many": lambda n: poisson_variates.poisson(KEY, COUNTER, np.full(n, 30.0), WIDE),
 }
 
 

@@ -1,6 +1,7 @@
 """Machine code for a hot loop: its body, written in LLVM's language, which LLVM vectorises.
 
-The body runs once, on symbols in place of numbers; each operator on them writes an instruction.
+The body runs once, on symbols in place of arrays; each NumPy function of them, operators included,
+writes an instruction.
 LLVM works outside the interpreter's lock: what runs beside it is hardly disturbed. It takes some
 40 ms for a loop, so nothing is kept on disk, where others could have changed it. This is the one
 module that knows llvmlite, which is imported when the first loop is compiled.
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import DTypeLike
 
 from flowbook.graph.errors import UnimplementedError
@@ -115,8 +117,8 @@ def _try(loop: HotLoop, native: Callable[..., None]) -> None:
 # ---- from the body to LLVM's language
 
 
-class _Symbol:
-    """A number that machine code will have, and the operators that bodies apply to it."""
+class _Symbol(NDArrayOperatorsMixin):
+    """A number that machine code will have; NumPy's functions and Python's operators take it."""
 
     __slots__ = ("_builder", "value")
 
@@ -124,44 +126,62 @@ class _Symbol:
         self._builder = builder
         self.value = value
 
-    def _made(self, instruction: str, other: Any) -> _Symbol:
-        value = other.value if isinstance(other, _Symbol) else self.value.type(other)
-        return _Symbol(self._builder, getattr(self._builder, instruction)(self.value, value))
+    def __array_ufunc__(self, function: Any, method: str, *inputs: Any) -> Any:
+        from llvmlite import ir
 
-    def __add__(self, other: Any) -> _Symbol:
-        return self._made("add", other)
-
-    def __sub__(self, other: Any) -> _Symbol:
-        return self._made("sub" if self.value.type == _type(np.uint64) else "fsub", other)
-
-    def __mul__(self, other: Any) -> _Symbol:
-        return self._made("mul", other)
-
-    def __and__(self, other: Any) -> _Symbol:
-        return self._made("and_", other)
-
-    def __or__(self, other: Any) -> _Symbol:
-        return self._made("or_", other)
-
-    def __xor__(self, other: Any) -> _Symbol:
-        return self._made("xor", other)
-
-    def __lshift__(self, other: Any) -> _Symbol:
-        return self._made("shl", other)
-
-    def __rshift__(self, other: Any) -> _Symbol:
-        return self._made("lshr", other)
-
-    def __lt__(self, other: _Symbol) -> _Symbol:
-        """1 where it is less, or else 0."""
-        less = self._builder.icmp_unsigned("<", self.value, other.value)
-        return _Symbol(self._builder, self._builder.zext(less, self.value.type))
+        of, builder = self.value.type, self._builder
+        is_integer = of == _type(np.uint64)
+        values = [given.value if isinstance(given, _Symbol) else of(given) for given in inputs]
+        if function is np.less:  # 1 where it is less, or else 0.
+            made = (
+                builder.zext(builder.icmp_unsigned("<", *values), of)
+                if is_integer
+                else builder.uitofp(builder.fcmp_ordered("<", *values), of)
+            )
+        elif name := (_OF_INTEGERS if is_integer else _OF_FLOATS).get(function):
+            made = getattr(builder, name)(*values)
+        elif (name := _INTRINSICS.get(function)) and not is_integer:
+            of_floats = ir.FunctionType(of, [of] * len(values))
+            made = builder.call(builder.module.declare_intrinsic(name, [of], of_floats), values)
+        else:
+            return NotImplemented
+        return _Symbol(builder, made)
 
     def view(self, dtype: DTypeLike) -> _Symbol:
         """The number of a dtype whose pattern its lowest bits are."""
         wanted = np.dtype(dtype)
-        pattern = self._builder.trunc(self.value, _type(f"u{wanted.itemsize}"))
-        return _Symbol(self._builder, self._builder.bitcast(pattern, _type(wanted)))
+        value = self.value
+        if value.type == _type(np.uint64):
+            value = self._builder.trunc(value, _type(f"u{wanted.itemsize}"))
+        return _Symbol(self._builder, self._builder.bitcast(value, _type(wanted)))
+
+
+_OF_INTEGERS = {
+    np.add: "add",
+    np.subtract: "sub",
+    np.multiply: "mul",
+    np.bitwise_and: "and_",
+    np.bitwise_or: "or_",
+    np.bitwise_xor: "xor",
+    np.left_shift: "shl",
+    np.right_shift: "lshr",
+}
+# Not one of them may be merged with another: each rounds, as NumPy's do.
+_OF_FLOATS = {
+    np.add: "fadd",
+    np.subtract: "fsub",
+    np.multiply: "fmul",
+    np.divide: "fdiv",
+    np.negative: "fneg",
+}
+_INTRINSICS = {
+    np.absolute: "llvm.fabs",
+    np.copysign: "llvm.copysign",
+    np.floor: "llvm.floor",
+    np.maximum: "llvm.maximum",
+    np.minimum: "llvm.minimum",
+    np.sqrt: "llvm.sqrt",
+}
 
 
 def _type(dtype: DTypeLike) -> ir.Type:

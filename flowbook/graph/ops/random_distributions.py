@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from ml_dtypes import finfo
 
-from flowbook.graph import philox, sampling
+from flowbook.graph import gamma_variates, philox, poisson_variates, sampling
 from flowbook.graph.dtypes import FLOATS, INDICES, DType, float32, int64
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import NO_GRADIENT, Effects, OpDef
@@ -48,7 +48,7 @@ def _gamma(xp: Any, state: Any, shape: Any, alpha: Any) -> Any:
     wrong = alpha[~(alpha >= 0)]
     if wrong.size:
         raise InvalidArgumentError(f"alpha is at least 0, not {wrong.ravel()[0]}")
-    return _drawn(state, shape, alpha, sampling.gamma, alpha.dtype)
+    return _drawn(state, shape, alpha, gamma_variates.gamma, alpha.dtype)
 
 
 def _gamma_gradient(op: Operation, dy: Tensor) -> Any:
@@ -131,7 +131,7 @@ def _poisson(xp: Any, state: Any, shape: Any, lam: Any, dtype: DType) -> Any:
         raise InvalidArgumentError(
             f"lam is from 0 to the greatest {dtype.name}, {greatest}, not {wrong.ravel()[0]}"
         )
-    return _drawn(state, shape, lam, sampling.poisson, dtype.numpy)
+    return _drawn(state, shape, lam, poisson_variates.poisson, dtype.numpy)
 
 
 poisson_op = OpDef(

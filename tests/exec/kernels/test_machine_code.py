@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flowbook.exec.kernels.machine_code import machine_code
-from flowbook.graph import hot_loop, philox_blocks
+from flowbook.graph import hot_loop
 from flowbook.graph.errors import UnimplementedError
 from flowbook.graph.hot_loop import HotLoop
 from tests.need import requires
@@ -43,7 +43,10 @@ def defined(monkeypatch: pytest.MonkeyPatch) -> Any:
     return define
 
 
-@pytest.mark.parametrize("name", ["random words", "uniform float32", "uniform float64"])
+CONSECUTIVE = ["random words", "uniform float32", "uniform float64", "normal float64"]
+
+
+@pytest.mark.parametrize("name", CONSECUTIVE)
 @given(words, words, halves, halves, st.integers(0, 200))
 def test_consecutive_blocks_are_the_same(
     compiled: dict[str, Any], name: str, key0: int, key1: int, low: int, high: int, blocks: int
@@ -55,15 +58,34 @@ def test_consecutive_blocks_are_the_same(
     assert found.tobytes() == expected.tobytes()
 
 
-@given(words, words, halves, halves, st.lists(halves, max_size=100))
+# How many arrays loops read besides the places of blocks, and the least number in these.
+READ = {
+    "random words at places": (0, 0.0),
+    "exponential variates": (0, 0.0),
+    "gamma variates": (1, 0.0),
+    "Poisson variates of small means": (2, 0.0),
+    "Poisson variates of large means": (1, 10.0),
+}
+
+
+def test_every_loop_is_compared(compiled: dict[str, Any]) -> None:
+    assert {*READ, *CONSECUTIVE} == set(compiled)
+
+
+@pytest.mark.parametrize("name", READ)
+@given(words, words, halves, halves, st.data())
 def test_blocks_at_places_are_the_same(
-    compiled: dict[str, Any], key0: int, key1: int, low: int, high: int, offsets: list[int]
+    compiled: dict[str, Any], name: str, key0: int, key1: int, low: int, high: int, data: Any
 ) -> None:
-    places = np.array(offsets, np.uint64)
-    expected, found = (np.zeros(4 * places.size, np.uint32) for _ in range(2))
-    philox_blocks.words_at.numpy(expected, key0, key1, low, high, places)
-    compiled["random words at places"](found, key0, key1, low, high, places)
-    assert found.tobytes() == expected.tobytes()
+    loop, (arrays, least) = hot_loop.loops[name], READ[name]
+    places = np.array(data.draw(st.lists(halves, max_size=100)), np.uint64)
+    numbers = st.lists(st.floats(least, 1e300), min_size=places.size, max_size=places.size)
+    read = [np.array(data.draw(numbers)).view(np.uint64) for _ in range(arrays)]
+    expected, found = (np.zeros(loop.width * places.size, loop.makes) for _ in range(2))
+    with np.errstate(all="ignore"):
+        loop.numpy(expected, key0, key1, low, high, places, *read)
+    compiled[name](found, key0, key1, low, high, places, *read)
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +117,46 @@ def test_the_operators_are_those_of_unsigned_integers(
     found = np.zeros(9, np.uint64)
     operators(found, scalar, shift)
     assert found.tolist() == [int(value) for value in expected]
+
+
+@pytest.fixture(scope="module")
+def functions() -> Any:
+    """A loop of everything that bodies can do with floats."""
+
+    def body(index: Any, x: Any, y: Any) -> list[Any]:
+        x, y = x.view(np.float64), y.view(np.float64)
+        made = [x + y, x - y, x * y, x / y, -x, 2.0 - x, (x < y) * 1.0, x + y * x]
+        made += [np.absolute(x), np.copysign(x, y), np.floor(x), np.sqrt(np.absolute(x))]
+        return [
+            *made,
+            np.maximum(x, y),
+            np.minimum(x, y),
+            (x.view(np.uint64) >> 1).view(np.float64),
+        ]
+
+    trial = [np.linspace(first, 9, 100).view(np.uint64) for first in (-5, 7)]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(hot_loop, "loops", {})
+        loop = HotLoop(
+            "floats", body, makes=np.float64, width=15, scalars=0, arrays=2, trial=tuple(trial)
+        )
+        return loop, machine_code(loop)
+
+
+@given(st.lists(st.tuples(st.floats(), st.floats()), min_size=1, max_size=30))
+def test_functions_of_floats_are_numpys(functions: Any, pairs: list[tuple[float, float]]) -> None:
+    loop, native = functions
+    arrays = [np.array(column).view(np.uint64) for column in zip(*pairs, strict=True)]
+    expected, found = (np.zeros((len(pairs), 15)) for _ in range(2))
+    with np.errstate(all="ignore"):
+        loop.numpy(expected.reshape(-1), *arrays)
+    native(found.reshape(-1), *arrays)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_body_is_told_what_it_cannot_do(defined: Any) -> None:
+    with pytest.raises(TypeError, match="tan"):
+        machine_code(defined(lambda index, scalar: [np.tan(scalar.view(np.float64))], None))
 
 
 def test_turns_are_numbered(defined: Any) -> None:
