@@ -11,6 +11,7 @@ import itertools
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from flowbook.graph import files, graph_file, serialize
@@ -52,10 +53,20 @@ _ELSEWHERE = {
 }
 
 
+@dataclass
+class _Settled:
+    """Tensors whose values a call has read, for the operations that it builds."""
+
+    position: tuple[Any, int]
+    tensors: tuple[Tensor, ...] = ()
+    is_built: bool = False
+
+
 class _ThreadState(threading.local):
     """What a graph keeps per building thread."""
 
     scope: Scope = _NO_SCOPE
+    settled: _Settled | None = None
 
 
 class Graph(Members):
@@ -141,6 +152,8 @@ class Graph(Members):
             name = operation.op_def.type
         else:
             check_name(name, scope.prefix)
+        if (settled := self._thread.settled) is not None:
+            self._note_settled(settled, operation)
         author = operation.site.author
         with self.lock:
             self._check_open()
@@ -159,6 +172,22 @@ class Graph(Members):
                 operation.colocation = scope.colocation
                 operation.container = scope.container if operation.op_def.resource else ""
             return self._join(operation, full, author)
+
+    def settle(self, tensors: Sequence[Tensor]) -> None:
+        """Remember that the call which runs has read tensors' values, for what it builds next."""
+        site = self.scope.site or sites.capture()
+        settled = self._thread.settled
+        position = site.code, site.offset
+        if settled is None or settled.is_built or settled.position != position:
+            settled = self._thread.settled = _Settled(position)
+        settled.tensors += tuple(tensors)
+
+    def _note_settled(self, settled: _Settled, operation: Operation) -> None:
+        site = operation.site
+        if settled.position == (site.code, site.offset):
+            operation.settled_by, settled.is_built = settled.tensors, True
+        else:
+            self._thread.settled = None
 
     def stale(self) -> StaleOperations:
         """The operations that were built, directly or not, from something since redefined.

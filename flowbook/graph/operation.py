@@ -43,6 +43,7 @@ class Operation:
         outputs: the tensors that it produces.
         control_inputs: operations that must end before it starts.
         attributes: values fixed at construction, by name; a read-only view.
+        settled_by: tensors whose values attributes were given, such as a constant for an axis.
         device: the requested device, in full or in part, or an empty string.
         colocation: operations whose device it must share.
         container: the container of its resource, if it has one; empty means the session's.
@@ -68,6 +69,7 @@ class Operation:
         "op_def",
         "outputs",
         "retired",
+        "settled_by",
         "site",
         "variable",
     )
@@ -92,6 +94,7 @@ class Operation:
         self.id = -1
         self.name = ""
         self.control_inputs: tuple[Operation, ...] = ()
+        self.settled_by: tuple[Tensor, ...] = ()
         self.device = ""
         self.colocation: tuple[Operation, ...] = ()
         self.container = ""
@@ -108,6 +111,7 @@ class Operation:
             self.op_def is other.op_def
             and self.inputs == other.inputs
             and self.control_inputs == other.control_inputs
+            and self.settled_by == other.settled_by
             and self.device == other.device
             and self.container == other.container
             and self.colocation == other.colocation

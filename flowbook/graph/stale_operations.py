@@ -131,11 +131,13 @@ def stale_among(operations: Iterable[Operation], fed: Collection[Tensor] = ()) -
 
 
 def sources(operation: Operation, fed: Collection[Tensor] = ()) -> Iterable[Operation]:
-    """The operations that one waits for, but those whose only tensors of use are fed."""
+    """The operations that one was built from, but those whose only tensors of use are fed."""
     for tensor in operation.inputs:
         if not fed or tensor not in fed:
             yield tensor.op
     yield from operation.control_inputs
+    for tensor in operation.settled_by:
+        yield tensor.op
 
 
 def root_of(retired: Operation) -> Operation:

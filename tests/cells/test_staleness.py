@@ -263,3 +263,26 @@ def test_graphs_without_retirements_cost_nothing(notebook: Any) -> None:
     check_stale(closure(notebook["x"]))
     assert notebook.graph.stale() == []
     assert old_feed_error([notebook["x"]], [], [notebook["x"]]) is None
+
+
+def test_an_axis_from_a_constant(notebook: Any) -> None:
+    notebook.run("a", "axis = fb.constant(0, name='axis')")
+    notebook.run("b", "x = fb.ones([2, 3]); total = fb.reduce_sum(x, axis); other = fb.exp(x)")
+    notebook.run("a", "axis = fb.constant(1, name='axis')")
+    [item] = notebook.graph.stale()
+    assert str(item) == (
+        "'Sum' (cell [2], line 1): it was built from the 'axis' of before cell [3] redefined it; "
+        "re-run cell [2]"
+    )
+    assert "re-run cell [2]" in str(stale_message(closure(notebook["total"])))
+    notebook.run("b", "x = fb.ones([2, 3]); total = fb.reduce_sum(x, axis); other = fb.exp(x)")
+    assert notebook.graph.stale() == []
+    assert notebook["total"].shape == [2]
+
+
+def test_an_axis_of_the_same_value_from_another_constant(notebook: Any) -> None:
+    notebook.run("a", "axis = fb.constant(0, name='axis')")
+    notebook.run("b", "total = fb.reduce_sum(fb.ones([2, 3]), axis)")
+    notebook.run("a", "axis = fb.constant([0], name='axis')")
+    notebook.run("b", "total = fb.reduce_sum(fb.ones([2, 3]), axis)")
+    assert notebook.graph.stale() == []

@@ -333,6 +333,19 @@ def test_a_fed_shape_may_not_contradict_what_was_inferred_from_it(sess):
 # Which keys
 
 
+def test_an_axis_that_was_read_when_the_graph_was_built(sess):
+    x = fb.constant([[1.0, 2.0, 3.0]])
+    one = fb.constant(1, name="one")
+    axis = fb.rank(x) - one
+    total = fb.reduce_sum(x, axis)
+    for tensor in (axis, one, axis.op.inputs[0]):
+        with pytest.raises(fb.errors.InvalidArgumentError, match=r"Sum'.*is fed, but its value"):
+            sess.run(total, {tensor: 0})
+    assert sess.run([axis, fb.exp(fb.cast(axis, fb.float32))], {one: 2}) == [0, 1]
+    assert sess.run(total, {x: [[1.0, 2.0, 4.0]]}).tolist() == [7.0]
+    assert sess.run([total * 2, one], {total: [3.0], one: 5})[0].tolist() == [6.0]
+
+
 def test_one_tensor_fed_twice_is_refused(sess):
     x, v = fb.placeholder(fb.float32, [], name="x"), fb.Variable(1.0, name="v")
     for keys in [(x, "x:0"), ("x", "x:0"), (v, v.handle), (v, "v:0")]:

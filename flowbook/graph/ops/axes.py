@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
-from flowbook.graph.ops.inference import constant_value
+from flowbook.graph.ops.inference import constant_value, determining
 from flowbook.graph.shape import SCALAR, UNKNOWN, Dims, Shape
 from flowbook.graph.tensor import Arithmetic, Tensor
 
@@ -21,17 +21,20 @@ from flowbook.graph.tensor import Arithmetic, Tensor
 def settled(value: Any, what: str = "an axis") -> Any:
     """A tensor's value, where the graph alone determines it; anything but a tensor as it is.
 
+    What is built with it remembers the tensor: it is stale once that is redefined, and no feed may
+    give the tensor another value.
+
     Raises:
         InvalidTypeError: if a run might give the tensor one value or another.
     """
     if not isinstance(value, Arithmetic):
         return value
-    known = constant_value(value) if isinstance(value, Tensor) else None
-    if known is None:
+    if not isinstance(value, Tensor) or (known := constant_value(value)) is None:
         raise InvalidTypeError(
             f"{what} is fixed when the graph is built, and the value of {value!r} is not: "
             "give an int, a constant, or what follows from known shapes"
         )
+    value.graph.settle(determining(value))
     return known
 
 

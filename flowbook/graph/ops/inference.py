@@ -78,6 +78,20 @@ def constant_value(tensor: Tensor) -> np.ndarray[Any, Any] | None:
     return _computed(tensor, _DEPTH, {})
 
 
+def determining(tensor: Tensor) -> list[Tensor]:
+    """A tensor whose value the graph determines, and all others that the value was followed to."""
+    found = {tensor: None}
+    stack = [tensor]
+    while stack:
+        op = stack.pop().op
+        # Of others the shape alone counts, which a feed cannot change.
+        for source in op.inputs if op.type in _FOLLOWED else ():
+            if source not in found:
+                found[source] = None
+                stack.append(source)
+    return list(found)
+
+
 # What was found, by tensor and depth: one tensor may lie on very many paths.
 _Known = dict[tuple[Tensor, int], Any]
 

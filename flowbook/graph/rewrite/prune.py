@@ -23,7 +23,8 @@ def prune(
         feeds: tensors whose values are given. A variable's handle stands for every read of it.
 
     Raises:
-        InvalidArgumentError: if a placeholder is needed and not fed.
+        InvalidArgumentError: if a placeholder is needed and not fed, or what is fed was read when
+            something needed was built.
     """
     fed = set(feeds)
     fed_variables = {t for t in feeds if t.dtype is resource}
@@ -39,6 +40,8 @@ def prune(
             if op.outputs[0] in fed:
                 continue  # A target that the feed stands for.
             raise _unfed(op, operations, fetches, targets)
+        if op.settled_by and not fed.isdisjoint(op.settled_by):
+            raise _fed_too_late(op, fed)
         outputs = []
         for tensor in op.outputs:
             # A fed output keeps a number of its own, which nothing refers to.
@@ -113,6 +116,15 @@ def is_replaced(op: Operation, fed: Collection[Tensor]) -> bool:
     if op.op_def.effects in (Effects.WRITES, Effects.IO):
         return False
     return bool(op.outputs) and all(t in fed for t in op.outputs)
+
+
+def _fed_too_late(op: Operation, fed: set[Tensor]) -> InvalidArgumentError:
+    tensor = next(t for t in op.settled_by if t in fed)
+    return InvalidArgumentError(
+        f"{tensor.name!r} is fed, but its value was read when this was built, and is fixed in it",
+        op,
+        hint="build it anew for each such value; attributes, as axes are, cannot be fed",
+    )
 
 
 def _unfed(
