@@ -1,6 +1,7 @@
 """Text searched by regular expressions, and split at separators.
 
-Regular expressions are those of Python's `re` on bytes.
+Regular expressions are those of Python's `re`, on strings as UTF-8: a part of a character is never
+matched alone. A byte that is not UTF-8 counts as a character and comes out as it was.
 """
 
 from __future__ import annotations
@@ -27,14 +28,24 @@ from flowbook.graph.sparse_tensor import SparseTensor
 from flowbook.graph.tensor import Tensor
 
 
+def _characters(text: bytes) -> str:
+    return text.decode(errors="surrogateescape")
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")
+
+
 @lru_cache(maxsize=256)
-def _compiled(pattern: bytes) -> re.Pattern[bytes]:
+def _compiled(pattern: bytes) -> re.Pattern[str]:
     try:
         with warnings.catch_warnings():
             # Of what looks like RE2's [[:alpha:]], which means something else here.
             warnings.simplefilter("error", FutureWarning)
-            return re.compile(pattern)
-    except (re.error, FutureWarning) as error:
+            # Classes such as \d hold ASCII alone, as in RE2.
+            return re.compile(_characters(pattern), re.ASCII)
+    # A flag (?u) beside ASCII is a ValueError.
+    except (re.error, ValueError, FutureWarning) as error:
         raise InvalidArgumentError(
             f"{pattern!r} is no regular expression: {error}",
             hint="patterns have the syntax of Python's re module",
@@ -42,15 +53,15 @@ def _compiled(pattern: bytes) -> re.Pattern[bytes]:
 
 
 @lru_cache(maxsize=256)
-def _rewriting(rewrite: bytes, groups: int) -> Callable[[re.Match[bytes]], bytes]:
+def _rewriting(rewrite: bytes, groups: int) -> Callable[[re.Match[str]], str]:
     r"""What replaces a match: only \0 to \9 and \\ are special, as in RE2."""
-    parts: list[bytes | int] = []
+    parts: list[str | int] = []
     place = 0
     while place < len(rewrite):
         if rewrite[place] != 0x5C:
             end = rewrite.find(b"\\", place)
             end = len(rewrite) if end < 0 else end
-            parts.append(rewrite[place:end])
+            parts.append(_characters(rewrite[place:end]))
             place = end
             continue
         following = rewrite[place + 1 : place + 2]
@@ -61,15 +72,15 @@ def _rewriting(rewrite: bytes, groups: int) -> Callable[[re.Match[bytes]], bytes
                 )
             parts.append(int(following))
         elif following == b"\\":
-            parts.append(following)
+            parts.append("\\")
         else:
             raise InvalidArgumentError(
                 f"the rewrite {rewrite!r} has a backslash before neither a digit nor another one"
             )
         place += 2
 
-    def replace(match: re.Match[bytes]) -> bytes:
-        return b"".join(match[p] or b"" if isinstance(p, int) else p for p in parts)
+    def replace(match: re.Match[str]) -> str:
+        return "".join(match[p] or "" if isinstance(p, int) else p for p in parts)
 
     return replace
 
@@ -103,7 +114,7 @@ def _regex_replace(xp: Any, input: Any, pattern: Any, rewrite: Any, replace_glob
     compiled = _compiled(_scalar_text("pattern", pattern))
     replace = _rewriting(_scalar_text("rewrite", rewrite), compiled.groups)
     most = 0 if replace_global else 1
-    return mapped(lambda text: compiled.sub(replace, text, count=most), input)
+    return mapped(lambda text: _bytes(compiled.sub(replace, _characters(text), count=most)), input)
 
 
 regex_replace_op = OpDef(
@@ -124,9 +135,10 @@ def regex_replace(
 ) -> Tensor:
     r"""Strings with the matches of a regular expression replaced.
 
-    Patterns have the syntax of Python's `re` on bytes, not that of RE2 as in TensorFlow: there are
-    look-around and back-references, `\pN` and its like are missing, and some patterns take time
-    that grows exponentially with the length of a string.
+    Strings are taken as UTF-8, so that `.` is a character, while `\d`, `\s`, `\w` and `(?i)` know
+    ASCII alone. Patterns have the syntax of Python's `re`, not that of RE2 as in TensorFlow: there
+    are look-around and back-references, `$` stands before a last line end too, `\pN` and its like
+    are missing, and some patterns take time that grows exponentially with the length of a string.
 
     Args:
         input: a string tensor.
@@ -156,7 +168,7 @@ def _matched_shape(input: Tensor, pattern: Tensor) -> Shape:
 
 def _regex_full_match(xp: Any, input: Any, pattern: Any) -> Any:
     match = _compiled(_scalar_text("pattern", pattern)).fullmatch
-    return mapped(lambda text: match(text) is not None, input, dtype=np.bool_)
+    return mapped(lambda text: match(_characters(text)) is not None, input, dtype=np.bool_)
 
 
 regex_full_match = OpDef(
@@ -169,7 +181,7 @@ regex_full_match = OpDef(
     cost=no_flops,
     doc="""Whether a regular expression matches strings from their beginnings to their ends.
 
-    The pattern is a string scalar in the syntax of Python's `re` on bytes; see `regex_replace`.
+    The pattern is a string scalar in the syntax of Python's `re`; see `regex_replace`.
     """,
 )
 

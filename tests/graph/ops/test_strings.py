@@ -105,7 +105,26 @@ def test_patterns_in_the_run() -> None:
         with pytest.raises(Error, match="names group 2 of 1"):
             run("(a)", r"\2")
     assert text(strings.regex_full_match(["ab", "abc", "ab\n"], "a.")) == [True, False, False]
-    assert text(strings.regex_full_match("äb", "..b")) is True
+
+
+def test_patterns_match_whole_characters() -> None:
+    assert text(strings.regex_full_match("äb", ".b")) is True
+    assert text(strings.regex_full_match("äb", "..b")) is False
+    assert text(strings.regex_replace("é日x", "[é日]", "Ü")) == "ÜÜx".encode()
+    assert text(strings.regex_replace("é日", "", "-")) == "-é-日-".encode()
+    # Classes hold ASCII alone: ٣ is a digit elsewhere.
+    assert text(strings.regex_replace("3٣ é", r"\d|\w|\s", "")) == "٣é".encode()
+
+
+def test_patterns_leave_what_is_not_text_as_it_is() -> None:
+    broken = np.array([b"\xffa\xc3", b"\xed\xa0\x80a", b"a\x00"], object)
+    assert text(strings.regex_replace(broken, "a", "é")) == [
+        b"\xff\xc3\xa9\xc3",
+        b"\xed\xa0\x80\xc3\xa9",
+        b"\xc3\xa9\x00",
+    ]
+    pattern, rewrite = (np.array(v, object) for v in (b"\xff", b"\xfe"))
+    assert text(strings.regex_replace(broken, pattern, rewrite))[0] == b"\xfea\xc3"
 
 
 def test_numbers() -> None:
@@ -172,6 +191,7 @@ def test_raw_bytes() -> None:
         (lambda: strings.substr("a", 0, 1, unit="CHAR"), "the unit is"),
         (lambda: strings.lower("a", encoding="latin-1"), "the encoding is"),
         (lambda: strings.regex_replace("a", "(", "b"), "no regular expression"),
+        (lambda: strings.regex_replace("a", "(?u)a", "b"), "no regular expression"),
         (lambda: strings.regex_replace("a", "a", r"\1"), "names group 1 of 0"),
         (lambda: strings.regex_replace("a", "a", "\\x"), "a backslash"),
         (lambda: strings.regex_replace("a", "a", "b\\"), "a backslash"),
