@@ -302,7 +302,12 @@ from flowbook.graph.ops.random import (
     truncated_normal,
 )
 from flowbook.graph.ops.random_distributions import random_categorical, random_gamma, random_poisson
-from flowbook.graph.ops.random_order import random_crop, random_permutation, random_shuffle
+from flowbook.graph.ops.random_order import (
+    random_crop,
+    random_permutation,
+    random_shuffle,
+    stateless_random_shuffle,
+)
 from flowbook.graph.ops.reductions import (
     argmax,
     argmin,
@@ -390,8 +395,12 @@ from flowbook.graph.ops.special import (
     zeta,
 )
 from flowbook.graph.ops.spectra import self_adjoint_eig, self_adjoint_eigvals, svd
-from flowbook.graph.ops.stateless_random import (
+from flowbook.graph.ops.stateless_distributions import (
     stateless_random_categorical,
+    stateless_random_gamma,
+    stateless_random_poisson,
+)
+from flowbook.graph.ops.stateless_random import (
     stateless_random_normal,
     stateless_random_uniform,
     stateless_truncated_normal,
@@ -811,7 +820,10 @@ __all__ = [
     "squeeze",
     "stack",
     "stateless_random_categorical",
+    "stateless_random_gamma",
     "stateless_random_normal",
+    "stateless_random_poisson",
+    "stateless_random_shuffle",
     "stateless_random_uniform",
     "stateless_truncated_normal",
     "stop_gradient",

@@ -100,6 +100,7 @@ from flowbook.graph.ops import (  # noqa: F401
     special,
     spectra,
     standardising,
+    stateless_distributions,
     stateless_random,
     statistics,
     string_numbers,

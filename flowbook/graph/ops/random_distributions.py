@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from ml_dtypes import finfo
@@ -33,27 +33,36 @@ def _per_parameter(shape: Tensor, parameter: Tensor, **_: Any) -> Shape:
     return drawn.concatenate(parameter.shape)
 
 
+Start: TypeAlias = Callable[[int], tuple[philox.Key, philox.Counter]]
+"""Of a number of blocks: where a draw that takes so many of them begins."""
+
+
 def _drawn(
-    state: Any, shape: Any, parameter: Any, draw: Callable[..., Any], dtype: np.dtype[Any]
+    start: Start, dims: tuple[int, ...], parameter: Any, draw: Any, dtype: np.dtype[Any]
 ) -> Any:
     """Samples of the given shape for every parameter: in TensorFlow's order, one after another."""
-    dims = dims_of(check_dims(shape))
     each = np.broadcast_to(parameter.reshape(-1, 1), (parameter.size, math.prod(dims)))
-    key, counter = state.reserve(sampling.blocks_for(each.size))
-    samples = draw(key, counter, each, dtype)
+    samples = draw(*start(sampling.blocks_for(each.size)), each, dtype)
     return np.reshape(samples.T, dims + parameter.shape, copy=True)
 
 
-def _gamma(xp: Any, state: Any, shape: Any, alpha: Any) -> Any:
+def gamma_samples(start: Start, dims: tuple[int, ...], alpha: Any) -> Any:
+    """Samples of gamma distributions, [*dims, *alpha.shape]."""
     wrong = alpha[~(alpha >= 0)]
     if wrong.size:
         raise InvalidArgumentError(f"alpha is at least 0, not {wrong.ravel()[0]}")
-    return _drawn(state, shape, alpha, gamma_variates.gamma, alpha.dtype)
+    return _drawn(start, dims, alpha, gamma_variates.gamma, alpha.dtype)
 
 
-def _gamma_gradient(op: Operation, dy: Tensor) -> Any:
-    alpha, sample = op.inputs[1], op.outputs[0]
-    return None, sum_to_shape(-dy * relative_grad_a(alpha, sample), alpha)
+def _gamma(xp: Any, state: Any, shape: Any, alpha: Any) -> Any:
+    return gamma_samples(state.reserve, dims_of(check_dims(shape)), alpha)
+
+
+def gamma_gradient(op: Operation, dy: Tensor) -> Any:
+    """The gradient of samples to alpha, the last input."""
+    *others, alpha = op.inputs
+    slope = relative_grad_a(alpha, op.outputs[0])
+    return (*(None for _ in others), sum_to_shape(-dy * slope, alpha))
 
 
 gamma_op = OpDef(
@@ -64,7 +73,7 @@ gamma_op = OpDef(
     attributes={"seed": None, "graph_seed": None},
     infer=_per_parameter,
     kernel=_gamma,
-    grad=_gamma_gradient,
+    grad=gamma_gradient,
     effects=Effects.RANDOM,
     resource="random_state",
     aliases={},
@@ -117,21 +126,33 @@ def random_gamma(
         beta = None if beta is None else convert_to_tensor(beta, wanted)
         attributes = seeds(seed)
     with name_scope(name or "random_gamma") as scope:
-        each = alpha if beta is None else alpha + zeros_like(beta)
-        sample = gamma_op(shape, each, **attributes)
-        scaled = sample if beta is None else divide(sample, beta)
-        least = float(finfo(wanted.numpy).tiny)  # type: ignore[no-untyped-call]
-        return maximum(scaled, least, name=scope)  # type: ignore[no-any-return]
+        return scaled_gamma(lambda each: gamma_op(shape, each, **attributes), alpha, beta, scope)
 
 
-def _poisson(xp: Any, state: Any, shape: Any, lam: Any, dtype: DType) -> Any:
+def scaled_gamma(
+    draw: Callable[[Tensor], Tensor], alpha: Tensor, beta: Tensor | None, name: str
+) -> Tensor:
+    """Samples of an inverse scale, from those that `draw` gives for alphas; never 0."""
+    each = alpha if beta is None else alpha + zeros_like(beta)
+    sample = draw(each)
+    scaled = sample if beta is None else divide(sample, beta)
+    least = float(finfo(alpha.dtype.numpy).tiny)  # type: ignore[no-untyped-call]
+    return maximum(scaled, least, name=name)  # type: ignore[no-any-return]
+
+
+def poisson_samples(start: Start, dims: tuple[int, ...], lam: Any, dtype: DType) -> Any:
+    """Samples of Poisson distributions, [*dims, *lam.shape]."""
     greatest = dtype.max
     wrong = lam[~((lam >= 0) & (lam <= float(greatest)))]
     if wrong.size:
         raise InvalidArgumentError(
             f"lam is from 0 to the greatest {dtype.name}, {greatest}, not {wrong.ravel()[0]}"
         )
-    return _drawn(state, shape, lam, poisson_variates.poisson, dtype.numpy)
+    return _drawn(start, dims, lam, poisson_variates.poisson, dtype.numpy)
+
+
+def _poisson(xp: Any, state: Any, shape: Any, lam: Any, dtype: DType) -> Any:
+    return poisson_samples(state.reserve, dims_of(check_dims(shape)), lam, dtype)
 
 
 poisson_op = OpDef(

@@ -18,7 +18,9 @@ from flowbook.graph.ops.located import located
 from flowbook.graph.ops.random import random_uniform, seeds
 from flowbook.graph.ops.shaping import check_vector, shape_argument
 from flowbook.graph.ops.shaping import shape as shape_of
+from flowbook.graph.ops.stateless_random import check_seed, start_of
 from flowbook.graph.scopes import name_scope
+from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Tensor
 
 
@@ -60,6 +62,50 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
     with located("RandomShuffle"):
         attributes = seeds(seed)
     result: Tensor = shuffle_op(value, **attributes, name=name)
+    return result
+
+
+def _stateless_shape(value: Tensor, seed: Tensor) -> Shape:
+    check_seed(seed)
+    return value.shape
+
+
+def _stateless_shuffle(xp: Any, value: Any, seed: Any) -> Any:
+    start = start_of(seed)
+    return value[sampling.permutation(*start, value.shape[0])] if value.ndim else value.copy()
+
+
+stateless_shuffle_op = OpDef(
+    "StatelessRandomShuffle",
+    "value: T, seed: S -> output: T",
+    T=MOVABLE,
+    S=INDICES,
+    infer=_stateless_shape,
+    kernel=_stateless_shuffle,
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=no_flops,
+)
+
+
+@stateless_shuffle_op.front
+def stateless_random_shuffle(value: Any, seed: Any, name: str | None = None) -> Tensor:
+    """The same rows in an order that only the seeds decide.
+
+    That of `fb.range(n)` is a permutation. No gradient flows to `value`.
+
+    Args:
+        value: of any dtype; its rows are along the first dimension.
+        seed: two ints, a tensor of int32 or int64 or a sequence.
+        name: the operation's name.
+
+    >>> import flowbook as fb
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(fb.stateless_random_shuffle(fb.range(5), seed=[3, 7])))
+    [2 4 3 1 0]
+    """
+    __tracebackhide__ = True
+    result: Tensor = stateless_shuffle_op(value, seed, name=name)
     return result
 
 

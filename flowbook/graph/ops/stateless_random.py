@@ -2,9 +2,7 @@
 
 The same seeds give the same numbers in every run, session and graph, on every device. Uniform
 numbers and integers are those that TensorFlow's stateless operations draw on CPUs, bit for bit, and
-normals agree with them to the last places (see `flowbook/graph/philox_numbers.py`). Classes are its
-too where TensorFlow draws all rows on one thread; with more, it starts rows elsewhere in the
-stream.
+normals agree with them to the last places (see `flowbook/graph/philox_numbers.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph import philox, sampling
-from flowbook.graph.dtypes import FLOATS, INDICES, DType, float32, int64
+from flowbook.graph.dtypes import FLOATS, INDICES, DType, float32
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.ops.inference import elementwise
@@ -26,36 +24,32 @@ from flowbook.graph.ops.random import (
     drawn_shape,
     integers_shape,
 )
-from flowbook.graph.ops.random_distributions import (
-    categorical_shape,
-    check_samples,
-    class_weights,
-)
 from flowbook.graph.ops.shaping import dims_of, shape_argument
 from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Tensor
 
 
-def _start(seed: Any) -> tuple[philox.Key, philox.Counter]:
+def start_of(seed: Any) -> tuple[philox.Key, philox.Counter]:
     """Where the draw of two seeds begins."""
     if seed.shape != (2,):
         raise InvalidArgumentError(f"the seed is two ints, not of shape {list(seed.shape)}")
     return philox.stateless_key_and_counter(*seed.tolist())
 
 
-def _check_seed(seed: Tensor) -> None:
+def check_seed(seed: Tensor) -> None:
+    """See that a seed is two ints, as far as its shape tells."""
     if not seed.shape.is_compatible_with((2,)):
         raise InvalidArgumentError(f"the seed is two ints, not of shape {seed.shape}")
 
 
 def _shape(shape: Tensor, seed: Tensor, **_: Any) -> Shape:
-    _check_seed(seed)
+    check_seed(seed)
     return drawn_shape(shape)
 
 
 def _drawn(kind: philox.Kind) -> Any:
     def kernel(xp: Any, shape: Any, seed: Any, dtype: DType) -> Any:
-        return philox.draw(kind, *_start(seed), dims_of(check_dims(shape)), dtype.numpy)[0]
+        return philox.draw(kind, *start_of(seed), dims_of(check_dims(shape)), dtype.numpy)[0]
 
     return kernel
 
@@ -80,20 +74,20 @@ stateless_normal_op = _floats("StatelessRandomNormal", _drawn("normal"), 60)
 stateless_truncated_op = _floats(
     "StatelessTruncatedNormal",
     lambda xp, shape, seed, dtype: sampling.truncated_normal(
-        *_start(seed), dims_of(check_dims(shape)), dtype.numpy
+        *start_of(seed), dims_of(check_dims(shape)), dtype.numpy
     ),
     120,
 )
 
 
 def _integers_shape(shape: Tensor, seed: Tensor, low: Tensor, high: Tensor, **_: Any) -> Shape:
-    _check_seed(seed)
+    check_seed(seed)
     return integers_shape(shape, low, high)
 
 
 def _integers(xp: Any, shape: Any, seed: Any, low: Any, high: Any, dtype: DType) -> Any:
     check_bounds(low, high)
-    key, counter = _start(seed)
+    key, counter = start_of(seed)
     dims = dims_of(check_dims(shape))
     drawn, _ = philox.draw(
         "uniform_int", key, counter, dims, dtype.numpy, low=int(low), high=int(high)
@@ -223,53 +217,3 @@ def stateless_truncated_normal(
     """
     __tracebackhide__ = True
     return _normal(stateless_truncated_op, shape, seed, mean, stddev, dtype, name)
-
-
-def _classes_shape(logits: Tensor, num_samples: Tensor, seed: Tensor, **_: Any) -> Shape:
-    _check_seed(seed)
-    return categorical_shape(logits, num_samples)
-
-
-def _classes(xp: Any, logits: Any, num_samples: Any, seed: Any, dtype: DType) -> Any:
-    weights, count = class_weights(logits), check_samples(num_samples)
-    return sampling.categorical(*_start(seed), weights, count, dtype.numpy)
-
-
-stateless_categorical_op = OpDef(
-    "StatelessRandomCategorical",
-    "logits: T, num_samples: int32, seed: S -> output: dtype",
-    T=FLOATS,
-    S=INDICES,
-    attributes={"dtype": REQUIRED},
-    infer=_classes_shape,
-    kernel=_classes,
-    grad=NO_GRADIENT,
-    aliases={},
-    cost=elementwise(40),
-)
-
-
-@stateless_categorical_op.front
-def stateless_random_categorical(
-    logits: Any, num_samples: Any, seed: Any, dtype: Any = int64, name: str | None = None
-) -> Tensor:
-    """Random classes as from `random_categorical`, that only the seeds decide.
-
-    Args:
-        logits: [batch, classes] of a floating-point dtype.
-        num_samples: how many to draw for each row, an int or an int32 scalar tensor.
-        seed: two ints, a tensor of int32 or int64 or a sequence.
-        dtype: of the classes, int32 or int64.
-        name: the operation's name.
-
-    Returns:
-        [batch, num_samples], numbers in [0, classes).
-
-    Raises:
-        InvalidArgumentError: in the run, if a row's highest logit is not finite.
-    """
-    __tracebackhide__ = True
-    with located("StatelessRandomCategorical"):
-        wanted = drawn_dtype(dtype, INDICES)
-    result: Tensor = stateless_categorical_op(logits, num_samples, seed, dtype=wanted, name=name)
-    return result

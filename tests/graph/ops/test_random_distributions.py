@@ -172,6 +172,25 @@ def test_stateless_numbers_depend_on_the_seeds_only() -> None:
     assert set(evaluate(whole).tolist()) == set(range(5))
 
 
+def test_stateless_distributions() -> None:
+    alpha = fb.constant([0.5, 3.0])
+    x = fb.stateless_random_gamma([20000, 3, 2], [1, 2], alpha, [[1.0], [2.0], [4.0]])
+    means = evaluate(x).mean(0)
+    np.testing.assert_allclose(means, [[0.5, 3.0], [0.25, 1.5], [0.125, 0.75]], rtol=0.05)
+    # The mean is alpha, which its gradient shows.
+    slope = evaluate(fb.gradients(x, alpha)[0]) / 20000
+    np.testing.assert_allclose(slope, [1.75, 1.75], rtol=0.05)
+    assert evaluate(fb.stateless_random_gamma([1000], [1, 2], 1e-4)).min() > 0
+    counts = evaluate(fb.stateless_random_poisson([20000, 2], [1, 2], [0.5, 30.0]))
+    assert counts.dtype == np.int32
+    np.testing.assert_allclose(counts.mean(0), [0.5, 30.0], rtol=0.05)
+    order = fb.placeholder(fb.int64, [2])
+    shuffled = fb.stateless_random_shuffle(fb.range(100), order)
+    a, b, c = (evaluate(shuffled, {order: s}).tolist() for s in ([1, 2], [1, 2], [1, 3]))
+    assert a == b != c
+    assert sorted(a) == list(range(100))
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [
@@ -195,6 +214,13 @@ def test_stateless_numbers_depend_on_the_seeds_only() -> None:
         (lambda: fb.random_crop(fb.zeros([3]), [4, 1]), "no part"),
         (lambda: fb.stateless_random_uniform([2], [1]), "two ints"),
         (lambda: fb.stateless_random_uniform([2], [1, 2], dtype=fb.int32), "need a maxval"),
+        (lambda: fb.stateless_random_gamma([2], [1], 1.0), "two ints"),
+        (lambda: fb.stateless_random_gamma([2], [1, 2], -1.0), "at least 0"),
+        (lambda: fb.stateless_random_gamma([3], [1, 2], [1.0, 2.0]), "does not end with"),
+        (lambda: fb.stateless_random_gamma([], [1, 2], [1.0]), "does not end with"),
+        (lambda: fb.stateless_random_poisson([3], [1, 2], [1.0, 2.0]), "does not end with"),
+        (lambda: fb.stateless_random_poisson([-1], [1, 2], 1.0), "not negative"),
+        (lambda: fb.stateless_random_shuffle([1, 2], [1, 2, 3]), "two ints"),
     ],
     ids=count(),
 )
