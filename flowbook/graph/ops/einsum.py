@@ -56,11 +56,12 @@ def _normalised(equation: str, count: int) -> str:
     if len({*named}) != len(named):
         raise InvalidArgumentError(f"the output of {equation!r} names a dimension twice")
     missing = sorted({*named} - {*labels})
-    if missing or (REST in output and REST not in left):
+    if missing:
         raise InvalidArgumentError(
-            f"the output of {equation!r} names {', '.join(missing) or REST}, which no input has"
+            f"the output of {equation!r} names {', '.join(missing)}, which no input has"
         )
-    return f"{left}->{output}"
+    # A "..." that no input has stands for no dimensions.
+    return f"{left}->{output if REST in left else named}"
 
 
 def _terms(equation: str) -> tuple[list[str], str]:

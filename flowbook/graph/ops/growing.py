@@ -13,7 +13,7 @@ from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.inference import constant_value, known_elements, no_flops
 from flowbook.graph.ops.joining import stack_op
 from flowbook.graph.ops.located import located
-from flowbook.graph.ops.reductions import sum_op
+from flowbook.graph.ops.reductions import prod_op, sum_op
 from flowbook.graph.ops.shaping import (
     check_vector,
     reshape_op,
@@ -58,7 +58,13 @@ def _tile_gradient(op: Operation, dy: Tensor) -> Any:
     input, multiples = op.inputs
     rank = dy.shape.rank  # Known too where only the multiples tell it.
     if rank is None:
-        raise InvalidArgumentError("the gradient of tile needs an input of known rank")
+        # Each element goes to the one that it is a copy of.
+        shape = shape_op(input)
+        count = prod_op(shape, axis=None, keepdims=False)
+        places = reshape_op(op_named("Range")(0, count, 1), shape)
+        sources = reshape_op(tile_op(places, multiples), [-1])
+        total = op_named("UnsortedSegmentSum")(reshape_op(dy, [-1]), sources, count)
+        return reshape_op(total, shape), None
     if rank == 0:
         return dy, None
     pairs = stack_op([multiples, shape_op(input, out_type=multiples.dtype)], axis=1)

@@ -66,10 +66,6 @@ def _repeat_gradient(op: Operation, dy: Tensor) -> Any:
     input, repeats = op.inputs
     axis = op.attributes["axis"]
     sources = repeat_op(range_(strided_slice(shape_op(input), axis)), repeats, axis=0)
-    if axis < 0 and input.shape.rank is not None:
-        axis += input.shape.rank
-    if axis < 0:
-        raise InvalidArgumentError("the gradient of repeat needs an input of known rank")
     return gather_gradient_op(dy, sources, shape_of(input), axis=axis), None
 
 

@@ -379,15 +379,25 @@ def test_split_into_equal_parts() -> None:
 def test_gradients_that_need_a_rank_say_so() -> None:
     x = fb.placeholder(fb.float32)
     with pytest.raises(Error, match="known rank"):
-        fb.gradients(fb.tile(x, fb.placeholder(fb.int32)), x)
-    with pytest.raises(Error, match="known rank"):
         fb.gradients(fb.tensordot(x, x, 1), x)
 
 
-def test_the_gradient_of_what_is_tiled_needs_a_rank_from_somewhere() -> None:
+def test_the_gradient_of_what_is_tiled_so_often_as_only_the_run_knows() -> None:
     x = fb.placeholder(fb.float32)
     [gradient] = fb.gradients(fb.tile(x, [2, 1]), x)
     assert evaluate(gradient, {x: np.zeros((1, 3))}).tolist() == [[2, 2, 2]]
+    multiples, weights = fb.placeholder(fb.int32), fb.placeholder(fb.float32)
+    [gradient] = fb.gradients(fb.tile(x, multiples) * weights, x)
+    rows = np.arange(12).reshape(2, 6)
+    feeds = {x: np.zeros((1, 3)), multiples: [2, 2], weights: rows}
+    assert evaluate(gradient, feeds).tolist() == [[18, 22, 26]]
+    assert evaluate(gradient, {x: 1.0, multiples: np.zeros(0), weights: 5.0}).tolist() == 5
+
+
+def test_the_gradient_of_repeats_along_an_axis_from_the_end_of_an_unknown_rank() -> None:
+    x = fb.placeholder(fb.float32)
+    [gradient] = fb.gradients(fb.repeat(x, [1, 0, 2], axis=-1) * [[1.0, 2.0, 3.0]], x)
+    assert evaluate(gradient, {x: np.zeros((1, 3))}).tolist() == [[1, 0, 5]]
 
 
 def test_the_gradient_of_a_bias_of_unknown_rank() -> None:
