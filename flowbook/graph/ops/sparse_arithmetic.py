@@ -16,7 +16,7 @@ from flowbook.graph.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops import arithmetic
 from flowbook.graph.ops.axes import all_in_range, as_axes
-from flowbook.graph.ops.comparison import greater_equal, less, logical_or
+from flowbook.graph.ops.comparison import greater_equal, less, logical_or, where
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.elementwise import cast
 from flowbook.graph.ops.filling import ones_like
@@ -24,10 +24,11 @@ from flowbook.graph.ops.indexing import strided_slice
 from flowbook.graph.ops.inference import no_flops
 from flowbook.graph.ops.joining import concat_op, stack_op
 from flowbook.graph.ops.located import located
+from flowbook.graph.ops.masking import boolean_mask
 from flowbook.graph.ops.reductions import reduce_sum as dense_reduce_sum
 from flowbook.graph.ops.segments import unsorted_segment_sum
 from flowbook.graph.ops.shaping import reshape_op, shape_op, squeeze_op
-from flowbook.graph.ops.sparse_arranging import known_rank
+from flowbook.graph.ops.sparse_axes import dims_beside
 from flowbook.graph.ops.sparse_conversion import (
     broadcast_positions,
     sparse_pick,
@@ -278,20 +279,19 @@ def _reduce(
     reduce_into: Callable[..., Tensor], x: SparseTensor, axis: Any, keepdims: bool, what: str
 ) -> Tensor:
     with located(what):
-        axes = as_axes(axis)
-        gone = None if axes is None else all_in_range(axes, known_rank(x))
+        axes, rank = as_axes(axis), x.shape.rank
+        gone = axes if axes is None or rank is None else all_in_range(axes, rank)
     if gone is None:
         whole = reduce_into(x, np.zeros(0, np.int64))
         return reshape_op(whole, ones_like(x.dense_shape)) if keepdims else whole
     if not gone:
         return reduce_into(x, x.dense_shape)
-    shape = stack_op(
-        [
-            np.int64(1) if i in gone else strided_slice(x.dense_shape, i)
-            for i in range(known_rank(x))
-        ]
-    )
-    result = reduce_into(x, shape)
+    if rank is None:
+        stays = dims_beside(x, gone)
+        result = reduce_into(x, where(stays, x.dense_shape, np.int64(1)))
+        return result if keepdims else reshape_op(result, boolean_mask(x.dense_shape, stays))
+    dims = (np.int64(1) if i in gone else strided_slice(x.dense_shape, i) for i in range(rank))
+    result = reduce_into(x, stack_op([*dims]))
     return result if keepdims else squeeze_op(result, axis=gone)
 
 

@@ -7,18 +7,52 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.graph.dtypes import bool as bool_
 from flowbook.graph.ops.axes import all_in_range, as_axes
+from flowbook.graph.ops.comparison import where
+from flowbook.graph.ops.elementwise import cast
 from flowbook.graph.ops.filling import zeros_like
 from flowbook.graph.ops.indexing import strided_slice
 from flowbook.graph.ops.joining import concat, stack
 from flowbook.graph.ops.located import located
+from flowbook.graph.ops.masking import boolean_mask
 from flowbook.graph.ops.segments import unsorted_segment_max, unsorted_segment_sum
 from flowbook.graph.ops.shaping import shape_op
 from flowbook.graph.ops.sparse_arithmetic import sparse_union
 from flowbook.graph.ops.sparse_arranging import known_rank
+from flowbook.graph.ops.sparse_axes import dims_beside
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.sparse_tensor import SparseTensor
 from flowbook.graph.tensor import Tensor
+
+
+def _of_known_rank(
+    x: SparseTensor, axes: tuple[int, ...] | None, keepdims: bool
+) -> tuple[Tensor, Any]:
+    """The indices of a reduction before equal ones are combined, and its shape."""
+    rank = known_rank(x)
+    gone = range(rank) if axes is None else all_in_range(axes, rank)
+    columns, dims = [], []
+    for k in range(rank):
+        column = x.indices[:, k : k + 1]
+        if k not in gone:
+            columns.append(column)
+            dims.append(strided_slice(x.dense_shape, k))
+        elif keepdims:
+            columns.append(zeros_like(column))
+            dims.append(np.int64(1))
+    shape = stack(dims) if dims else np.zeros(0, np.int64)
+    return concat(columns, 1) if columns else x.indices[:, :0], shape
+
+
+def _of_any_rank(
+    x: SparseTensor, axes: tuple[int, ...] | None, keepdims: bool
+) -> tuple[Tensor, Tensor]:
+    stays = zeros_like(x.dense_shape, bool_) if axes is None else dims_beside(x, axes)
+    if keepdims:
+        indices = x.indices * cast(stays, x.indices.dtype)
+        return indices, where(stays, x.dense_shape, np.int64(1))
+    return boolean_mask(x.indices, stays, axis=1), boolean_mask(x.dense_shape, stays)
 
 
 def _reduced(
@@ -32,21 +66,9 @@ def _reduced(
     __tracebackhide__ = True
     x = SparseTensor.from_value(sp_input)
     with x.graph.as_default(), name_scope(name or what), located(what):
-        rank = known_rank(x)
-        axes = as_axes(axis)
-        gone = range(rank) if axes is None else all_in_range(axes, rank)
-        columns, dims = [], []
-        for k in range(rank):
-            column = x.indices[:, k : k + 1]
-            if k not in gone:
-                columns.append(column)
-                dims.append(strided_slice(x.dense_shape, k))
-            elif keepdims:
-                columns.append(zeros_like(column))
-                dims.append(np.int64(1))
-        none = np.zeros((0, len(dims)), np.int64)
-        shape = stack(dims) if dims else np.zeros(0, np.int64)
-        indices = concat(columns, 1) if columns else x.indices[:, :0]
+        taken = _of_any_rank if x.shape.rank is None else _of_known_rank
+        indices, shape = taken(x, as_axes(axis), keepdims)
+        none = strided_slice(indices, np.s_[:0])
         found, segments = sparse_union(indices, shape, none, shape)
         values = combine(x.values, segments, strided_slice(shape_op(found), 0))
         return SparseTensor(found, values, shape)
@@ -58,7 +80,7 @@ def reduce_sum_sparse(
     """The sum of a sparse tensor over axes, as a sparse tensor.
 
     Args:
-        sp_input: a SparseTensor of a number dtype, of known rank.
+        sp_input: a SparseTensor of a number dtype.
         axis: an int or a list of them, negative ones from the last; by default all.
         keepdims: whether reduced dimensions stay, as 1.
         name: the name scope.

@@ -584,3 +584,38 @@ def test_networks_take_and_give_sparse_tensors():
         steps = np.eye(3, dtype=np.float32)[[[0, 1], [0, 2], [2, 2], [1, 0]]]
         assert sess.run(text, {logits: steps}).tolist() == [[0, 1], [1, 0]]
         assert isinstance(sess.run(decoded, {logits: steps}), fb.SparseTensorValue)
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("axis", [None, 0, -1, [0, 1], [-1, 0], []])
+@pytest.mark.parametrize("type", ["sum", "max"])
+def test_reductions_where_only_the_run_knows_the_rank(type, axis, keepdims) -> None:
+    known = fb.SparseTensor(INDICES, VALUES, SHAPE)
+    unknown = fb.sparse.placeholder(fb.float64)
+    fed = fb.SparseTensorValue(INDICES, VALUES, SHAPE)
+    dense, sparse = (
+        getattr(fb.sparse, name) for name in (f"reduce_{type}", f"reduce_{type}_sparse")
+    )
+    with fb.Session() as sess:
+        expected = sess.run(dense(known, axis, keepdims))
+        found = dense(unknown, axis, keepdims)
+        np.testing.assert_array_equal(sess.run(found, {unknown: fed}), expected)
+        [slope] = fb.gradients(found * found, unknown.values)
+        [wanted] = fb.gradients(dense(known, axis, keepdims) ** 2.0, known.values)
+        np.testing.assert_array_equal(sess.run(slope, {unknown: fed}), sess.run(wanted))
+        parts = sess.run(sparse(known, axis, keepdims))
+        for part, value in zip(
+            sess.run(sparse(unknown, axis, keepdims), {unknown: fed}), parts, strict=True
+        ):
+            assert part.shape == value.shape
+            np.testing.assert_array_equal(part, value)
+
+
+@pytest.mark.parametrize("axis", [2, -3])
+def test_an_axis_that_the_run_does_not_find(axis) -> None:
+    x = fb.sparse.placeholder(fb.float64)
+    fed = fb.SparseTensorValue(INDICES, VALUES, SHAPE)
+    with fb.Session() as sess:
+        for reduced in (fb.sparse.reduce_sum(x, axis), fb.sparse.reduce_max_sparse(x, axis)):
+            with pytest.raises(fb.errors.OutOfRangeError, match="outside the shape"):
+                sess.run(reduced, {x: fed})
