@@ -87,6 +87,18 @@ def _tensordot(axes: Any, a: Any, b: Any, **options: Any) -> Case:
     )
 
 
+def _tensordot_gradient(axes: Any, of: str, equation: str, product: Any, other: Any) -> Case:
+    return Case(
+        "TensorDotGradient",
+        lambda x, y: tensordot.tensordot_gradient_op(x, y, axes=axes, of=of),
+        [product, other],
+        lambda x, y: np.einsum(equation, x, y),
+        [0, 1],
+        tolerance=8,
+        note=f"{of}-{axes}",
+    )
+
+
 def _small(*shape: int) -> Any:
     """Small values that sums of products keep exactly."""
     return (np.arange(np.prod(shape)) * 7 % 5 - 2.0).reshape(shape) / 2
@@ -209,4 +221,9 @@ CASES = [
     _tensordot(0, _small(2), _small(3)),
     _tensordot(((0, 2), (1, 0)), _small(2, 3, 4), _small(4, 2, 3)),
     _tensordot((-1, 0), _small(2, 3), _small(3)),
+    _tensordot_gradient(1, "a", "ik,jk->ij", _small(2, 4), _small(3, 4)),
+    _tensordot_gradient(1, "b", "ik,ij->jk", _small(2, 4), _small(2, 3)),
+    _tensordot_gradient(0, "a", "ij,j->i", _small(2, 3), _small(3)),
+    _tensordot_gradient(((2, -3), (0, 1)), "a", "jm,kim->ijk", _small(3, 5), _small(4, 2, 5)),
+    _tensordot_gradient(((2, -3), (0, 1)), "b", "jm,ijk->kim", _small(3, 5), _small(2, 3, 4)),
 ]

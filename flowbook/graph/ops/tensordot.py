@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import string
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import conjugate
 from flowbook.graph.ops.axes import all_in_range, as_axis, settled
-from flowbook.graph.ops.einsum import einsum_op
 from flowbook.graph.ops.linalg import both
 from flowbook.graph.ops.located import located
 from flowbook.graph.shape import UNKNOWN, Shape
@@ -55,6 +55,10 @@ def _dot(xp: Any, a: Any, b: Any, axes: Any) -> Any:
             f"axes {list(of_a)} of {list(a.shape)} and {list(of_b)} of {list(b.shape)} differ "
             "in size"
         )
+    return _summed(xp, a, b, of_a, of_b)
+
+
+def _summed(xp: Any, a: Any, b: Any, of_a: Sequence[int], of_b: Sequence[int]) -> Any:
     dtype = a.dtype
     if dtype.char == "e":
         a, b = a.astype(np.float32), b.astype(np.float32)
@@ -63,20 +67,94 @@ def _dot(xp: Any, a: Any, b: Any, axes: Any) -> Any:
 
 def _dot_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, Tensor]:
     a, b = op.inputs
-    if a.shape.rank is None or b.shape.rank is None:
-        raise InvalidArgumentError("the gradient of tensordot needs inputs of known rank")
-    of_a, of_b = _both_axes(op.attributes["axes"], a.shape.rank, b.shape.rank)
-    letters = iter(string.ascii_letters)
-    names_a = [next(letters) for _ in range(a.shape.rank)]
-    names_b = [next(letters) for _ in range(b.shape.rank)]
-    for i, j in zip(of_a, of_b, strict=True):
-        names_b[j] = names_a[i]
-    term_a, term_b = "".join(names_a), "".join(names_b)
-    output = "".join(c for c in term_a + term_b if (c in term_a) != (c in term_b))
+    axes = op.attributes["axes"]
     return (
-        einsum_op([dy, conjugate(b)], equation=f"{output},{term_b}->{term_a}"),
-        einsum_op([conjugate(a), dy], equation=f"{term_a},{output}->{term_b}"),
+        tensordot_gradient_op(dy, conjugate(b), axes=axes, of="a"),
+        tensordot_gradient_op(dy, conjugate(a), axes=axes, of="b"),
     )
+
+
+def _places(
+    product: int, other: int, axes: Any, of: str
+) -> tuple[list[int], list[int], dict[int, int]]:
+    """Of a gradient, by the ranks of what it is made from: its axes that the product has.
+
+    Beside them the product's axes that the other factor has, and of the gradient's summed axes the
+    factor's that go with them.
+    """
+    rank = product - other + 2 * (axes if isinstance(axes, int) else len(axes[0]))
+    ranks = (rank, other) if of == "a" else (other, rank)
+    of_a, of_b = _both_axes(axes, *ranks)
+    front = ranks[0] - len(of_a)
+    before, behind = list(range(front)), list(range(front, product))
+    if of == "a":
+        return before, behind, dict(zip(of_a, of_b, strict=True))
+    return behind, before, dict(zip(of_b, of_a, strict=True))
+
+
+def _gradient_shape(product: Tensor, other: Tensor, axes: Any, of: str) -> Shape:
+    p, q = product.shape.dims, other.shape.dims
+    if p is None or q is None:
+        return UNKNOWN
+    kept, _, partners = _places(len(p), len(q), axes, of)
+    left = iter(kept)
+    return Shape.of(
+        tuple(
+            q[partners[i]] if i in partners else p[next(left)]
+            for i in range(len(kept) + len(partners))
+        )
+    )
+
+
+def _gradient(xp: Any, product: Any, other: Any, axes: Any, of: str) -> Any:
+    kept, gone, partners = _places(product.ndim, other.ndim, axes, of)
+    free = _free(other.ndim, tuple(partners.values()))
+    # What the product has, and the other factor's summed axes in their order.
+    places = [_free(len(kept) + len(partners), tuple(partners))]
+    places.append(sorted(partners, key=partners.__getitem__))
+    factors: list[Any] = [(product, gone), (other, free)]
+    if of == "b":
+        # So that axes seldom have to be moved.
+        places.reverse()
+        factors.reverse()
+    (x, of_x), (y, of_y) = factors
+    order = np.argsort([*places[0], *places[1]]).tolist()
+    found = _summed(xp, x, y, of_x, of_y)
+    return found if order == sorted(order) else xp.transpose(found, order)
+
+
+def _second_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, Tensor]:
+    product, other = op.inputs
+    axes, of = op.attributes["axes"], op.attributes["of"]
+    factors = (dy, conjugate(other)) if of == "a" else (conjugate(other), dy)
+    return (
+        tensordot_op(*factors, axes=axes),
+        tensordot_gradient_op(conjugate(product), dy, axes=axes, of="b" if of == "a" else "a"),
+    )
+
+
+def _gradient_flops(op: Operation) -> int:
+    product, other = op.inputs[0].shape, op.inputs[1].shape
+    if product.dims is None or other.dims is None:
+        return 0
+    _, gone, _ = _places(
+        len(product.dims), len(other.dims), op.attributes["axes"], op.attributes["of"]
+    )
+    return 2 * (op.outputs[0].shape.size or 0) * math.prod(product.dims[i] or 0 for i in gone)
+
+
+tensordot_gradient_op = OpDef(
+    "TensorDotGradient",
+    "product: T, other: T -> gradient: T",
+    T=NUMBERS,
+    attributes={"axes": REQUIRED, "of": REQUIRED},
+    infer=_gradient_shape,
+    kernel=_gradient,
+    grad=_second_gradient,
+    aliases={},
+    cost=_gradient_flops,
+    doc="""The gradient of `tensordot` to a factor, `of` "a" or "b", from the other one.""",
+)
 
 
 def _dot_flops(op: Operation) -> int:

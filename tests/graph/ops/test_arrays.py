@@ -376,12 +376,6 @@ def test_split_into_equal_parts() -> None:
         fb.unstack(fb.placeholder(fb.float32, [None]))
 
 
-def test_gradients_that_need_a_rank_say_so() -> None:
-    x = fb.placeholder(fb.float32)
-    with pytest.raises(Error, match="known rank"):
-        fb.gradients(fb.tensordot(x, x, 1), x)
-
-
 def test_the_gradient_of_what_is_tiled_so_often_as_only_the_run_knows() -> None:
     x = fb.placeholder(fb.float32)
     [gradient] = fb.gradients(fb.tile(x, [2, 1]), x)

@@ -169,7 +169,7 @@ def test_a_stored_graph_means_the_same(case: Case) -> None:
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.differentiable], ids=lambda c: c.name)
 def test_a_stored_graph_differentiates_the_same(case: Case) -> None:
-    outputs, xs, feeds = prepared(case, False)
+    outputs, xs, feeds = prepared(case)
     loaded = Graph.from_bytes(outputs[0].graph.to_bytes())
     found = []
     for graph, get in ((outputs[0].graph, lambda t: t), (loaded, lambda t: by_name(loaded, t))):
@@ -216,18 +216,26 @@ def dense(gradient: Any) -> Tensor:
 DIFFERENTIABLE = [c for c in CASES if c.differentiable]
 
 
-def prepared(case: Case, unknown: bool) -> tuple[list[Tensor], list[Tensor], dict[Tensor, Any]]:
+KNOWN = {
+    "shape": np.shape,
+    "rank": lambda value: [None] * np.ndim(value),
+    "nothing": lambda _: None,
+}
+
+
+def prepared(
+    case: Case, known: str = "shape"
+) -> tuple[list[Tensor], list[Tensor], dict[Tensor, Any]]:
     """Outputs with their shapes known for the check, the inputs to differentiate by, and feeds."""
-    rank_only = lambda value: [None] * np.ndim(value)  # noqa: E731
-    outputs, feeds = built(case, case.inputs, rank_only if unknown else np.shape)
+    outputs, feeds = built(case, case.inputs, KNOWN[known])
     xs = [t for t in feeds if int(t.op.name.removeprefix("input")) in case.differentiable]
     return outputs, xs, feeds
 
 
 @pytest.mark.parametrize("case", DIFFERENTIABLE, ids=lambda c: c.name)
-@pytest.mark.parametrize("unknown", [False, True], ids=["known", "unknown"])
-def test_gradient(case: Case, unknown: bool) -> None:
-    outputs, xs, feeds = prepared(case, unknown)
+@pytest.mark.parametrize("known", KNOWN)
+def test_gradient(case: Case, known: str) -> None:
+    outputs, xs, feeds = prepared(case, known)
     with outputs[0].graph.as_default():
         loss = weighted_sum(outputs, 1, feeds)
         found = [dense(g) for g in gradients(loss, xs)]
@@ -240,7 +248,7 @@ def test_gradient(case: Case, unknown: bool) -> None:
 
 @pytest.mark.parametrize("case", [c for c in DIFFERENTIABLE if c.twice], ids=lambda c: c.name)
 def test_second_gradient(case: Case) -> None:
-    outputs, xs, feeds = prepared(case, False)
+    outputs, xs, feeds = prepared(case)
     with outputs[0].graph.as_default():
         # The square makes the first gradient depend on every input, linear operations' too.
         loss = weighted_sum([o * o for o in outputs if o.dtype.is_floating], 2, feeds)
