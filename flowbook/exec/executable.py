@@ -1,8 +1,8 @@
 """A plan made ready to run here: first by the reference executor, then as generated code.
 
 The first run of a signature goes kernel by kernel, so that nobody waits for a compiler and every
-kernel's result is checked. From the second run on regions run as generated Python; a plan that is
-one region is one call.
+kernel's result is checked. From the second run on (the third of what began a longer signature)
+regions run as generated Python; a plan that is one region is one call.
 
 Users' kernels run unchecked from then on, like all others, as a check costs more than the dispatch.
 But what they do stays inside the step: they get feeds as read-only views, and what is fetched is
@@ -51,6 +51,7 @@ class Executable:
         size: how many nodes it has.
         ran_again: whether it ran more than once.
         is_stale: whether it used old definitions when it was last asked for (see `check_stale`).
+        is_spared: whether no code is written for its second run, which may be the last.
         is_dropped: whether the master keeps it no longer.
         late_units: for each late feed, by its place, the index of its unit.
     """
@@ -84,6 +85,7 @@ class Executable:
             for tensor in prepared.feeds
         )
         self.is_dropped = False
+        self.is_spared = False
         self.is_stale = False
         self.ran_again = False
         self._has_run = False
@@ -137,6 +139,9 @@ class Executable:
             # Only what passed the reference executor's checks runs without them from now on.
             self._has_run = True
             return results
+        if self.is_spared and not self.ran_again:
+            self.ran_again = True
+            return self.run_reference(feeds, deadline)
         self.ran_again = True
         if self._waits:
             return self.run_regions(feeds, deadline)
