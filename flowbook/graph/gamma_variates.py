@@ -30,6 +30,8 @@ def gamma(key: Key, counter: Counter, alpha: NDArray[Any], dtype: np.dtype[Any])
         dtype: of the result.
     """
     flat = alpha.astype(np.float64).reshape(-1)
+    # The inverse of -0 would make infinite variates.
+    np.absolute(flat, flat)
     start = philox.scalars(key, counter)
 
     def first_tries(blocks: Any, part: slice) -> tuple[_Doubles, NDArray[np.bool_]]:

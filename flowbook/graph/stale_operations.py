@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from flowbook.graph.ancestors import ancestors
 from flowbook.graph.redefined import named_or_counted, rerun, what_became_of
 
 if TYPE_CHECKING:
@@ -106,13 +107,21 @@ def stale_among(operations: Iterable[Operation], fed: Collection[Tensor] = ()) -
 
     Args:
         operations: what a run executes, or all of a graph. Retired ones may be among them; what
-            they were built from counts only as far as it is among them too.
+            they were built from counts only as far as it is among them too. What attributes were
+            read from counts always, as no run executes it.
         fed: tensors whose value is fed, so that it does not matter what they were built from.
     """
     roots: dict[Operation, dict[Operation, None]] = {}
     cells: dict[Operation, dict[str, None]] = {}
     found = StaleOperations()
-    for operation in sorted(operations, key=lambda op: op.id):
+    given = set(operations)
+    settling = {
+        source
+        for operation in given
+        for tensor in operation.settled_by
+        for source in ancestors(tensor.op, by_control=True)
+    }
+    for operation in sorted(given | settling, key=lambda op: op.id):
         own_roots: dict[Operation, None] = {}
         own_cells: dict[str, None] = {}
         for source in sources(operation, fed):
@@ -125,7 +134,8 @@ def stale_among(operations: Iterable[Operation], fed: Collection[Tensor] = ()) -
             continue
         if not operation.retired:
             own_cells[_cell_of(operation)] = None
-            found.append(Stale(operation, tuple(own_roots), tuple(own_cells)))
+            if operation in given:
+                found.append(Stale(operation, tuple(own_roots), tuple(own_cells)))
         roots[operation], cells[operation] = own_roots, own_cells
     return found
 
