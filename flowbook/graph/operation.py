@@ -121,6 +121,7 @@ class Operation:
     def replace_inputs(self, others: Mapping[Operation, Operation]) -> None:
         """Refer to other operations that mean the same, before it joins its graph."""
         self.inputs = tuple([others.get(t.op, t.op).outputs[t.index] for t in self.inputs])
+        self.settled_by = tuple([others.get(t.op, t.op).outputs[t.index] for t in self.settled_by])
         self.control_inputs = tuple([others.get(o, o) for o in self.control_inputs])
         self.colocation = tuple([others.get(o, o) for o in self.colocation])
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import flowbook as fb
+from flowbook.graph import verify
 
 
 @pytest.fixture
@@ -55,3 +56,32 @@ def test_gradients_do_not_read_what_the_forward_operation_read(x: fb.Tensor) -> 
     before = len(x.graph.operations)
     fb.gradients(mean, x)
     assert not any(op.settled_by for op in x.graph.operations[before:])
+
+
+@pytest.mark.parametrize("is_imported", [False, True])
+def test_a_stored_graph_remembers(x: fb.Tensor, is_imported: bool) -> None:
+    fb.reduce_sum(x, fb.rank(x) - fb.constant(1, name="one"), name="total")
+    stored, prefix = x.graph.to_bytes(), ""
+    if is_imported:
+        with fb.Graph().as_default() as graph:
+            fb.import_graph_def(stored)
+        prefix = "import/"
+    else:
+        graph = fb.Graph.from_bytes(stored)
+    verify.check(graph)
+    with (
+        fb.Session(graph=graph) as sess,
+        pytest.raises(fb.errors.InvalidArgumentError, match="one:0' is fed, but its value"),
+    ):
+        sess.run(f"{prefix}total:0", {f"{prefix}one:0": 2})
+    assert is_imported or graph.to_bytes() == stored
+
+
+def test_an_import_cannot_replace_what_was_read(x: fb.Tensor) -> None:
+    fb.reduce_sum(x, fb.constant(1, name="one"), name="total")
+    stored = x.graph.to_bytes()
+    with (
+        fb.Graph().as_default(),
+        pytest.raises(fb.errors.InvalidArgumentError, match="stands for 'one:0', but its value"),
+    ):
+        fb.import_graph_def(stored, {"one:0": fb.constant(0)})
