@@ -186,10 +186,10 @@ class Graph(Members):
         settled.tensors += tuple(tensors)
 
     def _note_settled(self, settled: _Settled, operation: Operation) -> None:
-        if settled.call is sites.running_call():
-            operation.settled_by = settled.tensors
-        else:
+        if settled.call is not sites.running_call():
             self._thread.settled = None
+        elif not operation.op_def.resource:  # Which is kept while its attributes stay the same.
+            operation.settled_by = settled.tensors
 
     def stale(self) -> StaleOperations:
         """The operations that were built, directly or not, from something since redefined.
