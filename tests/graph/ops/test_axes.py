@@ -51,6 +51,16 @@ def test_calls_within_a_call(x: fb.Tensor) -> None:
     assert found.op.inputs[0].op.settled_by == (inner,)
 
 
+def test_what_only_the_run_knows_was_not_read(x: fb.Tensor) -> None:
+    fed = fb.placeholder(fb.int32, [])
+    one = fb.constant(1)
+    both = fb.stack([fed * 2, one])
+    found = total(x, both[1])
+    assert found.op.settled_by[1:] == (both, one)
+    with fb.Session() as sess:
+        assert sess.run([found, both], {fed: 3})[0].tolist() == [3, 3]
+
+
 def test_gradients_do_not_read_what_the_forward_operation_read(x: fb.Tensor) -> None:
     mean = fb.reduce_mean(x, fb.constant(0))
     before = len(x.graph.operations)
