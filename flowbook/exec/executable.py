@@ -24,7 +24,7 @@ from flowbook.exec.compile.generate import FINISHED, Generated, Region
 from flowbook.exec.compile.pipeline import Prepared
 from flowbook.exec.compile.regions import find_regions
 from flowbook.exec.devices.device import Device
-from flowbook.exec.executor import Execution, Executions, Program
+from flowbook.exec.executor import Execution, Executions, InOrder, Program
 from flowbook.exec.quiet import quietly
 from flowbook.exec.resources.container import Resources
 from flowbook.exec.run_errors import as_op_error, cause_of
@@ -157,9 +157,13 @@ class Executable:
     def _run_program(
         self, program: Program, feeds: Sequence[Any], deadline: float | None
     ) -> list[Any]:
-        execution = self.start(program, feeds, deadline)
-        if self._waits and self._executions is not None:
-            self._executions.add(execution)
+        execution: Execution | InOrder
+        if self._waits:
+            execution = self.start(program, feeds, deadline)
+            if self._executions is not None:
+                self._executions.add(execution)
+        else:
+            execution = InOrder(program, self._values(feeds, deadline), deadline)
         self.advance(execution)
         plan = self._plan
         found = [
@@ -188,15 +192,18 @@ class Executable:
         self, program: Program, feeds: Sequence[Any], deadline: float | None = None
     ) -> Execution:
         """Begin a step; nothing has run yet."""
+        return Execution(program, self._values(feeds, deadline), deadline)
+
+    def _values(self, feeds: Sequence[Any], deadline: float | None) -> list[Any]:
+        """A place for each value; those that are known before the step are there."""
         values: list[Any] = [None] * self._plan.values
         values.append(deadline)
         values[: len(feeds)] = map(_read_only, feeds) if self._has_users_kernels else feeds
         for value, known in self._known.items():
             values[value] = known
-        execution = Execution(program, values, deadline)
-        return execution
+        return values
 
-    def advance(self, execution: Execution) -> None:
+    def advance(self, execution: Execution | InOrder) -> None:
         """Run what is ready; an error names the operation that it came from."""
         try:
             quietly(execution.advance)
@@ -287,10 +294,10 @@ class Executable:
 
     # Errors
 
-    def _explained(self, error: Exception, ran: Generated | Execution) -> OpError:
+    def _explained(self, error: Exception, ran: Generated | Execution | InOrder) -> OpError:
         """The error as one that names the operation, its site and what it was given."""
         result = error if isinstance(error, OpError) else as_op_error(error)
-        if isinstance(ran, Execution):
+        if isinstance(ran, Execution | InOrder):
             unit = ran.current_unit
             if isinstance(unit, Region):
                 return self._explained(error, unit.generated)

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flowbook.graph import elementary, philox, philox_numbers, sampling
-from flowbook.graph.hot_loop import HotLoop
-from flowbook.graph.philox import Counter, Key
-from flowbook.graph.philox_blocks import TRIAL, block
-from flowbook.graph.philox_numbers import uniforms_of
+from flowbook.graph.numerics import elementary, philox, philox_numbers, sampling
+from flowbook.graph.numerics.hot_loop import HotLoop
+from flowbook.graph.numerics.philox import Counter, Key
+from flowbook.graph.numerics.philox_blocks import TRIAL, block
+from flowbook.graph.numerics.philox_numbers import uniforms_of
 
 _Doubles = NDArray[np.float64]
 

@@ -15,11 +15,11 @@ import numpy as np
 from ml_dtypes import finfo
 from numpy.typing import NDArray
 
-from flowbook.graph import elementary, philox, sampling
-from flowbook.graph.hot_loop import HotLoop
-from flowbook.graph.philox import Counter, Key
-from flowbook.graph.philox_blocks import TRIAL, block
-from flowbook.graph.philox_numbers import uniforms_of
+from flowbook.graph.numerics import elementary, philox, sampling
+from flowbook.graph.numerics.hot_loop import HotLoop
+from flowbook.graph.numerics.philox import Counter, Key
+from flowbook.graph.numerics.philox_blocks import TRIAL, block
+from flowbook.graph.numerics.philox_numbers import uniforms_of
 
 _Doubles = NDArray[np.float64]
 _Places = NDArray[np.uint64]

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from flowbook.graph.hot_loop import HotLoop
+from flowbook.graph.numerics.hot_loop import HotLoop
 
 Words: TypeAlias = NDArray[np.uint32]
 _State: TypeAlias = tuple[Any, Any, Any, Any]

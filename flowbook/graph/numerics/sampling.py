@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from flowbook.graph import philox, philox_numbers
-from flowbook.graph.philox import Counter, Key
+from flowbook.graph.numerics import philox, philox_numbers
+from flowbook.graph.numerics.philox import Counter, Key
 
 BLOCKS = 256
 """How many blocks of the stream a sample may take; rejections never come near."""

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from ml_dtypes import bfloat16
 from scipy import stats
 
-from flowbook.graph import gamma_variates, philox, poisson_variates, sampling
-from flowbook.graph.gamma_orders import order_derivative
+from flowbook.graph.numerics import gamma_variates, philox, poisson_variates, sampling
+from flowbook.graph.numerics.gamma_orders import order_derivative
 
 KEY, COUNTER = philox.stateless_key_and_counter(20, 26)
 SINGLE, DOUBLE, WIDE = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
