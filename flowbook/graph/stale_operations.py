@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flowbook.graph.ancestors import ancestors
 from flowbook.graph.redefined import named_or_counted, rerun, what_became_of
 
 if TYPE_CHECKING:
@@ -115,13 +114,7 @@ def stale_among(operations: Iterable[Operation], fed: Collection[Tensor] = ()) -
     cells: dict[Operation, dict[str, None]] = {}
     found = StaleOperations()
     given = set(operations)
-    settling = {
-        source
-        for operation in given
-        for tensor in operation.settled_by
-        for source in ancestors(tensor.op, by_control=True)
-    }
-    for operation in sorted(given | settling, key=lambda op: op.id):
+    for operation in sorted(given | _read_for(given), key=lambda op: op.id):
         own_roots: dict[Operation, None] = {}
         own_cells: dict[str, None] = {}
         for source in sources(operation, fed):
@@ -137,6 +130,18 @@ def stale_among(operations: Iterable[Operation], fed: Collection[Tensor] = ()) -
             if operation in given:
                 found.append(Stale(operation, tuple(own_roots), tuple(own_cells)))
         roots[operation], cells[operation] = own_roots, own_cells
+    return found
+
+
+def _read_for(operations: Iterable[Operation]) -> set[Operation]:
+    """What attributes of the operations were read from, with all that this was built from."""
+    found: set[Operation] = set()
+    stack = [tensor.op for operation in operations for tensor in operation.settled_by]
+    while stack:
+        operation = stack.pop()
+        if operation not in found:
+            found.add(operation)
+            stack.extend(sources(operation))
     return found
 
 
