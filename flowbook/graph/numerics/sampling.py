@@ -3,8 +3,8 @@
 Each function draws from the Philox stream of a key, beginning at a counter. So that a sample does
 not depend on how many words those before it took, every sample, or for normals every group that
 one block makes, has `BLOCKS` blocks of its own; it takes the first of them, and further ones while
-it is rejected. All samples of a draw are made together, and those rejected once more together.
-Samples are computed in float64, and rounded to the dtype that is asked for.
+it is rejected. All samples of a draw are made together, and those rejected once more together:
+`sampled` does so for gamma and Poisson variates, which have modules of their own.
 """
 
 from __future__ import annotations

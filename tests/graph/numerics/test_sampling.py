@@ -60,6 +60,8 @@ def test_gammas_at_the_ends() -> None:
     tiny = gamma_variates.gamma(KEY, COUNTER, np.full(1000, 1e-300), DOUBLE)
     assert (tiny == 0).mean() > 0.99
     assert np.isfinite(tiny).all()
+    for zero in (0.0, -0.0):
+        assert (gamma_variates.gamma(KEY, COUNTER, np.full(50, zero), DOUBLE) == 0).all()
     huge = gamma_variates.gamma(KEY, COUNTER, np.full(1000, np.inf), DOUBLE)
     assert (huge == np.inf).all()
 
