@@ -250,7 +250,7 @@ def test_a_name_redefined_while_it_is_looked_up_is_looked_up_again(monkeypatch):
     graph = fb.get_default_graph()
     old = fb.constant(1.0, name="z")
     sess = fb.Session()
-    plainly_asked_for = sess._master.asked_for
+    plainly_asked_for = sess._master.plainly_asked_for
 
     def redefining(*args):
         if not old.op.retired:
