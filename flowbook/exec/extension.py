@@ -157,6 +157,10 @@ class Extensions:
         beginnings = list(dict.fromkeys(found.values()))
         if len(beginnings) != 1 or set(beginnings[0].signature.fetches) != set(found):
             return None
+        # What is older may run among the earlier steps already, and would run twice.
+        newest = max(tensor.op.id for tensor in found)
+        if any(op.id < newest and op.type != "Const" for op in added):
+            return None
         return beginnings[0]
 
 

@@ -84,7 +84,18 @@ def test_writes_happen_once(sess: fb.Session, prepared: list[int]) -> None:
 
 @pytest.mark.parametrize(
     "case",
-    ["random", "read", "write", "control", "other feeds", "part", "target", "late", "settled"],
+    [
+        "random",
+        "read",
+        "write",
+        "control",
+        "other feeds",
+        "part",
+        "target",
+        "late",
+        "settled",
+        "shared",
+    ],
 )
 def test_what_is_prepared_as_a_whole(sess: fb.Session, prepared: list[int], case: str) -> None:
     variable = fb.Variable(1.0)
@@ -112,6 +123,8 @@ def test_what_is_prepared_as_a_whole(sess: fb.Session, prepared: list[int], case
         case "control":
             with fb.control_dependencies([other.op]):
                 new = fb.add(y, 1.0)
+        case "shared":
+            new = new + y.op.inputs[0]
         case "other feeds":
             feeds[other] = feeds[x]
         case "settled":
