@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph import sampling
 from flowbook.graph.dtypes import FLOATS, INDICES, DType, float32, int32, int64
 from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.numerics import sampling
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.inference import elementwise

@@ -2,16 +2,16 @@
 
 The same seeds give the same numbers in every run, session and graph, on every device. Uniform
 numbers and integers are those that TensorFlow's stateless operations draw on CPUs, bit for bit, and
-normals agree with them to the last places (see `flowbook/graph/philox_numbers.py`).
+normals agree with them to the last places (see `numerics/philox_numbers.py`).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph import philox, sampling
 from flowbook.graph.dtypes import FLOATS, INDICES, DType, float32
 from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.numerics import philox, sampling
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.ops.inference import elementwise
 from flowbook.graph.ops.located import located
