@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from flowbook.graph.dtypes import DType, float32, float64
+from flowbook.graph.dtypes import DType, float64
 from flowbook.graph.errors import InvalidTypeError
 from flowbook.graph.indexed_slices import IndexedSlices
 from flowbook.graph.ops.elementwise import sqrt, square
@@ -110,19 +110,17 @@ class AdamOptimizer(Optimizer):
 
     def _rate(self, dtype: DType, step: Step) -> Tensor:
         """The learning rate, corrected for the moments' start from zero."""
-        # Smaller floats could not tell the powers from 1.
-        wide = float64 if dtype is float64 else float32
-        rate = step.once(("corrected", wide), lambda: self._corrected_rate(wide, step))
-        return as_number(rate, dtype)
+        return as_number(step.once("corrected", lambda: self._corrected_rate(step)), dtype)
 
-    def _corrected_rate(self, dtype: DType, step: Step) -> Tensor:
+    def _corrected_rate(self, step: Step) -> Tensor:
+        # float64 whatever the variables: in smaller floats 1 - 0.999 has lost what the moments keep.
         powers = []
         for name, beta in (("beta1_power", self.beta1), ("beta2_power", self.beta2)):
-            number = step.number(name.removesuffix("_power"), beta, dtype)
-            kept = self.shared(step.graph, name, dtype, partial(as_number, beta, dtype))
+            number = step.number(name.removesuffix("_power"), beta, float64)
+            kept = self.shared(step.graph, name, float64, partial(as_number, beta, float64))
             powers.append(kept.as_tensor(False))
             step.changes.append(assign(kept, kept * number))
-        rate = step.number("learning_rate", self.learning_rate, dtype)
+        rate = step.number("learning_rate", self.learning_rate, float64)
         return rate * sqrt(1.0 - powers[1]) / (1.0 - powers[0])  # type: ignore[no-any-return]
 
 
