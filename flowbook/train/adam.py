@@ -113,7 +113,7 @@ class AdamOptimizer(Optimizer):
         return as_number(step.once("corrected", lambda: self._corrected_rate(step)), dtype)
 
     def _corrected_rate(self, step: Step) -> Tensor:
-        # float64 whatever the variables: in smaller floats 1 - 0.999 has lost what the moments keep.
+        # float64 for all variables: float32 rounds 1 - 0.999 otherwise than the moments do.
         powers = []
         for name, beta in (("beta1_power", self.beta1), ("beta2_power", self.beta2)):
             number = step.number(name.removesuffix("_power"), beta, float64)
