@@ -140,7 +140,7 @@ def _grows_both(x: Tensor, y: Tensor) -> bool:
     if x.shape.dims is None or y.shape.dims is None or len(x.shape.dims) == len(y.shape.dims):
         return False
     longer, shorter = sorted((x, y), key=lambda t: len(t.shape.dims or ()), reverse=True)
-    if longer.op.type in _DELIBERATE:
+    if _has_written_axis(longer):
         return False
     padded = (1,) * (len(longer.shape) - len(shorter.shape)) + tuple(shorter.shape)
     pairs = list(zip(longer.shape, padded, strict=True))
@@ -152,8 +152,17 @@ def _grows_both(x: Tensor, y: Tensor) -> bool:
     return any(a == b or (is_data and None in (a, b)) for a in rows for b in columns)
 
 
-# Whoever wrote the axis meant what it is repeated along.
-_DELIBERATE = ("ExpandDims", "StridedSlice")
+def _has_written_axis(tensor: Tensor) -> bool:
+    """Whether an axis was written: whoever did so meant what it is repeated along.
+
+    What scalars and functions of one tensor make of it elementwise has the axis too.
+    """
+    while tensor.op.type != "ExpandDims" and "newaxis" not in tensor.op.attributes.get("key", ()):
+        of_its_shape = [t for t in tensor.op.inputs if t.shape.rank != 0]
+        if len(of_its_shape) != 1 or of_its_shape[0].shape.dims != tensor.shape.dims:
+            return False
+        [tensor] = of_its_shape
+    return True
 
 
 def _unused(asked: _Asked) -> Iterable[Finding]:

@@ -69,7 +69,17 @@ def test_an_axis_that_was_written_is_meant() -> None:
     lengths = fb.placeholder(fb.int32, [None])
     fb.less(fb.range(5), fb.expand_dims(lengths, 1))
     fb.less(fb.range(5), lengths[:, None])
+    fb.less(fb.range(5), 2 * lengths[:, None] + 1)
+    fb.less(fb.constant([1.0, 2.0, 3.0, 4.0, 5.0]), fb.cast(lengths[:, None], fb.float32))
+    x = fb.placeholder(fb.float32, [None, 3, 4])
+    fb.nn.scaled_dot_product_attention(x, x, x, is_causal=True)
     assert rules() == []
+
+
+def test_a_column_that_was_cut_is_not_meant() -> None:
+    x, labels = fb.placeholder(fb.float32, [None, 3]), fb.placeholder(fb.float32, [None])
+    assert (x[:, 1:2] - labels).shape == [None, None]
+    assert rules() == ["broadcast"]
 
 
 def test_unused_variables() -> None:
