@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from flowbook.graph.dtypes import DType, float64
-from flowbook.graph.errors import InvalidTypeError
+from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.indexed_slices import IndexedSlices
 from flowbook.graph.ops.elementwise import sqrt, square
 from flowbook.graph.ops.variables import Variable, assign, scatter_add
@@ -38,6 +38,9 @@ class AdamOptimizer(Optimizer):
         lazy: whether sparse gradients touch only the rows that they name.
         name: the name scope of what is built, and of the slots.
 
+    Raises:
+        InvalidArgumentError: if a decay is a number outside of [0, 1).
+
     Source: Kingma, Ba, "Adam: a method for stochastic optimization", 2015 (the form before
     section 2.1 there, with its epsilon hat).
     """
@@ -52,6 +55,9 @@ class AdamOptimizer(Optimizer):
         name: str = "Adam",
     ) -> None:
         super().__init__(name)
+        for what, beta in (("beta1", beta1), ("beta2", beta2)):
+            if isinstance(beta, float | int) and not 0 <= beta < 1:
+                raise InvalidArgumentError(f"{what} is from 0 to below 1, not {beta!r}")
         self.learning_rate = learning_rate
         self.beta1 = beta1
         self.beta2 = beta2

@@ -483,6 +483,9 @@ def test_a_variable_twice_is_an_error() -> None:
         ("AdagradOptimizer", {"learning_rate": 0.1, "initial_accumulator_value": np.nan}),
         ("FtrlOptimizer", {"learning_rate": 0.1, "learning_rate_power": 0.5}),
         ("FtrlOptimizer", {"learning_rate": 0.1, "l1_regularization_strength": -1.0}),
+        ("AdamOptimizer", {"beta1": 1.0}),
+        ("AdamOptimizer", {"beta2": np.nan}),
+        ("AdamWOptimizer", {"weight_decay": 0.1, "beta2": -0.5}),
         ("AdamWOptimizer", {"weight_decay": 0.1, "decay_var_list": [3.0]}),
     ],
 )
