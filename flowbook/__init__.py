@@ -77,9 +77,9 @@ from flowbook.graph.dtypes import (
 from flowbook.graph.gradients import gradients
 from flowbook.graph.graph import Graph, get_default_graph, reset_default_graph
 from flowbook.graph.hessians import hessians
-from flowbook.graph.hot_loop import compile_with as _compile_with
 from flowbook.graph.importing import import_graph_def
 from flowbook.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
+from flowbook.graph.numerics.hot_loop import compile_with as _compile_with
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, AsyncContext, Effects, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.activations import log_sigmoid

@@ -1,8 +1,8 @@
 """A plan made ready to run here: first by the reference executor, then as generated code.
 
 The first run of a signature goes kernel by kernel, so that nobody waits for a compiler and every
-kernel's result is checked. From the second run on regions run as generated Python; a plan that is
-one region is one call.
+kernel's result is checked. From the second run on (the third of what began a longer signature)
+regions run as generated Python; a plan that is one region is one call.
 
 Users' kernels run unchecked from then on, like all others, as a check costs more than the dispatch.
 But what they do stays inside the step: they get feeds as read-only views, and what is fetched is
@@ -24,7 +24,7 @@ from flowbook.exec.compile.generate import FINISHED, Generated, Region
 from flowbook.exec.compile.pipeline import Prepared
 from flowbook.exec.compile.regions import find_regions
 from flowbook.exec.devices.device import Device
-from flowbook.exec.executor import Execution, Executions, Program
+from flowbook.exec.executor import Execution, Executions, InOrder, Program
 from flowbook.exec.quiet import quietly
 from flowbook.exec.resources.container import Resources
 from flowbook.exec.run_errors import as_op_error, cause_of
@@ -51,6 +51,7 @@ class Executable:
         size: how many nodes it has.
         ran_again: whether it ran more than once.
         is_stale: whether it used old definitions when it was last asked for (see `check_stale`).
+        is_spared: whether no code is written for its second run, which may be the last.
         is_dropped: whether the master keeps it no longer.
         late_units: for each late feed, by its place, the index of its unit.
     """
@@ -84,6 +85,7 @@ class Executable:
             for tensor in prepared.feeds
         )
         self.is_dropped = False
+        self.is_spared = False
         self.is_stale = False
         self.ran_again = False
         self._has_run = False
@@ -137,6 +139,9 @@ class Executable:
             # Only what passed the reference executor's checks runs without them from now on.
             self._has_run = True
             return results
+        if self.is_spared and not self.ran_again:
+            self.ran_again = True
+            return self.run_reference(feeds, deadline)
         self.ran_again = True
         if self._waits:
             return self.run_regions(feeds, deadline)
@@ -157,9 +162,13 @@ class Executable:
     def _run_program(
         self, program: Program, feeds: Sequence[Any], deadline: float | None
     ) -> list[Any]:
-        execution = self.start(program, feeds, deadline)
-        if self._waits and self._executions is not None:
-            self._executions.add(execution)
+        execution: Execution | InOrder
+        if self._waits:
+            execution = self.start(program, feeds, deadline)
+            if self._executions is not None:
+                self._executions.add(execution)
+        else:
+            execution = InOrder(program, self._values(feeds, deadline), deadline)
         self.advance(execution)
         plan = self._plan
         found = [
@@ -188,15 +197,18 @@ class Executable:
         self, program: Program, feeds: Sequence[Any], deadline: float | None = None
     ) -> Execution:
         """Begin a step; nothing has run yet."""
+        return Execution(program, self._values(feeds, deadline), deadline)
+
+    def _values(self, feeds: Sequence[Any], deadline: float | None) -> list[Any]:
+        """A place for each value; those that are known before the step are there."""
         values: list[Any] = [None] * self._plan.values
         values.append(deadline)
         values[: len(feeds)] = map(_read_only, feeds) if self._has_users_kernels else feeds
         for value, known in self._known.items():
             values[value] = known
-        execution = Execution(program, values, deadline)
-        return execution
+        return values
 
-    def advance(self, execution: Execution) -> None:
+    def advance(self, execution: Execution | InOrder) -> None:
         """Run what is ready; an error names the operation that it came from."""
         try:
             quietly(execution.advance)
@@ -287,10 +299,10 @@ class Executable:
 
     # Errors
 
-    def _explained(self, error: Exception, ran: Generated | Execution) -> OpError:
+    def _explained(self, error: Exception, ran: Generated | Execution | InOrder) -> OpError:
         """The error as one that names the operation, its site and what it was given."""
         result = error if isinstance(error, OpError) else as_op_error(error)
-        if isinstance(ran, Execution):
+        if isinstance(ran, Execution | InOrder):
             unit = ran.current_unit
             if isinstance(unit, Region):
                 return self._explained(error, unit.generated)

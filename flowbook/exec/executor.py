@@ -1,7 +1,9 @@
 """Drives a step: runs units as they become ready, and waits for asynchronous ones.
 
-A step runs on the thread that called for it. Asynchronous kernels report through a queue; waiting
-for it can be interrupted, ends at the deadline, and ends when the step is cancelled.
+A step runs on the thread that called for it. Where nothing has to wait, units run in the order of
+the plan, which costs half as much as finding out what is ready. Asynchronous kernels report through
+a queue; waiting for it can be interrupted, ends at the deadline, and ends when the step is
+cancelled.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 from flowbook.exec.step import Step, Structure
@@ -30,23 +33,88 @@ class Program:
         values: how many values there are.
         kept: values that outlive their last use, being fetched.
 
-    Attributes:
-        structure: who waits for whom.
-        uses: for each value how often it is needed before it can be freed.
-        unused: for units with outputs that nothing needs those outputs.
     """
 
     def __init__(self, units: Sequence[Unit], values: int, kept: Sequence[int]) -> None:
         self.units = units
-        self.structure = Structure(units, values)
-        self.uses = self.structure.uses
-        for value in kept:
-            self.uses[value] += 1
-        self.unused = {
+        self._values = values
+        self._kept = kept
+
+    @cached_property
+    def structure(self) -> Structure:
+        """Who waits for whom."""
+        return Structure(self.units, self._values)
+
+    @cached_property
+    def uses(self) -> list[int]:
+        """For each value how often it is needed before it can be freed."""
+        uses = self.structure.uses.copy()
+        for value in self._kept:
+            uses[value] += 1
+        return uses
+
+    @cached_property
+    def unused(self) -> dict[int, list[int]]:
+        """For units with outputs that nothing needs those outputs."""
+        return {
             index: unused
-            for index, unit in enumerate(units)
+            for index, unit in enumerate(self.units)
             if (unused := [v for v in unit.outputs if not self.uses[v]])
         }
+
+    @cached_property
+    def last_used(self) -> list[list[int] | tuple[()]]:
+        """For each unit the values that nothing needs after it, if units run in their order."""
+        needed = [False] * self._values
+        for value in self._kept:
+            needed[value] = True
+        found: list[list[int] | tuple[()]] = []
+        for unit in reversed(self.units):
+            last: list[int] | tuple[()] = ()
+            for value in (*unit.inputs, *unit.outputs):
+                if not needed[value]:
+                    needed[value] = True
+                    last = [*last, value]
+            found.append(last)
+        found.reverse()
+        return found
+
+
+class InOrder:
+    """One step whose units run in their order, each after all that it needs.
+
+    Args: as for `Execution`.
+    """
+
+    def __init__(self, program: Program, values: list[Any], deadline: float | None) -> None:
+        self.values = values
+        self._program = program
+        self._deadline = deadline
+        self.current_unit: Unit | None = None
+
+    def advance(self) -> None:
+        """Run all units.
+
+        Raises:
+            DeadlineExceededError: if the deadline passes first.
+            BaseException: what a unit raised, `current_unit`.
+        """
+        values, deadline = self.values, self._deadline
+        unit = None
+        try:
+            for unit, last_used in zip(self._program.units, self._program.last_used, strict=True):
+                if deadline is not None and time.monotonic() > deadline:
+                    raise _late(0)
+                unit.run(values)
+                for value in last_used:
+                    values[value] = None
+        except BaseException:
+            self.current_unit = unit
+            raise
+
+    def given(self) -> list[Any]:
+        """The values that the current unit was given."""
+        return _given(self.current_unit, self.values)
 
 
 class Execution:
@@ -101,8 +169,7 @@ class Execution:
 
     def given(self) -> list[Any]:
         """The values that the current unit was given."""
-        unit = self.current_unit
-        return [self.values[v] for v in unit.inputs] if unit is not None else []
+        return _given(self.current_unit, self.values)
 
     def feed(self, unit: int) -> None:
         """Note that a late feed has arrived; its value is in its place."""
@@ -176,10 +243,16 @@ class Execution:
             call.cancel()
 
     def _late(self) -> DeadlineExceededError:
-        waiting = f"; {len(self._waiting)} asynchronous operations had not completed"
-        return DeadlineExceededError(
-            "the step took longer than its timeout allows" + (waiting if self._waiting else "")
-        )
+        return _late(len(self._waiting))
+
+
+def _given(unit: Unit | None, values: Sequence[Any]) -> list[Any]:
+    return [values[v] for v in unit.inputs] if unit is not None else []
+
+
+def _late(count: int) -> DeadlineExceededError:
+    waiting = f"; {count} asynchronous operations had not completed" if count else ""
+    return DeadlineExceededError(f"the step took longer than its timeout allows{waiting}")
 
 
 class Executions:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from flowbook.exec.executable import Executable
+from flowbook.exec.extension import Extension
 from flowbook.exec.instrument import Instrument, Signature, Tap
 from flowbook.exec.master import Master
 from flowbook.graph.graph import Graph
@@ -67,10 +68,10 @@ class Instruments:
         for instrument in closing:
             instrument.close()
 
-    def asked_for(self, master: Master, signature: Signature) -> Executable | Tapped:
+    def asked_for(self, master: Master, signature: Signature) -> Executable | Extension | Tapped:
         """What runs a signature under the instruments."""
         if not self.all:
-            return master.asked_for(signature)
+            return master.plainly_asked_for(signature)
         rewriting = self.rewriting
         executable = master.asked_for(signature, rewriting)
         taps = [tap for i in self.all for tap in i.tap(signature, executable)]

@@ -16,6 +16,7 @@ from flowbook.exec.compile.pipeline import prepare
 from flowbook.exec.devices.cpu import local_devices
 from flowbook.exec.executable import Executable
 from flowbook.exec.executor import Execution, Executions
+from flowbook.exec.extension import Extension, Extensions
 from flowbook.exec.initialisation import Initialisation
 from flowbook.exec.instrument import Instrument, Signature
 from flowbook.exec.resources.container import Resources
@@ -54,8 +55,11 @@ class Master(Protocol):
     def extend(self) -> None:
         """Take what the graph gained, and drop what it lost, since the last time."""
 
-    def asked_for(self, signature: Signature, instruments: Sequence[Instrument] = ()) -> Executable:
-        """What runs a signature that a person asked for."""
+    def asked_for(self, signature: Signature, instruments: Sequence[Instrument]) -> Executable:
+        """What runs a signature that a person asked for, its plan rewritten by instruments."""
+
+    def plainly_asked_for(self, signature: Signature) -> Executable | Extension:
+        """What runs a signature that a person asked for, where no instrument watches."""
 
     def executable(
         self, signature: Signature, instruments: Sequence[Instrument] = ()
@@ -69,6 +73,12 @@ class Master(Protocol):
 
     def close(self) -> None:
         """Cancel what waits, and free memory."""
+
+
+def _check_feeds(signature: Signature) -> None:
+    error = old_feed_error(signature.fetches, signature.targets, signature.feeds)
+    if error is not None:
+        raise error
 
 
 class LocalMaster:
@@ -95,6 +105,7 @@ class LocalMaster:
         self._made_lock = threading.Lock()
         self._initialisation = Initialisation(self, auto_initialize)
         self._executions = Executions()
+        self._extensions = Extensions(self)
         graph.values.add_holder(self)
 
     def extend(self) -> None:
@@ -106,6 +117,7 @@ class LocalMaster:
                 for key, executable in list(self._executables.items()):
                     if any(op.retired for op in executable.operations):
                         self._drop(key)
+                self._extensions.forget_dropped()
 
     def executable(
         self, signature: Signature, instruments: Sequence[Instrument] = ()
@@ -131,19 +143,28 @@ class LocalMaster:
                 self._make_room(key)
             return found
 
-    def asked_for(self, signature: Signature, instruments: Sequence[Instrument] = ()) -> Executable:
+    def asked_for(self, signature: Signature, instruments: Sequence[Instrument]) -> Executable:
         """What runs a signature that a person asked for, who hears of stale definitions in it.
 
         Raises:
             FailedPreconditionError: if a feed misses its aim, because a cell redefined the tensor.
             StaleDefinitionError: if something is stale and `options.stale` is "error".
         """
-        error = old_feed_error(signature.fetches, signature.targets, signature.feeds)
-        if error is not None:
-            raise error
+        _check_feeds(signature)
         executable = self.executable(signature, instruments)
         executable.is_stale = check_stale(executable.operations, signature.feeds)
         return executable
+
+    def plainly_asked_for(self, signature: Signature) -> Executable | Extension:
+        """As `asked_for` without instruments; what is new of a long signature is enough."""
+        _check_feeds(signature)
+        with self._lock:
+            is_new = (signature, ()) not in self._executables
+            extension = self._extensions.extended(signature) if is_new else None
+            made = extension or self.executable(signature)
+            self._extensions.note(signature, made)
+        made.is_stale = check_stale(made.operations, signature.feeds)
+        return made
 
     def known_executables(self) -> list[Executable]:
         """All executables that anyone may still run, those dropped from the cache included."""
@@ -163,6 +184,7 @@ class LocalMaster:
                 self._drop(key)
             if self._nodes <= KEPT_NODES * 3 // 4:
                 break  # Room for many more at once: dropping has a price per time.
+        self._extensions.forget_dropped()
 
     def _drop(self, key: Any) -> None:
         executable = self._executables.pop(key)
@@ -203,5 +225,6 @@ class LocalMaster:
         self._executions.close()
         with self._lock:
             self._executables.clear()
+            self._extensions.clear()
             self._nodes = 0
             self.resources.close()

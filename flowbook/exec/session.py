@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from flowbook.exec import peek as peeking
 from flowbook.exec.compound_feeds import expanded, expanded_keys, has_compound
 from flowbook.exec.executable import Executable, deadline_after
+from flowbook.exec.extension import Extension
 from flowbook.exec.feeds import Feed, check_mapping, check_no_duplicates, feedable
 from flowbook.exec.fetches import Rebuild, flatten
 from flowbook.exec.guard import Guard, guard
@@ -57,7 +58,7 @@ class _Call:
     __slots__ = ("executable", "feeds", "rebuild")
 
     def __init__(
-        self, executable: Executable | Tapped, feeds: list[Feed], rebuild: Rebuild
+        self, executable: Executable | Extension | Tapped, feeds: list[Feed], rebuild: Rebuild
     ) -> None:
         self.executable = executable
         self.feeds = feeds

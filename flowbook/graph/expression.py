@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.blocks import Blocks, Step, least_size
 from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.numerics.blocks import Blocks, Step, least_size
 
 # The functions that operators stand for. Not `**`: of arrays it is several functions.
 _OPERATORS: dict[type[ast.AST], str] = {

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from flowbook.graph import files, graph_file, serialize
@@ -53,13 +54,16 @@ _ELSEWHERE = {
 }
 
 
-@dataclass
+@dataclass(slots=True)
 class _Settled:
-    """Tensors whose values a call has read, for the operations that it builds."""
+    """Tensors whose values a call has read, for the operations that it builds.
 
-    position: tuple[Any, int]
+    The call is known by its frame, which is kept until something else is built: a line that runs
+    again, in a loop say, makes another call, which may read other tensors or none.
+    """
+
+    call: FrameType
     tensors: tuple[Tensor, ...] = ()
-    is_built: bool = False
 
 
 class _ThreadState(threading.local):
@@ -175,19 +179,17 @@ class Graph(Members):
 
     def settle(self, tensors: Sequence[Tensor]) -> None:
         """Remember that the call which runs has read tensors' values, for what it builds next."""
-        site = self.scope.site or sites.capture()
+        call = sites.running_call()
         settled = self._thread.settled
-        position = site.code, site.offset
-        if settled is None or settled.is_built or settled.position != position:
-            settled = self._thread.settled = _Settled(position)
+        if settled is None or settled.call is not call:
+            settled = self._thread.settled = _Settled(call)
         settled.tensors += tuple(tensors)
 
     def _note_settled(self, settled: _Settled, operation: Operation) -> None:
-        site = operation.site
-        if settled.position == (site.code, site.offset):
-            operation.settled_by, settled.is_built = settled.tensors, True
-        else:
+        if settled.call is not sites.running_call():
             self._thread.settled = None
+        elif not operation.op_def.resource:  # Which is kept while its attributes stay the same.
+            operation.settled_by = settled.tensors
 
     def stale(self) -> StaleOperations:
         """The operations that were built, directly or not, from something since redefined.

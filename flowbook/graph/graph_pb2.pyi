@@ -33,7 +33,7 @@ class Version(_message.Message):
     def __init__(self, writer: _Optional[int] = ..., min_reader: _Optional[int] = ...) -> None: ...
 
 class OperationDef(_message.Message):
-    __slots__ = ("name", "type", "inputs", "control_inputs", "attributes", "outputs", "device", "colocation", "container", "site", "retired")
+    __slots__ = ("name", "type", "inputs", "control_inputs", "attributes", "outputs", "device", "colocation", "container", "site", "retired", "settled_by")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     INPUTS_FIELD_NUMBER: _ClassVar[int]
@@ -45,6 +45,7 @@ class OperationDef(_message.Message):
     CONTAINER_FIELD_NUMBER: _ClassVar[int]
     SITE_FIELD_NUMBER: _ClassVar[int]
     RETIRED_FIELD_NUMBER: _ClassVar[int]
+    SETTLED_BY_FIELD_NUMBER: _ClassVar[int]
     name: str
     type: str
     inputs: _containers.RepeatedCompositeFieldContainer[TensorRef]
@@ -56,7 +57,8 @@ class OperationDef(_message.Message):
     container: str
     site: int
     retired: bool
-    def __init__(self, name: _Optional[str] = ..., type: _Optional[str] = ..., inputs: _Optional[_Iterable[_Union[TensorRef, _Mapping]]] = ..., control_inputs: _Optional[_Iterable[int]] = ..., attributes: _Optional[_Iterable[_Union[Attribute, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[OutputDef, _Mapping]]] = ..., device: _Optional[str] = ..., colocation: _Optional[_Iterable[int]] = ..., container: _Optional[str] = ..., site: _Optional[int] = ..., retired: _Optional[bool] = ...) -> None: ...
+    settled_by: _containers.RepeatedCompositeFieldContainer[TensorRef]
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[str] = ..., inputs: _Optional[_Iterable[_Union[TensorRef, _Mapping]]] = ..., control_inputs: _Optional[_Iterable[int]] = ..., attributes: _Optional[_Iterable[_Union[Attribute, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[OutputDef, _Mapping]]] = ..., device: _Optional[str] = ..., colocation: _Optional[_Iterable[int]] = ..., container: _Optional[str] = ..., site: _Optional[int] = ..., retired: _Optional[bool] = ..., settled_by: _Optional[_Iterable[_Union[TensorRef, _Mapping]]] = ...) -> None: ...
 
 class TensorRef(_message.Message):
     __slots__ = ("operation", "port")

@@ -220,6 +220,7 @@ class _Import:
             shapes,
             self._site_of(operation),
         )
+        copy.settled_by = tuple([self._settling(t) for t in operation.settled_by])
         waited = [self._waited.get(o) or self._copies[o] for o in operation.control_inputs]
         copy.control_inputs = tuple(dict.fromkeys(waited))
         copy.colocation = tuple([self._copies[o] for o in operation.colocation])
@@ -230,6 +231,15 @@ class _Import:
         self._copies[operation] = copy
         for original, output in zip(operation.outputs, copy.outputs, strict=True):
             self._tensors.setdefault(original, output)
+
+    def _settling(self, tensor: Tensor) -> Tensor:
+        copied = self._copies[tensor.op].outputs[tensor.index]
+        if self._tensors[tensor] is not copied:
+            raise InvalidArgumentError(
+                f"something stands for {tensor.name!r}, but its value was read when this was "
+                "built, and is fixed in it"
+            )
+        return copied
 
     def _site_of(self, operation: Operation) -> sites.Site:
         site = operation.site

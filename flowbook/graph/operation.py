@@ -43,7 +43,8 @@ class Operation:
         outputs: the tensors that it produces.
         control_inputs: operations that must end before it starts.
         attributes: values fixed at construction, by name; a read-only view.
-        settled_by: tensors whose values attributes were given, such as a constant for an axis.
+        settled_by: tensors whose values attributes were given, such as a constant for an axis. None
+            of an operation that owns a resource: it keeps that while its attributes stay the same.
         device: the requested device, in full or in part, or an empty string.
         colocation: operations whose device it must share.
         container: the container of its resource, if it has one; empty means the session's.
@@ -121,6 +122,7 @@ class Operation:
     def replace_inputs(self, others: Mapping[Operation, Operation]) -> None:
         """Refer to other operations that mean the same, before it joins its graph."""
         self.inputs = tuple([others.get(t.op, t.op).outputs[t.index] for t in self.inputs])
+        self.settled_by = tuple([others.get(t.op, t.op).outputs[t.index] for t in self.settled_by])
         self.control_inputs = tuple([others.get(o, o) for o in self.control_inputs])
         self.colocation = tuple([others.get(o, o) for o in self.colocation])
 

@@ -23,7 +23,7 @@ from flowbook.graph.errors import (
     OpError,
     ResourceExhaustedError,
 )
-from flowbook.graph.graph_pb2 import GraphDef, OperationDef
+from flowbook.graph.graph_pb2 import GraphDef, OperationDef, TensorRef
 from flowbook.graph.long_work import track
 from flowbook.graph.operation import Operation
 from flowbook.graph.registry import op_named
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from flowbook.graph.graph import Graph
     from flowbook.graph.op_def import OpDef
     from flowbook.graph.shape import Shape
+    from flowbook.graph.tensor import Tensor
 
 # The format that this version writes, and the oldest one whose readers understand it.
 FORMAT = 1
@@ -82,7 +83,7 @@ def with_retired(graph: Graph) -> list[Operation]:
     stack = list(found)
     while stack:
         operation = stack.pop()
-        referred = [tensor.op for tensor in operation.inputs]
+        referred = [tensor.op for tensor in (*operation.inputs, *operation.settled_by)]
         referred += (*operation.control_inputs, *operation.colocation)
         variable = graph.variable_of(operation)
         if variable is not None:
@@ -110,8 +111,12 @@ class _Writer:
         """Set the message to the operation."""
         message.name = operation.name
         message.type = operation.type
-        for tensor in operation.inputs:
-            message.inputs.add(operation=self._positions[tensor.op], port=tensor.index)
+        for tensors, refs in (
+            (operation.inputs, message.inputs),
+            (operation.settled_by, message.settled_by),
+        ):
+            for tensor in tensors:
+                refs.add(operation=self._positions[tensor.op], port=tensor.index)
         message.control_inputs.extend([self._positions[o] for o in operation.control_inputs])
         message.colocation.extend([self._positions[o] for o in operation.colocation])
         for name, value in operation.attributes.items():
@@ -226,13 +231,11 @@ class _Reader:
     def _operation(self, stored: OperationDef, site: sites.Site) -> Operation:
         op_def = op_named(stored.type)
         attributes = self._attributes(op_def, stored)
-        inputs = []
-        for ref in stored.inputs:
-            source = _at(self._operations, ref.operation, "operation")
-            inputs.append(_at(source.outputs, ref.port, f"output of {source.name!r}"))
+        inputs = self._tensors(stored.inputs)
         found = op_def.infer_outputs(self._graph, inputs, attributes)
         _compare(stored, *found)
-        operation = Operation(self._graph, op_def, tuple(inputs), attributes, *found, site)
+        operation = Operation(self._graph, op_def, inputs, attributes, *found, site)
+        operation.settled_by = self._tensors(stored.settled_by)
         operation.control_inputs = self._referred(stored.control_inputs)
         operation.colocation = self._referred(stored.colocation)
         DeviceSpec.parse(stored.device)
@@ -257,6 +260,13 @@ class _Reader:
                 raise
         # A version before an attribute came to be wrote a graph without it.
         return op_def.complete(given)
+
+    def _tensors(self, refs: Iterable[TensorRef]) -> tuple[Tensor, ...]:
+        tensors = []
+        for ref in refs:
+            source = _at(self._operations, ref.operation, "operation")
+            tensors.append(_at(source.outputs, ref.port, f"output of {source.name!r}"))
+        return tuple(tensors)
 
     def _referred(self, positions: Sequence[int]) -> tuple[Operation, ...]:
         return tuple([_at(self._operations, i, "operation") for i in positions])

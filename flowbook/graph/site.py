@@ -194,6 +194,14 @@ def capture() -> Site:
     return UNKNOWN_SITE
 
 
+def running_call() -> FrameType:
+    """The call of one of Flowbook's functions that the innermost other code waits for."""
+    frame = sys._getframe(1)
+    while (caller := frame.f_back) is not None and is_internal(caller.f_code.co_filename):
+        frame = caller
+    return frame
+
+
 def users_stack() -> list[Position]:
     """Where the user's own code is, the outermost frame first; installed packages' are left out."""
     positions = []

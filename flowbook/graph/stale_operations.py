@@ -106,13 +106,15 @@ def stale_among(operations: Iterable[Operation], fed: Collection[Tensor] = ()) -
 
     Args:
         operations: what a run executes, or all of a graph. Retired ones may be among them; what
-            they were built from counts only as far as it is among them too.
+            they were built from counts only as far as it is among them too. What attributes were
+            read from counts always, as no run executes it.
         fed: tensors whose value is fed, so that it does not matter what they were built from.
     """
     roots: dict[Operation, dict[Operation, None]] = {}
     cells: dict[Operation, dict[str, None]] = {}
     found = StaleOperations()
-    for operation in sorted(operations, key=lambda op: op.id):
+    given = set(operations)
+    for operation in sorted(given | _read_for(given), key=lambda op: op.id):
         own_roots: dict[Operation, None] = {}
         own_cells: dict[str, None] = {}
         for source in sources(operation, fed):
@@ -125,8 +127,21 @@ def stale_among(operations: Iterable[Operation], fed: Collection[Tensor] = ()) -
             continue
         if not operation.retired:
             own_cells[_cell_of(operation)] = None
-            found.append(Stale(operation, tuple(own_roots), tuple(own_cells)))
+            if operation in given:
+                found.append(Stale(operation, tuple(own_roots), tuple(own_cells)))
         roots[operation], cells[operation] = own_roots, own_cells
+    return found
+
+
+def _read_for(operations: Iterable[Operation]) -> set[Operation]:
+    """What attributes of the operations were read from, with all that this was built from."""
+    found: set[Operation] = set()
+    stack = [tensor.op for operation in operations for tensor in operation.settled_by]
+    while stack:
+        operation = stack.pop()
+        if operation not in found:
+            found.add(operation)
+            stack.extend(sources(operation))
     return found
 
 

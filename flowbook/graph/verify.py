@@ -43,7 +43,7 @@ def check(what: Graph | Iterable[Operation]) -> None:
 
 
 def _references(operation: Operation) -> Iterable[Operation]:
-    inputs = [tensor.op for tensor in operation.inputs]
+    inputs = [tensor.op for tensor in (*operation.inputs, *operation.settled_by)]
     return dict.fromkeys([*inputs, *operation.control_inputs, *operation.colocation])
 
 
@@ -63,6 +63,8 @@ def _check_operation(operation: Operation) -> None:
             tensor.index < len(outputs) and outputs[tensor.index] is tensor,
             f"input {i}, {tensor.name}, is not among the {len(outputs)} outputs of its operation",
         )
+    for tensor in operation.settled_by:
+        _check_earlier(operation, tensor.op, f"{tensor.name}, which an attribute was read from,")
     for other in operation.control_inputs:
         _require(isinstance(other, Operation), f"control input {other!r} is not an operation")
         _check_earlier(operation, other, f"control input {other.name!r}")

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.dtypes import widened
-from flowbook.graph.image_codecs import encode_png
-from flowbook.graph.tensor_text import text_of
+from flowbook.graph.numerics.image_codecs import encode_png
+from flowbook.graph.numerics.tensor_text import text_of
 
 MOST_BINS = 40
 MOST_PICTURES = 4

@@ -55,3 +55,13 @@ def test_the_site_names_the_cell(notebook: Any) -> None:
     notebook.run("b", IMPORT)
     place = notebook["y"].op.site.place
     assert place == "imported by cell [2], line 1, from cell [1], line 3"
+
+
+def test_a_cell_that_imports_again_keeps_what_it_has(notebook: Any) -> None:
+    notebook.run("a", "fb.reduce_sum(fb.ones([2, 3]), fb.constant(1, name='one'), name='total')")
+    notebook.run("b", "stored = fb.get_default_graph().to_bytes()")
+    for _ in range(2):
+        notebook.run("c", "fb.import_graph_def(stored, name='copy')")
+        total = notebook.graph.get_operation_by_name("copy/total")
+        assert [t.name for t in total.settled_by] == ["copy/one:0"]
+    assert notebook.graph.retirements == 0

@@ -1,5 +1,6 @@
 """What was built from something since redefined: the list, the warning, the errors."""
 
+import gc
 import warnings
 from typing import Any
 
@@ -298,3 +299,29 @@ def test_copies_of_what_was_redefined_have_names_of_their_own(notebook: Any) -> 
         notebook.run("d", "seen = fb.observe(fb.Session(), z)\ncost = fb.forecast(z)")
     assert notebook["seen"][notebook["z"]] == 7.0
     assert notebook["cost"].total.flops == 2
+
+
+def test_an_axis_from_the_rank_of_something_stale(notebook: Any) -> None:
+    notebook.run("a", "w = fb.zeros([2, 3], name='w')")
+    notebook.run("b", "x = fb.exp(w, name='x')")
+    notebook.run("c", "total = fb.reduce_sum(fb.ones([2, 3]), fb.rank(x) - 1, name='total')")
+    notebook.run("a", "w = fb.zeros([2], name='w')")
+    # The run executes nothing of what the axis was read from.
+    assert str(stale_message(closure(notebook["total"]))) == (
+        "re-run cell [2], then cell [3]: this run uses 'total' built from the 'w' of before "
+        "cell [4] redefined it"
+    )
+
+
+def test_an_axis_that_is_read_in_every_execution_leaks_nothing(notebook: Any) -> None:
+    def run(turn: int) -> int:
+        notebook.run("a", f"axis = fb.constant({turn % 2}, name='axis')")
+        notebook.run("b", "total = fb.reduce_sum(fb.ones([2, 3]), axis)")
+        if turn % 3:
+            notebook.run("a", f"axis = fb.constant({turn % 5 % 2}, name='axis')")
+        gc.collect()
+        found = (o for o in gc.get_objects() if isinstance(o, fb.Operation))
+        return sum(o.graph is notebook.graph for o in found)
+
+    few = max(run(turn) for turn in range(6))
+    assert max(run(turn) for turn in range(200)) == few

@@ -183,3 +183,16 @@ def test_what_is_owned_is_held_weakly(notebook: Any) -> None:
     ref = weakref.ref(notebook["s"])
     del notebook.shell.user_ns["s"]
     assert ref() is None
+
+
+def test_an_axis_redefined_with_the_same_meaning_keeps_a_layers_variables(notebook: Any) -> None:
+    build = "y = fb.layers.batch_normalization(fb.ones([2, 3]), axis=axis)"
+    notebook.run("a", "axis = fb.constant(1, name='axis')")
+    notebook.run("b", build)
+    before = [v.op for v in notebook.graph.variables()]
+    assert before
+    notebook.run("a", "axis = fb.constant(-1, name='axis')")
+    assert notebook.graph.stale()
+    notebook.run("b", build)
+    assert [v.op for v in notebook.graph.variables()] == before
+    assert notebook.graph.stale() == []

@@ -7,6 +7,7 @@ order of the signature.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ class PlanNode(NamedTuple):
 
     name: str
     type: str
-    attributes: dict[str, Any]
+    attributes: Mapping[str, Any]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     after: tuple[int, ...]

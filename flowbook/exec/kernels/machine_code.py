@@ -20,7 +20,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import DTypeLike
 
 from flowbook.graph.errors import UnimplementedError
-from flowbook.graph.hot_loop import HotLoop
+from flowbook.graph.numerics.hot_loop import HotLoop
 
 if TYPE_CHECKING:
     from llvmlite import ir

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.exec.summaries.event import Histogram, Image
-from flowbook.graph.image_codecs import encode_png
+from flowbook.graph.numerics.image_codecs import encode_png
 from flowbook.graph.operation import Operation
 
 _Read = list[tuple[str, str, Any]]

@@ -8,13 +8,14 @@ from typing import Any
 from flowbook.graph.convert import to_array
 from flowbook.graph.dtypes import FLOATS, NUMBERS, REALS, float32, float64
 from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.numerics.element_choices import clipped, leaky, rectified
+from flowbook.graph.numerics.sums import sum_over
 from flowbook.graph.op_def import OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import negative
 from flowbook.graph.ops.axes import as_axis, in_range
 from flowbook.graph.ops.comparison import greater, greater_equal, less, where
 from flowbook.graph.ops.constants import convert_to_tensor
-from flowbook.graph.ops.element_choices import clipped, leaky, rectified
 from flowbook.graph.ops.elementwise import cast, exp, sigmoid, square
 from flowbook.graph.ops.filling import zeros_like_op
 from flowbook.graph.ops.inference import elementwise, same_as_input
@@ -22,7 +23,6 @@ from flowbook.graph.ops.joining import concat
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.reductions import sum_op
 from flowbook.graph.ops.shaping import reshape_op, shape_op
-from flowbook.graph.ops.sums import sum_over
 from flowbook.graph.ops.windows import check_any_channels_last
 from flowbook.graph.registry import op_named
 from flowbook.graph.scopes import name_scope

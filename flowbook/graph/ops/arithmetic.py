@@ -20,11 +20,11 @@ from flowbook.graph.dtypes import (
 )
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.indexed_slices import IndexedSlices
+from flowbook.graph.numerics.element_choices import clipped
 from flowbook.graph.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.broadcasting import gradients_of_two, sum_to_shape
 from flowbook.graph.ops.constants import convert_to_tensor
-from flowbook.graph.ops.element_choices import clipped
 from flowbook.graph.ops.inference import broadcast_inputs, elementwise, same_as_input
 from flowbook.graph.ops.located import located
 from flowbook.graph.registry import op_named

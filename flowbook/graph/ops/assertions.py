@@ -14,6 +14,7 @@ from ml_dtypes import finfo
 
 from flowbook.graph.dtypes import as_dtype, int32
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.numerics.tensor_text import text_of
 from flowbook.graph.op_def import Effects, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import abs as abs_of
@@ -35,7 +36,6 @@ from flowbook.graph.ops.shaping import shape as shape_of
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Tensor
-from flowbook.graph.tensor_text import text_of
 
 
 def _condition(condition: Tensor, data: Sequence[Tensor], **_: Any) -> list[Shape]:

@@ -9,11 +9,11 @@ import numpy as np
 from flowbook.graph.dtypes import INTS, MOVABLE, REALS, VALUES, DType
 from flowbook.graph.dtypes import bool as bool_
 from flowbook.graph.errors import InvalidTypeError
+from flowbook.graph.numerics.element_choices import selected
 from flowbook.graph.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.broadcasting import sum_to_shape
 from flowbook.graph.ops.constants import convert_to_tensor
-from flowbook.graph.ops.element_choices import selected
 from flowbook.graph.ops.inference import broadcast_inputs, elementwise, no_flops, same_as_input
 from flowbook.graph.ops.located import located
 from flowbook.graph.packing import packed

@@ -12,11 +12,11 @@ from typing import Any
 
 from flowbook.graph.dtypes import FLOATS
 from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.numerics.ctc_paths import Paths
 from flowbook.graph.op_def import OpDef, is_unused
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.ctc_derivatives import derivative_of_gradient
-from flowbook.graph.ops.ctc_paths import Paths
 from flowbook.graph.ops.infinitesimals import gradients_along
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.shaping import expand_dims_op, transpose

@@ -11,8 +11,8 @@ import numpy as np
 
 from flowbook.graph.dtypes import FLOATS, DType, int64
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.numerics.ctc_paths import check_lengths
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
-from flowbook.graph.ops.ctc_paths import check_lengths
 from flowbook.graph.ops.located import located
 from flowbook.graph.shape import Shape
 from flowbook.graph.sparse_tensor import SparseTensor

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flowbook.graph.ops.ctc_paths import Paths, moved
+from flowbook.graph.numerics.ctc_paths import Paths, moved
 from flowbook.graph.ops.infinitesimals import Number, product, quotient
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from flowbook.graph.dtypes import INDICES, DType, as_dtype, int32
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
+from flowbook.graph.numerics.lapack import lu_factors
 from flowbook.graph.op_def import OpDef, is_unused
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.comparison import equal
@@ -15,7 +16,6 @@ from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.diagonals import band_part_op, diag_op, diag_part_op, set_diag_op
 from flowbook.graph.ops.elementwise import cast_op, log
 from flowbook.graph.ops.filling import ones_like_op, zeros_like_op
-from flowbook.graph.ops.lapack import lu_factors
 from flowbook.graph.ops.linalg import matmul
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.matrices import (

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowbook.graph import philox, philox_numbers
 from flowbook.graph.dtypes import INDICES
 from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.numerics import philox, philox_numbers
 from flowbook.graph.op_def import NO_GRADIENT, Effects, OpDef
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.random import seeds

@@ -8,9 +8,9 @@ import numpy as np
 
 from flowbook.graph.dtypes import VALUES
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.numerics.bounds import check_vectors
 from flowbook.graph.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.operation import Operation
-from flowbook.graph.ops.bounds import check_vectors
 from flowbook.graph.ops.inference import constant_value
 from flowbook.graph.ops.located import located
 from flowbook.graph.shape import UNKNOWN, Shape

@@ -7,6 +7,7 @@ from typing import Any
 
 from flowbook.graph.dtypes import FLOATS
 from flowbook.graph.errors import InvalidTypeError
+from flowbook.graph.numerics.scipy_special import special_of
 from flowbook.graph.op_def import OpDef, is_unused
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import clip_by_value, multiply
@@ -14,7 +15,6 @@ from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.elementwise import exp, sigmoid, square
 from flowbook.graph.ops.inference import elementwise, same_as_input
 from flowbook.graph.ops.located import located
-from flowbook.graph.ops.special_functions import special_functions
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.tensor import Arithmetic, Tensor
 
@@ -29,7 +29,7 @@ normal_distribution_op = OpDef(
     "x: T -> probability: T",
     T=FLOATS,
     infer=same_as_input,
-    kernel=lambda xp, x: xp.asarray(special_functions().ndtr(x)).astype(x.dtype, copy=False),
+    kernel=lambda xp, x: xp.asarray(special_of(xp).ndtr(x)).astype(x.dtype, copy=False),
     grad=_normal_gradient,
     aliases={},
     cost=elementwise(flops=20),

@@ -21,10 +21,10 @@ from flowbook.graph.dtypes import (
 )
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.indexed_slices import IndexedSlices
+from flowbook.graph.numerics.bounds import are_within, check_indices
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, Effects, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.axes import as_axis, in_range
-from flowbook.graph.ops.bounds import are_within, check_indices
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.elementwise import cast
 from flowbook.graph.ops.indexing import strided_slice

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph import image_codecs
 from flowbook.graph.dtypes import INDICES, DType, as_dtype, int32, uint8, uint16
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.numerics import image_codecs
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.ops.colours import convert_image_dtype
 from flowbook.graph.ops.comparison import equal

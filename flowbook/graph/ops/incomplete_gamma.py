@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.dtypes import FLOATS
-from flowbook.graph.gamma_orders import density_derivatives, order_derivative
+from flowbook.graph.numerics.gamma_orders import density_derivatives, order_derivative
+from flowbook.graph.numerics.scipy_special import special_of
 from flowbook.graph.op_def import OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.broadcasting import gradients_of_two
@@ -15,7 +16,6 @@ from flowbook.graph.ops.comparison import equal, where
 from flowbook.graph.ops.elementwise import log
 from flowbook.graph.ops.inference import broadcast_inputs, elementwise
 from flowbook.graph.ops.no_nan import multiply_no_nan
-from flowbook.graph.ops.scipy_special import special_of
 from flowbook.graph.ops.special import digamma, in_dtype, polygamma
 from flowbook.graph.registry import op_named
 from flowbook.graph.tensor import Tensor

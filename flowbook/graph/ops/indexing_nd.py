@@ -13,10 +13,10 @@ import numpy as np
 
 from flowbook.graph.dtypes import INDICES, MOVABLE, NUMBERS, VALUES
 from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.numerics.bounds import check_vectors
 from flowbook.graph.op_def import OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import add, subtract
-from flowbook.graph.ops.bounds import check_vectors
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.filling import zeros_like_op
 from flowbook.graph.ops.gathering import as_batch, common_batch

@@ -87,7 +87,8 @@ def determining(tensor: Tensor) -> list[Tensor]:
         op = stack.pop().op
         # Of others the shape alone counts, which a feed cannot change.
         for source in op.inputs if op.type in _FOLLOWED else ():
-            if source not in found:
+            # Where a part was taken, the rest may be what only the run knows.
+            if source not in found and any(d is not None for d in known_elements(source) or ()):
                 found[source] = None
                 stack.append(source)
     return list(found)

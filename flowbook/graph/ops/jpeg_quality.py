@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph import image_codecs
 from flowbook.graph.dtypes import int32, uint8
 from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.numerics import image_codecs
 from flowbook.graph.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.ops.colours import convert_image_dtype
 from flowbook.graph.ops.constants import convert_to_tensor

@@ -11,6 +11,8 @@ from typing import Any
 
 from flowbook.graph.dtypes import FLOATS, INDICES
 from flowbook.graph.errors import InvalidArgumentError, OutOfRangeError
+from flowbook.graph.numerics.bounds import are_within
+from flowbook.graph.numerics.sums import sum_of_products, sum_of_squares, sum_over
 from flowbook.graph.op_def import NO_GRADIENT, OpDef, is_unused
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.activations import (
@@ -22,7 +24,6 @@ from flowbook.graph.ops.activations import (
 )
 from flowbook.graph.ops.arithmetic import add, subtract
 from flowbook.graph.ops.axes import as_axis, in_range
-from flowbook.graph.ops.bounds import are_within
 from flowbook.graph.ops.broadcasting import sum_to_shape
 from flowbook.graph.ops.comparison import greater, where
 from flowbook.graph.ops.constants import convert_to_tensor
@@ -32,7 +33,6 @@ from flowbook.graph.ops.inference import elementwise, scalar
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.reductions import sum_op
 from flowbook.graph.ops.shaping import expand_dims_op, transpose
-from flowbook.graph.ops.sums import sum_of_products, sum_of_squares, sum_over
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.shape import Shape, broadcast
 from flowbook.graph.tensor import Tensor

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.dtypes import COMPLEX
+from flowbook.graph.numerics.lapack import schur
 from flowbook.graph.op_def import OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import conjugate
@@ -20,7 +21,6 @@ from flowbook.graph.ops.constants import stop_gradient
 from flowbook.graph.ops.elementwise import sqrt
 from flowbook.graph.ops.filling import ones_like_op, zeros_like_op
 from flowbook.graph.ops.joining import concat_op
-from flowbook.graph.ops.lapack import schur
 from flowbook.graph.ops.matrices import (
     SOLVABLE,
     adjoint,

@@ -14,6 +14,7 @@ import numpy as np
 
 from flowbook.graph.dtypes import REALS
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
+from flowbook.graph.numerics.sums import Axes, sum_over, wide_dtype
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import abs
 from flowbook.graph.ops.axes import as_axis, in_range
@@ -28,7 +29,6 @@ from flowbook.graph.ops.reductions import (
     with_reduced_axes,
 )
 from flowbook.graph.ops.shaping import expand_dims_op, squeeze, transpose
-from flowbook.graph.ops.sums import Axes, sum_over, wide_dtype
 from flowbook.graph.registry import op_named
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.tensor import Tensor

@@ -8,10 +8,10 @@ import numpy as np
 
 from flowbook.graph.dtypes import MOVABLE, NUMBERS, DType, int32
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.numerics.bounds import check_indices, outside
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.axes import as_axis
-from flowbook.graph.ops.bounds import check_indices, outside
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.filling import range as range_
 from flowbook.graph.ops.filling import zeros_like_op

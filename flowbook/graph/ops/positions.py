@@ -8,9 +8,9 @@ import numpy as np
 
 from flowbook.graph.dtypes import INDICES, REALS, DType, as_dtype, int32
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError, OutOfRangeError
+from flowbook.graph.numerics.bounds import check_indices
 from flowbook.graph.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.operation import Operation
-from flowbook.graph.ops.bounds import check_indices
 from flowbook.graph.ops.inference import constant_value, no_flops
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.shaping import check_vector, dims_of, shape_argument

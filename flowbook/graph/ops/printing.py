@@ -14,6 +14,7 @@ import numpy as np
 
 from flowbook.graph.dtypes import MOVABLE
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.numerics.tensor_text import text_of
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, Effects, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.constants import convert_to_tensor
@@ -22,7 +23,6 @@ from flowbook.graph.ops.located import located
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.sparse_tensor import SparseTensor
 from flowbook.graph.tensor import Arithmetic, Tensor
-from flowbook.graph.tensor_text import text_of
 
 
 def _format(xp: Any, *inputs: Any, template: tuple[str, ...], summarize: int) -> Any:

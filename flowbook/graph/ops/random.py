@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from ml_dtypes import finfo
 
-from flowbook.graph import sampling
 from flowbook.graph.convert import to_array
 from flowbook.graph.dtypes import FLOATS, INDICES, DType, as_dtype, float32, float64
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.graph import get_default_graph
+from flowbook.graph.numerics import sampling
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, Effects, OpDef
 from flowbook.graph.ops.arithmetic import add, minimum, multiply, subtract
 from flowbook.graph.ops.constants import convert_to_tensor

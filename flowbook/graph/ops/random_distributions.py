@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from ml_dtypes import finfo
 
-from flowbook.graph import gamma_variates, philox, poisson_variates, sampling
 from flowbook.graph.dtypes import FLOATS, INDICES, DType, float32, int64
 from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.numerics import gamma_variates, philox, poisson_variates, sampling
 from flowbook.graph.op_def import NO_GRADIENT, Effects, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import divide, maximum

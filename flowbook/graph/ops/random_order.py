@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph import philox, sampling
 from flowbook.graph.dtypes import INDICES, MOVABLE, int32
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.numerics import philox, sampling
 from flowbook.graph.op_def import NO_GRADIENT, Effects, OpDef
 from flowbook.graph.ops.arithmetic import maximum
 from flowbook.graph.ops.constants import convert_to_tensor

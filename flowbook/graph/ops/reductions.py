@@ -14,6 +14,7 @@ import numpy as np
 from flowbook.graph.dtypes import FLOATS, INDICES, NUMBERS, REALS, DType, as_dtype, int64
 from flowbook.graph.dtypes import bool as bool_
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.numerics.sums import Axes, sum_over, wide_dtype
 from flowbook.graph.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import conjugate
@@ -23,7 +24,6 @@ from flowbook.graph.ops.elementwise import cast, exp
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.products import product_of_others
 from flowbook.graph.ops.shaping import expand_dims_op, shape_of, size_op
-from flowbook.graph.ops.sums import Axes, sum_over, wide_dtype
 from flowbook.graph.registry import op_named
 from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.tensor import Tensor

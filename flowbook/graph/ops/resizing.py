@@ -1,4 +1,4 @@
-"""Images in another size. Pixels lie where TensorFlow 1 has them; see `flowbook/graph/resampling`.
+"""Images in another size. Pixels lie where TensorFlow 1 has them; see `numerics/resampling.py`.
 
 Resizing is linear, so its gradient is its adjoint, whose gradient is resizing again.
 """
@@ -12,6 +12,7 @@ import numpy as np
 
 from flowbook.graph.dtypes import FLOATS, INDICES, REALS, float32, int32
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.numerics.resampling import METHODS, resample, resample_adjoint
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import add, clip_by_value, minimum
@@ -32,7 +33,6 @@ from flowbook.graph.ops.shaping import (
     squeeze,
 )
 from flowbook.graph.ops.shaping import shape as shape_in_run
-from flowbook.graph.resampling import METHODS, resample, resample_adjoint
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Tensor

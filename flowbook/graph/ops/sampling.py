@@ -16,9 +16,9 @@ import numpy as np
 from flowbook.graph.dtypes import float32, float64, int32, int64
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.graph import get_default_graph
+from flowbook.graph.numerics.bounds import check_indices
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, Effects, OpDef
 from flowbook.graph.operation import Operation
-from flowbook.graph.ops.bounds import check_indices
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.elementwise import cast
 from flowbook.graph.ops.filling import ones, ones_like

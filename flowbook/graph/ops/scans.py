@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.dtypes import FLOATS, INEXACT, NUMBERS, DType
+from flowbook.graph.numerics.sums import wide_dtype
 from flowbook.graph.op_def import OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import conjugate
@@ -21,7 +22,6 @@ from flowbook.graph.ops.comparison import equal, where
 from flowbook.graph.ops.elementwise import exp
 from flowbook.graph.ops.inference import elementwise
 from flowbook.graph.ops.located import located
-from flowbook.graph.ops.sums import wide_dtype
 from flowbook.graph.registry import op_named
 from flowbook.graph.shape import Shape
 from flowbook.graph.tensor import Tensor

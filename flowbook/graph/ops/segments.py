@@ -14,10 +14,11 @@ import numpy as np
 
 from flowbook.graph.dtypes import INDICES, INEXACT, NUMBERS, REALS, DType
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.numerics.bounds import outside
+from flowbook.graph.numerics.sums import sums_by_id, wide_dtype
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import conjugate
-from flowbook.graph.ops.bounds import outside
 from flowbook.graph.ops.comparison import equal, where
 from flowbook.graph.ops.elementwise import cast
 from flowbook.graph.ops.filling import ones_like_op, zeros_like_op
@@ -26,7 +27,6 @@ from flowbook.graph.ops.inference import constant_value
 from flowbook.graph.ops.reductions import whole_quotient
 from flowbook.graph.ops.segment_products import segment_product_of_others
 from flowbook.graph.ops.shaping import check_scalar_values, shape_op
-from flowbook.graph.ops.sums import sums_by_id, wide_dtype
 from flowbook.graph.shape import UNKNOWN, Shape
 from flowbook.graph.tensor import Tensor
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from flowbook.graph.dtypes import REALS
 from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.numerics.bounds import check_indices
 from flowbook.graph.op_def import OpDef
 from flowbook.graph.operation import Operation
-from flowbook.graph.ops.bounds import check_indices
 from flowbook.graph.ops.comparison import equal
 from flowbook.graph.ops.elementwise import cast
 from flowbook.graph.ops.inference import constant_value

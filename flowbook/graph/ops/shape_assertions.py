@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.numerics.tensor_text import text_of
 from flowbook.graph.op_def import REQUIRED, Effects, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.constants import convert_to_tensor, no_op
@@ -14,7 +15,6 @@ from flowbook.graph.ops.located import located
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.shape import Dims, Shape
 from flowbook.graph.tensor import Tensor
-from flowbook.graph.tensor_text import text_of
 
 # An int is a size, a letter or word one that is the same wherever it stands, None any. The first
 # may be "...": any number of dimensions of any size.

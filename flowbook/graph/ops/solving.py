@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.numerics.lapack import solved_triangular
 from flowbook.graph.op_def import OpDef, is_unused
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import conjugate
 from flowbook.graph.ops.broadcasting import sum_to_shape
 from flowbook.graph.ops.diagonals import band_part_op
-from flowbook.graph.ops.lapack import solved_triangular
 from flowbook.graph.ops.linalg import matmul
 from flowbook.graph.ops.matrices import (
     SOLVABLE,

@@ -12,10 +12,10 @@ import numpy as np
 from flowbook.graph.dtypes import FLOATS, INDICES, NUMBERS
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.indexed_slices import IndexedSlices
+from flowbook.graph.numerics.bounds import check_indices
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import conjugate
-from flowbook.graph.ops.bounds import check_indices
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.filling import range as range_
 from flowbook.graph.ops.indexing import strided_slice

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from flowbook.graph.dtypes import FLOATS
+from flowbook.graph.numerics.scipy_special import special_of
 from flowbook.graph.op_def import OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import sign
@@ -17,7 +18,6 @@ from flowbook.graph.ops.inference import broadcast_inputs, elementwise, same_as_
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.no_nan import xlog1py, xlogy
 from flowbook.graph.ops.reductions import reduce_sum
-from flowbook.graph.ops.scipy_special import special_of
 from flowbook.graph.registry import op_named
 from flowbook.graph.scopes import name_scope
 from flowbook.graph.tensor import Tensor

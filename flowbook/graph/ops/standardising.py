@@ -15,6 +15,7 @@ import numpy as np
 from flowbook.graph.dtypes import FLOATS
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.gradients import gradients
+from flowbook.graph.numerics.sums import sum_of_products, sum_over
 from flowbook.graph.op_def import REQUIRED, OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.axes import all_in_range, reduced
@@ -22,7 +23,6 @@ from flowbook.graph.ops.broadcasting import sum_to_shape
 from flowbook.graph.ops.elementwise import cast, rsqrt
 from flowbook.graph.ops.reductions import mean_op
 from flowbook.graph.ops.shaping import size_op
-from flowbook.graph.ops.sums import sum_of_products, sum_over
 from flowbook.graph.registry import op_named
 from flowbook.graph.shape import Shape, broadcast
 from flowbook.graph.tensor import Tensor

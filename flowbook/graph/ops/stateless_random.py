@@ -2,18 +2,17 @@
 
 The same seeds give the same numbers in every run, session and graph, on every device. Uniform
 numbers and integers are those that TensorFlow's stateless operations draw on CPUs, bit for bit, and
-normals agree with them to the last places (see `flowbook/graph/philox_numbers.py`). Classes are its
-too where TensorFlow draws all rows on one thread; with more, it starts rows elsewhere in the
-stream.
+normals agree with them to the last places (see `numerics/philox_numbers.py`). Classes are its too
+where TensorFlow draws all rows on one thread; with more, it starts rows elsewhere in the stream.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph import philox, sampling
 from flowbook.graph.dtypes import FLOATS, INDICES, DType, float32, int64
 from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.numerics import philox, sampling
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.ops.inference import elementwise
 from flowbook.graph.ops.located import located

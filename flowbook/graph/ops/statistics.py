@@ -9,6 +9,7 @@ import numpy as np
 
 from flowbook.graph.dtypes import FLOATS
 from flowbook.graph.errors import InvalidTypeError
+from flowbook.graph.numerics.sums import Axes
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import add
 from flowbook.graph.ops.axes import all_in_range
@@ -24,7 +25,6 @@ from flowbook.graph.ops.reductions import (
     with_reduced_axes,
 )
 from flowbook.graph.ops.standardising import distances_from, moments_over
-from flowbook.graph.ops.sums import Axes
 from flowbook.graph.registry import op_named
 from flowbook.graph.tensor import Tensor
 

@@ -22,7 +22,7 @@ from flowbook.graph.dtypes import (
 )
 from flowbook.graph.dtypes import bool as bool_
 from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
-from flowbook.graph.hashing import fingerprint, siphash
+from flowbook.graph.numerics.hashing import fingerprint, siphash
 from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.ops.inference import no_flops, same_as_input
 from flowbook.graph.ops.located import located

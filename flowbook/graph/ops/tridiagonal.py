@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.numerics.lapack import solved_tridiagonal
 from flowbook.graph.op_def import OpDef
 from flowbook.graph.operation import Operation
 from flowbook.graph.ops.arithmetic import conj, conjugate
 from flowbook.graph.ops.constants import convert_to_tensor
 from flowbook.graph.ops.diagonals import matrix_diag_part
 from flowbook.graph.ops.joining import concat, stack
-from flowbook.graph.ops.lapack import solved_tridiagonal
 from flowbook.graph.ops.located import located
 from flowbook.graph.ops.matrices import SOLVABLE, matrix_transpose
 from flowbook.graph.ops.reductions import reduce_sum

@@ -25,12 +25,16 @@ LARGEST = 1 << 20
 def fold(graph: Subgraph) -> None:
     """Replace nodes whose inputs are constants by their values."""
     constants = graph.constants
+    if not constants:
+        return
     kept: list[Node] = []
     folded: dict[Node, tuple[Node, ...]] = {}
     with np.errstate(all="ignore"):
         for node in graph.nodes:
-            if node.inputs and _is_foldable(node, constants, folded):
-                outputs = _evaluate(node, [constants[v] for v in node.inputs])
+            inputs = node.inputs
+            # Most nodes are told by their first input.
+            if inputs and inputs[0] in constants and _is_foldable(node, constants, folded):
+                outputs = _evaluate(node, [constants[v] for v in inputs])
                 if outputs is not None:
                     constants.update(zip(node.outputs, outputs, strict=True))
                     folded[node] = ()

@@ -64,7 +64,7 @@ def prune(
         after: tuple[Node, ...] = ()
         if op.control_inputs:
             after = tuple([node_of[c] for c in op.control_inputs if c in node_of])
-        node = Node(op, op_def, dict(attributes), numbers, tuple(outputs), after)
+        node = Node(op, op_def, attributes, numbers, tuple(outputs), after)
         node_of[op] = node
         nodes.append(node)
         for value in outputs:

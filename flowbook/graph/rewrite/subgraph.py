@@ -8,7 +8,7 @@ fed tensors, in the order of the signature; the others are the outputs of nodes.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,7 +25,7 @@ class Node:
     Attributes:
         operation: where it came from.
         op_def: what it computes now.
-        attributes: the attributes of that definition.
+        attributes: the attributes of that definition; many nodes may share them.
         inputs: the values that it takes.
         outputs: the values that it produces.
         after: nodes that must end before it starts, besides the producers of its inputs.
@@ -37,7 +37,7 @@ class Node:
         self,
         operation: Operation,
         op_def: OpDef,
-        attributes: dict[str, Any],
+        attributes: Mapping[str, Any],
         inputs: tuple[int, ...],
         outputs: tuple[int, ...],
         after: tuple[Node, ...],

@@ -12,8 +12,8 @@ import pytest
 
 import flowbook as fb
 from flowbook.exec.kernels import compiling
-from flowbook.graph import hot_loop
-from flowbook.graph.hot_loop import HotLoop
+from flowbook.graph.numerics import hot_loop
+from flowbook.graph.numerics.hot_loop import HotLoop
 from tests.need import requires
 
 llvmlite = requires(module="llvmlite")
@@ -171,7 +171,7 @@ def program(text: str) -> str:
 HOT = """
 import flowbook as fb
 from flowbook.exec.kernels import compiling
-from flowbook.graph import hot_loop, philox
+from flowbook.graph.numerics import hot_loop, philox
 hot_loop.WORTH = 0.0
 def draw():
     return philox.draw("uniform", (1, 2), (3, 4, 5, 6), [100_000], "float32")[0]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.graph.hashing import fingerprint, siphash
+from flowbook.graph.numerics.hashing import fingerprint, siphash
 from tests.interpreter import evaluate
 
 strings = fb.strings

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from flowbook.graph.hot_loop import HotLoop
+from flowbook.graph.numerics.hot_loop import HotLoop
 
 Words: TypeAlias = NDArray[np.uint32]
 _State: TypeAlias = tuple[Any, Any, Any, Any]
@@ -39,6 +39,8 @@ _SCALAR_BLOCKS = 10
 
 TRIAL = (0x01234567, 0x89ABCDEF, (1 << 64) - 500, 0xFEDCBA98_FFFFFFFF)
 """Scalars of a loop over blocks: a key, and a counter that carries into its upper half."""
+TRIAL_PLACES = np.arange(0, 256_000, 256, dtype=np.uint64)
+"""Places of blocks for such a loop, as far apart as samples that may be rejected begin."""
 
 
 def block(offset: Any, key0: Any, key1: Any, low: Any, high: Any) -> _State:

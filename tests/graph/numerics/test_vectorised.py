@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowbook.graph import vectorised
-from tests.graph.test_blocks import DTYPES, array
+from flowbook.graph.numerics import vectorised
+from tests.graph.numerics.test_blocks import DTYPES, array
 
 NUMBERS = [0, 1, -0.0, 2.5, np.nan, np.inf, np.float32(3), np.array(-1.0)]
 

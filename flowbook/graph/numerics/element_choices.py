@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph import vectorised
+from flowbook.graph.numerics import vectorised
 
 # From so many elements on, a call more is made up for by faster loops.
 _LARGE = 8192

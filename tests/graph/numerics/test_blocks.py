@@ -12,9 +12,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import flowbook as fb
-from flowbook.graph import blocks
-from flowbook.graph.blocks import Blocks
 from flowbook.graph.expression import Expression
+from flowbook.graph.numerics import blocks
+from flowbook.graph.numerics.blocks import Blocks
 from flowbook.graph.registry import op_definitions
 
 EXPRESSIONS = {

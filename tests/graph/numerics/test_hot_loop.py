@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flowbook.graph import hot_loop
-from flowbook.graph.hot_loop import HotLoop
+from flowbook.graph.numerics import hot_loop
+from flowbook.graph.numerics.hot_loop import HotLoop
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowbook.graph import vectorised
+from flowbook.graph.numerics import vectorised
 
 # So many elements make a block: a few such arrays fit into a third-level cache on any machine.
 # Smaller blocks, for the second level, gain less than the calls for them cost.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flowbook.graph.tensor_text import text_of
+from flowbook.graph.numerics.tensor_text import text_of
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import flowbook as fb
-from flowbook.graph import philox, philox_blocks, philox_numbers
-from flowbook.graph.philox import Counter, Key, Kind
+from flowbook.graph.numerics import philox, philox_blocks, philox_numbers
+from flowbook.graph.numerics.philox import Counter, Key, Kind
 from tests.need import requires
 
 TOP = 2**32 - 1

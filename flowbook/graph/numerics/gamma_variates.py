@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flowbook.graph import elementary, philox, philox_numbers, sampling
-from flowbook.graph.hot_loop import HotLoop
-from flowbook.graph.philox import Counter, Key
-from flowbook.graph.philox_blocks import TRIAL, block
-from flowbook.graph.philox_numbers import uniforms_of
+from flowbook.graph.numerics import elementary, philox, philox_numbers, sampling
+from flowbook.graph.numerics.hot_loop import HotLoop
+from flowbook.graph.numerics.philox import Counter, Key
+from flowbook.graph.numerics.philox_blocks import TRIAL, TRIAL_PLACES, block
+from flowbook.graph.numerics.philox_numbers import uniforms_of
 
 _Doubles = NDArray[np.float64]
 
@@ -30,6 +30,8 @@ def gamma(key: Key, counter: Counter, alpha: NDArray[Any], dtype: np.dtype[Any])
         dtype: of the result.
     """
     flat = alpha.astype(np.float64).reshape(-1)
+    # The inverse of -0 would make infinite variates.
+    np.absolute(flat, flat)
     start = philox.scalars(key, counter)
 
     def first_tries(blocks: Any, part: slice) -> tuple[_Doubles, NDArray[np.bool_]]:
@@ -77,7 +79,6 @@ def _exponential(index: Any, key0: Any, key1: Any, low: Any, high: Any, place: A
     return (-elementary.log(1.0 - u),)
 
 
-_PLACES = np.arange(0, 256_000, 256, dtype=np.uint64)
 _exponentials = HotLoop(
     "exponential variates",
     _exponential,
@@ -85,7 +86,7 @@ _exponentials = HotLoop(
     width=1,
     scalars=4,
     arrays=1,
-    trial=(*TRIAL, _PLACES),
+    trial=(*TRIAL, TRIAL_PLACES),
 )
 _first_tries = HotLoop(
     "gamma variates",
@@ -94,7 +95,7 @@ _first_tries = HotLoop(
     width=3,
     scalars=4,
     arrays=2,
-    trial=(*TRIAL, _PLACES, np.linspace(0.01, 50, 1000).view(np.uint64)),
+    trial=(*TRIAL, TRIAL_PLACES, np.linspace(0.01, 50, 1000).view(np.uint64)),
 )
 
 

@@ -15,11 +15,11 @@ import numpy as np
 from ml_dtypes import finfo
 from numpy.typing import NDArray
 
-from flowbook.graph import elementary, philox, sampling
-from flowbook.graph.hot_loop import HotLoop
-from flowbook.graph.philox import Counter, Key
-from flowbook.graph.philox_blocks import TRIAL, block
-from flowbook.graph.philox_numbers import uniforms_of
+from flowbook.graph.numerics import elementary, philox, sampling
+from flowbook.graph.numerics.hot_loop import HotLoop
+from flowbook.graph.numerics.philox import Counter, Key
+from flowbook.graph.numerics.philox_blocks import TRIAL, TRIAL_PLACES, block
+from flowbook.graph.numerics.philox_numbers import uniforms_of
 
 _Doubles = NDArray[np.float64]
 _Places = NDArray[np.uint64]
@@ -79,8 +79,6 @@ def _limited(found: _Doubles, dtype: np.dtype[Any]) -> NDArray[Any]:
     return limited
 
 
-_PLACES = np.arange(0, 256_000, 256, dtype=np.uint64)
-
 # ---- small means
 
 _AT_ONCE = 4
@@ -109,7 +107,7 @@ _products = HotLoop(
     arrays=3,
     trial=(
         *TRIAL,
-        _PLACES,
+        TRIAL_PLACES,
         np.linspace(0, 1, 1000).view(np.uint64),
         np.linspace(1, 0, 1000).view(np.uint64),
     ),
@@ -194,7 +192,7 @@ _rejections = HotLoop(
     arrays=2,
     trial=(
         *TRIAL,
-        _PLACES,
+        TRIAL_PLACES,
         np.geomspace(_MANY, 1e9, 1000).view(np.uint64),
     ),
 )

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from ml_dtypes import bfloat16
 from scipy import stats
 
-from flowbook.graph import gamma_variates, philox, poisson_variates, sampling
-from flowbook.graph.gamma_orders import order_derivative
+from flowbook.graph.numerics import gamma_variates, philox, poisson_variates, sampling
+from flowbook.graph.numerics.gamma_orders import order_derivative
 
 KEY, COUNTER = philox.stateless_key_and_counter(20, 26)
 SINGLE, DOUBLE, WIDE = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
@@ -60,6 +60,8 @@ def test_gammas_at_the_ends() -> None:
     tiny = gamma_variates.gamma(KEY, COUNTER, np.full(1000, 1e-300), DOUBLE)
     assert (tiny == 0).mean() > 0.99
     assert np.isfinite(tiny).all()
+    for zero in (0.0, -0.0):
+        assert (gamma_variates.gamma(KEY, COUNTER, np.full(50, zero), DOUBLE) == 0).all()
     huge = gamma_variates.gamma(KEY, COUNTER, np.full(1000, np.inf), DOUBLE)
     assert (huge == np.inf).all()
 

@@ -17,8 +17,8 @@ import numpy as np
 from ml_dtypes import bfloat16
 from numpy.typing import DTypeLike, NDArray
 
-from flowbook.graph import elementary
-from flowbook.graph.philox_blocks import Words
+from flowbook.graph.numerics import elementary
+from flowbook.graph.numerics.philox_blocks import Words
 
 Kind: TypeAlias = Literal["bits", "uniform", "normal", "uniform_int"]
 

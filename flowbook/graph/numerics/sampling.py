@@ -3,8 +3,8 @@
 Each function draws from the Philox stream of a key, beginning at a counter. So that a sample does
 not depend on how many words those before it took, every sample, or for normals every group that
 one block makes, has `BLOCKS` blocks of its own; it takes the first of them, and further ones while
-it is rejected. All samples of a draw are made together, and those rejected once more together.
-Samples are computed in float64, and rounded to the dtype that is asked for.
+it is rejected. All samples of a draw are made together, and those rejected once more together:
+`sampled` does so for gamma and Poisson variates, which have modules of their own.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from flowbook.graph import philox, philox_numbers
-from flowbook.graph.philox import Counter, Key
+from flowbook.graph.numerics import philox, philox_numbers
+from flowbook.graph.numerics.philox import Counter, Key
 
 BLOCKS = 256
 """How many blocks of the stream a sample may take; rejections never come near."""

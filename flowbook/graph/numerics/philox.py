@@ -22,10 +22,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from flowbook.graph import philox_blocks
-from flowbook.graph.hot_loop import HotLoop
-from flowbook.graph.philox_blocks import Words
-from flowbook.graph.philox_numbers import (
+from flowbook.graph.numerics import philox_blocks
+from flowbook.graph.numerics.hot_loop import HotLoop
+from flowbook.graph.numerics.philox_blocks import Words
+from flowbook.graph.numerics.philox_numbers import (
     Convert,
     Kind,
     box_muller,
