@@ -9,7 +9,7 @@ from typing import Any
 from flowbook.exec.feeds import check_mapping, feedable
 from flowbook.exec.fetches import flatten, graph_of
 from flowbook.explain.report import Report, Table, in_bytes, scaled
-from flowbook.graph.copying import copy_operations
+from flowbook.graph.copying import copy_operations, graph_for_copies
 from flowbook.graph.dtypes import resource
 from flowbook.graph.errors import InvalidArgumentError, without_internal_frames
 from flowbook.graph.graph import Graph, get_default_graph
@@ -183,7 +183,8 @@ def _with_shapes(
     operations: list[Operation], fed: dict[Tensor, Shape]
 ) -> dict[Operation, Operation]:
     """Copies of the operations, with shapes inferred from those of the feeds."""
-    graph = Graph()
+    handles = [tensor.op for tensor in fed if tensor.dtype is resource]
+    graph = graph_for_copies([*handles, *operations])
     tensors: dict[Tensor, Tensor] = {}
     copies: dict[Operation, Operation] = {}
     with graph.as_default():

@@ -6,13 +6,15 @@ model had wrong. Each rule is one function from what is asked about to its findi
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from flowbook.explain.report import Report, Table
 from flowbook.graph.ancestors import ancestors
-from flowbook.graph.errors import InvalidTypeError
-from flowbook.graph.gradients import is_differentiable
+from flowbook.graph.copying import copy_operations, graph_for_copies
+from flowbook.graph.errors import InvalidTypeError, OpError
+from flowbook.graph.gradients import gradients, is_differentiable
 from flowbook.graph.graph import Graph, get_default_graph
 from flowbook.graph.op_def import NO_GRADIENT, Effects
 from flowbook.graph.operation import Operation
@@ -121,34 +123,46 @@ def lint(graph: Graph | None = None, loss: Tensor | None = None) -> LintReport:
 def _broadcast(asked: _Asked) -> Iterable[Finding]:
     """Both operands grow, though their ranks differ: an outer product that nobody wrote as one."""
     for op in asked.operations:
-        if op.op_def.infer is not broadcast_inputs or len(op.inputs) != 2:
+        if op.op_def.infer is not broadcast_inputs:
             continue
-        x, y = op.inputs
-        if _grows_both(x, y):
-            yield Finding(
-                "broadcast",
-                op,
-                f"{x.shape} and {y.shape} broadcast to {op.outputs[0].shape}",
-                "reshape one: fb.squeeze(x, -1), or fb.expand_dims(y, -1) where it is meant",
-            )
+        for x, y in itertools.combinations(op.inputs, 2):
+            if _grows_both(x, y):
+                yield Finding(
+                    "broadcast",
+                    op,
+                    f"{x.shape} and {y.shape} broadcast to {op.outputs[0].shape}",
+                    "reshape one: fb.squeeze(x, -1), or fb.expand_dims(y, -1) where it is meant",
+                )
+                break
 
 
 def _grows_both(x: Tensor, y: Tensor) -> bool:
     if x.shape.dims is None or y.shape.dims is None or len(x.shape.dims) == len(y.shape.dims):
         return False
     longer, shorter = sorted((x, y), key=lambda t: len(t.shape.dims or ()), reverse=True)
-    if longer.op.type in _DELIBERATE:
+    if _has_written_axis(longer):
         return False
     padded = (1,) * (len(longer.shape) - len(shorter.shape)) + tuple(shorter.shape)
     pairs = list(zip(longer.shape, padded, strict=True))
-    # An unknown dimension is taken for a batch: larger than one, and maybe the same as another.
+    # An unknown dimension is taken for a batch: larger than one, and maybe the same as another, but
+    # for those of variables, which belong to no batch.
+    is_data = all(t.op.type != "ReadVariable" for t in (x, y))
     rows = [a for a, b in pairs if a != 1 and b == 1]
     columns = [b for a, b in pairs if a == 1 and b != 1]
-    return any(a == b or None in (a, b) for a in rows for b in columns)
+    return any(a == b or (is_data and None in (a, b)) for a in rows for b in columns)
 
 
-# Whoever wrote the axis meant what it is repeated along.
-_DELIBERATE = ("ExpandDims", "StridedSlice")
+def _has_written_axis(tensor: Tensor) -> bool:
+    """Whether an axis was written: whoever did so meant what it is repeated along.
+
+    What scalars and functions of one tensor make of it elementwise has the axis too.
+    """
+    while tensor.op.type != "ExpandDims" and "newaxis" not in tensor.op.attributes.get("key", ()):
+        of_its_shape = [t for t in tensor.op.inputs if t.shape.rank != 0]
+        if len(of_its_shape) != 1 or of_its_shape[0].shape.dims != tensor.shape.dims:
+            return False
+        [tensor] = of_its_shape
+    return True
 
 
 def _unused(asked: _Asked) -> Iterable[Finding]:
@@ -178,17 +192,45 @@ def _no_gradient(asked: _Asked) -> Iterable[Finding]:
     """Trainable variables that the loss depends on only through what stops gradients."""
     if asked.loss is None or not is_differentiable(asked.loss):
         return
-    for variable in asked.graph.variables(trainable=True):
-        if variable.op in asked.ancestors:
-            stop = _where_gradients_stop(variable.op, asked)
-            if stop is not None:
-                yield Finding(
-                    "no gradient",
-                    variable.op,
-                    f"{asked.loss.name} depends on it only through {stop.type} {stop.name!r} "
-                    f"({stop.site.place}), which passes no gradient on",
-                    "replace that operation, or make the variable with trainable=False",
-                )
+    variables = [v for v in asked.graph.variables(trainable=True) if v.op in asked.ancestors]
+    lost = _without_gradient(variables, asked)
+    for variable in variables:
+        stop = _where_gradients_stop(variable.op, asked)
+        if stop is not None:
+            yield Finding(
+                "no gradient",
+                variable.op,
+                f"{asked.loss.name} depends on it only through {stop.type} {stop.name!r} "
+                f"({stop.site.place}), which passes no gradient on",
+                "replace that operation, or make the variable with trainable=False",
+            )
+        elif variable in lost:
+            yield Finding(
+                "no gradient",
+                variable.op,
+                f"{asked.loss.name} depends on it only through inputs to which their operations "
+                "pass no gradient on",
+                "look at the operations that take it, or make the variable with trainable=False",
+            )
+
+
+def _without_gradient(variables: list[Variable], asked: _Asked) -> list[Variable]:
+    """The variables whose gradients are None, as a copy of the graph says.
+
+    An operation's gradient function may pass nothing on to some of its inputs, which only its
+    result tells.
+    """
+    assert asked.loss is not None
+    needed = sorted(asked.ancestors, key=lambda op: op.id)
+    graph = graph_for_copies(needed)
+    tensors: dict[Tensor, Tensor] = {}
+    with graph.as_default():
+        copy_operations(needed, graph, tensors)
+        try:
+            found = gradients(tensors[asked.loss], [tensors[v.handle] for v in variables])
+        except OpError:  # Taking the gradients will say what is wrong.
+            return []
+    return [v for v, gradient in zip(variables, found, strict=True) if gradient is None]
 
 
 def _where_gradients_stop(variable: Operation, asked: _Asked) -> Operation | None:

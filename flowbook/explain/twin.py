@@ -19,7 +19,7 @@ from flowbook.exec.feeds import Feed, check_mapping, check_no_duplicates, feedab
 from flowbook.exec.fetches import flatten
 from flowbook.exec.resources.container import Resources
 from flowbook.exec.session import Session
-from flowbook.graph.copying import copy_operations
+from flowbook.graph.copying import copy_operations, graph_for_copies
 from flowbook.graph.dtypes import DType, as_dtype, resource
 from flowbook.graph.errors import InvalidArgumentError
 from flowbook.graph.graph import Graph
@@ -126,11 +126,11 @@ class Twin:
         self.source = source
         self.dtype = dtype
         self._executor = executor
-        graph = Graph()
+        handles = [t.op for t in source.feeds if t.dtype is resource]
+        graph = graph_for_copies([*handles, *source.operations])
         tensors: dict[Tensor, Tensor] = {}
         with graph.as_default():
             fed = [self._fed(graph, t, v, tensors) for t, v in source.feeds.items()]
-            handles = [t.op for t in source.feeds if t.dtype is resource]
             self._copies = copy_operations(
                 [op for op in source.operations if op not in handles],
                 graph,

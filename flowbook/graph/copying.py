@@ -17,6 +17,16 @@ from flowbook.graph.tensor import Tensor
 Attributes = Mapping[str, Any]
 
 
+def graph_for_copies(operations: Iterable[Operation]) -> Graph:
+    """An empty graph that keeps the operations' names for their copies.
+
+    What is built in it besides them is named otherwise, whatever it would have been named.
+    """
+    graph = Graph()
+    graph.reserve_names(op.name for op in operations if not op.retired)
+    return graph
+
+
 def copy_operations(
     operations: Iterable[Operation],
     graph: Graph,
@@ -30,7 +40,7 @@ def copy_operations(
 
     Args:
         operations: in a topological order; what they take is among them or in `tensors`.
-        graph: an empty graph, or one that has none of their names.
+        graph: what `graph_for_copies` gave for them.
         tensors: what stands for tensors of the original; all outputs are added to it.
         attributes: the attributes of an operation's copy.
         given: what an operation's copy takes, instead of the copies of its inputs.
@@ -49,7 +59,7 @@ def copy_operations(
         found = operation.op_def.infer_outputs(graph, inputs, changed)
         copy = Operation(graph, operation.op_def, tuple(inputs), changed, *found, operation.site)
         copy.control_inputs = tuple([copies[c] for c in operation.control_inputs if c in copies])
-        graph.restore(copy, operation.name.replace("@", "_"))
+        graph.restore(copy, operation.name, operation.retired)
         copies[operation] = copy
         for original, output in zip(operation.outputs, copy.outputs, strict=True):
             if original not in tensors:

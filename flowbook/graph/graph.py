@@ -300,7 +300,7 @@ class Graph(Members):
                 named = [(prefix + inner, operation) for inner, operation in operations]
                 self._check_names(named)
                 self._join_all(named)
-                self.reserve_scopes(prefix + inner for inner in scopes)
+                self.reserve_names(prefix + inner for inner in scopes)
             except BaseException:
                 self._operations, owners = before
                 self._names.put_back(owners)

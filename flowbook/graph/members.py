@@ -186,8 +186,8 @@ class Members:
         with self.lock:
             return sorted(self._names.owners.keys() - self._operations.keys())
 
-    def reserve_scopes(self, names: Iterable[str]) -> None:
-        """Take the names of a stored graph's scopes, so that new scopes get others."""
+    def reserve_names(self, names: Iterable[str]) -> None:
+        """Take names, as those of a stored graph's scopes, so that what is new gets others."""
         with self.lock:
             for name in names:
                 check_name(name)

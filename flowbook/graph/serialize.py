@@ -173,7 +173,7 @@ def fill(graph: Graph, message: GraphDef, arrays: Iterable[StoredArray]) -> None
     reader = _Reader(graph, message, arrays)
     for stored in track(message.operations, "loading"):
         reader.read(stored)
-    graph.reserve_scopes(message.scopes)
+    graph.reserve_names(message.scopes)
     reader.register_variables()
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from flowbook.graph.dtypes import DType, float32, float64
-from flowbook.graph.errors import InvalidTypeError
+from flowbook.graph.dtypes import DType, float64
+from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.indexed_slices import IndexedSlices
 from flowbook.graph.ops.elementwise import sqrt, square
 from flowbook.graph.ops.variables import Variable, assign, scatter_add
@@ -38,6 +38,9 @@ class AdamOptimizer(Optimizer):
         lazy: whether sparse gradients touch only the rows that they name.
         name: the name scope of what is built, and of the slots.
 
+    Raises:
+        InvalidArgumentError: if a decay is a number outside of [0, 1).
+
     Source: Kingma, Ba, "Adam: a method for stochastic optimization", 2015 (the form before
     section 2.1 there, with its epsilon hat).
     """
@@ -52,6 +55,9 @@ class AdamOptimizer(Optimizer):
         name: str = "Adam",
     ) -> None:
         super().__init__(name)
+        for what, beta in (("beta1", beta1), ("beta2", beta2)):
+            if isinstance(beta, float | int) and not 0 <= beta < 1:
+                raise InvalidArgumentError(f"{what} is from 0 to below 1, not {beta!r}")
         self.learning_rate = learning_rate
         self.beta1 = beta1
         self.beta2 = beta2
@@ -110,19 +116,17 @@ class AdamOptimizer(Optimizer):
 
     def _rate(self, dtype: DType, step: Step) -> Tensor:
         """The learning rate, corrected for the moments' start from zero."""
-        # Smaller floats could not tell the powers from 1.
-        wide = float64 if dtype is float64 else float32
-        rate = step.once(("corrected", wide), lambda: self._corrected_rate(wide, step))
-        return as_number(rate, dtype)
+        return as_number(step.once("corrected", lambda: self._corrected_rate(step)), dtype)
 
-    def _corrected_rate(self, dtype: DType, step: Step) -> Tensor:
+    def _corrected_rate(self, step: Step) -> Tensor:
+        # float64 for all variables: float32 rounds 1 - 0.999 otherwise than the moments do.
         powers = []
         for name, beta in (("beta1_power", self.beta1), ("beta2_power", self.beta2)):
-            number = step.number(name.removesuffix("_power"), beta, dtype)
-            kept = self.shared(step.graph, name, dtype, partial(as_number, beta, dtype))
+            number = step.number(name.removesuffix("_power"), beta, float64)
+            kept = self.shared(step.graph, name, float64, partial(as_number, beta, float64))
             powers.append(kept.as_tensor(False))
             step.changes.append(assign(kept, kept * number))
-        rate = step.number("learning_rate", self.learning_rate, dtype)
+        rate = step.number("learning_rate", self.learning_rate, float64)
         return rate * sqrt(1.0 - powers[1]) / (1.0 - powers[0])  # type: ignore[no-any-return]
 
 

@@ -62,12 +62,13 @@ class LBFGSOptimizer:
         gradient_tolerance: it has converged when no element of the gradient is larger.
         loss_tolerance: it has converged when a step improves the loss by no more than this part
             of it; by default ten times the resolution of the coarsest dtype involved.
-        var_to_bounds: for some variables a pair of a least and a largest value, arrays that
-            broadcast to the variable's shape; None for none.
+        var_to_bounds: for some variables a pair of a least and a largest value, numbers or arrays
+            that broadcast to the variable's shape; one of them may be None for none.
         name: the name scope of what is built.
 
     Raises:
-        InvalidArgumentError: if the loss is no scalar, or depends on none of the variables.
+        InvalidArgumentError: if the loss is no scalar, or depends on none of the variables, or a
+            number or a bound is none that can be meant.
         InvalidTypeError: if something is not of the kind that it should be.
 
     Source: Byrd, Lu, Nocedal, Zhu, "A limited memory algorithm for bound constrained
@@ -105,16 +106,21 @@ class LBFGSOptimizer:
         for variable in self.variables:
             if not isinstance(variable, Variable) or not variable.dtype.is_floating:
                 raise InvalidTypeError(f"floating-point variables are trained, not {variable!r}")
+        for what, count in (("max_iterations", max_iterations), ("history", history)):
+            if not count >= 1:
+                raise InvalidArgumentError(f"{what} is at least 1, not {count!r}")
         self.max_iterations = max_iterations
         self.history = history
         self.gradient_tolerance = gradient_tolerance
         self.loss_tolerance = loss_tolerance
         self.bounds = dict(var_to_bounds or {})
-        for variable in self.bounds:
+        for variable, pair in self.bounds.items():
             if variable not in self.variables:
                 raise InvalidArgumentError(
                     f"bounds are given for {variable!r}, which is not changed"
                 )
+            if variable.shape.is_fully_defined:
+                _bounds_of(variable, pair, variable.shape.as_list())
         with loss.graph.as_default(), name_scope(name), control_dependencies(None):
             self._gradients = self._built_gradients()
             self._values = [placeholder(v.dtype, v.shape) for v in self.variables]
@@ -204,10 +210,28 @@ class LBFGSOptimizer:
 
         least, largest = [], []
         for variable, shape in zip(self.variables, shapes, strict=True):
-            low, high = self.bounds.get(variable, (-np.inf, np.inf))
-            least.append(np.broadcast_to(np.asarray(low, float), shape))
-            largest.append(np.broadcast_to(np.asarray(high, float), shape))
+            low, high = _bounds_of(variable, self.bounds.get(variable, (None, None)), shape)
+            least.append(low)
+            largest.append(high)
         return Bounds(_flat(least), _flat(largest))
+
+
+def _bounds_of(variable: Variable, pair: Any, shape: Sequence[int | None]) -> tuple[Array, Array]:
+    """The least and the largest values of a variable's elements."""
+    try:
+        low, high = pair
+        least = np.broadcast_to(np.asarray(-np.inf if low is None else low, float), shape)  # type: ignore[arg-type]
+        largest = np.broadcast_to(np.asarray(np.inf if high is None else high, float), shape)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(
+            f"the bounds of {variable.op.name!r} are a least and a largest value for {shape}, not "
+            f"{pair!r:.80}"
+        ) from None
+    if not (least <= largest).all():
+        raise InvalidArgumentError(
+            f"the least values of {variable.op.name!r} are not below the largest: {pair!r:.80}"
+        )
+    return least, largest
 
 
 @dataclass(frozen=True)

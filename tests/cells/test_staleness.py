@@ -289,6 +289,18 @@ def test_an_axis_of_the_same_value_from_another_constant(notebook: Any) -> None:
     assert notebook.graph.stale() == []
 
 
+def test_copies_of_what_was_redefined_have_names_of_their_own(notebook: Any) -> None:
+    notebook.run("a", "W = fb.Variable(1.0, name='W')")
+    notebook.run("b", "y = W * 2.0")
+    notebook.run("c", "V = fb.Variable(5.0, name='W')\nz = y + V")
+    notebook.run("a", "W = fb.Variable([1.0], name='W')")
+    assert {v.op.name for v in (notebook["W"], notebook["V"])} == {"W", "W_1"}
+    with pytest.warns(fb.errors.StaleDefinitionWarning):
+        notebook.run("d", "seen = fb.observe(fb.Session(), z)\ncost = fb.forecast(z)")
+    assert notebook["seen"][notebook["z"]] == 7.0
+    assert notebook["cost"].total.flops == 2
+
+
 def test_an_axis_from_the_rank_of_something_stale(notebook: Any) -> None:
     notebook.run("a", "w = fb.zeros([2, 3], name='w')")
     notebook.run("b", "x = fb.exp(w, name='x')")

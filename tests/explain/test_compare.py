@@ -144,3 +144,14 @@ def test_what_makes_no_sense_is_refused(sess: fb.Session) -> None:
         fb.compare(1.0, 2.0)  # type: ignore[arg-type]
     with pytest.raises(fb.errors.InvalidArgumentError, match="no tensor"):
         fb.compare(fb.observe(sess, x), fb.observe(sess, y))
+
+
+@pytest.mark.parametrize("name", ["Mul", "Add", "x_0_fed"])
+def test_what_is_built_beside_copies_takes_no_name_of_theirs(sess: fb.Session, name: str) -> None:
+    x = fb.placeholder(fb.float32, [3], name="x")
+    total = fb.reduce_sum(fb.divide(x, 3.0, name=name), name="total")
+    first = fb.observe(sess, total, {x: [1.0, 2.0, 4.0]})
+    second = fb.observe(sess, total, {x: [1.0, 2.0, 4.0]}, dtype=fb.float64)
+    found = fb.compare(first, second)
+    assert found.first_unexpected is None
+    assert found[name].error > 0

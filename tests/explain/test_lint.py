@@ -46,11 +46,40 @@ def test_broadcast(a: Any, b: Any, is_found: bool) -> None:
         assert str(x.shape) in finding.message
 
 
+@pytest.mark.parametrize(
+    ("condition", "a", "b", "is_found"),
+    [([4, 1], [4], [4], True), ([4], [4], [4, 1], True), ([4], [4], [], False)],
+)
+def test_broadcast_among_three(condition: Any, a: Any, b: Any, is_found: bool) -> None:
+    x, y = fb.placeholder(fb.float32, a), fb.placeholder(fb.float32, b)
+    fb.where(fb.placeholder(fb.bool, condition), x, y)
+    assert rules() == ["broadcast"] * is_found
+
+
+def test_a_variable_is_no_batch() -> None:
+    x = fb.placeholder(fb.float32, [None, 1])
+    w = fb.Variable([1.0, 2.0, 3.0])
+    assert (x * w).shape == [None, 3]
+    assert rules() == []
+    assert (fb.placeholder(fb.float32, [3, 1]) * w).shape == [3, 3]
+    assert rules() == ["broadcast"]
+
+
 def test_an_axis_that_was_written_is_meant() -> None:
     lengths = fb.placeholder(fb.int32, [None])
     fb.less(fb.range(5), fb.expand_dims(lengths, 1))
     fb.less(fb.range(5), lengths[:, None])
+    fb.less(fb.range(5), 2 * lengths[:, None] + 1)
+    fb.less(fb.constant([1.0, 2.0, 3.0, 4.0, 5.0]), fb.cast(lengths[:, None], fb.float32))
+    x = fb.placeholder(fb.float32, [None, 3, 4])
+    fb.nn.scaled_dot_product_attention(x, x, x, is_causal=True)
     assert rules() == []
+
+
+def test_a_column_that_was_cut_is_not_meant() -> None:
+    x, labels = fb.placeholder(fb.float32, [None, 3]), fb.placeholder(fb.float32, [None])
+    assert (x[:, 1:2] - labels).shape == [None, None]
+    assert rules() == ["broadcast"]
 
 
 def test_unused_variables() -> None:
@@ -73,6 +102,17 @@ def test_gradients_that_are_none() -> None:
     assert (finding.rule, finding.operation) == ("no gradient", w.op)
     assert "ArgMax 'hard'" in finding.message
     assert fb.gradients(loss, [w, v])[0] is None
+
+
+def test_a_gradient_that_a_gradient_function_leaves_out() -> None:
+    v, w = fb.Variable(1.0, name="v"), fb.Variable(-1.0, name="w")
+    loss = fb.copysign(fb.exp(v), w)
+    before = len(fb.get_default_graph().operations)
+    [finding] = fb.lint(loss=loss)
+    assert (finding.rule, finding.operation) == ("no gradient", w.op)
+    assert len(fb.get_default_graph().operations) == before
+    assert fb.gradients(loss, [v, w])[1] is None
+    assert rules(loss=loss * fb.exp(w)) == []
 
 
 def test_a_stopped_gradient_is_named() -> None:

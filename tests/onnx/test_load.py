@@ -113,6 +113,19 @@ def test_values_and_shapes_of_no_input_are_refused() -> None:
     refused(dense(), fb.errors.InvalidArgumentError, "no input 'z'", shapes={"z": [1]})
 
 
+@pytest.mark.parametrize("length", [6, 7, 9])
+def test_the_last_part_may_be_smaller_whatever_the_length(length: int) -> None:
+    nodes = [helper.make_node("Split", ["x"], ["a", "b", "c"], axis=1, num_outputs=3)]
+    outputs = [value(name, ["batch", None]) for name in "abc"]
+    model_ = fb.onnx.load(model(nodes, [value("x", ["batch", None])], outputs))
+    x = np.arange(2.0 * length).reshape(2, length)
+    with fb.Session() as sess:
+        found = sess.run([model_.outputs[name] for name in "abc"], {model_.inputs["x"]: x})
+    wanted = np.split(x, range(-(-length // 3), length, -(-length // 3)), axis=1)
+    for part, expected in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(part, expected)
+
+
 def test_shapes_that_a_model_computes_are_known_before_the_run() -> None:
     nodes = [
         helper.make_node("Shape", ["x"], ["shape"]),

@@ -51,7 +51,7 @@ def test_rows_of_a_table() -> None:
 def test_bounds_are_kept() -> None:
     x, y = fb.Variable(np.zeros(2)), fb.Variable(np.zeros(()))
     loss = fb.reduce_sum(fb.square(x - 3.0)) + fb.square(y - 3.0)
-    optimizer = fb.train.LBFGSOptimizer(loss, var_to_bounds={x: (-1.0, [2.0, 5.0])})
+    optimizer = fb.train.LBFGSOptimizer(loss, var_to_bounds={x: (None, [2.0, 5.0])})
     with fb.Session() as sess:
         optimizer.minimize(sess)
         np.testing.assert_allclose(sess.run(x), [2.0, 3.0], atol=1e-6)
@@ -136,7 +136,13 @@ def test_errors() -> None:
         (fb.square(x), {}, "no scalar"),
         (fb.constant(1.0), {}, "depends on none"),
         (fb.reduce_sum(x), {"var_list": [n]}, "floating-point"),
+        (fb.reduce_sum(x), {"max_iterations": 0}, "max_iterations is at least 1"),
+        (fb.reduce_sum(x), {"history": 0}, "history is at least 1"),
         (fb.reduce_sum(x), {"var_to_bounds": {n: (0, 1)}}, "not changed"),
+        (fb.reduce_sum(x), {"var_to_bounds": {x: 0}}, "a least and a largest value"),
+        (fb.reduce_sum(x), {"var_to_bounds": {x: ([0, 1], 2)}}, r"for \[1\], not"),
+        (fb.reduce_sum(x), {"var_to_bounds": {x: (1, 0)}}, "not below"),
+        (fb.reduce_sum(x), {"var_to_bounds": {x: (np.nan, 0)}}, "not below"),
     ):
         with pytest.raises((fb.errors.InvalidArgumentError, TypeError), match=said):
             fb.train.LBFGSOptimizer(loss, **arguments)

@@ -19,7 +19,6 @@ from flowbook.graph.ops.located import located
 from flowbook.graph.packing import packed
 from flowbook.graph.registry import op_named
 from flowbook.graph.shape import UNKNOWN, Shape
-from flowbook.graph.shape import broadcast as broadcast_shapes
 from flowbook.graph.tensor import Arithmetic, Tensor
 
 
@@ -110,10 +109,6 @@ def logical_not(x: Any, name: str | None = None) -> Tensor:
     return _of_bools(not_op, x, name=name)
 
 
-def _chosen_shape(condition: Tensor, x: Tensor, y: Tensor) -> Shape:
-    return broadcast_shapes(condition.shape, broadcast_shapes(x.shape, y.shape))
-
-
 def _where_gradient(op: Operation, dz: Tensor) -> Any:
     condition, x, y = op.inputs
     zero = op_named("ZerosLike")(dz)
@@ -128,7 +123,7 @@ where_op: OpDef = OpDef(
     "Where",
     "condition: bool, x: T, y: T -> z: T",
     T=MOVABLE,
-    infer=_chosen_shape,
+    infer=broadcast_inputs,
     kernel=selected,
     expression="where(condition, x, y)",
     grad=_where_gradient,

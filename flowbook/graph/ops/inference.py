@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,9 @@ def same_as_input(x: Tensor, *_: Any, **__: Any) -> Shape:
     return x.shape
 
 
-def broadcast_inputs(x: Tensor, y: Tensor, **_: Any) -> Shape:
-    """What NumPy's broadcasting makes of two inputs."""
-    return broadcast(x.shape, y.shape)
+def broadcast_inputs(*inputs: Tensor, **_: Any) -> Shape:
+    """What NumPy's broadcasting makes of the inputs."""
+    return reduce(broadcast, [t.shape for t in inputs])
 
 
 def scalar(*_: Any, **__: Any) -> Shape:

@@ -20,8 +20,6 @@ from flowbook.graph.ops.no_nan import xlog1py, xlogy
 from flowbook.graph.ops.reductions import reduce_sum
 from flowbook.graph.registry import op_named
 from flowbook.graph.scopes import name_scope
-from flowbook.graph.shape import Shape
-from flowbook.graph.shape import broadcast as broadcast_shapes
 from flowbook.graph.tensor import Tensor
 
 
@@ -177,10 +175,6 @@ zeta: OpDef = OpDef(
 # Incomplete beta
 
 
-def _of_three(a: Tensor, b: Tensor, x: Tensor) -> Shape:
-    return broadcast_shapes(a.shape, broadcast_shapes(b.shape, x.shape))
-
-
 def _betainc_gradient(op: Operation, dy: Tensor) -> Any:
     a, b, x = op.inputs
     log_beta = lgamma(a) + lgamma(b) - lgamma(a + b)
@@ -192,7 +186,7 @@ betainc = OpDef(
     "Betainc",
     "a: T, b: T, x: T -> z: T",
     T=FLOATS,
-    infer=_of_three,
+    infer=broadcast_inputs,
     kernel=in_dtype("betainc"),
     grad=_betainc_gradient,
     aliases={},

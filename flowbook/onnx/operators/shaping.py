@@ -96,10 +96,16 @@ def _split(node: Node, x: Any, sizes_input: Any = None) -> Any:
     if given is None and sizes_input is not None:
         return fb.split(x, sizes_input, axis, num=count)
     if given is None:
+        # Up to operator set 17 the parts are equal, from then on the last may be smaller.
+        parts = node.get("num_outputs")
         size = x.shape.dims[axis]
+        if parts is None:
+            return fb.split(x, count, axis)
         if size is None:
-            return fb.split(x, node.get("num_outputs", count), axis)
-        parts = node.get("num_outputs", count)
+            whole = fb.shape(x)[axis]
+            each = fb.floordiv(whole + (parts - 1), parts)
+            rest = fb.maximum(whole - each * fb.range(parts), 0)
+            return fb.split(x, fb.minimum(rest, each), axis, num=count)
         each = -(-size // parts)
         given = [max(0, min(each, size - i * each)) for i in range(parts)]
     return fb.split(x, [int(g) for g in given], axis)

@@ -114,6 +114,21 @@ def _pool(type: str) -> Any:
     return rule
 
 
+def _response_normalisation(w: Writer, op: Operation, x: str) -> Any:
+    how = op.attributes
+    size = 2 * how["depth_radius"] + 1
+    found = w.node(
+        "LRN",
+        [_first(w, x, 4)],
+        size=size,
+        # ONNX takes the mean of the squares where TensorFlow takes their sum.
+        alpha=how["alpha"] * size,
+        beta=how["beta"],
+        bias=how["bias"],
+    )
+    return _last(w, found, 4)
+
+
 def _resize(w: Writer, op: Operation, x: str, size: str) -> Any:
     how = op.attributes
     mode = {"nearest": "nearest", "bilinear": "linear"}.get(how["method"])
@@ -148,6 +163,7 @@ RULES: Rules = {
     "Convolution": _convolution,
     "ConvolutionBackpropInput": _transposed,
     "DepthwiseConvolution": _depthwise,
+    "LRN": _response_normalisation,
     "MaxPool": _pool("MaxPool"),
     "Resize": _resize,
 }

@@ -29,6 +29,7 @@ from flowbook.train.layers.weights import (
     check_training,
     last,
     layer_input,
+    or_default,
     positive,
     weights,
 )
@@ -112,7 +113,7 @@ def embedding(
             "table",
             [positive("rows", rows), positive("width", width)],
             dtype if table is None else table.dtype,
-            initializer or initializers.random_uniform(-0.05, 0.05),
+            or_default(initializer, initializers.random_uniform(-0.05, 0.05)),
             table,
             regularizer,
             trainable,

@@ -19,7 +19,7 @@ from flowbook.graph.scopes import name_scope
 from flowbook.graph.tensor import Arithmetic, Tensor
 from flowbook.train.layers import initializers
 from flowbook.train.layers.initializers import Initializer
-from flowbook.train.layers.weights import check_training, last, layer_input, weights
+from flowbook.train.layers.weights import check_training, last, layer_input, or_default, weights
 
 
 def batch_normalization(
@@ -87,10 +87,10 @@ def batch_normalization(
     with inputs.graph.as_default(), name_scope(name or "batch_normalization"):
         offset = factor = None
         if scale:
-            initial = gamma_initializer or initializers.ones()
+            initial = or_default(gamma_initializer, initializers.ones())
             factor = weights("gamma", shape, dtype, initial, gamma, trainable=trainable)
         if center:
-            initial = beta_initializer or initializers.zeros()
+            initial = or_default(beta_initializer, initializers.zeros())
             offset = weights("beta", shape, dtype, initial, beta, trainable=trainable)
         mean = weights(
             "moving_mean", shape, dtype, initializers.zeros(), moving_mean, trainable=False
@@ -177,9 +177,9 @@ def layer_normalization(
     with inputs.graph.as_default(), name_scope(name or "layer_normalization"):
         offset = factor = None
         if scale:
-            initial = gamma_initializer or initializers.ones()
+            initial = or_default(gamma_initializer, initializers.ones())
             factor = weights("gamma", shape, dtype, initial, gamma, trainable=trainable)
         if center:
-            initial = beta_initializer or initializers.zeros()
+            initial = or_default(beta_initializer, initializers.zeros())
             offset = weights("beta", shape, dtype, initial, beta, trainable=trainable)
         return normalisation.layer_normalization(inputs, factor, offset, epsilon=epsilon)

@@ -15,7 +15,7 @@ from flowbook.graph.tensor import Tensor
 from flowbook.train.layers import initializers
 from flowbook.train.layers.initializers import Initializer
 from flowbook.train.layers.regularizers import Regularizer
-from flowbook.train.layers.weights import last, layer_input, positive, weights
+from flowbook.train.layers.weights import last, layer_input, or_default, positive, weights
 
 Cell = Callable[[Any, Any], tuple[Any, Any]]
 
@@ -87,12 +87,12 @@ def lstm(
             "kernel",
             [last(inputs) + units, 4 * units],
             inputs.dtype,
-            kernel_initializer or initializers.glorot_uniform(),
+            or_default(kernel_initializer, initializers.glorot_uniform()),
             kernel,
             kernel_regularizer,
             trainable,
         )
-        initial = bias_initializer or initializers.zeros()
+        initial = or_default(bias_initializer, initializers.zeros())
         bias = weights("bias", [4 * units], inputs.dtype, initial, bias, None, trainable)
         if initial_state is None:
             start = _initial(inputs, units)
@@ -145,7 +145,7 @@ def gru(
     inputs = _sequences(inputs, "gru")
     units = positive("units", units)
     width, dtype = last(inputs) + units, inputs.dtype
-    initial = kernel_initializer or initializers.glorot_uniform()
+    initial = or_default(kernel_initializer, initializers.glorot_uniform())
 
     def made(count: int, kernel: Any, start: Initializer, bias: Any) -> tuple[Any, Any]:
         shape = [width, count]

@@ -34,8 +34,8 @@ def weights(
     """A layer's variable, made under a name in the current scope; or the given one.
 
     Raises:
-        InvalidArgumentError: if the given one has another shape.
-        InvalidTypeError: if it is no variable or tensor, or of another dtype.
+        InvalidArgumentError: if it has another shape.
+        InvalidTypeError: if the given one is no variable or tensor, or of another dtype.
     """
     if not callable(initializer):
         raise InvalidTypeError(
@@ -49,21 +49,25 @@ def weights(
             f"fb.initializers.{kind} makes initializers, and is none itself",
             hint=f"fb.initializers.{kind}()",
         )
+    made = given
     if given is None:
-        made = Variable(lambda: initializer(shape, dtype), trainable=trainable, name=name)
-    else:
-        if not isinstance(given, Arithmetic):
-            raise InvalidTypeError(f"{name} is a variable or a tensor, not {given!r}")
-        if given.dtype is not dtype:  # type: ignore[attr-defined]
-            raise InvalidTypeError(f"{name} is {dtype.name} here, not {given!r}")
-        if not given.shape.is_compatible_with(shape):  # type: ignore[attr-defined]
-            raise InvalidArgumentError(f"{name} has the shape {list(shape)} here, not {given!r}")
-        made = given  # type: ignore[assignment]
+        made = Variable(lambda: initializer(shape, dtype), trainable, name, dtype)
+    elif not isinstance(given, Arithmetic):
+        raise InvalidTypeError(f"{name} is a variable or a tensor, not {given!r}")
+    if made.dtype is not dtype:
+        raise InvalidTypeError(f"{name} is {dtype.name} here, not {made!r}")
+    if not made.shape.is_compatible_with(shape):
+        raise InvalidArgumentError(f"{name} has the shape {list(shape)} here, not {made!r}")
     if regularizer is not None:
         if not isinstance(made, Variable):
             raise InvalidTypeError(f"a penalty is put on a variable, not {made!r}")
         penalize(made, regularizer)
     return made
+
+
+def or_default(initializer: Any, default: Initializer) -> Any:
+    """An initializer that was given, were it 0, which is none; or else the default."""
+    return default if initializer is None else initializer
 
 
 # What those layers take whose variables these are.
@@ -105,8 +109,12 @@ class KernelAndBias:
             )
         self._use_bias = use_bias
         self._trainable = trainable
-        self._kernel = (kernel_initializer or glorot_uniform(), kernel, kernel_regularizer)
-        self._bias = (bias_initializer or zeros(), bias, bias_regularizer)
+        self._kernel = (
+            or_default(kernel_initializer, glorot_uniform()),
+            kernel,
+            kernel_regularizer,
+        )
+        self._bias = (or_default(bias_initializer, zeros()), bias, bias_regularizer)
 
     def kernel(self, shape: Sequence[int], dtype: DType, name: str = "kernel") -> Any:
         """The kernel, in the current scope."""

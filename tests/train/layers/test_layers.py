@@ -384,6 +384,27 @@ def test_layer_normalization() -> None:
     np.testing.assert_allclose(value(y), normalized(data, -1, 1e-5), rtol=1e-8)
 
 
+# Initializers
+
+
+def test_an_initializer_may_give_an_array() -> None:
+    y = fb.layers.dense(fb.ones([1, 3]), 2, kernel_initializer=lambda shape, _: np.ones(shape))
+    assert value(y).tolist() == [[3.0, 3.0]]
+
+
+@pytest.mark.parametrize("option", ["kernel_initializer", "bias_initializer"])
+def test_zero_is_no_initializer(option: str) -> None:
+    with pytest.raises(TypeError, match=r"an initializer is a function .*, not 0"):
+        fb.layers.dense(fb.ones([1, 3]), 2, **{option: 0})
+
+
+def test_an_initializer_gives_the_wanted_shape() -> None:
+    with pytest.raises(fb.errors.InvalidArgumentError, match=r"gamma has the shape \[3\] here"):
+        fb.layers.batch_normalization(
+            fb.ones([4, 3]), gamma_initializer=lambda _, dtype: fb.ones([1], dtype)
+        )
+
+
 # Recurrence
 
 
