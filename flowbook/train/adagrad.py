@@ -19,7 +19,7 @@ class AdagradOptimizer(Optimizer):
     sparse gradient only the rows that it names take part.
 
     Args:
-        learning_rate: a number or a scalar tensor.
+        learning_rate: a number, a scalar tensor, or a function that gives one of them.
         initial_accumulator_value: what the accumulators start with; above zero, as they divide.
         name: the name scope of what is built, and of the slots.
 
@@ -56,7 +56,7 @@ class ProximalAdagradOptimizer(Optimizer):
     `ProximalGradientDescentOptimizer` with that rate for each element.
 
     Args:
-        learning_rate: a number or a scalar tensor.
+        learning_rate: a number, a scalar tensor, or a function that gives one of them.
         initial_accumulator_value: what the accumulators start with; above zero, as they divide.
         l1_regularization_strength: a number that is not negative.
         l2_regularization_strength: a number that is not negative.

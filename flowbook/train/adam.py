@@ -31,7 +31,7 @@ class AdamOptimizer(Optimizer):
     they are. Both are in use, and give different values.
 
     Args:
-        learning_rate: a number or a scalar tensor.
+        learning_rate: a number, a scalar tensor, or a function that gives one of them.
         beta1: the decay of the first moment `m`, a number or a scalar tensor.
         beta2: the decay of the second moment `v`, a number or a scalar tensor.
         epsilon: what keeps the divisor from zero; in float16 anything below 6e-8 is zero.

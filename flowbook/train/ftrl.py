@@ -23,7 +23,7 @@ class FtrlOptimizer(Optimizer):
     names take part.
 
     Args:
-        learning_rate: a number or a scalar tensor.
+        learning_rate: a number, a scalar tensor, or a function that gives one of them.
         learning_rate_power: how the steps shrink, at most 0; 0 keeps their size.
         initial_accumulator_value: what `accum` starts with; not negative.
         l1_regularization_strength: `l1`, a number that is not negative.

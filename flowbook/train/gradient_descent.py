@@ -21,7 +21,7 @@ class GradientDescentOptimizer(Optimizer):
     their number, whatever the size of the variable.
 
     Args:
-        learning_rate: a number or a scalar tensor.
+        learning_rate: a number, a scalar tensor, or a function that gives one of them.
         name: the name scope of what is built.
     """
 
@@ -53,7 +53,7 @@ class MomentumOptimizer(Optimizer):
     only the rows that it names take part, of the accumulator too.
 
     Args:
-        learning_rate: a number or a scalar tensor.
+        learning_rate: a number, a scalar tensor, or a function that gives one of them.
         momentum: a number or a scalar tensor.
         use_nesterov: whether to use Nesterov's form.
         name: the name scope of what is built, and of the slots.
@@ -92,7 +92,7 @@ class ProximalGradientDescentOptimizer(Optimizer):
     zero where the L1 regulariser wins. Of a sparse gradient only the rows that it names change.
 
     Args:
-        learning_rate: a number or a scalar tensor.
+        learning_rate: a number, a scalar tensor, or a function that gives one of them.
         l1_regularization_strength: `l1`, a number that is not negative.
         l2_regularization_strength: `l2`, a number that is not negative.
         name: the name scope of what is built.

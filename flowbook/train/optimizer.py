@@ -70,25 +70,41 @@ class Step:
 
 
 def as_number(value: Any, dtype: DType, name: str | None = None) -> Tensor:
-    """A hyperparameter as a tensor.
+    """A hyperparameter as a scalar tensor.
 
     Args:
-        value: a number, a tensor or a variable.
+        value: a number, a scalar tensor or variable, or a function that gives one of them.
         dtype: what it becomes.
         name: what it is.
+
+    Raises:
+        InvalidArgumentError: if it has dimensions.
+        InvalidTypeError: if it is no number.
     """
-    if isinstance(value, Tensor | Variable) and value.dtype is not dtype:
-        number: Tensor = cast(value, dtype, name=name)
+    value = _given(value)
+    what = name or "a hyperparameter"
+    if isinstance(value, Tensor | Variable):
+        number: Tensor = convert_to_tensor(value)
+        number = number if number.dtype is dtype else cast(number, dtype, name=name)
+    elif value is None or np.asarray(value).dtype.kind not in "iuf":
+        raise InvalidTypeError(f"{what} is a number, a scalar tensor or a function, not {value!r}")
     else:
         number = convert_to_tensor(value, dtype, name=name)
+    if number.shape.rank:
+        raise InvalidArgumentError(f"{what} is one number, not {value!r}")
     return number
 
 
 def complement(value: Any, dtype: DType, name: str | None = None) -> Tensor:
     """`1 - value` as a tensor; of a Python number without rounding that first."""
+    value = _given(value)
     if isinstance(value, float | int | np.floating):
         return as_number(1.0 - float(value), dtype, name)
     return 1.0 - as_number(value, dtype, name)
+
+
+def _given(value: Any) -> Any:
+    return value() if callable(value) else value
 
 
 class Optimizer:

@@ -19,7 +19,7 @@ class RMSPropOptimizer(Optimizer):
     sparse gradient only the rows that it names take part.
 
     Args:
-        learning_rate: a number or a scalar tensor.
+        learning_rate: a number, a scalar tensor, or a function that gives one of them.
         decay: of the running means, a number or a scalar tensor.
         momentum: a number or a scalar tensor. Without momentum, the number 0, there is no slot
             for it.

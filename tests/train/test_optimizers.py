@@ -598,3 +598,26 @@ def test_one_variable_is_a_list_of_it() -> None:
         sess.run(train)
         assert sess.run(x).tolist() == [-0.5, 0.5]
         assert sess.run(y) == 3
+
+
+def test_a_learning_rate_may_be_a_function() -> None:
+    rate = fb.constant(0.5, fb.float64)
+    w = fb.Variable([1.0, 2.0])
+    step = fb.train.GradientDescentOptimizer(lambda: rate).minimize(fb.reduce_sum(w))
+    sess = fb.Session()
+    sess.run(step, {rate: 0.25})
+    assert sess.run(w).tolist() == [0.75, 1.75]
+
+
+@pytest.mark.parametrize(
+    ("rate", "error", "text"),
+    [
+        (None, fb.errors.InvalidTypeError, "learning_rate is a number.*not None"),
+        ("0.1", fb.errors.InvalidTypeError, "learning_rate is a number.*not '0.1'"),
+        ([0.1, 0.2], fb.errors.InvalidArgumentError, "learning_rate is one number"),
+    ],
+)
+def test_what_is_no_learning_rate(rate: Any, error: Any, text: str) -> None:
+    w = fb.Variable(1.0)
+    with pytest.raises(error, match=text):
+        fb.train.GradientDescentOptimizer(rate).minimize(w * w)
