@@ -65,13 +65,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, browser() as chromium:
         lab = Lab(Path(folder))
         try:
-            shutil.copy(NOTEBOOK, lab.notebooks)
             for theme, dark in THEMES.items():
                 lab.use_theme(dark)
                 context = chromium.new_context(
                     viewport={"width": 1200, "height": 1000}, device_scale_factor=2
                 )
-                _take(lab.open(context.new_page(), NOTEBOOK.stem), cells, theme)
+                # Under a name of its own it has a kernel of its own.
+                shutil.copy(NOTEBOOK, Path(lab.notebooks) / f"{theme}.ipynb")
+                _take(lab.open(context.new_page(), theme), cells, theme)
                 context.close()
         finally:
             lab.close()
