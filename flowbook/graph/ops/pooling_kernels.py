@@ -67,10 +67,21 @@ def _along_each(xp: Any, combine: Any, neutral: Any, input: Any, windows: Any) -
     return input.copy() if result is input else result
 
 
+# Places of such windows.
+_AT_ONCE = 4
+
+
 @lru_cache(maxsize=256)
 def _steps(windows: tuple[AxisWindows, ...]) -> Sequence[_Step]:
-    """Windows are combined along one axis after the other: so many parts as sizes add up to."""
+    """Windows are combined along one axis after the other: so many parts as sizes add up to.
+
+    Small ones that do not overlap are combined at once: an array between the axes would save
+    nothing then, and costs a tenth.
+    """
     outputs = tuple(w.output for w in windows)
+    is_small = 1 < prod(w.size for w in windows) <= _AT_ONCE
+    if is_small and all(w.size <= w.stride for w in windows):
+        return [_step(outputs, [(out, into) for _, out, into in taps(windows)])]
     found = []
     for axis, w in enumerate(windows):
         if not w.is_trivial:
