@@ -10,6 +10,7 @@ comes back to a signature has it prepared as a whole.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 from flowbook.exec.executable import Executable
@@ -64,8 +65,8 @@ class Extension:
 
     @property
     def operations(self) -> tuple[Operation, ...]:
-        """The operations that the signature needs."""
-        return tuple(dict.fromkeys(op for step in self.steps for op in step.operations))
+        """The operations that the signature needs; constants that several steps need repeat."""
+        return tuple(chain.from_iterable(step.operations for step in self.steps))
 
     @property
     def is_dropped(self) -> bool:

@@ -36,15 +36,17 @@ def gamma(key: Key, counter: Counter, alpha: NDArray[Any], dtype: np.dtype[Any])
 
     def first_tries(blocks: Any, part: slice) -> tuple[_Doubles, NDArray[np.bool_]]:
         orders = flat[part]
-        tried = np.empty((orders.size, 3))
-        _first_tries(tried.reshape(-1), *start, blocks, orders.view(np.uint64))
-        found, margin, uniform = tried.T
-        is_done = margin > 0
-        boosted = np.flatnonzero(is_done & (orders < 1))
-        found[boosted] *= uniform[boosted] ** (1 / orders[boosted])
+        found, is_done = np.empty_like(orders), np.ones(orders.size, bool)
         # The distribution of 1 is exponential.
         ones = np.flatnonzero(orders == 1)
-        is_done[ones] = True
+        if ones.size < orders.size:
+            tried = np.empty((orders.size, 3))
+            _first_tries(tried.reshape(-1), *start, blocks, orders.view(np.uint64))
+            found, margin, uniform = tried.T
+            is_done = margin > 0
+            boosted = np.flatnonzero(is_done & (orders < 1))
+            found[boosted] *= uniform[boosted] ** (1 / orders[boosted])
+            is_done[ones] = True
         exponential = np.empty(ones.size)
         _exponentials(exponential, *start, blocks[ones])
         found[ones] = exponential
