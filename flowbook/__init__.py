@@ -23,18 +23,29 @@ from flowbook import (
 )
 from flowbook._renamed import explain_keywords as _explain_keywords
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
-from flowbook.exec import blas_threads as _blas_threads
+from flowbook.exec.engine import blas_threads as _blas_threads
 from flowbook.exec.kernels import compiling as _compiling
 from flowbook.exec.kernels.compiling import hot_loops
-from flowbook.exec.partial_run import PartialRun
 from flowbook.exec.resources.container import reset_container
-from flowbook.exec.session import Session
+from flowbook.exec.session.partial_run import PartialRun
+from flowbook.exec.session.session import Session
 from flowbook.explain.compare import compare, observe
 from flowbook.explain.forecast import forecast
 from flowbook.explain.lint import lint
 from flowbook.explain.parameters import parameter_counts
-from flowbook.graph import errors
-from flowbook.graph.dtypes import (
+from flowbook.graph.building.graph import Graph, get_default_graph, reset_default_graph
+from flowbook.graph.building.scopes import (
+    colocate_with,
+    container,
+    control_dependencies,
+    device,
+    name_scope,
+)
+from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, AsyncContext, Effects, OpDef
+from flowbook.graph.gradients.backward import gradients
+from flowbook.graph.gradients.hessians import hessians
+from flowbook.graph.model import errors
+from flowbook.graph.model.dtypes import (
     COMPLEX,
     FLOATS,
     INDICES,
@@ -74,34 +85,76 @@ from flowbook.graph.dtypes import (
     uint32,
     uint64,
 )
-from flowbook.graph.gradients import gradients
-from flowbook.graph.graph import Graph, get_default_graph, reset_default_graph
-from flowbook.graph.hessians import hessians
-from flowbook.graph.importing import import_graph_def
-from flowbook.graph.indexed_slices import IndexedSlices, IndexedSlicesValue
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.options import act_on as _act_on
+from flowbook.graph.model.options import options
+from flowbook.graph.model.registry import register_kernel
+from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.hot_loop import compile_with as _compile_with
-from flowbook.graph.op_def import NO_GRADIENT, REQUIRED, AsyncContext, Effects, OpDef
-from flowbook.graph.operation import Operation
-from flowbook.graph.ops.activations import log_sigmoid
-from flowbook.graph.ops.arithmetic import (
-    abs,
-    add,
-    add_n,
-    clip_by_value,
-    conj,
-    divide,
-    floordiv,
-    maximum,
-    minimum,
-    mod,
-    multiply,
-    negative,
-    pow,
-    sign,
-    squared_difference,
-    subtract,
+from flowbook.graph.ops.arrays.broadcasting import (
+    broadcast_dynamic_shape,
+    broadcast_static_shape,
+    broadcast_to,
 )
-from flowbook.graph.ops.assertions import (
+from flowbook.graph.ops.arrays.constants import (
+    constant,
+    convert_to_tensor,
+    group,
+    identity,
+    identity_n,
+    no_op,
+    placeholder,
+    placeholder_with_default,
+    prevent_gradient,
+    stop_gradient,
+)
+from flowbook.graph.ops.arrays.dynamic_partition import dynamic_partition, dynamic_stitch
+from flowbook.graph.ops.arrays.filling import (
+    eye,
+    fill,
+    linspace,
+    meshgrid,
+    ones,
+    ones_like,
+    range,
+    zeros,
+    zeros_like,
+)
+from flowbook.graph.ops.arrays.gathering import gather, one_hot
+from flowbook.graph.ops.arrays.growing import pad, tile
+from flowbook.graph.ops.arrays.indexing import slice
+from flowbook.graph.ops.arrays.indexing_nd import (
+    gather_nd,
+    scatter_nd,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_sub,
+    tensor_scatter_nd_update,
+)
+from flowbook.graph.ops.arrays.joining import concat, split, stack, unstack
+from flowbook.graph.ops.arrays.masking import boolean_mask, sequence_mask
+from flowbook.graph.ops.arrays.ordering import argsort, sort
+from flowbook.graph.ops.arrays.positions import invert_permutation, searchsorted, unravel_index
+from flowbook.graph.ops.arrays.repeating import repeat
+from flowbook.graph.ops.arrays.reversing import reverse, reverse_sequence, roll
+from flowbook.graph.ops.arrays.shaping import (
+    expand_dims,
+    rank,
+    reshape,
+    shape,
+    shape_n,
+    size,
+    squeeze,
+    transpose,
+)
+from flowbook.graph.ops.arrays.spaces import (
+    batch_to_space_nd,
+    depth_to_space,
+    space_to_batch_nd,
+    space_to_depth,
+)
+from flowbook.graph.ops.arrays.uniqueness import setdiff1d, unique, unique_with_counts
+from flowbook.graph.ops.checks.assertions import (
     Assert,
     assert_equal,
     assert_greater,
@@ -121,7 +174,65 @@ from flowbook.graph.ops.assertions import (
     assert_scalar,
     assert_type,
 )
-from flowbook.graph.ops.bitwise import (
+from flowbook.graph.ops.checks.checking import check_numerics, ensure_shape
+from flowbook.graph.ops.checks.shape_assertions import assert_shapes
+from flowbook.graph.ops.linalg.decompositions import (
+    cholesky,
+    logdet,
+    lu,
+    lu_matrix_inverse,
+    lu_reconstruct,
+    lu_solve,
+    qr,
+)
+from flowbook.graph.ops.linalg.diagonals import (
+    diag,
+    diag_part,
+    matrix_band_part,
+    matrix_diag,
+    matrix_diag_part,
+    matrix_set_diag,
+    trace,
+)
+from flowbook.graph.ops.linalg.einsum import einsum
+from flowbook.graph.ops.linalg.least_squares import matrix_rank, matrix_solve_ls, pinv
+from flowbook.graph.ops.linalg.matrices import adjoint, matrix_transpose
+from flowbook.graph.ops.linalg.matrix_functions import (
+    matrix_exponential,
+    matrix_logarithm,
+    matrix_square_root,
+)
+from flowbook.graph.ops.linalg.matrix_products import cross, matmul, matvec
+from flowbook.graph.ops.linalg.solving import (
+    cholesky_solve,
+    log_matrix_determinant,
+    matrix_determinant,
+    matrix_inverse,
+    matrix_solve,
+    matrix_triangular_solve,
+)
+from flowbook.graph.ops.linalg.spectra import self_adjoint_eig, self_adjoint_eigvals, svd
+from flowbook.graph.ops.linalg.tensordot import tensordot
+from flowbook.graph.ops.linalg.tridiagonal import tridiagonal_matmul, tridiagonal_solve
+from flowbook.graph.ops.math.arithmetic import (
+    abs,
+    add,
+    add_n,
+    clip_by_value,
+    conj,
+    divide,
+    floordiv,
+    maximum,
+    minimum,
+    mod,
+    multiply,
+    negative,
+    pow,
+    sign,
+    squared_difference,
+    subtract,
+)
+from flowbook.graph.ops.math.bitwise import (
     bitwise_and,
     bitwise_or,
     bitwise_xor,
@@ -130,21 +241,9 @@ from flowbook.graph.ops.bitwise import (
     population_count,
     right_shift,
 )
-from flowbook.graph.ops.broadcasting import (
-    broadcast_dynamic_shape,
-    broadcast_static_shape,
-    broadcast_to,
-)
-from flowbook.graph.ops.casting import bitcast, saturate_cast
-from flowbook.graph.ops.checking import check_numerics, ensure_shape
-from flowbook.graph.ops.clipping import (
-    clip_by_average_norm,
-    clip_by_global_norm,
-    clip_by_norm,
-    global_norm,
-)
-from flowbook.graph.ops.closeness import approximate_equal, isclose
-from flowbook.graph.ops.comparison import (
+from flowbook.graph.ops.math.casting import bitcast, saturate_cast
+from flowbook.graph.ops.math.closeness import approximate_equal, isclose
+from flowbook.graph.ops.math.comparison import (
     equal,
     greater,
     greater_equal,
@@ -157,50 +256,9 @@ from flowbook.graph.ops.comparison import (
     not_equal,
     where,
 )
-from flowbook.graph.ops.complex import angle, complex, imag, real
-from flowbook.graph.ops.constants import (
-    constant,
-    convert_to_tensor,
-    group,
-    identity,
-    identity_n,
-    no_op,
-    placeholder,
-    placeholder_with_default,
-    prevent_gradient,
-    stop_gradient,
-)
-from flowbook.graph.ops.cosines import dct, idct
-from flowbook.graph.ops.counting import (
-    bincount,
-    confusion_matrix,
-    count_nonzero,
-    histogram_fixed_width,
-    histogram_fixed_width_bins,
-)
-from flowbook.graph.ops.csv_records import decode_csv
-from flowbook.graph.ops.decompositions import (
-    cholesky,
-    logdet,
-    lu,
-    lu_matrix_inverse,
-    lu_reconstruct,
-    lu_solve,
-    qr,
-)
-from flowbook.graph.ops.diagonals import (
-    diag,
-    diag_part,
-    matrix_band_part,
-    matrix_diag,
-    matrix_diag_part,
-    matrix_set_diag,
-    trace,
-)
-from flowbook.graph.ops.division import truncatediv, truncatemod
-from flowbook.graph.ops.edit_distance import edit_distance
-from flowbook.graph.ops.einsum import einsum
-from flowbook.graph.ops.elementwise import (
+from flowbook.graph.ops.math.complex import angle, complex, imag, real
+from flowbook.graph.ops.math.division import truncatediv, truncatemod
+from flowbook.graph.ops.math.elementwise import (
     cast,
     ceil,
     cos,
@@ -222,56 +280,8 @@ from flowbook.graph.ops.elementwise import (
     tanh,
     trunc,
 )
-from flowbook.graph.ops.filling import (
-    eye,
-    fill,
-    linspace,
-    meshgrid,
-    ones,
-    ones_like,
-    range,
-    zeros,
-    zeros_like,
-)
-from flowbook.graph.ops.fourier import (
-    fft,
-    fft2d,
-    fft3d,
-    ifft,
-    ifft2d,
-    ifft3d,
-    irfft,
-    irfft2d,
-    irfft3d,
-    rfft,
-    rfft2d,
-    rfft3d,
-)
-from flowbook.graph.ops.functions import py_func
-from flowbook.graph.ops.gathering import gather, one_hot
-from flowbook.graph.ops.growing import pad, tile
-from flowbook.graph.ops.incomplete_gamma import igamma, igammac
-from flowbook.graph.ops.indexing import slice
-from flowbook.graph.ops.indexing_nd import (
-    gather_nd,
-    scatter_nd,
-    tensor_scatter_nd_add,
-    tensor_scatter_nd_sub,
-    tensor_scatter_nd_update,
-)
-from flowbook.graph.ops.initialising import global_variables_initializer, variables_initializer
-from flowbook.graph.ops.joining import concat, split, stack, unstack
-from flowbook.graph.ops.least_squares import matrix_rank, matrix_solve_ls, pinv
-from flowbook.graph.ops.linalg import cross, matmul, matvec
-from flowbook.graph.ops.masking import boolean_mask, sequence_mask
-from flowbook.graph.ops.matrices import adjoint, matrix_transpose
-from flowbook.graph.ops.matrix_functions import (
-    matrix_exponential,
-    matrix_logarithm,
-    matrix_square_root,
-)
-from flowbook.graph.ops.monotonic import is_non_decreasing, is_strictly_increasing
-from flowbook.graph.ops.no_nan import (
+from flowbook.graph.ops.math.incomplete_gamma import igamma, igammac
+from flowbook.graph.ops.math.no_nan import (
     div_no_nan,
     multiply_no_nan,
     reciprocal_no_nan,
@@ -279,106 +289,10 @@ from flowbook.graph.ops.no_nan import (
     xlog1py,
     xlogy,
 )
-from flowbook.graph.ops.norms import (
-    norm,
-    normalize,
-    reduce_euclidean_norm,
-)
-from flowbook.graph.ops.numeric import copysign, heaviside, nextafter, sinc
-from flowbook.graph.ops.ordering import argsort, sort
-from flowbook.graph.ops.partitioning import dynamic_partition, dynamic_stitch
-from flowbook.graph.ops.patches import (
-    extract_image_patches,
-    extract_volume_patches,
-)
-from flowbook.graph.ops.polynomials import polyval
-from flowbook.graph.ops.positions import invert_permutation, searchsorted, unravel_index
-from flowbook.graph.ops.powers import cbrt, exp2, hypot, log2, log10, logaddexp
-from flowbook.graph.ops.printing import Print, print
-from flowbook.graph.ops.random import (
-    random_normal,
-    random_uniform,
-    set_random_seed,
-    truncated_normal,
-)
-from flowbook.graph.ops.random_distributions import random_categorical, random_gamma, random_poisson
-from flowbook.graph.ops.random_order import (
-    random_crop,
-    random_permutation,
-    random_shuffle,
-    stateless_random_shuffle,
-)
-from flowbook.graph.ops.reductions import (
-    argmax,
-    argmin,
-    reduce_all,
-    reduce_any,
-    reduce_logsumexp,
-    reduce_max,
-    reduce_mean,
-    reduce_min,
-    reduce_prod,
-    reduce_sum,
-)
-from flowbook.graph.ops.repeating import repeat
-from flowbook.graph.ops.reversing import reverse, reverse_sequence, roll
-from flowbook.graph.ops.scans import cumprod, cumsum, cumulative_logsumexp
-from flowbook.graph.ops.scattering import (
-    assign_slice,
-    scatter_div,
-    scatter_max,
-    scatter_min,
-    scatter_mul,
-    scatter_nd_add,
-    scatter_nd_sub,
-    scatter_nd_update,
-)
-from flowbook.graph.ops.segments import (
-    unsorted_segment_max,
-    unsorted_segment_mean,
-    unsorted_segment_min,
-    unsorted_segment_prod,
-    unsorted_segment_sqrt_n,
-    unsorted_segment_sum,
-)
-from flowbook.graph.ops.shape_assertions import assert_shapes
-from flowbook.graph.ops.shaping import (
-    expand_dims,
-    rank,
-    reshape,
-    shape,
-    shape_n,
-    size,
-    squeeze,
-    transpose,
-)
-from flowbook.graph.ops.solving import (
-    cholesky_solve,
-    log_matrix_determinant,
-    matrix_determinant,
-    matrix_inverse,
-    matrix_solve,
-    matrix_triangular_solve,
-)
-from flowbook.graph.ops.sorted_segments import (
-    segment_max,
-    segment_mean,
-    segment_min,
-    segment_prod,
-    segment_sum,
-)
-from flowbook.graph.ops.spaces import (
-    batch_to_space_nd,
-    depth_to_space,
-    space_to_batch_nd,
-    space_to_depth,
-)
-from flowbook.graph.ops.sparse_products import (
-    sparse_segment_mean,
-    sparse_segment_sqrt_n,
-    sparse_segment_sum,
-)
-from flowbook.graph.ops.special import (
+from flowbook.graph.ops.math.numeric import copysign, heaviside, nextafter, sinc
+from flowbook.graph.ops.math.polynomials import polyval
+from flowbook.graph.ops.math.powers import cbrt, exp2, hypot, log2, log10, logaddexp
+from flowbook.graph.ops.math.special import (
     bessel_i0,
     bessel_i0e,
     bessel_i1,
@@ -394,22 +308,7 @@ from flowbook.graph.ops.special import (
     polygamma,
     zeta,
 )
-from flowbook.graph.ops.spectra import self_adjoint_eig, self_adjoint_eigvals, svd
-from flowbook.graph.ops.stateless_distributions import (
-    stateless_random_categorical,
-    stateless_random_gamma,
-    stateless_random_poisson,
-)
-from flowbook.graph.ops.stateless_random import (
-    stateless_random_normal,
-    stateless_random_uniform,
-    stateless_truncated_normal,
-)
-from flowbook.graph.ops.statistics import reduce_std, reduce_variance
-from flowbook.graph.ops.string_numbers import decode_base64, decode_raw, encode_base64
-from flowbook.graph.ops.tensordot import tensordot
-from flowbook.graph.ops.tridiagonal import tridiagonal_matmul, tridiagonal_solve
-from flowbook.graph.ops.trigonometry import (
+from flowbook.graph.ops.math.trigonometry import (
     acos,
     acosh,
     asin,
@@ -421,9 +320,114 @@ from flowbook.graph.ops.trigonometry import (
     sinh,
     tan,
 )
-from flowbook.graph.ops.uniqueness import setdiff1d, unique, unique_with_counts
-from flowbook.graph.ops.updates import mark_as_update
-from flowbook.graph.ops.variables import (
+from flowbook.graph.ops.nn.activations import log_sigmoid
+from flowbook.graph.ops.outside.printing import Print, print
+from flowbook.graph.ops.outside.python_functions import py_func
+from flowbook.graph.ops.random.distributions import random_categorical, random_gamma, random_poisson
+from flowbook.graph.ops.random.orders import (
+    random_crop,
+    random_permutation,
+    random_shuffle,
+    stateless_random_shuffle,
+)
+from flowbook.graph.ops.random.random_numbers import (
+    random_normal,
+    random_uniform,
+    set_random_seed,
+    truncated_normal,
+)
+from flowbook.graph.ops.random.stateless_distributions import (
+    stateless_random_categorical,
+    stateless_random_gamma,
+    stateless_random_poisson,
+)
+from flowbook.graph.ops.random.stateless_numbers import (
+    stateless_random_normal,
+    stateless_random_uniform,
+    stateless_truncated_normal,
+)
+from flowbook.graph.ops.reduction.clipping import (
+    clip_by_average_norm,
+    clip_by_global_norm,
+    clip_by_norm,
+    global_norm,
+)
+from flowbook.graph.ops.reduction.counting import (
+    bincount,
+    confusion_matrix,
+    count_nonzero,
+    histogram_fixed_width,
+    histogram_fixed_width_bins,
+)
+from flowbook.graph.ops.reduction.monotonic import is_non_decreasing, is_strictly_increasing
+from flowbook.graph.ops.reduction.norms import norm, normalize, reduce_euclidean_norm
+from flowbook.graph.ops.reduction.reductions import (
+    argmax,
+    argmin,
+    reduce_all,
+    reduce_any,
+    reduce_logsumexp,
+    reduce_max,
+    reduce_mean,
+    reduce_min,
+    reduce_prod,
+    reduce_sum,
+)
+from flowbook.graph.ops.reduction.scans import cumprod, cumsum, cumulative_logsumexp
+from flowbook.graph.ops.reduction.segments import (
+    unsorted_segment_max,
+    unsorted_segment_mean,
+    unsorted_segment_min,
+    unsorted_segment_prod,
+    unsorted_segment_sqrt_n,
+    unsorted_segment_sum,
+)
+from flowbook.graph.ops.reduction.sorted_segments import (
+    segment_max,
+    segment_mean,
+    segment_min,
+    segment_prod,
+    segment_sum,
+)
+from flowbook.graph.ops.reduction.statistics import reduce_std, reduce_variance
+from flowbook.graph.ops.signal.cosines import dct, idct
+from flowbook.graph.ops.signal.fourier import (
+    fft,
+    fft2d,
+    fft3d,
+    ifft,
+    ifft2d,
+    ifft3d,
+    irfft,
+    irfft2d,
+    irfft3d,
+    rfft,
+    rfft2d,
+    rfft3d,
+)
+from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices, IndexedSlicesValue
+from flowbook.graph.ops.sparse.products import (
+    sparse_segment_mean,
+    sparse_segment_sqrt_n,
+    sparse_segment_sum,
+)
+from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
+from flowbook.graph.ops.state.initialising import (
+    global_variables_initializer,
+    variables_initializer,
+)
+from flowbook.graph.ops.state.marks import mark_as_update
+from flowbook.graph.ops.state.scattering import (
+    assign_slice,
+    scatter_div,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+    scatter_nd_add,
+    scatter_nd_sub,
+    scatter_nd_update,
+)
+from flowbook.graph.ops.state.variables import (
     Variable,
     assign,
     assign_add,
@@ -433,13 +437,11 @@ from flowbook.graph.ops.variables import (
     scatter_sub,
     scatter_update,
 )
-from flowbook.graph.options import act_on as _act_on
-from flowbook.graph.options import options
-from flowbook.graph.registry import register_kernel
-from flowbook.graph.scopes import colocate_with, container, control_dependencies, device, name_scope
-from flowbook.graph.shape import Shape
-from flowbook.graph.sparse_tensor import SparseTensor, SparseTensorValue
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.ops.text.csv_records import decode_csv
+from flowbook.graph.ops.text.edit_distance import edit_distance
+from flowbook.graph.ops.text.string_numbers import decode_base64, decode_raw, encode_base64
+from flowbook.graph.ops.windows.patches import extract_image_patches, extract_volume_patches
+from flowbook.graph.storing.importing import import_graph_def
 from flowbook.train.gradient_error import gradient_error
 from flowbook.widgets.export import export_html
 from flowbook.widgets.graph_view import GraphView

@@ -1,6 +1,6 @@
 """Names of TensorFlow 1 and NumPy that are spelt differently here: using one says what to write.
 
-For keywords of functions see `flowbook/graph/keywords.py`.
+For keywords of functions see `flowbook/graph/definition/keywords.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import partial
 from types import FunctionType
 from typing import NoReturn
 
-from flowbook.graph.keywords import explained
+from flowbook.graph.definition.keywords import explained
 
 _INSTEAD = {
     "ConfigProto": "arguments of fb.Session, and fb.options.intra_op_threads",

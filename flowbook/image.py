@@ -1,9 +1,9 @@
 """Images: size, parts, colours, and their encoding in files. Names are those of TensorFlow 1."""
 
 from flowbook._renamed import no_such_name_in
-from flowbook.graph.ops.boxes import draw_bounding_boxes
-from flowbook.graph.ops.colour_spaces import rgb_to_yiq, rgb_to_yuv, yiq_to_rgb, yuv_to_rgb
-from flowbook.graph.ops.colours import (
+from flowbook.graph.ops.image.boxes import draw_bounding_boxes
+from flowbook.graph.ops.image.colour_spaces import rgb_to_yiq, rgb_to_yuv, yiq_to_rgb, yuv_to_rgb
+from flowbook.graph.ops.image.colours import (
     adjust_brightness,
     adjust_contrast,
     adjust_gamma,
@@ -20,10 +20,8 @@ from flowbook.graph.ops.colours import (
     rgb_to_grayscale,
     rgb_to_hsv,
 )
-from flowbook.graph.ops.detections import Detections, combined_non_max_suppression
-from flowbook.graph.ops.distorted_boxes import sample_distorted_bounding_box
-from flowbook.graph.ops.glimpses import extract_glimpse
-from flowbook.graph.ops.image_differences import (
+from flowbook.graph.ops.image.detections import Detections, combined_non_max_suppression
+from flowbook.graph.ops.image.differences import (
     image_gradients,
     psnr,
     sobel_edges,
@@ -31,7 +29,8 @@ from flowbook.graph.ops.image_differences import (
     ssim_multiscale,
     total_variation,
 )
-from flowbook.graph.ops.image_files import (
+from flowbook.graph.ops.image.distorted_boxes import sample_distorted_bounding_box
+from flowbook.graph.ops.image.files import (
     decode_and_crop_jpeg,
     decode_bmp,
     decode_gif,
@@ -43,7 +42,8 @@ from flowbook.graph.ops.image_files import (
     extract_jpeg_shape,
     is_jpeg,
 )
-from flowbook.graph.ops.images import (
+from flowbook.graph.ops.image.glimpses import extract_glimpse
+from flowbook.graph.ops.image.images import (
     central_crop,
     crop_to_bounding_box,
     flip_left_right,
@@ -56,8 +56,8 @@ from flowbook.graph.ops.images import (
     rot90,
     transpose_image,
 )
-from flowbook.graph.ops.jpeg_quality import adjust_jpeg_quality, random_jpeg_quality
-from flowbook.graph.ops.resizing import (
+from flowbook.graph.ops.image.jpeg_quality import adjust_jpeg_quality, random_jpeg_quality
+from flowbook.graph.ops.image.resizing import (
     ResizeMethod,
     crop_and_resize,
     resize_area,
@@ -66,7 +66,7 @@ from flowbook.graph.ops.resizing import (
     resize_images,
     resize_nearest_neighbor,
 )
-from flowbook.graph.ops.suppression import (
+from flowbook.graph.ops.image.suppression import (
     non_max_suppression,
     non_max_suppression_overlaps,
     non_max_suppression_padded,

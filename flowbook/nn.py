@@ -1,7 +1,8 @@
 """Building blocks of neural networks: activations, losses, embeddings, recurrence, attention."""
 
 from flowbook._renamed import no_such_name_in
-from flowbook.graph.ops.activations import (
+from flowbook.graph.ops.arrays.selecting import nth_element, top_k
+from flowbook.graph.ops.nn.activations import (
     bias_add,
     crelu,
     elu,
@@ -14,36 +15,24 @@ from flowbook.graph.ops.activations import (
     softplus,
     softsign,
 )
-from flowbook.graph.ops.attention import multi_head_attention, scaled_dot_product_attention
-from flowbook.graph.ops.convolution import (
-    atrous_conv2d,
-    atrous_conv2d_transpose,
-    conv1d,
-    conv1d_transpose,
-    conv2d,
-    conv2d_backprop_filter,
-    conv2d_backprop_input,
-    conv2d_transpose,
-    conv3d,
-    conv3d_transpose,
-    convolution,
+from flowbook.graph.ops.nn.attention import multi_head_attention, scaled_dot_product_attention
+from flowbook.graph.ops.nn.candidate_sampling import (
+    all_candidate_sampler,
+    compute_accidental_hits,
+    fixed_unigram_candidate_sampler,
+    log_uniform_candidate_sampler,
+    uniform_candidate_sampler,
 )
-from flowbook.graph.ops.ctc import ctc_loss
-from flowbook.graph.ops.ctc_decoding import ctc_beam_search_decoder, ctc_greedy_decoder
-from flowbook.graph.ops.ctc_labels import collapse_repeated
-from flowbook.graph.ops.depthwise import depthwise_conv2d, separable_conv2d
-from flowbook.graph.ops.embedding import (
+from flowbook.graph.ops.nn.ctc import ctc_loss
+from flowbook.graph.ops.nn.ctc_decoding import ctc_beam_search_decoder, ctc_greedy_decoder
+from flowbook.graph.ops.nn.ctc_labels import collapse_repeated
+from flowbook.graph.ops.nn.embedding import (
     embedding_lookup,
     embedding_lookup_sparse,
     safe_embedding_lookup_sparse,
 )
-from flowbook.graph.ops.fractional_pooling import (
-    FractionalPool,
-    fractional_avg_pool,
-    fractional_max_pool,
-)
-from flowbook.graph.ops.gated_activations import gelu, swish
-from flowbook.graph.ops.losses import (
+from flowbook.graph.ops.nn.gated_activations import gelu, swish
+from flowbook.graph.ops.nn.losses import (
     in_top_k,
     l2_loss,
     log_poisson_loss,
@@ -52,8 +41,7 @@ from flowbook.graph.ops.losses import (
     sparse_softmax_cross_entropy_with_logits,
     weighted_cross_entropy_with_logits,
 )
-from flowbook.graph.ops.morphology import dilation2d, erosion2d
-from flowbook.graph.ops.normalisation import (
+from flowbook.graph.ops.nn.normalisation import (
     batch_normalization,
     fused_batch_norm,
     group_normalization,
@@ -66,7 +54,30 @@ from flowbook.graph.ops.normalisation import (
     weighted_moments,
     zero_fraction,
 )
-from flowbook.graph.ops.pooling import (
+from flowbook.graph.ops.nn.recurrent import gru_cell, lstm_cell, rnn_cell, static_rnn
+from flowbook.graph.ops.nn.regularization import dropout
+from flowbook.graph.ops.nn.sampled_losses import nce_loss, sampled_softmax_loss
+from flowbook.graph.ops.windows.convolution import (
+    atrous_conv2d,
+    atrous_conv2d_transpose,
+    conv1d,
+    conv1d_transpose,
+    conv2d,
+    conv2d_backprop_filter,
+    conv2d_backprop_input,
+    conv2d_transpose,
+    conv3d,
+    conv3d_transpose,
+    convolution,
+)
+from flowbook.graph.ops.windows.depthwise import depthwise_conv2d, separable_conv2d
+from flowbook.graph.ops.windows.fractional_pooling import (
+    FractionalPool,
+    fractional_avg_pool,
+    fractional_max_pool,
+)
+from flowbook.graph.ops.windows.morphology import dilation2d, erosion2d
+from flowbook.graph.ops.windows.pooling import (
     avg_pool,
     avg_pool1d,
     avg_pool3d,
@@ -76,17 +87,6 @@ from flowbook.graph.ops.pooling import (
     max_pool_with_argmax,
     pool,
 )
-from flowbook.graph.ops.recurrent import gru_cell, lstm_cell, rnn_cell, static_rnn
-from flowbook.graph.ops.regularization import dropout
-from flowbook.graph.ops.sampled_losses import nce_loss, sampled_softmax_loss
-from flowbook.graph.ops.sampling import (
-    all_candidate_sampler,
-    compute_accidental_hits,
-    fixed_unigram_candidate_sampler,
-    log_uniform_candidate_sampler,
-    uniform_candidate_sampler,
-)
-from flowbook.graph.ops.selecting import nth_element, top_k
 
 __all__ = [
     "FractionalPool",

@@ -1,7 +1,7 @@
 """Sets along the last dimension of tensors: their sizes, and what is in both or in either."""
 
 from flowbook._renamed import no_such_name_in
-from flowbook.graph.ops.sets import difference, intersection, size, union
+from flowbook.graph.ops.sparse.sets import difference, intersection, size, union
 
 __all__ = [
     "difference",

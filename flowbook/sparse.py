@@ -1,7 +1,7 @@
 """Sparse tensors: made, converted, arranged anew, computed with."""
 
 from flowbook._renamed import no_such_name_in
-from flowbook.graph.ops.sparse_arithmetic import (
+from flowbook.graph.ops.sparse.arithmetic import (
     add,
     maximum,
     minimum,
@@ -9,14 +9,14 @@ from flowbook.graph.ops.sparse_arithmetic import (
     reduce_sum,
     softmax,
 )
-from flowbook.graph.ops.sparse_arranging import expand_dims, reorder, reshape, transpose
-from flowbook.graph.ops.sparse_conversion import eye, from_dense, to_dense, to_indicator
-from flowbook.graph.ops.sparse_conversion import sparse_placeholder as placeholder
-from flowbook.graph.ops.sparse_mapping import map_values
-from flowbook.graph.ops.sparse_parts import concat, slice, split
-from flowbook.graph.ops.sparse_products import sparse_dense_matmul
-from flowbook.graph.ops.sparse_reductions import reduce_max_sparse, reduce_sum_sparse
-from flowbook.graph.ops.sparse_selecting import fill_empty_rows, mask, reset_shape, retain
+from flowbook.graph.ops.sparse.arranging import expand_dims, reorder, reshape, transpose
+from flowbook.graph.ops.sparse.conversion import eye, from_dense, to_dense, to_indicator
+from flowbook.graph.ops.sparse.conversion import sparse_placeholder as placeholder
+from flowbook.graph.ops.sparse.mapping import map_values
+from flowbook.graph.ops.sparse.parts import concat, slice, split
+from flowbook.graph.ops.sparse.products import sparse_dense_matmul
+from flowbook.graph.ops.sparse.reductions import reduce_max_sparse, reduce_sum_sparse
+from flowbook.graph.ops.sparse.selecting import fill_empty_rows, mask, reset_shape, retain
 
 __all__ = [
     "add",

@@ -3,8 +3,8 @@
     benchmarks/.peers/bin/python -m tests.record_images
 
 It runs where TensorFlow is installed, and writes `tests/recorded/images.npz`, which
-`tests/graph/ops/test_images_tensorflow.py` holds Flowbook's values against. Both have the functions
-by the same names, so that a program is a function of the module that it is tried in.
+`tests/graph/ops/image/test_images_tensorflow.py` holds Flowbook's values against. Both have the
+functions by the same names, so that a program is a function of the module that it is tried in.
 """
 
 from __future__ import annotations

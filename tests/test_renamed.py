@@ -10,7 +10,7 @@ import pytest
 
 import flowbook as fb
 from flowbook import _renamed
-from flowbook.graph import keywords
+from flowbook.graph.definition import keywords
 
 TABLES = {"": _renamed._INSTEAD, **_renamed._INSTEAD_IN}
 HINTS = [(space, name, hint) for space, table in TABLES.items() for name, hint in table.items()]

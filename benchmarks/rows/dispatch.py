@@ -44,9 +44,9 @@ def _generated_flowbook(fb: Any) -> Case:
 
 def _reference_flowbook(fb: Any) -> Case:
     """Below the public API, which lets the reference executor run only a signature's first step."""
-    from flowbook.exec.compile.pipeline import prepare
     from flowbook.exec.devices.cpu import local_devices
-    from flowbook.exec.executable import Executable
+    from flowbook.exec.engine.executable import Executable
+    from flowbook.exec.plan.pipeline import prepare
     from flowbook.exec.resources.container import Resources
 
     _, x, end = _no_op_chain(fb)

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from flowbook.graph.author import Author, Cell
-from flowbook.graph.redefined import listed, plain_name
+from flowbook.graph.model.author import Author, Cell
+from flowbook.graph.redefinition.wording import listed, plain_name
 
 
 class Deletions:

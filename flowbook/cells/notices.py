@@ -5,9 +5,9 @@ Only values that exist are mentioned: before a session has run, there is nothing
 
 from __future__ import annotations
 
-from flowbook.graph.author import Author
-from flowbook.graph.operation import Operation
-from flowbook.graph.redefined import plain_name
+from flowbook.graph.model.author import Author
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.redefinition.wording import plain_name
 
 _MANY = 6  # Longer lists are cut.
 

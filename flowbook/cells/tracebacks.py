@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
-from flowbook.graph.errors import HIDDEN_FRAMES
-from flowbook.graph.options import options
-from flowbook.graph.site import is_internal
+from flowbook.graph.model.errors import HIDDEN_FRAMES
+from flowbook.graph.model.options import options
+from flowbook.graph.model.site import is_internal
 
 _formatters: weakref.WeakSet[Any] = weakref.WeakSet()
 

@@ -18,8 +18,8 @@ from typing import Any
 from flowbook.cells.deletions import Deletions, bring_back, delete
 from flowbook.cells.notices import notices_of
 from flowbook.cells.thread_starters import ThreadStarters
-from flowbook.graph import site as sites
-from flowbook.graph.author import Author, Cell
+from flowbook.graph.model import site as sites
+from flowbook.graph.model.author import Author, Cell
 
 _current: ContextVar[Author | None] = ContextVar("flowbook_author", default=None)
 _trackers: weakref.WeakKeyDictionary[Any, Tracker] = weakref.WeakKeyDictionary()

@@ -12,18 +12,18 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from flowbook.exec.compile.pipeline import prepare
 from flowbook.exec.devices.cpu import local_devices
-from flowbook.exec.executable import Executable
-from flowbook.exec.executor import Execution, Executions
-from flowbook.exec.extension import Extension, Extensions
-from flowbook.exec.initialisation import Initialisation
-from flowbook.exec.instrument import Instrument, Signature
+from flowbook.exec.engine.executable import Executable
+from flowbook.exec.engine.executor import Execution, Executions
+from flowbook.exec.engine.extension import Extension, Extensions
+from flowbook.exec.engine.initialisation import Initialisation
+from flowbook.exec.engine.instrument import Instrument, Signature
+from flowbook.exec.plan.pipeline import prepare
 from flowbook.exec.resources.container import Resources
-from flowbook.graph.graph import Graph
-from flowbook.graph.operation import Operation
-from flowbook.graph.staleness import check_stale, old_feed_error
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.building.graph import Graph
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.redefinition.stale_runs import check_stale, old_feed_error
 
 # Executables are kept while they have no more nodes than this together, the latest in any case.
 # Those that ran only once go first, so that a graph which grows under a loop drops its past, and

@@ -13,14 +13,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from flowbook.exec.session import Session
+from flowbook.exec.session.session import Session
 from flowbook.explain.report import Report, Table
 from flowbook.explain.twin import Source, Twin, source_of
-from flowbook.graph.dtypes import SMALL, as_dtype, float64, widened
-from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
-from flowbook.graph.ops.random import random_uniform
-from flowbook.graph.ops.shaping import shape as shape_of
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.model.dtypes import SMALL, as_dtype, float64, widened
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.shaping import shape as shape_of
+from flowbook.graph.ops.random.random_numbers import random_uniform
 
 # Twins with simulated rounding that a prediction is the largest deviation of.
 SAMPLES = 5

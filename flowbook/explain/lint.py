@@ -11,16 +11,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from flowbook.explain.report import Report, Table
-from flowbook.graph.ancestors import ancestors
-from flowbook.graph.copying import copy_operations, graph_for_copies
-from flowbook.graph.errors import InvalidTypeError, OpError
-from flowbook.graph.gradients import gradients, is_differentiable
-from flowbook.graph.graph import Graph, get_default_graph
-from flowbook.graph.op_def import NO_GRADIENT, Effects
-from flowbook.graph.operation import Operation
-from flowbook.graph.ops.inference import broadcast_inputs
-from flowbook.graph.ops.variables import Variable
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.building.copying import copy_operations, graph_for_copies
+from flowbook.graph.building.graph import Graph, get_default_graph
+from flowbook.graph.definition.inference import broadcast_inputs
+from flowbook.graph.definition.op_def import NO_GRADIENT, Effects
+from flowbook.graph.gradients.backward import gradients, is_differentiable
+from flowbook.graph.model.ancestors import ancestors
+from flowbook.graph.model.errors import InvalidTypeError, OpError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.state.variables import Variable
 
 
 @dataclass(frozen=True)

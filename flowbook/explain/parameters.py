@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from flowbook.explain.report import Report, Table, in_bytes
-from flowbook.graph.errors import InvalidArgumentError
-from flowbook.graph.graph import Graph, get_default_graph
-from flowbook.graph.ops.variables import Variable
+from flowbook.graph.building.graph import Graph, get_default_graph
+from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.ops.state.variables import Variable
 
 
 @dataclass(frozen=True)

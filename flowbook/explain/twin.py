@@ -12,23 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.exec.compile.pipeline import prepare
 from flowbook.exec.devices.cpu import local_devices
-from flowbook.exec.executable import Executable
-from flowbook.exec.feeds import Feed, check_mapping, check_no_duplicates, feedable
-from flowbook.exec.fetches import flatten
+from flowbook.exec.engine.executable import Executable
+from flowbook.exec.plan.pipeline import prepare
 from flowbook.exec.resources.container import Resources
-from flowbook.exec.session import Session
-from flowbook.graph.copying import copy_operations, graph_for_copies
-from flowbook.graph.dtypes import DType, as_dtype, resource
-from flowbook.graph.errors import InvalidArgumentError
-from flowbook.graph.graph import Graph
-from flowbook.graph.op_def import Effects
-from flowbook.graph.operation import Operation
-from flowbook.graph.ops.constants import placeholder
-from flowbook.graph.ops.elementwise import cast
+from flowbook.exec.session.session import Session
+from flowbook.exec.signature.feeds import Feed, check_mapping, check_no_duplicates, feedable
+from flowbook.exec.signature.fetches import flatten
+from flowbook.graph.building.copying import copy_operations, graph_for_copies
+from flowbook.graph.building.graph import Graph
+from flowbook.graph.definition.op_def import Effects
+from flowbook.graph.model.dtypes import DType, as_dtype, resource
+from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.constants import placeholder
+from flowbook.graph.ops.math.elementwise import cast
 from flowbook.graph.rewrite.prune import prune
-from flowbook.graph.tensor import Tensor
 
 Changed = Callable[[Tensor, Tensor], Tensor]
 

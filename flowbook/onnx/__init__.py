@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from flowbook.graph.errors import OpError, without_internal_frames
-from flowbook.graph.graph import Graph
+from flowbook.graph.building.graph import Graph
+from flowbook.graph.model.errors import OpError, without_internal_frames
 
 if TYPE_CHECKING:
-    from flowbook.exec.session import Session
+    from flowbook.exec.session.session import Session
     from flowbook.onnx.reading import Model
 
 __all__ = ["load", "save"]

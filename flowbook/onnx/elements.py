@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph import dtypes
-from flowbook.graph.dtypes import DType
-from flowbook.graph.errors import InvalidArgumentError, OpError, UnimplementedError
+from flowbook.graph.model import dtypes
+from flowbook.graph.model.dtypes import DType
+from flowbook.graph.model.errors import InvalidArgumentError, OpError, UnimplementedError
 from flowbook.onnx.package import onnx
 
 Array = np.ndarray[Any, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import Any
 
-from flowbook.graph.errors import InvalidArgumentError, OpError, ResourceExhaustedError
+from flowbook.graph.model.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from flowbook.onnx.opening import MOST_NODES
 from flowbook.onnx.package import onnx
 

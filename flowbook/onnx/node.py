@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import DType
-from flowbook.graph.errors import InvalidArgumentError, UnimplementedError
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.model.dtypes import DType
+from flowbook.graph.model.errors import InvalidArgumentError, UnimplementedError
+from flowbook.graph.model.tensor import Tensor
 from flowbook.onnx.elements import dtype_of, to_array
 from flowbook.onnx.package import onnx
 from flowbook.onnx.values import Values

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from flowbook.graph.errors import (
+from flowbook.graph.model.errors import (
     DataLossError,
     InvalidArgumentError,
     InvalidTypeError,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from flowbook.graph.errors import FailedPreconditionError
+from flowbook.graph.model.errors import FailedPreconditionError
 
 
 def onnx(part: str = "") -> Any:

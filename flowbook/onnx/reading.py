@@ -15,23 +15,23 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.convert import to_array as array_of
-from flowbook.graph.dtypes import DType, as_dtype
-from flowbook.graph.errors import (
+from flowbook.graph.building.graph import Graph, get_default_graph
+from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.model.convert import to_array as array_of
+from flowbook.graph.model.dtypes import DType, as_dtype
+from flowbook.graph.model.errors import (
     InvalidArgumentError,
     InvalidTypeError,
     OpError,
     ResourceExhaustedError,
     UnimplementedError,
 )
-from flowbook.graph.graph import Graph, get_default_graph
-from flowbook.graph.long_work import track
-from flowbook.graph.ops.constants import constant, identity, placeholder
-from flowbook.graph.ops.shaping import transpose
-from flowbook.graph.ops.variables import Variable
-from flowbook.graph.scopes import name_scope
-from flowbook.graph.shape import Shape
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.model.long_work import track
+from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.constants import constant, identity, placeholder
+from flowbook.graph.ops.arrays.shaping import transpose
+from flowbook.graph.ops.state.variables import Variable
 from flowbook.onnx.elements import dtype_of, to_array
 from flowbook.onnx.expanding import expanded
 from flowbook.onnx.node import NOTHING, Node, TensorSequence, Value, ValueNeededError

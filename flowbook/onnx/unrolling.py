@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.errors import UnimplementedError
-from flowbook.graph.ops.constants import constant
-from flowbook.graph.ops.filling import zeros
-from flowbook.graph.ops.joining import stack, unstack
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.model.errors import UnimplementedError
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.constants import constant
+from flowbook.graph.ops.arrays.filling import zeros
+from flowbook.graph.ops.arrays.joining import stack, unstack
 from flowbook.onnx.elements import dtype_of
 from flowbook.onnx.node import Node
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.op_def import Effects
-from flowbook.graph.operation import Operation
-from flowbook.graph.tensor import Tensor
-from flowbook.graph.widened import widened
+from flowbook.graph.definition.op_def import Effects
+from flowbook.graph.definition.widened import widened
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 

@@ -1,8 +1,8 @@
 """The operations that translations of ONNX operators are built of."""
 
 from flowbook import image, nn, sparse, strings
-from flowbook.graph import errors
-from flowbook.graph.dtypes import (
+from flowbook.graph.model import errors
+from flowbook.graph.model.dtypes import (
     INDICES,
     SMALL_FLOATS,
     bool,
@@ -15,7 +15,28 @@ from flowbook.graph.dtypes import (
     uint8,
     uint32,
 )
-from flowbook.graph.ops.arithmetic import (
+from flowbook.graph.ops.arrays.broadcasting import broadcast_dynamic_shape, broadcast_to
+from flowbook.graph.ops.arrays.constants import constant, convert_to_tensor, identity
+from flowbook.graph.ops.arrays.filling import fill, ones_like, range, zeros, zeros_like
+from flowbook.graph.ops.arrays.gathering import gather, one_hot
+from flowbook.graph.ops.arrays.growing import pad, tile
+from flowbook.graph.ops.arrays.indexing_nd import (
+    gather_nd,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_update,
+)
+from flowbook.graph.ops.arrays.joining import concat, split, stack, unstack
+from flowbook.graph.ops.arrays.masking import boolean_mask
+from flowbook.graph.ops.arrays.ordering import argsort
+from flowbook.graph.ops.arrays.positions import invert_permutation
+from flowbook.graph.ops.arrays.repeating import repeat
+from flowbook.graph.ops.arrays.reversing import reverse, reverse_sequence
+from flowbook.graph.ops.arrays.shaping import expand_dims, reshape, shape, size, squeeze, transpose
+from flowbook.graph.ops.arrays.uniqueness import unique, unique_with_counts
+from flowbook.graph.ops.linalg.einsum import einsum
+from flowbook.graph.ops.linalg.matrix_products import matmul
+from flowbook.graph.ops.linalg.solving import matrix_determinant
+from flowbook.graph.ops.math.arithmetic import (
     abs,
     add,
     add_n,
@@ -32,7 +53,7 @@ from flowbook.graph.ops.arithmetic import (
     sign,
     subtract,
 )
-from flowbook.graph.ops.bitwise import (
+from flowbook.graph.ops.math.bitwise import (
     bitwise_and,
     bitwise_or,
     bitwise_xor,
@@ -40,9 +61,8 @@ from flowbook.graph.ops.bitwise import (
     left_shift,
     right_shift,
 )
-from flowbook.graph.ops.broadcasting import broadcast_dynamic_shape, broadcast_to
-from flowbook.graph.ops.casting import bitcast
-from flowbook.graph.ops.comparison import (
+from flowbook.graph.ops.math.casting import bitcast
+from flowbook.graph.ops.math.comparison import (
     equal,
     greater,
     greater_equal,
@@ -55,12 +75,9 @@ from flowbook.graph.ops.comparison import (
     not_equal,
     where,
 )
-from flowbook.graph.ops.complex import complex, imag, real
-from flowbook.graph.ops.constants import constant, convert_to_tensor, identity
-from flowbook.graph.ops.counting import count_nonzero
-from flowbook.graph.ops.division import truncatediv, truncatemod
-from flowbook.graph.ops.einsum import einsum
-from flowbook.graph.ops.elementwise import (
+from flowbook.graph.ops.math.complex import complex, imag, real
+from flowbook.graph.ops.math.division import truncatediv, truncatemod
+from flowbook.graph.ops.math.elementwise import (
     cast,
     ceil,
     cos,
@@ -79,25 +96,24 @@ from flowbook.graph.ops.elementwise import (
     square,
     tanh,
 )
-from flowbook.graph.ops.filling import fill, ones_like, range, zeros, zeros_like
-from flowbook.graph.ops.fourier import fft, ifft
-from flowbook.graph.ops.gathering import gather, one_hot
-from flowbook.graph.ops.growing import pad, tile
-from flowbook.graph.ops.indexing_nd import (
-    gather_nd,
-    tensor_scatter_nd_add,
-    tensor_scatter_nd_update,
+from flowbook.graph.ops.math.no_nan import div_no_nan
+from flowbook.graph.ops.math.special import erf
+from flowbook.graph.ops.math.trigonometry import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atanh,
+    cosh,
+    sinh,
+    tan,
 )
-from flowbook.graph.ops.joining import concat, split, stack, unstack
-from flowbook.graph.ops.linalg import matmul
-from flowbook.graph.ops.masking import boolean_mask
-from flowbook.graph.ops.no_nan import div_no_nan
-from flowbook.graph.ops.norms import reduce_euclidean_norm
-from flowbook.graph.ops.ordering import argsort
-from flowbook.graph.ops.positions import invert_permutation
-from flowbook.graph.ops.random import random_normal, random_uniform
-from flowbook.graph.ops.random_distributions import random_categorical
-from flowbook.graph.ops.reductions import (
+from flowbook.graph.ops.random.distributions import random_categorical
+from flowbook.graph.ops.random.random_numbers import random_normal, random_uniform
+from flowbook.graph.ops.reduction.counting import count_nonzero
+from flowbook.graph.ops.reduction.norms import reduce_euclidean_norm
+from flowbook.graph.ops.reduction.reductions import (
     argmax,
     argmin,
     reduce_all,
@@ -109,20 +125,14 @@ from flowbook.graph.ops.reductions import (
     reduce_prod,
     reduce_sum,
 )
-from flowbook.graph.ops.repeating import repeat
-from flowbook.graph.ops.reversing import reverse, reverse_sequence
-from flowbook.graph.ops.scans import cumprod, cumsum
-from flowbook.graph.ops.segments import (
+from flowbook.graph.ops.reduction.scans import cumprod, cumsum
+from flowbook.graph.ops.reduction.segments import (
     unsorted_segment_max,
     unsorted_segment_min,
     unsorted_segment_prod,
     unsorted_segment_sum,
 )
-from flowbook.graph.ops.shaping import expand_dims, reshape, shape, size, squeeze, transpose
-from flowbook.graph.ops.solving import matrix_determinant
-from flowbook.graph.ops.special import erf
-from flowbook.graph.ops.trigonometry import acos, acosh, asin, asinh, atan, atanh, cosh, sinh, tan
-from flowbook.graph.ops.uniqueness import unique, unique_with_counts
+from flowbook.graph.ops.signal.fourier import fft, ifft
 
 __all__ = [
     "INDICES",

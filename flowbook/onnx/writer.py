@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import DType, int64
-from flowbook.graph.errors import UnimplementedError
-from flowbook.graph.operation import Operation
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.model.dtypes import DType, int64
+from flowbook.graph.model.errors import UnimplementedError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.tensor import Tensor
 from flowbook.onnx.elements import NUMBERS, to_tensor
 from flowbook.onnx.package import onnx
 from flowbook.onnx.values import Values

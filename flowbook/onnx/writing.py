@@ -14,18 +14,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from flowbook.exec.session import Session
-from flowbook.graph.errors import (
+from flowbook.exec.session.session import Session
+from flowbook.graph.model.errors import (
     InvalidArgumentError,
     InvalidTypeError,
     OpError,
     ResourceExhaustedError,
     UnimplementedError,
 )
-from flowbook.graph.operation import Operation
-from flowbook.graph.ops.constants import convert_to_tensor
-from flowbook.graph.ops.variables import Variable
-from flowbook.graph.tensor import Arithmetic, Tensor
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.tensor import Arithmetic, Tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.state.variables import Variable
 from flowbook.onnx.elements import NUMBERS
 from flowbook.onnx.opening import MOST_BYTES, NEWEST_OPSET
 from flowbook.onnx.package import onnx

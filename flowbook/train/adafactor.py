@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph import dtypes
-from flowbook.graph.dtypes import DType
-from flowbook.graph.errors import InvalidArgumentError
-from flowbook.graph.ops.arithmetic import maximum, minimum, pow
-from flowbook.graph.ops.constants import convert_to_tensor
-from flowbook.graph.ops.elementwise import cast, rsqrt, sqrt, square
-from flowbook.graph.ops.filling import zeros, zeros_like
-from flowbook.graph.ops.reductions import reduce_mean, reduce_sum
-from flowbook.graph.ops.shaping import expand_dims, shape, size
-from flowbook.graph.ops.variables import Variable, assign_add
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.model import dtypes
+from flowbook.graph.model.dtypes import DType
+from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.arrays.filling import zeros, zeros_like
+from flowbook.graph.ops.arrays.shaping import expand_dims, shape, size
+from flowbook.graph.ops.math.arithmetic import maximum, minimum, pow
+from flowbook.graph.ops.math.elementwise import cast, rsqrt, sqrt, square
+from flowbook.graph.ops.reduction.reductions import reduce_mean, reduce_sum
+from flowbook.graph.ops.state.variables import Variable, assign_add
 from flowbook.train.optimizer import Optimizer, Step, as_number, complement
 from flowbook.train.part import Part
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.errors import InvalidArgumentError
-from flowbook.graph.ops.elementwise import rsqrt, sqrt, square
-from flowbook.graph.ops.variables import Variable
+from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.ops.math.elementwise import rsqrt, sqrt, square
+from flowbook.graph.ops.state.variables import Variable
 from flowbook.train.gradient_descent import proximal_step
 from flowbook.train.optimizer import Optimizer, Step
 from flowbook.train.part import Part

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from flowbook.graph.dtypes import DType, float64
-from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
-from flowbook.graph.indexed_slices import IndexedSlices
-from flowbook.graph.ops.elementwise import sqrt, square
-from flowbook.graph.ops.variables import Variable, assign, scatter_add
-from flowbook.graph.scopes import control_dependencies
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.building.scopes import control_dependencies
+from flowbook.graph.model.dtypes import DType, float64
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.math.elementwise import sqrt, square
+from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
+from flowbook.graph.ops.state.variables import Variable, assign, scatter_add
 from flowbook.train.distinct_rows import distinct_rows
 from flowbook.train.optimizer import Optimizer, Step, as_number
 from flowbook.train.part import Part, Whole

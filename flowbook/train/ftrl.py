@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.errors import InvalidArgumentError
-from flowbook.graph.ops.arithmetic import maximum, minimum, pow
-from flowbook.graph.ops.elementwise import sqrt, square
-from flowbook.graph.ops.variables import Variable
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.math.arithmetic import maximum, minimum, pow
+from flowbook.graph.ops.math.elementwise import sqrt, square
+from flowbook.graph.ops.state.variables import Variable
 from flowbook.train.optimizer import Optimizer, Step
 from flowbook.train.part import Part
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flowbook.graph.indexed_slices import IndexedSlices
-from flowbook.graph.ops.arithmetic import abs as abs_op
-from flowbook.graph.ops.arithmetic import maximum, sign
-from flowbook.graph.ops.variables import Variable
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.math.arithmetic import abs as abs_op
+from flowbook.graph.ops.math.arithmetic import maximum, sign
+from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
+from flowbook.graph.ops.state.variables import Variable
 from flowbook.train.optimizer import Optimizer, Step
 from flowbook.train.part import Part, Rows
 

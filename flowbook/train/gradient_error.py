@@ -8,15 +8,15 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from flowbook.exec.feeds import feedable
-from flowbook.exec.session import Session
-from flowbook.graph.convert import to_array
-from flowbook.graph.errors import InvalidTypeError
-from flowbook.graph.gradients import gradients
-from flowbook.graph.indexed_slices import IndexedSlices
-from flowbook.graph.ops.constants import convert_to_tensor
-from flowbook.graph.ops.variables import Variable
-from flowbook.graph.tensor import Tensor
+from flowbook.exec.session.session import Session
+from flowbook.exec.signature.feeds import feedable
+from flowbook.graph.gradients.backward import gradients
+from flowbook.graph.model.convert import to_array
+from flowbook.graph.model.errors import InvalidTypeError
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
+from flowbook.graph.ops.state.variables import Variable
 
 
 def gradient_error(

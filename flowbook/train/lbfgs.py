@@ -15,15 +15,15 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from flowbook.exec.session import Session
-from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
-from flowbook.graph.gradients import gradients
-from flowbook.graph.indexed_slices import IndexedSlices
-from flowbook.graph.ops.constants import group, placeholder
-from flowbook.graph.ops.filling import zeros_like
-from flowbook.graph.ops.variables import Variable, assign
-from flowbook.graph.scopes import control_dependencies, name_scope
-from flowbook.graph.tensor import Tensor
+from flowbook.exec.session.session import Session
+from flowbook.graph.building.scopes import control_dependencies, name_scope
+from flowbook.graph.gradients.backward import gradients
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.constants import group, placeholder
+from flowbook.graph.ops.arrays.filling import zeros_like
+from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
+from flowbook.graph.ops.state.variables import Variable, assign
 
 Array = np.ndarray[Any, Any]
 

@@ -10,30 +10,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowbook.graph.dtypes import DType, float32, int64
-from flowbook.graph.errors import InvalidArgumentError
-from flowbook.graph.operation import Operation
-from flowbook.graph.ops.activations import relu
-from flowbook.graph.ops.arithmetic import abs as absolute
-from flowbook.graph.ops.arithmetic import maximum, minimum, squared_difference
-from flowbook.graph.ops.assertions import assert_rank_in
-from flowbook.graph.ops.broadcasting import broadcast_to
-from flowbook.graph.ops.comparison import not_equal
-from flowbook.graph.ops.constants import convert_to_tensor, identity, stop_gradient
-from flowbook.graph.ops.elementwise import cast, log, square
-from flowbook.graph.ops.filling import ones, ones_like
-from flowbook.graph.ops.located import located
-from flowbook.graph.ops.losses import (
+from flowbook.graph.building.scopes import control_dependencies, name_scope
+from flowbook.graph.definition.located import located
+from flowbook.graph.model.dtypes import DType, float32, int64
+from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.broadcasting import broadcast_to
+from flowbook.graph.ops.arrays.constants import convert_to_tensor, identity, stop_gradient
+from flowbook.graph.ops.arrays.filling import ones, ones_like
+from flowbook.graph.ops.arrays.shaping import rank, reshape, size, squeeze
+from flowbook.graph.ops.arrays.shaping import shape as shape_of
+from flowbook.graph.ops.checks.assertions import assert_rank_in
+from flowbook.graph.ops.math.arithmetic import abs as absolute
+from flowbook.graph.ops.math.arithmetic import maximum, minimum, squared_difference
+from flowbook.graph.ops.math.comparison import not_equal
+from flowbook.graph.ops.math.elementwise import cast, log, square
+from flowbook.graph.ops.math.no_nan import div_no_nan
+from flowbook.graph.ops.nn.activations import relu
+from flowbook.graph.ops.nn.losses import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits,
     sparse_softmax_cross_entropy_with_logits,
 )
-from flowbook.graph.ops.no_nan import div_no_nan
-from flowbook.graph.ops.reductions import reduce_mean, reduce_prod, reduce_sum
-from flowbook.graph.ops.shaping import rank, reshape, size, squeeze
-from flowbook.graph.ops.shaping import shape as shape_of
-from flowbook.graph.scopes import control_dependencies, name_scope
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.ops.reduction.reductions import reduce_mean, reduce_prod, reduce_sum
 
 
 class Reduction:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
-from flowbook.graph.graph import get_default_graph
-from flowbook.graph.operation import Operation
-from flowbook.graph.ops.arithmetic import minimum, pow
-from flowbook.graph.ops.constants import convert_to_tensor, group, identity
-from flowbook.graph.ops.filling import zeros
-from flowbook.graph.ops.variables import Variable, assign_add, assign_sub
-from flowbook.graph.scopes import name_scope
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.building.graph import get_default_graph
+from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor, group, identity
+from flowbook.graph.ops.arrays.filling import zeros
+from flowbook.graph.ops.math.arithmetic import minimum, pow
+from flowbook.graph.ops.state.variables import Variable, assign_add, assign_sub
 from flowbook.train.optimizer import as_number, beside, complement
 from flowbook.train.remembered import Remembered, is_current
 

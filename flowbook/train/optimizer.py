@@ -13,22 +13,22 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from flowbook.graph.dtypes import DType
-from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
-from flowbook.graph.gradients import gradients
-from flowbook.graph.graph import Graph, get_default_graph
-from flowbook.graph.indexed_slices import IndexedSlices
-from flowbook.graph.keywords import explained
-from flowbook.graph.operation import Operation
-from flowbook.graph.ops.constants import convert_to_tensor, group
-from flowbook.graph.ops.elementwise import cast
-from flowbook.graph.ops.filling import fill, zeros_like
-from flowbook.graph.ops.updates import mark_as_training
-from flowbook.graph.ops.variables import Variable, assign_add
-from flowbook.graph.scope import Scope
-from flowbook.graph.scopes import control_dependencies, name_scope, within
-from flowbook.graph.shape import Shape
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.building.graph import Graph, get_default_graph
+from flowbook.graph.building.scopes import control_dependencies, name_scope, within
+from flowbook.graph.building.surroundings import Scope
+from flowbook.graph.definition.keywords import explained
+from flowbook.graph.gradients.backward import gradients
+from flowbook.graph.model.dtypes import DType
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor, group
+from flowbook.graph.ops.arrays.filling import fill, zeros_like
+from flowbook.graph.ops.math.elementwise import cast
+from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
+from flowbook.graph.ops.state.marks import mark_as_training
+from flowbook.graph.ops.state.variables import Variable, assign_add
 from flowbook.train.part import Part, Rows, Whole
 from flowbook.train.remembered import Remembered
 

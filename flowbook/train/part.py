@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from flowbook.graph.indexed_slices import IndexedSlices
-from flowbook.graph.ops.gathering import gather
-from flowbook.graph.ops.variables import (
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.gathering import gather
+from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
+from flowbook.graph.ops.state.variables import (
     Variable,
     assign,
     assign_add,
@@ -19,7 +20,6 @@ from flowbook.graph.ops.variables import (
     scatter_sub,
     scatter_update,
 )
-from flowbook.graph.tensor import Tensor
 from flowbook.train.distinct_rows import distinct_rows
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from flowbook.graph import site as sites
-from flowbook.graph.ops.variables import Variable
+from flowbook.graph.model import site as sites
+from flowbook.graph.ops.state.variables import Variable
 
 
 def is_current(variable: Variable) -> bool:

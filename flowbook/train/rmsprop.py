@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.ops.elementwise import rsqrt, square
-from flowbook.graph.ops.variables import Variable
+from flowbook.graph.ops.math.elementwise import rsqrt, square
+from flowbook.graph.ops.state.variables import Variable
 from flowbook.train.optimizer import Optimizer, Step
 from flowbook.train.part import Part
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.errors import InvalidArgumentError
-from flowbook.graph.ops.arithmetic import maximum, minimum, pow
-from flowbook.graph.ops.comparison import equal, less_equal, where
-from flowbook.graph.ops.constants import convert_to_tensor
-from flowbook.graph.ops.elementwise import ceil, cos, exp, floor, log
-from flowbook.graph.ops.filling import ones_like
-from flowbook.graph.scopes import name_scope
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.arrays.filling import ones_like
+from flowbook.graph.ops.math.arithmetic import maximum, minimum, pow
+from flowbook.graph.ops.math.comparison import equal, less_equal, where
+from flowbook.graph.ops.math.elementwise import ceil, cos, exp, floor, log
 from flowbook.train.optimizer import as_number
 
 

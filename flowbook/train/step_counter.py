@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.errors import InvalidTypeError
-from flowbook.graph.graph import Graph, get_default_graph
-from flowbook.graph.ops.variables import Variable
-from flowbook.graph.scopes import device, name_scope
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.building.graph import Graph, get_default_graph
+from flowbook.graph.building.scopes import device, name_scope
+from flowbook.graph.model.errors import InvalidTypeError
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.state.variables import Variable
 from flowbook.train.remembered import is_current
 
 _NAME = "global_step"

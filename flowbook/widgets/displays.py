@@ -10,11 +10,11 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from flowbook.exec.summaries.follow import LogFollower
-from flowbook.exec.summaries.history import SummaryHistory
-from flowbook.exec.summaries.summarizing import Summarizing
-from flowbook.graph import long_work
-from flowbook.graph.graph import Graph
+from flowbook.exec.instruments.summaries.follow import LogFollower
+from flowbook.exec.instruments.summaries.history import SummaryHistory
+from flowbook.exec.instruments.summaries.summarizing import Summarizing
+from flowbook.graph.building.graph import Graph
+from flowbook.graph.model import long_work
 from flowbook.widgets import progress, tables
 from flowbook.widgets.graph_svg import graph_svg
 from flowbook.widgets.graph_view import live_form

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowbook.exec.summaries.follow import LogFollower
-from flowbook.exec.summaries.history import SummaryHistory
-from flowbook.exec.summaries.summarizing import Summarizing
-from flowbook.graph import files
-from flowbook.graph.errors import InvalidTypeError, OpError
-from flowbook.graph.graph import Graph
+from flowbook.exec.instruments.summaries.follow import LogFollower
+from flowbook.exec.instruments.summaries.history import SummaryHistory
+from flowbook.exec.instruments.summaries.summarizing import Summarizing
+from flowbook.graph.building.graph import Graph
+from flowbook.graph.model.errors import InvalidTypeError, OpError
+from flowbook.graph.storing import files
 from flowbook.widgets.graph_view import GraphView
 from flowbook.widgets.progress import Progress
 from flowbook.widgets.shown_text import shown_text

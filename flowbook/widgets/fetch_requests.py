@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 import comm
 
-from flowbook.exec.peek import used
-from flowbook.exec.session import Session
-from flowbook.graph.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
-from flowbook.graph.graph import Graph
+from flowbook.exec.session.peek import used
+from flowbook.exec.session.session import Session
+from flowbook.graph.building.graph import Graph
+from flowbook.graph.model.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from flowbook.widgets.tensor_look import look
 
 TARGET = "flowbook.fetch"

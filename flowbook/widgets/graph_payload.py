@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.graph import Graph
-from flowbook.graph.operation import Operation
-from flowbook.graph.site import Site
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.building.graph import Graph
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.site import Site
+from flowbook.graph.model.tensor import Tensor
 from flowbook.widgets.name_tree import Ints, NameTree, name_tree
 from flowbook.widgets.packing import packed
 from flowbook.widgets.scope_edges import aside, scope_edges, templates

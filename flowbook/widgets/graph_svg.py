@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from flowbook.graph.graph import Graph
+from flowbook.graph.building.graph import Graph
 from flowbook.widgets.graph_payload import Needed
 from flowbook.widgets.layers import LAYER_GAP, Layout, lay_out
 from flowbook.widgets.scope_blocks import MAX_BLOCKS, Block, Blocks, Edge, collapse

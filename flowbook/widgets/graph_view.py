@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from flowbook.exec.feeds import feedable
-from flowbook.exec.fetches import flatten
-from flowbook.exec.session import Session
-from flowbook.graph.dtypes import resource
-from flowbook.graph.errors import InvalidTypeError
-from flowbook.graph.graph import Graph, get_default_graph
+from flowbook.exec.session.session import Session
+from flowbook.exec.signature.feeds import feedable
+from flowbook.exec.signature.fetches import flatten
+from flowbook.graph.building.graph import Graph, get_default_graph
+from flowbook.graph.model.dtypes import resource
+from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.rewrite.prune import closure
 from flowbook.widgets import front_end
 from flowbook.widgets.graph_payload import Needed, graph_payload

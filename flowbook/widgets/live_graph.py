@@ -7,8 +7,8 @@ import weakref
 
 import traitlets
 
-from flowbook.exec.session import Session, open_sessions
-from flowbook.graph.graph import Graph
+from flowbook.exec.session.session import Session, open_sessions
+from flowbook.graph.building.graph import Graph
 from flowbook.widgets import fetch_requests
 from flowbook.widgets.graph_payload import Needed, graph_payload
 from flowbook.widgets.live_view import LiveView

@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from flowbook.exec.fetches import flatten
-from flowbook.exec.instrument import Instrument, Signature, Tap
-from flowbook.exec.instruments import watch
-from flowbook.graph.errors import InvalidTypeError, UnimplementedError
-from flowbook.graph.graph import get_default_graph
-from flowbook.graph.tensor import Tensor
+from flowbook.exec.engine.instrument import Instrument, Signature, Tap
+from flowbook.exec.instruments.attached import watch
+from flowbook.exec.signature.fetches import flatten
+from flowbook.graph.building.graph import get_default_graph
+from flowbook.graph.model.errors import InvalidTypeError, UnimplementedError
+from flowbook.graph.model.tensor import Tensor
 from flowbook.widgets.page import is_looked_at
 
 if TYPE_CHECKING:
-    from flowbook.exec.executable import Executable
+    from flowbook.exec.engine.executable import Executable
 
 Item = TypeVar("Item")
 

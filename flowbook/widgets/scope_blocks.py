@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from flowbook.graph.graph import Graph
-from flowbook.graph.operation import Operation
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.building.graph import Graph
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.tensor import Tensor
 from flowbook.widgets import block_groups
 from flowbook.widgets.block_groups import Group
 from flowbook.widgets.graph_payload import Needed

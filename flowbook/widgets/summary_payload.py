@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.exec.summaries.curve import Columns
-from flowbook.exec.summaries.event import Image
-from flowbook.exec.summaries.history import News
+from flowbook.exec.instruments.summaries.curve import Columns
+from flowbook.exec.instruments.summaries.event import Image
+from flowbook.exec.instruments.summaries.history import News
 from flowbook.widgets.packing import packed
 from flowbook.widgets.summary_sources import Run, Sources
 

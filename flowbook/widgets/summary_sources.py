@@ -14,12 +14,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from flowbook.exec.session import Session
-from flowbook.exec.summaries.curve import Columns
-from flowbook.exec.summaries.follow import LogFollower, opened
-from flowbook.exec.summaries.history import News, Seen, SummaryHistory
-from flowbook.exec.summaries.summarizing import Summarizing
-from flowbook.graph.errors import FailedPreconditionError, InvalidTypeError
+from flowbook.exec.instruments.summaries.curve import Columns
+from flowbook.exec.instruments.summaries.follow import LogFollower, opened
+from flowbook.exec.instruments.summaries.history import News, Seen, SummaryHistory
+from flowbook.exec.instruments.summaries.summarizing import Summarizing
+from flowbook.exec.session.session import Session
+from flowbook.graph.model.errors import FailedPreconditionError, InvalidTypeError
 
 # A directory is looked through so often at most, in seconds, and for so long at once.
 _POLL_EVERY, _POLL_FOR = 0.5, 0.2

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from flowbook.exec.summaries.curve import Point, thinned
+from flowbook.exec.instruments.summaries.curve import Point, thinned
 from flowbook.widgets.shown_text import coordinate as _n
 from flowbook.widgets.shown_text import shown_text
 from flowbook.widgets.summary_sources import Snapshot

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.widgets import front_end
 from flowbook.widgets.summary_payload import everything
 from flowbook.widgets.summary_sources import Snapshot, Sources
@@ -43,7 +43,7 @@ class SummaryView:
         NotFoundError: if there is no such log directory.
 
     >>> import flowbook as fb
-    >>> from flowbook.exec.summaries.event import Summary
+    >>> from flowbook.exec.instruments.summaries.event import Summary
     >>> history = fb.summary.SummaryHistory()
     >>> history.add([Summary("a", "loss", "scalar", i, float(i), 1 / (i + 1)) for i in range(100)])
     >>> fb.SummaryView(history)

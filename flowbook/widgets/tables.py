@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.exec.session import Session
+from flowbook.exec.session.session import Session
 from flowbook.explain.report import Report
-from flowbook.graph.operation import Operation
-from flowbook.graph.ops.variables import Variable
-from flowbook.graph.site import Site
-from flowbook.graph.stale_operations import StaleOperations
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.site import Site
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.state.variables import Variable
+from flowbook.graph.redefinition.stale_operations import StaleOperations
 from flowbook.widgets.shown_text import counted, shown_text
 
 _LONGEST = 200  # Characters of one text.

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import widened
+from flowbook.graph.model.dtypes import widened
 from flowbook.graph.numerics.image_codecs import encode_png
 from flowbook.graph.numerics.tensor_text import text_of
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import flowbook as fb
-from flowbook.exec.summaries.event import Image, Summary
+from flowbook.exec.instruments.summaries.event import Image, Summary
 from flowbook.graph.numerics.image_codecs import encode_png
 from tests.browser.lab import ROOT, Lab, Notebook
 from tests.need import requires
@@ -24,7 +24,7 @@ pytestmark = [
 HISTORY = """
 import math, pathlib, time
 import flowbook as fb, numpy as np
-from flowbook.exec.summaries.event import Histogram, Image, Summary
+from flowbook.exec.instruments.summaries.event import Histogram, Image, Summary
 from flowbook.graph.numerics.image_codecs import encode_png
 def put(history, run, tag, value, step, kind="scalar"):
     history.add([Summary(run, tag, kind, step, 1.7e9 + 60 * step, value)])
@@ -270,7 +270,7 @@ print(len(publisher._views), sum(t.name == "flowbook-publisher" for t in threadi
 WRITER = """
 import pathlib, sys, time
 import flowbook as fb
-from flowbook.exec.summaries.event import Summary
+from flowbook.exec.instruments.summaries.event import Summary
 folder = pathlib.Path(sys.argv[1])
 log = fb.summary.LogDirectory(folder)
 for step in range(2):

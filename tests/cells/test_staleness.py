@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import flowbook as fb
-from flowbook.graph.staleness import check_stale, old_feed_error, stale_message
+from flowbook.graph.redefinition.stale_runs import check_stale, old_feed_error, stale_message
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from IPython.utils.capture import capture_output
 
 import flowbook as fb
 from flowbook.cells.tracebacks import users_part
-from flowbook.graph.errors import HIDDEN_FRAMES
+from flowbook.graph.model.errors import HIDDEN_FRAMES
 
 SETUP = """
 x = fb.placeholder(fb.float32, [2, 3], name="x")

@@ -23,7 +23,7 @@ from tests.need import requires
 onnx = pytest.importorskip("onnx")
 pytestmark = requires(module="onnx")
 
-from flowbook.graph import dtypes  # noqa: E402
+from flowbook.graph.model import dtypes  # noqa: E402
 from flowbook.onnx.node import ValueNeededError  # noqa: E402
 from flowbook.onnx.operators import OPERATORS, UNSUPPORTED  # noqa: E402
 

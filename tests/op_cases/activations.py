@@ -8,12 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import FLOATS, float32
-from flowbook.graph.ops import (
-    activations,
-    gated_activations,
-    losses,
-)
+from flowbook.graph.model.dtypes import FLOATS, float32
+from flowbook.graph.ops.nn import activations, gated_activations, losses
 from tests.op_cases.case import (
     CUBE,
     NONE,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from flowbook.graph import dtypes
-from flowbook.graph.ops import arithmetic, division, no_nan
+from flowbook.graph.model import dtypes
+from flowbook.graph.ops.math import arithmetic, division, no_nan
 from tests.op_cases.case import (
     NONE,
     ODD,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from flowbook.graph import dtypes
-from flowbook.graph.ops import bitwise
+from flowbook.graph.model import dtypes
+from flowbook.graph.ops.math import bitwise
 from tests.op_cases.case import NONE, Case, f
 
 NUMBERS = f([[1.0, -5.0, 100.0], [0.0, 7.0, -1.0]])

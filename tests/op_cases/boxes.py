@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import float32
-from flowbook.graph.ops import boxes, detections, suppression
+from flowbook.graph.model.dtypes import float32
+from flowbook.graph.ops.image import boxes, detections, suppression
 from tests.op_cases.case import Case, f, i
 
 RANDOM = np.random.default_rng(6)

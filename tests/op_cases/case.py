@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph import dtypes
-from flowbook.graph.dtypes import DType
-from flowbook.graph.registry import op_named
+from flowbook.graph.model import dtypes
+from flowbook.graph.model.dtypes import DType
+from flowbook.graph.model.registry import op_named
 
 Array = np.ndarray[Any, Any]
 
@@ -157,7 +157,7 @@ def admitted(case: Case) -> list[DType | None]:
         return list(case.only)
     if token is None:
         return [None]
-    # Nothing but moves takes the small ones, whose tests are in tests/graph/test_small_dtypes.py.
+    # Nothing but moves takes the small ones: tests/graph/model/test_small_dtypes.py.
     return [t for t in op_named(case.type).type_variables[token] if t not in dtypes.SMALL]
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from flowbook.graph import dtypes
-from flowbook.graph.ops import (
-    comparison,
-)
+from flowbook.graph.model import dtypes
+from flowbook.graph.ops.math import comparison
 from tests.op_cases.case import (
     NONE,
     ODD,

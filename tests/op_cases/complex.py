@@ -1,11 +1,11 @@
-"""Complex numbers and their parts; tests/graph/ops/test_complex.py checks their gradients."""
+"""Complex numbers and their parts; tests/graph/ops/math/test_complex.py checks their gradients."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from flowbook.graph import dtypes
-from flowbook.graph.ops import arithmetic, complex
+from flowbook.graph.model import dtypes
+from flowbook.graph.ops.math import arithmetic, complex
 from tests.op_cases.case import NONE, OTHER, ROW, SOME, Case
 
 WAVES = np.append(SOME + 1j * OTHER, [[0, -2, 1e-3j]], 0)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from flowbook.graph import dtypes
-from flowbook.graph.ops import (
-    checking,
-    constants,
-    functions,
-)
+from flowbook.graph.model import dtypes
+from flowbook.graph.ops.arrays import constants
+from flowbook.graph.ops.checks import checking
+from flowbook.graph.ops.outside import python_functions
 from tests.op_cases.case import (
     NONE,
     ODD,
@@ -65,7 +63,7 @@ CASES = [
     Case("PreventGradient", constants.prevent_gradient, [SOME], lambda x: x, empty=[NONE]),
     Case(
         "PyFuncStateless",
-        lambda x: functions.py_func(lambda a: a * 2, [x], dtypes.float64, stateful=False),
+        lambda x: python_functions.py_func(lambda a: a * 2, [x], dtypes.float64, stateful=False),
         [SOME],
         lambda x: x * 2,
         only=[dtypes.float64],
@@ -73,11 +71,11 @@ CASES = [
 ]
 
 SCENARIOS = [
-    Scenario("Const", "tests/graph/ops/test_constants.py"),
-    Scenario("Placeholder", "tests/graph/ops/test_constants.py"),
-    Scenario("NoOp", "tests/graph/ops/test_constants.py"),
-    Scenario("MarkUpdate", "tests/graph/test_updates.py"),
-    Scenario("CheckFinite", "tests/exec/test_guard.py"),
-    Scenario("MarkTraining", "tests/exec/summaries/test_summarize.py"),
-    Scenario("PyFunc", "tests/graph/ops/test_functions.py"),
+    Scenario("Const", "tests/graph/ops/arrays/test_constants.py"),
+    Scenario("Placeholder", "tests/graph/ops/arrays/test_constants.py"),
+    Scenario("NoOp", "tests/graph/ops/arrays/test_constants.py"),
+    Scenario("MarkUpdate", "tests/graph/model/test_updates.py"),
+    Scenario("CheckFinite", "tests/exec/instruments/test_guard.py"),
+    Scenario("MarkTraining", "tests/exec/instruments/summaries/test_summarize.py"),
+    Scenario("PyFunc", "tests/graph/ops/outside/test_python_functions.py"),
 ]

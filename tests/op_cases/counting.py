@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from flowbook.graph import dtypes
-from flowbook.graph.ops import counting
+from flowbook.graph.model import dtypes
+from flowbook.graph.ops.reduction import counting
 from tests.op_cases.case import NONE, ODD, SOME, Case, f, i
 
 VALUES = i([1, 4, 1], [0, 4, 4])

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import float32, float64
-from flowbook.graph.ops import ctc, ctc_decoding
+from flowbook.graph.model.dtypes import float32, float64
+from flowbook.graph.ops.nn import ctc, ctc_decoding
 from tests.op_cases.case import Array, Case, i
 
 LOGITS = np.random.default_rng(3).normal(size=(4, 3, 4)) * 2

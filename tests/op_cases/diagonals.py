@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import COMPLEX, NUMBERS
-from flowbook.graph.ops import diagonals, matrices
+from flowbook.graph.model.dtypes import COMPLEX, NUMBERS
+from flowbook.graph.ops.linalg import diagonals, matrices
 from tests.op_cases.case import CUBE, NONE, SOME, Array, Case, f
 
 WIDE = CUBE % 7 - 2.5

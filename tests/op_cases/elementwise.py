@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph import dtypes
-from flowbook.graph.dtypes import DType
-from flowbook.graph.ops import casting, elementwise
+from flowbook.graph.model import dtypes
+from flowbook.graph.model.dtypes import DType
+from flowbook.graph.ops.math import casting, elementwise
 from tests.op_cases.case import (
     NONE,
     ODD,

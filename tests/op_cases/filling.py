@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from flowbook.graph import dtypes
-from flowbook.graph.ops import (
-    filling,
-)
+from flowbook.graph.model import dtypes
+from flowbook.graph.ops.arrays import filling
 from tests.op_cases.case import (
     NONE,
     SOME,

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import COMPLEX, complex64, complex128, float32, float64
-from flowbook.graph.ops import cosines, fourier
-from flowbook.graph.ops.elementwise import cast
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.model.dtypes import COMPLEX, complex64, complex128, float32, float64
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.math.elementwise import cast
+from flowbook.graph.ops.signal import cosines, fourier
 from tests.op_cases.case import Array, Case
 
 SIGNAL = (np.arange(48.0) * 7 % 11 - 5.0).reshape(2, 2, 3, 4) / 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.op_cases.case import Scenario
 
 SCENARIOS = [
-    Scenario(type, "tests/graph/ops/test_image_files.py")
+    Scenario(type, "tests/graph/ops/image/test_files.py")
     for type in (
         "DecodeImage",
         "DecodeGif",

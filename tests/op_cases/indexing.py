@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from flowbook.graph.ops import (
-    gathering,
-    indexing,
-    segments,
-)
+from flowbook.graph.ops.arrays import gathering, indexing
+from flowbook.graph.ops.reduction import segments
 from tests.op_cases.case import (
     CUBE,
     NONE,

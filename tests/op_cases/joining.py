@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flowbook.graph.ops import (
-    growing,
-    joining,
-    repeating,
-)
+from flowbook.graph.ops.arrays import growing, joining, repeating
 from tests.op_cases.case import (
     NONE,
     OTHER,

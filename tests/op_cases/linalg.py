@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import COMPLEX
-from flowbook.graph.ops import einsum, linalg, tensordot
-from flowbook.graph.ops.product_sums import sum_of_products_op
-from flowbook.graph.ops.shaping import expand_dims
+from flowbook.graph.model.dtypes import COMPLEX
+from flowbook.graph.ops.arrays.shaping import expand_dims
+from flowbook.graph.ops.linalg import einsum, matrix_products, tensordot
+from flowbook.graph.ops.linalg.product_sums import sum_of_products_op
 from tests.op_cases.case import (
     CUBE,
     NONE,
@@ -26,7 +26,7 @@ def _matmul_case(transpose_a: bool, transpose_b: bool, **options: Any) -> Case:
     a, b = POSITIVE, POSITIVE.T[:, ::-1] * 2
     return Case(
         "MatMul",
-        lambda x, y: linalg.matmul(x, y, transpose_a, transpose_b),
+        lambda x, y: matrix_products.matmul(x, y, transpose_a, transpose_b),
         [a.T if transpose_a else a, b.T if transpose_b else b],
         lambda x, y: np.matmul(x.T if transpose_a else x, y.T if transpose_b else y),
         [0, 1],
@@ -148,7 +148,7 @@ CASES = [
     _matmul_case(True, True),
     _product(
         "batches",
-        linalg.matmul,
+        matrix_products.matmul,
         lambda a, b: np.matmul(a, b),
         CUBE[:, None] % 3,
         np.ones((2, 4, 2)),
@@ -158,7 +158,7 @@ CASES = [
     ),
     _product(
         "one-matrix-for-all",
-        linalg.matmul,
+        matrix_products.matmul,
         lambda a, b: np.matmul(a, b),
         CUBE % 3,
         _small(4, 2),
@@ -167,7 +167,7 @@ CASES = [
     ),
     _product(
         "one-transposed-for-all",
-        lambda a, b: linalg.matmul(a, b, transpose_b=True),
+        lambda a, b: matrix_products.matmul(a, b, transpose_b=True),
         lambda a, b: np.matmul(a, b.T),
         CUBE % 3,
         _small(2, 4),
@@ -175,7 +175,7 @@ CASES = [
     ),
     _product(
         "adjoints",
-        lambda a, b: linalg.matmul(a, b, adjoint_a=True, adjoint_b=True),
+        lambda a, b: matrix_products.matmul(a, b, adjoint_a=True, adjoint_b=True),
         lambda a, b: _adjoint(a) @ _adjoint(b),
         WAVES,
         WAVES * 2,
@@ -185,8 +185,8 @@ CASES = [
     Case(
         "MatMul",
         lambda a, b: [
-            linalg.matvec(a, b, transpose_a=True),
-            linalg.matmul(a, expand_dims(b, -1), transpose_a=True),
+            matrix_products.matvec(a, b, transpose_a=True),
+            matrix_products.matmul(a, expand_dims(b, -1), transpose_a=True),
         ],
         [CUBE % 3, _small(2, 3)],
         lambda a, b: (np.einsum("bji,bj->bi", a, b), np.einsum("bji,bjk->bik", a, b[..., None])),
@@ -200,7 +200,7 @@ CASES = [
     ),
     Case(
         "Cross",
-        linalg.cross,
+        matrix_products.cross,
         [_small(2, 3), _small(2, 3) + 1.5],
         lambda a, b: np.cross(a, b),
         [0, 1],

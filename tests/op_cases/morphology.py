@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import FLOATS
-from flowbook.graph.ops import morphology
-from flowbook.graph.ops.joining import stack
+from flowbook.graph.model.dtypes import FLOATS
+from flowbook.graph.ops.arrays.joining import stack
+from flowbook.graph.ops.windows import morphology
 from tests.op_cases.case import Case
 
 RANDOM = np.random.default_rng(5)

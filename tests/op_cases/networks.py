@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import float32, float64
-from flowbook.graph.ops import attention, embedding, recurrent, sampled_losses
-from flowbook.graph.ops.constants import constant
-from flowbook.graph.ops.joining import stack
-from flowbook.graph.sparse_tensor import SparseTensor
+from flowbook.graph.model.dtypes import float32, float64
+from flowbook.graph.ops.arrays.constants import constant
+from flowbook.graph.ops.arrays.joining import stack
+from flowbook.graph.ops.nn import attention, embedding, recurrent, sampled_losses
+from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor
 from tests.op_cases.case import Array, Case
 
 RANDOM = np.random.default_rng(11)

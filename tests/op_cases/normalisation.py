@@ -6,11 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import FLOATS, float32
-from flowbook.graph.ops import normalisation
-from flowbook.graph.ops.filling import zeros_like_op
-from flowbook.graph.ops.response_normalisation import normalize_responses_gradient_op
-from flowbook.graph.ops.standardising import moments_op, normalize_gradient_op, normalize_op
+from flowbook.graph.model.dtypes import FLOATS, float32
+from flowbook.graph.ops.arrays.filling import zeros_like_op
+from flowbook.graph.ops.nn import normalisation
+from flowbook.graph.ops.reduction.standardising import (
+    moments_op,
+    normalize_gradient_op,
+    normalize_op,
+)
+from flowbook.graph.ops.windows.response_normalisation import normalize_responses_gradient_op
 from tests.op_cases.case import Array, Case, f
 
 IMAGES = np.random.default_rng(1).uniform(-2, 2, (2, 3, 2, 4)).round(2)

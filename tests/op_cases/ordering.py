@@ -6,15 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph import dtypes
-from flowbook.graph.ops import (
-    edit_distance,
-    ordering,
-    positions,
-    reversing,
-    selecting,
-    uniqueness,
-)
+from flowbook.graph.model import dtypes
+from flowbook.graph.ops.arrays import ordering, positions, reversing, selecting, uniqueness
+from flowbook.graph.ops.text import edit_distance
 from tests.op_cases.case import (
     CUBE,
     NONE,

@@ -6,13 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph import dtypes
-from flowbook.graph.ops import (
-    comparison,
-    indexing_nd,
-    masking,
-    partitioning,
-)
+from flowbook.graph.model import dtypes
+from flowbook.graph.ops.arrays import dynamic_partition, indexing_nd, masking
+from flowbook.graph.ops.math import comparison
 from tests.op_cases.case import (
     CUBE,
     NONE,
@@ -184,7 +180,7 @@ CASES = [
     ),
     Case(
         "DynamicPartition",
-        lambda x, k: partitioning.dynamic_partition(x, k, 3),
+        lambda x, k: dynamic_partition.dynamic_partition(x, k, 3),
         [SOME, i([2, 0])],
         lambda x, k: (x[1:], x[:0], x[:1]),
         [0],
@@ -194,7 +190,7 @@ CASES = [
     ),
     Case(
         "DynamicPartition",
-        lambda x, k: partitioning.dynamic_partition(x, k, 2),
+        lambda x, k: dynamic_partition.dynamic_partition(x, k, 2),
         [CUBE, i([[1, 0, 1], [0, 0, 1]])],
         lambda x, k: (
             np.stack([x[0, 1], x[1, 0], x[1, 1]]),
@@ -207,7 +203,7 @@ CASES = [
     ),
     Case(
         "DynamicStitch",
-        lambda k, x, y: partitioning.dynamic_stitch([k, [[3], [0]]], [x, y]),
+        lambda k, x, y: dynamic_partition.dynamic_stitch([k, [[3], [0]]], [x, y]),
         [i([0, 1, 2]), np.concatenate([SOME, SOME[:1] + 1]), SOME[:, None] - 7],
         lambda k, x, y: np.stack([y[1, 0], x[1], x[2], y[0, 0]]),
         [1, 2],
@@ -216,7 +212,7 @@ CASES = [
     ),
     Case(
         "DynamicStitchGrad",
-        lambda dy, k: partitioning.stitch_gradient_op(dy, [k, [0]], Tout=(dy.dtype,) * 2),
+        lambda dy, k: dynamic_partition.stitch_gradient_op(dy, [k, [0]], Tout=(dy.dtype,) * 2),
         [SOME, i([0, 1])],
         lambda dy, k: (np.stack([0 * dy[0], dy[1]]), dy[:1]),
         [0],
@@ -234,7 +230,7 @@ CASES = [
 ]
 
 SCENARIOS = [
-    Scenario(type, "tests/graph/ops/test_scattering.py")
+    Scenario(type, "tests/graph/ops/state/test_scattering.py")
     for type in (
         "ScatterMul",
         "ScatterDiv",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flowbook.graph.ops import penalties
+from flowbook.graph.ops.nn import penalties
 from tests.op_cases.case import NONE, ODD, SOME, Case
 
 CASES = [

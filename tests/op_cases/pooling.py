@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.ops import fractional_pooling, pooling
+from flowbook.graph.ops.windows import fractional_pooling, pooling
 from tests import naive_windows as naive
 from tests.op_cases.case import Array, Case, i
 

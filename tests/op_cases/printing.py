@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from flowbook.graph.ops import printing
+from flowbook.graph.ops.outside import printing
 from tests.op_cases.case import Case, Scenario, f, i
 
 SCENARIOS = [
-    Scenario(type, "tests/graph/ops/test_printing.py") for type in ("Print", "PrintText")
+    Scenario(type, "tests/graph/ops/outside/test_printing.py") for type in ("Print", "PrintText")
 ] + [
-    Scenario("Assert", "tests/graph/ops/test_assertions.py"),
-    Scenario("AssertShapes", "tests/graph/ops/test_assertions.py"),
+    Scenario("Assert", "tests/graph/ops/checks/test_assertions.py"),
+    Scenario("AssertShapes", "tests/graph/ops/checks/test_assertions.py"),
 ]
 
 CASES = [

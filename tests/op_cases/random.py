@@ -11,26 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph import dtypes
-from flowbook.graph.ops import (
-    incomplete_gamma,
-    random_order,
-    stateless_distributions,
-    stateless_random,
-)
-from flowbook.graph.ops.constants import stop_gradient
+from flowbook.graph.model import dtypes
+from flowbook.graph.ops.arrays.constants import stop_gradient
+from flowbook.graph.ops.math import incomplete_gamma
+from flowbook.graph.ops.random import orders, stateless_distributions, stateless_numbers
 from tests.op_cases.case import Case, Scenario, f, i
 
 SCENARIOS = (
     [
-        Scenario(type, "tests/graph/ops/test_random.py")
+        Scenario(type, "tests/graph/ops/random/test_random_numbers.py")
         for type in ("RandomUniform", "RandomNormal", "RandomUniformInt", "TruncatedNormal")
     ]
     + [
-        Scenario(type, "tests/graph/ops/test_random_distributions.py")
+        Scenario(type, "tests/graph/ops/random/test_distributions.py")
         for type in ("RandomGamma", "RandomPoisson", "RandomCategorical", "RandomShuffle")
     ]
-    + [Scenario("SampleDistortedBoundingBox", "tests/graph/ops/test_images_tensorflow.py")]
+    + [Scenario("SampleDistortedBoundingBox", "tests/graph/ops/image/test_images_tensorflow.py")]
 )
 
 SEED = i(3, -7)
@@ -179,7 +175,7 @@ SLOPES = f(
 CASES = [
     Case(
         "StatelessRandomUniform",
-        lambda n, s: stateless_random.stateless_random_uniform(n, s, dtype=dtypes.float64),
+        lambda n, s: stateless_numbers.stateless_random_uniform(n, s, dtype=dtypes.float64),
         [i(2, 3), SEED],
         lambda n, s: _filled(lambda size: _doubles(s, size), n),
         fixed=[0],
@@ -188,7 +184,7 @@ CASES = [
     ),
     Case(
         "StatelessRandomNormal",
-        lambda n, s: stateless_random.stateless_random_normal(n, s, dtype=dtypes.float64),
+        lambda n, s: stateless_numbers.stateless_random_normal(n, s, dtype=dtypes.float64),
         [i(3, 3), SEED],
         lambda n, s: _filled(lambda size: _normals(s, size), n),
         fixed=[0],
@@ -197,7 +193,7 @@ CASES = [
     ),
     Case(
         "StatelessTruncatedNormal",
-        lambda n, s: stateless_random.stateless_truncated_normal(n, s, dtype=dtypes.float64),
+        lambda n, s: stateless_numbers.stateless_truncated_normal(n, s, dtype=dtypes.float64),
         [i([2]), SEED],
         lambda n, s: _truncated(s, n),
         fixed=[0],
@@ -206,7 +202,7 @@ CASES = [
     ),
     Case(
         "StatelessRandomUniformInt",
-        lambda n, s, a, b: stateless_random.stateless_random_uniform(n, s, a, b, dtypes.int64),
+        lambda n, s, a, b: stateless_numbers.stateless_random_uniform(n, s, a, b, dtypes.int64),
         [i(2, 3), SEED, np.int64(-5), np.int64(2**40)],
         lambda n, s, a, b: _integers(s, n, a, b),
         fixed=[0],
@@ -225,7 +221,7 @@ CASES = [
     Case(
         "StatelessRandomGamma",
         # Its gradient is that of the distribution function, not of single samples: see
-        # tests/graph/ops/test_random_distributions.py.
+        # tests/graph/ops/random/test_distributions.py.
         lambda n, s, a: stateless_distributions.stateless_gamma_op(n, s, stop_gradient(a)),
         [i(2, 3, 4), SEED, f([0.25, 1.0, 2.5, 40.0])],
         lambda n, s, a: _per_parameter(_gamma, n, s, a),
@@ -245,7 +241,7 @@ CASES = [
     ),
     Case(
         "StatelessRandomShuffle",
-        random_order.stateless_random_shuffle,
+        orders.stateless_random_shuffle,
         [f([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]]), SEED],
         lambda x, s: x[_order(s, len(x))],
         empty=[np.zeros((0, 3)), SEED],

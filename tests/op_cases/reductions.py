@@ -9,14 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph import dtypes
-from flowbook.graph.dtypes import INEXACT
-from flowbook.graph.ops import (
-    norms,
-    products,
-    reductions,
-    statistics,
-)
+from flowbook.graph.model import dtypes
+from flowbook.graph.model.dtypes import INEXACT
+from flowbook.graph.ops.reduction import norms, products, reductions, statistics
 from tests.op_cases.case import (
     NONE,
     POSITIVE,

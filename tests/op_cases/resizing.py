@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph import dtypes
-from flowbook.graph.ops import resizing
+from flowbook.graph.model import dtypes
+from flowbook.graph.ops.image import resizing
 from tests.op_cases.case import Case, i
 
 IMAGES = np.sin(np.arange(2 * 3 * 4 * 2.0) ** 2).reshape(2, 3, 4, 2)

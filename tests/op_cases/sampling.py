@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flowbook.graph.ops import sampling
+from flowbook.graph.ops.nn import candidate_sampling
 from tests.op_cases.case import Array, Case, Scenario
 
 RIGHT = np.array([[1, 2], [2, 2], [5, 0]])
@@ -26,7 +26,7 @@ def _hits(right: Array, drawn: Array) -> tuple[Array, Array, Array]:
 CASES = [
     Case(
         "ComputeAccidentalHits",
-        lambda right, drawn: sampling.compute_accidental_hits(right, drawn, 2),
+        lambda right, drawn: candidate_sampling.compute_accidental_hits(right, drawn, 2),
         [RIGHT, DRAWN],
         _hits,
         by_value=True,
@@ -36,7 +36,7 @@ CASES = [
     ),
     Case(
         "ComputeAccidentalHits",
-        lambda right, drawn: sampling.compute_accidental_hits(right, drawn, 2),
+        lambda right, drawn: candidate_sampling.compute_accidental_hits(right, drawn, 2),
         [RIGHT, np.array([2, 0, 2, 7])],
         _hits,
         by_value=True,
@@ -45,7 +45,7 @@ CASES = [
 ]
 
 SCENARIOS = [
-    Scenario(type, "tests/graph/ops/test_sampling.py")
+    Scenario(type, "tests/graph/ops/nn/test_candidate_sampling.py")
     for type in (
         "UniformCandidateSampler",
         "LogUniformCandidateSampler",

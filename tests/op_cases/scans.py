@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph import dtypes
-from flowbook.graph.ops import scans
+from flowbook.graph.model import dtypes
+from flowbook.graph.ops.reduction import scans
 from tests.op_cases.case import CUBE, NONE, Array, Case, f
 
 VALUES = f([[0.5, -1.5, 2.0, 1.0], [3.0, -0.25, 0.0, 0.75], [1.0, 2.0, -2.0, 0.5]])

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph import dtypes
-from flowbook.graph.ops import segment_products, segments, sorted_segments
+from flowbook.graph.model import dtypes
+from flowbook.graph.ops.reduction import segment_products, segments, sorted_segments
 from tests.op_cases.case import (
     NONE,
     SOME,

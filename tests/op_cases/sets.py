@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.ops import sets
+from flowbook.graph.ops.sparse import sets
 from tests.op_cases.case import Array, Case
 
 A = (np.array([[0, 0], [0, 1], [0, 2], [2, 0], [2, 3]]), np.array([3, 1, 3, 7, 5]), [3, 4])

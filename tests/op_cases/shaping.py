@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from flowbook.graph import dtypes
-from flowbook.graph.ops import (
-    broadcasting,
-    shaping,
-)
+from flowbook.graph.model import dtypes
+from flowbook.graph.ops.arrays import broadcasting, shaping
 from tests.op_cases.case import (
     CUBE,
     NONE,

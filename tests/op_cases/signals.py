@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import complex128, float64
-from flowbook.graph.ops import frames, linalg, mel, shifting, short_time, window_functions
-from flowbook.graph.ops.checking import ensure_shape
+from flowbook.graph.model.dtypes import complex128, float64
+from flowbook.graph.ops.checks.checking import ensure_shape
+from flowbook.graph.ops.linalg import matrix_products
+from flowbook.graph.ops.signal import framing, mel, shifting, short_time, window_functions
 from tests.op_cases.case import Case
 
 Array = np.ndarray[Any, Any]
@@ -87,7 +88,7 @@ def _mel(x: Array) -> Array:
 def _framing(how: dict[str, Any], reference: Any, note: str, **options: Any) -> Case:
     return Case(
         "Frame",
-        lambda x: frames.frame(x, **how),
+        lambda x: framing.frame(x, **how),
         [SIGNALS],
         reference,
         [0],
@@ -103,7 +104,7 @@ CASES = [
     *(
         Case(
             "Frame",
-            lambda x, length=length, step=step: frames.frame(
+            lambda x, length=length, step=step: framing.frame(
                 ensure_shape(x, [None, None]), length, step, pad_end=True, pad_value=2
             ),
             [SIGNALS],
@@ -121,7 +122,7 @@ CASES = [
     ),
     Case(
         "Frame",
-        lambda x, length: frames.frame_op(x, length, frame_step=3),
+        lambda x, length: framing.frame_op(x, length, frame_step=3),
         [SIGNALS, np.int32(4)],
         lambda x, length: _framed(x, int(length), 3),
         [0],
@@ -132,7 +133,7 @@ CASES = [
     # The axis needs a rank, which not all checks give.
     Case(
         "Transpose",
-        lambda x: frames.frame(ensure_shape(x, [None, None]), 2, 1, axis=0),
+        lambda x: framing.frame(ensure_shape(x, [None, None]), 2, 1, axis=0),
         [SIGNALS.T],
         lambda x: np.moveaxis(_framed(x.T, 2, 1), 0, 2),
         tensorflow=lambda tf, x: tf.signal.frame(x, 2, 1, axis=0),
@@ -142,7 +143,7 @@ CASES = [
     *(
         Case(
             "OverlapAndAdd",
-            lambda x, step=step: frames.overlap_and_add(x, step),
+            lambda x, step=step: framing.overlap_and_add(x, step),
             [FRAMES],
             lambda x, step=step: _added(x, step),
             [0],
@@ -154,7 +155,7 @@ CASES = [
     ),
     Case(
         "OverlapAndAdd",
-        lambda x, samples: frames.overlap_and_add_op(x, samples, frame_step=3),
+        lambda x, samples: framing.overlap_and_add_op(x, samples, frame_step=3),
         [FRAMES, np.int32(13)],
         lambda x, samples: _added(x, 3, int(samples)),
         [0],
@@ -277,7 +278,7 @@ CASES = [
     ),
     Case(
         "MatMul",
-        lambda x: linalg.matmul(x, mel.linear_to_mel_weight_matrix(6, 11, dtype=x.dtype)),
+        lambda x: matrix_products.matmul(x, mel.linear_to_mel_weight_matrix(6, 11, dtype=x.dtype)),
         [SIGNALS],
         lambda x: _mel(x),
         only=[float64],

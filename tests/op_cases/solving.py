@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from flowbook.graph.dtypes import COMPLEX
-from flowbook.graph.ops import least_squares, matrix_functions, solving
-from flowbook.graph.ops.matrices import SOLVABLE
+from flowbook.graph.model.dtypes import COMPLEX
+from flowbook.graph.ops.linalg import least_squares, matrix_functions, solving
+from flowbook.graph.ops.linalg.matrices import SOLVABLE
 from tests.op_cases.case import Array, Case, f
 
 SQUARE = f([[2.0, 1.0], [0.5, 3.0]])

@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.ops import (
-    patches,
-    spaces,
-)
+from flowbook.graph.ops.arrays import spaces
+from flowbook.graph.ops.windows import patches
 from tests.op_cases.case import (
     Case,
     f,

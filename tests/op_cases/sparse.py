@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import FLOATS
-from flowbook.graph.ops import sparse_arithmetic as arithmetic
-from flowbook.graph.ops import sparse_arranging as arranging
-from flowbook.graph.ops import sparse_conversion as conversion
-from flowbook.graph.ops import sparse_parts as parts
-from flowbook.graph.ops import sparse_products as products
-from flowbook.graph.ops import sparse_selecting as selecting
+from flowbook.graph.model.dtypes import FLOATS
+from flowbook.graph.ops.sparse import arithmetic as arithmetic
+from flowbook.graph.ops.sparse import arranging as arranging
+from flowbook.graph.ops.sparse import conversion as conversion
+from flowbook.graph.ops.sparse import parts as parts
+from flowbook.graph.ops.sparse import products as products
+from flowbook.graph.ops.sparse import selecting as selecting
 from tests.op_cases.case import CUBE, ODD, SOME, Array, Case, f, i
 
 

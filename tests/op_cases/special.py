@@ -9,8 +9,8 @@ import numpy as np
 import scipy.integrate
 import scipy.stats
 
-from flowbook.graph import dtypes
-from flowbook.graph.ops import incomplete_gamma, special
+from flowbook.graph.model import dtypes
+from flowbook.graph.ops.math import incomplete_gamma, special
 from tests.op_cases.case import (
     NONE,
     ODD,

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph import dtypes
-from flowbook.graph.ops import csv_records, string_numbers, string_patterns, strings
+from flowbook.graph.model import dtypes
+from flowbook.graph.ops.text import csv_records, string_numbers, string_patterns, strings
 from tests.op_cases.case import Case, f, i
 
 

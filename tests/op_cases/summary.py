@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import float32, uint8
-from flowbook.graph.ops import summary
+from flowbook.graph.model.dtypes import float32, uint8
+from flowbook.graph.ops.outside import summary
 from tests.op_cases.case import Case, Scenario, f
 from tests.op_cases.strings import t
 

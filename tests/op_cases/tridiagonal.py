@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.ops import decompositions, tridiagonal
-from flowbook.graph.ops.matrices import SOLVABLE
+from flowbook.graph.ops.linalg import decompositions, tridiagonal
+from flowbook.graph.ops.linalg.matrices import SOLVABLE
 from tests.op_cases.case import Array, Case
 
 RANDOM = np.random.default_rng(8)

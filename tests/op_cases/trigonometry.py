@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph import dtypes
-from flowbook.graph.ops import elementwise, numeric, powers, trigonometry
+from flowbook.graph.model import dtypes
+from flowbook.graph.ops.math import elementwise, numeric, powers, trigonometry
 from tests.op_cases.case import (
     NONE,
     ODD,

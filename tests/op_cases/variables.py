@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.op_cases.case import Scenario
 
 SCENARIOS = [
-    Scenario(type, "tests/graph/ops/test_variables.py")
+    Scenario(type, "tests/graph/ops/state/test_variables.py")
     for type in (
         "Variable",
         "ReadVariable",

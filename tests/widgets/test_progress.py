@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.exec.guard import Guard
+from flowbook.exec.instruments.guard import Guard
 from flowbook.widgets import progress
 from tests.need import requires
 

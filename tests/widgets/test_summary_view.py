@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flowbook as fb
-from flowbook.exec.summaries.curve import Point
-from flowbook.exec.summaries.event import Histogram, Image, Summary
-from flowbook.exec.summaries.history import SummaryHistory
+from flowbook.exec.instruments.summaries.curve import Point
+from flowbook.exec.instruments.summaries.event import Histogram, Image, Summary
+from flowbook.exec.instruments.summaries.history import SummaryHistory
 from flowbook.widgets import front_end
 from flowbook.widgets.summary_payload import everything, frames
 from flowbook.widgets.summary_sources import Sources

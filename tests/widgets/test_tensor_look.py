@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from PIL import Image
 
-from flowbook.graph.dtypes import MOVABLE
+from flowbook.graph.model.dtypes import MOVABLE
 from flowbook.widgets.tensor_look import LARGEST_SIDE, MOST_BINS, look
 
 

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from flowbook.exec.devices.device import Device
-from flowbook.graph.registry import define_device_kind
+from flowbook.graph.model.registry import define_device_kind
 
 define_device_kind("cpu")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from flowbook.graph.device_spec import DeviceSpec
+from flowbook.graph.model.device_spec import DeviceSpec
 
 
 class Device:

@@ -12,10 +12,10 @@ from threading import Thread
 from typing import Any
 
 from flowbook.exec.kernels.machine_code import machine_code
-from flowbook.graph.errors import UnimplementedError
+from flowbook.graph.model.errors import UnimplementedError
+from flowbook.graph.model.options import options
 from flowbook.graph.numerics import hot_loop
 from flowbook.graph.numerics.hot_loop import HotLoop
-from flowbook.graph.options import options
 
 # Behind runs a loop is compiled at most once; its thread is its claim to it.
 _threads: dict[HotLoop, Thread] = {}

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import DTypeLike
 
-from flowbook.graph.errors import UnimplementedError
+from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.numerics.hot_loop import HotLoop
 
 if TYPE_CHECKING:

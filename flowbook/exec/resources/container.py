@@ -15,8 +15,8 @@ from typing import Any
 from flowbook.exec.resources.counter import Counter
 from flowbook.exec.resources.random_state import RandomState
 from flowbook.exec.resources.variable import VariableResource
-from flowbook.graph.errors import CancelledError, InvalidArgumentError
-from flowbook.graph.operation import Operation
+from flowbook.graph.model.errors import CancelledError, InvalidArgumentError
+from flowbook.graph.model.operation import Operation
 
 _named: dict[str, dict[str, VariableResource]] = {}
 _all: weakref.WeakSet[Resources] = weakref.WeakSet()

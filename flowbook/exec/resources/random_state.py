@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import DType
-from flowbook.graph.numerics import philox
+from flowbook.graph.model.dtypes import DType
+from flowbook.graph.numerics.random import philox
 
 # The graph's seed where only the operation has one (as in TensorFlow 1).
 DEFAULT_GRAPH_SEED = 87654321

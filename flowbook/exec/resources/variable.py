@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import DType, float32
-from flowbook.graph.errors import (
+from flowbook.graph.model.dtypes import DType, float32
+from flowbook.graph.model.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
     OutOfRangeError,
 )
-from flowbook.graph.shape import SCALAR, Shape
+from flowbook.graph.model.shape import SCALAR, Shape
 
 Array = np.ndarray[Any, Any]
 

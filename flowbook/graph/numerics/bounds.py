@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.errors import OutOfRangeError
+from flowbook.graph.model.errors import OutOfRangeError
 
 
 def check_indices(indices: Any, count: int, what: str = "index") -> None:

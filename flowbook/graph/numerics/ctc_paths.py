@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.errors import InvalidArgumentError, OutOfRangeError
+from flowbook.graph.model.errors import InvalidArgumentError, OutOfRangeError
 
 _NEVER = -1e100
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flowbook.graph.errors import InvalidArgumentError
+from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.numerics import png16
 
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}

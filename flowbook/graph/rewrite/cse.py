@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.attributes import hashable
-from flowbook.graph.op_def import Effects
+from flowbook.graph.definition.op_def import Effects
+from flowbook.graph.model.attributes import hashable
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 SMALL = 256

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.op_def import Effects
-from flowbook.graph.registry import kernel_for
+from flowbook.graph.definition.op_def import Effects
+from flowbook.graph.definition.widened import widened
+from flowbook.graph.model.registry import kernel_for
+from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
-from flowbook.graph.tensor import Tensor
-from flowbook.graph.widened import widened
 
 LARGEST = 1 << 20
 

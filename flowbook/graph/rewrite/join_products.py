@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from flowbook.graph.ops.product_sums import sum_of_products_op
+from flowbook.graph.ops.linalg.product_sums import sum_of_products_op
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 

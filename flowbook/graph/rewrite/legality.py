@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from flowbook.graph.errors import InternalError
+from flowbook.graph.model.errors import InternalError
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 

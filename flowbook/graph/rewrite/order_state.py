@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 
-from flowbook.graph.op_def import Effects
+from flowbook.graph.definition.op_def import Effects
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from flowbook.graph.dtypes import resource
-from flowbook.graph.errors import InvalidArgumentError
-from flowbook.graph.op_def import Effects
-from flowbook.graph.operation import Operation
+from flowbook.graph.definition.op_def import Effects
+from flowbook.graph.model.dtypes import resource
+from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
-from flowbook.graph.tensor import Tensor
 
 
 def prune(

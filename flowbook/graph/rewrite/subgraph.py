@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.op_def import OpDef
-from flowbook.graph.operation import Operation
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.definition.op_def import OpDef
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.tensor import Tensor
 
 
 class Node:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.model.tensor import Tensor
 from flowbook.onnx import vocabulary as fb
 from flowbook.onnx.node import Node
 from flowbook.onnx.operators.types import Table

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.ops.pooling import max_pool_with_argmax_op
+from flowbook.graph.ops.windows.pooling import max_pool_with_argmax_op
 from flowbook.onnx import vocabulary as fb
 from flowbook.onnx.node import Node
 from flowbook.onnx.operators.channels import (

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph import dtypes
-from flowbook.graph.errors import UnimplementedError
-from flowbook.graph.operation import Operation
-from flowbook.graph.ops.gated_activations import CUBIC, LINEAR
+from flowbook.graph.model import dtypes
+from flowbook.graph.model.errors import UnimplementedError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.ops.nn.gated_activations import CUBIC, LINEAR
 from flowbook.onnx.elements import NUMBERS
 from flowbook.onnx.writer import Writer
 from flowbook.onnx.written.types import Rules

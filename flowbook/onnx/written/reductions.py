@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph import dtypes
-from flowbook.graph.errors import UnimplementedError
-from flowbook.graph.operation import Operation
+from flowbook.graph.model import dtypes
+from flowbook.graph.model.errors import UnimplementedError
+from flowbook.graph.model.operation import Operation
 from flowbook.onnx.elements import NUMBERS
 from flowbook.onnx.writer import Writer, rank_of
 from flowbook.onnx.written.elementwise import number

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.errors import UnimplementedError
-from flowbook.graph.operation import Operation
+from flowbook.graph.model.errors import UnimplementedError
+from flowbook.graph.model.operation import Operation
 from flowbook.onnx.writer import Writer, rank_of
 from flowbook.onnx.written.types import Rules
 

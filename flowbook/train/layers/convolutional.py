@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.errors import InvalidArgumentError
-from flowbook.graph.ops import convolution, depthwise, pooling
-from flowbook.graph.ops.joining import stack
-from flowbook.graph.ops.shaping import shape as shape_of
-from flowbook.graph.scopes import name_scope
-from flowbook.graph.shape import Shape
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.joining import stack
+from flowbook.graph.ops.arrays.shaping import shape as shape_of
+from flowbook.graph.ops.windows import convolution, depthwise, pooling
 from flowbook.train.layers import initializers
 from flowbook.train.layers.weights import (
     Activation,

@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from flowbook.graph.dtypes import bool as bool_
-from flowbook.graph.dtypes import float32
-from flowbook.graph.errors import InvalidArgumentError
-from flowbook.graph.ops import regularization
-from flowbook.graph.ops.comparison import where
-from flowbook.graph.ops.constants import convert_to_tensor, identity
-from flowbook.graph.ops.embedding import embedding_lookup
-from flowbook.graph.ops.linalg import matmul
-from flowbook.graph.ops.shaping import reshape
-from flowbook.graph.ops.shaping import shape as shape_of
-from flowbook.graph.ops.tensordot import tensordot
-from flowbook.graph.scopes import name_scope
-from flowbook.graph.tensor import Arithmetic, Tensor
+from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.model.dtypes import bool as bool_
+from flowbook.graph.model.dtypes import float32
+from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.tensor import Arithmetic, Tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor, identity
+from flowbook.graph.ops.arrays.shaping import reshape
+from flowbook.graph.ops.arrays.shaping import shape as shape_of
+from flowbook.graph.ops.linalg.matrix_products import matmul
+from flowbook.graph.ops.linalg.tensordot import tensordot
+from flowbook.graph.ops.math.comparison import where
+from flowbook.graph.ops.nn import regularization
+from flowbook.graph.ops.nn.embedding import embedding_lookup
 from flowbook.train.layers import initializers
 from flowbook.train.layers.initializers import Initializer
 from flowbook.train.layers.regularizers import Regularizer

@@ -11,17 +11,18 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flowbook.graph.dtypes import DType, float32
-from flowbook.graph.errors import InvalidArgumentError
-from flowbook.graph.ops import filling, random
-from flowbook.graph.ops.arithmetic import sign
-from flowbook.graph.ops.constants import constant as constant_tensor
-from flowbook.graph.ops.decompositions import qr
-from flowbook.graph.ops.diagonals import matrix_diag_part
-from flowbook.graph.ops.elementwise import cast
-from flowbook.graph.ops.matrices import matrix_transpose
-from flowbook.graph.ops.shaping import reshape
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.model.dtypes import DType, float32
+from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays import filling
+from flowbook.graph.ops.arrays.constants import constant as constant_tensor
+from flowbook.graph.ops.arrays.shaping import reshape
+from flowbook.graph.ops.linalg.decompositions import qr
+from flowbook.graph.ops.linalg.diagonals import matrix_diag_part
+from flowbook.graph.ops.linalg.matrices import matrix_transpose
+from flowbook.graph.ops.math.arithmetic import sign
+from flowbook.graph.ops.math.elementwise import cast
+from flowbook.graph.ops.random import random_numbers
 
 Initializer = Callable[[Sequence[int], DType], Tensor]
 
@@ -68,19 +69,25 @@ def random_uniform(
     minval: float = 0.0, maxval: float | None = None, seed: int | None = None
 ) -> Initializer:
     """Uniform in [minval, maxval); `maxval` is 1 by default."""
-    return _drawing(lambda shape, dtype: random.random_uniform(shape, minval, maxval, dtype, seed))
+    return _drawing(
+        lambda shape, dtype: random_numbers.random_uniform(shape, minval, maxval, dtype, seed)
+    )
 
 
 def random_normal(mean: float = 0.0, stddev: float = 1.0, seed: int | None = None) -> Initializer:
     """Normal."""
-    return _drawing(lambda shape, dtype: random.random_normal(shape, mean, stddev, dtype, seed))
+    return _drawing(
+        lambda shape, dtype: random_numbers.random_normal(shape, mean, stddev, dtype, seed)
+    )
 
 
 def truncated_normal(
     mean: float = 0.0, stddev: float = 1.0, seed: int | None = None
 ) -> Initializer:
     """Normal, but never farther than two standard deviations from the mean."""
-    return _drawing(lambda shape, dtype: random.truncated_normal(shape, mean, stddev, dtype, seed))
+    return _drawing(
+        lambda shape, dtype: random_numbers.truncated_normal(shape, mean, stddev, dtype, seed)
+    )
 
 
 def variance_scaling(
@@ -120,11 +127,11 @@ def variance_scaling(
         variance = scale / max(1.0, n)
         if distribution == "uniform":
             limit = math.sqrt(3 * variance)
-            return random.random_uniform(shape, -limit, limit, dtype, seed)
+            return random_numbers.random_uniform(shape, -limit, limit, dtype, seed)
         if distribution == "untruncated_normal":
-            return random.random_normal(shape, 0.0, math.sqrt(variance), dtype, seed)
+            return random_numbers.random_normal(shape, 0.0, math.sqrt(variance), dtype, seed)
         stddev = math.sqrt(variance) / _CUT_DEVIATION
-        return random.truncated_normal(shape, 0.0, stddev, dtype, seed)
+        return random_numbers.truncated_normal(shape, 0.0, stddev, dtype, seed)
 
     return _drawing(initialize)
 
@@ -194,7 +201,7 @@ def orthogonal(gain: float = 1.0, seed: int | None = None) -> Initializer:
         rows, columns = math.prod(shape[:-1]), shape[-1]
         tall = (max(rows, columns), min(rows, columns))
         wide = dtype if dtype.size >= 4 else float32
-        q, r = qr(random.random_normal(tall, dtype=wide, seed=seed))
+        q, r = qr(random_numbers.random_normal(tall, dtype=wide, seed=seed))
         # With these signs every orthogonal matrix is equally likely.
         q = q * sign(matrix_diag_part(r))
         q = q if rows >= columns else matrix_transpose(q)

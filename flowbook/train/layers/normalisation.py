@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.dtypes import bool as bool_
-from flowbook.graph.dtypes import float32
-from flowbook.graph.errors import InvalidArgumentError
-from flowbook.graph.ops import normalisation
-from flowbook.graph.ops.axes import as_axis
-from flowbook.graph.ops.comparison import where
-from flowbook.graph.ops.constants import convert_to_tensor
-from flowbook.graph.ops.filling import ones, zeros, zeros_like
-from flowbook.graph.ops.shaping import transpose
-from flowbook.graph.ops.updates import mark_as_update
-from flowbook.graph.ops.variables import assign_sub
-from flowbook.graph.scopes import name_scope
-from flowbook.graph.tensor import Arithmetic, Tensor
+from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.axes import as_axis
+from flowbook.graph.model.dtypes import bool as bool_
+from flowbook.graph.model.dtypes import float32
+from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.tensor import Arithmetic, Tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.arrays.filling import ones, zeros, zeros_like
+from flowbook.graph.ops.arrays.shaping import transpose
+from flowbook.graph.ops.math.comparison import where
+from flowbook.graph.ops.nn import normalisation
+from flowbook.graph.ops.state.marks import mark_as_update
+from flowbook.graph.ops.state.variables import assign_sub
 from flowbook.train.layers import initializers
 from flowbook.train.layers.initializers import Initializer
 from flowbook.train.layers.weights import check_training, last, layer_input, or_default, weights

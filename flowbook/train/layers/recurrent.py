@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowbook.graph.errors import InvalidArgumentError
-from flowbook.graph.ops import recurrent
-from flowbook.graph.ops.filling import zeros
-from flowbook.graph.ops.joining import stack, unstack
-from flowbook.graph.ops.shaping import shape as shape_of
-from flowbook.graph.scopes import name_scope
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.filling import zeros
+from flowbook.graph.ops.arrays.joining import stack, unstack
+from flowbook.graph.ops.arrays.shaping import shape as shape_of
+from flowbook.graph.ops.nn import recurrent
 from flowbook.train.layers import initializers
 from flowbook.train.layers.initializers import Initializer
 from flowbook.train.layers.regularizers import Regularizer

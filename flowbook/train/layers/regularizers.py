@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowbook.graph.errors import InvalidArgumentError
-from flowbook.graph.ops.arithmetic import abs as absolute
-from flowbook.graph.ops.arithmetic import add_n
-from flowbook.graph.ops.constants import constant, convert_to_tensor
-from flowbook.graph.ops.elementwise import square
-from flowbook.graph.ops.penalties import penalties_of, penalty_op
-from flowbook.graph.ops.reductions import reduce_sum
-from flowbook.graph.ops.variables import Variable
-from flowbook.graph.scopes import name_scope
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.constants import constant, convert_to_tensor
+from flowbook.graph.ops.math.arithmetic import abs as absolute
+from flowbook.graph.ops.math.arithmetic import add_n
+from flowbook.graph.ops.math.elementwise import square
+from flowbook.graph.ops.nn.penalties import penalties_of, penalty_op
+from flowbook.graph.ops.reduction.reductions import reduce_sum
+from flowbook.graph.ops.state.variables import Variable
 
 Regularizer = Callable[[Any], Tensor]
 

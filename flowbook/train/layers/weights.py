@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.dtypes import DType
-from flowbook.graph.errors import InvalidArgumentError, InvalidTypeError
-from flowbook.graph.keywords import hint_for
-from flowbook.graph.ops.activations import bias_add
-from flowbook.graph.ops.constants import convert_to_tensor
-from flowbook.graph.ops.variables import Variable
-from flowbook.graph.shape import Shape
-from flowbook.graph.tensor import Arithmetic, Tensor
+from flowbook.graph.definition.keywords import hint_for
+from flowbook.graph.model.dtypes import DType
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.tensor import Arithmetic, Tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.nn.activations import bias_add
+from flowbook.graph.ops.state.variables import Variable
 from flowbook.train.layers import initializers
 from flowbook.train.layers.initializers import Initializer, glorot_uniform, zeros
 from flowbook.train.layers.regularizers import Regularizer, penalize

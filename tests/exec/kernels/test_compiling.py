@@ -171,7 +171,8 @@ def program(text: str) -> str:
 HOT = """
 import flowbook as fb
 from flowbook.exec.kernels import compiling
-from flowbook.graph.numerics import hot_loop, philox
+from flowbook.graph.numerics import hot_loop
+from flowbook.graph.numerics.random import philox
 hot_loop.WORTH = 0.0
 def draw():
     return philox.draw("uniform", (1, 2), (3, 4, 5, 6), [100_000], "float32")[0]

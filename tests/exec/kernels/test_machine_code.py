@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flowbook.exec.kernels.machine_code import machine_code
-from flowbook.graph.errors import UnimplementedError
+from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.numerics import hot_loop
 from flowbook.graph.numerics.hot_loop import HotLoop
 from tests.need import requires
@@ -215,7 +215,7 @@ def test_a_system_without_new_machine_code() -> None:
     program = """
 import ctypes
 import flowbook as fb
-from flowbook.graph.numerics import philox
+from flowbook.graph.numerics.random import philox
 if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0):
     print("this Linux is too old")
 else:

@@ -7,7 +7,7 @@ import pytest
 
 import flowbook as fb
 from flowbook.exec.resources.variable import VariableResource
-from flowbook.graph.shape import Shape
+from flowbook.graph.model.shape import Shape
 
 
 def variable(value: Any = (1.0, 2.0, 3.0), shape: Any = None) -> VariableResource:

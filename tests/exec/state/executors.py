@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import flowbook as fb
-from flowbook.exec.executable import Executable, deadline_after
-from flowbook.exec.fetches import flatten
-from flowbook.exec.instrument import Signature
+from flowbook.exec.engine.executable import Executable, deadline_after
+from flowbook.exec.engine.instrument import Signature
+from flowbook.exec.signature.fetches import flatten
 
 
 def _reference(executable: Executable, feeds: list[Any]) -> Any:

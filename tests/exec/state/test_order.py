@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import flowbook as fb
-from flowbook.graph.ops.variables import read_variable
+from flowbook.graph.ops.state.variables import read_variable
 from tests.exec.state.executors import EXECUTORS, everywhere, run_in
 
 

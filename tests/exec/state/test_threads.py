@@ -19,7 +19,7 @@ def gate() -> Gate:
     return gates[""]
 
 
-@pytest.mark.filterwarnings("ignore::flowbook.graph.errors.GraphGrowthWarning")
+@pytest.mark.filterwarnings("ignore::flowbook.graph.model.errors.GraphGrowthWarning")
 def test_ten_threads_run_while_ten_build() -> None:
     graph = fb.get_default_graph()
     W = fb.Variable(0.0, name="W")

@@ -12,10 +12,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import flowbook as fb
-from flowbook.graph.expression import Expression
+from flowbook.graph.definition.expression import Expression
+from flowbook.graph.model.registry import op_definitions
 from flowbook.graph.numerics import blocks
 from flowbook.graph.numerics.blocks import Blocks
-from flowbook.graph.registry import op_definitions
 
 EXPRESSIONS = {
     name: op_def.expression

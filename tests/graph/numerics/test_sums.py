@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flowbook.graph.numerics.sums import sum_of_products, sum_of_squares, sum_over, sums_by_id
-from flowbook.graph.ops.segments import combined
+from flowbook.graph.ops.reduction.segments import combined
 
 # Few rows and many, short and long, whole blocks and what remains of them, and few columns and
 # many: every way of summing, and what is left to NumPy.

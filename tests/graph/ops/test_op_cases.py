@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.graph import dtypes
-from flowbook.graph.dtypes import DType
-from flowbook.graph.gradients import gradients
-from flowbook.graph.graph import Graph
-from flowbook.graph.indexed_slices import IndexedSlices
-from flowbook.graph.ops.reductions import reduce_sum
-from flowbook.graph.registry import op_definitions, op_named
-from flowbook.graph.tensor import Tensor
+from flowbook.graph.building.graph import Graph
+from flowbook.graph.gradients.backward import gradients
+from flowbook.graph.model import dtypes
+from flowbook.graph.model.dtypes import DType
+from flowbook.graph.model.registry import op_definitions, op_named
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.reduction.reductions import reduce_sum
+from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
 from tests.interpreter import evaluate
 from tests.op_cases import CASES, SCENARIOS, Case
 from tests.op_cases.case import admitted

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flowbook.graph.op_def import OpDef
-from flowbook.graph.registry import op_definitions
+from flowbook.graph.definition.op_def import OpDef
+from flowbook.graph.model.registry import op_definitions
 
 BOTH = {
     name: op_def

@@ -1,1 +1,0 @@
-"""From a pruned graph to something that runs fast."""

@@ -1,0 +1,1 @@
+"""How a plan runs in this process."""

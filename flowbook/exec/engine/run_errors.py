@@ -1,0 +1,39 @@
+"""From what a kernel raised to an error of Flowbook's own."""
+
+from __future__ import annotations
+
+from flowbook.graph.model.errors import (
+    InternalError,
+    InvalidArgumentError,
+    OpError,
+    OutOfRangeError,
+    ResourceExhaustedError,
+    UnimplementedError,
+    users_frames,
+)
+from flowbook.graph.model.options import options
+
+_MAPPED: tuple[tuple[type[BaseException], type[OpError]], ...] = (
+    (NotImplementedError, UnimplementedError),
+    (MemoryError, ResourceExhaustedError),
+    (StopIteration, OutOfRangeError),
+    (ValueError, InvalidArgumentError),
+    (TypeError, InvalidArgumentError),
+)
+
+
+def as_op_error(error: Exception) -> OpError:
+    """The error of the code that Python's exception corresponds to."""
+    for python, ours in _MAPPED:
+        if isinstance(error, python):
+            return ours(f"{type(error).__name__}: {error}")
+    return InternalError(f"{type(error).__name__}: {error}")
+
+
+def cause_of(error: Exception) -> BaseException | None:
+    """An error of Flowbook's own explains itself; others are shown as what caused it."""
+    if isinstance(error, OpError):
+        return error.__cause__
+    if options.full_tracebacks:
+        return error
+    return error.with_traceback(users_frames(error.__traceback__))

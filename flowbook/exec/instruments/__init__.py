@@ -1,0 +1,1 @@
+"""What watches runs: guards, summaries, the last feeds."""

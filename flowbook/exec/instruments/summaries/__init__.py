@@ -1,0 +1,1 @@
+"""Summaries on their way from a run to charts and logs."""

@@ -1,0 +1,289 @@
+"""Which runs give summaries, and which summaries a run gives.
+
+A summary joins a run that computes all of its inputs anyway: in the same step, never in a second
+pass over data. By default only runs that make a step of a training give summaries; others give
+them where they are named.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from flowbook.exec.engine.instrument import Instrument, Signature, Tap
+from flowbook.exec.instruments.summaries.event import Sink, Summary
+from flowbook.exec.instruments.summaries.history import SummaryHistory
+from flowbook.exec.instruments.summaries.log import LogDirectory
+from flowbook.exec.instruments.summaries.readers import READERS
+from flowbook.exec.signature.fetches import flatten
+from flowbook.graph.building.graph import Graph
+from flowbook.graph.definition.inference import no_flops
+from flowbook.graph.definition.op_def import Effects
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.summaries import tag_of, trainings_among
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.storing import files
+
+if TYPE_CHECKING:
+    from flowbook.exec.engine.executable import Executable
+
+
+class Rule:
+    """When which runs give summaries.
+
+    Attributes:
+        every: in each so many-th run.
+        seconds: after so many seconds.
+        fetches: what the runs fetch; None means those that train.
+        series: what comes before the tags.
+        sinks: where the summaries go.
+        left_out: the tags that did not join the runs prepared last, and what these do not compute.
+        handle: what ends the rule; a cell holds it weakly.
+    """
+
+    def __init__(
+        self,
+        every: int | None,
+        seconds: float | None,
+        fetches: frozenset[Any] | None,
+        series: str,
+        sinks: Sequence[Sink],
+    ) -> None:
+        self.every = every
+        self.seconds = seconds
+        self.fetches = fetches
+        self.series = series
+        self.sinks = sinks
+        self.left_out: dict[str, str] = {}
+        self.handle: object = None
+
+
+class Summarizer(Instrument):
+    """The instrument that gives summaries; a session has one.
+
+    Args:
+        graph: whose summaries.
+
+    Attributes:
+        run: the run's id, one for each session.
+        history: what was summarised, for showing it.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.run = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
+        self.history = SummaryHistory()
+        self.rules: tuple[Rule, ...] = ()
+        self._clocks: dict[tuple[Rule, Signature], _Clock] = {}
+        self._logs: dict[str, LogDirectory] = {}
+        self._lock = threading.Lock()
+
+    def add(
+        self,
+        every: int | None,
+        seconds: float | None,
+        to: Any,
+        fetches: Any,
+        series: str | None,
+    ) -> Rule:
+        """Add a rule; see `Session.summarize`."""
+        _check_positive("every", every, int)
+        _check_positive("seconds", seconds, (int, float))
+        if every is None and seconds is None:
+            every = 1
+        if (fetches is None) != (series is None):
+            raise InvalidArgumentError(
+                "runs that do not train give summaries under the name of a series",
+                hint='sess.summarize(fetches=loss, series="test")',
+            )
+        wanted = None
+        if fetches is not None:
+            if not isinstance(series, str) or not series:
+                raise InvalidTypeError(f"a series is named by a text, not {series!r:.80}")
+            flat = flatten(self.graph, fetches)
+            wanted = frozenset((*flat.tensors, *flat.targets))
+        sinks = [self._sink(item) for item in (to if isinstance(to, list | tuple) else [to])]
+        for sink in sinks:
+            sink.add_graph(self.run, self.graph)
+        rule = Rule(every, seconds, wanted, series + "/" if series else "", (self.history, *sinks))
+        with self._lock:
+            self.rules += (rule,)
+        self._close_logs(without=[sink for rule in self.rules for sink in rule.sinks])
+        return rule
+
+    def _sink(self, item: Any) -> Sink:
+        if all(hasattr(item, name) for name in ("add", "add_graph", "flush", "close")):
+            return item  # type: ignore[no-any-return]
+        path = os.path.abspath(files.as_path(item))
+        with self._lock:
+            log = self._logs.get(path)
+            if log is None:
+                log = self._logs[path] = LogDirectory(path)
+        return log
+
+    def remove(self, rule: Rule) -> None:
+        """Be rid of a rule; what its sinks have is flushed."""
+        with self._lock:
+            self.rules = tuple(r for r in self.rules if r is not rule)
+        for sink in rule.sinks:
+            sink.flush()
+
+    def close(self) -> None:
+        """Flush and close the logs."""
+        for rule in self.rules:
+            for sink in rule.sinks:
+                sink.flush()
+        self._close_logs()
+
+    def _close_logs(self, without: Sequence[Sink] = ()) -> None:
+        with self._lock:
+            closing = [log for log in self._logs.values() if log not in without]
+            self._logs = {path: log for path, log in self._logs.items() if log in without}
+        for log in closing:
+            # It may have grown since the log was begun.
+            log.add_graph(self.run, self.graph)
+            log.close()
+
+    def tap(self, signature: Signature, executable: Executable) -> Sequence[Tap]:
+        """What the rules take from the runs of a signature."""
+        if not self.rules:
+            return []
+        with self.graph.lock:
+            trainings = trainings_among(self.graph.operations)
+            operations = self.graph.summaries()
+        needed = set(executable.operations)
+        made = [op for op in trainings if op in needed]
+        counters = [trainings[op] for op in made or trainings if trainings[op] is not None]
+        asked = frozenset((*signature.fetches, *signature.targets))
+        matching = [
+            r for r in self.rules if (bool(made) if r.fetches is None else r.fetches == asked)
+        ]
+        if not matching:
+            return []
+        fed = set(signature.feeds)
+        missing = {op: _missing(op, needed, fed) for op in operations}
+        joining = [op for op in operations if missing[op] is None]
+        counter = counters[-1] if counters else None
+        if counter is not None and counter.handle in signature.feeds:
+            counter = None
+        taps = []
+        for rule in matching:
+            # Its place in the series outlives what was prepared: the graph may grow.
+            rule.left_out = {tag_of(op): what for op, what in missing.items() if what is not None}
+            clock = self._clock(rule, signature)
+            if joining:
+                taps.append(_SummaryTap(self.run, rule, clock, joining, counter))
+        return taps
+
+    def _clock(self, rule: Rule, signature: Signature) -> _Clock:
+        with self._lock:
+            # What a cell redefined does not run any more.
+            self._clocks = {
+                (other, known): clock
+                for (other, known), clock in self._clocks.items()
+                if other in self.rules
+                and not any(t.op.retired for t in (*known.fetches, *known.feeds))
+                and not any(op.retired for op in known.targets)
+            }
+            return self._clocks.setdefault((rule, signature), _Clock(rule.every, rule.seconds))
+
+
+class _Clock:
+    """When the runs of a signature are due."""
+
+    def __init__(self, every: int | None, seconds: float | None) -> None:
+        self._runs = 0
+        self._every = every
+        self._seconds = seconds
+        self._latest = -float("inf")
+        self._lock = threading.Lock()
+
+    def begin(self) -> int | None:
+        """The number of the run that begins, if it is due."""
+        with self._lock:
+            number = self._runs
+            self._runs = number + 1
+            now = time.monotonic() if self._seconds is not None else 0.0
+            if (self._every is not None and number % self._every == 0) or (
+                self._seconds is not None and now - self._latest >= self._seconds
+            ):
+                self._latest = now
+                return number
+            return None
+
+
+class _SummaryTap:
+    """What one rule takes from the runs of one signature."""
+
+    def __init__(
+        self,
+        run: str,
+        rule: Rule,
+        clock: _Clock,
+        operations: Sequence[Operation],
+        counter: Any,
+    ) -> None:
+        self.tensors: Sequence[Tensor] = [t for op in operations for t in op.outputs]
+        # The value from before the step: how many updates the parameters have seen.
+        if counter is not None:
+            self.tensors = [*self.tensors, counter.value]
+        self._run = run
+        self._rule = rule
+        self._clock = clock
+        self._operations = [(op, rule.series + tag_of(op)) for op in operations]
+        self._has_counter = counter is not None
+
+    def begin(self) -> Callable[[Sequence[Any]], None] | None:
+        """What takes the values of the run, if it is due."""
+        number = self._clock.begin()
+        return None if number is None else partial(self._take, number)
+
+    def _take(self, number: int, values: Sequence[Any]) -> None:
+        now = time.time()
+        step = int(values[-1]) if self._has_counter else number
+        found: list[Summary] = []
+        rest = iter(values)
+        for operation, tag in self._operations:
+            outputs = [next(rest) for _ in operation.outputs]
+            for name, kind, value in READERS[operation.type](operation, tag, *outputs):
+                found.append(Summary(self._run, name, kind, step, now, value))
+        for sink in self._rule.sinks:
+            sink.add(found)
+
+
+def _missing(operation: Operation, needed: set[Operation], fed: set[Tensor]) -> str | None:
+    """What it takes that a run of some operations, given some tensors, does not have; None if all.
+
+    What only moves or names data is not missing, nor is the value of a variable that the run uses.
+    """
+    for control in operation.control_inputs:
+        if control not in needed:
+            return control.name
+    for tensor in operation.inputs:
+        source = tensor.op
+        if tensor in fed or source in needed:
+            continue
+        definition = source.op_def
+        moves = definition.effects is Effects.PURE and definition.cost is no_flops
+        reads = definition.effects is Effects.READS and len(source.inputs) == 1
+        if (not moves and not reads) or source.type == "Placeholder":
+            return source.name
+        found = _missing(source, needed, fed)
+        if found is not None:
+            return found
+    return None
+
+
+def _check_positive(name: str, value: Any, kinds: Any) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, kinds):
+        raise InvalidTypeError(f"{name} is a number, not {value!r:.80}")
+    if not value > 0:
+        raise InvalidArgumentError(f"{name} is greater than 0, not {value}")

@@ -1,0 +1,1 @@
+"""From a signature to a plan: the passes, and the plan as plain data."""

@@ -1,0 +1,1 @@
+"""What a person holds to run a graph."""

@@ -1,0 +1,216 @@
+"""A step continued with more feeds: what is ready runs, the rest waits for its values."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from flowbook.exec.engine.generate import copied
+from flowbook.exec.engine.instrument import Instrument, Signature
+from flowbook.exec.master import LocalMaster
+from flowbook.exec.signature.compound_feeds import expanded, expanded_keys, has_compound
+from flowbook.exec.signature.feeds import Feed, check_mapping, check_no_duplicates, feedable
+from flowbook.exec.signature.fetches import flatten
+from flowbook.graph.model import site as sites
+from flowbook.graph.model.errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    without_internal_frames,
+)
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.rewrite.prune import is_replaced
+
+
+class PartialRun:
+    """One step under way; made by `Session.partial_run`.
+
+    Each tensor is fed at most once and each fetch returned at most once. What the step still needs
+    of a fed array it copies, so that the array is the caller's again when `run` returns. An error
+    ends the step. Instruments rewrite its plan as they do that of a run: a guard that is set while
+    the step is under way is too late for it.
+    """
+
+    def __init__(
+        self,
+        master: LocalMaster,
+        instruments: Sequence[Instrument],
+        fetches: Any,
+        feeds: Sequence[Any],
+    ) -> None:
+        self._graph = master.graph
+        flat = flatten(self._graph, fetches)
+        if not flat.tensors and not flat.targets:
+            raise InvalidArgumentError(f"a partial run fetches something, not {fetches!r}")
+        specs = [Feed(feedable(self._graph, key)) for key in expanded_keys(feeds)]
+        check_no_duplicates(specs)
+        tensors = tuple([spec.tensor for spec in specs])
+        signature = Signature(
+            tuple(flat.tensors), tuple(flat.targets), tensors, (True,) * len(specs)
+        )
+        executable = master.asked_for(signature, instruments)
+        master.initialize(executable, {}, None)
+        self._feeds = {spec.tensor: (place, spec) for place, spec in enumerate(specs)}
+        self._places = dict(zip(flat.tensors, executable.prepared.plan.fetches, strict=True))
+        self._announced: frozenset[Tensor | Operation] = frozenset([*flat.tensors, *flat.targets])
+        self._left = set(self._announced)
+        self._given: set[Tensor] = set()
+        self._executable = executable
+        self._execution = master.begin(executable, [None] * len(specs))
+        self._units = executable.late_units
+        self._lock = threading.Lock()
+        self._end: str | None = None
+        self._author = sites.capture().author
+        if self._author is not None:
+            self._author.own(self)
+
+    def run(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
+        """Go on with the step.
+
+        Args:
+            fetches: some of the fetches that the step began with, in any structure.
+            feeds: values for some of the feeds that it began with.
+
+        Returns:
+            The values, in the structure of `fetches`.
+
+        Raises:
+            InvalidArgumentError: if a fetch needs feeds that are still missing, or something was
+                not announced, or is fed or fetched a second time; the step can go on.
+            FailedPreconditionError: if the step has ended.
+            OpError: what an operation raised; it ends the step.
+        """
+        __tracebackhide__ = True
+        try:
+            with self._lock:
+                check_mapping(feeds)
+                return self._run(fetches, feeds or {})
+        except Exception as error:
+            raise without_internal_frames(error) from error.__cause__
+
+    def _run(self, fetches: Any, feeds: Mapping[Any, Any]) -> Any:
+        if self._end is not None:
+            raise self._ended(self._end)
+        flat = flatten(self._graph, fetches)
+        wanted: list[Tensor | Operation] = [*flat.tensors, *flat.targets]
+        values = self._checked(feeds)
+        self._check_reachable(wanted, {*self._given, *values})
+        for tensor, value in values.items():
+            place, _ = self._feeds[tensor]
+            self._execution.values[place] = np.array(value)
+            self._execution.feed(self._units[place])
+            self._given.add(tensor)
+        try:
+            self._executable.advance(self._execution)
+        except BaseException:
+            self._end = "an error or an interrupt stopped it"
+            raise
+        results = [self._take(tensor) for tensor in flat.tensors]
+        self._check_has_run(flat.targets)
+        self._left.difference_update(wanted)
+        if not self._left:
+            self._finish("everything was fetched")
+        return flat.rebuild(results)
+
+    def _ended(self, end: str) -> FailedPreconditionError:
+        author = self._author
+        reason = author.why_closed(self) if author is not None else None
+        if author is None or reason is None:
+            return FailedPreconditionError(f"this partial run has ended: {end}")
+        return FailedPreconditionError(
+            f"this partial run has ended: {reason}",
+            hint=f"re-run {author.cell.label}, which began it",
+        )
+
+    def _checked(self, feeds: Mapping[Any, Any]) -> dict[Tensor, Any]:
+        values: dict[Tensor, Any] = {}
+        for key, value in (expanded(feeds) if has_compound(feeds) else feeds).items():
+            tensor = feedable(self._graph, key)
+            if tensor not in self._feeds:
+                raise InvalidArgumentError(
+                    f"{tensor.name!r} was not among the feeds that the partial run began with"
+                )
+            if tensor in self._given or tensor in values:
+                raise InvalidArgumentError(f"{tensor.name!r} has already been fed")
+            values[tensor] = self._feeds[tensor][1].value(value)
+        return values
+
+    def _check_reachable(self, wanted: Sequence[Tensor | Operation], given: set[Tensor]) -> None:
+        for item in wanted:
+            if item not in self._left:
+                problem = (
+                    "has already been fetched"
+                    if item in self._announced
+                    else "was not among the fetches that the partial run began with"
+                )
+                raise InvalidArgumentError(f"{item.name!r} {problem}")
+            missing = [t.name for t in self._needed(item) if t not in given]
+            if missing:
+                raise InvalidArgumentError(
+                    f"{item.name!r} needs {', '.join(map(repr, missing))}, not fed yet",
+                    hint="feed it in this call, or fetch this in a later one",
+                )
+
+    def _needed(self, item: Tensor | Operation) -> list[Tensor]:
+        """The step's feeds that something depends on."""
+        if isinstance(item, Tensor) and item in self._feeds:
+            return [item]
+        needed: dict[Tensor, None] = {}
+        start = item.op if isinstance(item, Tensor) else item
+        stack, seen = [start], {start}
+        while stack:
+            operation = stack.pop()
+            for tensor in operation.inputs:
+                if tensor in self._feeds:
+                    needed[tensor] = None
+                elif tensor.op not in seen:
+                    seen.add(tensor.op)
+                    stack.append(tensor.op)
+            for control in operation.control_inputs:
+                if control not in seen and not is_replaced(control, self._feeds):
+                    seen.add(control)
+                    stack.append(control)
+        return list(needed)
+
+    def _take(self, tensor: Tensor) -> Any:
+        value = self._execution.values[self._places[tensor]]
+        if value is None:
+            raise _held_up(tensor.name)
+        return copied(value)
+
+    def _check_has_run(self, operations: Sequence[Operation]) -> None:
+        for index, operation in enumerate(self._executable.prepared.operations):
+            if operation in operations and not self._execution.has_run(index):
+                raise _held_up(operation.name)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the step has ended."""
+        return self._end is not None
+
+    def close(self) -> None:
+        """Give the rest of the step up. May be called again."""
+        with self._lock:
+            if self._end is None:
+                self._finish("it was closed")
+
+    def _finish(self, reason: str) -> None:
+        self._end = reason
+        self._execution.values = []
+
+    def __enter__(self) -> PartialRun:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _held_up(name: str) -> FailedPreconditionError:
+    return FailedPreconditionError(
+        f"{name!r} waits for operations with effects that come before it in this step and need "
+        "feeds not given yet",
+        hint="fetch it in a later call",
+    )

@@ -1,0 +1,491 @@
+"""The session: what a person holds to run a graph (white paper, section 2, "Sessions").
+
+It is thin: it takes fetches and feeds apart, finds the executable of their signature, and lets the
+master run it. On the hot path that is a look-up and one call.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any, NoReturn
+
+from flowbook.exec.engine.executable import Executable, deadline_after
+from flowbook.exec.engine.extension import Extension
+from flowbook.exec.engine.instrument import Signature
+from flowbook.exec.instruments.attached import Instruments, Tapped
+from flowbook.exec.instruments.guard import Guard, guard
+from flowbook.exec.instruments.retained_feeds import MOST_BYTES as MOST_RETAINED
+from flowbook.exec.instruments.retained_feeds import RetainedFeeds, retain_feeds
+from flowbook.exec.instruments.summaries.history import SummaryHistory
+from flowbook.exec.instruments.summaries.summarizer import Summarizer
+from flowbook.exec.instruments.summaries.summarizing import Summarizing, summarized
+from flowbook.exec.master import LocalMaster
+from flowbook.exec.session import peek as peeking
+from flowbook.exec.session.partial_run import PartialRun
+from flowbook.exec.signature.compound_feeds import expanded, expanded_keys, has_compound
+from flowbook.exec.signature.feeds import Feed, check_mapping, check_no_duplicates, feedable
+from flowbook.exec.signature.fetches import Rebuild, flatten
+from flowbook.exec.signature.spelling import is_lasting, spelling
+from flowbook.graph.building.graph import Graph, get_default_graph
+from flowbook.graph.definition.keywords import no_such_keyword
+from flowbook.graph.model import site as sites
+from flowbook.graph.model.errors import (
+    FailedPreconditionError,
+    InvalidTypeError,
+    without_internal_frames,
+)
+from flowbook.graph.model.site import Site
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.redefinition.repetition import check_repetition
+
+# How many spellings of signatures a session remembers.
+_REMEMBERED = 4096
+
+# All sessions that someone holds, in the order in which they were made.
+_made: weakref.WeakValueDictionary[int, Session] = weakref.WeakValueDictionary()
+_numbers = itertools.count()
+
+_STARTS_AFRESH = "closed the session that this cell made before; its variables start afresh"
+
+
+class _Call:
+    """A spelling of a signature: how to check its feeds, what runs, how to rebuild its result."""
+
+    __slots__ = ("executable", "feeds", "rebuild")
+
+    def __init__(
+        self, executable: Executable | Extension | Tapped, feeds: list[Feed], rebuild: Rebuild
+    ) -> None:
+        self.executable = executable
+        self.feeds = feeds
+        self.rebuild = rebuild
+
+
+class Session:
+    """Runs parts of a graph, and keeps the state of its variables from run to run.
+
+    A `with` statement closes it at its end; what is built in the block joins its graph.
+
+    Args:
+        graph: the graph; by default the default graph.
+        auto_initialize: whether variables get their initial values on first use. If not, reading
+            one before its initializer ran is a FailedPreconditionError.
+
+    Attributes:
+        graph: the graph.
+
+    Source: white paper, section 2, "Sessions".
+
+    >>> import flowbook as fb
+    >>> a = fb.constant(2.0)
+    >>> b = a * 3
+    >>> sess = fb.Session()
+    >>> print(sess.run(b), sess.run(b, {a: 5.0}))
+    6.0 15.0
+    """
+
+    def __init__(self, graph: Graph | None = None, *, auto_initialize: bool = True) -> None:
+        if graph is not None and not isinstance(graph, Graph):
+            raise InvalidTypeError(f"graph is an fb.Graph, not {graph!r}")
+        self.graph = graph if graph is not None else get_default_graph()
+        self._site = sites.capture()
+        self._master = LocalMaster(self.graph, auto_initialize)
+        self._calls: dict[Any, _Call] = {}
+        self._instruments = Instruments(self.graph, self._forget_calls)
+        self._changes = 0
+        self._version = -1
+        self._retirements = self.graph.retirements
+        self._drops = 0
+        self._closed = False
+        self._blocks: list[ExitStack] = []
+        self._lock = threading.RLock()
+        _made[next(_numbers)] = self
+        if self._site.author is not None:
+            # When its cell runs again, the session that it made before is over.
+            self._site.author.own(self, _STARTS_AFRESH, holds_values=True)
+
+    # Running
+
+    def run(
+        self,
+        fetches: Any,
+        feeds: Mapping[Any, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        **misspelt: Any,
+    ) -> Any:
+        """Run what the fetches need, and return their values.
+
+        Args:
+            fetches: a tensor, operation, variable or name, or any nesting of lists, tuples, dicts,
+                namedtuples, dataclasses and attrs classes of them. An operation gives None, a
+                SparseTensor a SparseTensorValue, IndexedSlices an IndexedSlicesValue.
+            feeds: values for tensors, by tensor, variable or name. Any tensor may be fed; what
+                only served to compute it does not run. A fed variable is not read. For a
+                SparseTensor or IndexedSlices a SparseTensorValue or IndexedSlicesValue is fed, or
+                a tuple of the three arrays; for a tuple of keys, such as the state of a recurrent
+                network, as many values.
+            timeout: seconds after which the run is given up; None never.
+
+        Returns:
+            The values, in the structure of `fetches`: NumPy arrays that are the caller's own, and
+            NumPy scalars for tensors without dimensions.
+
+        Raises:
+            InvalidArgumentError: if a needed placeholder is not fed, or a fed value does not fit.
+            InvalidTypeError: if something cannot be fetched or fed.
+            DeadlineExceededError: if the timeout is over.
+            OpError: what an operation raised; it names the operation and its line.
+
+        Source: white paper, sections 2 and 4.2.
+        """
+        __tracebackhide__ = True
+        if misspelt:
+            taken = ["fetches", "feeds", "timeout"]
+            raise no_such_keyword("Session.run", next(iter(misspelt)), taken)
+        if self._version != self.graph.version:
+            self._guarded(self.extend)
+        try:
+            call = self._calls[spelling(fetches, feeds)]
+        except (KeyError, TypeError):
+            if isinstance(feeds, Mapping) and has_compound(feeds):
+                return self.run(fetches, self._guarded(expanded, feeds), timeout=timeout)
+            call = self._guarded(self._prepare, fetches, feeds)
+        try:
+            values = [f.value(v) for f, v in zip(call.feeds, feeds.values())] if feeds else ()  # noqa: B905
+            deadline = None if timeout is None else deadline_after(timeout)
+            return call.rebuild(self._master.run(call.executable, values, deadline))
+        except BaseException as error:
+            if feeds and not isinstance(feeds, Mapping):
+                # It spells a signature that is known: its parts are the keys of one.
+                self._guarded(check_mapping, feeds)
+            raise without_internal_frames(error) from error.__cause__
+
+    def _prepare(self, fetches: Any, feeds: Mapping[Any, Any] | None) -> _Call:
+        self._check_open()
+        check_mapping(feeds)
+        changes = self._changes
+        call = self._call(fetches, list(feeds or ()))
+        self._forget_dropped()
+        # A stale one is asked for anew each time: the next cell that runs it hears of it too.
+        if not call.executable.is_stale and is_lasting(fetches, feeds):
+            with self._lock:
+                if len(self._calls) >= _REMEMBERED:
+                    self._calls.clear()
+                # What a name stood for may have been redefined meanwhile by another thread.
+                if not self._closed and changes == self._changes:
+                    self._calls[spelling(fetches, feeds)] = call
+        return call
+
+    def _forget_dropped(self) -> None:
+        with self._lock:
+            if self._drops != self._master.drops:
+                self._drops = self._master.drops
+                self._calls = {
+                    key: call for key, call in self._calls.items() if not call.executable.is_dropped
+                }
+
+    def _call(self, fetches: Any, keys: Sequence[Any]) -> _Call:
+        flat = flatten(self.graph, fetches)
+        specs = [Feed(feedable(self.graph, key)) for key in expanded_keys(keys)]
+        check_no_duplicates(specs)
+        signature = Signature(
+            tuple(flat.tensors), tuple(flat.targets), tuple([spec.tensor for spec in specs])
+        )
+        executable = self._instruments.asked_for(self._master, signature)
+        return _Call(executable, specs, flat.rebuild)
+
+    def make_callable(self, fetches: Any, feeds: Sequence[Any] = ()) -> Callable[..., Any]:
+        """A function that runs this signature: it takes the fed values in order.
+
+        Args:
+            fetches: as for `run`.
+            feeds: the tensors to feed.
+
+        Returns:
+            `f(*values)`, which returns what `run` would.
+        """
+        __tracebackhide__ = True
+        keys = self._guarded(_listed, feeds)
+
+        def call_session(*values: Any) -> Any:
+            __tracebackhide__ = True
+            if len(values) != len(keys):
+                raise InvalidTypeError(f"{len(keys)} values are fed, {len(values)} given")
+            return self.run(fetches, dict(zip(keys, values, strict=True)))
+
+        self._guarded(self._check_open)
+        self._guarded(self.extend)
+        self._guarded(self._call, fetches, keys)
+        return call_session
+
+    def partial_run(self, fetches: Any, feeds: Sequence[Any] = ()) -> PartialRun:
+        """Begin a step whose feeds arrive bit by bit.
+
+        Args:
+            fetches: all that will be fetched, as for `run`.
+            feeds: all the tensors that will be fed.
+
+        Returns:
+            The step; its `run(fetches, feeds)` goes on with it.
+
+        Raises:
+            InvalidArgumentError: if there is nothing to fetch.
+            OpError: as `run` does, for the whole of it.
+        """
+        __tracebackhide__ = True
+        self._guarded(self._check_open)
+        self._guarded(self.extend)
+        keys = self._guarded(_listed, feeds)
+        rewriting = self._instruments.rewriting
+        return self._guarded(PartialRun, self._master, rewriting, fetches, keys)  # type: ignore[no-any-return]
+
+    # Watching
+
+    def summarize(
+        self,
+        every: int | None = None,
+        seconds: float | None = None,
+        to: Any = (),
+        fetches: Any = None,
+        series: str | None = None,
+    ) -> Summarizing:
+        """Have runs give the graph's summaries (`fb.summary`), in the steps that they make anyway.
+
+        A summary joins a run that computes all that it takes; what it shows of a variable is the
+        value from before the step. Runs give summaries if they make a step of a training (of an
+        operation that `minimize` gave); other runs where they are named by what they fetch. The
+        step is what the optimizer's `global_step` counted before the run, or, without one, the
+        number of earlier runs of the same fetches and feeds.
+
+        Args:
+            every: the first run of a signature gives summaries, and then each so many-th; 1 if
+                neither this nor `seconds` is given.
+            seconds: after so many seconds the next run gives summaries.
+            to: log directories in TensorBoard's format, by their paths, and other sinks; one or a
+                list of them. Each session writes to a folder of its own in it.
+            fetches: exactly what the runs fetch, if they do not train.
+            series: what comes before the tags of such runs: "test" makes "test/loss" of "loss".
+
+        Returns:
+            What it gives: `.history` keeps it for showing, in bounded memory; `.close()` ends it.
+
+        Raises:
+            UnimplementedError: if a log directory is wanted and tensorboard is not installed.
+
+        Source: white paper, section 9.1.
+        """
+        __tracebackhide__ = True
+        self._guarded(self._check_open)
+        rule = (every, seconds, to, fetches, series)
+        return self._guarded(summarized, self._instruments, self.graph, rule)  # type: ignore[no-any-return]
+
+    @property
+    def summary_history(self) -> SummaryHistory | None:
+        """What its runs have summarised; None before `summarize`, and when it is closed."""
+        summarizer = self._instruments.find(Summarizer)
+        return summarizer.history if summarizer is not None else None
+
+    def guard(self, nonfinite: bool = True, allow: Any = ()) -> Guard | None:
+        """Fail a run in which an operation gives NaN or infinities, naming the first that does.
+
+        Every floating-point value of a run is checked, in gradients and updates too. A variable is
+        written only after everything that could be computed before is checked; the error says
+        which variables were changed all the same, what the operation was given, and where it was
+        defined. What is fed is no error by itself, but what an operation makes of it is, and so is
+        writing it to a variable. Initial values are checked when they are read, and of what a
+        Python function does (`fb.py_func`) only what it returns.
+
+        Args:
+            nonfinite: False ends the guard.
+            allow: operations, tensors or name scopes, by name, whose values need not be finite,
+                such as the mask of an attention.
+
+        Returns:
+            The guard, which as a context manager ends with the block; None if it was ended.
+
+        >>> import flowbook as fb
+        >>> x = fb.placeholder(fb.float32, [2])
+        >>> y = fb.reduce_sum(fb.log(x, name="logs"))
+        >>> with fb.Session() as sess, sess.guard():
+        ...     try:
+        ...         sess.run(y, {x: [1.0, -1.0]})
+        ...     except fb.errors.InvalidArgumentError as error:
+        ...         print(error.message)
+        Log 'logs': it gave 1 NaN among 2 values of shape [2], the first at [1]
+        """
+        __tracebackhide__ = True
+        self._guarded(self._check_open)
+        return self._guarded(guard, self._instruments, nonfinite, allow)  # type: ignore[no-any-return]
+
+    def retain_feeds(
+        self, retain: bool = True, most_bytes: int = MOST_RETAINED
+    ) -> RetainedFeeds | None:
+        """Keep a copy of what the last run was fed with, for looking at tensors: see `peek`.
+
+        Args:
+            retain: False ends it, and lets go of the arrays.
+            most_bytes: feeds that take more together are not kept.
+
+        Returns:
+            What keeps them, which as a context manager ends with the block; None if it was ended.
+
+        Raises:
+            InvalidArgumentError: if `most_bytes` is not a positive integer.
+        """
+        __tracebackhide__ = True
+        self._guarded(self._check_open)
+        return self._guarded(retain_feeds, self._instruments, retain, most_bytes)  # type: ignore[no-any-return]
+
+    @property
+    def retained_feeds(self) -> dict[Tensor, Any]:
+        """What the last run was fed with, by tensor, where `retain_feeds` keeps it; else empty."""
+        feeds = self._instruments.find(RetainedFeeds)
+        return dict(feeds.latest) if feeds is not None else {}
+
+    def peek(
+        self, tensor: Any, most_bytes: int = peeking.MOST_BYTES, timeout: float = peeking.SECONDS
+    ) -> Any:
+        """The value of a tensor, without any trace: what would change something is refused.
+
+        A fetch is refused if it needs an operation that writes, draws random numbers or acts
+        outside the graph, or a variable without a value. It is fed with what the last run was fed
+        with, where `retain_feeds` keeps that. No summaries are made and nothing is guarded.
+
+        Args:
+            tensor: a tensor, a variable or a name.
+            most_bytes: larger ones are refused.
+            timeout: seconds after which it is given up.
+
+        Raises:
+            FailedPreconditionError: if it would change something, or a variable has no value yet.
+            InvalidArgumentError: if a placeholder has no value.
+            ResourceExhaustedError: if the tensor is too large.
+            DeadlineExceededError: if the timeout is over.
+            OpError: what an operation raised.
+
+        >>> import flowbook as fb
+        >>> x = fb.placeholder(fb.float32, [2])
+        >>> h = x * 2
+        >>> with fb.Session() as sess, sess.retain_feeds():
+        ...     total = sess.run(fb.reduce_sum(h), {x: [1.0, 2.0]})
+        ...     print(sess.peek(h))
+        [2. 4.]
+        """
+        __tracebackhide__ = True
+        if self._version != self.graph.version:
+            self._guarded(self.extend)
+        feeds = self._instruments.find(RetainedFeeds)
+        return self._guarded(peeking.peek, self._master, tensor, feeds, most_bytes, timeout)
+
+    def _guarded(self, function: Callable[..., Any], *args: Any) -> Any:
+        __tracebackhide__ = True
+        try:
+            return function(*args)
+        except Exception as error:
+            raise without_internal_frames(error) from error.__cause__
+
+    # Life
+
+    def extend(self) -> None:
+        """Take what the graph gained since the last run. `run` does it by itself.
+
+        Raises:
+            FailedPreconditionError: if the session is closed.
+        """
+        with self._lock:
+            self._check_open()
+            version, retirements = self.graph.version, self.graph.retirements
+            self._master.extend()
+            check_repetition(self.graph)
+            # What an instrument does with a signature may depend on all of the graph.
+            if retirements != self._retirements or self._instruments.all:
+                self._forget_calls()
+                self._retirements = retirements
+            self._version = version
+
+    def _forget_calls(self) -> None:
+        """Let every signature be asked for anew."""
+        with self._lock:
+            self._changes += 1
+            self._calls.clear()
+
+    def close(self) -> None:
+        """End the session: what waits is cancelled, its variables are gone. May be called again."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            self._version = -1
+            self._calls = {}
+        self._instruments.close()
+        self._master.close()
+
+    @property
+    def site(self) -> Site:
+        """Where it was made."""
+        return self._site
+
+    @property
+    def closed(self) -> bool:
+        """Whether the session was closed."""
+        return self._closed
+
+    def _check_open(self) -> None:
+        if not self._closed:
+            return
+        author = self._site.author
+        reason = author.why_closed(self) if author is not None else None
+        if author is None or reason is None:
+            raise FailedPreconditionError(
+                "this session is closed", hint="make a new one: sess = fb.Session()"
+            )
+        raise FailedPreconditionError(
+            f"this session is closed: {reason}, which made it",
+            hint=f"use the one that {author.cell.label} makes since, or re-run it",
+        )
+
+    def __enter__(self) -> Session:
+        self._check_open()
+        block = ExitStack()
+        self._blocks.append(block)
+        if get_default_graph() is not self.graph:
+            block.enter_context(self.graph.as_default())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._blocks.pop().close()
+        self.close()
+
+    def list_devices(self) -> list[str]:
+        """The names of the devices that its operations run on."""
+        return [device.name for device in self._master.devices]
+
+    def __getattr__(self, name: str) -> NoReturn:
+        instead = {
+            "graph_def": "sess.graph",
+            "as_default": "the session's name, as in sess.run(...)",
+            "partial_run_setup": "sess.partial_run(fetches, feeds), whose result runs the parts",
+        }.get(name)
+        raise AttributeError(f"Session has no {name}" + (f": use {instead}" if instead else ""))
+
+    def __repr__(self) -> str:
+        state = "closed " if self._closed else ""
+        return f"<{state}Session of {self.graph!r}>"
+
+
+def open_sessions(graph: Graph) -> list[Session]:
+    """The sessions that run a graph and are not closed, in the order in which they were made."""
+    # All references at once: other threads make sessions meanwhile.
+    made = [reference() for reference in _made.valuerefs()]
+    return [each for each in made if each is not None and each.graph is graph and not each.closed]
+
+
+def _listed(feeds: Any) -> list[Any]:
+    if not isinstance(feeds, list | tuple):
+        raise InvalidTypeError(f"feeds is a list of the tensors to feed, not {feeds!r}")
+    return list(feeds)

@@ -1,0 +1,151 @@
+"""What is fed: which tensor each key means, and whether its value fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.building.graph import Graph, mixed_graphs
+from flowbook.graph.definition.op_def import Effects
+from flowbook.graph.model.convert import to_array
+from flowbook.graph.model.dtypes import resource
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OpError
+from flowbook.graph.model.tensor import Arithmetic, Tensor
+from flowbook.graph.ops.state.variables import Variable
+
+# How many different shapes a feed remembers to have accepted.
+_REMEMBERED = 64
+
+
+def feedable(graph: Graph, key: Any) -> Tensor:
+    """The tensor that a key of the feeds means; a variable's handle means all its reads.
+
+    Raises:
+        InvalidTypeError: if it is not a tensor, a variable or a name.
+        NotFoundError: if the name is not in the graph.
+        InvalidArgumentError: if it belongs to another graph or cannot be fed.
+    """
+    if isinstance(key, str):
+        tensor = _named(graph, key)
+    elif isinstance(key, Variable):
+        tensor = key.handle
+    elif isinstance(key, Tensor):
+        tensor = key
+    else:
+        raise InvalidTypeError(
+            f"{key!r} of type {type(key).__name__} cannot be fed",
+            hint="the keys of feeds are tensors, variables or their names, sparse tensors, and "
+            "tuples of them",
+        )
+    if tensor.graph is not graph:
+        raise mixed_graphs([(tensor.name, tensor.graph), ("this session", graph)])
+    if tensor.dtype is resource and tensor.op.op_def.effects is not Effects.HANDLE:
+        raise InvalidArgumentError(f"{tensor.name} is a handle and cannot be fed")
+    return tensor
+
+
+def _named(graph: Graph, name: str) -> Tensor:
+    if ":" in name:
+        return graph.get_tensor_by_name(name)
+    operation = graph.get_operation_by_name(name)
+    if not operation.outputs:
+        raise InvalidArgumentError(f"operation {name!r} has no output that could be fed")
+    return operation.outputs[0]
+
+
+class Feed:
+    """One fed tensor of a signature, which checks and converts the values given for it.
+
+    Attributes:
+        tensor: the tensor, or a variable's handle.
+    """
+
+    __slots__ = ("_accepted", "_numpy", "dtype", "shape", "tensor")
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+        if tensor.dtype is resource:
+            self.dtype = tensor.op.attributes["dtype"]
+            self.shape = tensor.op.attributes["shape"]
+        else:
+            self.dtype, self.shape = tensor.dtype, tensor.shape
+        self._numpy = self.dtype.numpy
+        self._accepted: set[tuple[int, ...]] = set()
+
+    def value(self, value: Any) -> Any:
+        """The value as an array of the tensor's dtype.
+
+        Raises:
+            InvalidTypeError: if the value is symbolic or of another kind.
+            InvalidArgumentError: if it does not fit.
+        """
+        if (
+            type(value) is np.ndarray
+            and value.dtype is self._numpy
+            and value.shape in self._accepted
+            and not value.dtype.hasobject
+        ):
+            return value
+        try:
+            array = to_array(value, self.dtype)
+        except OpError as error:
+            raise self._refused(error, value) from None
+        if array.shape not in self._accepted:
+            self._check_shape(array.shape)
+            if len(self._accepted) < _REMEMBERED:
+                self._accepted.add(array.shape)
+        return array
+
+    def _refused(self, error: OpError, value: Any) -> OpError:
+        if isinstance(value, Arithmetic):
+            return InvalidTypeError(
+                f"the value fed for {self.tensor.name!r} is itself symbolic: {value!r}",
+                hint="fetch it first, and feed the array",
+            )
+        error.message = f"the value fed for {self.tensor.name!r}: {error.message}"
+        error.details.append(self._where())
+        return error
+
+    def _check_shape(self, shape: tuple[int, ...]) -> None:
+        dims = self.shape.dims
+        if dims is None or self.shape.is_compatible_with(shape):
+            return
+        if len(dims) != len(shape):
+            wrong = f"it has {len(shape)} dimensions instead of {len(dims)}"
+        else:
+            wrong = "; ".join(
+                f"dimension {i} is {given} instead of {wanted}"
+                for i, (given, wanted) in enumerate(zip(shape, dims, strict=True))
+                if wanted is not None and given != wanted
+            )
+        error = InvalidArgumentError(
+            f"the value fed for {self.tensor.name!r} has the shape {list(shape)}, "
+            f"which does not fit {self.shape}: {wrong}"
+        )
+        error.details.append(self._where())
+        raise error
+
+    def _where(self) -> str:
+        consumers = [c.name for c in self.tensor.consumers()[:3]]
+        used = f", used by {', '.join(map(repr, consumers))}" if consumers else ""
+        return f"{self.tensor.name} is defined at {self.tensor.op.site}{used}"
+
+
+def check_mapping(feeds: Any) -> None:
+    """Refuse feeds that are no dict, nor anything like it."""
+    if feeds is not None and not isinstance(feeds, Mapping):
+        raise InvalidTypeError(
+            f"feeds is a dict from tensors to values, not {type(feeds).__name__}",
+            hint="sess.run(fetches, {x: value})",
+        )
+
+
+def check_no_duplicates(feeds: Iterable[Feed]) -> None:
+    """Refuse one tensor fed twice, as by object and by name."""
+    seen: set[Tensor] = set()
+    for feed in feeds:
+        if feed.tensor in seen:
+            raise InvalidArgumentError(f"{feed.tensor.name!r} is fed twice")
+        seen.add(feed.tensor)

@@ -1,1 +1,0 @@
-"""Summaries of runs: which runs give them, and where they go."""

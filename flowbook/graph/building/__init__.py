@@ -1,0 +1,1 @@
+"""Graphs, and what surrounds the code that builds in them."""

@@ -1,0 +1,311 @@
+"""The operations that make up a graph: how they join it, leave it, and come back.
+
+Invariants: names are unique; an operation's inputs were built before it, so that the order of ids
+is a topological order, and that of the operations; they only become more, except that a notebook
+cell which runs again retires what it does not build again, and one that is deleted retires what it
+built (see `author.py`). All of this happens under the graph's lock.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from flowbook.graph.building.names import Names, check_name
+from flowbook.graph.model import site as sites
+from flowbook.graph.model.errors import (
+    AlreadyExistsError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+)
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.redefinition.repetition import Repetition
+from flowbook.graph.redefinition.unnamed import UnnamedVariables
+from flowbook.graph.redefinition.variable_values import VariableValues
+
+if TYPE_CHECKING:
+    from flowbook.graph.model.author import Author, Cell
+    from flowbook.graph.model.tensor import Tensor
+
+
+class Members:
+    """The operations of a graph, by name, and what is known of their coming and going.
+
+    Attributes:
+        version: grows with every change.
+        retirements: how many operations redefinition has taken out.
+        site: where the graph was made.
+        finalized: whether nothing may join any more.
+        lock: what every change holds.
+        values: who holds values of its variables, and which have been given up.
+        repetition: whether loops that also run make it grow.
+    """
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.retirements = 0
+        self.site = sites.capture()
+        self.finalized = False
+        self.lock = threading.RLock()
+        self._operations: dict[str, Operation] = {}
+        self._variables: dict[Operation, Any] = {}
+        self.values = VariableValues()
+        self.repetition = Repetition()
+        self._suspects = self.repetition.suspects
+        self._names = Names()
+        self._latest_author: Author | None = None
+        self._retired_by: weakref.WeakKeyDictionary[Operation, Cell] = weakref.WeakKeyDictionary()
+        self._given_up: weakref.WeakKeyDictionary[Cell, weakref.WeakSet[Operation]] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._unnamed: weakref.WeakKeyDictionary[Cell, UnnamedVariables] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._next_id = 0
+        self._generations: dict[str, int] = {}
+        # What `Graph.consumers` found.
+        self._consumers: dict[Tensor, list[Operation]] = {}
+        self._consumers_version = (-1, -1)
+
+    # Joining
+
+    def _join(self, operation: Operation, name: str, author: Author | None) -> Operation:
+        if author is not None:
+            if author is not self._latest_author:
+                self._latest_author = author
+                author.cell.graphs.add(self)
+            previous = self._operations.get(name)
+            if previous is not None:
+                has_resource = operation.op_def.resource is not None
+                if previous.is_same_as(operation):
+                    previous.site = operation.site
+                    if has_resource:
+                        author.kept.append(previous)
+                    return previous
+                self.retire(previous, author.cell)
+                if has_resource and previous.op_def is operation.op_def:
+                    author.replaced.append((operation, previous))
+        operation.name = name
+        operation.id = self._next_id
+        self._next_id += 1
+        self.version += 1  # An interrupt here leaves a version without a change.
+        self._operations[name] = operation
+        if self._suspects:
+            self.repetition.note(operation)
+        return operation
+
+    def _take(self, name: str, author: Author | None) -> str:
+        """Exactly `name`, which may be the name of a scope but not of an operation."""
+        present = self._operations.get(name)
+        if present is not None and not (
+            author is not None and author.may_take(present.site.author)
+        ):
+            return self._names.claim(name, author)
+        self._names.owners[name] = author
+        return name
+
+    def register_variable(self, variable: Any, is_named: bool = True) -> None:
+        """Make a variable known by its handle's operation (`flowbook.graph.ops.state.variables`).
+
+        Args:
+            variable: the variable.
+            is_named: whether its name was given; what that means says `unnamed.py`.
+        """
+        with self.lock:
+            variable.op.variable = variable
+            if not variable.op.retired:
+                self._variables[variable.op] = variable
+            author = variable.op.site.author
+            if author is not None and not is_named:
+                unnamed = self._unnamed.setdefault(author.cell, UnnamedVariables())
+                self._give_up(unnamed.note(variable.op, author), author)
+
+    def restore(self, operation: Operation, name: str, retired: bool = False) -> None:
+        """Let an operation of a stored graph join under exactly its name.
+
+        Args:
+            operation: complete but for its name and id.
+            name: its name; of a retired operation `name@generation`.
+            retired: whether it only serves operations that still refer to it.
+
+        Raises:
+            AlreadyExistsError: if an operation of that name is there.
+        """
+        plain, at, generation = name.partition("@") if retired else (name, "", "")
+        check_name(plain)
+        with self.lock:
+            self._check_open()
+            if name in self._operations:
+                raise AlreadyExistsError(f"the graph has an operation {name!r} already")
+            if retired:
+                if not (at and generation.isascii() and generation.isdigit()):
+                    raise InvalidArgumentError(f"{name!r} is not the name of a retired operation")
+                self._join_retired(operation, plain, int(generation))
+                operation.name = name
+                return
+            self._names.owners[name] = None
+            self._join(operation, name, None)
+
+    def _check_names(self, named: Sequence[tuple[str, Operation]]) -> None:
+        for name, operation in named:
+            check_name(name.partition("@")[0] if operation.retired else name)
+            present = self._operations.get(name)
+            author = operation.site.author
+            if present is not None and not (
+                author is not None and author.may_take(present.site.author)
+            ):
+                raise AlreadyExistsError(
+                    f"the graph has an operation {name!r} already",
+                    hint="import under a name of its own: name='import'",
+                )
+
+    def _join_all(self, named: Sequence[tuple[str, Operation]]) -> None:
+        present: dict[Operation, Operation] = {}
+        for name, operation in named:
+            if present:
+                operation.replace_inputs(present)
+            if operation.retired:
+                plain, _, generation = name.partition("@")
+                latest = self._generations.get(plain, 0)
+                self._join_retired(operation, plain, max(latest + 1, int(generation)))
+                continue
+            author = operation.site.author
+            self._names.owners[name] = author
+            joined = self._join(operation, name, author)
+            if joined is not operation:
+                present[operation] = joined
+
+    def _join_retired(self, operation: Operation, plain: str, generation: int) -> None:
+        self._generations[plain] = max(self._generations.get(plain, 0), generation)
+        operation.name, operation.retired = f"{plain}@{generation}", True
+        operation.id = self._next_id
+        self._next_id += 1
+        self.retirements += 1
+
+    def scope_names(self) -> list[str]:
+        """The names that scopes took and no operation has, sorted."""
+        with self.lock:
+            return sorted(self._names.owners.keys() - self._operations.keys())
+
+    def reserve_names(self, names: Iterable[str]) -> None:
+        """Take names, as those of a stored graph's scopes, so that what is new gets others."""
+        with self.lock:
+            for name in names:
+                check_name(name)
+                self._names.owners.setdefault(name, None)
+
+    def operations_from(self, start: int) -> list[Operation]:
+        """The operations whose ids are at least `start`, the latest first."""
+        with self.lock:
+            latest = reversed(self._operations.values())
+            return list(itertools.takewhile(lambda operation: operation.id >= start, latest))
+
+    def _check_open(self) -> None:
+        if self.finalized:
+            raise FailedPreconditionError(
+                f"the graph made at {self.site.place} is finalized and cannot be changed",
+                hint="build all that runs need before graph.finalize()",
+            )
+
+    # Leaving, and coming back
+
+    def retire(self, operation: Operation, cell: Cell | None = None) -> None:
+        """Take an operation out of the graph; what still refers to it sees `name@generation`.
+
+        Args:
+            operation: one of this graph.
+            cell: the notebook cell that redefined it, or builds it no longer.
+        """
+        with self.lock:
+            if operation.retired:
+                return
+            name = operation.name
+            del self._operations[name]
+            self._variables.pop(operation, None)
+            self._names.give_back(name, operation.site.author)
+            # Consumers would keep it alive.
+            self._consumers, self._consumers_version = {}, (-1, -1)
+            generation = self._generations[name] = self._generations.get(name, 0) + 1
+            operation.name = f"{name}@{generation}"
+            operation.retired = True
+            if cell is not None:
+                self._retired_by[operation] = cell
+            self.retirements += 1
+            self.version += 1
+
+    def end_execution(self, author: Author, completed: bool) -> None:
+        """Do what the end of a notebook cell's execution means for this graph.
+
+        Args:
+            author: the execution.
+            completed: whether it ended without an error. If so, what earlier executions of its
+                cell built and this one did not is retired, and the names of scopes are freed.
+        """
+        with self.lock:
+            if completed and author.cell.executions > 1 and not self.finalized:
+                operations = self._operations.values()
+                for operation in [o for o in operations if author.may_take(o.site.author)]:
+                    if operation.op_def.resource == "variable":
+                        author.dropped.append(operation)
+                    self.retire(operation, author.cell)
+                self._names.release(author, self._operations)
+            unnamed = self._unnamed.get(author.cell)
+            if unnamed is not None:
+                self._give_up(unnamed.end(author, completed), author)
+            self._names.forget_search(author)
+            self.repetition.forget()
+            if self._latest_author is author:
+                self._latest_author = None
+
+    def give_up(self, cell: Cell) -> list[Operation]:
+        """Retire what a notebook cell built, which was deleted; return it.
+
+        What still refers to it keeps it, with the values of its variables.
+        """
+        with self.lock:
+            if self.finalized:
+                return []
+            operations = self._operations.values()
+            found = [o for o in operations if o.site.author and o.site.author.cell is cell]
+            # It may be reported as deleted once more before it is back.
+            self._given_up.setdefault(cell, weakref.WeakSet()).update(found)
+            for operation in found:
+                self.retire(operation, cell)
+            self._names.release_all(cell)
+            self._unnamed.pop(cell, None)
+            return found
+
+    def take_back(self, cell: Cell) -> None:
+        """Undo `give_up`, as far as anything still refers to the operations: the cell is back."""
+        with self.lock:
+            for operation in sorted(self._given_up.pop(cell, ()), key=lambda op: op.id):
+                name = operation.name.rpartition("@")[0]
+                if name in self._names.owners:
+                    continue  # Another cell has taken it.
+                operation.name, operation.retired = name, False
+                self._names.owners[name] = operation.site.author
+                self._operations[name] = operation
+                if operation.variable is not None:
+                    self._variables[operation] = operation.variable
+                self.retirements += 1
+                self.version += 1
+            self._operations = dict(sorted(self._operations.items(), key=lambda kv: kv[1].id))
+
+    def retired_by(self, operation: Operation) -> Cell | None:
+        """The notebook cell that redefined a retired operation, if it is known."""
+        return self._retired_by.get(operation)
+
+    def forget(self, operation: Operation) -> None:
+        """Give up the value of a variable, given its handle's operation, in all sessions."""
+        with self.lock:
+            self.values.forget(operation)
+            self.version += 1
+
+    def _give_up(self, operations: list[Operation], author: Author) -> None:
+        for operation in operations:
+            if self.values.has_value(operation):
+                author.restarted.append(operation)
+            self.forget(operation)

@@ -1,0 +1,1 @@
+"""What an operation type is, and what definitions share."""

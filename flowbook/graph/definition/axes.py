@@ -1,0 +1,111 @@
+"""Axes: how reductions, joining and shaping read them. They are attributes, fixed at construction.
+
+A tensor may stand for one where the graph alone determines its value.
+Invariant: what `as_axes` gives is None (all axes) or a tuple of ints, non-negative where the rank
+is known; whether they lie in range is for `infer` to say, where the error can name its operation.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.definition.inference import constant_value, determining
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.shape import SCALAR, UNKNOWN, Dims, Shape
+from flowbook.graph.model.tensor import Arithmetic, Tensor
+
+
+def settled(value: Any, what: str = "an axis") -> Any:
+    """A tensor's value, where the graph alone determines it; anything but a tensor as it is.
+
+    What is built with it remembers the tensor: it is stale once that is redefined, and no feed may
+    give the tensor another value.
+
+    Raises:
+        InvalidTypeError: if a run might give the tensor one value or another.
+    """
+    if not isinstance(value, Arithmetic):
+        return value
+    if not isinstance(value, Tensor) or (known := constant_value(value)) is None:
+        raise InvalidTypeError(
+            f"{what} is fixed when the graph is built, and the value of {value!r} is not: "
+            "give an int, a constant, or what follows from known shapes"
+        )
+    value.graph.settle(determining(value))
+    return known
+
+
+def as_axis(axis: Any, what: str = "an axis") -> int:
+    """An axis, or `what` else is one number fixed at construction, as an int.
+
+    Raises:
+        InvalidTypeError: if it is not an integer.
+    """
+    axis = settled(axis, what)
+    try:
+        # Old programs give a truth value for each axis, or `keepdims` in the place of an axis.
+        if not isinstance(axis, bool | np.bool_):
+            return operator.index(axis)
+    except TypeError:
+        pass
+    raise InvalidTypeError(f"{what} is an int, not {axis!r}")
+
+
+def as_axes(axis: Any, tensor: Any = None) -> tuple[int, ...] | None:
+    """Axes as a tuple of ints; None stays, and means all.
+
+    Args:
+        axis: None, an int, a sequence of ints, or a tensor of them whose value is known.
+        tensor: what they belong to; where its rank is known, negative axes become positive.
+    """
+    if axis is None:
+        return None
+    axis = settled(axis)
+    several = isinstance(axis, list | tuple | range) or (isinstance(axis, np.ndarray) and axis.ndim)
+    found = tuple(as_axis(a) for a in axis) if several else (as_axis(axis),)
+    rank = tensor.shape.rank if isinstance(tensor, Tensor) else None
+    if rank is None:
+        return found
+    return tuple(a + rank if -rank <= a < 0 else a for a in found)
+
+
+def in_range(axis: int, rank: int, what: str = "axis") -> int:
+    """The axis counted from the first.
+
+    Raises:
+        InvalidArgumentError: if there is no such axis.
+    """
+    if not -rank <= axis < rank:
+        raise InvalidArgumentError(
+            f"{what} {axis} is out of range for {rank} dimensions"
+            + (f": it goes from {-rank} to {rank - 1}" if rank else "")
+        )
+    return axis + rank if axis < 0 else axis
+
+
+def all_in_range(axes: tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
+    """The axes counted from the first; all of them for None.
+
+    Raises:
+        InvalidArgumentError: if one does not exist or is named twice.
+    """
+    if axes is None:
+        return tuple(range(rank))
+    found = tuple(in_range(a, rank) for a in axes)
+    if len(set(found)) != len(found):
+        raise InvalidArgumentError(f"axis {axes} names a dimension twice")
+    return found
+
+
+def reduced(shape: Shape, axes: tuple[int, ...] | None, keepdims: bool) -> Shape:
+    """The shape that is left after reducing over axes."""
+    if shape.dims is None:
+        return SCALAR if axes is None and not keepdims else UNKNOWN
+    gone = all_in_range(axes, len(shape.dims))
+    dims: Dims = tuple(1 if i in gone else d for i, d in enumerate(shape.dims))
+    if not keepdims:
+        dims = tuple(d for i, d in enumerate(dims) if i not in gone)
+    return Shape.of(dims)

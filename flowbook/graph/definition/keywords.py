@@ -1,0 +1,174 @@
+"""Keywords of TensorFlow 1 and NumPy that are spelt differently here, or that nothing needs."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from flowbook.graph.model import site as sites
+from flowbook.graph.model.errors import InvalidTypeError
+
+# What a function may call it instead; the first that it takes is meant.
+RENAMED = {
+    "batch_dim": ("batch_axis",),
+    "box_indices": ("box_ind",),
+    "bytes": ("input_bytes",),
+    "concat_dim": ("axis",),
+    "container_name": ("name",),
+    "default_name": ("name",),
+    "delimiter": ("sep",),
+    "device_name_or_function": ("name",),
+    "dilation_rate": ("dilations",),
+    "dim": ("axis",),
+    "dimension": ("axis",),
+    "expand_nonconcat_dim": ("expand_nonconcat_dims",),
+    "feed_dict": ("feeds",),
+    "filter": ("filters",),
+    "input_tensor": ("input",),
+    "keep_dims": ("keepdims",),
+    "keepdim": ("keepdims",),
+    "logits": ("inputs",),
+    "op": ("operation",),
+    "rate": ("dilations",),
+    "rates": ("dilations",),
+    "reduction_axes": ("axis",),
+    "reduction_indices": ("axis", "axes"),
+    "scope": ("name",),
+    "seq_dim": ("seq_axis",),
+    "sizes": ("ksizes",),
+    "source": ("input",),
+    "split_dim": ("axis",),
+    "squeeze_dims": ("axis",),
+    "string_tensor": ("input",),
+    "targets": ("labels",),
+    "thresh": ("threshold",),
+    "value": ("input",),
+    "var_list": ("variables",),
+    "variable": ("ref",),
+}
+
+# What to do instead of giving it.
+_CONSTRAINT = "after the step, under fb.control_dependencies([train]), fb.assign(v, f(v))"
+_PENALTY = "add the penalty to the loss"
+_SHARED = "give the variables to share by their names, such as kernel= and bias="
+
+GONE = {
+    "a_is_sparse": "fb.sparse.sparse_dense_matmul multiplies sparse tensors",
+    "activity_regularizer": _PENALTY,
+    "aggregation_method": "leave it out: partial gradients are added up in one way",
+    "adjustment": "fb.nn.batch_normalization takes any scale and offset",
+    "b_is_sparse": "fb.sparse.sparse_dense_matmul multiplies sparse tensors",
+    "beta_constraint": _CONSTRAINT,
+    "beta_regularizer": _PENALTY,
+    "bias_constraint": _CONSTRAINT,
+    "collections": "leave it out: graph.variables() and graph.summaries() list what there is",
+    "colocate_gradients_with_ops": "leave it out: gradients are placed as what they are of",
+    "config": "fb.Session takes itself what there is to configure",
+    "constraint": _CONSTRAINT,
+    "data_format": "channels come last here; for others fb.transpose(x, [0, 2, 3, 1])",
+    "dct_method": "leave it out: JPEG is decoded in one way",
+    "family": "give the summary a name in a scope, such as family/name",
+    "fused": "leave it out: one operation normalises always",
+    "gamma_constraint": _CONSTRAINT,
+    "gamma_regularizer": _PENALTY,
+    "gate_gradients": "leave it out: a gradient waits for what it is computed from only",
+    "kernel_constraint": _CONSTRAINT,
+    "keep_prob": "give rate=1 - keep_prob, the probability to drop",
+    "loss_collection": "leave it out: a loss is what the function returns",
+    "moving_mean_initializer": "give moving_mean=, a variable",
+    "moving_variance_initializer": "give moving_variance=, a variable",
+    "optimize": "leave it out: shapes that are known are used always",
+    "options": "timeout= gives a run up after so many seconds",
+    "preferred_dtype": "give dtype, or leave it out",
+    "result_type": "leave it out: the parts are a sparse tensor",
+    "reuse": _SHARED,
+    "shift": "leave it out: moments are exact far from 0",
+    "skip_empty": "leave it out: without sep, white space counts once and not at the ends",
+    "target": "leave it out: a session runs in this process",
+    "use_cudnn_on_gpu": "leave it out: a device has the kernels that are registered for it",
+    "use_locking": "leave it out: writes to one variable wait for each other always",
+    "use_resource": "leave it out: variables are resources always",
+    "validate_indices": "leave it out: indices are checked always",
+    "validate_shape": "leave it out: a variable keeps the shape of its initial value",
+    "values": "leave it out: what is built joins the graph of its inputs",
+    "verify_shape": "give an array of that shape",
+}
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def no_such_keyword(function: str, keyword: str, taken: Sequence[str]) -> InvalidTypeError:
+    """The error for a keyword that a function does not take.
+
+    Args:
+        function: its name.
+        keyword: what was given.
+        taken: what it takes.
+    """
+    error = InvalidTypeError(
+        f"there is no argument {keyword!r}; it takes {', '.join(taken)}",
+        hint=hint_for(keyword, taken),
+    )
+    error.at(function, sites.capture())
+    return error
+
+
+def hint_for(keyword: str, taken: Sequence[str]) -> str | None:
+    """What to write for a keyword that a function does not take, if that is known.
+
+    Args:
+        keyword: what was given.
+        taken: what it takes.
+    """
+    renamed = [new for new in RENAMED.get(keyword, ()) if new in taken]
+    if renamed:
+        return f"it is called {renamed[0]}"
+    if keyword in GONE:
+        return GONE[keyword]
+    close = difflib.get_close_matches(keyword, taken, 1)
+    return f"did you mean {close[0]}?" if close else None
+
+
+def _not_by_name(function: str, by_name: Sequence[str]) -> InvalidTypeError:
+    """The error for arguments that were given without their names."""
+    error = InvalidTypeError(
+        f"it takes {', '.join(by_name)} by name",
+        hint=f"write for example {function}(..., {by_name[0]}=value)",
+    )
+    error.at(function, sites.capture())
+    return error
+
+
+def explained(function: Function) -> Function:
+    """The same function, in which a keyword that it does not take gives `no_such_keyword`.
+
+    So does an argument without its name, where the function wants names. One that takes any
+    keyword stays as it is.
+    """
+    if function.__code__.co_flags & inspect.CO_VARKEYWORDS:
+        return function
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        try:
+            return function(*args, **kwargs)
+        except TypeError as error:
+            # One from within has a frame of the function.
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise
+            parameters = inspect.signature(function).parameters
+            taken = [n for n in parameters if n != "self"]
+            unknown = [keyword for keyword in kwargs if keyword not in taken]
+            name = function.__qualname__.removesuffix(".__init__")
+            if unknown:
+                raise no_such_keyword(name, unknown[0], taken) from None
+            by_name = [n for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY]
+            if by_name and len(args) > len(parameters) - len(by_name):
+                raise _not_by_name(name, by_name) from None
+            raise
+
+    return call  # type: ignore[return-value]

@@ -1,0 +1,493 @@
+"""What an operation type is: signature, inference, kernel, gradient, and what the passes must know.
+
+One `OpDef` is the public function, the registry's row and the documentation of an operation:
+
+>>> import numpy as np
+>>> import flowbook as fb
+>>> cube = fb.OpDef(
+...     "Cube", "x: T -> y: T", T=fb.FLOATS,
+...     infer=lambda x: x.shape,
+...     kernel=lambda xp, x: x * x * x,
+...     grad=lambda op, dy: dy * 3.0 * op.inputs[0] * op.inputs[0],
+... )
+>>> with fb.Session(graph=fb.Graph()) as sess, sess.graph.as_default():
+...     print(sess.run(cube([1.0, 2.0])))
+[1. 8.]
+
+Signatures read `inputs -> outputs`, each `name: dtype`. A dtype is a type variable (given as a
+keyword with the dtypes that it admits), the name of a dtype, or the name of an attribute that holds
+one. `values: N*T` is a list of one dtype, `values: *Tin` one of any dtypes; `outputs: *Tout` are as
+many outputs as the attribute `Tout` names dtypes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from itertools import islice
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from flowbook.graph.building.graph import Graph, get_default_graph, mixed_graphs
+from flowbook.graph.definition.arguments import Argument, Resolver
+from flowbook.graph.definition.expression import Expression
+from flowbook.graph.definition.keywords import no_such_keyword
+from flowbook.graph.definition.packing import tensors_in
+from flowbook.graph.definition.soundness import check_definition
+from flowbook.graph.model import dtypes, registry
+from flowbook.graph.model import site as sites
+from flowbook.graph.model.attributes import PLAIN_TYPES, fixed_value
+from flowbook.graph.model.dtypes import DType
+from flowbook.graph.model.errors import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    OpError,
+    without_internal_frames,
+)
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.tensor import Tensor
+
+
+class Effects(Enum):
+    """What running an operation does besides producing its outputs."""
+
+    PURE = "pure"
+    HANDLE = "handle"  # produces the handle of the resource that it owns
+    READS = "reads"  # reads the resource of its first input
+    WRITES = "writes"  # changes the resource of its first input
+    RANDOM = "random"  # draws from the random state that it owns
+    IO = "input/output"  # touches the world outside; runs in the order of construction
+
+
+class _Required:
+    """The default of an attribute that has none."""
+
+    def __repr__(self) -> str:
+        return "required"
+
+
+REQUIRED = _Required()
+
+
+def NO_GRADIENT(op: Operation, *dys: Any) -> tuple[None, ...]:
+    """The gradient function of operations through which no gradient flows."""
+    return (None,) * len(op.inputs)
+
+
+def is_unused(gradient: Tensor) -> bool:
+    """Whether a gradient only stands in for that of an output that nothing uses."""
+    return gradient.op.type == "ZerosLike"
+
+
+class AsyncContext(Protocol):
+    """What an asynchronous kernel gets in place of `xp`."""
+
+    xp: Any
+
+    def complete(self, outputs: tuple[Any, ...]) -> None:
+        """Report the outputs; may be called from any thread."""
+
+    def fail(self, error: BaseException) -> None:
+        """Report an error; may be called from any thread."""
+
+    def on_cancel(self, callback: Callable[[], None]) -> None:
+        """Have `callback` called if the step is given up before this operation completes."""
+
+
+class OpDef:
+    """An operation type; called with tensors, it builds an operation.
+
+    Args:
+        type: the type's name, such as "MatMul".
+        signature: see the module's text.
+        infer: `infer(*inputs, **attributes)` gives the output's Shape, or a list of Shapes where
+            the outputs are not exactly one. Raises InvalidArgumentError where inputs do not fit.
+        kernel: `kernel(xp, *inputs, **attributes)` gives the output, or a tuple of them. It takes
+            those attributes that it names. `xp` is NumPy or a module like it. Values of bfloat16
+            arrive as float32, and its results are rounded, unless a type variable admits strings.
+        expression: in place of a kernel, for elementwise operations: an expression of the inputs
+            and of functions of `xp`, from which all code for it is generated, such as
+            "logaddexp(x, 0)"; several outputs have one each, separated by commas. What takes
+            several steps computes float16 in float32, and large arrays block by block, if the
+            steps are universal functions, operators or `where`. Beside a kernel it says the same,
+            for code that joins operations: the kernel is what is faster where the operation stands
+            alone.
+        grad: `grad(op, *dys)` gives the gradient for each input (one for a single input), None
+            where there is none. `NO_GRADIENT` says that no gradient flows; without `grad`,
+            asking for it is a LookupError.
+        attributes: default values by name; REQUIRED where there is none.
+        effects: what running does besides producing outputs.
+        resource: the kind of resource that each operation of this type owns. Without a kernel its
+            handle is the output; with one, the kernel gets the resource after `xp`.
+        reads_as: for an operation that reads a variable, the pure type that means the same on the
+            variable's value, used where the variable is fed.
+        needs_value: whether the resource that it reads or writes must have been initialised.
+        aliases: {output: input} whose memory may be shared; None where it is not known.
+        is_async: the kernel gets an AsyncContext in place of `xp` and reports to it.
+        keeps_zeros: whether it is elementwise, of one argument, and zero where that is: of a
+            sparse tensor it computes the elements alone, and gives a sparse tensor.
+        cost: `cost(operation)` estimates the floating-point operations of one run.
+        doc: the documentation of the public function.
+        function: its name, where it is not the type's in lower case.
+        type_variables: the dtypes that each type variable admits.
+    """
+
+    def __init__(
+        self,
+        type: str,
+        signature: str,
+        *,
+        infer: Callable[..., Any] | None = None,
+        kernel: Callable[..., Any] | None = None,
+        expression: str | None = None,
+        grad: Callable[..., Any] | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        effects: Effects = Effects.PURE,
+        resource: str | None = None,
+        reads_as: OpDef | None = None,
+        needs_value: bool = True,
+        aliases: Mapping[int, int] | None = None,
+        is_async: bool = False,
+        keeps_zeros: bool = False,
+        cost: Callable[[Operation], int] | None = None,
+        doc: str | None = None,
+        function: str | None = None,
+        **type_variables: tuple[DType, ...],
+    ) -> None:
+        self.type = type
+        self.signature = signature
+        self.infer = infer
+        self.expression: Expression | None = None
+        self.is_inlined = False
+        self.kernel = kernel
+        self.grad = grad
+        defaults = {
+            k: v if v is REQUIRED else self._fixed(k, v) for k, v in (attributes or {}).items()
+        }
+        self.attributes: Mapping[str, Any] = MappingProxyType(defaults)
+        self.effects = effects
+        self.resource = resource
+        self.reads_as = reads_as
+        self.needs_value = needs_value
+        self.aliases = aliases
+        self.is_async = is_async
+        self.keeps_zeros = keeps_zeros
+        self.cost = cost
+        self.type_variables = type_variables
+        self.is_stateful = effects is not Effects.PURE
+        self.is_builtin = sites.calling_module(2).startswith("flowbook.")
+        inputs, arrow, outputs = signature.partition("->")
+        if not arrow:
+            raise InvalidArgumentError(f"the signature {signature!r} of {type} has no '->'")
+        self.inputs = [Argument(text) for text in inputs.split(",") if text.strip()]
+        self.outputs = [Argument(text) for text in outputs.split(",") if text.strip()]
+        check_definition(self)
+        # What admits strings moves values; other types compute with them.
+        self.computes = any(
+            dtypes.bfloat16 in admitted and dtypes.string not in admitted
+            for admitted in type_variables.values()
+        )
+        if expression is not None:
+            self.expression = Expression(
+                expression, [a.name for a in self.inputs], list(self.attributes)
+            )
+            self.is_inlined = kernel is None
+            self.kernel = kernel or self.expression.kernel()
+            self.aliases = {}
+        self.__name__ = function or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type).lower()
+        self.__doc__ = doc
+        self.public: Callable[..., Any] = self
+        self._prepare_building()
+        registry.define(self)
+
+    def front(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Make `function` the public function of this type, as a decorator."""
+        self.public = function
+        self.__name__ = function.__name__
+        return function
+
+    # Building
+
+    def _prepare_building(self) -> None:
+        """Decide once what every operation that is built would ask."""
+        has_all = all(value is not REQUIRED for value in self.attributes.values())
+        self._defaults = dict(self.attributes) if has_all else None
+        self._arity = len(self.inputs)
+        self._has_lists = any(a.is_list for a in (*self.inputs, *self.outputs))
+        self._input_tokens = tuple(a.token for a in self.inputs)
+        self._output_tokens = tuple(a.token for a in self.outputs)
+        # The common case, decided once: fixed inputs of one type variable, and outputs of it too.
+        tokens = {*self._input_tokens}
+        self._single = (
+            self.type_variables[self._input_tokens[0]]
+            if len(tokens) == 1
+            and not self._has_lists
+            and self._input_tokens[0] in self.type_variables
+            else None
+        )
+        self._output_dtypes = (
+            tuple(
+                None if token == self._input_tokens[0] else dtypes.BY_NAME.get(token)
+                for token in self._output_tokens
+            )
+            if self._single is not None
+            and all(t in tokens or t in dtypes.BY_NAME for t in self._output_tokens)
+            else None
+        )
+
+    def __call__(self, *args: Any, name: str | None = None, **kwargs: Any) -> Any:
+        """Build one operation.
+
+        Args:
+            args: the inputs in the order of the signature, then attributes.
+            name: the operation's name; by default its type's.
+            kwargs: inputs and attributes by name.
+
+        Returns:
+            The output tensor, a tuple or list of them, or the Operation if it has none.
+
+        Raises:
+            InvalidTypeError: if a dtype does not fit.
+            InvalidArgumentError: if shapes or attributes do not fit.
+        """
+        __tracebackhide__ = True
+        attributes = self._defaults
+        if kwargs or attributes is None or len(args) != self._arity:
+            args, attributes = self._bind(args, kwargs)
+        if self.keeps_zeros and type(args[0]) is not Tensor and hasattr(args[0], "with_values"):
+            return args[0].with_values(self(args[0].values, **attributes, name=name))
+        graph = self._graph(args)
+        scope = graph.scope
+        site = scope.site or sites.capture()
+        single = self._single
+        dtype: DType | None = None
+        if single is not None:
+            for arg in args:
+                if type(arg) is not Tensor or (dtype is not None and arg.dtype is not dtype):
+                    dtype = None
+                    break
+                dtype = arg.dtype
+        try:
+            if dtype is not None and dtype in single and self._output_dtypes is not None:  # type: ignore[operator]
+                inputs: tuple[Tensor, ...] = args
+                pending: list[tuple[int, Operation, str]] = []
+                found = tuple([t or dtype for t in self._output_dtypes])
+            else:
+                inputs, args, pending, found = self._resolve(graph, args, attributes, site)
+            shapes = self._infer(args, attributes, len(found))
+        except OpError as error:
+            what = f"{self.type} {scope.prefix + name!r}" if name else self.type
+            described = [a for a in args if isinstance(a, Tensor) and a.op.name]
+            raise without_internal_frames(error.at(what, site, described)) from error.__cause__
+        operation = graph.add(
+            Operation(
+                graph,
+                self,
+                inputs,
+                self.attributes if attributes is self._defaults else MappingProxyType(attributes),
+                found,
+                shapes,
+                site,
+            ),
+            name,
+            pending,
+        )
+        outputs = operation.outputs
+        if len(self.outputs) == 1:
+            return (list(outputs) or operation) if self.outputs[0].is_list else outputs[0]
+        return outputs or operation
+
+    def _bind(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        names = [a.name for a in self.inputs] + list(self.attributes)
+        if len(args) > len(names):
+            raise InvalidTypeError(f"{self.__name__} takes {', '.join(names)}; {len(args)} given")
+        given = dict(zip(names, args, strict=False))
+        for key, value in kwargs.items():
+            if key not in names:
+                raise no_such_keyword(self.__name__, key, [*names, "name"])
+            if key in given:
+                raise InvalidTypeError(f"{self.__name__} got {key!r} twice")
+            given[key] = value
+        for argument in self.inputs:
+            if argument.name not in given:
+                raise InvalidTypeError(f"{self.__name__} needs {argument.name!r}")
+        attributes = {n: given.get(n, default) for n, default in self.attributes.items()}
+        for key, value in attributes.items():
+            if value is REQUIRED:
+                raise InvalidTypeError(f"{self.__name__} needs {key!r}")
+            if type(value) not in PLAIN_TYPES and key in given:
+                attributes[key] = self._fixed(key, value)
+        return tuple(given[a.name] for a in self.inputs), attributes
+
+    def _fixed(self, name: str, value: Any) -> Any:
+        try:
+            return fixed_value(value)
+        except OpError as error:
+            error.message = f"{name!r}: {error.message}"
+            raise without_internal_frames(error.at(self.type, sites.capture())) from None
+
+    def _graph(self, args: tuple[Any, ...]) -> Graph:
+        found: Graph | None = None
+        for arg in args:
+            if type(arg) is Tensor:
+                if found is None:
+                    found = arg.op.graph
+                elif arg.op.graph is not found:
+                    raise self._mixed(args)
+            else:
+                for item in tensors_in(arg):
+                    if found is not None and item.graph is not found:
+                        raise self._mixed(args)
+                    found = item.graph
+        return found if found is not None else get_default_graph()
+
+    def _mixed(self, args: tuple[Any, ...]) -> InvalidArgumentError:
+        owners = [(i.name, i.graph) for i in tensors_in(args)]
+        error = mixed_graphs(owners)
+        error.at(self.type, sites.capture())
+        return error
+
+    def _infer(
+        self, args: tuple[Any, ...], attributes: Mapping[str, Any], count: int
+    ) -> tuple[Shape, ...]:
+        if self.infer is None:
+            return (Shape(),) * count
+        if not self.is_builtin:
+            return self._checked_shapes(args, attributes, count)
+        shapes = self.infer(*args, **attributes)
+        return (shapes,) if type(shapes) is Shape else tuple(shapes)
+
+    def _checked_shapes(
+        self, args: tuple[Any, ...], attributes: Mapping[str, Any], count: int
+    ) -> tuple[Shape, ...]:
+        """What a user's `infer` gives, which may be anything."""
+        assert self.infer is not None
+        try:
+            result = self.infer(*args, **attributes)
+        except OpError:
+            raise
+        except Exception as error:
+            raise InvalidArgumentError(
+                f"its infer raised {type(error).__name__}: {error}"
+            ) from without_internal_frames(error)
+        shapes = (result,) if isinstance(result, Shape) else result
+        if not isinstance(shapes, list | tuple) or not all(
+            isinstance(shape, Shape | list | tuple) for shape in shapes
+        ):
+            raise InvalidTypeError(
+                f"its infer gave {result!r:.80}, which is no Shape",
+                hint="return a Shape such as x.shape, or a list of Shapes for several outputs",
+            )
+        if len(shapes) != count:
+            raise InvalidArgumentError(f"its infer gave {len(shapes)} shapes for {count} outputs")
+        return tuple([Shape(shape) for shape in shapes])
+
+    def _resolve(
+        self, graph: Graph, args: Sequence[Any], attributes: Mapping[str, Any], site: sites.Site
+    ) -> tuple[tuple[Tensor, ...], tuple[Any, ...], list[Any], tuple[DType, ...]]:
+        """Tensors for all arguments and dtypes for all outputs."""
+        resolver = Resolver(self, graph, attributes, site)
+        tensors = resolver.inputs(args)
+        flat: list[Tensor] = []
+        for argument, value in zip(self.inputs, tensors, strict=True):
+            if argument.is_list:
+                flat.extend(value)
+            else:
+                flat.append(value)
+        return tuple(flat), tuple(tensors), resolver.pending, tuple(resolver.outputs())
+
+    # What others ask of a definition
+
+    def grouped(self, inputs: Sequence[Tensor], attributes: Mapping[str, Any]) -> list[Any]:
+        """An operation's inputs by arguments of the signature: a list for each that takes one.
+
+        Raises:
+            InvalidArgumentError: if they are too few or too many.
+        """
+        count = len(inputs) - sum(not a.is_list for a in self.inputs)
+        lengths = [self._length(a, attributes) for a in self.inputs if a.is_list]
+        known = sum(n for n in lengths if n is not None)
+        if count < known or lengths.count(None) > 1 or (None not in lengths and count != known):
+            raise InvalidArgumentError(f"{len(inputs)} inputs do not fit {self.signature!r}")
+        rest, sizes = iter(inputs), iter(count - known if n is None else n for n in lengths)
+        return [list(islice(rest, next(sizes))) if a.is_list else next(rest) for a in self.inputs]
+
+    @staticmethod
+    def _length(argument: Argument, attributes: Mapping[str, Any]) -> int | None:
+        """How many inputs a list takes, where an attribute says so."""
+        found = attributes.get(argument.token) if argument.is_mixed else None
+        return len(found) if isinstance(found, tuple) else None
+
+    def complete(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The attributes in the order of the definition, with defaults for those not given.
+
+        Raises:
+            InvalidArgumentError: if one is missing that has no default, or is not known.
+        """
+        attributes = {name: given.get(name, default) for name, default in self.attributes.items()}
+        missing = [name for name, value in attributes.items() if value is REQUIRED]
+        if missing or given.keys() - attributes.keys():
+            raise InvalidArgumentError(
+                f"the attributes are {', '.join(given) or 'none'}, "
+                f"but {self.type} has {', '.join(attributes) or 'none'}"
+            )
+        return MappingProxyType(attributes)
+
+    def infer_outputs(
+        self, graph: Graph, inputs: Sequence[Tensor], attributes: Mapping[str, Any]
+    ) -> tuple[tuple[DType, ...], tuple[Shape, ...]]:
+        """The dtypes and shapes of the outputs that an operation with these inputs has.
+
+        Raises:
+            InvalidArgumentError: if inputs or attributes do not fit the definition.
+        """
+        grouped = self.grouped(inputs, attributes)
+        try:
+            _, args, _, found = self._resolve(graph, grouped, attributes, sites.UNKNOWN_SITE)
+            shapes = self._infer(args, attributes, len(found))
+        except OpError:
+            raise
+        except Exception as error:  # Definitions take for granted what attributes hold.
+            raise InvalidArgumentError(
+                f"attributes and inputs do not fit {self.type}: {type(error).__name__}: {error}"
+            ) from error
+        if len(shapes) != len(found):
+            raise InvalidArgumentError(
+                f"inference gives {len(shapes)} shapes for {len(found)} outputs"
+            )
+        for shape in shapes:
+            if type(shape) is not Shape:  # It may be an attribute's value, whatever that is.
+                raise InvalidArgumentError(f"attributes and inputs give {shape!r:.80} as a shape")
+        return found, shapes
+
+    def kernel_attributes(self, kernel: Callable[..., Any]) -> list[str]:
+        """The attributes that a kernel takes, in the order of the definition."""
+        if not self.attributes:
+            return []
+        parameters = inspect.signature(kernel).parameters
+        if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+            return list(self.attributes)
+        return [name for name in self.attributes if name in parameters]
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        make, kind = inspect.Parameter, inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters = [make(a.name, kind) for a in self.inputs]
+        seen_default = False
+        for name, default in self.attributes.items():
+            required = default is REQUIRED and not seen_default
+            seen_default = seen_default or not required
+            parameters.append(make(name, kind, default=make.empty if required else default))
+        parameters.append(make("name", make.KEYWORD_ONLY, default=None))
+        return inspect.Signature(parameters)
+
+    def __repr__(self) -> str:
+        return f"<OpDef {self.type}: {self.signature}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return registry.op_named, (self.type,)

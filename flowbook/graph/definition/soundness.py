@@ -1,0 +1,69 @@
+"""Whether a definition makes sense: what its author hears before anything is built with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flowbook.graph.model import dtypes
+from flowbook.graph.model.dtypes import DType
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+
+if TYPE_CHECKING:
+    from flowbook.graph.definition.arguments import Argument
+    from flowbook.graph.definition.op_def import OpDef
+
+
+def check_definition(op_def: OpDef) -> None:
+    """Check name, signature and type variables of a definition, as far as it says them.
+
+    Raises:
+        InvalidArgumentError: if they contradict each other.
+        InvalidTypeError: if a keyword is neither an argument of `OpDef` nor a type variable.
+    """
+    if not op_def.type.isidentifier():
+        raise InvalidArgumentError(
+            f"{op_def.type!r} is no name for an operation type", hint='such as "MatMul"'
+        )
+    arguments = (*op_def.inputs, *op_def.outputs)
+    tokens = {argument.token for argument in arguments}
+    for name, admitted in op_def.type_variables.items():
+        _check_variable(op_def, name, admitted, tokens)
+    for argument in arguments:
+        _check_token(op_def, argument)
+    for side in (op_def.inputs, op_def.outputs):
+        names = [argument.name for argument in side]
+        if len({*names}) < len(names):
+            raise InvalidArgumentError(f"{op_def.type}: a name is twice in {op_def.signature!r}")
+    given = {argument.token for argument in op_def.inputs}
+    for argument in op_def.outputs:
+        if argument.token in op_def.type_variables and argument.token not in given:
+            raise InvalidArgumentError(
+                f"{op_def.type}: no input says which dtype {argument.token!r} is",
+                hint="name an attribute that holds it instead",
+            )
+
+
+def _check_variable(op_def: OpDef, name: str, admitted: object, tokens: set[str]) -> None:
+    if not isinstance(admitted, list | tuple) or not all(isinstance(t, DType) for t in admitted):
+        if name not in tokens:
+            raise InvalidTypeError(
+                f"{op_def.type}: OpDef has no argument {name!r}", hint="see help(fb.OpDef)"
+            )
+        raise InvalidTypeError(
+            f"{op_def.type}: {name!r} is a tuple of dtypes, not {admitted!r:.80}",
+            hint="such as fb.FLOATS, or (fb.float32,)",
+        )
+    if name not in tokens:
+        raise InvalidArgumentError(
+            f"{op_def.type}: the signature {op_def.signature!r} has no type variable {name!r}"
+        )
+
+
+def _check_token(op_def: OpDef, argument: Argument) -> None:
+    known = (*op_def.type_variables, *dtypes.BY_NAME, *op_def.attributes)
+    if argument.token not in known and not argument.is_mixed:
+        raise InvalidArgumentError(
+            f"{op_def.type}: {argument.token!r} in its signature is neither a type variable, "
+            "a dtype nor an attribute",
+            hint=f"give OpDef the dtypes that it admits, such as {argument.token}=fb.FLOATS",
+        )

@@ -1,0 +1,334 @@
+"""Gradients extend the graph (white paper, section 4.1).
+
+One backward pass over the operations between `xs` and `ys`, in reverse order of construction,
+which is a reverse topological order. Each operation's gradient is built by its `OpDef.grad`, under
+the forward operation's site and device request, so that an error in it names the line that wrote
+the forward operation.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from flowbook.graph.building.graph import Graph, mixed_graphs
+from flowbook.graph.building.scopes import name_scope, within
+from flowbook.graph.building.surroundings import Scope
+from flowbook.graph.definition.op_def import NO_GRADIENT as NO_GRADIENT
+from flowbook.graph.model import site as sites
+from flowbook.graph.model.dtypes import resource
+from flowbook.graph.model.errors import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    NotFoundError,
+    OpError,
+    without_internal_frames,
+)
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.registry import op_named
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
+
+Gradient = Tensor | IndexedSlices
+
+
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    stop_gradients: Any = None,
+    name: str = "gradients",
+    *,
+    unconnected_gradients: str = "none",
+) -> list[Gradient | None]:
+    """Build the gradient of the sum of `ys` with respect to each of `xs`.
+
+    Args:
+        ys: a tensor, or a list of them, of floating-point or complex dtype.
+        xs: a tensor or variable, or a list of them.
+        grad_ys: for each of `ys` the gradient to start from, of its shape; None means ones. One of
+            complex dtype needs it.
+        stop_gradients: tensors that count as constants: nothing flows through them. As one of `xs`
+            a stopped tensor still gets its own gradient.
+        name: the name scope of what is built.
+        unconnected_gradients: what each of `xs` gets that `ys` does not depend on: "none" for
+            None, "zero" for zeros of its shape.
+
+    Returns:
+        For each of `xs` a tensor of its shape; IndexedSlices where only rows were gathered from
+        it; None, or zeros, where `ys` does not depend on it.
+
+    Raises:
+        InvalidArgumentError: if the lists do not go together.
+        NotFoundError: if an operation on the way has no gradient. It is a LookupError.
+        InvalidTypeError: if a dtype has no gradient.
+
+    Source: white paper, section 4.1.
+
+    >>> import flowbook as fb
+    >>> x = fb.placeholder(fb.float32, [], name="x")
+    >>> [g] = fb.gradients(x * x, x)
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(g, {x: 3.0}))
+    6.0
+    """
+    __tracebackhide__ = True
+    try:
+        return _gradients(ys, xs, grad_ys, stop_gradients, name, unconnected_gradients)
+    except OpError as error:
+        error.at("gradients", sites.capture())
+        raise without_internal_frames(error) from error.__cause__
+
+
+def _gradients(
+    ys: Any, xs: Any, grad_ys: Any, stop_gradients: Any, name: str, unconnected: str
+) -> list[Gradient | None]:
+    if unconnected not in ("none", "zero"):
+        raise InvalidArgumentError(
+            f"unconnected_gradients is 'none' or 'zero', not {unconnected!r}"
+        )
+    y_list = [convert_to_tensor(y) for y in _as_list(ys)]
+    x_list = [_differentiated(x) for x in _as_list(xs)]
+    stopped = {_differentiated(t) for t in _as_list(stop_gradients)}
+    starts = _as_list(grad_ys) if grad_ys is not None else [None] * len(y_list)
+    if len(starts) != len(y_list):
+        raise InvalidArgumentError(f"{len(y_list)} ys but {len(starts)} grad_ys")
+    graph = _one_graph([*y_list, *x_list])
+    with graph.as_default(), name_scope(name) as prefix:
+        backward = _Backward(graph, prefix, y_list, x_list, stopped)
+        for y, start in zip(y_list, starts, strict=True):
+            backward.start(y, start)
+        backward.run()
+        found = [backward.total(x) for x in x_list]
+        if unconnected == "none":
+            return found
+        zeros = op_named("ZerosLike").public
+        return [zeros(x) if g is None else g for x, g in zip(_as_list(xs), found, strict=True)]
+
+
+def _as_list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _differentiated(x: Any) -> Tensor:
+    """The tensor whose gradient is meant: for a variable its handle, where all reads meet."""
+    if isinstance(x, Tensor):
+        return x
+    if hasattr(x, "as_tensor"):
+        return x.as_tensor(True)  # type: ignore[no-any-return]
+    raise InvalidTypeError(f"a gradient is taken with respect to tensors and variables, not {x!r}")
+
+
+def _one_graph(tensors: Iterable[Tensor]) -> Graph:
+    tensors = list(tensors)
+    if not tensors:
+        raise InvalidArgumentError("gradients needs at least one of ys")
+    graph = tensors[0].graph
+    for other in tensors:
+        if other.graph is not graph:
+            raise mixed_graphs([(tensors[0].name, graph), (other.name, other.graph)])
+    return graph
+
+
+def is_differentiable(tensor: Tensor) -> bool:
+    """Whether gradients flow through tensors of this dtype."""
+    dtype = tensor.dtype
+    return dtype.is_floating or dtype.is_complex or dtype is resource
+
+
+class _Backward:
+    """One backward pass: the partial gradients that have arrived at each tensor so far."""
+
+    def __init__(
+        self, graph: Graph, prefix: str, ys: list[Tensor], xs: list[Tensor], stopped: set[Tensor]
+    ) -> None:
+        self.graph = graph
+        self.prefix = prefix
+        self.xs = set(xs)
+        self.stopped = stopped
+        self.between = _between(xs, ys, stopped)
+        self.partials: dict[Tensor, list[Gradient]] = {}
+        self.ready: list[tuple[int, Operation]] = []
+        self.queued: set[Operation] = set()
+
+    def start(self, y: Tensor, grad_y: Any) -> None:
+        """Begin at one of the ys."""
+        if not is_differentiable(y):
+            raise InvalidTypeError(
+                f"{y.name} is {y.dtype.name}, which has no gradient",
+                hint="gradients are taken of floating-point tensors",
+            )
+        if isinstance(grad_y, IndexedSlices):
+            self.add(y, grad_y)
+            return
+        if grad_y is None and y.dtype.is_complex:
+            raise InvalidTypeError(
+                f"{y.name} is {y.dtype.name}: what its gradient starts from is not said by itself",
+                hint="take the gradient of a real number, such as fb.real(y) or fb.abs(y), "
+                "or give grad_ys",
+            )
+        with self._on_behalf_of(y.op, ""):
+            if grad_y is None:
+                grad = op_named("OnesLike").public(y)
+            else:
+                grad = convert_to_tensor(grad_y, y.dtype, name="grad_y")
+        if not y.shape.is_compatible_with(grad.shape):
+            raise InvalidArgumentError(
+                f"the grad_ys of {y.name} {y.shape} has the shape {grad.shape}"
+            )
+        self.add(y, grad)
+
+    def add(self, tensor: Tensor, gradient: Gradient) -> None:
+        """Note one partial gradient of a tensor."""
+        self.partials.setdefault(tensor, []).append(gradient)
+        op = tensor.op
+        if op in self.between and op not in self.queued:
+            self.queued.add(op)
+            heapq.heappush(self.ready, (-op.id, op))
+
+    def total(self, tensor: Tensor) -> Gradient | None:
+        """The sum of a tensor's partial gradients, or None."""
+        partials = self.partials.get(tensor)
+        if not partials:
+            return None
+        if len(partials) > 1:
+            with self._on_behalf_of(tensor.op, ""):
+                partials = self.partials[tensor] = [add_gradients(partials)]
+        return partials[0]
+
+    def run(self) -> None:
+        """Go through the operations between, each after all that consume its outputs."""
+        while self.ready:
+            _, op = heapq.heappop(self.ready)
+            totals = [None if t in self.stopped else self.total(t) for t in op.outputs]
+            if not any(t is not None for t in totals):
+                continue
+            for source, gradient in zip(op.inputs, self._gradients_of(op, totals), strict=True):
+                if gradient is not None and is_differentiable(source):
+                    self.add(source, gradient)
+
+    def _gradients_of(self, op: Operation, totals: list[Gradient | None]) -> list[Gradient | None]:
+        grad = op.op_def.grad
+        if grad is None:
+            raise NotFoundError(
+                "no gradient is defined for it",
+                op,
+                hint=(
+                    "define it with fb.OpDef, which takes a gradient"
+                    if op.op_def.is_builtin and "func" in op.attributes
+                    else "give its OpDef a `grad`"
+                )
+                + ", or put fb.stop_gradient before it",
+            )
+        with self._on_behalf_of(op, f"{op.name.replace('@', '_')}_grad"):
+            dys = [
+                _dense_unless_read(op, total)
+                if total is not None
+                else op_named("ZerosLike").public(output)
+                if is_differentiable(output)
+                else None
+                for total, output in zip(totals, op.outputs, strict=True)
+            ]
+            try:
+                found = grad(op, *dys)
+            except OpError as error:
+                what = f"the gradient of {op.type} {op.name!r}"
+                if error.details:
+                    error.details.append(f"in {what}")
+                raise error.at(what, op.site) from None
+            except Exception as error:
+                if op.op_def.is_builtin:
+                    raise
+                raise InvalidArgumentError(
+                    f"its gradient function raised {type(error).__name__}: {error}", op
+                ) from without_internal_frames(error)
+            found = list(found) if isinstance(found, list | tuple) else [found]
+            if len(found) != len(op.inputs):
+                raise InvalidArgumentError(
+                    f"its gradient function gave {len(found)} results for {len(op.inputs)} inputs",
+                    op,
+                )
+            return [_checked(op, s, g) for s, g in zip(op.inputs, found, strict=True)]
+
+    def _on_behalf_of(self, op: Operation, name: str) -> Any:
+        """Build with the forward operation's site and device, below `gradients/name/`."""
+        prefix = f"{self.prefix}{name}/" if name else self.prefix
+        author = sites.capture().author
+        site = sites.Site(op.site.code, op.site.offset, author)
+
+        def change(scope: Scope) -> Scope:
+            return replace(
+                scope,
+                prefix=prefix,
+                device=op.device,
+                colocation=op.colocation,
+                site=site,
+            )
+
+        return within(self.graph, change)
+
+
+def _between(xs: list[Tensor], ys: list[Tensor], stopped: set[Tensor]) -> set[Operation]:
+    """The operations on a path from one of the xs to one of the ys, ends of it included.
+
+    A path may begin at a stopped tensor that is one of the xs, but not pass through one.
+    """
+    ancestors: set[Operation] = set()
+    stack = [y.op for y in ys]
+    while stack:
+        op = stack.pop()
+        if op not in ancestors:
+            ancestors.add(op)
+            stack.extend(t.op for t in op.inputs if t not in stopped)
+    reached: set[Tensor] = set(xs)
+    between: set[Operation] = set()
+    for op in sorted(ancestors, key=lambda op: op.id):
+        if any(t in reached and is_differentiable(t) for t in op.inputs):
+            between.add(op)
+            reached.update(t for t in op.outputs if t not in stopped)
+    return between
+
+
+def _dense_unless_read(op: Operation, gradient: Gradient) -> Gradient:
+    """Sparse gradients pass through reads and identities as they are; others need them dense."""
+    if isinstance(gradient, IndexedSlices) and op.type not in ("ReadVariable", "Identity"):
+        return gradient.as_tensor()
+    return gradient
+
+
+def _checked(op: Operation, source: Tensor, gradient: Any) -> Gradient | None:
+    if gradient is None or isinstance(gradient, IndexedSlices):
+        return gradient
+    gradient = convert_to_tensor(gradient)
+    if source.dtype is not resource:
+        if gradient.dtype is not source.dtype:
+            raise InvalidTypeError(
+                f"its gradient function gave {gradient.dtype.name} for the input {source.name}, "
+                f"which is {source.dtype.name}",
+                op,
+            )
+        if not source.shape.is_compatible_with(gradient.shape):
+            raise InvalidArgumentError(
+                f"its gradient function gave the shape {gradient.shape} for the input "
+                f"{source.name} {source.shape}",
+                op,
+            )
+    return gradient  # type: ignore[no-any-return]
+
+
+def add_gradients(partials: list[Gradient]) -> Gradient:
+    """The sum of partial gradients; sparse ones stay sparse among themselves."""
+    if all(isinstance(p, IndexedSlices) for p in partials):
+        sparse = [p for p in partials if isinstance(p, IndexedSlices)]
+        return IndexedSlices(
+            op_named("Concat").public([p.values for p in sparse], 0),
+            op_named("Concat").public([p.indices for p in sparse], 0),
+            next((p.dense_shape for p in sparse if p.dense_shape is not None), None),
+        )
+    dense = [p.as_tensor() if isinstance(p, IndexedSlices) else p for p in partials]
+    return op_named("AddN")(dense)  # type: ignore[no-any-return]

@@ -1,0 +1,161 @@
+"""On whose behalf operations are built: one execution of a notebook cell.
+
+The graph asks little of an author: a name that an earlier execution of the same cell took is free
+for this one: re-running a cell redefines. Which cell is executing, and when it ends, is
+the business of `flowbook.cells`.
+
+Invariant: an author is cited by the site of everything it built, so it holds no operation once its
+execution has ended, and no graph but weakly.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from flowbook.graph.building.members import Members
+    from flowbook.graph.model.operation import Operation
+
+_serials = itertools.count(1)
+
+
+class Closeable(Protocol):
+    """What has a life of its own: a session, a runner, a live view."""
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has ended already."""
+
+    def close(self) -> Any:
+        """End it; doing so twice is harmless."""
+
+
+class Cell:
+    """A notebook cell: what all its executions have in common. Equal only to itself.
+
+    Attributes:
+        label: how its latest execution is shown, such as "cell [7]".
+        executions: how often it has been run.
+        is_deleted: whether the notebook says that it has it no longer.
+        graphs: the graphs that any of its executions built in.
+    """
+
+    __slots__ = ("__weakref__", "executions", "graphs", "is_deleted", "label")
+
+    def __init__(self) -> None:
+        self.label = ""
+        self.executions = 0
+        self.is_deleted = False
+        self.graphs: weakref.WeakSet[Members] = weakref.WeakSet()
+
+    def __repr__(self) -> str:
+        return f"<Cell {self.label}>"
+
+
+class _Owned(NamedTuple):
+    """What closes with an execution; see `Author.own`."""
+
+    ref: weakref.ref[Closeable]
+    notice: str
+    holds_values: bool
+
+
+class Author:
+    """One execution of a notebook cell.
+
+    Args:
+        cell: the cell.
+        label: how errors name the execution, such as "cell [7]".
+        filename: the file name that the cell's source was compiled under.
+
+    Attributes:
+        serial: grows from each execution to the next, whatever the cell.
+        kept: operations with a resource that it built as an earlier execution had.
+        replaced: those that it built differently, as (new operation, old operation).
+        dropped: variables that it did not build, and earlier executions had.
+        restarted: unnamed variables whose values it gave up (see `redefinition/unnamed.py`).
+        warned: the sets of cells to re-run that its runs have been told of (`stale_runs.py`).
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_closed",
+        "_owned",
+        "cell",
+        "dropped",
+        "filename",
+        "kept",
+        "label",
+        "replaced",
+        "restarted",
+        "serial",
+        "warned",
+    )
+
+    def __init__(self, cell: Cell, label: str, filename: str = "") -> None:
+        self.cell = cell
+        cell.label = label
+        cell.executions += 1
+        self.label = label
+        self.filename = filename
+        self.serial = next(_serials)
+        self.kept: list[Operation] = []
+        self.replaced: list[tuple[Operation, Operation]] = []
+        self.dropped: list[Operation] = []
+        self.restarted: list[Operation] = []
+        self.warned: list[frozenset[str]] = []
+        self._owned: list[_Owned] = []
+        self._closed: weakref.WeakSet[Closeable] = weakref.WeakSet()
+
+    def may_take(self, owner: Author | None) -> bool:
+        """Whether a name that `owner` took is free for this execution."""
+        return owner is not None and owner.cell is self.cell and owner.serial < self.serial
+
+    def own(self, closeable: Closeable, notice: str = "", holds_values: bool = False) -> None:
+        """Have something closed when this execution's cell runs again, or is deleted.
+
+        Args:
+            closeable: what to close. It is held weakly.
+            notice: what the cell's output then says, if it was still open.
+            holds_values: whether it holds what no re-run brings back, as a session holds the
+                values of variables. Such a thing outlives the deletion of its cell: front ends
+                report as deleted also what is cut and pasted elsewhere.
+        """
+        self._owned = [each for each in self._owned if each.ref() is not None]
+        self._owned.append(_Owned(weakref.ref(closeable), notice, holds_values))
+
+    def close_owned(self) -> list[str]:
+        """Close what this execution owns; return the notices for what was still open."""
+        owned, self._owned = self._owned, []
+        if self.cell.is_deleted:
+            self._owned = [each for each in owned if each.holds_values]
+            owned = [each for each in owned if not each.holds_values]
+        notices = []
+        for each in owned:
+            closeable = each.ref()
+            if closeable is None or closeable.closed:
+                continue
+            try:
+                closeable.close()
+            except Exception as error:
+                # The cell runs all the same; what could not be closed is not worth less to know.
+                notices.append(f"closing {closeable!r} failed: {type(error).__name__}: {error}")
+            else:
+                self._closed.add(closeable)
+                notices.append(each.notice)
+        return [notice for notice in dict.fromkeys(notices) if notice]
+
+    def why_closed(self, closeable: Closeable) -> str | None:
+        """What the cell did that closed something which this execution owned, if it did."""
+        if closeable not in self._closed:
+            return None
+        return f"{self.cell.label} {'was deleted' if self.cell.is_deleted else 'ran again'}"
+
+    def let_go(self) -> None:
+        """Hold no operation any longer: the execution has ended."""
+        self.kept, self.replaced, self.dropped, self.restarted = [], [], [], []
+
+    def __repr__(self) -> str:
+        return f"<Author {self.label}>"

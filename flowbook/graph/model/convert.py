@@ -1,0 +1,192 @@
+"""From Python values to arrays of a given dtype: the one rule for constants and feeds.
+
+Numbers and lists take the dtype that is asked for: floats may round, integers must fit, and
+nothing changes its kind silently (a float never becomes an integer).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.model import dtypes
+from flowbook.graph.model.dtypes import DType
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.tensor import Arithmetic
+
+DEEPEST = 64  # NumPy's: no array has more dimensions. A list may hold itself.
+
+
+def to_array(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
+    """An array of `dtype` with the given values; the same array if it is one already.
+
+    Args:
+        value: anything array-like.
+        dtype: the wanted dtype; None takes NumPy arrays and scalars as they are, and numbers alone
+            or in lists, of whichever type, as float32, int32 (or int64 where a number needs it),
+            bool, complex128 or string.
+
+    Raises:
+        InvalidTypeError: if values are not of that kind.
+        InvalidArgumentError: if an integer does not fit or a list is ragged.
+    """
+    if dtype is not None and type(value) is np.ndarray and value.dtype == dtype.numpy:
+        return _as_bytes(value) if dtype is dtypes.string else value
+    array = _plain_array(value, dtype)
+    if dtype is None:
+        return _default_dtype(value, array)
+    return _cast(array, dtype)
+
+
+def dtype_of(array: np.ndarray[Any, Any]) -> DType:
+    """The DType of an array that `to_array` made."""
+    return dtypes.as_dtype(array.dtype)
+
+
+def _plain_array(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
+    if isinstance(value, Arithmetic):
+        raise InvalidTypeError(
+            f"{value!r} is symbolic where a value is wanted",
+            hint="fetch it with sess.run first",
+        )
+    first = _first(value)
+    try:
+        # NumPy's own dtypes for bytes and text lose trailing zeros.
+        array = np.asarray(value, dtype=object if isinstance(first, bytes | str) else None)
+        if array.dtype.kind in "SU" and not isinstance(value, np.ndarray):
+            array = np.asarray(value, dtype=object)
+    except InvalidTypeError as error:  # What `__array__` of a tensor in a list raises.
+        raise (_not_packed(value) if isinstance(value, list | tuple) else error) from None
+    except ValueError as error:
+        raise InvalidArgumentError(f"not an array: {error}") from None
+    except OverflowError:
+        raise InvalidArgumentError(f"an integer does not fit any dtype: {value!r}") from None
+    if array.dtype.kind in "fO" and type(first) is int:
+        inexact = dtype is not None and (dtype.is_floating or dtype.is_complex)
+        array = _floats(value, array) if inexact else _exact_integers(value, array)
+    if array.dtype.kind in "SUO":
+        return _as_bytes(array)
+    if array.dtype.newbyteorder("=") != array.dtype:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return array
+
+
+def _not_packed(value: Any) -> InvalidTypeError:
+    """The error for tensors among values."""
+    leaves = [value]
+    while leaves and not isinstance(leaves[-1], Arithmetic):
+        leaf = leaves.pop()
+        if isinstance(leaf, list | tuple | np.ndarray):
+            leaves.extend(reversed(list(leaf)))
+    what = repr(leaves[-1]) if leaves else "a tensor"
+    return InvalidTypeError(
+        f"{what} stands in a list, where values of one dtype are wanted",
+        hint="tensors go together with fb.stack([...])",
+    )
+
+
+def _floats(value: Any, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array with Python's integers as floats, however large; as it is if it holds others."""
+    if not all(type(item) is int for item in np.asarray(value, dtype=object).flat):
+        return array
+    try:
+        return array.astype(np.float64)
+    except OverflowError:
+        raise InvalidArgumentError(f"an integer does not fit any dtype: {value!r:.80}") from None
+
+
+def _exact_integers(value: Any, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array, or if all its values are integers too large for int64, as uint64 exactly.
+
+    NumPy makes of such lists floating-point numbers, or objects.
+    """
+    exact = np.asarray(value, dtype=object)
+    if not all(type(item) is int for item in exact.flat):
+        return array
+    low, high = min(exact.flat), max(exact.flat)
+    if low < 0 or high > np.iinfo(np.uint64).max:
+        worst = low if -low > high else high
+        raise InvalidArgumentError(f"the integer {worst} does not fit any dtype with the others")
+    return exact.astype(np.uint64)
+
+
+def _as_bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """An object array of bytes; text becomes UTF-8."""
+    if array.dtype.kind == "O" and all(type(item) is bytes for item in array.flat):
+        return array
+    result = np.empty(array.shape, dtype=object)
+    for position, item in np.ndenumerate(array):
+        if isinstance(item, str):
+            item = item.encode()
+        elif not isinstance(item, bytes):
+            if isinstance(item, list | tuple):
+                raise InvalidArgumentError("not an array: the lists in it differ in length")
+            if isinstance(item, Arithmetic):
+                raise _not_packed(item)
+            raise InvalidTypeError(f"{item!r} has no dtype")
+        result[position] = bytes(item)
+    return result
+
+
+def _default_dtype(value: Any, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__"):
+        dtypes.as_dtype(array.dtype)
+        return array
+    if array.dtype == np.float64:
+        return array.astype(np.float32) if _holds_no_arrays(value) else array
+    if array.dtype == np.int64 and _holds_no_arrays(value):
+        narrow = array.astype(np.int32)
+        return narrow if np.array_equal(narrow, array) else array
+    dtypes.as_dtype(array.dtype)
+    return array
+
+
+def _holds_no_arrays(value: Any) -> bool:
+    """Whether lists hold numbers, and no arrays that have chosen a dtype."""
+    return not isinstance(_first(value), np.ndarray)
+
+
+def _first(value: Any) -> Any:
+    """The first value in nested lists."""
+    for _ in range(DEEPEST):
+        if not isinstance(value, list | tuple) or not value:
+            break
+        value = value[0]
+    return value
+
+
+def _cast(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+    source, target = array.dtype, dtype.numpy
+    if source == target:
+        return array
+    if array.size == 0 and dtype is not dtypes.resource:
+        return array.astype(target)
+    whole = dtypes.widened(array)
+    if whole is not array:
+        return _cast(whole, dtype)
+    if dtype is dtypes.string or source.kind == "O" or dtype is dtypes.resource:
+        raise InvalidTypeError(f"values of {_name(source)} where {dtype.name} is wanted")
+    is_small_int = dtype in dtypes.SMALL_INTS
+    if (dtype.is_integer or is_small_int) and source.kind in "iu":
+        low, high = int(array.min()), int(array.max())
+        if low < dtype.min or high > dtype.max:
+            worst = low if low < dtype.min else high
+            raise InvalidArgumentError(
+                f"{worst} does not fit {dtype.name}, which goes from {dtype.min} to {dtype.max}"
+            )
+        return array.astype(target)
+    # To bfloat16 NumPy would take complex numbers, and to small integers anything.
+    lossy = source.kind != "b" if is_small_int else source.kind == "c" and not dtype.is_complex
+    if lossy or not np.can_cast(source, target, "same_kind"):
+        module = "np" if hasattr(np, dtype.name) else "ml_dtypes"
+        raise InvalidTypeError(
+            f"values of {_name(source)} where {dtype.name} is wanted",
+            hint=f"convert them yourself, as with np.asarray(values).astype({module}.{dtype.name})",
+        )
+    with np.errstate(over="ignore"):
+        return array.astype(target)
+
+
+def _name(numpy: np.dtype[Any]) -> str:
+    return "string" if numpy.kind == "O" else numpy.name

@@ -1,0 +1,248 @@
+"""The errors that reach a person: what is wrong, where it was defined, and what to do.
+
+The classes follow the canonical status codes. Where Python has an exception for the same thing,
+the class derives from it too, so that `except ValueError` works as a user of Python expects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+
+from flowbook.graph.model.options import options
+from flowbook.graph.model.site import is_internal
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from flowbook.graph.model.operation import Operation
+    from flowbook.graph.model.site import Site
+
+
+__all__ = [
+    "AbortedError",
+    "AlreadyExistsError",
+    "CancelledError",
+    "DataLossError",
+    "DeadlineExceededError",
+    "FailedPreconditionError",
+    "GraphGrowthWarning",
+    "InternalError",
+    "InvalidArgumentError",
+    "InvalidTypeError",
+    "NotFoundError",
+    "OpError",
+    "OutOfRangeError",
+    "ResourceExhaustedError",
+    "StaleDefinitionError",
+    "StaleDefinitionWarning",
+    "UnauthenticatedError",
+    "UnavailableError",
+    "UnimplementedError",
+]
+
+HIDDEN_FRAMES = "(Flowbook's own frames are hidden; fb.options.full_tracebacks = True shows them)"
+
+
+# What TensorFlow 1 calls otherwise.
+_ELSEWHERE = {
+    "error_code": "error.code",
+    "node_def": "error.operation",
+    "op": "error.operation",
+}
+
+
+class OpError(Exception):
+    """An error of the graph or of a run.
+
+    Attributes:
+        code: the canonical code, such as "INVALID_ARGUMENT".
+        message: what is wrong, in one sentence, without the details that `str()` adds.
+        operation: the operation that failed, or None (it may not have come to be).
+        hint: what to do, or None.
+    """
+
+    code: ClassVar[str] = "UNKNOWN"
+    is_of_step: ClassVar[bool] = False  # about a whole step, not about one operation of it
+
+    def __init__(
+        self, message: str, operation: Operation | None = None, *, hint: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.operation = operation
+        self.hint = hint
+        self.details: list[str] = []
+        if operation is not None:
+            self._locate(f"{operation.type} {operation.name!r}", operation.site, operation.inputs)
+
+    def at(self, what: str, site: Site, inputs: Iterable[Any] = ()) -> OpError:
+        """Say of an error found while building which operation it is about; return the error."""
+        if not self.details:
+            self._locate(what, site, inputs)
+        return self
+
+    def about(self, operation: Operation, values: Iterable[Any] | None = None) -> OpError:
+        """Say of an error found in a run which operation failed, on which values."""
+        if self.operation is None:
+            self.operation = operation
+            what = f"{operation.type} {operation.name!r}"
+            self._locate(what, operation.site, operation.inputs, values)
+        return self
+
+    def _locate(
+        self, what: str, site: Site, inputs: Iterable[Any], values: Iterable[Any] | None = None
+    ) -> None:
+        self.message = f"{what}: {self.message}"
+        self.details.append(f"defined at {site}")
+        described = [_describe_input(tensor) for tensor in inputs]
+        if values is not None:
+            described = [
+                text if value is None else f"{text}, given {_describe_value(value)}"
+                for text, value in zip(described, values, strict=False)
+            ]
+        if described:
+            self.details.append("inputs: " + "; ".join(described))
+
+    def __str__(self) -> str:
+        lines = [self.message, *self.details]
+        if self.hint:
+            lines.append(f"hint: {self.hint}")
+        return "\n  ".join(lines)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        instead = _ELSEWHERE.get(name)
+        raise AttributeError(
+            f"{type(self).__name__} has no {name}" + (f": use {instead}" if instead else "")
+        )
+
+
+def _describe_input(tensor: Any) -> str:
+    return f"{tensor.name} {tensor.dtype.name} {tensor.shape} ({tensor.op.site.place})"
+
+
+def _describe_value(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    return f"{list(shape)}" if shape is not None else type(value).__name__
+
+
+class InvalidArgumentError(OpError, ValueError):
+    """An argument, an input or a shape does not fit the operation."""
+
+    code = "INVALID_ARGUMENT"
+
+
+class InvalidTypeError(InvalidArgumentError, TypeError):
+    """A dtype or a Python type does not fit the operation."""
+
+
+class NotFoundError(OpError, KeyError):
+    """What was asked for does not exist: a name, or the gradient of an operation."""
+
+    code = "NOT_FOUND"
+
+
+class AlreadyExistsError(OpError):
+    """What was to be created exists already."""
+
+    code = "ALREADY_EXISTS"
+
+
+class OutOfRangeError(OpError, IndexError):
+    """An index lies outside its range, or an input has come to its end."""
+
+    code = "OUT_OF_RANGE"
+
+
+class FailedPreconditionError(OpError, RuntimeError):
+    """The state does not admit the operation, such as reading an uninitialised variable."""
+
+    code = "FAILED_PRECONDITION"
+
+
+class AbortedError(OpError):
+    """The step was given up; running it again may succeed."""
+
+    code = "ABORTED"
+
+
+class CancelledError(OpError):
+    """The step was cancelled, as by closing its session."""
+
+    is_of_step = True
+    code = "CANCELLED"
+
+
+class DeadlineExceededError(OpError, TimeoutError):
+    """The time that `timeout` allowed was over before the step was."""
+
+    is_of_step = True
+    code = "DEADLINE_EXCEEDED"
+
+
+class UnavailableError(OpError):
+    """A device or a worker cannot be reached."""
+
+    code = "UNAVAILABLE"
+
+
+class ResourceExhaustedError(OpError, MemoryError):
+    """Memory or another resource is used up."""
+
+    code = "RESOURCE_EXHAUSTED"
+
+
+class UnimplementedError(OpError, NotImplementedError):
+    """No kernel exists for this operation, dtype and device."""
+
+    code = "UNIMPLEMENTED"
+
+
+class InternalError(OpError):
+    """An invariant of Flowbook, or of a user's kernel, is broken."""
+
+    code = "INTERNAL"
+
+
+class DataLossError(OpError):
+    """Stored or transferred data are damaged."""
+
+    code = "DATA_LOSS"
+
+
+class UnauthenticatedError(OpError):
+    """The peer could not prove who it is."""
+
+    code = "UNAUTHENTICATED"
+
+
+class StaleDefinitionError(FailedPreconditionError):
+    """A stale operation was run while `fb.options.stale` is "error"."""
+
+
+class StaleDefinitionWarning(UserWarning):
+    """A run used operations that were built from something since redefined by another cell."""
+
+
+class GraphGrowthWarning(UserWarning):
+    """A loop builds operations and runs them, so that the graph grows with each of its rounds."""
+
+
+def without_internal_frames(error: BaseException) -> BaseException:
+    """Drop Flowbook's own frames from an error about to leave the public API.
+
+    An error says so in a note and names the switch that shows them. Frames hold the values of the
+    step, so dropping them also gives back memory and variables' buffers.
+    """
+    if options.full_tracebacks:
+        return error
+    if isinstance(error, Exception) and HIDDEN_FRAMES not in getattr(error, "__notes__", ()):
+        error.add_note(HIDDEN_FRAMES)
+    return error.with_traceback(users_frames(error.__traceback__))
+
+
+def users_frames(traceback: TracebackType | None) -> TracebackType | None:
+    """What lies outside Flowbook: a py_func's or a user's kernel's frames stay visible."""
+    while traceback is not None and is_internal(traceback.tb_frame.f_code.co_filename):
+        traceback = traceback.tb_next
+    return traceback

@@ -1,0 +1,134 @@
+"""An operation: a node of the graph (white paper, section 2).
+
+Invariant: an operation does not change after it joined its graph. Three things are about it rather
+than part of it and may change: its `site`, when a re-run cell builds the same operation from
+another line; its name when it is retired (`name@generation`); and the `variable` that stands for
+the handle which it produces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from flowbook.graph.model.attributes import same_attributes
+from flowbook.graph.model.tensor import Tensor
+
+if TYPE_CHECKING:
+    from flowbook.graph.building.graph import Graph
+    from flowbook.graph.definition.op_def import OpDef
+    from flowbook.graph.model.dtypes import DType
+    from flowbook.graph.model.shape import Shape
+    from flowbook.graph.model.site import Site
+
+
+# What TensorFlow 1 calls otherwise.
+_ELSEWHERE = {
+    "colocation_groups": "operation.colocation",
+    "get_attr": "operation.attributes[name]",
+    "node_def": "operation.attributes, operation.inputs and operation.control_inputs",
+    "run": "sess.run(operation, feeds)",
+    "traceback": "operation.site",
+    "values": "operation.outputs",
+}
+
+
+class Operation:
+    """A node of a graph.
+
+    Attributes:
+        name: unique in its graph.
+        op_def: what it computes and how.
+        inputs: the tensors that it takes.
+        outputs: the tensors that it produces.
+        control_inputs: operations that must end before it starts.
+        attributes: values fixed at construction, by name; a read-only view.
+        settled_by: tensors whose values attributes were given, such as a constant for an axis. None
+            of an operation that owns a resource: it keeps that while its attributes stay the same.
+        device: the requested device, in full or in part, or an empty string.
+        colocation: operations whose device it must share.
+        container: the container of its resource, if it has one; empty means the session's.
+        site: where it was defined.
+        graph: the graph that it belongs to.
+        id: its place in the order of construction.
+        retired: whether a redefinition by its notebook cell took it out of the graph.
+        variable: the variable whose handle it produces, or None. It lives as long as its handle:
+            a retired one can still be initialised.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "attributes",
+        "colocation",
+        "container",
+        "control_inputs",
+        "device",
+        "graph",
+        "id",
+        "inputs",
+        "name",
+        "op_def",
+        "outputs",
+        "retired",
+        "settled_by",
+        "site",
+        "variable",
+    )
+
+    def __init__(
+        self,
+        graph: Graph,
+        op_def: OpDef,
+        inputs: tuple[Tensor, ...],
+        attributes: Mapping[str, Any],
+        dtypes: tuple[DType, ...],
+        shapes: tuple[Shape, ...],
+        site: Site,
+    ) -> None:
+        self.graph = graph
+        self.op_def = op_def
+        self.inputs = inputs
+        self.attributes = attributes
+        self.outputs = tuple([Tensor(self, i, dtypes[i], shapes[i]) for i in range(len(dtypes))])
+        self.site = site
+        self.retired = False
+        self.id = -1
+        self.name = ""
+        self.control_inputs: tuple[Operation, ...] = ()
+        self.settled_by: tuple[Tensor, ...] = ()
+        self.device = ""
+        self.colocation: tuple[Operation, ...] = ()
+        self.container = ""
+        self.variable: Any = None
+
+    @property
+    def type(self) -> str:
+        """The name of its operation type, such as "MatMul"."""
+        return self.op_def.type
+
+    def is_same_as(self, other: Operation) -> bool:
+        """Whether both mean the same: type, inputs, control inputs, attributes, constraints."""
+        return (
+            self.op_def is other.op_def
+            and self.inputs == other.inputs
+            and self.control_inputs == other.control_inputs
+            and self.settled_by == other.settled_by
+            and self.device == other.device
+            and self.container == other.container
+            and self.colocation == other.colocation
+            and same_attributes(self.attributes, other.attributes)
+        )
+
+    def replace_inputs(self, others: Mapping[Operation, Operation]) -> None:
+        """Refer to other operations that mean the same, before it joins its graph."""
+        self.inputs = tuple([others.get(t.op, t.op).outputs[t.index] for t in self.inputs])
+        self.settled_by = tuple([others.get(t.op, t.op).outputs[t.index] for t in self.settled_by])
+        self.control_inputs = tuple([others.get(o, o) for o in self.control_inputs])
+        self.colocation = tuple([others.get(o, o) for o in self.colocation])
+
+    def __getattr__(self, name: str) -> NoReturn:
+        instead = _ELSEWHERE.get(name)
+        raise AttributeError(f"Operation has no {name}" + (f": use {instead}" if instead else ""))
+
+    def __repr__(self) -> str:
+        return f"<Operation '{self.name}' type={self.type}>"

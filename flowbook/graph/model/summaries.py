@@ -1,0 +1,47 @@
+"""Summaries and training steps of a graph, computed from the live operations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from flowbook.graph.model.operation import Operation
+
+# The types of the operations that summarise (`flowbook.graph.ops.outside.summary`).
+SUMMARIES = ("ScalarSummary", "HistogramSummary", "ImageSummary", "TextSummary")
+
+# What follows the tag in an operation's name.
+SUFFIX = "/summary"
+_NUMBER = re.compile(SUFFIX + r"(_\d+)\Z")
+
+# The type of the operations that mark an optimizer's steps (`flowbook.graph.ops.state.marks`).
+TRAINING_MARK = "MarkTraining"
+
+
+def summaries_among(operations: Iterable[Operation]) -> list[Operation]:
+    """Those that summarise, in the order of their construction."""
+    return [op for op in operations if op.type in SUMMARIES]
+
+
+def tag_of(operation: Operation) -> str:
+    """The name under which a summary is shown: as it was given, numbered where it comes again."""
+    tag: str = operation.attributes["tag"]
+    name = operation.name.partition("@")[0]
+    number = _NUMBER.search(name)
+    return (tag or name) + (number[1] if tag and number else "")
+
+
+def trainings_among(operations: Iterable[Operation]) -> dict[Operation, Any]:
+    """The live operations that are an optimizer's step, each with its counter.
+
+    Returns:
+        For each the variable that `minimize(loss, global_step=...)` counts in, or None.
+    """
+    found: dict[Operation, Any] = {}
+    for operation in operations:
+        if operation.type == TRAINING_MARK:
+            *counter, marked = operation.control_inputs
+            if not marked.retired:
+                found[marked] = counter[0].variable if counter else None
+    return found

@@ -1,0 +1,75 @@
+"""Updates: changes of state that belong to a loss, though nothing of the loss needs them.
+
+Batch normalisation moves its averages when the network is trained. Which operations do so is
+computed from the live operations: whoever builds one marks it, and it belongs to the
+losses that are computed from what it is computed from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from flowbook.graph.model.operation import Operation
+
+# The type of the operations that mark others (`flowbook.graph.ops.state.marks`).
+MARK = "MarkUpdate"
+
+
+def updates_among(
+    operations: Iterable[Operation], of: Iterable[Operation] | None
+) -> list[Operation]:
+    """The live operations that are marked as updates.
+
+    Args:
+        operations: where the marks are.
+        of: only those that share an ancestor with one of these, other than reads of variables and
+            constants; None gives all.
+
+    Returns:
+        Each once, in the order of their construction.
+    """
+    marked = [op.control_inputs[-1] for op in operations if op.type == MARK]
+    live = sorted({op for op in marked if not op.retired}, key=lambda op: op.id)
+    if of is None or not live:
+        return live
+    shared = set(_ancestors(of, set()))
+    found, unshared = [], set[Operation]()
+    for operation in live:
+        seen = set(unshared)
+        if any(ancestor in shared for ancestor in _ancestors(_sources(operation), seen)):
+            found.append(operation)
+        else:
+            unshared = seen
+    return found
+
+
+def _sources(operation: Operation) -> list[Operation]:
+    """What an operation comes from: its inputs; of one without, as a group, what it waits for.
+
+    What others wait for is often everything around them, and says nothing about their data.
+    """
+    return [tensor.op for tensor in operation.inputs] or list(operation.control_inputs)
+
+
+def _ancestors(operations: Iterable[Operation], seen: set[Operation]) -> Iterator[Operation]:
+    """Operations and what they come from, without what says nothing about data.
+
+    Everybody reads variables and makes constants: to share one of them connects nothing. What a
+    read waits for is left out too: it is the business of whoever writes the variable.
+
+    Args:
+        operations: where to begin.
+        seen: what to leave out with all that it comes from; what is passed is added to it.
+    """
+    stack = list(operations)
+    while stack:
+        operation = stack.pop()
+        if operation in seen:
+            continue
+        seen.add(operation)
+        definition = operation.op_def
+        if definition.reads_as is not None:
+            stack.extend([tensor.op for tensor in operation.inputs])
+        elif (definition.resource is None or definition.kernel) and operation.type != "Const":
+            yield operation
+            stack.extend(_sources(operation))

@@ -1,0 +1,1 @@
+"""Random numbers, as arrays: Philox, and the variates made from its words."""

@@ -1,0 +1,111 @@
+"""Elements repeated, each so many times, along an axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowbook.graph.definition.axes import as_axis, in_range
+from flowbook.graph.definition.inference import constant_value, no_flops
+from flowbook.graph.definition.located import located
+from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.model.dtypes import INDICES, MOVABLE
+from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.shape import UNKNOWN, Shape
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.arrays.filling import range as range_
+from flowbook.graph.ops.arrays.gathering import gather_gradient_op
+from flowbook.graph.ops.arrays.indexing import strided_slice
+from flowbook.graph.ops.arrays.shaping import reshape, shape_of, shape_op
+
+
+def _repeated_shape(input: Tensor, repeats: Tensor, axis: int) -> Shape:
+    if repeats.shape.rank is not None and repeats.shape.rank > 1:
+        raise InvalidArgumentError(f"'repeats' is a scalar or vector, not of {repeats.shape}")
+    dims = input.shape.dims
+    if dims is None:
+        return UNKNOWN
+    i = in_range(axis, len(dims))
+    length = dims[i]
+    given = repeats.shape.dims[0] if repeats.shape.dims else None
+    if None not in (given, length) and given not in (1, length):
+        raise InvalidArgumentError(
+            f"{given} repeats do not fit the {length} elements of axis {axis} of {input.shape}"
+        )
+    known = constant_value(repeats)
+    count: int | None = None
+    if known is not None:
+        _check_repeats(known)
+        if known.size != 1:
+            count = int(known.sum())
+        elif length is not None:
+            count = int(known.reshape(())) * length
+    return Shape.of((*dims[:i], count, *dims[i + 1 :]))
+
+
+def _check_repeats(repeats: Any) -> None:
+    if repeats.size and repeats.min() < 0:
+        raise InvalidArgumentError(f"a number of repeats is not negative: {repeats.min()}")
+
+
+def _repeat(xp: Any, input: Any, repeats: Any, axis: int) -> Any:
+    _check_repeats(repeats)
+    i = in_range(axis, input.ndim)
+    if repeats.size == 1:
+        return xp.repeat(input, int(repeats.reshape(())), axis=i)
+    if repeats.shape != (input.shape[i],):
+        raise InvalidArgumentError(
+            f"repeats of shape {list(repeats.shape)} do not fit the {input.shape[i]} elements of "
+            f"axis {axis} of {list(input.shape)}"
+        )
+    return xp.repeat(input, repeats, axis=i)
+
+
+def _repeat_gradient(op: Operation, dy: Tensor) -> Any:
+    input, repeats = op.inputs
+    axis = op.attributes["axis"]
+    sources = repeat_op(range_(strided_slice(shape_op(input), axis)), repeats, axis=0)
+    return gather_gradient_op(dy, sources, shape_of(input), axis=axis), None
+
+
+repeat_op: OpDef = OpDef(
+    "Repeat",
+    "input: T, repeats: I -> output: T",
+    T=MOVABLE,
+    I=INDICES,
+    attributes={"axis": REQUIRED},
+    infer=_repeated_shape,
+    kernel=_repeat,
+    grad=_repeat_gradient,
+    aliases={},
+    cost=no_flops,
+)
+
+
+@repeat_op.front
+def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:
+    """Each element repeated so many times.
+
+    Args:
+        input: of any dtype.
+        repeats: how often: an int scalar, or a vector with a number for each element of the axis.
+        axis: an int, negative ones counted from the last; None repeats the elements of the whole
+            as a vector.
+        name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: if there are not as many numbers as elements, or one is negative.
+
+    >>> import flowbook as fb
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(fb.repeat([3, 5, 7], [2, 0, 1])))
+    [3 3 7]
+    """
+    __tracebackhide__ = True
+    if axis is None:
+        input, axis = reshape(input, [-1]), 0
+    with located("Repeat"):
+        input, axis = convert_to_tensor(input), as_axis(axis)
+    result: Tensor = repeat_op(input, repeats, axis=axis, name=name)
+    return result

@@ -1,0 +1,175 @@
+"""Vectors as sets: their different elements in the order in which they first stand, differences."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from flowbook.graph.definition.located import located
+from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.model.dtypes import INDICES, VALUES, DType, as_dtype, int32
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.tensor import Tensor
+
+
+class Unique(NamedTuple):
+    """The different elements of a vector, and which of them each element is."""
+
+    y: Tensor
+    idx: Tensor
+
+
+class UniqueWithCounts(NamedTuple):
+    """The different elements of a vector, which of them each element is, and how often each is."""
+
+    y: Tensor
+    idx: Tensor
+    count: Tensor  # type: ignore[assignment]  # As a tuple it has a method of this name.
+
+
+class ListDiff(NamedTuple):
+    """The elements of one vector that another has not, and where they stand."""
+
+    out: Tensor
+    idx: Tensor
+
+
+def _check_vectors(**vectors: Tensor) -> None:
+    for name, vector in vectors.items():
+        if vector.shape.rank not in (None, 1):
+            raise InvalidArgumentError(f"{name!r} is a vector, not of shape {vector.shape}")
+
+
+def _check_rank(name: str, value: Any) -> None:
+    if value.ndim != 1:
+        raise InvalidArgumentError(f"{name!r} is a vector, not of shape {list(value.shape)}")
+
+
+def _index_dtype(what: str, name: str, dtype: Any) -> DType:
+    with located(what):
+        found = as_dtype(dtype)
+        if found not in INDICES:
+            raise InvalidTypeError(f"{name} is int32 or int64, not {found.name}")
+        return found
+
+
+def _unique_shapes(x: Tensor, out_idx: DType) -> list[Shape]:
+    _check_vectors(x=x)
+    count = Shape.of((None,))
+    return [count, x.shape.merge(count), count]
+
+
+def _unique(xp: Any, x: Any, out_idx: DType) -> tuple[Any, Any, Any]:
+    _check_rank("x", x)
+    order = xp.argsort(x, kind="stable")
+    ordered = x[order]
+    is_new = xp.ones(x.size, dtype=bool)
+    is_new[1:] = ordered[1:] != ordered[:-1]
+    starts = xp.flatnonzero(is_new)
+    # The sort is stable: the first of equal elements is the first of its run.
+    first = order[starts]
+    by_place = xp.argsort(first)
+    rank = xp.empty_like(by_place)
+    rank[by_place] = xp.arange(first.size)
+    idx = xp.empty(x.size, dtype=out_idx.numpy)
+    idx[order] = rank[xp.cumsum(is_new) - 1]
+    ends = xp.append(starts[1:], x.size)
+    count = (ends - starts)[by_place].astype(out_idx.numpy)
+    return x[first[by_place]], idx, count
+
+
+def _comparisons(op: Operation) -> int:
+    return sum(t.shape.size or 0 for t in op.inputs) * 8
+
+
+unique_op = OpDef(
+    "Unique",
+    "x: T -> y: T, idx: out_idx, count: out_idx",
+    T=VALUES,
+    attributes={"out_idx": int32},
+    infer=_unique_shapes,
+    kernel=_unique,
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=_comparisons,
+)
+
+
+@unique_op.front
+def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
+    """The different elements of a vector, in the order in which they first stand.
+
+    Args:
+        x: [n], of any dtype. NaN differs from every element, itself included.
+        out_idx: the dtype of the indices: int32 or int64.
+        name: the operation's name.
+
+    Returns:
+        `.y`, the different elements, how many only the run knows; and `.idx` [n], which of them
+        each element is, so that `gather(y, idx)` is `x`.
+
+    >>> import flowbook as fb
+    >>> with fb.Session() as sess:
+    ...     print(*sess.run(fb.unique([7, 3, 7, 7, 5])))
+    [7 3 5] [0 1 0 0 2]
+    """
+    __tracebackhide__ = True
+    y, idx, _ = unique_op(x, out_idx=_index_dtype("Unique", "out_idx", out_idx), name=name)
+    return Unique(y, idx)
+
+
+def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) -> UniqueWithCounts:
+    """The different elements of a vector and how often each stands there.
+
+    Arguments as for `unique`.
+
+    Returns:
+        `.y` and `.idx` as of `unique`, and `.count`, of the same length as `.y`.
+    """
+    __tracebackhide__ = True
+    wanted = _index_dtype("Unique", "out_idx", out_idx)
+    return UniqueWithCounts(*unique_op(x, out_idx=wanted, name=name))
+
+
+def _difference_shapes(x: Tensor, y: Tensor, out_idx: DType) -> list[Shape]:
+    _check_vectors(x=x, y=y)
+    return [Shape.of((None,))] * 2
+
+
+def _difference(xp: Any, x: Any, y: Any, out_idx: DType) -> tuple[Any, Any]:
+    _check_rank("x", x)
+    _check_rank("y", y)
+    idx = xp.flatnonzero(xp.isin(x, y, invert=True))
+    return x[idx], idx.astype(out_idx.numpy)
+
+
+set_difference_op = OpDef(
+    "ListDiff",
+    "x: T, y: T -> out: T, idx: out_idx",
+    T=VALUES,
+    attributes={"out_idx": int32},
+    infer=_difference_shapes,
+    kernel=_difference,
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=_comparisons,
+)
+
+
+@set_difference_op.front
+def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None) -> ListDiff:
+    """The elements of `x` that `y` does not hold, in their order; those that repeat stay.
+
+    Args:
+        x: a vector of any dtype.
+        y: a vector of the same dtype.
+        index_dtype: the dtype of the indices: int32 or int64.
+        name: the operation's name.
+
+    Returns:
+        `.out`, the elements, how many only the run knows; and `.idx`, where in `x` they stand.
+    """
+    __tracebackhide__ = True
+    wanted = _index_dtype("ListDiff", "index_dtype", index_dtype)
+    return ListDiff(*set_difference_op(x, y, out_idx=wanted, name=name))

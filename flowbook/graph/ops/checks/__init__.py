@@ -1,0 +1,1 @@
+"""What fails a step whose values are not as they should be."""

@@ -1,0 +1,122 @@
+"""Values that are checked on their way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowbook.graph.definition.inference import elementwise, no_flops, nothing, same_as_input
+from flowbook.graph.definition.located import located
+from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.model.dtypes import FLOATS, MOVABLE
+from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.tensor import Tensor
+
+
+def _checked(xp: Any, tensor: Any, message: str) -> Any:
+    finite = xp.isfinite(tensor)
+    if not finite.all():
+        wrong = [
+            f"{int(count)} {name}"
+            for name, count in (("NaN", xp.isnan(tensor).sum()), ("Inf", xp.isinf(tensor).sum()))
+            if count
+        ]
+        place = [int(p) for p in xp.argwhere(~finite)[0]]
+        raise InvalidArgumentError(
+            f"{message}: {' and '.join(wrong)} among {tensor.size} elements of shape "
+            f"{list(tensor.shape)}, the first at {place}"
+        )
+    return tensor
+
+
+check_numerics: OpDef = OpDef(
+    "CheckNumerics",
+    "tensor: T -> output: T",
+    T=FLOATS,
+    attributes={"message": REQUIRED},
+    infer=same_as_input,
+    kernel=_checked,
+    grad=lambda op, dy: check_numerics(
+        dy, message=f"{op.attributes['message']}: the gradient with respect to it is not finite"
+    ),
+    aliases={0: 0},
+    cost=elementwise(),
+    doc="""The same value, or an error where it holds NaN or infinities.
+
+    Args:
+        tensor: of a floating-point dtype. Its gradient is checked likewise.
+        message: what the error says first, a str.
+
+    Raises:
+        InvalidArgumentError: in the run, if an element is not finite; it counts them and says where
+            the first is.
+
+    >>> import flowbook as fb
+    >>> x = fb.placeholder(fb.float32, [2])
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(fb.check_numerics(x, "activations"), {x: [1.0, 2.0]}))
+    [1. 2.]
+    """,
+)
+
+
+def _with_shape(xp: Any, x: Any, shape: Shape) -> Any:
+    if not shape.is_compatible_with(x.shape):
+        raise InvalidArgumentError(f"the shape {list(x.shape)} does not fit {shape}")
+    return x
+
+
+ensure_shape_op = OpDef(
+    "EnsureShape",
+    "x: T -> output: T",
+    T=MOVABLE,
+    attributes={"shape": REQUIRED},
+    infer=lambda x, shape: x.shape.merge(shape),
+    kernel=_with_shape,
+    grad=lambda op, dy: dy,
+    aliases={0: 0},
+    cost=no_flops,
+)
+
+
+@ensure_shape_op.front
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The same value, of which more is known before the run: that it has this shape.
+
+    Args:
+        x: of any dtype.
+        shape: what its shape agrees with; None for dimensions that vary.
+        name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: if it does not; in the run, where it is known only then.
+
+    >>> import flowbook as fb
+    >>> x = fb.placeholder(fb.float32, [None, None])
+    >>> fb.ensure_shape(x, [None, 3]).shape
+    Shape([None, 3])
+    """
+    __tracebackhide__ = True
+    with located("EnsureShape"):
+        wanted = Shape(shape)
+    result: Tensor = ensure_shape_op(x, shape=wanted, name=name)
+    return result
+
+
+def _check_finite(xp: Any, *values: Any, checked: int, nodes: tuple[int, ...]) -> tuple[()]:
+    for value in values[:checked]:
+        if not xp.isfinite(value).all():
+            raise InvalidArgumentError("a value of the step is NaN or infinite")
+    return ()
+
+
+# A guard adds it to plans (`flowbook.exec.instruments.guard`); it is not built in graphs.
+check_finite_op = OpDef(
+    "CheckFinite",
+    "values: *values ->",
+    attributes={"checked": REQUIRED, "nodes": ()},
+    infer=nothing,
+    kernel=_check_finite,
+    aliases={},
+    cost=no_flops,
+)

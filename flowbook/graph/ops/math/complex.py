@@ -1,0 +1,179 @@
+"""Complex numbers and their real parts.
+
+The gradient of a real loss by a complex tensor z = x + iy is dL/dx + i dL/dy, as in TensorFlow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.definition.inference import broadcast_inputs, elementwise, same_as_input
+from flowbook.graph.definition.located import located
+from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.model.dtypes import COMPLEX, DType, complex64, complex128, float32, float64
+from flowbook.graph.model.errors import InvalidTypeError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.registry import op_named
+from flowbook.graph.model.tensor import Arithmetic, Tensor
+from flowbook.graph.ops.arrays.broadcasting import gradients_of_two
+from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.math.arithmetic import numbers, sign
+from flowbook.graph.ops.math.comparison import less, where
+from flowbook.graph.ops.math.elementwise import cast
+from flowbook.graph.ops.math.no_nan import div_no_nan
+
+_REAL = {complex64: float32, complex128: float64}
+_COMPLEX = {float32: complex64, float64: complex128}
+
+
+def _complex(xp: Any, real: Any, imag: Any, Tout: DType) -> Any:
+    joined = xp.empty(xp.broadcast_shapes(real.shape, imag.shape), Tout.numpy)
+    joined.real, joined.imag = real, imag
+    return joined
+
+
+complex_op = OpDef(
+    "Complex",
+    "real: T, imag: T -> out: Tout",
+    T=(float32, float64),
+    attributes={"Tout": REQUIRED},
+    infer=broadcast_inputs,
+    kernel=_complex,
+    grad=lambda op, dz: gradients_of_two(op, real_op.public(dz), imag_op.public(dz)),
+    aliases={},
+    cost=elementwise(),
+)
+
+
+@complex_op.front
+def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
+    """Complex numbers from their real and imaginary parts, elementwise with broadcasting.
+
+    Args:
+        real: float32 or float64.
+        imag: of the same dtype.
+        name: the operation's name.
+
+    Returns:
+        complex64 or complex128.
+
+    >>> import flowbook as fb
+    >>> fb.complex([1.0, 2.0], [0.5, -1.0]).dtype
+    fb.complex64
+    """
+    __tracebackhide__ = True
+    with located("Complex"):
+        if not isinstance(real, Arithmetic):
+            given = imag.dtype if isinstance(imag, Arithmetic) else None  # type: ignore[attr-defined]
+            real = convert_to_tensor(real, given)
+        dtype = real.dtype
+        if dtype not in _COMPLEX:
+            raise InvalidTypeError(
+                f"parts of complex numbers are float32 or float64, not {dtype.name}",
+                hint="fb.cast converts",
+            )
+    result: Tensor = complex_op(real, imag, Tout=_COMPLEX[dtype], name=name)
+    return result
+
+
+def _part(type: str, kernel: Callable[..., Any], grad: Any, aliases: Any, flops: int) -> OpDef:
+    return OpDef(
+        type,
+        "input: T -> output: Tout",
+        T=COMPLEX,
+        attributes={"Tout": REQUIRED},
+        infer=same_as_input,
+        kernel=kernel,
+        grad=grad,
+        aliases=aliases,
+        keeps_zeros=True,
+        cost=elementwise(flops),
+    )
+
+
+def _as_complex(x: Tensor) -> Tensor:
+    """Real numbers as complex ones."""
+    return cast(x, _COMPLEX[x.dtype])  # type: ignore[no-any-return]
+
+
+def _angle_gradient(op: Operation, dy: Tensor) -> Tensor:
+    # i z / |z|^2, which is at right angles to z.
+    z = op.inputs[0]
+    turned: Tensor = complex_op(-imag(z), real(z), Tout=z.dtype)
+    distance = _as_complex(complex_abs(z))
+    return div_no_nan(div_no_nan(turned, distance), distance) * _as_complex(dy)  # type: ignore[no-any-return]
+
+
+real_op: OpDef = _part("Real", lambda xp, x: x.real, lambda op, dy: _as_complex(dy), {0: 0}, 0)
+imag_op: OpDef = _part(
+    "Imag",
+    lambda xp, x: x.imag,
+    lambda op, dy: complex_op(op_named("ZerosLike")(dy), dy, Tout=op.inputs[0].dtype),
+    {0: 0},
+    0,
+)
+angle_op = _part("Angle", lambda xp, x: xp.angle(x), _angle_gradient, {}, 20)
+complex_abs_op = _part(
+    "ComplexAbs",
+    lambda xp, x: xp.absolute(x),
+    lambda op, dy: _as_complex(dy) * sign(op.inputs[0]),
+    {},
+    8,
+)
+
+
+def _of_parts(op_def: OpDef, x: Tensor, name: str | None) -> Tensor:
+    result: Tensor = op_def(x, Tout=_REAL[x.dtype], name=name)
+    return result
+
+
+@complex_abs_op.front
+def complex_abs(x: Any, name: str | None = None) -> Tensor:
+    """The magnitude of complex numbers; `abs` builds it."""
+    return _of_parts(complex_abs_op, x, name)
+
+
+@real_op.front
+def real(input: Any, name: str | None = None) -> Tensor:
+    """The real part, elementwise; real numbers as they are."""
+    __tracebackhide__ = True
+    with located("Real"):
+        input = numbers(input)
+    return _of_parts(real_op, input, name) if input.dtype.is_complex else input
+
+
+@imag_op.front
+def imag(input: Any, name: str | None = None) -> Tensor:
+    """The imaginary part, elementwise; 0 of real numbers."""
+    __tracebackhide__ = True
+    with located("Imag"):
+        input = numbers(input)
+    if not input.dtype.is_complex:
+        return op_named("ZerosLike")(input, name=name)  # type: ignore[no-any-return]
+    return _of_parts(imag_op, input, name)
+
+
+@angle_op.front
+def angle(input: Any, name: str | None = None) -> Tensor:
+    """The angle of complex numbers in radians, from -π to π, elementwise; of real ones 0 or π.
+
+    The gradient at 0 is 0.
+
+    >>> import flowbook as fb
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(fb.angle(fb.constant([2 + 2j, -1j]))))
+    [ 0.78539816 -1.57079633]
+    """
+    __tracebackhide__ = True
+    with located("Angle"):
+        input = numbers(input)
+        if not (input.dtype.is_complex or input.dtype.is_floating):
+            raise InvalidTypeError(f"an integer ({input.dtype.name}) has no angle of its dtype")
+    if input.dtype.is_complex:
+        return _of_parts(angle_op, input, name)
+    zeros = op_named("ZerosLike")(input)
+    result: Tensor = where(less(input, zeros), zeros + np.pi, zeros, name=name)
+    return result

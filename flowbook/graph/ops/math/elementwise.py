@@ -1,0 +1,311 @@
+"""Functions of one argument, elementwise, and conversion between dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flowbook.graph.definition.inference import elementwise, same_as_input
+from flowbook.graph.definition.located import located
+from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.model.dtypes import (
+    FLOATS,
+    INEXACT,
+    NUMBERS,
+    SMALL,
+    DType,
+    as_dtype,
+    string,
+    widened,
+)
+from flowbook.graph.model.dtypes import bool as bool_
+from flowbook.graph.model.errors import InvalidTypeError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor, identity
+from flowbook.graph.ops.math.arithmetic import conjugate
+from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor
+
+
+def function_of_one(
+    type: str,
+    expression: str,
+    grad: Callable[..., Any],
+    doc: str,
+    *,
+    flops: int = 10,
+    T: tuple[DType, ...] = FLOATS,
+    output: str = "T",
+    keeps_zeros: bool = False,
+) -> OpDef:
+    """A function of one argument, elementwise; `output` is the dtype of what it gives."""
+    return OpDef(
+        type,
+        f"x: T -> y: {output}",
+        T=T,
+        infer=same_as_input,
+        expression=expression,
+        grad=grad,
+        keeps_zeros=keeps_zeros,
+        cost=elementwise(flops),
+        doc=doc,
+    )
+
+
+exp = function_of_one(
+    "Exp",
+    "exp(x)",
+    lambda op, dy: dy * conjugate(op.outputs[0]),
+    "The exponential function, elementwise.",
+    T=INEXACT,
+)
+
+log = function_of_one(
+    "Log",
+    "log(x)",
+    lambda op, dy: dy / conjugate(op.inputs[0]),
+    "The natural logarithm, elementwise: -inf at 0, NaN below.",
+    T=INEXACT,
+)
+
+log1p = function_of_one(
+    "Log1p",
+    "log1p(x)",
+    lambda op, dy: dy / (conjugate(op.inputs[0]) + 1.0),
+    "`log(1 + x)`, elementwise, accurate for small `x`.",
+    T=INEXACT,
+    keeps_zeros=True,
+)
+
+expm1 = function_of_one(
+    "Expm1",
+    "expm1(x)",
+    lambda op, dy: dy * (conjugate(op.outputs[0]) + 1.0),
+    "`exp(x) - 1`, elementwise, accurate for small `x`.",
+    T=INEXACT,
+    keeps_zeros=True,
+)
+
+sqrt = function_of_one(
+    "Sqrt",
+    "sqrt(x)",
+    lambda op, dy: dy * 0.5 / conjugate(op.outputs[0]),
+    "The square root, elementwise.",
+    T=INEXACT,
+    flops=4,
+    keeps_zeros=True,
+)
+
+
+def _rsqrt_gradient(op: Operation, dy: Tensor) -> Tensor:
+    y = conjugate(op.outputs[0])
+    return dy * -0.5 * (y * y * y)
+
+
+rsqrt = function_of_one(
+    "Rsqrt",
+    "reciprocal(sqrt(x))",
+    _rsqrt_gradient,
+    "`1 / sqrt(x)`, elementwise.",
+    T=INEXACT,
+    flops=5,
+)
+
+square = function_of_one(
+    "Square",
+    "square(x)",
+    lambda op, dy: dy * (conjugate(op.inputs[0]) * 2),
+    "`x * x`, elementwise.",
+    T=NUMBERS,
+    flops=1,
+    keeps_zeros=True,
+)
+
+
+def _reciprocal_gradient(op: Operation, dy: Tensor) -> Tensor:
+    y = conjugate(op.outputs[0])
+    return -dy * (y * y)
+
+
+reciprocal = function_of_one(
+    "Reciprocal",
+    "reciprocal(x)",
+    _reciprocal_gradient,
+    "`1 / x`, elementwise.",
+    T=INEXACT,
+    flops=1,
+)
+
+sin = function_of_one(
+    "Sin",
+    "sin(x)",
+    lambda op, dy: dy * conjugate(cos(op.inputs[0])),
+    "The sine of radians.",
+    T=INEXACT,
+    keeps_zeros=True,
+)
+
+cos: OpDef = function_of_one(
+    "Cos",
+    "cos(x)",
+    lambda op, dy: -dy * conjugate(sin(op.inputs[0])),
+    "The cosine of radians.",
+    T=INEXACT,
+)
+
+tanh = function_of_one(
+    "Tanh",
+    "tanh(x)",
+    lambda op, dy: dy * (1.0 - square(conjugate(op.outputs[0]))),
+    "The hyperbolic tangent, elementwise.",
+    T=INEXACT,
+    keeps_zeros=True,
+)
+
+
+def _sigmoid_gradient(op: Operation, dy: Tensor) -> Tensor:
+    y = conjugate(op.outputs[0])
+    return dy * (y * (1.0 - y))
+
+
+# Where exp(-x) overflows, its reciprocal is the right limit, 0.
+sigmoid = function_of_one(
+    "Sigmoid",
+    "reciprocal(add(exp(negative(x)), 1))",
+    _sigmoid_gradient,
+    "`1 / (1 + exp(-x))`, elementwise.",
+    T=INEXACT,
+    flops=14,
+)
+
+floor = function_of_one(
+    "Floor",
+    "floor(x)",
+    NO_GRADIENT,
+    "The largest whole number not above `x`.",
+    flops=1,
+    keeps_zeros=True,
+)
+
+ceil = function_of_one(
+    "Ceil",
+    "ceil(x)",
+    NO_GRADIENT,
+    "The smallest whole number not below `x`.",
+    flops=1,
+    keeps_zeros=True,
+)
+
+trunc = function_of_one(
+    "Trunc",
+    "trunc(x)",
+    NO_GRADIENT,
+    "The whole number next to `x` towards zero.",
+    flops=1,
+    keeps_zeros=True,
+)
+
+round_op = function_of_one("Round", "rint(x)", NO_GRADIENT, "", flops=1, keeps_zeros=True)
+
+
+@round_op.front
+def round(x: Any, name: str | None = None) -> Tensor:
+    """The nearest whole number, elementwise; halves go to the even one. Of a real dtype.
+
+    >>> import flowbook as fb
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(fb.round([0.5, 1.5, -0.7])))
+    [ 0.  2. -1.]
+    """
+    __tracebackhide__ = True
+    with located("Round"):
+        x = x if isinstance(x, SparseTensor) else convert_to_tensor(x)
+    result: Tensor = identity(x, name=name) if x.dtype.is_integer else round_op(x, name=name)
+    return result
+
+
+is_nan = function_of_one(
+    "IsNan", "isnan(x)", NO_GRADIENT, "Whether elements are NaN.", flops=1, output="bool"
+)
+
+is_inf = function_of_one(
+    "IsInf",
+    "isinf(x)",
+    NO_GRADIENT,
+    "Whether elements are infinite, of either sign.",
+    flops=1,
+    output="bool",
+)
+
+is_finite = function_of_one(
+    "IsFinite",
+    "isfinite(x)",
+    NO_GRADIENT,
+    "Whether elements are neither infinite nor NaN.",
+    flops=1,
+    output="bool",
+)
+
+
+def _cast(xp: Any, x: Any, dtype: DType) -> Any:
+    if x.dtype.kind == "c" and not dtype.is_complex and dtype is not bool_:
+        x = xp.real(x)
+    # Always a copy, which is the caller's own: what changes nothing is left out of the step. Among
+    # themselves the small dtypes do not all convert.
+    return widened(x).astype(dtype.numpy)
+
+
+def _cast_gradient(op: Operation, dy: Tensor) -> Tensor | None:
+    source = op.inputs[0].dtype
+    if not (source.is_floating or source.is_complex):
+        return None
+    return cast(dy, source)  # type: ignore[no-any-return]
+
+
+cast_op = OpDef(
+    "Cast",
+    "x: T -> y: dtype",
+    T=(*NUMBERS, bool_, *SMALL),
+    attributes={"dtype": REQUIRED},
+    infer=same_as_input,
+    kernel=_cast,
+    grad=_cast_gradient,
+    aliases={},
+    keeps_zeros=True,
+    cost=elementwise(),
+)
+
+
+@cast_op.front
+def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """Convert to another dtype, the one way to do so.
+
+    Args:
+        x: a number tensor, also one of few bits, or a bool one.
+        dtype: the wanted dtype: a number, also one of few bits, or bool.
+        name: the operation's name.
+
+    Returns:
+        The same values as far as `dtype` can hold them: floats lose their fraction on the way to
+        integers, larger integers wrap, complex numbers lose their imaginary part, and as bool all
+        but zero are True. What NaN and infinities become as integers is not defined. What is
+        beyond floats of 8 bits becomes infinite, or NaN where they have no infinity; of 4 bits it
+        becomes the smallest or largest. A tensor that has the dtype already is given back, unless
+        the operation has a name.
+
+    >>> import flowbook as fb
+    >>> fb.cast([1.7, -1.7], fb.int32).dtype
+    fb.int32
+    """
+    __tracebackhide__ = True
+    with located("Cast"):
+        wanted = as_dtype(dtype)
+        if not (wanted.is_numeric or wanted is bool_ or wanted in SMALL):
+            raise InvalidTypeError(
+                f"nothing can be cast to {wanted.name}",
+                hint="fb.strings.as_string(x) writes numbers" if wanted is string else None,
+            )
+    if name is None and isinstance(x, Tensor) and x.dtype is wanted:
+        return x
+    result: Tensor = cast_op(x, dtype=wanted, name=name)
+    return result

@@ -1,0 +1,40 @@
+"""Polynomials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.located import located
+from flowbook.graph.model.errors import InvalidTypeError
+from flowbook.graph.model.registry import op_named
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor
+
+
+def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
+    """The value of a polynomial, elementwise, by Horner's rule.
+
+    Args:
+        coeffs: a list of numbers or tensors of `x`'s dtype that broadcast with it, that of the
+            highest power first; zeros for an empty one.
+        x: of a numeric dtype.
+        name: the name scope.
+
+    >>> import flowbook as fb
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(fb.polyval([2.0, 0.0, 1.0], [0.0, 3.0])))
+    [ 1. 19.]
+    """
+    __tracebackhide__ = True
+    with located("polyval"):
+        if not isinstance(coeffs, list | tuple):
+            raise InvalidTypeError(f"the coefficients are a list, not {coeffs!r}")
+        x = convert_to_tensor(x)
+    with name_scope(name or "polyval") as scope:
+        value = op_named("ZerosLike")(x)
+        for place, coefficient in enumerate(coeffs):
+            value = (value * x if place else value) + coefficient
+        result: Tensor = op_named("Identity")(value, name=scope)
+        return result

@@ -1,0 +1,88 @@
+"""Powers, roots and logarithms beside `exp`, `log`, `sqrt` and `pow`, with NumPy's meaning."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from flowbook.graph.definition.inference import broadcast_inputs, elementwise
+from flowbook.graph.definition.op_def import OpDef
+from flowbook.graph.model.dtypes import FLOATS
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.registry import op_named
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.broadcasting import gradients_of_two
+from flowbook.graph.ops.math.elementwise import function_of_one, is_inf, sigmoid, square
+from flowbook.graph.ops.math.no_nan import div_no_nan
+
+exp2 = function_of_one(
+    "Exp2",
+    "exp2(x)",
+    lambda op, dy: dy * (op.outputs[0] * math.log(2)),
+    "`2 ** x`, elementwise.",
+)
+
+log2 = function_of_one(
+    "Log2",
+    "log2(x)",
+    lambda op, dy: dy / (op.inputs[0] * math.log(2)),
+    "The logarithm to the base 2, elementwise: -inf at 0, NaN below.",
+)
+
+log10 = function_of_one(
+    "Log10",
+    "log10(x)",
+    lambda op, dy: dy / (op.inputs[0] * math.log(10)),
+    "The logarithm to the base 10, elementwise: -inf at 0, NaN below.",
+)
+
+cbrt = function_of_one(
+    "Cbrt",
+    "cbrt(x)",
+    lambda op, dy: dy / (square(op.outputs[0]) * 3.0),
+    "The cube root, elementwise; of negative `x` too.",
+    keeps_zeros=True,
+)
+
+
+def _hypot_gradient(op: Operation, dz: Tensor) -> Any:
+    x, y = op.inputs
+    z = op.outputs[0]
+    return gradients_of_two(op, dz * div_no_nan(x, z), dz * div_no_nan(y, z))
+
+
+hypot = OpDef(
+    "Hypot",
+    "x1: T, x2: T -> z: T",
+    T=FLOATS,
+    infer=broadcast_inputs,
+    expression="hypot(x1, x2)",
+    grad=_hypot_gradient,
+    cost=elementwise(flops=8),
+    doc="""`sqrt(x1 ** 2 + x2 ** 2)`, elementwise with broadcasting, without overflow.
+
+    The gradient where both are 0 is 0.
+    """,
+)
+
+
+def _logaddexp_gradient(op: Operation, dz: Tensor) -> Any:
+    x, y = op.inputs
+    difference = x - y
+    # Equal infinities share it, whose difference would be NaN.
+    is_lost = op_named("And")(op_named("Equal")(x, y), is_inf(x))
+    share = sigmoid(op_named("Where")(is_lost, op_named("ZerosLike")(difference), difference))
+    return gradients_of_two(op, dz * share, dz * (1.0 - share))
+
+
+logaddexp = OpDef(
+    "LogAddExp",
+    "x1: T, x2: T -> z: T",
+    T=FLOATS,
+    infer=broadcast_inputs,
+    expression="logaddexp(x1, x2)",
+    grad=_logaddexp_gradient,
+    cost=elementwise(flops=20),
+    doc="`log(exp(x1) + exp(x2))`, elementwise with broadcasting, without overflow.",
+    function="logaddexp",
+)

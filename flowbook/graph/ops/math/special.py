@@ -1,0 +1,274 @@
+"""Special functions, elementwise: of errors, gamma, beta, zeta and Bessel."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.inference import broadcast_inputs, elementwise, same_as_input
+from flowbook.graph.definition.located import located
+from flowbook.graph.definition.op_def import OpDef
+from flowbook.graph.model.dtypes import FLOATS
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.registry import op_named
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.numerics.scipy_special import special_of
+from flowbook.graph.ops.arrays.broadcasting import gradients_of_two, sum_to_shape
+from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.math.arithmetic import sign
+from flowbook.graph.ops.math.comparison import equal, where
+from flowbook.graph.ops.math.elementwise import exp, square
+from flowbook.graph.ops.math.no_nan import xlog1py, xlogy
+from flowbook.graph.ops.reduction.reductions import reduce_sum
+
+
+def in_dtype(function: str) -> Any:
+    """A kernel that calls a function of SciPy's."""
+
+    def kernel(xp: Any, *arguments: Any) -> Any:
+        result = getattr(special_of(xp), function)(*arguments)
+        return xp.asarray(result).astype(arguments[0].dtype, copy=False)
+
+    return kernel
+
+
+def _function(
+    type: str,
+    function: Any,
+    grad: Any,
+    doc: str,
+    name: str | None = None,
+    *,
+    keeps_zeros: bool = False,
+) -> OpDef:
+    return OpDef(
+        type,
+        "x: T -> y: T",
+        T=FLOATS,
+        infer=same_as_input,
+        kernel=in_dtype(function) if isinstance(function, str) else function,
+        grad=grad,
+        aliases={},
+        keeps_zeros=keeps_zeros,
+        cost=elementwise(flops=30),
+        doc=doc,
+        function=name,
+    )
+
+
+# Functions of errors
+
+
+def _density(x: Tensor) -> Tensor:
+    return exp(-square(x)) * (2 / math.sqrt(math.pi))  # type: ignore[no-any-return]
+
+
+erf = _function(
+    "Erf",
+    "erf",
+    lambda op, dy: dy * _density(op.inputs[0]),
+    "The error function: the integral of `2 / sqrt(π) * exp(-t ** 2)` from 0 to `x`.",
+    keeps_zeros=True,
+)
+
+erfc = _function(
+    "Erfc",
+    "erfc",
+    lambda op, dy: -dy * _density(op.inputs[0]),
+    "`1 - erf(x)`, elementwise, accurate where that is small.",
+)
+
+erfinv = _function(
+    "Erfinv",
+    "erfinv",
+    lambda op, dy: dy * (exp(square(op.outputs[0])) * (math.sqrt(math.pi) / 2)),
+    "The inverse of `erf`, elementwise: infinite at -1 and 1, NaN beyond.",
+    keeps_zeros=True,
+)
+
+ndtri = _function(
+    "Ndtri",
+    "ndtri",
+    lambda op, dy: dy * (exp(square(op.outputs[0]) * 0.5) * math.sqrt(2 * math.pi)),
+    "The quantile of the normal distribution: where it reaches the probability `x`.",
+)
+
+
+# Gamma and zeta
+
+
+def _lgamma(xp: Any, x: Any) -> Any:
+    # As in C; SciPy gives -inf at -inf.
+    value = special_of(xp).gammaln(x)
+    return xp.where(x == -xp.inf, xp.inf, value).astype(x.dtype, copy=False)
+
+
+lgamma = _function(
+    "Lgamma",
+    _lgamma,
+    lambda op, dy: dy * digamma(op.inputs[0]),
+    "The logarithm of the absolute value of the gamma function, elementwise.",
+)
+
+digamma: OpDef = _function(
+    "Digamma",
+    "psi",
+    lambda op, dy: dy * polygamma(1.0, op.inputs[0]),
+    "The derivative of `lgamma`, elementwise.",
+)
+
+
+def _polygamma(xp: Any, a: Any, x: Any) -> Any:
+    special = special_of(xp)
+    a, x = xp.broadcast_arrays(a, x)
+    wide_a, wide_x = a.astype("float64"), x.astype("float64")
+    signed = xp.where(wide_a % 2 == 0, -1.0, 1.0)
+    value = signed * special.gamma(wide_a + 1) * special.zeta(wide_a + 1, wide_x)
+    value = xp.where(wide_a == 0, special.psi(wide_x), value)
+    is_order = (wide_a >= 0) & (wide_a == xp.floor(wide_a))
+    return xp.where(is_order, value, xp.nan).astype(x.dtype)
+
+
+def _polygamma_gradient(op: Operation, dy: Tensor) -> Any:
+    a, x = op.inputs
+    return gradients_of_two(op, None, dy * polygamma(a + 1.0, x))
+
+
+polygamma: OpDef = OpDef(
+    "Polygamma",
+    "a: T, x: T -> z: T",
+    T=FLOATS,
+    infer=broadcast_inputs,
+    kernel=_polygamma,
+    grad=_polygamma_gradient,
+    aliases={},
+    cost=elementwise(flops=100),
+    doc="""The derivative of order `a` of `digamma` at `x`, elementwise with broadcasting.
+
+    NaN where `a` is no whole number from 0. No gradient flows to `a`.
+    """,
+)
+
+
+def _zeta_gradient(op: Operation, dy: Tensor) -> Any:
+    x, q = op.inputs
+    return gradients_of_two(op, None, -dy * x * zeta(x + 1.0, q))
+
+
+zeta: OpDef = OpDef(
+    "Zeta",
+    "x: T, q: T -> z: T",
+    T=FLOATS,
+    infer=broadcast_inputs,
+    kernel=in_dtype("zeta"),
+    grad=_zeta_gradient,
+    aliases={},
+    cost=elementwise(flops=100),
+    doc="""The Hurwitz zeta function, the sum of `(q + n) ** -x` over n from 0, with broadcasting.
+
+    No gradient flows to `x`.
+    """,
+)
+
+
+# Incomplete beta
+
+
+def _betainc_gradient(op: Operation, dy: Tensor) -> Any:
+    a, b, x = op.inputs
+    log_beta = lgamma(a) + lgamma(b) - lgamma(a + b)
+    density = exp(xlogy(a - 1.0, x) + xlog1py(b - 1.0, -x) - log_beta)
+    return None, None, sum_to_shape(dy * density, x, a, b)
+
+
+betainc = OpDef(
+    "Betainc",
+    "a: T, b: T, x: T -> z: T",
+    T=FLOATS,
+    infer=broadcast_inputs,
+    kernel=in_dtype("betainc"),
+    grad=_betainc_gradient,
+    aliases={},
+    cost=elementwise(flops=300),
+    doc="""The regularised incomplete beta function I_x(a, b), elementwise with broadcasting.
+
+    It is the integral of `t ** (a - 1) * (1 - t) ** (b - 1)` from 0 to `x`, divided by that to 1:
+    the beta distribution function. NaN for `x` outside [0, 1]. No gradient flows to `a` and `b`.
+    """,
+)
+
+
+def lbeta(x: Any, name: str | None = None) -> Tensor:
+    """The logarithm of the absolute value of the beta function, over the last dimension.
+
+    Args:
+        x: [..., n] of a floating-point dtype.
+        name: the name scope.
+
+    Returns:
+        `reduce_sum(lgamma(x), -1) - lgamma(reduce_sum(x, -1))`, of the shape [...]; -inf of
+        nothing.
+    """
+    __tracebackhide__ = True
+    with located("lbeta"):
+        x = convert_to_tensor(x)
+    with name_scope(name or "lbeta") as scope:
+        whole = lgamma(reduce_sum(x, -1))
+        result: Tensor = op_named("Sub")(reduce_sum(lgamma(x), -1), whole, name=scope)
+        return result
+
+
+# Modified Bessel functions of the first kind
+
+
+def _i1_gradient(op: Operation, dy: Tensor) -> Tensor:
+    x, y = op.inputs[0], op.outputs[0]
+    return dy * (bessel_i0(x) - _over(y, x))  # type: ignore[no-any-return]
+
+
+def _i1e_gradient(op: Operation, dy: Tensor) -> Tensor:
+    x, y = op.inputs[0], op.outputs[0]
+    return dy * (bessel_i0e(x) - y * sign(x) - _over(y, x))  # type: ignore[no-any-return]
+
+
+def _over(y: Tensor, x: Tensor) -> Tensor:
+    """`y / x`, which tends to 0.5 where `x` does to 0."""
+    is_zero = equal(x, 0)
+    one = op_named("OnesLike")(x)
+    return where(is_zero, one * 0.5, y / where(is_zero, one, x))  # type: ignore[no-any-return]
+
+
+bessel_i0: OpDef = _function(
+    "BesselI0",
+    "i0",
+    lambda op, dy: dy * bessel_i1(op.inputs[0]),
+    "The modified Bessel function of the first kind of order 0, elementwise.",
+    "bessel_i0",
+)
+
+bessel_i0e: OpDef = _function(
+    "BesselI0e",
+    "i0e",
+    lambda op, dy: dy * (bessel_i1e(op.inputs[0]) - op.outputs[0] * sign(op.inputs[0])),
+    "`exp(-abs(x)) * bessel_i0(x)`, elementwise, without overflow.",
+    "bessel_i0e",
+)
+
+bessel_i1: OpDef = _function(
+    "BesselI1",
+    "i1",
+    _i1_gradient,
+    "The modified Bessel function of the first kind of order 1, elementwise.",
+    "bessel_i1",
+    keeps_zeros=True,
+)
+
+bessel_i1e: OpDef = _function(
+    "BesselI1e",
+    "i1e",
+    _i1e_gradient,
+    "`exp(-abs(x)) * bessel_i1(x)`, elementwise, without overflow.",
+    "bessel_i1e",
+    keeps_zeros=True,
+)

@@ -1,0 +1,380 @@
+"""Activations of neural networks. `tanh` and `sigmoid` stand with the elementwise functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.axes import as_axis, in_range
+from flowbook.graph.definition.inference import elementwise, same_as_input
+from flowbook.graph.definition.located import located
+from flowbook.graph.definition.op_def import OpDef
+from flowbook.graph.model.convert import to_array
+from flowbook.graph.model.dtypes import FLOATS, NUMBERS, REALS, float32, float64
+from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.registry import op_named
+from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.numerics.element_choices import clipped, leaky, rectified
+from flowbook.graph.numerics.sums import sum_over
+from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.arrays.filling import zeros_like_op
+from flowbook.graph.ops.arrays.joining import concat
+from flowbook.graph.ops.arrays.shaping import reshape_op, shape_op
+from flowbook.graph.ops.math.arithmetic import negative
+from flowbook.graph.ops.math.comparison import greater, greater_equal, less, where
+from flowbook.graph.ops.math.elementwise import cast, exp, sigmoid, square
+from flowbook.graph.ops.reduction.reductions import sum_op
+from flowbook.graph.ops.windows.windows import check_any_channels_last
+
+relu_gradient: OpDef = OpDef(
+    "ReluGrad",
+    "gradients: T, activations: T -> backprops: T",
+    T=REALS,
+    infer=same_as_input,
+    expression="multiply(gradients, greater(activations, 0))",
+    grad=lambda op, dy: (relu_gradient(dy, op.inputs[1]), None),
+    cost=elementwise(flops=2),
+)
+
+relu = OpDef(
+    "Relu",
+    "features: T -> activations: T",
+    T=REALS,
+    infer=same_as_input,
+    kernel=rectified,
+    expression="maximum(features, 0)",
+    # From the output, so that the input's memory is free by then.
+    grad=lambda op, dy: relu_gradient(dy, op.outputs[0]),
+    cost=elementwise(),
+    doc="The rectified linear unit, `max(x, 0)` (Nair and Hinton 2010); the gradient at 0 is 0.",
+)
+
+
+def _relu6_gradient(op: Operation, dy: Tensor) -> Tensor:
+    y = op.outputs[0]
+    inside = op_named("And")(greater(y, 0), less(y, 6))
+    return where(inside, dy, zeros_like_op(dy))  # type: ignore[no-any-return]
+
+
+relu6 = OpDef(
+    "Relu6",
+    "features: T -> activations: T",
+    T=REALS,
+    infer=same_as_input,
+    kernel=lambda xp, features: clipped(xp, features, 0, 6),
+    expression="minimum(maximum(features, 0), 6)",
+    grad=_relu6_gradient,
+    cost=elementwise(flops=2),
+    doc="`min(max(x, 0), 6)`.",
+)
+
+
+def _elu_gradient(op: Operation, dy: Tensor) -> Tensor:
+    # exp(min(x, 0)) is 1 for positive x, as the derivative is.
+    x = op.inputs[0]
+    return dy * exp(op_named("Minimum")(x, zeros_like_op(x)))  # type: ignore[no-any-return]
+
+
+elu = OpDef(
+    "Elu",
+    "features: T -> activations: T",
+    T=FLOATS,
+    infer=same_as_input,
+    # exp(x) - 1 is nowhere below x, and 0 where the minimum is.
+    expression="maximum(features, expm1(minimum(features, 0)))",
+    grad=_elu_gradient,
+    cost=elementwise(flops=12),
+    doc="The exponential linear unit: `x` if positive, else `exp(x) - 1` (Clevert et al. 2015).",
+)
+
+
+def _leaky_gradient(op: Operation, dy: Tensor) -> Tensor:
+    return where(greater(op.inputs[0], 0), dy, dy * op.attributes["alpha"])  # type: ignore[no-any-return]
+
+
+leaky_relu_op = OpDef(
+    "LeakyRelu",
+    "features: T -> activations: T",
+    T=FLOATS,
+    attributes={"alpha": 0.2},
+    infer=same_as_input,
+    kernel=leaky,
+    expression="where(greater(features, 0), features, multiply(features, alpha))",
+    grad=_leaky_gradient,
+    cost=elementwise(flops=2),
+)
+
+
+@leaky_relu_op.front
+def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
+    """`x` if positive, else `alpha * x` (Maas et al. 2013).
+
+    Args:
+        features: of a floating-point dtype; integers are made float32 first.
+        alpha: the slope for negative values, a number.
+        name: the operation's name.
+    """
+    __tracebackhide__ = True
+    with located("LeakyRelu"):
+        features = convert_to_tensor(features)
+        if features.dtype.is_integer:
+            features = cast(features, float32)
+        slope = float(to_array(alpha, float64))
+    result: Tensor = leaky_relu_op(features, alpha=slope, name=name)
+    return result
+
+
+softplus = OpDef(
+    "Softplus",
+    "features: T -> activations: T",
+    T=FLOATS,
+    infer=same_as_input,
+    # Several times faster than logaddexp, which has no vectorised loop.
+    expression="add(maximum(features, 0), log1p(exp(negative(absolute(features)))))",
+    grad=lambda op, dy: dy * sigmoid(op.inputs[0]),
+    cost=elementwise(flops=20),
+    doc="`log(1 + exp(x))`, elementwise, without overflow.",
+)
+
+
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """`log(sigmoid(x))`, elementwise, accurate where the sigmoid is close to 0 or to 1.
+
+    Args:
+        x: of a floating-point dtype.
+        name: the name scope.
+    """
+    __tracebackhide__ = True
+    with located("log_sigmoid"):
+        x = convert_to_tensor(x)
+    with name_scope(name or "log_sigmoid") as scope:
+        return negative(softplus(-x), name=scope)  # type: ignore[no-any-return]
+
+
+# The fixed point of mean 0 and variance 1 (Klambauer et al. 2017, equation 14).
+_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
+_SELU_LIMIT = _SELU_ALPHA * _SELU_SCALE
+
+
+def _selu_gradient(op: Operation, dy: Tensor) -> Tensor:
+    x = op.inputs[0]
+    below = exp(op_named("Minimum")(x, zeros_like_op(x))) * _SELU_LIMIT
+    # At 0 the slope is that of the right side, as in TensorFlow.
+    return where(greater_equal(x, 0), dy * _SELU_SCALE, dy * below)  # type: ignore[no-any-return]
+
+
+selu = OpDef(
+    "Selu",
+    "features: T -> activations: T",
+    T=FLOATS,
+    infer=same_as_input,
+    expression=f"add(multiply(maximum(features, 0), {_SELU_SCALE}), "
+    f"multiply(expm1(minimum(features, 0)), {_SELU_LIMIT}))",
+    grad=_selu_gradient,
+    cost=elementwise(flops=14),
+    doc="""The scaled exponential linear unit, which keeps mean 0 and variance 1 across layers.
+
+    `1.0507 * x` if positive, else `1.7581 * (exp(x) - 1)` (Klambauer et al. 2017).
+    """,
+)
+
+
+def _softsign_gradient(op: Operation, dy: Tensor) -> Tensor:
+    return dy / square(op_named("Abs")(op.inputs[0]) + 1.0)  # type: ignore[no-any-return]
+
+
+softsign = OpDef(
+    "Softsign",
+    "features: T -> activations: T",
+    T=FLOATS,
+    infer=same_as_input,
+    expression="divide(features, add(absolute(features), 1))",
+    grad=_softsign_gradient,
+    cost=elementwise(flops=3),
+    doc="`x / (1 + abs(x))`, elementwise: between -1 and 1, and slower to get there than tanh.",
+)
+
+
+def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
+    """The positive and the negative part of each feature, one after the other along an axis.
+
+    Args:
+        features: of a real dtype and at least one dimension.
+        name: the name scope.
+        axis: the axis that becomes twice as long.
+
+    Raises:
+        InvalidArgumentError: if there is no such axis.
+
+    Source: Shang et al., "Concatenated Rectified Linear Units", 2016.
+    """
+    __tracebackhide__ = True
+    with located("crelu"):
+        features = convert_to_tensor(features)
+    with name_scope(name or "crelu") as scope:
+        return relu(concat([features, -features], axis), name=scope)  # type: ignore[no-any-return]
+
+
+def _shape_with_axis(logits: Tensor, axis: int) -> Shape:
+    if logits.shape.dims is not None:
+        in_range(axis, len(logits.shape.dims))
+    return logits.shape
+
+
+def less_largest(xp: Any, logits: Any, axis: int) -> Any:
+    """Logits less the largest along an axis, so that their exponentials do not overflow."""
+    i = in_range(axis, logits.ndim)
+    return xp.subtract(logits, xp.maximum.reduce(logits, axis=i, keepdims=True))
+
+
+def exponentials(xp: Any, shifted: Any, axis: int, out: Any = None) -> tuple[Any, Any]:
+    """The exponentials of shifted logits, in `out` if it is given, and their sum along an axis."""
+    raised = xp.exp(shifted, out=out)
+    total = sum_over(xp, raised, (in_range(axis, shifted.ndim),), keepdims=True)
+    return raised, total.astype(shifted.dtype, copy=False)
+
+
+def _softmax(xp: Any, logits: Any, axis: int) -> Any:
+    if not logits.size:
+        return logits.copy()
+    shifted = less_largest(xp, logits, axis)
+    raised, total = exponentials(xp, shifted, axis, out=shifted)
+    return xp.divide(raised, total, raised)
+
+
+def _log_softmax(xp: Any, logits: Any, axis: int) -> Any:
+    if not logits.size:
+        return logits.copy()
+    shifted = less_largest(xp, logits, axis)
+    _, total = exponentials(xp, shifted, axis)
+    return xp.subtract(shifted, xp.log(total), shifted)
+
+
+def _sum_along(op: Operation, tensor: Tensor) -> Tensor:
+    return sum_op(tensor, axis=(op.attributes["axis"],), keepdims=True)  # type: ignore[no-any-return]
+
+
+def _softmax_gradient(op: Operation, dy: Tensor) -> Tensor:
+    y = op.outputs[0]
+    return (dy - _sum_along(op, dy * y)) * y
+
+
+def _log_softmax_gradient(op: Operation, dy: Tensor) -> Tensor:
+    return dy - exp(op.outputs[0]) * _sum_along(op, dy)  # type: ignore[no-any-return]
+
+
+def _normalised(type: str, kernel: Callable[..., Any], grad: Callable[..., Any]) -> OpDef:
+    return OpDef(
+        type,
+        "logits: T -> output: T",
+        T=FLOATS,
+        attributes={"axis": -1},
+        infer=_shape_with_axis,
+        kernel=kernel,
+        grad=grad,
+        aliases={},
+        cost=elementwise(flops=14),
+    )
+
+
+softmax_op = _normalised("Softmax", _softmax, _softmax_gradient)
+log_softmax_op = _normalised("LogSoftmax", _log_softmax, _log_softmax_gradient)
+
+
+@softmax_op.front
+def softmax(logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
+    """`exp(x) / sum(exp(x))` along an axis, without overflow: probabilities that add up to 1.
+
+    Args:
+        logits: of a floating-point dtype and at least one dimension.
+        axis: an int, negative ones counted from the last.
+        name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: if there is no such axis.
+    """
+    __tracebackhide__ = True
+    return _normalise(softmax_op, logits, axis, name)
+
+
+@log_softmax_op.front
+def log_softmax(logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
+    """The logarithm of `softmax(logits)`, accurate where that is small. Arguments as there."""
+    __tracebackhide__ = True
+    return _normalise(log_softmax_op, logits, axis, name)
+
+
+def _normalise(op_def: OpDef, logits: Any, axis: Any, name: str | None) -> Tensor:
+    __tracebackhide__ = True
+    with located(op_def.type):
+        axis = as_axis(axis)
+    result: Tensor = op_def(logits, axis=axis, name=name)
+    return result
+
+
+def _biased_shape(value: Tensor, bias: Tensor) -> Shape:
+    if bias.shape.rank not in (None, 1) or value.shape.rank == 0:
+        raise InvalidArgumentError(
+            f"the bias is a vector and the value has an axis for it; they have the shapes "
+            f"{bias.shape} and {value.shape}"
+        )
+    if value.shape.dims is None or bias.shape.dims is None:
+        return value.shape
+    if not bias.shape.is_compatible_with(value.shape[-1:]):
+        raise InvalidArgumentError(
+            f"a bias of shape {bias.shape} does not fit the last dimension of {value.shape}"
+        )
+    return value.shape.merge(Shape.of((*value.shape.dims[:-1], bias.shape.dims[0])))
+
+
+def _bias_add(xp: Any, value: Any, bias: Any) -> Any:
+    if not value.ndim or bias.shape != value.shape[-1:]:
+        raise InvalidArgumentError(
+            f"a bias of shape {list(bias.shape)} does not fit the last dimension of "
+            f"{list(value.shape)}"
+        )
+    return xp.add(value, bias)
+
+
+def _bias_gradient(op: Operation, dy: Tensor) -> Any:
+    rank = dy.shape.rank
+    if rank is not None:
+        return dy, sum_op(dy, axis=tuple(range(rank - 1)))
+    rows = reshape_op(dy, op_named("Concat").public([[-1], shape_op(op.inputs[1])], 0))
+    return dy, sum_op(rows, axis=(0,))
+
+
+bias_add_op = OpDef(
+    "BiasAdd",
+    "value: T, bias: T -> output: T",
+    T=NUMBERS,
+    infer=_biased_shape,
+    kernel=_bias_add,
+    grad=_bias_gradient,
+    aliases={},
+    cost=elementwise(),
+)
+
+
+@bias_add_op.front
+def bias_add(value: Any, bias: Any, data_format: str = "NHWC", name: str | None = None) -> Tensor:
+    """Add a vector along the last dimension.
+
+    Args:
+        value: [..., n] of a number dtype.
+        bias: [n] of the same dtype.
+        data_format: channels last, such as "NHWC", whatever the number of dimensions.
+        name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: if the sizes differ; in the run, where they are known only then.
+        UnimplementedError: for data_format "NCHW".
+    """
+    __tracebackhide__ = True
+    with located("BiasAdd"):
+        check_any_channels_last(data_format)
+    result: Tensor = bias_add_op(value, bias, name=name)
+    return result

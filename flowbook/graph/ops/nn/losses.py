@@ -1,0 +1,425 @@
+"""Losses on logits, fused so that no probability is rounded to 0 before its logarithm is taken.
+
+The two softmax losses compute the derivative along with the loss, as a second output: both need the
+same exponentials.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.axes import as_axis, in_range
+from flowbook.graph.definition.inference import elementwise, scalar
+from flowbook.graph.definition.located import located
+from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef, is_unused
+from flowbook.graph.model.dtypes import FLOATS, INDICES
+from flowbook.graph.model.errors import InvalidArgumentError, OutOfRangeError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.shape import Shape, broadcast
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.numerics.bounds import are_within
+from flowbook.graph.numerics.sums import sum_of_products, sum_of_squares, sum_over
+from flowbook.graph.ops.arrays.broadcasting import sum_to_shape
+from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.arrays.filling import ones_like, zeros_like
+from flowbook.graph.ops.arrays.shaping import expand_dims_op, transpose
+from flowbook.graph.ops.math.arithmetic import add, subtract
+from flowbook.graph.ops.math.comparison import greater, where
+from flowbook.graph.ops.math.elementwise import exp, log, sigmoid
+from flowbook.graph.ops.nn.activations import (
+    exponentials,
+    less_largest,
+    log_softmax_op,
+    softmax_op,
+    softplus,
+)
+from flowbook.graph.ops.reduction.reductions import sum_op
+
+
+def _same_shapes(labels: Tensor, logits: Tensor) -> Shape:
+    if not labels.shape.is_compatible_with(logits.shape):
+        raise InvalidArgumentError(
+            f"labels of shape {labels.shape} and logits of shape {logits.shape} differ"
+        )
+    return labels.shape.merge(logits.shape)
+
+
+def _check_same(labels: Any, logits: Any) -> None:
+    if labels.shape != logits.shape:
+        raise InvalidArgumentError(
+            f"labels of shape {list(labels.shape)} and logits of shape {list(logits.shape)} differ"
+        )
+
+
+def _loss_shapes(labels: Tensor, logits: Tensor) -> list[Shape]:
+    both = _same_shapes(labels, logits)
+    if both.rank == 0:
+        raise InvalidArgumentError("logits have at least one dimension: the classes")
+    return [both[:-1] if both.dims is not None else both, both]
+
+
+def _cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
+    _check_same(labels, logits)
+    if not logits.ndim:
+        raise InvalidArgumentError("logits have at least one dimension: the classes")
+    if not logits.size:
+        return xp.zeros(logits.shape[:-1], logits.dtype), logits.copy()
+    shifted = less_largest(xp, logits, -1)
+    raised, total = exponentials(xp, shifted, -1)
+    mass = sum_over(xp, labels, (-1,), keepdims=True)
+    shifted -= xp.log(total)
+    gain = sum_of_products(xp, labels, shifted)
+    if xp.isnan(gain).any():
+        # Where a label of 0 meets a logit of -inf, their product counts as 0.
+        gain = sum_of_products(xp, labels, xp.where(labels == 0, 0, shifted))
+    raised *= mass / total
+    raised -= labels
+    return -xp.squeeze(gain, -1).astype(logits.dtype, copy=False), raised
+
+
+def _times_rows(rows: Tensor, matrix: Tensor) -> Tensor:
+    return expand_dims_op(rows, axis=(-1,)) * matrix  # type: ignore[no-any-return]
+
+
+def _sum_classes(tensor: Tensor) -> Tensor:
+    return sum_op(tensor, axis=(-1,), keepdims=True)  # type: ignore[no-any-return]
+
+
+def _through_softmax(logits: Tensor, gradient: Tensor) -> Tensor:
+    """The gradient of `softmax(logits)`."""
+    y = softmax_op(logits)
+    return (gradient - _sum_classes(gradient * y)) * y  # type: ignore[no-any-return]
+
+
+def _cross_entropy_gradient(op: Operation, dloss: Tensor, dbackprop: Tensor) -> Any:
+    labels, logits = op.inputs
+    dlabels = _times_rows(-dloss, log_softmax_op(logits))
+    dlogits = _times_rows(dloss, op.outputs[1])
+    if not is_unused(dbackprop):
+        # backprop = softmax(logits) * sum(labels) - labels
+        mass = _sum_classes(labels)
+        dlogits += _through_softmax(logits, dbackprop) * mass
+        dlabels += _sum_classes(dbackprop * softmax_op(logits)) - dbackprop
+    return dlabels, dlogits
+
+
+cross_entropy_op = OpDef(
+    "SoftmaxCrossEntropyWithLogits",
+    "labels: T, logits: T -> loss: T, backprop: T",
+    T=FLOATS,
+    infer=_loss_shapes,
+    kernel=_cross_entropy,
+    grad=_cross_entropy_gradient,
+    aliases={},
+    cost=lambda op: 18 * (op.inputs[1].shape.size or 0),
+)
+
+
+def _classes_last(tensor: Tensor, axis: int) -> Tensor:
+    if tensor.shape.rank is None:
+        raise InvalidArgumentError(
+            f"for axis {axis} the rank must be known, which {tensor!r} lacks"
+        )
+    axis = in_range(axis, tensor.shape.rank)
+    order = [i for i in range(tensor.shape.rank) if i != axis]
+    return transpose(tensor, [*order, axis])  # type: ignore[no-any-return]
+
+
+@cross_entropy_op.front
+def softmax_cross_entropy_with_logits(
+    *, labels: Any, logits: Any, axis: int = -1, name: str | None = None
+) -> Tensor:
+    """The cross entropy between labels and the softmax of logits.
+
+    Args:
+        labels: [..., classes], the wanted probabilities, of a floating-point dtype. Gradients flow
+            to them too: see `stop_gradient`. Where they do not add up to 1, the gradient to the
+            logits is that of the loss, `sum(labels) * softmax(logits) - labels`.
+        logits: [..., classes] of the same dtype, not normalised.
+        axis: the axis of the classes, for tensors of a known rank if it is not the last.
+        name: the operation's name.
+
+    Returns:
+        [...], the loss of each example: the shape of the logits without that axis.
+    """
+    __tracebackhide__ = True
+    with located("SoftmaxCrossEntropyWithLogits"):
+        axis = as_axis(axis)
+        if axis != -1:
+            logits = convert_to_tensor(logits)
+            labels = convert_to_tensor(labels, logits.dtype)
+            labels, logits = _classes_last(labels, axis), _classes_last(logits, axis)
+    return cross_entropy_op(labels, logits, name=name)[0]  # type: ignore[no-any-return]
+
+
+def _sparse_shapes(labels: Tensor, logits: Tensor) -> list[Shape]:
+    if logits.shape.dims is None:
+        return [labels.shape, logits.shape]
+    if not logits.shape.dims:
+        raise InvalidArgumentError("logits have at least one dimension: the classes")
+    if not labels.shape.is_compatible_with(logits.shape[:-1]):
+        raise InvalidArgumentError(
+            f"labels of shape {labels.shape} do not fit logits of shape {logits.shape}: one label "
+            "for each row of logits",
+            hint="softmax_cross_entropy_with_logits takes one probability per class"
+            if labels.shape.rank == logits.shape.rank
+            else None,
+        )
+    loss = labels.shape.merge(logits.shape[:-1])
+    return [loss, loss.concatenate(logits.shape[-1:])]
+
+
+def _sparse_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
+    if not logits.ndim or labels.shape != logits.shape[:-1]:
+        raise InvalidArgumentError(
+            f"labels of shape {list(labels.shape)} do not fit logits of shape {list(logits.shape)}"
+        )
+    classes = logits.shape[-1]
+    if not are_within(labels, classes):
+        wrong = next(i for i in labels.ravel().tolist() if not 0 <= i < classes)
+        raise OutOfRangeError(f"label {wrong} is out of range: there are {classes} classes, from 0")
+    if not logits.size:
+        return xp.zeros(labels.shape, logits.dtype), logits.copy()
+    # In row-major order, whatever the logits' is, so that reshaping gives a view to write to.
+    shifted = xp.ascontiguousarray(less_largest(xp, logits, -1))
+    flat = xp.reshape(shifted, (-1,))
+    at_labels = xp.arange(0, flat.size, classes) + xp.reshape(labels, (-1,))
+    wanted = xp.reshape(flat.take(at_labels), labels.shape)
+    raised, total = exponentials(xp, shifted, -1, out=shifted)
+    loss = xp.log(xp.squeeze(total, -1)) - wanted
+    backprop = xp.divide(raised, total, raised)
+    flat[at_labels] -= 1
+    return loss, backprop
+
+
+def _sparse_gradient(op: Operation, dloss: Tensor, dbackprop: Tensor) -> Any:
+    dlogits = _times_rows(dloss, op.outputs[1])
+    if not is_unused(dbackprop):
+        dlogits += _through_softmax(op.inputs[1], dbackprop)
+    return None, dlogits
+
+
+sparse_cross_entropy_op = OpDef(
+    "SparseSoftmaxCrossEntropyWithLogits",
+    "labels: I, logits: T -> loss: T, backprop: T",
+    I=INDICES,
+    T=FLOATS,
+    infer=_sparse_shapes,
+    kernel=_sparse_cross_entropy,
+    grad=_sparse_gradient,
+    aliases={},
+    cost=lambda op: 14 * (op.inputs[1].shape.size or 0),
+)
+
+
+@sparse_cross_entropy_op.front
+def sparse_softmax_cross_entropy_with_logits(
+    *, labels: Any, logits: Any, name: str | None = None
+) -> Tensor:
+    """The cross entropy between classes and the softmax of logits, over the last dimension.
+
+    Args:
+        labels: [...], int32 or int64: the class of each example, in [0, classes).
+        logits: [..., classes] of a floating-point dtype, not normalised.
+        name: the operation's name.
+
+    Returns:
+        [...] of the logits' dtype, the loss of each example.
+
+    Raises:
+        OutOfRangeError: in the run, if a label is no class.
+    """
+    __tracebackhide__ = True
+    return sparse_cross_entropy_op(labels, logits, name=name)[0]  # type: ignore[no-any-return]
+
+
+sigmoid_cross_entropy_op = OpDef(
+    "SigmoidCrossEntropyWithLogits",
+    "labels: T, logits: T -> loss: T",
+    T=FLOATS,
+    infer=_same_shapes,
+    # max(x, 0) - x z is exact for labels of 0 and 1: a small loss keeps all of its digits.
+    expression="add(subtract(maximum(logits, 0), multiply(logits, labels)), "
+    "log1p(exp(negative(absolute(logits)))))",
+    grad=lambda op, dy: (-dy * op.inputs[1], dy * (sigmoid(op.inputs[1]) - op.inputs[0])),
+    cost=elementwise(flops=20),
+)
+
+
+@sigmoid_cross_entropy_op.front
+def sigmoid_cross_entropy_with_logits(
+    *, labels: Any, logits: Any, name: str | None = None
+) -> Tensor:
+    """The cross entropy of independent yes-or-no labels, elementwise.
+
+    Args:
+        labels: the wanted probabilities, of a floating-point dtype.
+        logits: of the same dtype and shape; their sigmoid is the probability.
+        name: the operation's name.
+
+    Returns:
+        The loss of each element.
+    """
+    __tracebackhide__ = True
+    result: Tensor = sigmoid_cross_entropy_op(labels, logits, name=name)
+    return result
+
+
+def _weighted_shape(labels: Tensor, logits: Tensor, pos_weight: Tensor) -> Shape:
+    both = _same_shapes(labels, logits)
+    if not broadcast(both, pos_weight.shape).is_compatible_with(both):
+        raise InvalidArgumentError(
+            f"pos_weight of shape {pos_weight.shape} does not broadcast to the logits of shape "
+            f"{logits.shape}"
+        )
+    return both
+
+
+def _weighted_cross_entropy(xp: Any, labels: Any, logits: Any, pos_weight: Any) -> Any:
+    _check_same(labels, logits)
+    try:
+        weights = xp.broadcast_to(pos_weight, labels.shape)
+    except ValueError:
+        raise InvalidArgumentError(
+            f"pos_weight of shape {list(pos_weight.shape)} does not broadcast to the logits of "
+            f"shape {list(logits.shape)}"
+        ) from None
+    positive, negative = weights * labels, 1 - labels
+    small = xp.log1p(xp.exp(-xp.absolute(logits)))
+    loss = negative * xp.maximum(logits, 0) - positive * xp.minimum(logits, 0)
+    return xp.add(loss, (negative + positive) * small)
+
+
+def _weighted_gradient(op: Operation, dy: Tensor) -> Any:
+    labels, logits, weight = op.inputs
+    is_yes, is_no = softplus(-logits), softplus(logits)
+    down = weight * labels * sigmoid(-logits)
+    dlogits = dy * ((1.0 - labels) * sigmoid(logits) - down)
+    dweight = sum_to_shape(dy * labels * is_yes, weight, labels)
+    return dy * (weight * is_yes - is_no), dlogits, dweight
+
+
+weighted_cross_entropy_op = OpDef(
+    "WeightedCrossEntropyWithLogits",
+    "labels: T, logits: T, pos_weight: T -> loss: T",
+    T=FLOATS,
+    infer=_weighted_shape,
+    kernel=_weighted_cross_entropy,
+    grad=_weighted_gradient,
+    aliases={},
+    cost=elementwise(flops=30),
+)
+
+
+@weighted_cross_entropy_op.front
+def weighted_cross_entropy_with_logits(
+    labels: Any, logits: Any, pos_weight: Any, name: str | None = None
+) -> Tensor:
+    """The cross entropy of independent yes-or-no labels, where a missed "yes" counts differently.
+
+    Args:
+        labels: the wanted probabilities, of a floating-point dtype.
+        logits: of the same dtype and shape; their sigmoid is the probability.
+        pos_weight: the factor on the loss of "yes", of the same dtype and of a shape that
+            broadcasts to the logits'. Above 1 it favours recall, below 1 precision.
+        name: the operation's name.
+
+    Returns:
+        The loss of each element: `pos_weight * z * -log(p) + (1 - z) * -log(1 - p)` for the label
+        z and the probability p.
+    """
+    __tracebackhide__ = True
+    result: Tensor = weighted_cross_entropy_op(labels, logits, pos_weight, name=name)
+    return result
+
+
+def log_poisson_loss(
+    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+) -> Tensor:
+    """The negative logarithm of the Poisson likelihood of counts, elementwise.
+
+    Args:
+        targets: the counts z, not negative, of a floating-point dtype.
+        log_input: the logarithm of the expected count, of the same dtype and shape.
+        compute_full_loss: add Stirling's approximation of log(z!) for counts above 1, which does
+            not change the gradient to `log_input`.
+        name: the name scope.
+
+    Returns:
+        The loss of each element, `exp(log_input) - targets * log_input` and the above.
+    """
+    __tracebackhide__ = True
+    with located("log_poisson_loss"):
+        log_input = convert_to_tensor(log_input)
+        targets = convert_to_tensor(targets, log_input.dtype)
+        _same_shapes(targets, log_input)
+    with name_scope(name or "log_poisson_loss") as scope:
+        if not compute_full_loss:
+            return subtract(exp(log_input), log_input * targets, name=scope)  # type: ignore[no-any-return]
+        loss = exp(log_input) - log_input * targets
+        is_large = greater(targets, 1)
+        # Where it is not wanted, its logarithm must still have a gradient.
+        count = where(is_large, targets, ones_like(targets))
+        stirling = count * log(count) - count + 0.5 * log(count * (2 * math.pi))
+        return add(loss, where(is_large, stirling, zeros_like(stirling)), name=scope)  # type: ignore[no-any-return]
+
+
+def _half_of_squares(xp: Any, t: Any) -> Any:
+    half = sum_of_squares(xp, t) * 0.5
+    return half if half.dtype == t.dtype else half.astype(t.dtype)
+
+
+l2_loss = OpDef(
+    "L2Loss",
+    "t: T -> output: T",
+    T=FLOATS,
+    infer=scalar,
+    kernel=_half_of_squares,
+    grad=lambda op, dy: dy * op.inputs[0],
+    aliases={},
+    cost=lambda op: 2 * (op.inputs[0].shape.size or 0),
+    doc="Half the sum of squares of a tensor, a scalar.",
+)
+
+
+def _in_top_k_shape(predictions: Tensor, targets: Tensor, k: Tensor) -> Shape:
+    batch = targets.shape.with_rank(1)
+    scores = predictions.shape.with_rank(2)
+    return batch.merge(scores[:1])
+
+
+def _in_top_k(xp: Any, predictions: Any, targets: Any, k: Any) -> Any:
+    classes = predictions.shape[-1]
+    if not predictions.size:
+        return xp.zeros(targets.shape, bool)
+    is_class = (targets >= 0) & (targets < classes)
+    places = xp.expand_dims(xp.where(is_class, targets, 0), 1)
+    better = xp.sum(predictions > xp.take_along_axis(predictions, places, 1), axis=1)
+    return is_class & (better < int(k)) & xp.all(xp.isfinite(predictions), axis=1)
+
+
+in_top_k = OpDef(
+    "InTopK",
+    "predictions: T, targets: I, k: K -> is_in: bool",
+    T=FLOATS,
+    I=INDICES,
+    K=INDICES,
+    infer=_in_top_k_shape,
+    kernel=_in_top_k,
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=lambda op: op.inputs[0].shape.size or 0,
+    doc="""Whether each example's class is among the `k` that scored highest.
+
+    Args:
+        predictions: [examples, classes], scores of a floating-point dtype.
+        targets: [examples], int32 or int64, the right classes.
+        k: an int32 or int64 scalar.
+
+    Returns:
+        bool [examples]. Classes that score the same as the right one do not push it out; a row with
+        a score that is not finite is False, and so is one whose target is no class.
+    """,
+)

@@ -1,0 +1,262 @@
+"""Cells of recurrent networks, as functions of explicit weights, and their unrolling over a list.
+
+A cell maps an input [batch, width] and a state to an output and the next state. The kernels are
+applied to the input and the state side by side: the first rows belong to the input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.located import located
+from flowbook.graph.model.dtypes import INDICES
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.tensor import Arithmetic, Tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.arrays.filling import zeros_like
+from flowbook.graph.ops.arrays.joining import concat, split
+from flowbook.graph.ops.arrays.shaping import expand_dims, reshape
+from flowbook.graph.ops.arrays.shaping import shape as shape_of
+from flowbook.graph.ops.linalg.matrix_products import matmul
+from flowbook.graph.ops.math.arithmetic import clip_by_value
+from flowbook.graph.ops.math.comparison import less, where
+from flowbook.graph.ops.math.elementwise import sigmoid, tanh
+from flowbook.graph.ops.nn.activations import bias_add
+
+Activation = Callable[[Any], Any]
+
+
+def _linear(x: Any, h: Any, kernel: Any, bias: Any) -> Tensor:
+    """The input and the state, side by side, times the kernel, plus the bias."""
+    kernel = convert_to_tensor(kernel)
+    columns = kernel.shape.with_rank(2).dims[1]
+    product = matmul(concat([x, h], 1), kernel)
+    if product.shape.rank is None and columns is not None:
+        product = reshape(product, [-1, columns])
+    return product if bias is None else bias_add(product, bias)  # type: ignore[no-any-return]
+
+
+def rnn_cell(
+    x: Any,
+    h: Any,
+    kernel: Any,
+    bias: Any = None,
+    activation: Activation = tanh,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """A step of the plain recurrent network: `activation([x, h] kernel + bias)`.
+
+    Args:
+        x: [batch, width], of a floating-point dtype.
+        h: [batch, units], the state.
+        kernel: [width + units, units].
+        bias: [units], or None.
+        activation: a function of a tensor.
+        name: the name scope.
+
+    Returns:
+        `(output, state)`, which are the same tensor [batch, units].
+    """
+    __tracebackhide__ = True
+    with name_scope(name or "rnn_cell"):
+        output = activation(_linear(x, h, kernel, bias))
+    return output, output
+
+
+def lstm_cell(
+    x: Any,
+    state: tuple[Any, Any],
+    kernel: Any,
+    bias: Any = None,
+    forget_bias: float = 1.0,
+    activation: Activation = tanh,
+    peepholes: tuple[Any, Any, Any] | None = None,
+    cell_clip: float | None = None,
+    projection: Any = None,
+    projection_clip: float | None = None,
+    name: str | None = None,
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """A step of the long short-term memory.
+
+    With the gates i, j, f, o, the columns of `[x, h] kernel + bias` in this order:
+    `c' = sigmoid(f + forget_bias) * c + sigmoid(i) * activation(j)` and
+    `h' = sigmoid(o) * activation(c')`.
+
+    Args:
+        x: [batch, width], of a floating-point dtype.
+        state: `(c, h)`: the memory [batch, units] and the last output [batch, outputs]; there are
+            as many outputs as units, unless they are projected.
+        kernel: [width + outputs, 4 * units].
+        bias: [4 * units], or None.
+        forget_bias: added to the forget gate, so that it begins open.
+        activation: a function of a tensor.
+        peepholes: weights [units] by which the gates f, i (of the last memory) and o (of the new
+            one) see the memory, in this order; None for none.
+        cell_clip: the largest magnitude of the memory, or None.
+        projection: [units, outputs], by which the output is multiplied, or None.
+        projection_clip: the largest magnitude of the projected output, or None.
+        name: the name scope.
+
+    Returns:
+        `(h', (c', h'))`.
+
+    Source: Hochreiter and Schmidhuber, "Long Short-Term Memory", 1997; Gers et al., 2000; with
+    peepholes and projection Sak et al., 2014.
+
+    >>> import flowbook as fb
+    >>> x, c, h = fb.ones([2, 3]), fb.zeros([2, 4]), fb.zeros([2, 4])
+    >>> output, state = fb.nn.lstm_cell(x, (c, h), kernel=fb.ones([7, 16]), bias=fb.zeros([16]))
+    >>> output.shape
+    Shape([2, 4])
+    """
+    __tracebackhide__ = True
+    with located("lstm_cell"):
+        if not isinstance(state, list | tuple) or len(state) != 2:
+            raise InvalidTypeError(f"the state of an LSTM is a pair (c, h), not {state!r:.80}")
+    c, h = state
+    with name_scope(name or "lstm_cell"):
+        i, j, f, o = split(_linear(x, h, kernel, bias), 4, axis=1)
+        f = f + forget_bias
+        if peepholes is not None:
+            f, i = f + c * peepholes[0], i + c * peepholes[1]
+        c = sigmoid(f) * c + sigmoid(i) * activation(j)
+        if cell_clip is not None:
+            c = clip_by_value(c, -cell_clip, cell_clip)
+        if peepholes is not None:
+            o = o + c * peepholes[2]
+        h = sigmoid(o) * activation(c)
+        if projection is not None:
+            h = matmul(h, projection)
+            if projection_clip is not None:
+                h = clip_by_value(h, -projection_clip, projection_clip)
+    return h, (c, h)
+
+
+def gru_cell(
+    x: Any,
+    h: Any,
+    gate_kernel: Any,
+    gate_bias: Any,
+    candidate_kernel: Any,
+    candidate_bias: Any,
+    activation: Activation = tanh,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """A step of the gated recurrent unit.
+
+    With the gates r, u, the columns of `sigmoid([x, h] gate_kernel + gate_bias)` in this order:
+    `h' = u * h + (1 - u) * activation([x, r * h] candidate_kernel + candidate_bias)`.
+
+    Args:
+        x: [batch, width], of a floating-point dtype.
+        h: [batch, units], the state.
+        gate_kernel: [width + units, 2 * units].
+        gate_bias: [2 * units], or None; TensorFlow's cell begins with ones.
+        candidate_kernel: [width + units, units].
+        candidate_bias: [units], or None.
+        activation: a function of a tensor.
+        name: the name scope.
+
+    Returns:
+        `(output, state)`, which are the same tensor [batch, units].
+
+    Source: Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder", 2014.
+    """
+    __tracebackhide__ = True
+    with name_scope(name or "gru_cell"):
+        r, u = split(sigmoid(_linear(x, h, gate_kernel, gate_bias)), 2, axis=1)
+        candidate = activation(_linear(x, r * h, candidate_kernel, candidate_bias))
+        # As a step towards the candidate it takes one product less.
+        h = candidate + u * (h - candidate)
+    return h, h
+
+
+def static_rnn(
+    cell: Callable[[Any, Any], tuple[Any, Any]],
+    inputs: Sequence[Any],
+    initial_state: Any,
+    sequence_length: Any = None,
+    name: str | None = None,
+) -> tuple[list[Tensor], Any]:
+    """Apply a cell to each of a list of inputs, from state to state.
+
+    Args:
+        cell: a function `cell(x, state)` that gives an output and the next state.
+        inputs: a list with an input [batch, ...] for each step.
+        initial_state: a tensor [batch, ...], or tuples, lists and dicts of them.
+        sequence_length: int32 or int64 [batch]; after so many steps an example's outputs are zero
+            and its state stays. By default all take all steps.
+        name: the name scope.
+
+    Returns:
+        `(outputs, state)`: a list with an output for each step, and the last state.
+
+    >>> import flowbook as fb
+    >>> kernel = fb.ones([3 + 2, 2])
+    >>> cell = lambda x, h: fb.nn.rnn_cell(x, h, kernel)
+    >>> outputs, state = fb.nn.static_rnn(cell, [fb.ones([4, 3])] * 5, fb.zeros([4, 2]))
+    >>> len(outputs), state.shape
+    (5, Shape([4, 2]))
+    """
+    __tracebackhide__ = True
+    with located("static_rnn"):
+        if isinstance(inputs, Arithmetic) or not isinstance(inputs, Sequence):
+            raise InvalidTypeError(
+                f"inputs are a list with a tensor for each step, not {inputs!r:.80}",
+                hint="fb.unstack(inputs, axis=...) makes one of a tensor",
+            )
+        if not inputs:
+            raise InvalidArgumentError("an empty list of inputs has no steps")
+        lengths = None
+        if sequence_length is not None:
+            lengths = convert_to_tensor(sequence_length)
+            if lengths.dtype not in INDICES:
+                raise InvalidTypeError(f"sequence_length is integer, not {lengths.dtype.name}")
+            lengths.shape.with_rank(1)
+    state, outputs = initial_state, []
+    with name_scope(name or "static_rnn"):
+        for step, x in enumerate(inputs):
+            output, following = cell(x, state)
+            if lengths is not None:
+                if not step:
+                    with located("static_rnn"):
+                        lengths = _one_each(lengths, output)
+                is_over = less(lengths, step + 1)
+                output = _chosen(is_over, zeros_like(output), output)
+                following = _chosen_each(is_over, state, following)
+            outputs.append(output)
+            state = following
+    return outputs, state
+
+
+def _one_each(lengths: Tensor, output: Tensor) -> Tensor:
+    """The lengths, of which there is one for each example: one for all would broadcast."""
+    batch = output.shape.dims[0] if output.shape.dims else None
+    given = lengths.shape.dims[0] if lengths.shape.dims else None
+    if batch is None or given is None:
+        return reshape(lengths, shape_of(output)[:1])  # type: ignore[no-any-return]
+    if given != batch:
+        raise InvalidArgumentError(f"sequence_length has {given} lengths for {batch} examples")
+    return lengths
+
+
+def _chosen(condition: Tensor, x: Any, y: Any) -> Tensor:
+    """Examples of `x` where the condition holds, of `y` elsewhere."""
+    rank = y.shape.rank
+    if rank is None:
+        raise InvalidArgumentError("sequence_length needs outputs and states of known rank")
+    for _ in range(rank - 1):
+        condition = expand_dims(condition, -1)
+    return where(condition, x, y)  # type: ignore[no-any-return]
+
+
+def _chosen_each(condition: Tensor, old: Any, new: Any) -> Any:
+    """As `_chosen`, for states of several tensors."""
+    if isinstance(new, dict):
+        return {key: _chosen_each(condition, old[key], new[key]) for key in new}
+    if isinstance(new, list | tuple):
+        chosen = [_chosen_each(condition, a, b) for a, b in zip(old, new, strict=True)]
+        return type(new)(*chosen) if hasattr(new, "_fields") else type(new)(chosen)
+    return _chosen(condition, old, new)

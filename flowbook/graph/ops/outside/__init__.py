@@ -1,0 +1,1 @@
+"""What reaches out of the graph: Python functions, printing, summaries."""

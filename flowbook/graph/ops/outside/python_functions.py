@@ -1,0 +1,138 @@
+"""Python functions as operations.
+
+Invariant: a function sees read-only arrays and gives up what it returns: results are copied, and
+have exactly the dtypes that were promised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.definition.located import located
+from flowbook.graph.definition.op_def import REQUIRED, Effects, OpDef
+from flowbook.graph.model.convert import to_array
+from flowbook.graph.model.dtypes import DType, as_dtype
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OpError
+from flowbook.graph.model.shape import UNKNOWN, Shape
+from flowbook.graph.model.tensor import Tensor
+
+
+def _call(xp: Any, *inputs: Any, func: Callable[..., Any], Tout: tuple[DType, ...]) -> Any:
+    returned = func(*[_read_only(value) for value in inputs])
+    results = returned if _is_sequence(returned) else [returned]
+    if not Tout and returned is None:
+        results = []
+    if len(results) != len(Tout):
+        raise InvalidArgumentError(
+            f"{_name(func)} returned {_described(returned)} where {_promised(Tout)}",
+            hint="a list is one value for each dtype; one value is an array"
+            if _is_sequence(returned)
+            else None,
+        )
+    return tuple(_checked(func, i, *pair) for i, pair in enumerate(zip(results, Tout, strict=True)))
+
+
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, list | tuple)
+
+
+def _described(value: Any) -> str:
+    return f"a list of {len(value)}" if _is_sequence(value) else f"one {type(value).__name__}"
+
+
+def _promised(Tout: tuple[DType, ...]) -> str:
+    if not Tout:
+        return "none was promised"
+    names = ", ".join(t.name for t in Tout)
+    return f"one {names} was promised" if len(Tout) == 1 else f"{len(Tout)} were promised: {names}"
+
+
+def _name(func: Callable[..., Any]) -> str:
+    return getattr(func, "__qualname__", None) or repr(func)
+
+
+def _read_only(value: Any) -> Any:
+    view = np.asarray(value).view()
+    view.flags.writeable = False
+    return view
+
+
+def _checked(func: Callable[..., Any], index: int, value: Any, dtype: DType) -> Any:
+    try:
+        array = to_array(value, dtype)
+    except OpError as error:
+        raise InvalidArgumentError(
+            f"result {index} of {_name(func)} is not {dtype.name}: {error.message}",
+            hint=error.hint,
+        ) from None
+    return np.array(array, order="C")
+
+
+def _unknown_shapes(inp: Sequence[Tensor], Tout: tuple[DType, ...], **_: Any) -> list[Shape]:
+    return [UNKNOWN] * len(Tout)
+
+
+def _function_op(type: str, effects: Effects) -> OpDef:
+    return OpDef(
+        type,
+        "inp: *inp -> outputs: *Tout",
+        attributes={"func": REQUIRED, "Tout": REQUIRED},
+        infer=_unknown_shapes,
+        kernel=_call,
+        effects=effects,
+        aliases={},
+        cost=lambda op: 0,
+    )
+
+
+py_func_op = _function_op("PyFunc", Effects.IO)
+py_func_stateless_op = _function_op("PyFuncStateless", Effects.PURE)
+
+
+@py_func_op.front
+def py_func(
+    func: Callable[..., Any],
+    inp: Sequence[Any],
+    Tout: Any,
+    stateful: bool = True,
+    name: str | None = None,
+) -> Any:
+    """Call a Python function in every run that needs it.
+
+    Args:
+        func: takes one read-only array per input, and returns an array or a number, or a list or
+            tuple of one for each dtype.
+        inp: its inputs, a list of tensors or values of any dtypes.
+        Tout: the dtype of what it returns, or a list of dtypes for as many results.
+        stateful: whether it does more than compute its results from its inputs. If so, its calls
+            happen in the order of construction and none is merged with another or left out.
+        name: the operation's name.
+
+    Returns:
+        A tensor of unknown shape, or a list of them if `Tout` is a list (of none: the operation).
+
+    Raises:
+        InvalidArgumentError: in the run, if results do not fit `Tout` in number or dtype.
+        InvalidTypeError: if `func` cannot be called.
+
+    It has no gradient: asking for one is a LookupError.
+
+    >>> import flowbook as fb
+    >>> doubled = fb.py_func(lambda x: 2 * x, [fb.constant(4.0)], fb.float32)
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(doubled))
+    8.0
+    """
+    __tracebackhide__ = True
+    with located("PyFunc"):
+        if not callable(func):
+            raise InvalidTypeError(f"py_func takes a function, not {func!r}")
+        if not _is_sequence(inp):
+            raise InvalidTypeError(f"the inputs are a list of tensors, not {inp!r}")
+        dtypes = tuple(as_dtype(t) for t in (Tout if _is_sequence(Tout) else [Tout]))
+    op_def = py_func_op if stateful else py_func_stateless_op
+    outputs = op_def(list(inp), func=func, Tout=dtypes, name=name)
+    return outputs if _is_sequence(Tout) else outputs[0]

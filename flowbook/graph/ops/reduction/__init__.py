@@ -1,0 +1,1 @@
+"""Many elements into few: reductions, scans, segments, counts."""

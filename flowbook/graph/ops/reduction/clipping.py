@@ -1,0 +1,158 @@
+"""Clipping by norms, which keeps gradients short. `clip_by_value` stands in `arithmetic`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.inference import constant_value
+from flowbook.graph.definition.located import located
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.registry import op_named
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.arrays.joining import stack
+from flowbook.graph.ops.arrays.shaping import size
+from flowbook.graph.ops.math.elementwise import cast
+from flowbook.graph.ops.reduction.norms import norm, reduce_euclidean_norm
+from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
+
+
+def _measured(t: Any) -> Any:
+    """What counts for a norm: the rows of a sparse gradient, a tensor as it is."""
+    return t.values if isinstance(t, IndexedSlices) else convert_to_tensor(t)
+
+
+def _scaled(t: Any, factor: Tensor, name: str | None = None) -> Any:
+    if isinstance(t, IndexedSlices):
+        values = op_named("Mul")(t.values, factor, name=name)
+        return IndexedSlices(values, t.indices, t.dense_shape)
+    return op_named("Mul")(t, factor, name=name)
+
+
+def _limit(clip_norm: Any, like: Tensor) -> Tensor:
+    """The greatest norm, of a tensor's dtype."""
+    with located("clip_norm"):
+        limit: Tensor = convert_to_tensor(clip_norm, like.dtype)
+        known = constant_value(limit)
+        if known is not None and (known < 0).any():
+            raise InvalidArgumentError(f"a norm is not negative: {known.min()}")
+    return limit
+
+
+def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+    """A tensor scaled down, where it is longer, to a greatest Euclidean norm.
+
+    Args:
+        t: of a floating-point dtype, or IndexedSlices, whose rows are measured as they are.
+        clip_norm: the greatest norm, a positive scalar of `t`'s dtype, or one for each that is
+            taken.
+        axes: an int or a sequence of ints, over which each norm is taken; None takes all.
+        name: the name scope.
+
+    Returns:
+        `t`, or `t * clip_norm / norm(t)` where that norm is larger than `clip_norm`; what `t` was:
+        a tensor or IndexedSlices.
+
+    >>> import flowbook as fb
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(fb.clip_by_norm([3.0, 4.0], 1.0)))
+    [0.6 0.8]
+    """
+    __tracebackhide__ = True
+    with name_scope(name or "clip_by_norm") as scope:
+        t = t if isinstance(t, IndexedSlices) else convert_to_tensor(t)
+        length = reduce_euclidean_norm(_measured(t), axes, keepdims=True)
+        limit = _limit(clip_norm, length)
+        clipped = _scaled(t, limit / op_named("Maximum")(length, limit), scope)
+        given, found = _measured(t).shape, _measured(clipped).shape
+        with located("clip_by_norm"):
+            if not given.is_compatible_with(found):
+                raise InvalidArgumentError(f"a clip_norm {limit.shape} does not fit t {given}")
+        return clipped
+
+
+def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
+    """A tensor scaled down, where it is longer, to a greatest norm per element.
+
+    Args:
+        t: of a floating-point dtype.
+        clip_norm: the greatest `norm(t) / size(t)`, a positive scalar of `t`'s dtype.
+        name: the name scope.
+    """
+    __tracebackhide__ = True
+    with name_scope(name or "clip_by_average_norm") as scope:
+        t = convert_to_tensor(t)
+        average = norm(t) / cast(size(t), t.dtype)
+        limit = _limit(clip_norm, t)
+        result: Tensor = _scaled(t, limit / op_named("Maximum")(average, limit), scope)
+        return result
+
+
+def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
+    """The Euclidean norm of several tensors taken together: `sqrt(sum(norm(t) ** 2))`.
+
+    Args:
+        t_list: tensors of one floating-point dtype, IndexedSlices, or None, which does not count.
+        name: the name scope.
+
+    Raises:
+        InvalidTypeError: if `t_list` is no list.
+        InvalidArgumentError: if nothing in it counts.
+    """
+    __tracebackhide__ = True
+    with located("global_norm"):
+        counted = [_measured(t) for t in _listed(t_list) if t is not None]
+        if not counted:
+            raise InvalidArgumentError("there is no tensor to take a norm of")
+    with name_scope(name or "global_norm") as scope:
+        norms = stack([reduce_euclidean_norm(t) for t in counted])
+        return reduce_euclidean_norm(norms, name=scope)  # type: ignore[no-any-return]
+
+
+def _listed(t_list: Any) -> list[Any]:
+    if not isinstance(t_list, Sequence) or isinstance(t_list, str | bytes):
+        raise InvalidTypeError(f"a list of tensors is wanted, not {t_list!r}")
+    return list(t_list)
+
+
+def clip_by_global_norm(
+    t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
+) -> tuple[list[Any], Tensor]:
+    """Several tensors scaled down by one factor, where they are longer together than a limit.
+
+    Args:
+        t_list: gradients, say: tensors of one floating-point dtype, IndexedSlices, or None.
+        clip_norm: the greatest norm of all together, a positive scalar of their dtype.
+        use_norm: their norm where it is known already; by default `global_norm(t_list)`.
+        name: the name scope.
+
+    Returns:
+        The list with each element scaled by `clip_norm / max(norm, clip_norm)`, None as it was; and
+        the norm. Where the norm is infinite or NaN, so that no factor is right, all are NaN.
+
+    Raises:
+        InvalidTypeError: if `t_list` is no list.
+        InvalidArgumentError: if nothing in it counts.
+
+    Source: Pascanu et al., "On the difficulty of training recurrent neural networks", 2012.
+
+    >>> import flowbook as fb
+    >>> clipped, length = fb.clip_by_global_norm([fb.constant([3.0]), None, fb.constant(4.0)], 1.0)
+    >>> with fb.Session() as sess:
+    ...     print(*sess.run([clipped[0], clipped[2], length]))
+    [0.6] 0.8 5.0
+    """
+    __tracebackhide__ = True
+    with located("clip_by_global_norm"):
+        tensors = _listed(t_list)
+    with name_scope(name or "clip_by_global_norm"):
+        if use_norm is None:
+            use_norm = global_norm(tensors)
+        length = convert_to_tensor(use_norm)
+        limit = _limit(clip_norm, length)
+        factor = limit / op_named("Maximum")(length, limit)
+        # 0 for a finite norm, NaN for any other.
+        factor = factor + (length - length)
+        return [None if t is None else _scaled(t, factor) for t in tensors], length

@@ -1,0 +1,44 @@
+"""Whether the elements of a tensor, in their order in memory, only rise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.definition.located import located
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.arrays.shaping import reshape
+from flowbook.graph.ops.math.comparison import less, less_equal
+from flowbook.graph.ops.reduction.reductions import reduce_all
+
+
+def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+    """Whether no element is below the one before it: a bool scalar, true of fewer than two.
+
+    Args:
+        x: of a real dtype and any shape, read row by row.
+        name: the name scope.
+    """
+    __tracebackhide__ = True
+    return _ordered(x, less_equal, name or "is_non_decreasing")
+
+
+def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+    """Whether each element is above the one before it: a bool scalar, true of fewer than two.
+
+    Args:
+        x: of a real dtype and any shape, read row by row.
+        name: the name scope.
+    """
+    __tracebackhide__ = True
+    return _ordered(x, less, name or "is_strictly_increasing")
+
+
+def _ordered(x: Any, comparison: Any, name: str) -> Tensor:
+    with located(name):
+        x = convert_to_tensor(x)
+    with name_scope(name) as scope:
+        row = reshape(x, [-1])
+        result: Tensor = reduce_all(comparison(row[:-1], row[1:]), name=scope)
+        return result

@@ -1,0 +1,412 @@
+"""Reductions over axes.
+
+Invariant: a reduction has its input's dtype (but for indices), and over nothing gives its neutral
+element: 0 for sums, 1 for products, the lowest value for maxima, NaN for means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.definition.axes import all_in_range, as_axes, as_axis, in_range, reduced
+from flowbook.graph.definition.located import located
+from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.model.dtypes import FLOATS, INDICES, NUMBERS, REALS, DType, as_dtype, int64
+from flowbook.graph.model.dtypes import bool as bool_
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.registry import op_named
+from flowbook.graph.model.shape import UNKNOWN, Shape
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.numerics.sums import Axes, sum_over, wide_dtype
+from flowbook.graph.ops.arrays.broadcasting import broadcast_to_op
+from flowbook.graph.ops.arrays.shaping import expand_dims_op, shape_of, size_op
+from flowbook.graph.ops.math.arithmetic import conjugate
+from flowbook.graph.ops.math.elementwise import cast, exp
+from flowbook.graph.ops.reduction.products import product_of_others
+
+
+def _reduced_shape(input_tensor: Tensor, axis: Axes, keepdims: bool) -> Shape:
+    return reduced(input_tensor.shape, axis, keepdims)
+
+
+def _flops_of_input(op: Operation) -> int:
+    return op.inputs[0].shape.size or 0
+
+
+def reduction(
+    type: str,
+    kernel: Callable[..., Any],
+    grad: Callable[..., Any],
+    T: tuple[DType, ...],
+    *,
+    flops: int = 1,
+) -> OpDef:
+    """An operation type that reduces over axes; `flops` are those per element of the input."""
+
+    def checked(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
+        try:
+            return kernel(xp, x, axis, keepdims)
+        except ValueError:
+            all_in_range(axis, x.ndim)
+            raise
+
+    return OpDef(
+        type,
+        "input_tensor: T -> output: T",
+        T=T,
+        attributes={"axis": None, "keepdims": False},
+        infer=_reduced_shape,
+        kernel=checked,
+        grad=grad,
+        # Over no axes at all NumPy may give back what it got.
+        aliases={0: 0},
+        cost=lambda op: flops * _flops_of_input(op),
+    )
+
+
+def with_reduced_axes(op: Operation, tensor: Tensor) -> Tensor:
+    """A reduction's result, or its gradient, shaped to broadcast against the input."""
+    axis = op.attributes["axis"]
+    if op.attributes["keepdims"] or axis is None:
+        return tensor
+    return expand_dims_op(tensor, axis=axis)  # type: ignore[no-any-return]
+
+
+def _spread(op: Operation, tensor: Tensor) -> Tensor:
+    """A reduction's result, or its gradient, repeated over the reduced axes."""
+    whole = with_reduced_axes(op, tensor)
+    return broadcast_to_op(whole, shape_of(op.inputs[0]))  # type: ignore[no-any-return]
+
+
+def _sum(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
+    return sum_over(xp, x, axis, keepdims).astype(x.dtype, copy=False)
+
+
+sum_op = reduction("Sum", _sum, lambda op, dy: _spread(op, dy), NUMBERS)
+
+
+@sum_op.front
+def reduce_sum(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The sum over axes.
+
+    Args:
+        input_tensor: of a numeric dtype and any shape.
+        axis: an int or a sequence of ints, negative ones counted from the last; None sums
+            everything.
+        keepdims: keep the axes, with size 1.
+        name: the operation's name.
+
+    Returns:
+        Sums of the input's dtype; integers wrap around.
+
+    Raises:
+        InvalidArgumentError: if there is no such axis, or one is named twice.
+
+    >>> import flowbook as fb
+    >>> fb.reduce_sum(fb.zeros([2, 3, 4]), [0, -1]).shape
+    Shape([3])
+    """
+    __tracebackhide__ = True
+    return reduce(sum_op, input_tensor, axis, keepdims, name)
+
+
+def reduce(op_def: OpDef, x: Any, axis: Any, keepdims: bool, name: str | None) -> Tensor:
+    """Build a reduction, from axes as users write them."""
+    __tracebackhide__ = True
+    with located(op_def.type):
+        axes = as_axes(axis, x)
+    result: Tensor = op_def(x, axis=axes, keepdims=bool(keepdims), name=name)
+    return result
+
+
+def _mean(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
+    if x.dtype.kind != "f" and x.dtype.kind != "c":
+        return _mean_of_integers(xp, x, axis, keepdims)
+    total = sum_over(xp, x, axis, keepdims)
+    count = x.size // total.size if total.size else 1
+    return xp.divide(total, count, dtype=total.dtype).astype(x.dtype, copy=False)
+
+
+def _mean_of_integers(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
+    wide = np.uint64 if x.dtype.kind == "u" else np.int64
+    total = xp.sum(x, axis=axis, dtype=wide, keepdims=keepdims)
+    count = wide(max(x.size // total.size if total.size else 1, 1))
+    return whole_quotient(xp, total, count).astype(x.dtype)
+
+
+def whole_quotient(xp: Any, total: Any, count: Any) -> Any:
+    """Integers divided by positive ones, towards zero: what means of integers are."""
+    quotient = xp.floor_divide(total, count)
+    if total.dtype.kind == "i":
+        quotient = quotient + ((total < 0) & (quotient * count != total))
+    return quotient
+
+
+def count_of_each(op: Operation) -> Any:
+    """How many elements each result of a reduction comes from: a number, or a scalar tensor."""
+    x, y = op.inputs[0], op.outputs[0]
+    if x.shape.size is not None and y.shape.size is not None:
+        return max(x.shape.size // max(y.shape.size, 1), 1)
+    return cast(op_named("FloorDiv")(size_op(x), op_named("Maximum")(size_op(y), 1)), x.dtype)
+
+
+def _mean_gradient(op: Operation, dy: Tensor) -> Tensor | None:
+    if op.inputs[0].dtype.is_integer:
+        return None
+    return _spread(op, dy / count_of_each(op))
+
+
+mean_op = reduction("Mean", _mean, _mean_gradient, NUMBERS)
+
+
+@mean_op.front
+def reduce_mean(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The mean over axes, of the input's dtype.
+
+    Means of integers lose their fraction; cast before to keep it. Over nothing the mean is NaN, of
+    integers 0. Arguments and errors as for `reduce_sum`.
+    """
+    __tracebackhide__ = True
+    return reduce(mean_op, input_tensor, axis, keepdims, name)
+
+
+def _prod(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
+    product = xp.prod(x, axis=axis, dtype=wide_dtype(x.dtype), keepdims=keepdims)
+    return product.astype(x.dtype, copy=False)
+
+
+def _prod_gradient(op: Operation, dy: Tensor) -> Tensor | None:
+    x = op.inputs[0]
+    if x.dtype.is_integer:
+        return None
+    others = product_of_others(conjugate(x), axis=op.attributes["axis"])
+    return with_reduced_axes(op, dy) * others  # type: ignore[no-any-return]
+
+
+prod_op = reduction("Prod", _prod, _prod_gradient, NUMBERS)
+
+
+@prod_op.front
+def reduce_prod(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The product over axes. Arguments and errors as for `reduce_sum`."""
+    __tracebackhide__ = True
+    return reduce(prod_op, input_tensor, axis, keepdims, name)
+
+
+def _extreme(name: str, lowest: Callable[[Any], Any]) -> Callable[..., Any]:
+    def kernel(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
+        reduce = getattr(xp, name).reduce
+        if x.size:
+            return reduce(x, axis=axis, keepdims=keepdims)
+        return reduce(x, axis=axis, keepdims=keepdims, initial=lowest(x.dtype))
+
+    return kernel
+
+
+def _least(dtype: Any) -> Any:
+    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
+
+
+def _greatest(dtype: Any) -> Any:
+    return np.inf if dtype.kind == "f" else np.iinfo(dtype).max
+
+
+def _extreme_gradient(op: Operation, dy: Tensor) -> Tensor | None:
+    """Ties share the gradient equally: the mean of all ways to break them."""
+    x, y = op.inputs[0], op.outputs[0]
+    if x.dtype.is_integer:
+        return None
+    is_chosen = cast(op_named("Equal")(x, with_reduced_axes(op, y)), x.dtype)
+    ties = sum_op(is_chosen, axis=op.attributes["axis"], keepdims=True)
+    share: Tensor = is_chosen / ties
+    return share * with_reduced_axes(op, dy)
+
+
+max_op = reduction("Max", _extreme("maximum", _least), _extreme_gradient, REALS)
+min_op = reduction("Min", _extreme("minimum", _greatest), _extreme_gradient, REALS)
+
+
+@max_op.front
+def reduce_max(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The maximum over axes; NaN where there is one, and the lowest value over nothing.
+
+    Elements that share the maximum share its gradient equally. Arguments and errors as for
+    `reduce_sum`; real dtypes.
+    """
+    __tracebackhide__ = True
+    return reduce(max_op, input_tensor, axis, keepdims, name)
+
+
+@min_op.front
+def reduce_min(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The minimum over axes; NaN where there is one, and the highest value over nothing.
+
+    Elements that share the minimum share its gradient equally. Arguments and errors as for
+    `reduce_sum`; real dtypes.
+    """
+    __tracebackhide__ = True
+    return reduce(min_op, input_tensor, axis, keepdims, name)
+
+
+def _any(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
+    return xp.any(x, axis=axis, keepdims=keepdims)
+
+
+def _all(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
+    return xp.all(x, axis=axis, keepdims=keepdims)
+
+
+any_op = reduction("Any", _any, NO_GRADIENT, (bool_,))
+all_op = reduction("All", _all, NO_GRADIENT, (bool_,))
+
+
+@any_op.front
+def reduce_any(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """Whether any element of a bool tensor is true, over axes as for `reduce_sum`."""
+    __tracebackhide__ = True
+    return reduce(any_op, input_tensor, axis, keepdims, name)
+
+
+@all_op.front
+def reduce_all(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """Whether all elements of a bool tensor are true, over axes as for `reduce_sum`."""
+    __tracebackhide__ = True
+    return reduce(all_op, input_tensor, axis, keepdims, name)
+
+
+def _logsumexp(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
+    if not x.size:
+        return xp.log(_sum(xp, x, axis, keepdims))
+    largest = xp.max(x, axis=axis, keepdims=True)
+    # An infinite maximum would give inf - inf.
+    largest = xp.where(xp.isfinite(largest), largest, xp.zeros_like(largest))
+    # Sums of half precision stay wide until the logarithm, which brings them into its range.
+    powers = xp.exp(xp.subtract(x, largest, dtype=wide_dtype(x.dtype)))
+    total = xp.log(sum_over(xp, powers, axis, keepdims=True)) + largest
+    total = total.astype(x.dtype, copy=False)
+    if keepdims:
+        return total
+    return xp.squeeze(total, axis)
+
+
+def _logsumexp_gradient(op: Operation, dy: Tensor) -> Tensor:
+    y = op.outputs[0]
+    # Where everything is -inf, -inf - -inf would be NaN.
+    is_nothing = op_named("Equal")(y, -np.inf)
+    y = op_named("Where")(is_nothing, op_named("ZerosLike")(y), y)
+    share = exp(op.inputs[0] - with_reduced_axes(op, y))
+    return share * with_reduced_axes(op, dy)  # type: ignore[no-any-return]
+
+
+logsumexp_op = reduction("LogSumExp", _logsumexp, _logsumexp_gradient, FLOATS)
+
+
+@logsumexp_op.front
+def reduce_logsumexp(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """`log(sum(exp(x)))` over axes, without overflow; -inf over nothing.
+
+    The gradient where all are -inf is 0. Arguments and errors as for `reduce_sum`.
+    """
+    __tracebackhide__ = True
+    return reduce(logsumexp_op, input_tensor, axis, keepdims, name)
+
+
+def _index_shape(input: Tensor, axis: int, output_type: DType) -> Shape:
+    dims = input.shape.dims
+    if dims is None:
+        return UNKNOWN
+    gone = in_range(axis, len(dims))
+    if dims[gone] == 0:
+        raise InvalidArgumentError(f"axis {axis} of the shape {input.shape} has no elements")
+    return reduced(input.shape, (axis,), False)
+
+
+def _index_of(name: str) -> Callable[..., Any]:
+    def kernel(xp: Any, input: Any, axis: int, output_type: DType) -> Any:
+        if not input.shape[in_range(axis, input.ndim)]:
+            raise InvalidArgumentError(
+                f"axis {axis} of the shape {list(input.shape)} has no elements"
+            )
+        return getattr(xp, name)(input, axis=axis).astype(output_type.numpy, copy=False)
+
+    return kernel
+
+
+def _index_reduction(type: str, ufunc: str) -> OpDef:
+    return OpDef(
+        type,
+        "input: T -> output: output_type",
+        T=(*REALS, bool_),
+        attributes={"axis": 0, "output_type": int64},
+        infer=_index_shape,
+        kernel=_index_of(ufunc),
+        grad=NO_GRADIENT,
+        aliases={},
+        cost=_flops_of_input,
+    )
+
+
+argmax_op = _index_reduction("ArgMax", "argmax")
+argmin_op = _index_reduction("ArgMin", "argmin")
+
+
+@argmax_op.front
+def argmax(
+    input: Any, axis: int | None = None, output_type: Any = int64, name: str | None = None
+) -> Tensor:
+    """Where the largest element along an axis is; the first of several, and the first NaN.
+
+    Args:
+        input: of a real dtype or bool, of at least one dimension.
+        axis: an int, negative ones counted from the last; None is the first, 0.
+        output_type: int32 or int64.
+        name: the operation's name.
+
+    Returns:
+        Indices, of the input's shape without the axis.
+
+    Raises:
+        InvalidArgumentError: if there is no such axis, or it has no elements.
+    """
+    __tracebackhide__ = True
+    return _find(argmax_op, input, axis, output_type, name)
+
+
+@argmin_op.front
+def argmin(
+    input: Any, axis: int | None = None, output_type: Any = int64, name: str | None = None
+) -> Tensor:
+    """Where the smallest element along an axis is; the first of several. As `argmax`."""
+    __tracebackhide__ = True
+    return _find(argmin_op, input, axis, output_type, name)
+
+
+def _find(op_def: OpDef, input: Any, axis: Any, output_type: Any, name: str | None) -> Tensor:
+    __tracebackhide__ = True
+    with located(op_def.type):
+        axis = 0 if axis is None else as_axis(axis)
+        output_type = as_dtype(output_type)
+        if output_type not in INDICES:
+            raise InvalidTypeError(f"indices are int32 or int64, not {output_type.name}")
+    result: Tensor = op_def(input, axis=axis, output_type=output_type, name=name)
+    return result

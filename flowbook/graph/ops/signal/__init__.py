@@ -1,0 +1,1 @@
+"""Signals: frames, transforms, spectra."""

@@ -1,0 +1,398 @@
+"""Discrete Fourier transforms over the last one, two or three dimensions; the others are a batch.
+
+A forward transform is not scaled and its inverse is divided by the number of elements, as
+everywhere. The gradient of a transform is its adjoint: the other direction, scaled the other way,
+which `norm` says. Real transforms keep the half of the spectrum that determines the other; their
+adjoints weigh what stands for two frequencies twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.definition.axes import as_axis, settled
+from flowbook.graph.definition.inference import shape_from
+from flowbook.graph.definition.located import located
+from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.model.dtypes import COMPLEX, INDICES, complex64, complex128, float32, float64
+from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.registry import op_named
+from flowbook.graph.model.shape import UNKNOWN, Shape
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.arrays.shaping import check_vector, dims_of, shape_of
+
+_TO_COMPLEX = {float32: complex64, float64: complex128}
+_TO_REAL = {c: r for r, c in _TO_COMPLEX.items()}
+
+# The opposite scaling, in NumPy's words.
+_ADJOINT = {"backward": "forward", "forward": "backward"}
+
+Lengths = tuple[int, ...] | None
+
+
+def _check_rank(dims: Any, count: int) -> None:
+    if dims is not None and len(dims) < count:
+        raise InvalidArgumentError(
+            f"a transform over {count} dimensions does not fit the shape {Shape(dims)}"
+        )
+
+
+def _axes(count: int) -> tuple[int, ...]:
+    return tuple(range(-count, 0))
+
+
+def _flops(count: int) -> Callable[[Operation], int]:
+    def cost(op: Operation) -> int:
+        # The larger side: a real transform keeps half of its spectrum.
+        sizes = [t.shape.size or 0 for t in (op.inputs[0], op.outputs[0])]
+        dims = op.inputs[0].shape.dims
+        length = 1
+        for d in dims[-count:] if dims else ():
+            length *= d or 1
+        return 5 * max(sizes) * max(length.bit_length() - 1, 1)
+
+    return cost
+
+
+def _complex_transform(type: str, function: str, other: str, count: int) -> OpDef:
+    def infer(input: Tensor, norm: str) -> Shape:
+        _check_rank(input.shape.dims, count)
+        return input.shape
+
+    def kernel(xp: Any, input: Any, norm: str) -> Any:
+        _check_rank(input.shape, count)
+        if not input.size:
+            return xp.zeros(input.shape, input.dtype)
+        return getattr(xp.fft, function)(input, axes=_axes(count), norm=norm)
+
+    return OpDef(
+        type,
+        "input: T -> output: T",
+        T=COMPLEX,
+        attributes={"norm": "backward"},
+        infer=infer,
+        kernel=kernel,
+        grad=lambda op, dy: op_named(other)(dy, norm=_ADJOINT[op.attributes["norm"]]),
+        aliases={},
+        cost=_flops(count),
+    )
+
+
+fft_op = _complex_transform("FFT", "fftn", "IFFT", 1)
+ifft_op = _complex_transform("IFFT", "ifftn", "FFT", 1)
+fft2d_op = _complex_transform("FFT2D", "fftn", "IFFT2D", 2)
+ifft2d_op = _complex_transform("IFFT2D", "ifftn", "FFT2D", 2)
+fft3d_op = _complex_transform("FFT3D", "fftn", "IFFT3D", 3)
+ifft3d_op = _complex_transform("IFFT3D", "ifftn", "FFT3D", 3)
+
+
+@fft_op.front
+def fft(input: Any, name: str | None = None) -> Tensor:
+    """The discrete Fourier transform over the last dimension.
+
+    Args:
+        input: [..., n] of complex64 or complex128.
+        name: the operation's name.
+
+    Returns:
+        A tensor of the input's shape and dtype, not scaled.
+    """
+    __tracebackhide__ = True
+    result: Tensor = fft_op(input, name=name)
+    return result
+
+
+@ifft_op.front
+def ifft(input: Any, name: str | None = None) -> Tensor:
+    """The inverse of `fft`: the sum over frequencies divided by their number."""
+    __tracebackhide__ = True
+    result: Tensor = ifft_op(input, name=name)
+    return result
+
+
+@fft2d_op.front
+def fft2d(input: Any, name: str | None = None) -> Tensor:
+    """As `fft`, over the last two dimensions."""
+    __tracebackhide__ = True
+    result: Tensor = fft2d_op(input, name=name)
+    return result
+
+
+@ifft2d_op.front
+def ifft2d(input: Any, name: str | None = None) -> Tensor:
+    """As `ifft`, over the last two dimensions."""
+    __tracebackhide__ = True
+    result: Tensor = ifft2d_op(input, name=name)
+    return result
+
+
+@fft3d_op.front
+def fft3d(input: Any, name: str | None = None) -> Tensor:
+    """As `fft`, over the last three dimensions."""
+    __tracebackhide__ = True
+    result: Tensor = fft3d_op(input, name=name)
+    return result
+
+
+@ifft3d_op.front
+def ifft3d(input: Any, name: str | None = None) -> Tensor:
+    """As `ifft`, over the last three dimensions."""
+    __tracebackhide__ = True
+    result: Tensor = ifft3d_op(input, name=name)
+    return result
+
+
+# Real transforms
+
+
+def _half(length: int | None) -> int | None:
+    """How many frequencies a real signal's spectrum keeps."""
+    return None if length is None else length // 2 + 1 if length else 0
+
+
+def _whole(frequencies: int | None) -> int | None:
+    """How long a signal is whose spectrum has so many frequencies, if it is even."""
+    return None if frequencies is None else max(2 * (frequencies - 1), 0)
+
+
+def _spectrum_dims(dims: Any, lengths: Lengths, count: int) -> tuple[Any, ...]:
+    *inner, last = lengths if lengths is not None else dims[-count:]
+    return (*dims[:-count], *inner, _half(last))
+
+
+def _signal_dims(dims: Any, lengths: Lengths, count: int) -> tuple[Any, ...]:
+    if lengths is not None:
+        return (*dims[:-count], *lengths)
+    return (*dims[:-1], _whole(dims[-1]))
+
+
+def _rfft_shape(input: Tensor, fft_length: Lengths, rank: int, **_: Any) -> Shape:
+    dims = input.shape.dims
+    _check_rank(dims, rank)
+    return UNKNOWN if dims is None else Shape.of(_spectrum_dims(dims, fft_length, rank))
+
+
+def _irfft_shape(input: Tensor, fft_length: Lengths, rank: int, **_: Any) -> Shape:
+    dims = input.shape.dims
+    _check_rank(dims, rank)
+    return UNKNOWN if dims is None else Shape.of(_signal_dims(dims, fft_length, rank))
+
+
+def _rfft(xp: Any, input: Any, fft_length: Lengths, rank: int, norm: str = "backward") -> Any:
+    _check_rank(input.shape, rank)
+    dims = _spectrum_dims(input.shape, fft_length, rank)
+    if not input.size or not _size(dims):
+        return xp.zeros(dims, np.result_type(input.dtype, np.complex64))
+    return xp.fft.rfftn(input, fft_length, _axes(rank), norm)
+
+
+def _irfft(xp: Any, input: Any, fft_length: Lengths, rank: int, norm: str = "backward") -> Any:
+    _check_rank(input.shape, rank)
+    dims = _signal_dims(input.shape, fft_length, rank)
+    if not input.size or not _size(dims):
+        return xp.zeros(dims, input.real.dtype)
+    # Given all lengths, since NumPy takes an axis's own for those that are not.
+    return xp.fft.irfftn(input, dims[-rank:], _axes(rank), norm)
+
+
+def _size(dims: tuple[int, ...]) -> int:
+    result = 1
+    for d in dims:
+        result *= d
+    return result
+
+
+def _weights(xp: Any, spectrum: Any, length: int, doubled: float, alone: float) -> Any:
+    """Factors for the frequencies of a half spectrum: of those that stand for two, and others."""
+    weights = xp.full(spectrum.shape[-1], doubled, dtype=spectrum.real.dtype)
+    weights[0] = alone
+    if length % 2 == 0:
+        weights[-1] = alone
+    return weights
+
+
+def _fitted(xp: Any, array: Any, dims: tuple[int, ...]) -> Any:
+    """An array cut, or filled up with zeros, to a shape."""
+    if array.shape == dims:
+        return array
+    result = xp.zeros(dims, array.dtype)
+    part = tuple(slice(min(m, n)) for m, n in zip(array.shape, dims, strict=True))
+    result[part] = array[part]
+    return result
+
+
+def _given_shape(dy: Tensor, shape: Tensor, **_: Any) -> Shape:
+    check_vector("shape", shape)
+    return shape_from(shape)
+
+
+def _rfft_adjoint(xp: Any, dy: Any, shape: Any, fft_length: Lengths, rank: int) -> Any:
+    dims = dims_of(shape)
+    lengths = fft_length if fft_length is not None else dims[-rank:]
+    if not dy.size or not _size(dims):
+        return xp.zeros(dims, dy.real.dtype)
+    weighted = dy * _weights(xp, dy, lengths[-1], 0.5, 1.0)
+    whole = xp.fft.irfftn(weighted, lengths, _axes(rank), "forward")
+    return _fitted(xp, whole, dims)
+
+
+def _irfft_adjoint(xp: Any, dy: Any, shape: Any, fft_length: Lengths, rank: int) -> Any:
+    dims = dims_of(shape)
+    if not dy.size or not _size(dims):
+        return xp.zeros(dims, np.result_type(dy.dtype, np.complex64))
+    spectrum = xp.fft.rfftn(dy, axes=_axes(rank), norm="forward")
+    weighted = spectrum * _weights(xp, spectrum, dy.shape[-1], 2.0, 1.0)
+    return _fitted(xp, weighted, dims)
+
+
+_ATTRIBUTES = {"fft_length": None, "rank": 1, "Tout": REQUIRED}
+
+rfft_op: OpDef = OpDef(
+    "RFFT",
+    "input: T -> output: Tout",
+    T=tuple(_TO_COMPLEX),
+    attributes=_ATTRIBUTES,
+    infer=_rfft_shape,
+    kernel=_rfft,
+    grad=lambda op, dy: rfft_gradient_op(
+        dy, shape_of(op.inputs[0]), **{**op.attributes, "Tout": op.inputs[0].dtype}
+    ),
+    aliases={},
+    cost=lambda op: _flops(op.attributes["rank"])(op) // 2,
+)
+
+irfft_op: OpDef = OpDef(
+    "IRFFT",
+    "input: T -> output: Tout",
+    T=COMPLEX,
+    attributes=_ATTRIBUTES,
+    infer=_irfft_shape,
+    kernel=_irfft,
+    grad=lambda op, dy: irfft_gradient_op(
+        dy, shape_of(op.inputs[0]), **{**op.attributes, "Tout": op.inputs[0].dtype}
+    ),
+    aliases={},
+    cost=lambda op: _flops(op.attributes["rank"])(op) // 2,
+)
+
+rfft_gradient_op: OpDef = OpDef(
+    "RFFTGrad",
+    "dy: T, shape: I -> dx: Tout",
+    T=COMPLEX,
+    I=INDICES,
+    attributes=_ATTRIBUTES,
+    infer=_given_shape,
+    kernel=_rfft_adjoint,
+    grad=lambda op, dz: (rfft_op(dz, **{**op.attributes, "Tout": op.inputs[0].dtype}), None),
+    aliases={},
+    cost=lambda op: _flops(op.attributes["rank"])(op) // 2,
+)
+
+irfft_gradient_op: OpDef = OpDef(
+    "IRFFTGrad",
+    "dy: T, shape: I -> dx: Tout",
+    T=tuple(_TO_COMPLEX),
+    I=INDICES,
+    attributes=_ATTRIBUTES,
+    infer=_given_shape,
+    kernel=_irfft_adjoint,
+    grad=lambda op, dz: (irfft_op(dz, **{**op.attributes, "Tout": op.inputs[0].dtype}), None),
+    aliases={},
+    cost=lambda op: _flops(op.attributes["rank"])(op) // 2,
+)
+
+
+def _lengths(fft_length: Any, rank: int) -> Lengths:
+    if fft_length is None:
+        return None
+    fft_length = settled(fft_length, "fft_length")
+    if isinstance(fft_length, np.ndarray):
+        fft_length = fft_length.tolist()
+    given = fft_length if isinstance(fft_length, Sequence) else [fft_length]
+    lengths = tuple(as_axis(n) for n in given)
+    if len(lengths) != rank or any(n < 0 for n in lengths):
+        raise InvalidArgumentError(
+            f"fft_length has a length for each of {rank} dimensions, not {list(lengths)}"
+        )
+    return lengths
+
+
+def _real(
+    op_def: OpDef, input: Any, fft_length: Any, rank: int, dtypes: Any, name: str | None
+) -> Tensor:
+    __tracebackhide__ = True
+    with located(op_def.type):
+        input = convert_to_tensor(input)
+        lengths = _lengths(fft_length, rank)
+    result: Tensor = op_def(
+        input, fft_length=lengths, rank=rank, Tout=dtypes.get(input.dtype, complex64), name=name
+    )
+    return result
+
+
+@rfft_op.front
+def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    """The discrete Fourier transform of real signals, over the last dimension.
+
+    Args:
+        input_tensor: [..., n] of float32 or float64.
+        fft_length: the signals are cut to this length, or filled up with zeros; an int or a
+            sequence of one, by default n.
+        name: the operation's name.
+
+    Returns:
+        complex64 or complex128 [..., fft_length // 2 + 1]: the other half of the spectrum is the
+        conjugate of this one.
+
+    >>> import flowbook as fb
+    >>> fb.rfft(fb.zeros([5, 8]))
+    <Tensor 'RFFT:0' shape=[5, 5] dtype=complex64>
+    """
+    __tracebackhide__ = True
+    return _real(rfft_op, input_tensor, fft_length, 1, _TO_COMPLEX, name)
+
+
+@irfft_op.front
+def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    """The real signals of half spectra: the inverse of `rfft`, over the last dimension.
+
+    Args:
+        input_tensor: [..., m] of complex64 or complex128.
+        fft_length: how long the signals are, an int or a sequence of one; by default
+            `2 * (m - 1)`. Spectra are cut to `fft_length // 2 + 1`, or filled up with zeros.
+        name: the operation's name.
+
+    Returns:
+        float32 or float64 [..., fft_length].
+    """
+    __tracebackhide__ = True
+    return _real(irfft_op, input_tensor, fft_length, 1, _TO_REAL, name)
+
+
+def rfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    """As `rfft`, over the last two dimensions; `fft_length` is a pair of ints."""
+    __tracebackhide__ = True
+    return _real(rfft_op, input_tensor, fft_length, 2, _TO_COMPLEX, name)
+
+
+def irfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    """As `irfft`, over the last two dimensions; `fft_length` is a pair of ints."""
+    __tracebackhide__ = True
+    return _real(irfft_op, input_tensor, fft_length, 2, _TO_REAL, name)
+
+
+def rfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    """As `rfft`, over the last three dimensions; `fft_length` is a triple of ints."""
+    __tracebackhide__ = True
+    return _real(rfft_op, input_tensor, fft_length, 3, _TO_COMPLEX, name)
+
+
+def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+    """As `irfft`, over the last three dimensions; `fft_length` is a triple of ints."""
+    __tracebackhide__ = True
+    return _real(irfft_op, input_tensor, fft_length, 3, _TO_REAL, name)

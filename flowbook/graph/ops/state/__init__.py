@@ -1,0 +1,1 @@
+"""Variables, and marks on what changes them."""

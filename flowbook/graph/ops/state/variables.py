@@ -1,0 +1,461 @@
+"""Variables: state that survives runs (white paper, section 2).
+
+A variable is a resource. Its `Variable` operation produces a handle; reads and writes take the
+handle. There are no reference dtypes: a read gives a value, and the order of reads and writes
+within a step is fixed by rule (`graph/rewrite/order_state.py`), not by chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+from flowbook.graph.building.graph import Graph, get_default_graph, mixed_graphs
+from flowbook.graph.building.scopes import control_dependencies, name_scope
+from flowbook.graph.definition.arguments import value_of
+from flowbook.graph.definition.inference import no_flops, scalar
+from flowbook.graph.definition.located import located
+from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, Effects, OpDef
+from flowbook.graph.definition.packing import packed
+from flowbook.graph.model import site as sites
+from flowbook.graph.model.convert import to_array
+from flowbook.graph.model.dtypes import INDICES, SMALL, DType, as_dtype
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.shape import UNKNOWN, Shape
+from flowbook.graph.model.tensor import Arithmetic, Tensor
+from flowbook.graph.ops.arrays.constants import constant, identity
+from flowbook.graph.redefinition.definition_digest import definition_digest
+
+_TYPED = {"dtype": REQUIRED, "shape": UNKNOWN}
+
+variable_op = OpDef(
+    "Variable",
+    "-> handle: resource",
+    attributes={**_TYPED, "trainable": True, "initial_digest": ""},
+    infer=scalar,
+    effects=Effects.HANDLE,
+    resource="variable",
+    cost=no_flops,
+)
+
+
+def _variable_shape(*_: Any, shape: Shape, **__: Any) -> Shape:
+    return shape
+
+
+read_variable = OpDef(
+    "ReadVariable",
+    "variable: resource -> value: dtype",
+    attributes=_TYPED,
+    infer=_variable_shape,
+    kernel=lambda xp, variable: variable.read(),
+    grad=lambda op, dy: dy,
+    effects=Effects.READS,
+    reads_as=identity,
+    aliases={0: 0},
+    cost=no_flops,
+)
+
+is_initialized_op = OpDef(
+    "IsInitialized",
+    "variable: resource -> is_initialized: bool",
+    infer=scalar,
+    kernel=lambda xp, variable: xp.bool_(variable.is_initialized),
+    effects=Effects.READS,
+    needs_value=False,
+    aliases={},
+    cost=no_flops,
+)
+
+
+def _written_shape(variable: Tensor, value: Tensor, *, shape: Shape, **_: Any) -> Shape:
+    if not shape.is_compatible_with(value.shape):
+        raise InvalidArgumentError(
+            f"a value of shape {value.shape} does not fit the variable of shape {shape}"
+        )
+    return shape
+
+
+assign_op = OpDef(
+    "Assign",
+    "variable: resource, value: dtype -> new_value: dtype",
+    attributes={**_TYPED, "is_initializer": False},
+    infer=_written_shape,
+    kernel=lambda xp, variable, value: variable.assign(value),
+    grad=NO_GRADIENT,
+    effects=Effects.WRITES,
+    needs_value=False,
+    aliases={0: 0},
+    cost=no_flops,
+)
+
+
+def flops_of_value(operation: Operation) -> int:
+    """One for each element of what is written."""
+    return operation.inputs[-1].shape.size or 0
+
+
+assign_add_op = OpDef(
+    "AssignAdd",
+    "variable: resource, value: dtype -> new_value: dtype",
+    attributes=_TYPED,
+    infer=_written_shape,
+    kernel=lambda xp, variable, value: variable.update(xp.add, value),
+    grad=NO_GRADIENT,
+    effects=Effects.WRITES,
+    aliases={0: 0},
+    cost=flops_of_value,
+)
+
+assign_sub_op = OpDef(
+    "AssignSub",
+    "variable: resource, value: dtype -> new_value: dtype",
+    attributes=_TYPED,
+    infer=_written_shape,
+    kernel=lambda xp, variable, value: variable.update(xp.subtract, value),
+    grad=NO_GRADIENT,
+    effects=Effects.WRITES,
+    aliases={0: 0},
+    cost=flops_of_value,
+)
+
+
+def _scattered_shape(
+    variable: Tensor, indices: Tensor, updates: Tensor, *, shape: Shape, **_: Any
+) -> Shape:
+    if shape.rank == 0:
+        raise InvalidArgumentError("a scalar variable has no rows to scatter into")
+    rows = indices.shape.concatenate(shape[1:] if shape.rank else UNKNOWN)
+    if updates.shape.rank != 0 and not rows.is_compatible_with(updates.shape):
+        raise InvalidArgumentError(
+            f"updates of shape {updates.shape} do not fit indices {indices.shape} "
+            f"into the variable of shape {shape}, which need {rows}"
+        )
+    return shape
+
+
+def scatter_definition(type_name: str, ufunc: str | None) -> OpDef:
+    """A write to rows: by a ufunc such as "add", or None for one that replaces them."""
+    return OpDef(
+        type_name,
+        "variable: resource, indices: I, updates: dtype -> new_value: dtype",
+        I=INDICES,
+        attributes=_TYPED,
+        infer=_scattered_shape,
+        kernel=lambda xp, variable, indices, updates: variable.scatter(
+            getattr(xp, ufunc) if ufunc else None, indices, updates
+        ),
+        grad=NO_GRADIENT,
+        effects=Effects.WRITES,
+        aliases={0: 0},
+        cost=flops_of_value,
+    )
+
+
+scatter_add_op = scatter_definition("ScatterAdd", "add")
+scatter_sub_op = scatter_definition("ScatterSub", "subtract")
+scatter_update_op = scatter_definition("ScatterUpdate", None)
+
+
+# What TensorFlow 1 has as methods, of which there is one way here.
+_ELSEWHERE = {
+    "assign": "fb.assign(variable, value)",
+    "assign_add": "fb.assign_add(variable, value)",
+    "assign_sub": "fb.assign_sub(variable, value)",
+    "count_up_to": "fb.assign_add(variable, 1)",
+    "eval": "sess.run(variable)",
+    "get_shape": "variable.shape",
+    "initialized_value": "variable.value",
+    "load": "sess.run(fb.assign(variable, value))",
+    "numpy": "sess.run(variable)",
+    "read_value": "variable.value",
+    "scatter_nd_add": "fb.scatter_nd_add(variable, indices, updates)",
+    "scatter_nd_sub": "fb.scatter_nd_sub(variable, indices, updates)",
+    "scatter_nd_update": "fb.scatter_nd_update(variable, indices, updates)",
+    "scatter_add": "fb.scatter_add(variable, indices, updates)",
+    "scatter_sub": "fb.scatter_sub(variable, indices, updates)",
+    "scatter_update": "fb.scatter_update(variable, indices, updates)",
+}
+
+
+@variable_op.front
+class Variable(Arithmetic):
+    """State that survives runs: a tensor's worth of values that operations read and write.
+
+    Used where a tensor is wanted, it stands for its value at that point of the step. Fetching it
+    reads it; feeding it replaces every read of it in that run.
+
+    Args:
+        initial_value: what it starts with: a tensor, anything array-like, or a function without
+            arguments that gives one. It is computed on first use, in a step of its own.
+        trainable: whether optimizers update it by default.
+        name: the variable's name; by default "Variable".
+        dtype: the dtype that array-like initial values get.
+
+    Attributes:
+        op: the operation that produces its handle.
+        handle: the handle, which reads and writes take.
+        initial_value: the tensor that it starts with.
+        initializer: the operation that (re)initialises it.
+        value: the read that was built with it.
+
+    Raises:
+        InvalidTypeError: if the initial value has no dtype, or another than `dtype`.
+
+    Source: white paper, section 2, "Variables".
+
+    >>> import flowbook as fb
+    >>> W = fb.Variable(fb.zeros([2]), name="W")
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(fb.assign_add(W, [1.0, 2.0])), sess.run(W))
+    [1. 2.] [1. 2.]
+    """
+
+    def __init__(
+        self,
+        initial_value: Any,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        __tracebackhide__ = True
+        # A value that cannot be an initial one is refused before the name is taken.
+        with located("Variable"):
+            given, graph = self._checked(initial_value, dtype)
+        with (
+            graph.as_default(),
+            control_dependencies(None),
+            name_scope(name or "Variable") as scope,
+        ):
+            initial = self._initial(given, dtype)
+            if initial.graph is not graph:
+                raise mixed_graphs([(initial.name, initial.graph), (scope[:-1], graph)])
+            typed = {"dtype": initial.dtype, "shape": initial.shape}
+            handle = variable_op(
+                **typed,
+                trainable=bool(trainable),
+                initial_digest=definition_digest(initial),
+                name=scope,
+            )
+            self._set(
+                handle.op,
+                initial,
+                assign_op(handle, initial, **typed, is_initializer=True, name="Assign").op,
+                read_variable(handle, **typed, name="read"),
+            )
+        self.graph.register_variable(self, is_named=name is not None)
+
+    @staticmethod
+    def _checked(value: Any, dtype: Any) -> tuple[Any, Graph]:
+        """An initial value that can be one (a function is not called yet), and its graph."""
+        wanted = None if dtype is None else as_dtype(dtype)
+        value = value_of(value) if isinstance(value, Tensor) else packed(value)
+        if isinstance(value, Tensor) or hasattr(value, "as_tensor"):
+            if wanted is not None and value.dtype is not wanted:
+                raise InvalidTypeError(
+                    f"the initial value {getattr(value, 'name', value)} is {value.dtype.name}, "
+                    f"not {wanted.name}",
+                    hint=f"fb.cast(initial_value, fb.{wanted.name})",
+                )
+            return value, value.graph
+        if callable(value):
+            return value, get_default_graph()
+        return to_array(value, wanted), get_default_graph()
+
+    @staticmethod
+    def _initial(given: Any, dtype: Any) -> Tensor:
+        """The initial value, built under the variable's name."""
+        if callable(given):
+            with located("Variable"):
+                given, _ = Variable._checked(given(), dtype)
+        if hasattr(given, "as_tensor"):
+            given = given.as_tensor(False)
+        return given if isinstance(given, Tensor) else constant(given, name="initial_value")
+
+    def _set(self, op: Operation, initial: Tensor, initializer: Operation, value: Tensor) -> None:
+        self.op = op
+        self.handle: Tensor = op.outputs[0]
+        self.initial_value = initial
+        self.initializer = initializer
+        self.value = value
+
+    @classmethod
+    def of(cls, op: Operation, among: Iterable[Operation] | None = None) -> Variable:
+        """The variable of an existing `Variable` operation, as when a graph was loaded.
+
+        Args:
+            op: the operation that produces its handle.
+            among: where to look for what reads and initialises it; by default in the graph.
+
+        Raises:
+            InvalidArgumentError: if nothing reads or initialises it.
+        """
+        known = op.graph.variable_of(op)
+        if known is not None:
+            return known  # type: ignore[no-any-return]
+        consumers = op.graph.consumers(op.outputs[0]) if among is None else list(among)
+        assignments = (c for c in consumers if c.op_def is assign_op)
+        initializer = next((c for c in assignments if c.attributes["is_initializer"]), None)
+        read = next((c for c in consumers if c.op_def is read_variable), None)
+        if initializer is None or read is None:
+            raise InvalidArgumentError("the variable has no initializer or no read", op)
+        self = cls.__new__(cls)
+        self._set(op, initializer.inputs[1], initializer, read.outputs[0])
+        op.graph.register_variable(self)
+        return self
+
+    @property
+    def name(self) -> str:
+        """The handle's name, such as "W:0"."""
+        return self.handle.name
+
+    @property
+    def name_prefix(self) -> str:
+        """The name scope of what is built about it; a retired one's name is no name for that."""
+        return self.op.name.replace("@", "_") + "/"
+
+    @property
+    def dtype(self) -> DType:
+        """The type of its elements."""
+        return self.op.attributes["dtype"]  # type: ignore[no-any-return]
+
+    @property
+    def shape(self) -> Shape:
+        """What is known of its shape."""
+        return self.op.attributes["shape"]  # type: ignore[no-any-return]
+
+    @property
+    def trainable(self) -> bool:
+        """Whether optimizers update it by default."""
+        return self.op.attributes["trainable"]  # type: ignore[no-any-return]
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that it belongs to."""
+        return self.op.graph
+
+    @property
+    def device(self) -> str:
+        """The device that was requested for it, or an empty string."""
+        return self.op.device
+
+    def as_tensor(self, handle: bool) -> Tensor:
+        """Its handle, or its value at this point of the step."""
+        if handle:
+            return self.handle
+        if not self.graph.scope.control_inputs:
+            # Without control dependencies every read means the same: one is enough.
+            return self.value
+        with self.graph.as_default(), name_scope(self.name_prefix):
+            return read_variable(self.handle, dtype=self.dtype, shape=self.shape, name="read")  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Any:
+        return iter(self.as_tensor(False))
+
+    def __len__(self) -> int:
+        return len(self.as_tensor(False))
+
+    def __bool__(self) -> NoReturn:
+        self.value.__bool__()
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        self.value.__array__()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        instead = _ELSEWHERE.get(name)
+        raise AttributeError(f"Variable has no {name}" + (f": use {instead}" if instead else ""))
+
+    def __repr__(self) -> str:
+        return f"<Variable '{self.op.name}' shape={self.shape} dtype={self.dtype.name}>"
+
+
+def write(op_def: OpDef, ref: Any, *values: Any, name: str | None, **attributes: Any) -> Tensor:
+    """Build a write to a variable."""
+    __tracebackhide__ = True
+    if isinstance(ref, Tensor) and ref.op.variable is not None:
+        ref = ref.op.variable
+    if not isinstance(ref, Variable):
+        raise InvalidTypeError(f"only a variable can be written to, not {ref!r}").at(
+            op_def.type, sites.capture()
+        )
+    if ref.dtype in SMALL and op_def not in (assign_op, scatter_update_op):
+        raise InvalidTypeError(
+            f"{ref.name} is {ref.dtype.name}, which is only stored",
+            hint=f"compute in another dtype and assign fb.cast(x, fb.{ref.dtype.name})",
+        ).at(op_def.type, sites.capture())
+    with ref.graph.as_default():
+        typed = {"dtype": ref.dtype, "shape": ref.shape}
+        result: Tensor = op_def(ref.handle, *values, **typed, **attributes, name=name)
+    return result
+
+
+def assign(ref: Variable, value: Any, name: str | None = None) -> Tensor:
+    """Give a variable a new value. No gradient flows through it.
+
+    Args:
+        ref: the variable, or its handle.
+        value: its new value, of its dtype and shape.
+        name: the operation's name.
+
+    Returns:
+        The value after the assignment.
+
+    Raises:
+        InvalidArgumentError: if the shape does not fit.
+        InvalidTypeError: if the dtype does not.
+    """
+    __tracebackhide__ = True
+    return write(assign_op, ref, value, name=name)
+
+
+def assign_add(ref: Variable, value: Any, name: str | None = None) -> Tensor:
+    """Add to a variable; no concurrent addition is lost. Arguments and errors as `assign`."""
+    __tracebackhide__ = True
+    return write(assign_add_op, ref, value, name=name)
+
+
+def assign_sub(ref: Variable, value: Any, name: str | None = None) -> Tensor:
+    """Subtract from a variable. Arguments and errors as `assign`."""
+    __tracebackhide__ = True
+    return write(assign_sub_op, ref, value, name=name)
+
+
+def scatter_add(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """Add rows to those of a variable; rows named twice get both.
+
+    Args:
+        ref: a variable of shape [n, ...].
+        indices: int32 or int64 of any shape, each in [0, n).
+        updates: of shape `indices.shape + ref.shape[1:]`, or a scalar for all.
+        name: the operation's name.
+
+    Returns:
+        The variable's value afterwards.
+
+    Raises:
+        OutOfRangeError: in the run, if an index lies outside [0, n); nothing is written then.
+    """
+    __tracebackhide__ = True
+    return write(scatter_add_op, ref, indices, updates, name=name)
+
+
+def scatter_sub(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """Subtract rows from those of a variable. Arguments and errors as `scatter_add`."""
+    __tracebackhide__ = True
+    return write(scatter_sub_op, ref, indices, updates, name=name)
+
+
+def scatter_update(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    """Replace rows of a variable; of rows named twice the last wins. As `scatter_add`."""
+    __tracebackhide__ = True
+    return write(scatter_update_op, ref, indices, updates, name=name)
+
+
+def is_variable_initialized(ref: Variable, name: str | None = None) -> Tensor:
+    """Whether a variable has a value: a bool scalar. Asking does not initialise it."""
+    if not isinstance(ref, Variable):
+        raise InvalidTypeError(f"{ref!r} is not a variable")
+    with ref.graph.as_default():
+        result: Tensor = is_initialized_op(ref.handle, name=name)
+    return result

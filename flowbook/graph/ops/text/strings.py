@@ -1,0 +1,318 @@
+"""Text: joined, measured, cut, changed. Strings are sequences of bytes.
+
+Kernels go through elements one by one: Python's bytes have no other arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.definition.axes import all_in_range, as_axes, reduced
+from flowbook.graph.definition.inference import no_flops, same_as_input
+from flowbook.graph.definition.located import located
+from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.model.dtypes import INDICES
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.shape import broadcast as broadcast_shapes
+from flowbook.graph.model.tensor import Tensor
+
+
+def mapped(function: Callable[..., Any], *arrays: Any, dtype: Any = object) -> Any:
+    """An array of what a function makes of each element, of arrays that broadcast."""
+    if len(arrays) > 1:
+        arrays = tuple(np.broadcast_arrays(*arrays))
+    result = np.empty(arrays[0].shape, dtype)
+    items = zip(*(array.ravel().tolist() for array in arrays), strict=True)
+    result.reshape(-1)[:] = [function(*item) for item in items]
+    return result
+
+
+# Joining
+
+
+def _joined_shape(inputs: list[Tensor], separator: str) -> Shape:
+    if not inputs:
+        raise InvalidArgumentError("there is nothing to join")
+    shape = inputs[0].shape
+    for other in inputs[1:]:
+        shape = broadcast_shapes(shape, other.shape)
+    return shape
+
+
+def _join(xp: Any, *inputs: Any, separator: str) -> Any:
+    between = separator.encode()
+    return mapped(lambda *items: between.join(items), *inputs)
+
+
+join_op = OpDef(
+    "StringJoin",
+    "inputs: N*string -> output: string",
+    attributes={"separator": ""},
+    infer=_joined_shape,
+    kernel=_join,
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=no_flops,
+)
+
+
+@join_op.front
+def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
+    """Strings put together, elementwise.
+
+    Args:
+        inputs: a list of string tensors that broadcast.
+        separator: what stands between two of them.
+        name: the operation's name.
+
+    >>> import flowbook as fb
+    >>> with fb.Session() as sess:
+    ...     sess.run(fb.strings.join([["a", "b"], "c"], separator="-"))
+    array([b'a-c', b'b-c'], dtype=object)
+    """
+    __tracebackhide__ = True
+    with located("StringJoin"):
+        if not isinstance(inputs, list | tuple):
+            raise InvalidTypeError(f"what to join is a list of tensors, not {inputs!r}")
+    result: Tensor = join_op(list(inputs), separator=separator, name=name)
+    return result
+
+
+def _reduced_shape(
+    inputs: Tensor, axis: tuple[int, ...] | None, keepdims: bool, separator: str
+) -> Shape:
+    return reduced(inputs.shape, axis, keepdims)
+
+
+def _reduce_join(
+    xp: Any, inputs: Any, axis: tuple[int, ...] | None, keepdims: bool, separator: str
+) -> Any:
+    # The axis that is named first is joined first, so it is the innermost.
+    axes = all_in_range(axis, inputs.ndim)
+    axes = axes if axis is None else axes[::-1]
+    kept = [i for i in range(inputs.ndim) if i not in axes]
+    turned = np.transpose(inputs, (*kept, *axes))
+    dims = turned.shape[: len(kept)]
+    rows = turned.reshape(*dims, -1) if inputs.size else np.empty((*dims, 0), object)
+    between = separator.encode()
+    result = np.empty(dims, object)
+    for place in np.ndindex(dims):
+        result[place] = between.join(rows[place].tolist())
+    return np.expand_dims(result, tuple(sorted(axes))) if keepdims else result
+
+
+reduce_join_op = OpDef(
+    "ReduceJoin",
+    "inputs: string -> output: string",
+    attributes={"axis": None, "keepdims": False, "separator": ""},
+    infer=_reduced_shape,
+    kernel=_reduce_join,
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=no_flops,
+)
+
+
+@reduce_join_op.front
+def reduce_join(
+    inputs: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    separator: str = "",
+    name: str | None = None,
+) -> Tensor:
+    """Strings put together along axes.
+
+    Args:
+        inputs: a string tensor.
+        axis: an int, or a sequence of ints of which the first is joined first; None joins all in
+            row-major order.
+        keepdims: keep the axes, with size 1.
+        separator: what stands between two strings.
+        name: the operation's name.
+    """
+    __tracebackhide__ = True
+    with located("ReduceJoin"):
+        axes = as_axes(axis, inputs)
+    result: Tensor = reduce_join_op(
+        inputs, axis=axes, keepdims=bool(keepdims), separator=separator, name=name
+    )
+    return result
+
+
+# Measuring and cutting
+
+
+def _check_unit(unit: str) -> None:
+    if unit not in ("BYTE", "UTF8_CHAR"):
+        raise InvalidArgumentError(f"the unit is 'BYTE' or 'UTF8_CHAR', not {unit!r}")
+
+
+def _characters(text: bytes) -> list[int]:
+    """Where the characters of a text in UTF-8 begin, and where it ends."""
+    # A byte 10xxxxxx continues a character.
+    return [i for i, byte in enumerate(text) if byte & 0xC0 != 0x80] + [len(text)]
+
+
+def _length_shape(input: Tensor, unit: str) -> Shape:
+    _check_unit(unit)
+    return input.shape
+
+
+def _length(xp: Any, input: Any, unit: str) -> Any:
+    if unit == "BYTE":
+        return mapped(len, input, dtype=np.int32)
+    return mapped(lambda text: len(_characters(text)) - 1, input, dtype=np.int32)
+
+
+length_op = OpDef(
+    "StringLength",
+    "input: string -> output: int32",
+    attributes={"unit": "BYTE"},
+    infer=_length_shape,
+    kernel=_length,
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=no_flops,
+)
+
+
+@length_op.front
+def length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+    """The lengths of strings, int32.
+
+    Args:
+        input: a string tensor.
+        name: the operation's name.
+        unit: "BYTE" counts bytes, "UTF8_CHAR" the characters of text in UTF-8.
+    """
+    __tracebackhide__ = True
+    result: Tensor = length_op(input, unit=unit, name=name)
+    return result
+
+
+def _part_shape(input: Tensor, pos: Tensor, count: Tensor, unit: str) -> Shape:
+    _check_unit(unit)
+    return broadcast_shapes(input.shape, broadcast_shapes(pos.shape, count.shape))
+
+
+def _substr(xp: Any, input: Any, pos: Any, count: Any, unit: str) -> Any:
+    def part(text: bytes, start: int, size: int) -> bytes:
+        ends = range(len(text) + 1) if unit == "BYTE" else _characters(text)
+        last = len(ends) - 1
+        if not -last <= start <= last:
+            raise InvalidArgumentError(
+                f"position {start} lies outside of {text!r:.60}, which has {last} "
+                f"{'bytes' if unit == 'BYTE' else 'characters'}"
+            )
+        if size < 0:
+            raise InvalidArgumentError(f"the length of a part is not negative: {size}")
+        first = start + last if start < 0 else start
+        return text[ends[first] : ends[min(first + size, last)]]
+
+    return mapped(part, input, pos, count)
+
+
+substr_op = OpDef(
+    "Substr",
+    "input: string, pos: I, len: I -> output: string",
+    I=INDICES,
+    attributes={"unit": "BYTE"},
+    infer=_part_shape,
+    kernel=_substr,
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=no_flops,
+)
+
+
+@substr_op.front
+def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
+    """Parts of strings; what reaches beyond the end is cut off.
+
+    Args:
+        input: a string tensor.
+        pos: where parts begin, int32 or int64, broadcasting with `input`; negative ones count from
+            the end.
+        len: how long they are, of the same dtype, likewise.
+        name: the operation's name.
+        unit: "BYTE" counts bytes, "UTF8_CHAR" the characters of text in UTF-8.
+
+    Raises:
+        InvalidArgumentError: in the run, if a part begins outside of its string.
+    """
+    __tracebackhide__ = True
+    result: Tensor = substr_op(input, pos, len, unit=unit, name=name)
+    return result
+
+
+# Changing
+
+
+def _check_encoding(encoding: str) -> None:
+    if encoding not in ("", "utf-8"):
+        raise InvalidArgumentError(f"the encoding is '' or 'utf-8', not {encoding!r}")
+
+
+def _cased_shape(input: Tensor, encoding: str) -> Shape:
+    _check_encoding(encoding)
+    return input.shape
+
+
+def _cased(method: str) -> Callable[..., Any]:
+    def kernel(xp: Any, input: Any, encoding: str) -> Any:
+        if not encoding:
+            return mapped(getattr(bytes, method), input)
+        change = getattr(str, method)
+        # What is no UTF-8 stays what it is.
+        return mapped(
+            lambda text: change(text.decode("utf-8", "surrogateescape")).encode(
+                "utf-8", "surrogateescape"
+            ),
+            input,
+        )
+
+    return kernel
+
+
+lower_op = OpDef(
+    "StringLower",
+    "input: string -> output: string",
+    attributes={"encoding": ""},
+    infer=_cased_shape,
+    kernel=_cased("lower"),
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=no_flops,
+    function="lower",
+    doc="""Strings with small letters: ASCII's, or all of Unicode with `encoding="utf-8"`.""",
+)
+
+upper_op = OpDef(
+    "StringUpper",
+    "input: string -> output: string",
+    attributes={"encoding": ""},
+    infer=_cased_shape,
+    kernel=_cased("upper"),
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=no_flops,
+    function="upper",
+    doc="""Strings with capital letters: ASCII's, or all of Unicode with `encoding="utf-8"`.""",
+)
+
+strip_op = OpDef(
+    "StringStrip",
+    "input: string -> output: string",
+    infer=same_as_input,
+    kernel=lambda xp, input: mapped(bytes.strip, input),
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=no_flops,
+    function="strip",
+    doc="Strings without white space at their beginnings and ends.",
+)

@@ -1,0 +1,1 @@
+"""Windows that move over axes: convolutions, pools, morphology."""

@@ -1,0 +1,494 @@
+"""What an error of a run says: alike in the first run, by the reference, and in generated code."""
+
+import threading
+import time
+import traceback
+
+import numpy as np
+import pytest
+
+import flowbook as fb
+from flowbook.exec.engine import run_errors
+from flowbook.graph.model import errors
+
+
+@pytest.fixture
+def sess():
+    with fb.Session() as session:
+        yield session
+
+
+@pytest.fixture
+def x():
+    return fb.placeholder(fb.float32, [2], name="x")
+
+
+def failures(sess, fetches, feeds=None, timeout=None):
+    """The errors of the first run, of a later one, and of one with a timeout."""
+    found = []
+    for limit in (timeout, timeout, timeout or 100.0):
+        with pytest.raises(errors.OpError) as caught:
+            sess.run(fetches, feeds, timeout=limit)
+        found.append(caught.value)
+    assert len({str(e) for e in found}) == 1
+    return found
+
+
+def raising(error, x, name="failing"):
+    def fail(_):
+        raise error
+
+    return fb.py_func(fail, [x], fb.float32, name=name)
+
+
+class Odd(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "code"),
+    [
+        (ValueError("v"), errors.InvalidArgumentError, "INVALID_ARGUMENT"),
+        (TypeError("t"), errors.InvalidArgumentError, "INVALID_ARGUMENT"),
+        (UnicodeError("u"), errors.InvalidArgumentError, "INVALID_ARGUMENT"),
+        (StopIteration("s"), errors.OutOfRangeError, "OUT_OF_RANGE"),
+        (MemoryError("m"), errors.ResourceExhaustedError, "RESOURCE_EXHAUSTED"),
+        (NotImplementedError("n"), errors.UnimplementedError, "UNIMPLEMENTED"),
+        (KeyError("k"), errors.InternalError, "INTERNAL"),
+        (ZeroDivisionError("z"), errors.InternalError, "INTERNAL"),
+        (Odd("o"), errors.InternalError, "INTERNAL"),
+    ],
+    ids=lambda e: type(e).__name__ if isinstance(e, Exception) else getattr(e, "__name__", e),
+)
+def test_exceptions_of_a_py_func(sess, x, error, kind, code):
+    y = raising(error, x) * 2.0
+    for found in failures(sess, y, {x: [1.0, 2.0]}):
+        assert type(found) is kind
+        assert found.code == code
+        assert found.__cause__ is error
+        assert found.operation is y.op.inputs[0].op
+        assert found.message == f"PyFunc 'failing': {type(error).__name__}: {error}"
+        text = str(found)
+        assert "defined at test_errors.py, line" in text
+        assert "return fb.py_func(fail, [x], fb.float32, name=name)" in text
+        assert "x:0 float32 [2] (test_errors.py, line" in text
+        assert "given [2]" in text
+
+
+def test_an_error_of_flowbooks_own_stays_what_it_is(sess, x):
+    mine = errors.UnavailableError("the disk is gone", hint="mount it")
+    y = raising(mine, x)
+    (found, *_) = failures(sess, y, {x: [1.0, 2.0]})
+    assert found is mine
+    assert found.operation is y.op
+    assert found.__cause__ is None
+    assert str(found).count("PyFunc 'failing'") == 1
+    assert "hint: mount it" in str(found)
+
+
+def test_base_exceptions_pass_unchanged(sess, x):
+    class Stop(BaseException):
+        pass
+
+    y = raising(Stop(), x)
+    for _ in range(3):
+        with pytest.raises(Stop):
+            sess.run(y, {x: [1.0, 2.0]})
+    assert sess.run(x, {x: [1.0, 2.0]}).tolist() == [1.0, 2.0]
+
+
+def test_values_that_a_kernel_refuses(sess):
+    a = fb.placeholder(fb.float32, name="a")
+    b = fb.placeholder(fb.float32, name="b")
+    product = fb.matmul(a, b, name="product")
+    for found in failures(sess, product + 1.0, {a: np.ones((2, 3)), b: np.ones((4, 5))}):
+        assert type(found) is errors.InvalidArgumentError
+        assert found.operation is product.op
+        text = str(found)
+        assert text.startswith("MatMul 'product': ")
+        assert "given [2, 3]" in text
+        assert "given [4, 5]" in text
+        assert 'product = fb.matmul(a, b, name="product")' in text
+
+
+def test_an_inlined_expression_that_fails(sess):
+    a, b = fb.placeholder(fb.float32, name="a"), fb.placeholder(fb.float32, name="b")
+    total = fb.add(a, b, name="total")
+    for found in failures(sess, fb.negative(total), {a: np.ones(2), b: np.ones(3)}):
+        assert found.operation is total.op
+        assert "given [2]" in str(found)
+        assert "given [3]" in str(found)
+        assert isinstance(found.__cause__, ValueError)
+
+
+def test_the_first_of_several_failing_operations(sess, x):
+    first = raising(KeyError("first"), x, "first")
+    second = raising(KeyError("second"), x, "second")
+    for found in failures(sess, [second, first], {x: [1.0, 2.0]}):
+        assert found.operation is first.op
+
+
+def test_gradient_operations_cite_the_forward_line(sess, x):
+    def refuse(_):
+        raise ValueError("no gradient today")
+
+    op = fb.OpDef(
+        "FailingGradient",
+        "x: float32 -> y: float32",
+        infer=lambda x: x.shape,
+        kernel=lambda xp, x: x + xp.float32(1),
+        grad=lambda op, dy: fb.py_func(refuse, [dy], fb.float32),
+    )
+    y = op(x)  # the forward line
+    (dx,) = fb.gradients(fb.reduce_sum(y * 2.0), [x])
+    for found in failures(sess, dx, {x: [1.0, 2.0]}):
+        assert "# the forward line" in str(found)
+        assert found.operation.name.startswith("gradients/")
+        assert found.operation.site.line == y.op.site.line
+
+
+# What users' kernels give
+
+WRONG = {
+    "dtype": lambda xp, x: x.astype(xp.float64),
+    "kind": lambda xp, x: 1.0,
+    "nothing": lambda xp, x: None,
+    "shape": lambda xp, x: xp.zeros(3, xp.float32),
+    "tuple": lambda xp, x: (x,),
+}
+
+
+@pytest.mark.parametrize("how", WRONG)
+def test_a_users_kernel_gives_something_else(sess, x, how):
+    wrong = fb.OpDef(
+        "Wrong", "x: float32 -> y: float32", infer=lambda x: x.shape, kernel=WRONG[how]
+    )
+    y = wrong(x)
+    for found in failures(sess, y * 2.0, {x: [1.0, 2.0]}):
+        assert type(found) is errors.InternalError
+        assert found.operation is y.op
+        assert found.__cause__ is None
+    same = wrong([1.0, 2.0])
+    for found in failures(sess, same * 2.0):  # Not hidden by folding.
+        assert found.operation is same.op
+
+
+def test_a_users_kernel_gives_the_wrong_number_of_outputs(sess, x):
+    given = []
+    two = fb.OpDef(
+        "TwoOutputs",
+        "x: float32 -> a: float32, b: float32",
+        infer=lambda x: [x.shape, x.shape],
+        kernel=lambda xp, x: tuple(given) if given else x,
+    )
+    a, b = two(x)
+    for values in ([], [np.zeros(2, np.float32)], [np.zeros(2, np.float32)] * 3):
+        given[:] = values
+        for found in failures(sess, [a, b], {x: [1.0, 2.0]}):
+            assert type(found) is errors.InternalError
+            assert "a tuple of 2 outputs is wanted" in str(found)
+    given[:] = [np.zeros(2, np.float32), np.ones(2, np.float32)]
+    assert sess.run(b, {x: [1.0, 2.0]}).tolist() == [1.0, 1.0]
+
+
+def test_a_registered_kernel_is_checked_too(sess, x):
+    op = fb.OpDef("Registered", "x: float32 -> y: float32", kernel=lambda xp, x: x)
+    fb.register_kernel("Registered", "cpu")(lambda xp, x: x.astype(xp.int8))
+    for found in failures(sess, op(x), {x: [1.0, 2.0]}):
+        assert type(found) is errors.InternalError
+        assert "gave int8" in str(found)
+
+
+def test_an_operation_without_outputs_may_give_nothing(sess, x):
+    seen = []
+    sink = fb.OpDef(
+        "Sink",
+        "x: float32 ->",
+        infer=lambda x: [],
+        kernel=lambda xp, x: seen.append(x.sum()),
+        effects=fb.Effects.IO,
+    )
+    operation = sink(x)
+    for count in (1, 2, 3):
+        assert sess.run(operation, {x: [1.0, 2.0]}) is None
+        assert seen == [3.0] * count
+
+
+# Asynchronous operations
+
+ASYNC_WRONG = {
+    "raises": (lambda context, x: 1 / 0, "ZeroDivisionError"),
+    "fails": (lambda context, x: context.fail(KeyError("k")), "KeyError: 'k'"),
+    "dtype": (lambda context, x: context.complete((x.astype(np.float64),)), "gave float64"),
+    "count": (lambda context, x: context.complete((x, x)), "a tuple of 1 outputs"),
+    "late": (
+        lambda context, x: threading.Thread(target=context.fail, args=(KeyError("k"),)).start(),
+        "KeyError: 'k'",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", ASYNC_WRONG)
+def test_an_asynchronous_operation_fails(sess, x, how):
+    kernel, text = ASYNC_WRONG[how]
+    op = fb.OpDef(
+        "FailsAsynchronously",
+        "x: float32 -> y: float32",
+        infer=lambda x: x.shape,
+        kernel=kernel,
+        is_async=True,
+    )
+    before = fb.square(fb.exp(x) * 2.0)
+    y = op(before + 1.0)
+    other = raising(Odd("not reached"), y)
+    for found in failures(sess, other, {x: [1.0, 2.0]}):
+        assert text in str(found)
+        assert found.operation is y.op
+    assert sess.run(before, {x: [0.0, 0.0]}).tolist() == [4.0, 4.0]
+
+
+def test_callbacks_of_what_is_given_up_are_called(sess, x):
+    cancelled = []
+
+    def wait(context, x, is_first):
+        if is_first:
+            context.complete((x,))
+        context.on_cancel(lambda: cancelled.append(bool(is_first)))
+
+    op = fb.OpDef(
+        "WaitsAndNotes",
+        "x: float32 -> y: float32",
+        attributes={"is_first": fb.REQUIRED},
+        infer=lambda x, is_first: x.shape,
+        kernel=wait,
+        is_async=True,
+    )
+    done, waiting = op(x, is_first=True), op(x, is_first=False)
+    failing = raising(KeyError("k"), done)
+    for count in range(1, 4):
+        with pytest.raises(errors.InternalError, match="KeyError"):
+            sess.run([waiting, failing], {x: [1.0, 2.0]})
+        assert cancelled == [False] * count
+
+
+# Timeouts
+
+
+class Clock:
+    """A clock that jumps ahead after so many looks at it."""
+
+    def __init__(self):
+        self.looks_left = 1_000_000
+
+    def __call__(self):
+        self.looks_left -= 1
+        return 0.0 if self.looks_left >= 0 else 1000.0
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(time, "monotonic", clock)
+    return clock
+
+
+@pytest.mark.parametrize("executor", ["reference", "generated", "regions"])
+def test_a_long_step_ends_at_its_deadline(sess, x, clock, executor):
+    ran = []
+    at_once = fb.OpDef(
+        "AtOnce",
+        "x: float32 -> y: float32",
+        infer=lambda x: x.shape,
+        kernel=lambda context, x: context.complete((x,)),
+        is_async=True,
+    )
+    y = at_once(x) if executor == "regions" else x
+    for _ in range(50):
+        y = fb.py_func(lambda v: ran.append(1) or v, [y], fb.float32)
+    if executor != "reference":
+        sess.run(y, {x: [1.0, 2.0]})
+        ran.clear()
+    clock.looks_left = 20
+    with pytest.raises(errors.DeadlineExceededError, match="longer than its timeout") as caught:
+        sess.run(y, {x: [1.0, 2.0]}, timeout=100.0)
+    assert 0 < len(ran) < 30
+    assert caught.value.code == "DEADLINE_EXCEEDED"
+    assert caught.value.operation is None
+    assert isinstance(caught.value, TimeoutError)
+    clock.looks_left = 1_000_000
+    ran.clear()
+    for timeout in (100.0, None):
+        assert sess.run(y, {x: [1.0, 2.0]}, timeout=timeout).tolist() == [1.0, 2.0]
+    assert len(ran) == 100
+
+
+def test_waiting_ends_at_the_deadline(sess, x):
+    cancelled = []
+    never = fb.OpDef(
+        "NeverCompletes",
+        "x: float32 -> y: float32",
+        infer=lambda x: x.shape,
+        kernel=lambda context, x: context.on_cancel(lambda: cancelled.append(1)),
+        is_async=True,
+    )
+    y = never(x) + 1.0
+    for count in (1, 2, 3):
+        with pytest.raises(errors.DeadlineExceededError, match="1 asynchronous operations had not"):
+            sess.run(y, {x: [1.0, 2.0]}, timeout=0.02)
+        assert len(cancelled) == count
+    assert sess.run(x, {x: [1.0, 2.0]}, timeout=10).tolist() == [1.0, 2.0]
+
+
+def test_initialising_counts(sess, clock):
+    v = fb.Variable(fb.random_uniform([3]))
+    clock.looks_left = 1
+    with pytest.raises(errors.DeadlineExceededError):
+        sess.run(v, timeout=100.0)
+    clock.looks_left = 1_000_000
+    assert sess.run(v, timeout=100.0).shape == (3,)
+
+
+def test_a_timeout_that_is_no_number(sess, x):
+    for _ in range(3):
+        with pytest.raises(TypeError):
+            sess.run(x, {x: [1.0, 2.0]}, timeout="soon")
+
+
+# Tracebacks
+
+NOTE = "(Flowbook's own frames are hidden; fb.options.full_tracebacks = True shows them)"
+
+
+def shown(error):
+    return "".join(traceback.format_exception(error))
+
+
+def test_internal_frames_are_hidden(sess, x):
+    y = raising(KeyError("k"), x)
+    for found in failures(sess, y, {x: [1.0, 2.0]}):
+        text = shown(found)
+        assert NOTE in text
+        assert "in fail\n    raise error" in text
+        frames = [f.filename for f in traceback.extract_tb(found.__traceback__)]
+        inside = [f for f in frames if "/flowbook/" in f or f.startswith("<flowbook")]
+        assert all(f.endswith("session.py") for f in inside)  # Where it was raised again.
+        causes = [f.filename for f in traceback.extract_tb(found.__cause__.__traceback__)]
+        assert causes
+        assert all(f.endswith("test_errors.py") for f in causes)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda sess, x: sess.run(x),
+        lambda sess, x: sess.run([None]),
+        lambda sess, x: sess.run(x, {x: [1.0]}),
+        lambda sess, x: sess.run("y:0"),
+        lambda sess, x: sess.run(x, [1]),
+        lambda sess, x: sess.make_callable(x),
+        lambda sess, x: sess.make_callable(x, x),
+        lambda sess, x: sess.partial_run(x, []),
+        lambda sess, x: sess.partial_run(x, [x]).run(x),
+        lambda sess, x: (sess.close(), sess.run(x)),
+        lambda sess, x: (sess.close(), sess.partial_run(x, [x])),
+    ],
+    ids=range(11),
+)
+def test_errors_of_the_session_hide_its_frames(sess, x, use):
+    with pytest.raises(errors.OpError) as caught:
+        use(sess, x)
+    assert NOTE in caught.value.__notes__
+    frames = [f.filename for f in traceback.extract_tb(caught.value.__traceback__)]
+    assert frames[0].endswith("test_errors.py")
+    assert sum(f.endswith("test_errors.py") for f in frames) == len(frames) - sum(
+        f.endswith(("session/session.py", "session/partial_run.py")) for f in frames
+    )
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
+
+
+def test_the_switch_shows_them(sess, x, monkeypatch):
+    monkeypatch.setattr(fb.options, "full_tracebacks", True)
+    y = raising(KeyError("k"), x)
+    for found in failures(sess, y, {x: [1.0, 2.0]}):
+        frames = [f.filename for f in traceback.extract_tb(found.__traceback__)]
+        assert any(f.endswith("engine/executable.py") for f in frames)
+        causes = [f.filename for f in traceback.extract_tb(found.__cause__.__traceback__)]
+        assert any(f.endswith("outside/python_functions.py") for f in causes)
+        assert NOTE not in shown(found)
+
+
+def test_other_errors_keep_their_own_causes():
+    cause = OSError("disk")
+    error = errors.DataLossError("lost")
+    error.__cause__ = cause
+    assert run_errors.cause_of(error) is cause
+    assert run_errors.cause_of(errors.AbortedError("x")) is None
+
+
+def test_what_a_users_kernel_gives_later_does_not_leave_the_step(sess, x):
+    given = [np.float32(1)]
+    later = fb.OpDef(
+        "WrongLater",
+        "x: float32 -> y: float32",
+        infer=lambda x: fb.Shape([]),
+        kernel=lambda xp, x: given[0],
+    )
+    y = later(x)
+    for _ in range(3):
+        assert sess.run(y, {x: [1.0, 2.0]}) == 1.0
+    for wrong in (np.float64(1), [1.0], np.ones(2, np.float32)):
+        given[0] = wrong
+        with pytest.raises(errors.InternalError) as caught:
+            sess.run(y, {x: [1.0, 2.0]})
+        assert caught.value.operation is y.op
+
+
+def test_nor_does_it_from_a_region_beside_an_asynchronous_operation(sess, x):
+    given = [np.float32(1)]
+    later = fb.OpDef(
+        "WrongLaterInARegion",
+        "x: float32 -> y: float32",
+        infer=lambda x: fb.Shape([]),
+        kernel=lambda xp, x: given[0],
+    )
+    at_once = fb.OpDef(
+        "CompletesAtOnce",
+        "x: float32 -> y: float32",
+        infer=lambda x: x.shape,
+        kernel=lambda context, x: context.complete((x.copy(),)),
+        is_async=True,
+    )
+    y = later(at_once(x))
+    for _ in range(3):
+        assert sess.run(y, {x: [1.0, 2.0]}) == 1.0
+    given[0] = np.float64(1)
+    with pytest.raises(errors.InternalError) as caught:
+        sess.run(y, {x: [1.0, 2.0]})
+    assert caught.value.operation is y.op
+
+
+def test_a_users_kernel_cannot_write_to_what_is_fed(sess, x):
+    def write(xp, x):
+        x += 1
+        return x
+
+    mine = fb.OpDef("WritesToItsInput", "x: float32 -> y: float32", kernel=write)
+    y, fed = mine(x), np.ones(2, np.float32)
+    for found in failures(sess, y, {x: fed}):
+        assert "read-only" in str(found)
+    assert fed.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("timeout", "error"), [("1", TypeError), (-1.0, ValueError), (float("nan"), ValueError)]
+)
+def test_a_timeout_that_is_no_time(sess, x, timeout, error):
+    with pytest.raises(error, match="number of seconds"):
+        sess.run(x, {x: [1.0, 2.0]}, timeout=timeout)
+
+
+def test_what_tensorflow_calls_otherwise_is_named() -> None:
+    error = fb.errors.InvalidArgumentError("wrong")
+    with pytest.raises(AttributeError, match=r"has no op: use error\.operation"):
+        _ = error.op
+    assert not hasattr(error, "nonsense")

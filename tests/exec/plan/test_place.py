@@ -1,0 +1,89 @@
+"""Where operations run with one device, and why some cannot."""
+
+import pytest
+
+import flowbook as fb
+from flowbook.exec.devices.cpu import local_devices
+from flowbook.exec.plan.place import place
+from flowbook.graph.rewrite.prune import prune
+
+
+@pytest.fixture
+def x():
+    return fb.placeholder(fb.float32, [2], name="x")
+
+
+def placed(x, *fetches):
+    nodes = prune(list(fetches), [], [x]).nodes
+    return place([node.operation for node in nodes], nodes, local_devices())
+
+
+def test_without_requests_everything_runs_on_the_first_device(x):
+    y = fb.exp(x)
+    placement = placed(x, y)
+    assert placement.device_of(y.op).name == "/job:localhost/task:0/device:cpu:0"
+    assert placement.reason(y.op).startswith("nothing constrains it")
+
+
+@pytest.mark.parametrize(
+    "request_", ["/device:cpu:0", "/job:localhost", "/task:0", "/job:localhost/task:0/device:cpu:0"]
+)
+def test_requests_that_can_be_met(x, request_):
+    with fb.device(request_):
+        y = fb.exp(x)
+    placement = placed(x, y)
+    assert placement.device_of(y.op).kind == "cpu"
+    assert f"asks for {y.op.device}" in placement.reason(y.op)
+    with fb.Session() as sess:
+        assert sess.run(y, {x: [0.0, 0.0]}).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("request_", ["/device:gpu:0", "/device:cpu:1", "/job:worker", "/task:3"])
+def test_requests_that_cannot(x, request_):
+    with fb.device(request_):
+        y = fb.exp(x, name="y")
+    with fb.Session() as sess:
+        for _ in range(2):
+            with pytest.raises(fb.errors.InvalidArgumentError) as caught:
+                sess.run(y, {x: [0.0, 0.0]})
+            text = str(caught.value)
+            assert f"'y' asks for {request_}" in text
+            assert "this admits none of the devices that there are" in text
+            assert "/job:localhost/task:0/device:cpu:0" in text
+            assert "test_place.py, line" in text
+            assert caught.value.operation is y.op
+
+
+def test_colocated_operations_stay_together(x):
+    with fb.device("/device:cpu:0"):
+        a = fb.exp(x, name="a")
+    with fb.colocate_with(a):
+        b = fb.negative(x, name="b")
+    with fb.colocate_with(b):
+        c = fb.negative(x, name="c")
+    placement = placed(x, a, b, c)
+    for tensor in (a, b, c):
+        assert "'a' asks for /device:cpu:0" in placement.reason(tensor.op)
+    d = fb.exp(x)
+    with fb.colocate_with(d):
+        e = fb.negative(x)
+    assert placed(x, d, e).reason(e.op) == "colocated operations stay together"
+
+
+def test_requests_that_contradict_each_other(x):
+    with fb.device("/device:cpu:0"):
+        a = fb.exp(x, name="a")
+    with fb.colocate_with(a), fb.device("/device:gpu:0"):
+        b = fb.negative(x, name="b")
+    with pytest.raises(ValueError, match="colocated operations admit none") as caught:
+        placed(x, a, b)
+    assert "'a' asks for /device:cpu:0" in str(caught.value)
+    assert "'b' asks for /device:gpu:0" in str(caught.value)
+
+
+def test_an_operation_without_a_kernel(x):
+    op = fb.OpDef("HasNoKernel", "x: float32 -> y: float32")
+    y = op(x)
+    with pytest.raises(ValueError, match="has no kernel for 'cpu'") as caught:
+        placed(x, y)
+    assert caught.value.operation is y.op

@@ -1,0 +1,32 @@
+"""A plan is plain data: it names no object of the graph, so that another process could run it."""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+import flowbook as fb
+from flowbook.exec.devices.cpu import local_devices
+from flowbook.exec.plan.pipeline import prepare
+
+PLAIN = (type(None), bool, int, float, str, bytes, fb.DType, fb.Shape, np.ndarray, Enum)
+
+
+def parts_of(value: Any) -> list[Any]:
+    """The leaves of nested tuples and mappings."""
+    if isinstance(value, Mapping):
+        return [leaf for item in value.items() for leaf in parts_of(item)]
+    if isinstance(value, tuple):
+        return [leaf for item in value for leaf in parts_of(item)]
+    return [value]
+
+
+def test_a_training_step_is_plain_data() -> None:
+    x = fb.placeholder(fb.float32, [None, 4])
+    W = fb.Variable(fb.random_normal([4, 2]))
+    loss = fb.reduce_mean(fb.square(fb.nn.relu(x @ W)[:, 0]))
+    train = fb.train.AdamOptimizer().minimize(loss)
+    plan = prepare([loss], [train], [x], local_devices()).plan
+    assert len(plan.nodes) > 20
+    assert [leaf for leaf in parts_of(tuple(plan)) if not isinstance(leaf, PLAIN)] == []
