@@ -27,9 +27,11 @@ from flowbook.graph.model.errors import (
     without_internal_frames,
 )
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.arrays.filling import ones_like, zeros_like
+from flowbook.graph.ops.arrays.joining import concat
+from flowbook.graph.ops.math.arithmetic import add_n
 from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
 
 Gradient = Tensor | IndexedSlices
@@ -105,8 +107,7 @@ def _gradients(
         found = [backward.total(x) for x in x_list]
         if unconnected == "none":
             return found
-        zeros = op_named("ZerosLike").public
-        return [zeros(x) if g is None else g for x, g in zip(_as_list(xs), found, strict=True)]
+        return [zeros_like(x) if g is None else g for x, g in zip(_as_list(xs), found, strict=True)]
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -174,7 +175,7 @@ class _Backward:
             )
         with self._on_behalf_of(y.op, ""):
             if grad_y is None:
-                grad = op_named("OnesLike").public(y)
+                grad = ones_like(y)
             else:
                 grad = convert_to_tensor(grad_y, y.dtype, name="grad_y")
         if not y.shape.is_compatible_with(grad.shape):
@@ -229,7 +230,7 @@ class _Backward:
             dys = [
                 _dense_unless_read(op, total)
                 if total is not None
-                else op_named("ZerosLike").public(output)
+                else zeros_like(output)
                 if is_differentiable(output)
                 else None
                 for total, output in zip(totals, op.outputs, strict=True)
@@ -326,9 +327,9 @@ def add_gradients(partials: list[Gradient]) -> Gradient:
     if all(isinstance(p, IndexedSlices) for p in partials):
         sparse = [p for p in partials if isinstance(p, IndexedSlices)]
         return IndexedSlices(
-            op_named("Concat").public([p.values for p in sparse], 0),
-            op_named("Concat").public([p.indices for p in sparse], 0),
+            concat([p.values for p in sparse], 0),
+            concat([p.indices for p in sparse], 0),
             next((p.dense_shape for p in sparse if p.dense_shape is not None), None),
         )
     dense = [p.as_tensor() if isinstance(p, IndexedSlices) else p for p in partials]
-    return op_named("AddN")(dense)  # type: ignore[no-any-return]
+    return add_n(dense)  # type: ignore[no-any-return]

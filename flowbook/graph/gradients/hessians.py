@@ -12,9 +12,10 @@ from flowbook.graph.gradients.backward import gradients
 from flowbook.graph.model import site as sites
 from flowbook.graph.model.errors import InvalidArgumentError, OpError, without_internal_frames
 from flowbook.graph.model.long_work import track
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.arrays.joining import stack
+from flowbook.graph.ops.arrays.shaping import reshape
 
 
 def hessians(ys: Any, xs: Any, name: str = "hessians") -> list[Tensor | None]:
@@ -64,11 +65,10 @@ def _jacobian(y: Tensor, x: Any) -> Tensor:
             f"{x.name} has the shape {x.shape}, which says not how many derivatives there are",
             hint="fb.ensure_shape(x, shape) makes it known",
         )
-    reshape = op_named("Reshape").public
     flat = reshape(y, [-1])
     rows = [
         convert_to_tensor(gradients(flat[i], x, unconnected_gradients="zero")[0])
         for i in track(range(x.shape.size), "differentiating")
     ]
     square = [*x.shape.as_list()] * 2
-    return reshape(op_named("Stack").public(rows) if rows else flat, square)  # type: ignore[no-any-return]
+    return reshape(stack(rows) if rows else flat, square)  # type: ignore[no-any-return]

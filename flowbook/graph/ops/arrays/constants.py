@@ -1,4 +1,4 @@
-"""Where values enter a graph: constants and placeholders; and operations that pass them on."""
+"""Where values enter a graph: constants, placeholders; and operations that pass them on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.definition.packing import packed
 from flowbook.graph.model import site as sites
 from flowbook.graph.model.convert import dtype_of, to_array
-from flowbook.graph.model.dtypes import MOVABLE, DType, as_dtype, resource
+from flowbook.graph.model.dtypes import MOVABLE, ZEROED, DType, as_dtype, resource, string
 from flowbook.graph.model.errors import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -293,3 +293,32 @@ def convert_to_tensor(value: Any, dtype: DType | None = None, name: str | None =
             )
         return tensor
     return constant(value, dtype, name=name)
+
+
+def _zeros_like(xp: Any, input: Any) -> Any:
+    if input.dtype.kind == "O":
+        return xp.full(input.shape, b"", object)
+    return xp.zeros(input.shape, input.dtype)
+
+
+zeros_like_op = OpDef(
+    "ZerosLike",
+    "input: T -> output: T",
+    T=(*ZEROED, string),
+    infer=same_as_input,
+    kernel=_zeros_like,
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=no_flops,
+)
+
+ones_like_op = OpDef(
+    "OnesLike",
+    "input: T -> output: T",
+    T=ZEROED,
+    infer=same_as_input,
+    kernel=lambda xp, input: xp.ones(input.shape, input.dtype),
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=no_flops,
+)

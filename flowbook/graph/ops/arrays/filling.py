@@ -13,7 +13,6 @@ from flowbook.graph.definition.inference import (
     constant_value,
     elementwise,
     no_flops,
-    same_as_input,
     shape_from,
 )
 from flowbook.graph.definition.located import located
@@ -23,7 +22,6 @@ from flowbook.graph.model.dtypes import (
     INDICES,
     MOVABLE,
     REALS,
-    ZEROED,
     DType,
     as_dtype,
     float32,
@@ -34,7 +32,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.ops.arrays.broadcasting import broadcast_to_op
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor, ones_like_op, zeros_like_op
 from flowbook.graph.ops.arrays.joining import concat
 from flowbook.graph.ops.arrays.shaping import (
     check_scalar_values,
@@ -136,35 +134,6 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
     """A tensor of ones. Arguments as for `zeros`."""
     __tracebackhide__ = True
     return _fill_with(1, shape, dtype, name or "ones")
-
-
-def _zeros_like(xp: Any, input: Any) -> Any:
-    if input.dtype.kind == "O":
-        return xp.full(input.shape, b"", object)
-    return xp.zeros(input.shape, input.dtype)
-
-
-zeros_like_op = OpDef(
-    "ZerosLike",
-    "input: T -> output: T",
-    T=(*ZEROED, string),
-    infer=same_as_input,
-    kernel=_zeros_like,
-    grad=NO_GRADIENT,
-    aliases={},
-    cost=no_flops,
-)
-
-ones_like_op = OpDef(
-    "OnesLike",
-    "input: T -> output: T",
-    T=ZEROED,
-    infer=same_as_input,
-    kernel=lambda xp, input: xp.ones(input.shape, input.dtype),
-    grad=NO_GRADIENT,
-    aliases={},
-    cost=no_flops,
-)
 
 
 @zeros_like_op.front

@@ -10,11 +10,11 @@ from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import int32, uint8
 from flowbook.graph.model.errors import InvalidArgumentError
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics import image_codecs
 from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.checks.checking import ensure_shape
 from flowbook.graph.ops.image.colours import convert_image_dtype
 from flowbook.graph.ops.image.files import check_pixels, decode_jpeg, string_scalar
 from flowbook.graph.ops.random.random_numbers import random_uniform
@@ -71,7 +71,7 @@ def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) 
         channels = image.shape.dims[2] if image.shape.rank == 3 else None
         decoded = decode_jpeg(contents, channels or 0)
         found = convert_image_dtype(decoded, image.dtype, saturate=True)
-        return op_named("EnsureShape").public(found, image.shape, name=scope)  # type: ignore[no-any-return]
+        return ensure_shape(found, image.shape, name=scope)  # type: ignore[no-any-return]
 
 
 def random_jpeg_quality(

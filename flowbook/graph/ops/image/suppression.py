@@ -19,12 +19,12 @@ from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.errors import InvalidArgumentError
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.constants import convert_to_tensor
 from flowbook.graph.ops.arrays.growing import pad
 from flowbook.graph.ops.arrays.shaping import size
+from flowbook.graph.ops.checks.checking import ensure_shape
 
 
 def _check_boxes(boxes: Any, scores: Any) -> None:
@@ -213,7 +213,7 @@ def non_max_suppression_padded(
         padded = pad(found, [[0, most - count]])
         known = constant_value(most)
         length = [None] if known is None else [int(known)]
-        return op_named("EnsureShape").public(padded, length), count
+        return ensure_shape(padded, length), count
 
 
 def _scored_shapes(boxes: Tensor, scores: Tensor, *limits: Tensor) -> list[Shape]:

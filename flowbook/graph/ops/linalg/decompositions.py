@@ -12,12 +12,12 @@ from flowbook.graph.definition.op_def import OpDef, is_unused
 from flowbook.graph.model.dtypes import INDICES, DType, as_dtype, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.lapack import lu_factors
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.filling import ones_like_op, zeros_like_op
+from flowbook.graph.ops.arrays.constants import convert_to_tensor, ones_like_op, zeros_like_op
+from flowbook.graph.ops.arrays.filling import range as range_of
+from flowbook.graph.ops.arrays.joining import concat
 from flowbook.graph.ops.arrays.shaping import expand_dims_op, shape_op
 from flowbook.graph.ops.linalg.diagonals import band_part_op, diag_op, diag_part_op, set_diag_op
 from flowbook.graph.ops.linalg.matrices import (
@@ -34,6 +34,7 @@ from flowbook.graph.ops.linalg.matrices import (
 )
 from flowbook.graph.ops.linalg.matrix_products import matmul
 from flowbook.graph.ops.linalg.solving import triangular_solve_op
+from flowbook.graph.ops.math.arithmetic import multiply
 from flowbook.graph.ops.math.comparison import equal
 from flowbook.graph.ops.math.elementwise import cast_op, log
 from flowbook.graph.ops.reduction.reductions import sum_op
@@ -113,7 +114,7 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
     diagonal = diag_part_op(cholesky(matrix))
     if diagonal.dtype.is_complex:
         diagonal = cast_op(diagonal, dtype=real_dtype(diagonal.dtype))
-    result: Tensor = op_named("Mul")(sum_op(log(diagonal), axis=(-1,)), 2, name=name)
+    result: Tensor = multiply(sum_op(log(diagonal), axis=(-1,)), 2, name=name)
     return result
 
 
@@ -152,16 +153,16 @@ def _qr_gradient(op: Operation, dq: Tensor, dr: Tensor) -> Tensor:
                 hint="full_matrices=False",
             )
         q, r = qr_op(input)
-        dr = dr[..., : op_named("StridedSlice").public(shape_op(r), -2), :]
+        dr = dr[..., : shape_op(r)[-2], :]
         dq = zeros_like_op(q)
     if excess is not None and excess <= 0:
         return _qr_gradient_of_square(q, r, dq, dr)
     # The first columns have Q and a square R as factors; the others are Q times the rest of R.
-    inner = op_named("StridedSlice").public(shape_op(r), -2)
+    inner = shape_op(r)[-2]
     first, rest = (..., slice(None, inner)), (..., slice(inner, None))
     dq = dq + matmul(input[rest], dr[rest], adjoint_b=True)
     left = _qr_gradient_of_square(q, r[first], dq, dr[first])
-    return op_named("Concat").public([left, matmul(q, dr[rest])], -1)  # type: ignore[no-any-return]
+    return concat([left, matmul(q, dr[rest])], -1)  # type: ignore[no-any-return]
 
 
 def _excess_columns(matrix: Tensor) -> int | None:
@@ -229,8 +230,8 @@ def _lu(xp: Any, input: Any, output_idx_type: Any) -> tuple[Any, Any]:
 
 def _permutation(order: Tensor, dtype: DType) -> Tensor:
     """The matrices P for which P A has the rows of A in an order."""
-    count = op_named("StridedSlice").public(shape_op(order, out_type=order.dtype), -1)
-    rows = op_named("Range").public(count, dtype=order.dtype)
+    count = shape_op(order, out_type=order.dtype)[-1]
+    rows = range_of(count, dtype=order.dtype)
     return cast_op(equal(expand_dims_op(order, axis=(-1,)), rows), dtype=dtype)  # type: ignore[no-any-return]
 
 

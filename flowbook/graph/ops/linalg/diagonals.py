@@ -18,10 +18,9 @@ from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import ZEROED
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor, zeros_like_op
 from flowbook.graph.ops.linalg.matrices import check_matrix
 from flowbook.graph.ops.reduction.reductions import sum_op
 
@@ -89,7 +88,7 @@ def _part(xp: Any, input: Any, k: Band, padding_value: Any = 0) -> Any:
 
 
 def _part_gradient(op: Operation, dy: Tensor) -> Tensor:
-    zeros = op_named("ZerosLike")(op.inputs[0])
+    zeros = zeros_like_op(op.inputs[0])
     return set_diag_op(zeros, dy, k=op.attributes["k"])  # type: ignore[no-any-return]
 
 
@@ -276,7 +275,7 @@ def _set(xp: Any, input: Any, diagonal: Any, k: Band) -> Any:
 
 def _set_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, Tensor]:
     k = op.attributes["k"]
-    replaced = op_named("ZerosLike")(op.inputs[1])
+    replaced = zeros_like_op(op.inputs[1])
     return set_diag_op(dy, replaced, k=k), diag_part_op(dy, k=k)
 
 

@@ -18,7 +18,6 @@ from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import NUMBERS
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import UNKNOWN, Dims, Shape
 from flowbook.graph.model.shape import broadcast as broadcast_shapes
 from flowbook.graph.model.tensor import Tensor
@@ -321,7 +320,7 @@ def _gradient_of_operand(
 
 def _ones_along(x: Tensor, axis: int) -> Tensor:
     known = None if x.shape.dims is None else x.shape.dims[axis]
-    length = op_named("StridedSlice").public(shape_op(x), axis) if known is None else known
+    length = shape_op(x)[axis] if known is None else known
     return fill([length], np.ones((), x.dtype.numpy))  # type: ignore[no-any-return]
 
 

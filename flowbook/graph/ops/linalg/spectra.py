@@ -15,8 +15,7 @@ from flowbook.graph.model.errors import InvalidArgumentError, UnimplementedError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.filling import ones_like_op, zeros_like_op
+from flowbook.graph.ops.arrays.constants import convert_to_tensor, ones_like_op, zeros_like_op
 from flowbook.graph.ops.arrays.shaping import expand_dims_op
 from flowbook.graph.ops.linalg.decompositions import half_diagonal
 from flowbook.graph.ops.linalg.diagonals import diag_op, diag_part_op

@@ -15,16 +15,15 @@ from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.lapack import solved_tridiagonal
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor, zeros_like_op
 from flowbook.graph.ops.arrays.joining import concat, stack
 from flowbook.graph.ops.arrays.shaping import expand_dims, squeeze
 from flowbook.graph.ops.linalg.diagonals import matrix_diag_part
 from flowbook.graph.ops.linalg.matrices import SOLVABLE, matrix_transpose
-from flowbook.graph.ops.math.arithmetic import conj, conjugate
+from flowbook.graph.ops.math.arithmetic import add_n, conj, conjugate
 from flowbook.graph.ops.reduction.reductions import reduce_sum
 
 
@@ -66,13 +65,13 @@ def _next(x: Tensor, axis: int) -> Tensor:
     """For each element along an axis, counted from the last, the one after it; 0 for the last."""
     rest = (slice(None),) * (-1 - axis)
     first = x[(..., slice(None, 1), *rest)]
-    return concat([x[(..., slice(1, None), *rest)], op_named("ZerosLike")(first)], axis)  # type: ignore[no-any-return]
+    return concat([x[(..., slice(1, None), *rest)], zeros_like_op(first)], axis)  # type: ignore[no-any-return]
 
 
 def _previous(x: Tensor, axis: int) -> Tensor:
     rest = (slice(None),) * (-1 - axis)
     first = x[(..., slice(None, 1), *rest)]
-    return concat([op_named("ZerosLike")(first), x[(..., slice(None, -1), *rest)]], axis)  # type: ignore[no-any-return]
+    return concat([zeros_like_op(first), x[(..., slice(None, -1), *rest)]], axis)  # type: ignore[no-any-return]
 
 
 def _adjoint(diagonals: Tensor) -> Tensor:
@@ -124,7 +123,7 @@ def _compact(diagonals: Any, diagonals_format: str) -> Tensor:
 
 def _fill(band: Tensor, after: bool) -> Tensor:
     """A diagonal beside the main one with the element that lies outside."""
-    zero = op_named("ZerosLike")(op_named("Sum").public(band, -1, keepdims=True))
+    zero = zeros_like_op(reduce_sum(band, -1, keepdims=True))
     return concat([band, zero] if after else [zero, band], -1)  # type: ignore[no-any-return]
 
 
@@ -197,4 +196,4 @@ def tridiagonal_matmul(
         x = convert_to_tensor(rhs, bands.dtype)
         above, on, below = (expand_dims(band, -1) for band in _bands(bands))
         terms = [above * _next(x, -2), on * x, below * _previous(x, -2)]
-        return op_named("AddN").public(terms, name=scope)  # type: ignore[no-any-return]
+        return add_n(terms, name=scope)  # type: ignore[no-any-return]

@@ -29,7 +29,7 @@ from flowbook.graph.model.shape import broadcast as broadcast_shapes
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.numerics.element_choices import clipped
 from flowbook.graph.ops.arrays.broadcasting import gradients_of_two, sum_to_shape
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor, ones_like_op, zeros_like_op
 from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
 from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor
 
@@ -242,15 +242,15 @@ def _pow(xp: Any, x: Any, y: Any) -> Any:
 
 def _pow_gradient(op: Operation, dz: Tensor) -> Any:
     x, y = op.inputs
-    where, equal, zeros_like = op_named("Where"), op_named("Equal"), op_named("ZerosLike")
+    where, equal = op_named("Where"), op_named("Equal")
     if x.dtype.is_integer:
         return None, None
     # x ** (0 - 1) would be infinite at x = 0, where the derivative of x ** 0 is 0.
-    lowered = where(equal(y, zeros_like(y)), zeros_like(y), y - 1)
+    lowered = where(equal(y, zeros_like_op(y)), zeros_like_op(y), y - 1)
     dx = dz * conjugate(y * pow(x, lowered))
     # The logarithm counts only where it exists.
-    exists = op_named("NotEqual" if x.dtype.is_complex else "Greater")(x, zeros_like(x))
-    logarithm = op_named("Log")(where(exists, x, op_named("OnesLike")(x)))
+    exists = op_named("NotEqual" if x.dtype.is_complex else "Greater")(x, zeros_like_op(x))
+    logarithm = op_named("Log")(where(exists, x, ones_like_op(x)))
     return gradients_of_two(op, dx, dz * conjugate(op.outputs[0] * logarithm))
 
 
@@ -319,13 +319,13 @@ def abs(x: Any, name: str | None = None) -> Tensor:
 def _sign_gradient(op: Operation, dy: Tensor) -> Tensor:
     x, y = op.inputs[0], op.outputs[0]
     if not x.dtype.is_complex:
-        return op_named("ZerosLike")(dy)  # type: ignore[no-any-return]
+        return zeros_like_op(dy)  # type: ignore[no-any-return]
     # On the unit circle only what goes around it counts.
     real, complex_ = op_named("Real").public, op_named("Complex").public
     along = real(dy * conjugate(y))
-    around = dy - y * complex_(along, op_named("ZerosLike")(along))
+    around = dy - y * complex_(along, zeros_like_op(along))
     size = op_named("ComplexAbs").public(x)
-    return op_named("DivNoNan")(around, complex_(size, op_named("ZerosLike")(size)))  # type: ignore[no-any-return]
+    return op_named("DivNoNan")(around, complex_(size, zeros_like_op(size)))  # type: ignore[no-any-return]
 
 
 sign: OpDef = OpDef(
@@ -347,7 +347,7 @@ sign: OpDef = OpDef(
 def _larger_gradient(is_x: str) -> Any:
     def gradient(op: Operation, dz: Tensor) -> Any:
         chosen = op_named(is_x)(*op.inputs)
-        where, zero = op_named("Where"), op_named("ZerosLike")(dz)
+        where, zero = op_named("Where"), zeros_like_op(dz)
         return gradients_of_two(op, where(chosen, dz, zero), where(chosen, zero, dz))
 
     return gradient
@@ -384,7 +384,7 @@ minimum = OpDef(
 
 def _clip_gradient(op: Operation, dy: Tensor) -> Any:
     x, low, high = op.inputs
-    less, where, zero = op_named("Less"), op_named("Where"), op_named("ZerosLike")(dy)
+    less, where, zero = op_named("Less"), op_named("Where"), zeros_like_op(dy)
     is_low, is_high = less(x, low), less(high, op_named("Maximum")(x, low))
     inner = where(op_named("Or")(is_low, is_high), zero, dy)
     lower = where(is_high, zero, where(is_low, dy, zero))

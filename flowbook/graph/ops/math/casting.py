@@ -12,11 +12,10 @@ from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import NUMBERS, REALS, SMALL_FLOATS, DType, as_dtype
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.math.comparison import greater, less
+from flowbook.graph.ops.arrays.constants import convert_to_tensor, zeros_like_op
+from flowbook.graph.ops.math.comparison import greater, less, where_op
 from flowbook.graph.ops.math.elementwise import cast
 
 
@@ -45,8 +44,8 @@ def _saturate_gradient(op: Operation, dy: Tensor) -> Tensor | None:
     found = cast(dy, value.dtype)
     if wanted.size >= value.dtype.size:
         return found  # type: ignore[no-any-return]
-    beyond = op_named("Or")(less(value, float(wanted.min)), greater(value, float(wanted.max)))
-    return op_named("Where")(beyond, op_named("ZerosLike")(found), found)  # type: ignore[no-any-return]
+    beyond = less(value, float(wanted.min)) | greater(value, float(wanted.max))
+    return where_op(beyond, zeros_like_op(found), found)  # type: ignore[no-any-return]
 
 
 saturate_cast_op = OpDef(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor, identity
+from flowbook.graph.ops.math.arithmetic import abs as abs_of
+from flowbook.graph.ops.math.arithmetic import subtract
 from flowbook.graph.ops.math.comparison import equal, less, less_equal, not_equal
 
 
@@ -27,7 +28,7 @@ def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5, name: str | None 
     """
     __tracebackhide__ = True
     with name_scope(name or "approximate_equal") as scope:
-        distance = op_named("Abs").public(op_named("Sub")(x, y))
+        distance = abs_of(subtract(x, y))
         result: Tensor = less(distance, float(tolerance), name=scope)
         return result
 
@@ -57,11 +58,10 @@ def isclose(
     with name_scope(name or "isclose") as scope:
         given = next((v.dtype for v in (a, b) if isinstance(v, Arithmetic)), None)  # type: ignore[attr-defined]
         a, b = convert_to_tensor(a, given), convert_to_tensor(b, given)
-        size = op_named("Abs").public
-        limit = size(b) * float(rtol) + float(atol)
+        limit = abs_of(b) * float(rtol) + float(atol)
         # The difference of equal infinities is NaN, and an infinite limit would let all pass.
-        near = less_equal(size(a - b), limit) & less(limit, float("inf"))
+        near = less_equal(abs_of(a - b), limit) & less(limit, float("inf"))
         close = near | equal(a, b)
         if equal_nan:
             close = close | (not_equal(a, a) & not_equal(b, b))
-        return op_named("Identity")(close, name=scope)  # type: ignore[no-any-return]
+        return identity(close, name=scope)  # type: ignore[no-any-return]

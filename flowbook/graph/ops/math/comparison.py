@@ -24,7 +24,7 @@ from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.numerics.element_choices import selected
 from flowbook.graph.ops.arrays.broadcasting import sum_to_shape
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor, zeros_like_op
 
 
 def _comparison(type: str, ufunc: str, doc: str, T: tuple[DType, ...] = REALS) -> OpDef:
@@ -116,7 +116,7 @@ def logical_not(x: Any, name: str | None = None) -> Tensor:
 
 def _where_gradient(op: Operation, dz: Tensor) -> Any:
     condition, x, y = op.inputs
-    zero = op_named("ZerosLike")(dz)
+    zero = zeros_like_op(dz)
     return (
         None,
         sum_to_shape(where_op(condition, dz, zero), x, condition, y),

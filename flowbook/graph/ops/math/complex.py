@@ -16,10 +16,9 @@ from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import COMPLEX, DType, complex64, complex128, float32, float64
 from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.ops.arrays.broadcasting import gradients_of_two
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor, zeros_like_op
 from flowbook.graph.ops.math.arithmetic import numbers, sign
 from flowbook.graph.ops.math.comparison import less, where
 from flowbook.graph.ops.math.elementwise import cast
@@ -111,7 +110,7 @@ real_op: OpDef = _part("Real", lambda xp, x: x.real, lambda op, dy: _as_complex(
 imag_op: OpDef = _part(
     "Imag",
     lambda xp, x: x.imag,
-    lambda op, dy: complex_op(op_named("ZerosLike")(dy), dy, Tout=op.inputs[0].dtype),
+    lambda op, dy: complex_op(zeros_like_op(dy), dy, Tout=op.inputs[0].dtype),
     {0: 0},
     0,
 )
@@ -152,7 +151,7 @@ def imag(input: Any, name: str | None = None) -> Tensor:
     with located("Imag"):
         input = numbers(input)
     if not input.dtype.is_complex:
-        return op_named("ZerosLike")(input, name=name)  # type: ignore[no-any-return]
+        return zeros_like_op(input, name=name)  # type: ignore[no-any-return]
     return _of_parts(imag_op, input, name)
 
 
@@ -174,6 +173,6 @@ def angle(input: Any, name: str | None = None) -> Tensor:
             raise InvalidTypeError(f"an integer ({input.dtype.name}) has no angle of its dtype")
     if input.dtype.is_complex:
         return _of_parts(angle_op, input, name)
-    zeros = op_named("ZerosLike")(input)
+    zeros = zeros_like_op(input)
     result: Tensor = where(less(input, zeros), zeros + np.pi, zeros, name=name)
     return result

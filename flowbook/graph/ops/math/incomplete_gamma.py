@@ -10,11 +10,11 @@ from flowbook.graph.definition.inference import broadcast_inputs, elementwise
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.gamma_orders import density_derivatives, order_derivative
 from flowbook.graph.numerics.scipy_special import special_of
 from flowbook.graph.ops.arrays.broadcasting import gradients_of_two
+from flowbook.graph.ops.arrays.constants import ones_like_op, zeros_like_op
 from flowbook.graph.ops.math.comparison import equal, where
 from flowbook.graph.ops.math.elementwise import log
 from flowbook.graph.ops.math.no_nan import multiply_no_nan
@@ -139,8 +139,8 @@ def _relative_gradient(op: Operation, dy: Tensor) -> Any:
     ratio = op.outputs[0]
     # So small that it became 0, a sample does not move.
     is_zero = equal(x, 0)
-    x = where(is_zero, op_named("OnesLike")(x), x)
-    dy = where(is_zero, op_named("ZerosLike")(dy), dy)
+    x = where(is_zero, ones_like_op(x), x)
+    dy = where(is_zero, zeros_like_op(dy), dy)
     by_a = relative_grad_a(a, x, order=order + 1) - ratio * _density_derivative(a, x, 1)
     by_x = _density_derivative(a, x, order) - ratio * ((a - 1.0) / x - 1.0)
     return gradients_of_two(op, dy * by_a, dy * by_x)

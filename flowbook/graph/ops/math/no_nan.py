@@ -9,10 +9,9 @@ from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import INEXACT
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.broadcasting import gradients_of_two
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor, ones_like_op
 from flowbook.graph.ops.math.arithmetic import conjugate
 from flowbook.graph.ops.math.comparison import not_equal
 from flowbook.graph.ops.math.elementwise import cast
@@ -47,7 +46,7 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
     __tracebackhide__ = True
     with located("DivNoNan"):
         x = convert_to_tensor(x)
-    result: Tensor = div_no_nan(op_named("OnesLike")(x), x, name=name)
+    result: Tensor = div_no_nan(ones_like_op(x), x, name=name)
     return result
 
 

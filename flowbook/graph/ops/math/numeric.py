@@ -9,17 +9,16 @@ from flowbook.graph.definition.inference import broadcast_inputs, elementwise
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS, float32, float64
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.broadcasting import gradients_of_two
+from flowbook.graph.ops.arrays.constants import ones_like_op, zeros_like_op
 from flowbook.graph.ops.math.comparison import less, where
 from flowbook.graph.ops.math.elementwise import cos, function_of_one, square
 
 
 def _copysign_gradient(op: Operation, dz: Tensor) -> Any:
     x, y = op.inputs
-    one = op_named("OnesLike")
-    same = copysign(one(x), x) * copysign(one(y), y)
+    same = copysign(ones_like_op(x), x) * copysign(ones_like_op(y), y)
     return gradients_of_two(op, dz * same, None)
 
 
@@ -44,7 +43,7 @@ nextafter = OpDef(
     T=(float32, float64),
     infer=broadcast_inputs,
     expression="nextafter(x1, x2)",
-    grad=lambda op, dz: gradients_of_two(op, dz, op_named("ZerosLike")(dz)),
+    grad=lambda op, dz: gradients_of_two(op, dz, zeros_like_op(dz)),
     cost=elementwise(),
     doc="The next number after `x1` towards `x2` that the dtype holds, with broadcasting.",
     function="nextafter",
@@ -69,7 +68,7 @@ def _sinc_gradient(op: Operation, dy: Tensor) -> Tensor:
     # Near 0 the quotient is a difference of nearly equal numbers; there the series is right.
     x, y = op.inputs[0], op.outputs[0]
     is_small = less(square(x), 0.04)
-    one, zero = op_named("OnesLike")(x), op_named("ZerosLike")(x)
+    one, zero = ones_like_op(x), zeros_like_op(x)
     inner = where(is_small, x, zero) * math.pi
     squared = square(inner)
     slope = zero

@@ -8,9 +8,8 @@ from typing import Any
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.located import located
 from flowbook.graph.model.errors import InvalidTypeError
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor, identity, zeros_like_op
 
 
 def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
@@ -33,8 +32,8 @@ def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
             raise InvalidTypeError(f"the coefficients are a list, not {coeffs!r}")
         x = convert_to_tensor(x)
     with name_scope(name or "polyval") as scope:
-        value = op_named("ZerosLike")(x)
+        value = zeros_like_op(x)
         for place, coefficient in enumerate(coeffs):
             value = (value * x if place else value) + coefficient
-        result: Tensor = op_named("Identity")(value, name=scope)
+        result: Tensor = identity(value, name=scope)
         return result

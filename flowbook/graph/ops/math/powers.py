@@ -9,9 +9,10 @@ from flowbook.graph.definition.inference import broadcast_inputs, elementwise
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.broadcasting import gradients_of_two
+from flowbook.graph.ops.arrays.constants import zeros_like_op
+from flowbook.graph.ops.math.comparison import equal, where_op
 from flowbook.graph.ops.math.elementwise import function_of_one, is_inf, sigmoid, square
 from flowbook.graph.ops.math.no_nan import div_no_nan
 
@@ -70,8 +71,8 @@ def _logaddexp_gradient(op: Operation, dz: Tensor) -> Any:
     x, y = op.inputs
     difference = x - y
     # Equal infinities share it, whose difference would be NaN.
-    is_lost = op_named("And")(op_named("Equal")(x, y), is_inf(x))
-    share = sigmoid(op_named("Where")(is_lost, op_named("ZerosLike")(difference), difference))
+    is_lost = equal(x, y) & is_inf(x)
+    share = sigmoid(where_op(is_lost, zeros_like_op(difference), difference))
     return gradients_of_two(op, dz * share, dz * (1.0 - share))
 
 

@@ -11,12 +11,11 @@ from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.scipy_special import special_of
 from flowbook.graph.ops.arrays.broadcasting import gradients_of_two, sum_to_shape
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.math.arithmetic import sign
+from flowbook.graph.ops.arrays.constants import convert_to_tensor, ones_like_op
+from flowbook.graph.ops.math.arithmetic import sign, subtract
 from flowbook.graph.ops.math.comparison import equal, where
 from flowbook.graph.ops.math.elementwise import exp, square
 from flowbook.graph.ops.math.no_nan import xlog1py, xlogy
@@ -215,7 +214,7 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
         x = convert_to_tensor(x)
     with name_scope(name or "lbeta") as scope:
         whole = lgamma(reduce_sum(x, -1))
-        result: Tensor = op_named("Sub")(reduce_sum(lgamma(x), -1), whole, name=scope)
+        result: Tensor = subtract(reduce_sum(lgamma(x), -1), whole, name=scope)
         return result
 
 
@@ -235,7 +234,7 @@ def _i1e_gradient(op: Operation, dy: Tensor) -> Tensor:
 def _over(y: Tensor, x: Tensor) -> Tensor:
     """`y / x`, which tends to 0.5 where `x` does to 0."""
     is_zero = equal(x, 0)
-    one = op_named("OnesLike")(x)
+    one = ones_like_op(x)
     return where(is_zero, one * 0.5, y / where(is_zero, one, x))  # type: ignore[no-any-return]
 
 

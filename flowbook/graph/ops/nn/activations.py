@@ -14,16 +14,14 @@ from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.dtypes import FLOATS, NUMBERS, REALS, float32, float64
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.element_choices import clipped, leaky, rectified
 from flowbook.graph.numerics.sums import sum_over
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.filling import zeros_like_op
+from flowbook.graph.ops.arrays.constants import convert_to_tensor, zeros_like_op
 from flowbook.graph.ops.arrays.joining import concat
 from flowbook.graph.ops.arrays.shaping import reshape_op, shape_op
-from flowbook.graph.ops.math.arithmetic import negative
+from flowbook.graph.ops.math.arithmetic import abs_op, minimum, negative
 from flowbook.graph.ops.math.comparison import greater, greater_equal, less, where
 from flowbook.graph.ops.math.elementwise import cast, exp, sigmoid, square
 from flowbook.graph.ops.reduction.reductions import sum_op
@@ -55,7 +53,7 @@ relu = OpDef(
 
 def _relu6_gradient(op: Operation, dy: Tensor) -> Tensor:
     y = op.outputs[0]
-    inside = op_named("And")(greater(y, 0), less(y, 6))
+    inside = greater(y, 0) & less(y, 6)
     return where(inside, dy, zeros_like_op(dy))  # type: ignore[no-any-return]
 
 
@@ -75,7 +73,7 @@ relu6 = OpDef(
 def _elu_gradient(op: Operation, dy: Tensor) -> Tensor:
     # exp(min(x, 0)) is 1 for positive x, as the derivative is.
     x = op.inputs[0]
-    return dy * exp(op_named("Minimum")(x, zeros_like_op(x)))  # type: ignore[no-any-return]
+    return dy * exp(minimum(x, zeros_like_op(x)))  # type: ignore[no-any-return]
 
 
 elu = OpDef(
@@ -161,7 +159,7 @@ _SELU_LIMIT = _SELU_ALPHA * _SELU_SCALE
 
 def _selu_gradient(op: Operation, dy: Tensor) -> Tensor:
     x = op.inputs[0]
-    below = exp(op_named("Minimum")(x, zeros_like_op(x))) * _SELU_LIMIT
+    below = exp(minimum(x, zeros_like_op(x))) * _SELU_LIMIT
     # At 0 the slope is that of the right side, as in TensorFlow.
     return where(greater_equal(x, 0), dy * _SELU_SCALE, dy * below)  # type: ignore[no-any-return]
 
@@ -183,7 +181,7 @@ selu = OpDef(
 
 
 def _softsign_gradient(op: Operation, dy: Tensor) -> Tensor:
-    return dy / square(op_named("Abs")(op.inputs[0]) + 1.0)  # type: ignore[no-any-return]
+    return dy / square(abs_op(op.inputs[0]) + 1.0)  # type: ignore[no-any-return]
 
 
 softsign = OpDef(
@@ -343,7 +341,7 @@ def _bias_gradient(op: Operation, dy: Tensor) -> Any:
     rank = dy.shape.rank
     if rank is not None:
         return dy, sum_op(dy, axis=tuple(range(rank - 1)))
-    rows = reshape_op(dy, op_named("Concat").public([[-1], shape_op(op.inputs[1])], 0))
+    rows = reshape_op(dy, concat([[-1], shape_op(op.inputs[1])], 0))
     return dy, sum_op(rows, axis=(0,))
 
 

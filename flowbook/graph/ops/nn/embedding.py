@@ -15,9 +15,9 @@ from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import INDICES, float32, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.ops.arrays.constants import convert_to_tensor, identity
+from flowbook.graph.ops.arrays.dynamic_partition import dynamic_partition, dynamic_stitch
 from flowbook.graph.ops.arrays.filling import ones_like
 from flowbook.graph.ops.arrays.filling import range as range_of
 from flowbook.graph.ops.arrays.gathering import gather
@@ -124,14 +124,13 @@ _PLACES = {"mod": _in_turn, "div": _in_blocks}
 
 def _from_shards(tables: list[Any], ids: Tensor, place: Callable[..., Any]) -> Tensor:
     """Rows of a table that lies in parts: gathered from each, and put into the order of the ids."""
-    partition, stitch = op_named("DynamicPartition").public, op_named("DynamicStitch").public
     flat = reshape(ids, [-1])
     shards, places = place(flat, tables)
     shards = cast(shards, int32)
-    orders = partition(range_of(0, size(flat)), shards, len(tables))
-    parts = partition(places, shards, len(tables))
+    orders = dynamic_partition(range_of(0, size(flat)), shards, len(tables))
+    parts = dynamic_partition(places, shards, len(tables))
     found = [gather(table, part) for table, part in zip(tables, parts, strict=True)]
-    rows: Tensor = stitch(orders, found)
+    rows: Tensor = dynamic_stitch(orders, found)
     if ids.shape.rank == 1 and not ids.shape.is_fully_defined:
         return rows
     width = strided_slice(shape(rows), np.s_[1:])

@@ -9,11 +9,11 @@ from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import constant_value
 from flowbook.graph.definition.located import located
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.constants import convert_to_tensor
 from flowbook.graph.ops.arrays.joining import stack
 from flowbook.graph.ops.arrays.shaping import size
+from flowbook.graph.ops.math.arithmetic import maximum, multiply
 from flowbook.graph.ops.math.elementwise import cast
 from flowbook.graph.ops.reduction.norms import norm, reduce_euclidean_norm
 from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
@@ -26,9 +26,9 @@ def _measured(t: Any) -> Any:
 
 def _scaled(t: Any, factor: Tensor, name: str | None = None) -> Any:
     if isinstance(t, IndexedSlices):
-        values = op_named("Mul")(t.values, factor, name=name)
+        values = multiply(t.values, factor, name=name)
         return IndexedSlices(values, t.indices, t.dense_shape)
-    return op_named("Mul")(t, factor, name=name)
+    return multiply(t, factor, name=name)
 
 
 def _limit(clip_norm: Any, like: Tensor) -> Tensor:
@@ -65,7 +65,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         t = t if isinstance(t, IndexedSlices) else convert_to_tensor(t)
         length = reduce_euclidean_norm(_measured(t), axes, keepdims=True)
         limit = _limit(clip_norm, length)
-        clipped = _scaled(t, limit / op_named("Maximum")(length, limit), scope)
+        clipped = _scaled(t, limit / maximum(length, limit), scope)
         given, found = _measured(t).shape, _measured(clipped).shape
         with located("clip_by_norm"):
             if not given.is_compatible_with(found):
@@ -86,7 +86,7 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Ten
         t = convert_to_tensor(t)
         average = norm(t) / cast(size(t), t.dtype)
         limit = _limit(clip_norm, t)
-        result: Tensor = _scaled(t, limit / op_named("Maximum")(average, limit), scope)
+        result: Tensor = _scaled(t, limit / maximum(average, limit), scope)
         return result
 
 
@@ -152,7 +152,7 @@ def clip_by_global_norm(
             use_norm = global_norm(tensors)
         length = convert_to_tensor(use_norm)
         limit = _limit(clip_norm, length)
-        factor = limit / op_named("Maximum")(length, limit)
+        factor = limit / maximum(length, limit)
         # 0 for a finite norm, NaN for any other.
         factor = factor + (length - length)
         return [None if t is None else _scaled(t, factor) for t in tensors], length

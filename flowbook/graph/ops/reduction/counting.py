@@ -24,10 +24,9 @@ from flowbook.graph.model.dtypes import (
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.arrays.constants import convert_to_tensor, ones_like_op
 from flowbook.graph.ops.arrays.shaping import squeeze
 from flowbook.graph.ops.math.comparison import not_equal
 from flowbook.graph.ops.math.elementwise import cast
@@ -396,7 +395,7 @@ def confusion_matrix(
         labels = squeeze(labels, -1) if ranks == (2, 1) else labels
         predictions = squeeze(predictions, -1) if ranks == (1, 2) else predictions
         if weights is None:
-            weights = op_named("OnesLike")(labels)
+            weights = ones_like_op(labels)
     result: Tensor = confusion_op(
         labels, predictions, weights, num_classes=count, dtype=wanted, name=name
     )

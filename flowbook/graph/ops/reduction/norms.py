@@ -18,12 +18,14 @@ from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import REALS
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.sums import Axes, sum_over, wide_dtype
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, stop_gradient
+from flowbook.graph.ops.arrays.constants import convert_to_tensor, ones_like_op, stop_gradient
 from flowbook.graph.ops.arrays.shaping import expand_dims_op, squeeze, transpose
-from flowbook.graph.ops.math.arithmetic import abs
+from flowbook.graph.ops.linalg.spectra import svd
+from flowbook.graph.ops.math.arithmetic import abs, divide, multiply
+from flowbook.graph.ops.math.comparison import equal, where_op
+from flowbook.graph.ops.math.elementwise import cast
 from flowbook.graph.ops.math.no_nan import div_no_nan
 from flowbook.graph.ops.reduction.reductions import (
     reduce,
@@ -163,7 +165,7 @@ def normalize(
         with located("normalize"):
             x = convert_to_tensor(tensor)
         size = norm(x, ord, axis, keepdims=True)
-        return op_named("Div").public(x, op_named("Cast").public(size, x.dtype), name=scope), size
+        return divide(x, cast(size, x.dtype), name=scope), size
 
 
 def _norm_axes(axis: Any, x: Tensor) -> Any:
@@ -208,12 +210,12 @@ def _vector_norm(x: Tensor, ord: float, axis: Any, keepdims: bool, scope: str) -
         return reduce_max(x, axis, keepdims, name=scope)  # type: ignore[no-any-return]
     # What it is scaled by cancels, so that no gradient flows through it.
     largest = stop_gradient(reduce_max(x, axis, keepdims=True))
-    is_zero = op_named("Equal")(largest, 0)
-    where, one = op_named("Where"), op_named("OnesLike")(largest)
-    total = reduce_sum((x / where(is_zero, one, largest)) ** float(ord), axis, keepdims=True)
-    root = where(is_zero, one, total) ** (1 / float(ord))
+    is_zero = equal(largest, 0)
+    one = ones_like_op(largest)
+    total = reduce_sum((x / where_op(is_zero, one, largest)) ** float(ord), axis, keepdims=True)
+    root = where_op(is_zero, one, total) ** (1 / float(ord))
     if keepdims:
-        return op_named("Mul")(largest, root, name=scope)  # type: ignore[no-any-return]
+        return multiply(largest, root, name=scope)  # type: ignore[no-any-return]
     return reduce_sum(largest * root, axis, name=scope)  # type: ignore[no-any-return]
 
 
@@ -237,7 +239,7 @@ def _spectral_norm(x: Tensor, axes: Sequence[int], keepdims: bool, scope: str) -
             f"the matrices of {x.name} are not known while its rank is not",
             hint="fb.reshape gives it one",
         )
-    values = op_named("Svd").public(x, compute_uv=False)
+    values = svd(x, compute_uv=False)
     if not keepdims:
         return reduce_max(values, -1, name=scope)  # type: ignore[no-any-return]
     result: Tensor = expand_dims_op(reduce_max(values, -1), axis=tuple(sorted(axes)), name=scope)

@@ -18,13 +18,14 @@ from flowbook.graph.model.dtypes import FLOATS, INDICES, NUMBERS, REALS, DType, 
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.sums import Axes, sum_over, wide_dtype
 from flowbook.graph.ops.arrays.broadcasting import broadcast_to_op
+from flowbook.graph.ops.arrays.constants import zeros_like_op
 from flowbook.graph.ops.arrays.shaping import expand_dims_op, shape_of, size_op
-from flowbook.graph.ops.math.arithmetic import conjugate
+from flowbook.graph.ops.math.arithmetic import conjugate, maximum
+from flowbook.graph.ops.math.comparison import equal, where_op
 from flowbook.graph.ops.math.elementwise import cast, exp
 from flowbook.graph.ops.reduction.products import product_of_others
 
@@ -153,7 +154,7 @@ def count_of_each(op: Operation) -> Any:
     x, y = op.inputs[0], op.outputs[0]
     if x.shape.size is not None and y.shape.size is not None:
         return max(x.shape.size // max(y.shape.size, 1), 1)
-    return cast(op_named("FloorDiv")(size_op(x), op_named("Maximum")(size_op(y), 1)), x.dtype)
+    return cast(size_op(x) // maximum(size_op(y), 1), x.dtype)
 
 
 def _mean_gradient(op: Operation, dy: Tensor) -> Tensor | None:
@@ -226,7 +227,7 @@ def _extreme_gradient(op: Operation, dy: Tensor) -> Tensor | None:
     x, y = op.inputs[0], op.outputs[0]
     if x.dtype.is_integer:
         return None
-    is_chosen = cast(op_named("Equal")(x, with_reduced_axes(op, y)), x.dtype)
+    is_chosen = cast(equal(x, with_reduced_axes(op, y)), x.dtype)
     ties = sum_op(is_chosen, axis=op.attributes["axis"], keepdims=True)
     share: Tensor = is_chosen / ties
     return share * with_reduced_axes(op, dy)
@@ -310,8 +311,8 @@ def _logsumexp(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
 def _logsumexp_gradient(op: Operation, dy: Tensor) -> Tensor:
     y = op.outputs[0]
     # Where everything is -inf, -inf - -inf would be NaN.
-    is_nothing = op_named("Equal")(y, -np.inf)
-    y = op_named("Where")(is_nothing, op_named("ZerosLike")(y), y)
+    is_nothing = equal(y, -np.inf)
+    y = where_op(is_nothing, zeros_like_op(y), y)
     share = exp(op.inputs[0] - with_reduced_axes(op, y))
     return share * with_reduced_axes(op, dy)  # type: ignore[no-any-return]
 

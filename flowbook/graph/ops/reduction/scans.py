@@ -18,11 +18,11 @@ from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import FLOATS, INEXACT, NUMBERS, DType
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.sums import wide_dtype
-from flowbook.graph.ops.math.arithmetic import conjugate
+from flowbook.graph.ops.arrays.constants import zeros_like_op
+from flowbook.graph.ops.math.arithmetic import conjugate, minimum
 from flowbook.graph.ops.math.comparison import equal, where
 from flowbook.graph.ops.math.elementwise import exp
 
@@ -175,10 +175,10 @@ def _logsumexp_gradient(op: Operation, dy: Tensor) -> Tensor:
     axis, exclusive, reverse = _settings(op)
     x, y = op.inputs[0], op.outputs[0]
     # Nothing is summed where y is -inf; a finite number there keeps the differences from NaN.
-    y = where(equal(y, -np.inf), op_named("ZerosLike")(y), y)
+    y = where(equal(y, -np.inf), zeros_like_op(y), y)
     following = shift_by_one(y, axis=axis, reverse=not reverse)
     # Factors of at most 1, as the sums only grow.
-    falls = exp(op_named("Minimum")(y - following, 0.0))
+    falls = exp(minimum(y - following, 0.0))
     total = linear_recurrence(dy, falls, axis=axis, reverse=not reverse, own=True)
     if exclusive:
         total = shift_by_one(total, axis=axis, reverse=not reverse)

@@ -21,7 +21,7 @@ from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.bounds import outside
 from flowbook.graph.numerics.sums import sums_by_id, wide_dtype
-from flowbook.graph.ops.arrays.filling import ones_like_op, zeros_like_op
+from flowbook.graph.ops.arrays.constants import ones_like_op, zeros_like_op
 from flowbook.graph.ops.arrays.indexing import strided_slice
 from flowbook.graph.ops.arrays.shaping import check_scalar_values, shape_op
 from flowbook.graph.ops.math.arithmetic import conjugate

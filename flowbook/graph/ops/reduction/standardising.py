@@ -18,12 +18,12 @@ from flowbook.graph.gradients.backward import gradients
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import Shape, broadcast
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.sums import sum_of_products, sum_over
 from flowbook.graph.ops.arrays.broadcasting import sum_to_shape
 from flowbook.graph.ops.arrays.shaping import size_op
+from flowbook.graph.ops.math.arithmetic import maximum
 from flowbook.graph.ops.math.elementwise import cast, rsqrt
 from flowbook.graph.ops.reduction.reductions import mean_op
 
@@ -270,7 +270,7 @@ def elements_per(x: Tensor, reduced: Tensor) -> Any:
     """How many elements of a tensor each of a reduction of it is made of."""
     if x.shape.size is not None and reduced.shape.size is not None:
         return float(x.shape.size // max(reduced.shape.size, 1))
-    return cast(op_named("FloorDiv")(size_op(x), op_named("Maximum")(size_op(reduced), 1)), x.dtype)
+    return cast(size_op(x) // maximum(size_op(reduced), 1), x.dtype)
 
 
 normalize_op = OpDef(

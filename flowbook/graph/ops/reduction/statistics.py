@@ -12,11 +12,11 @@ from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.sums import Axes
 from flowbook.graph.ops.arrays.constants import convert_to_tensor
 from flowbook.graph.ops.math.arithmetic import add
+from flowbook.graph.ops.math.complex import imag, real
 from flowbook.graph.ops.math.elementwise import sqrt
 from flowbook.graph.ops.math.no_nan import div_no_nan
 from flowbook.graph.ops.reduction.reductions import (
@@ -90,7 +90,7 @@ def reduce_variance(
         x = _real_or_complex(input_tensor, "a variance")
     if not x.dtype.is_complex:
         return reduce(variance_op, x, axis, keepdims, name)
-    parts = (op_named(part).public(x) for part in ("Real", "Imag"))
+    parts = real(x), imag(x)
     result: Tensor = add(*(reduce(variance_op, p, axis, keepdims, None) for p in parts), name=name)
     return result
 

@@ -14,11 +14,11 @@ from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import float32, float64
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.constants import convert_to_tensor
 from flowbook.graph.ops.arrays.growing import pad
+from flowbook.graph.ops.arrays.joining import stack
 from flowbook.graph.ops.arrays.shaping import shape_op
 
 # The types whose maps are each other's inverses and, but for the ends, each other's transposed.
@@ -153,8 +153,8 @@ def _fitted(signals: Tensor, n: int) -> Tensor:
     cut: Tensor = signals[..., :n]
     if dims and dims[-1] is not None and dims[-1] >= n:
         return cut
-    length = op_named("StridedSlice").public(shape_op(cut), -1)
-    widths = op_named("Stack").public([0, n - length])
+    length = shape_op(cut)[-1]
+    widths = stack([0, n - length])
     before = [[0, 0]] * (len(dims) - 1)
-    rows = [*(op_named("Stack").public(pair) for pair in before), widths]
-    return pad(cut, op_named("Stack").public(rows))  # type: ignore[no-any-return]
+    rows = [*(stack(pair) for pair in before), widths]
+    return pad(cut, stack(rows))  # type: ignore[no-any-return]

@@ -14,12 +14,12 @@ from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, NUMBERS
 from flowbook.graph.model.errors import InvalidArgumentError
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.constants import convert_to_tensor
 from flowbook.graph.ops.arrays.growing import pad
 from flowbook.graph.ops.arrays.shaping import check_scalar_values, shape_op, transpose
+from flowbook.graph.ops.math.arithmetic import maximum, minimum
 from flowbook.graph.ops.windows.windows import whole
 
 
@@ -98,7 +98,7 @@ def _last(x: Tensor) -> Any:
     dims = x.shape.dims
     if dims and dims[-1] is not None:
         return dims[-1]
-    return op_named("StridedSlice").public(shape_op(x), -1)
+    return shape_op(x)[-1]
 
 
 frame_op: OpDef = OpDef(
@@ -201,7 +201,7 @@ def frame(
 def _missing(samples: Any, length: int, step: int) -> Any:
     """How many samples there are too few for a frame at every step."""
     total = -(-samples // step) * step - step + length - samples
-    return op_named("Maximum")(total, 0) if isinstance(total, Tensor) else max(total, 0)
+    return maximum(total, 0) if isinstance(total, Tensor) else max(total, 0)
 
 
 @overlap_and_add_op.front
@@ -239,6 +239,6 @@ def _extent(frames: Tensor, step: int) -> Any:
         count, length = _of_frames(frames.shape.dims)[-2:]
         if count is not None and length is not None:
             return (count - 1) * step + length if count else 0
-    last = op_named("StridedSlice").public(shape_op(frames), (slice(-2, None),))
+    last = shape_op(frames)[-2:]
     count, length = last[0], last[1]
-    return ((count - 1) * step + length) * op_named("Minimum")(count, 1)
+    return ((count - 1) * step + length) * minimum(count, 1)

@@ -28,7 +28,7 @@ from flowbook.graph.ops.arrays.joining import concat_op, stack_op
 from flowbook.graph.ops.arrays.masking import boolean_mask
 from flowbook.graph.ops.arrays.shaping import reshape_op, shape_op, squeeze_op
 from flowbook.graph.ops.math import arithmetic
-from flowbook.graph.ops.math.comparison import greater_equal, less, logical_or, where
+from flowbook.graph.ops.math.comparison import equal, greater_equal, less, logical_or, where
 from flowbook.graph.ops.math.elementwise import cast
 from flowbook.graph.ops.reduction.reductions import reduce_sum as dense_reduce_sum
 from flowbook.graph.ops.reduction.segments import unsorted_segment_sum
@@ -257,7 +257,7 @@ def _greatest_gradient(op: Operation, dy: Tensor) -> Any:
     def of_group(dense: Tensor) -> Tensor:
         return sparse_pick(indices, dense_shape, dense)  # type: ignore[no-any-return]
 
-    is_chosen = cast(op_named("Equal")(values, of_group(op.outputs[0])), values.dtype)
+    is_chosen = cast(equal(values, of_group(op.outputs[0])), values.dtype)
     ties = of_group(sparse_sum_into(indices, dense_shape, is_chosen, shape))
     return None, None, is_chosen / ties * of_group(dy), None
 

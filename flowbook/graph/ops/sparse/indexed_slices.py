@@ -121,9 +121,7 @@ class IndexedSlices:
                 f"the shape of the whole is not known: {self!r}",
                 hint="fb.IndexedSlices(values, indices, dense_shape)",
             )
-        rows = op_named("UnsortedSegmentSum").public(
-            self.values, self.indices, op_named("StridedSlice").public(self.dense_shape, 0)
-        )
+        rows = op_named("UnsortedSegmentSum").public(self.values, self.indices, self.dense_shape[0])
         return op_named("Reshape")(rows, self.dense_shape)  # type: ignore[no-any-return]
 
     def __neg__(self) -> IndexedSlices:

@@ -18,7 +18,6 @@ from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import FLOATS, REALS, float64, int64
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.constants import convert_to_tensor
@@ -26,7 +25,9 @@ from flowbook.graph.ops.arrays.filling import range as range_of
 from flowbook.graph.ops.arrays.joining import concat
 from flowbook.graph.ops.arrays.shaping import expand_dims, reshape, shape_of, size
 from flowbook.graph.ops.arrays.shaping import shape as run_shape
+from flowbook.graph.ops.checks.checking import ensure_shape
 from flowbook.graph.ops.linalg.einsum import einsum
+from flowbook.graph.ops.math.arithmetic import minimum
 from flowbook.graph.ops.math.comparison import greater, greater_equal, less, logical_and
 from flowbook.graph.ops.math.elementwise import cast, ceil, floor
 from flowbook.graph.ops.random.orders import random_permutation
@@ -61,9 +62,7 @@ def _sequence(length: Any, count: Any, pseudo_random: bool, seed: int | None) ->
         each, last = length // count, cast(count - 1, float64)
         step = cast(length, float64) / cast(count, float64)
         limits = cast(each + 2, float64) / step - 1.0, cast(length + 1 - each, float64) / step
-        offset = random_uniform([], dtype=float64, seed=seed) * op_named("Minimum")(
-            limits[0], limits[1] - last
-        )
+        offset = random_uniform([], dtype=float64, seed=seed) * minimum(limits[0], limits[1] - last)
         places = ceil(step * (cast(range_of(1, count), float64) + offset)) - 1.0
         inner = cast(places, int64)
     else:
@@ -187,9 +186,7 @@ def _places(
         else:
             count = cast(floor(cast(length, float64) / float(ratio)), int64)
         found = _sequence(length, count, bool(pseudo_random), seed)
-        sequences.append(
-            found if known is None else op_named("EnsureShape").public(found, [count + 1])
-        )
+        sequences.append(found if known is None else ensure_shape(found, [count + 1]))
     return value, lengths, sequences
 
 
