@@ -96,6 +96,7 @@ from flowbook.graph.ops.arrays.broadcasting import (
     broadcast_dynamic_shape,
     broadcast_static_shape,
     broadcast_to,
+    reduce_sum,
 )
 from flowbook.graph.ops.arrays.constants import (
     constant,
@@ -122,8 +123,6 @@ from flowbook.graph.ops.arrays.filling import (
     zeros_like,
 )
 from flowbook.graph.ops.arrays.gathering import gather, one_hot
-from flowbook.graph.ops.arrays.growing import pad, tile
-from flowbook.graph.ops.arrays.indexing import slice
 from flowbook.graph.ops.arrays.indexing_nd import (
     gather_nd,
     scatter_nd,
@@ -134,8 +133,9 @@ from flowbook.graph.ops.arrays.indexing_nd import (
 from flowbook.graph.ops.arrays.joining import concat, split, stack, unstack
 from flowbook.graph.ops.arrays.masking import boolean_mask, sequence_mask
 from flowbook.graph.ops.arrays.ordering import argsort, sort
+from flowbook.graph.ops.arrays.padding import pad, slice
 from flowbook.graph.ops.arrays.positions import invert_permutation, searchsorted, unravel_index
-from flowbook.graph.ops.arrays.repeating import repeat
+from flowbook.graph.ops.arrays.repeating import repeat, tile
 from flowbook.graph.ops.arrays.reversing import reverse, reverse_sequence, roll
 from flowbook.graph.ops.arrays.shaping import (
     expand_dims,
@@ -215,11 +215,8 @@ from flowbook.graph.ops.linalg.spectra import self_adjoint_eig, self_adjoint_eig
 from flowbook.graph.ops.linalg.tensordot import tensordot
 from flowbook.graph.ops.linalg.tridiagonal import tridiagonal_matmul, tridiagonal_solve
 from flowbook.graph.ops.math.arithmetic import (
-    abs,
     add,
     add_n,
-    clip_by_value,
-    conj,
     divide,
     floordiv,
     maximum,
@@ -227,8 +224,6 @@ from flowbook.graph.ops.math.arithmetic import (
     mod,
     multiply,
     negative,
-    pow,
-    sign,
     squared_difference,
     subtract,
 )
@@ -241,6 +236,7 @@ from flowbook.graph.ops.math.bitwise import (
     population_count,
     right_shift,
 )
+from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.casting import bitcast, saturate_cast
 from flowbook.graph.ops.math.closeness import approximate_equal, isclose
 from flowbook.graph.ops.math.comparison import (
@@ -256,10 +252,10 @@ from flowbook.graph.ops.math.comparison import (
     not_equal,
     where,
 )
-from flowbook.graph.ops.math.complex import angle, complex, imag, real
+from flowbook.graph.ops.math.complex import abs, angle, complex, imag, real, sign
+from flowbook.graph.ops.math.conjugation import conj
 from flowbook.graph.ops.math.division import truncatediv, truncatemod
 from flowbook.graph.ops.math.elementwise import (
-    cast,
     ceil,
     cos,
     exp,
@@ -291,7 +287,7 @@ from flowbook.graph.ops.math.no_nan import (
 )
 from flowbook.graph.ops.math.numeric import copysign, heaviside, nextafter, sinc
 from flowbook.graph.ops.math.polynomials import polyval
-from flowbook.graph.ops.math.powers import cbrt, exp2, hypot, log2, log10, logaddexp
+from flowbook.graph.ops.math.powers import cbrt, exp2, hypot, log2, log10, logaddexp, pow
 from flowbook.graph.ops.math.special import (
     bessel_i0,
     bessel_i0e,
@@ -350,6 +346,7 @@ from flowbook.graph.ops.reduction.clipping import (
     clip_by_average_norm,
     clip_by_global_norm,
     clip_by_norm,
+    clip_by_value,
     global_norm,
 )
 from flowbook.graph.ops.reduction.counting import (
@@ -371,7 +368,6 @@ from flowbook.graph.ops.reduction.reductions import (
     reduce_mean,
     reduce_min,
     reduce_prod,
-    reduce_sum,
 )
 from flowbook.graph.ops.reduction.scans import cumprod, cumsum, cumulative_logsumexp
 from flowbook.graph.ops.reduction.segments import (

@@ -27,7 +27,7 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.constants import placeholder
-from flowbook.graph.ops.math.elementwise import cast
+from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.rewrite.prune import prune
 
 Changed = Callable[[Tensor, Tensor], Tensor]

@@ -15,11 +15,10 @@ from flowbook.graph.model.dtypes import (
     uint8,
     uint32,
 )
-from flowbook.graph.ops.arrays.broadcasting import broadcast_dynamic_shape, broadcast_to
+from flowbook.graph.ops.arrays.broadcasting import broadcast_dynamic_shape, broadcast_to, reduce_sum
 from flowbook.graph.ops.arrays.constants import constant, convert_to_tensor, identity
 from flowbook.graph.ops.arrays.filling import fill, ones_like, range, zeros, zeros_like
 from flowbook.graph.ops.arrays.gathering import gather, one_hot
-from flowbook.graph.ops.arrays.growing import pad, tile
 from flowbook.graph.ops.arrays.indexing_nd import (
     gather_nd,
     tensor_scatter_nd_add,
@@ -28,8 +27,9 @@ from flowbook.graph.ops.arrays.indexing_nd import (
 from flowbook.graph.ops.arrays.joining import concat, split, stack, unstack
 from flowbook.graph.ops.arrays.masking import boolean_mask
 from flowbook.graph.ops.arrays.ordering import argsort
+from flowbook.graph.ops.arrays.padding import pad
 from flowbook.graph.ops.arrays.positions import invert_permutation
-from flowbook.graph.ops.arrays.repeating import repeat
+from flowbook.graph.ops.arrays.repeating import repeat, tile
 from flowbook.graph.ops.arrays.reversing import reverse, reverse_sequence
 from flowbook.graph.ops.arrays.shaping import expand_dims, reshape, shape, size, squeeze, transpose
 from flowbook.graph.ops.arrays.uniqueness import unique, unique_with_counts
@@ -37,11 +37,8 @@ from flowbook.graph.ops.linalg.einsum import einsum
 from flowbook.graph.ops.linalg.matrix_products import matmul
 from flowbook.graph.ops.linalg.solving import matrix_determinant
 from flowbook.graph.ops.math.arithmetic import (
-    abs,
     add,
     add_n,
-    clip_by_value,
-    conj,
     divide,
     floordiv,
     maximum,
@@ -49,8 +46,6 @@ from flowbook.graph.ops.math.arithmetic import (
     mod,
     multiply,
     negative,
-    pow,
-    sign,
     subtract,
 )
 from flowbook.graph.ops.math.bitwise import (
@@ -61,6 +56,7 @@ from flowbook.graph.ops.math.bitwise import (
     left_shift,
     right_shift,
 )
+from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.casting import bitcast
 from flowbook.graph.ops.math.comparison import (
     equal,
@@ -75,10 +71,10 @@ from flowbook.graph.ops.math.comparison import (
     not_equal,
     where,
 )
-from flowbook.graph.ops.math.complex import complex, imag, real
+from flowbook.graph.ops.math.complex import abs, complex, imag, real, sign
+from flowbook.graph.ops.math.conjugation import conj
 from flowbook.graph.ops.math.division import truncatediv, truncatemod
 from flowbook.graph.ops.math.elementwise import (
-    cast,
     ceil,
     cos,
     exp,
@@ -97,6 +93,7 @@ from flowbook.graph.ops.math.elementwise import (
     tanh,
 )
 from flowbook.graph.ops.math.no_nan import div_no_nan
+from flowbook.graph.ops.math.powers import pow
 from flowbook.graph.ops.math.special import erf
 from flowbook.graph.ops.math.trigonometry import (
     acos,
@@ -111,6 +108,7 @@ from flowbook.graph.ops.math.trigonometry import (
 )
 from flowbook.graph.ops.random.distributions import random_categorical
 from flowbook.graph.ops.random.random_numbers import random_normal, random_uniform
+from flowbook.graph.ops.reduction.clipping import clip_by_value
 from flowbook.graph.ops.reduction.counting import count_nonzero
 from flowbook.graph.ops.reduction.norms import reduce_euclidean_norm
 from flowbook.graph.ops.reduction.reductions import (
@@ -123,7 +121,6 @@ from flowbook.graph.ops.reduction.reductions import (
     reduce_mean,
     reduce_min,
     reduce_prod,
-    reduce_sum,
 )
 from flowbook.graph.ops.reduction.scans import cumprod, cumsum
 from flowbook.graph.ops.reduction.segments import (

@@ -6,8 +6,9 @@ from typing import Any
 
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.math.arithmetic import maximum, minimum, pow
+from flowbook.graph.ops.math.arithmetic import maximum, minimum
 from flowbook.graph.ops.math.elementwise import sqrt, square
+from flowbook.graph.ops.math.powers import pow
 from flowbook.graph.ops.state.variables import Variable
 from flowbook.train.optimizer import Optimizer, Step
 from flowbook.train.part import Part

@@ -12,7 +12,8 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.constants import convert_to_tensor, group, identity
 from flowbook.graph.ops.arrays.filling import zeros
-from flowbook.graph.ops.math.arithmetic import minimum, pow
+from flowbook.graph.ops.math.arithmetic import minimum
+from flowbook.graph.ops.math.powers import pow
 from flowbook.graph.ops.state.variables import Variable, assign_add, assign_sub
 from flowbook.train.optimizer import as_number, beside, complement
 from flowbook.train.remembered import Remembered, is_current

@@ -19,9 +19,10 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.constants import convert_to_tensor
 from flowbook.graph.ops.arrays.filling import ones_like
-from flowbook.graph.ops.math.arithmetic import maximum, minimum, pow
+from flowbook.graph.ops.math.arithmetic import maximum, minimum
 from flowbook.graph.ops.math.comparison import equal, less_equal, where
 from flowbook.graph.ops.math.elementwise import ceil, cos, exp, floor, log
+from flowbook.graph.ops.math.powers import pow
 from flowbook.train.optimizer import as_number
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from flowbook.graph.model import dtypes
-from flowbook.graph.ops.math import arithmetic, division, no_nan
+from flowbook.graph.ops.math import arithmetic, complex, conjugation, division, no_nan, powers
+from flowbook.graph.ops.reduction import clipping
 from tests.op_cases.case import (
     NONE,
     ODD,
@@ -79,7 +80,7 @@ CASES = [
         tensorflow=lambda tf, x, y: tf.truncatemod(x, y),
     ),
     binary(
-        arithmetic.pow,
+        powers.pow,
         np.power,
         f([[0.5, 1.5, 2.0], [3.0, 1.0, 2.5]]),
         f([2.0, 3.0, 1.0]),
@@ -90,7 +91,7 @@ CASES = [
         # Whole exponents of negative numbers too: the sign goes a way of its own.
         Case(
             "Pow",
-            lambda x, n=power: arithmetic.pow(x, n),
+            lambda x, n=power: powers.pow(x, n),
             [SOME],
             lambda x, n=power: x**n,
             [0],
@@ -103,7 +104,7 @@ CASES = [
         for power in (3.0, 4.0, -3.0)
     ),
     binary(
-        arithmetic.pow,
+        powers.pow,
         np.power,
         WAVES,
         WAVE_ROW,
@@ -115,16 +116,16 @@ CASES = [
         tensorflow=lambda tf, x, y: tf.pow(x, y),
     ),
     unary(arithmetic.negative, np.negative, tensorflow=lambda tf, x: tf.negative(x)),
-    unary(arithmetic.abs_op, np.abs, tensorflow=lambda tf, x: tf.abs(x)),
+    unary(complex.abs_op, np.abs, tensorflow=lambda tf, x: tf.abs(x)),
     # Numbers without neighbours of another sign; the gradient of real ones is zeros.
     unary(
-        arithmetic.sign,
+        complex.sign,
         np.sign,
         twice=False,  # The first is zero everywhere.
         tensorflow=lambda tf, x: tf.sign(x),
     ),
     unary(
-        arithmetic.sign,
+        complex.sign,
         _sign,
         np.append(WAVES, 0),
         only=dtypes.COMPLEX,
@@ -137,7 +138,7 @@ CASES = [
     binary(arithmetic.minimum, np.minimum, tensorflow=lambda tf, x, y: tf.minimum(x, y)),
     Case(
         "ClipByValue",
-        arithmetic.clip_by_value,
+        clipping.clip_by_value,
         [SOME, f(-1.0), f([1.0, 0.5, 1.5])],
         lambda x, a, b: np.minimum(np.maximum(x, a), b),
         [0, 1, 2],
@@ -164,7 +165,7 @@ CASES = [
     ),
     Case(
         "Conj",
-        arithmetic.conj,
+        conjugation.conj,
         [WAVES],
         np.conj,
         empty=[NONE],

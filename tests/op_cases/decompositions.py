@@ -14,7 +14,7 @@ from flowbook.graph.ops.linalg import decompositions, spectra
 from flowbook.graph.ops.linalg.matrices import adjoint
 from flowbook.graph.ops.linalg.matrix_products import matmul
 from flowbook.graph.ops.linalg.spectra import _as
-from flowbook.graph.ops.math.arithmetic import conjugate
+from flowbook.graph.ops.math.conjugation import conjugate
 from tests.op_cases.case import Array, Case, f
 from tests.op_cases.solving import NO_MATRICES, NO_SIDES, ROWS, SQUARES, TALL, TURN
 

@@ -9,6 +9,7 @@ import numpy as np
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.ops.math import casting, elementwise
+from flowbook.graph.ops.math.cast import cast
 from tests.op_cases.case import (
     NONE,
     ODD,
@@ -117,7 +118,7 @@ CASES = [
     *(
         Case(
             "Cast",
-            lambda x, dtype=dtype: elementwise.cast(x, dtype, name="to"),
+            lambda x, dtype=dtype: cast(x, dtype, name="to"),
             [POSITIVE * 4],
             lambda x, dtype=dtype: (x if dtype.is_complex else np.real(x)).astype(dtype.numpy),
             [0] if dtype is dtypes.float64 else [],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flowbook.graph.ops.arrays import gathering, indexing
+from flowbook.graph.ops.arrays import gathering, indexing, padding
 from flowbook.graph.ops.reduction import segments
 from tests.op_cases.case import (
     CUBE,
@@ -60,7 +60,7 @@ CASES = [
     ),
     Case(
         "Slice",
-        indexing.slice,
+        padding.slice,
         [CUBE, i([1, 0, 2]), i([1, -1, 2])],
         lambda x, b, s: x[1:, :, 2:],
         [0],

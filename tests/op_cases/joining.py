@@ -1,10 +1,10 @@
-"""Joining, splitting, growing."""
+"""Joining, splitting, padding."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from flowbook.graph.ops.arrays import growing, joining, repeating
+from flowbook.graph.ops.arrays import joining, padding, repeating
 from tests.op_cases.case import (
     NONE,
     OTHER,
@@ -111,7 +111,7 @@ CASES = [
     ),
     Case(
         "Tile",
-        growing.tile,
+        repeating.tile,
         [SOME, i([2, 3])],
         np.tile,
         [0],
@@ -121,7 +121,7 @@ CASES = [
     ),
     Case(
         "Pad",
-        growing.pad_op,
+        padding.pad_op,
         [SOME, i([[1, 0], [0, 2]]), f(7.0)],
         lambda x, p, v: np.vstack([np.full((1, 5), v), np.hstack([x, np.full((2, 2), v)])]),
         [0, 2],
@@ -131,7 +131,7 @@ CASES = [
     ),
     Case(
         "MirrorPad",
-        lambda x, p: growing.pad(x, p, "REFLECT"),
+        lambda x, p: padding.pad(x, p, "REFLECT"),
         [SOME, i([[1, 0], [2, 1]])],
         lambda x, p: np.pad(x, p, "reflect"),
         [0],
@@ -142,7 +142,7 @@ CASES = [
     ),
     Case(
         "MirrorPad",
-        lambda x, p: growing.pad(x, p, "SYMMETRIC"),
+        lambda x, p: padding.pad(x, p, "SYMMETRIC"),
         [SOME, i([[2, 1], [0, 3]])],
         lambda x, p: np.pad(x, p, "symmetric"),
         [0],
@@ -152,7 +152,7 @@ CASES = [
     ),
     Case(
         "MirrorPadGrad",
-        lambda dy, p: growing.mirror_pad_gradient_op(dy, p, mode="SYMMETRIC"),
+        lambda dy, p: padding.mirror_pad_gradient_op(dy, p, mode="SYMMETRIC"),
         [f(1.0, 2.0, 3.0, 4.0, 5.0), i([[1, 2]])],
         lambda dy, p: np.array([dy[0] + dy[1] + dy[4], dy[2] + dy[3]]),
         [0],

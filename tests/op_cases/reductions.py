@@ -11,6 +11,7 @@ import numpy as np
 
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.dtypes import INEXACT
+from flowbook.graph.ops.arrays import broadcasting
 from flowbook.graph.ops.reduction import norms, products, reductions, statistics
 from tests.op_cases.case import (
     NONE,
@@ -114,7 +115,7 @@ ODD_ROWS = f([[np.nan, np.inf, 1.0], [-np.inf, np.inf, 2.0], [-np.inf, -np.inf, 
 
 CASES = [
     *reduction(
-        reductions.reduce_sum, "Sum", np.sum, POSITIVE, special=ODD_ROWS, tensorflow="reduce_sum"
+        broadcasting.reduce_sum, "Sum", np.sum, POSITIVE, special=ODD_ROWS, tensorflow="reduce_sum"
     ),
     *reduction(
         reductions.reduce_mean,

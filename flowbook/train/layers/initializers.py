@@ -20,8 +20,8 @@ from flowbook.graph.ops.arrays.shaping import reshape
 from flowbook.graph.ops.linalg.decompositions import qr
 from flowbook.graph.ops.linalg.diagonals import matrix_diag_part
 from flowbook.graph.ops.linalg.matrices import matrix_transpose
-from flowbook.graph.ops.math.arithmetic import sign
-from flowbook.graph.ops.math.elementwise import cast
+from flowbook.graph.ops.math.cast import cast
+from flowbook.graph.ops.math.complex import sign
 from flowbook.graph.ops.random import random_numbers
 
 Initializer = Callable[[Sequence[int], DType], Tensor]

@@ -16,7 +16,7 @@ from flowbook.graph.model import dtypes
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.registry import op_definitions, op_named
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.reduction.reductions import reduce_sum
+from flowbook.graph.ops.arrays.broadcasting import reduce_sum
 from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
 from tests.interpreter import evaluate
 from tests.op_cases import CASES, SCENARIOS, Case

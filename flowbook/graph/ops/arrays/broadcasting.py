@@ -1,4 +1,4 @@
-"""Broadcasting and its reverse: gradients of broadcast operands are sums over what was repeated.
+"""Broadcasting and sums: each is the reverse of the other, and has its gradient in it.
 
 `sum_to_shape` is the one way back: nothing where static shapes say that nothing was repeated, a
 reduction over fixed axes where they say what was, and an operation that looks in the run otherwise.
@@ -6,21 +6,29 @@ reduction over fixed axes where they say what was, and an operation that looks i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from flowbook.graph.definition.axes import all_in_range, as_axes, reduced
 from flowbook.graph.definition.inference import no_flops, shape_from
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
-from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS
+from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, DType
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.shape import broadcast as broadcast_shapes
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.shaping import check_vector, dims_of, shape_argument, shape_of
+from flowbook.graph.numerics.sums import Axes, sum_over
+from flowbook.graph.ops.arrays.shaping import (
+    check_vector,
+    dims_of,
+    expand_dims_op,
+    shape_argument,
+    shape_of,
+)
 
 
 def _broadcast_shape(input: Tensor, shape: Tensor) -> Shape:
@@ -197,9 +205,9 @@ def sum_to_shape(gradient: Tensor, like: Tensor, *others: Tensor) -> Tensor:
         elif d is None and full != 1 and _may_stretch(others, i - len(target)):
             return _sum_in_run(gradient, like)
     if repeated:
-        gradient = op_named("Sum")(gradient, axis=tuple(repeated), keepdims=True)
+        gradient = sum_op(gradient, axis=tuple(repeated), keepdims=True)
     if extra:
-        gradient = op_named("Sum")(gradient, axis=tuple(range(extra)), keepdims=False)
+        gradient = sum_op(gradient, axis=tuple(range(extra)), keepdims=False)
     return gradient
 
 
@@ -226,3 +234,100 @@ def gradients_of_two(op: Operation, dx: Tensor | None, dy: Tensor | None) -> Any
         None if dx is None else sum_to_shape(dx, x, y),
         None if dy is None else sum_to_shape(dy, y, x),
     )
+
+
+def _reduced_shape(input_tensor: Tensor, axis: Axes, keepdims: bool) -> Shape:
+    return reduced(input_tensor.shape, axis, keepdims)
+
+
+def flops_of_input(op: Operation) -> int:
+    """The cost of a reduction that looks at each element of its input once."""
+    return op.inputs[0].shape.size or 0
+
+
+def reduction(
+    type: str,
+    kernel: Callable[..., Any],
+    grad: Callable[..., Any],
+    T: tuple[DType, ...],
+    *,
+    flops: int = 1,
+) -> OpDef:
+    """An operation type that reduces over axes; `flops` are those per element of the input."""
+
+    def checked(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
+        try:
+            return kernel(xp, x, axis, keepdims)
+        except ValueError:
+            all_in_range(axis, x.ndim)
+            raise
+
+    return OpDef(
+        type,
+        "input_tensor: T -> output: T",
+        T=T,
+        attributes={"axis": None, "keepdims": False},
+        infer=_reduced_shape,
+        kernel=checked,
+        grad=grad,
+        # Over no axes at all NumPy may give back what it got.
+        aliases={0: 0},
+        cost=lambda op: flops * flops_of_input(op),
+    )
+
+
+def with_reduced_axes(op: Operation, tensor: Tensor) -> Tensor:
+    """A reduction's result, or its gradient, shaped to broadcast against the input."""
+    axis = op.attributes["axis"]
+    if op.attributes["keepdims"] or axis is None:
+        return tensor
+    return expand_dims_op(tensor, axis=axis)  # type: ignore[no-any-return]
+
+
+def spread(op: Operation, tensor: Tensor) -> Tensor:
+    """A reduction's result, or its gradient, repeated over the reduced axes."""
+    whole = with_reduced_axes(op, tensor)
+    return broadcast_to_op(whole, shape_of(op.inputs[0]))  # type: ignore[no-any-return]
+
+
+def _sum(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
+    return sum_over(xp, x, axis, keepdims).astype(x.dtype, copy=False)
+
+
+sum_op = reduction("Sum", _sum, lambda op, dy: spread(op, dy), NUMBERS)
+
+
+@sum_op.front
+def reduce_sum(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The sum over axes.
+
+    Args:
+        input_tensor: of a numeric dtype and any shape.
+        axis: an int or a sequence of ints, negative ones counted from the last; None sums
+            everything.
+        keepdims: keep the axes, with size 1.
+        name: the operation's name.
+
+    Returns:
+        Sums of the input's dtype; integers wrap around.
+
+    Raises:
+        InvalidArgumentError: if there is no such axis, or one is named twice.
+
+    >>> import flowbook as fb
+    >>> fb.reduce_sum(fb.zeros([2, 3, 4]), [0, -1]).shape
+    Shape([3])
+    """
+    __tracebackhide__ = True
+    return reduce(sum_op, input_tensor, axis, keepdims, name)
+
+
+def reduce(op_def: OpDef, x: Any, axis: Any, keepdims: bool, name: str | None) -> Tensor:
+    """Build a reduction, from axes as users write them."""
+    __tracebackhide__ = True
+    with located(op_def.type):
+        axes = as_axes(axis, x)
+    result: Tensor = op_def(x, axis=axes, keepdims=bool(keepdims), name=name)
+    return result

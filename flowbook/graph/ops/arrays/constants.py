@@ -15,7 +15,7 @@ from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.definition.packing import packed
 from flowbook.graph.model import site as sites
 from flowbook.graph.model.convert import dtype_of, to_array
-from flowbook.graph.model.dtypes import MOVABLE, ZEROED, DType, as_dtype, resource, string
+from flowbook.graph.model.dtypes import MOVABLE, SMALL, ZEROED, DType, as_dtype, resource, string
 from flowbook.graph.model.errors import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -179,6 +179,21 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
         raise without_internal_frames(error.at("PlaceholderWithDefault", site)) from None
     result: Tensor = default_op(input, shape=wanted, name=name)
     return result
+
+
+def numbers(x: Any) -> Tensor:
+    """A tensor of a numeric dtype.
+
+    Raises:
+        InvalidTypeError: if it is of another one.
+    """
+    x = convert_to_tensor(x)
+    if not x.dtype.is_numeric:
+        raise InvalidTypeError(
+            f"{x.name} is {x.dtype.name} where numbers are wanted",
+            hint="convert it: fb.cast(x, fb.float32)" if x.dtype in SMALL else None,
+        )
+    return x  # type: ignore[no-any-return]
 
 
 identity = OpDef(

@@ -31,7 +31,7 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.ops.arrays.broadcasting import broadcast_to_op
+from flowbook.graph.ops.arrays.broadcasting import broadcast_to_op, sum_op
 from flowbook.graph.ops.arrays.constants import convert_to_tensor, ones_like_op, zeros_like_op
 from flowbook.graph.ops.arrays.joining import concat
 from flowbook.graph.ops.arrays.shaping import (
@@ -44,8 +44,7 @@ from flowbook.graph.ops.arrays.shaping import (
     shape_op,
     size,
 )
-from flowbook.graph.ops.math.elementwise import cast
-from flowbook.graph.ops.reduction.reductions import sum_op
+from flowbook.graph.ops.math.cast import cast
 
 
 def _filled_shape(dims: Tensor, value: Tensor) -> Shape:

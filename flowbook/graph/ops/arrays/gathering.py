@@ -31,7 +31,7 @@ from flowbook.graph.ops.arrays.shaping import (
     shape_op,
     size_op,
 )
-from flowbook.graph.ops.math.elementwise import cast
+from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.reduction.segments import combined
 from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
 from flowbook.graph.ops.state.variables import Variable, read_variable

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import builtins
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.inference import constant_value, known_elements, no_flops, shape_from
+from flowbook.graph.definition.inference import constant_value, no_flops, shape_from
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS
@@ -23,14 +23,10 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.growing import pad_op
-from flowbook.graph.ops.arrays.joining import stack_op
 from flowbook.graph.ops.arrays.shaping import (
     check_vector,
     dims_of,
-    shape_argument,
     shape_of,
-    shape_op,
 )
 
 Key = tuple[Any, ...]
@@ -304,91 +300,3 @@ strided_slice_gradient_op = OpDef(
     aliases={},
     cost=no_flops,
 )
-
-
-def _slice_shape(input_: Tensor, begin: Tensor, size: Tensor) -> Shape:
-    check_vector("begin", begin)
-    check_vector("size", size)
-    dims = input_.shape.dims
-    starts, sizes = constant_value(begin), known_elements(size)
-    rank = input_.shape.rank
-    for name, vector in (("begin", begin), ("size", size)):
-        count = vector.shape.size
-        if None not in (count, rank) and count != rank:
-            raise InvalidArgumentError(
-                f"{name!r} has {count} elements for the {rank} dimensions of {input_.shape}"
-            )
-        rank = count if rank is None else rank
-    if starts is not None and sizes is not None and dims is not None and None not in sizes:
-        _, counts = _extent(dims, starts.tolist(), sizes)
-        return Shape.of(counts)
-    if sizes is not None:
-        return Shape.of(tuple(None if s is None or s < 0 else s for s in sizes))
-    return UNKNOWN if rank is None else Shape.of((None,) * rank)
-
-
-def _extent(dims: Any, starts: Sequence[int], sizes: Sequence[Any]) -> tuple[Any, Any]:
-    """Where a slice lies and how large it is, for shapes known or not."""
-    if not len(dims) == len(starts) == len(sizes):
-        raise InvalidArgumentError(
-            f"begin {list(starts)} and size {list(sizes)} do not fit the shape {list(dims)}"
-        )
-    counts: list[int | None] = []
-    for axis, (dim, start, size) in enumerate(zip(dims, starts, sizes, strict=True)):
-        count = size if size != -1 else None if dim is None else dim - start
-        if (
-            start < 0
-            or size < -1
-            or (dim is not None and (count is None or count < 0 or start + count > dim))
-        ):
-            raise OutOfRangeError(
-                f"begin {start} and size {size} leave axis {axis} of the shape {list(dims)}"
-            )
-        counts.append(count)
-    return tuple(starts), tuple(counts)
-
-
-def _slice(xp: Any, input_: Any, begin: Any, size: Any) -> Any:
-    starts, counts = _extent(input_.shape, begin.tolist(), size.tolist())
-    return input_[tuple(builtins.slice(s, s + c) for s, c in zip(starts, counts, strict=True))]
-
-
-def _slice_gradient(op: Operation, dy: Tensor) -> Any:
-    input_, begin, _ = op.inputs
-    index = begin.dtype
-    after = shape_op(input_, out_type=index) - begin - shape_op(dy, out_type=index)
-    zero = np.zeros((), dy.dtype.numpy)
-    return pad_op(dy, stack_op([begin, after], axis=1), zero), None, None
-
-
-slice_op = OpDef(
-    "Slice",
-    "input_: T, begin: I, size: I -> output: T",
-    T=MOVABLE,
-    I=INDICES,
-    infer=_slice_shape,
-    kernel=_slice,
-    grad=_slice_gradient,
-    aliases={0: 0},
-    cost=no_flops,
-)
-
-
-@slice_op.front
-def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
-    """A block of a tensor. For constant bounds `x[a:b]` reads better.
-
-    Args:
-        input_: of any dtype.
-        begin: for each axis where the block begins: an int vector tensor or a sequence.
-        size: for each axis how long it is; -1 is all that remains.
-        name: the operation's name.
-
-    Raises:
-        OutOfRangeError: if the block leaves the tensor; in the run, where it is known only then.
-    """
-    __tracebackhide__ = True
-    with located("Slice"):
-        begin, size = shape_argument(begin), shape_argument(size)
-    result: Tensor = slice_op(input_, begin, size, name=name)
-    return result

@@ -9,7 +9,7 @@ import numpy as np
 from flowbook.graph.definition.axes import as_axis
 from flowbook.graph.definition.inference import constant_value, no_flops, shape_from
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, as_dtype
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -19,35 +19,9 @@ from flowbook.graph.ops.arrays.constants import convert_to_tensor
 from flowbook.graph.ops.arrays.filling import range as range_
 from flowbook.graph.ops.arrays.shaping import dims_of, expand_dims, shape_of
 from flowbook.graph.ops.math.arithmetic import maximum
+from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import less
-from flowbook.graph.ops.math.elementwise import cast
 from flowbook.graph.ops.reduction.reductions import reduce_max
-
-
-def _indices_shape(condition: Tensor) -> Shape:
-    known = condition.op.attributes["value"] if condition.op.type == "Const" else None
-    count = None if known is None else int(np.count_nonzero(known))
-    return Shape.of((count, condition.shape.rank))
-
-
-def _true_indices(xp: Any, condition: Any) -> Any:
-    # A scalar that holds has one index, of no parts.
-    if not condition.ndim:
-        return xp.zeros((int(bool(condition)), 0), dtype=np.int64)
-    return xp.stack(xp.nonzero(condition), axis=1).astype(np.int64, copy=False)
-
-
-true_indices = OpDef(
-    "TrueIndices",
-    "condition: T -> output: int64",
-    T=(bool_, *NUMBERS),
-    infer=_indices_shape,
-    kernel=_true_indices,
-    grad=NO_GRADIENT,
-    aliases={},
-    cost=no_flops,
-    doc="The indices of the elements that hold: what `where` gives without `x` and `y`.",
-)
 
 
 def _masked_shape(tensor: Tensor, mask: Tensor, axis: int) -> Shape:

@@ -1,11 +1,11 @@
-"""Elements repeated, each so many times, along an axis."""
+"""Tensors repeated along their axes: as a whole, or each element so many times."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from flowbook.graph.definition.axes import as_axis, in_range
-from flowbook.graph.definition.inference import constant_value, no_flops
+from flowbook.graph.definition.inference import constant_value, known_elements, no_flops
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE
@@ -13,11 +13,98 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.broadcasting import sum_op
 from flowbook.graph.ops.arrays.constants import convert_to_tensor
 from flowbook.graph.ops.arrays.filling import range as range_
 from flowbook.graph.ops.arrays.gathering import gather_gradient_op
 from flowbook.graph.ops.arrays.indexing import strided_slice
-from flowbook.graph.ops.arrays.shaping import reshape, shape_of, shape_op
+from flowbook.graph.ops.arrays.joining import stack_op
+from flowbook.graph.ops.arrays.shaping import (
+    check_vector,
+    reshape,
+    reshape_op,
+    shape_argument,
+    shape_of,
+    shape_op,
+)
+from flowbook.graph.ops.reduction.reductions import prod_op
+from flowbook.graph.ops.reduction.segments import unsorted_segment_sum
+
+
+def _tiled(input: Tensor, multiples: Tensor) -> Shape:
+    check_vector("multiples", multiples)
+    dims, times, count = input.shape.dims, known_elements(multiples), multiples.shape.size
+    if times is not None and any(t is not None and t < 0 for t in times):
+        raise InvalidArgumentError(f"a multiple is not negative: {list(times)}")
+    if dims is not None and count not in (None, len(dims)):
+        raise InvalidArgumentError(
+            f"{count} multiples do not fit the {len(dims)} dimensions of {input.shape}"
+        )
+    if dims is None or times is None:
+        rank = count if dims is None else len(dims)
+        return UNKNOWN if rank is None else Shape.of((None,) * rank)
+    return Shape.of(
+        tuple(
+            0 if t == 0 else None if d is None or t is None else d * t
+            for d, t in zip(dims, times, strict=True)
+        )
+    )
+
+
+def _tile(xp: Any, input: Any, multiples: Any) -> Any:
+    times = tuple(multiples.tolist())
+    if len(times) != input.ndim or any(t < 0 for t in times):
+        raise InvalidArgumentError(
+            f"the multiples {list(times)} do not fit the shape {list(input.shape)}"
+        )
+    return xp.tile(input, times)
+
+
+def _tile_gradient(op: Operation, dy: Tensor) -> Any:
+    input, multiples = op.inputs
+    rank = dy.shape.rank  # Known too where only the multiples tell it.
+    if rank is None:
+        # Each element goes to the one that it is a copy of.
+        shape = shape_op(input)
+        count = prod_op(shape, axis=None, keepdims=False)
+        places = reshape_op(range_(0, count), shape)
+        sources = reshape_op(tile_op(places, multiples), [-1])
+        total = unsorted_segment_sum(reshape_op(dy, [-1]), sources, count)
+        return reshape_op(total, shape), None
+    if rank == 0:
+        return dy, None
+    pairs = stack_op([multiples, shape_op(input, out_type=multiples.dtype)], axis=1)
+    apart = reshape_op(dy, reshape_op(pairs, [-1]))
+    return sum_op(apart, axis=tuple(range(0, 2 * rank, 2))), None
+
+
+tile_op = OpDef(
+    "Tile",
+    "input: T, multiples: I -> output: T",
+    T=MOVABLE,
+    I=INDICES,
+    infer=_tiled,
+    kernel=_tile,
+    grad=_tile_gradient,
+    aliases={},
+    cost=no_flops,
+)
+
+
+@tile_op.front
+def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+    """Repeat a tensor along its axes.
+
+    Args:
+        input: of any dtype.
+        multiples: for each axis how often, an int vector tensor or a sequence.
+        name: the operation's name.
+    """
+    __tracebackhide__ = True
+    with located("Tile"):
+        multiples = shape_argument(multiples)
+    result: Tensor = tile_op(input, multiples, name=name)
+    return result
 
 
 def _repeated_shape(input: Tensor, repeats: Tensor, axis: int) -> Shape:

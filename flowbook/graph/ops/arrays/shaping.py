@@ -24,6 +24,8 @@ from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import UNKNOWN, Dims, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.math.cast import cast
+from flowbook.graph.ops.math.conjugation import conj_op
 from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
 
 Array = np.ndarray[Any, Any]
@@ -125,7 +127,7 @@ def shape(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
     wanted = _index_dtype("Shape", out_type)
     whole = _dense_shape(input)
     if whole is not None:
-        return op_named("Cast").public(whole, wanted, name=name)  # type: ignore[no-any-return]
+        return cast(whole, wanted, name=name)  # type: ignore[no-any-return]
     result: Tensor = shape_op(input, out_type=wanted, name=name)
     return result
 
@@ -161,7 +163,7 @@ def size(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
     whole = _dense_shape(input)
     if whole is not None:
         with name_scope(name or "Size") as scope:
-            dims = op_named("Cast").public(whole, wanted)
+            dims = cast(whole, wanted)
             return op_named("Prod").public(dims, name=scope)  # type: ignore[no-any-return]
     result: Tensor = size_op(input, out_type=wanted, name=name)
     return result
@@ -499,4 +501,4 @@ def transpose(
         a = convert_to_tensor(a)
         turned = conjugate and a.dtype.is_complex
     result: Tensor = transpose_op(a, perm=order, name=None if turned else name)
-    return op_named("Conj")(result, name=name) if turned else result
+    return conj_op(result, name=name) if turned else result

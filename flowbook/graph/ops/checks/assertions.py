@@ -26,7 +26,6 @@ from flowbook.graph.ops.arrays.constants import convert_to_tensor, no_op
 from flowbook.graph.ops.arrays.joining import stack
 from flowbook.graph.ops.arrays.shaping import rank as rank_of
 from flowbook.graph.ops.arrays.shaping import shape as shape_of
-from flowbook.graph.ops.math.arithmetic import abs as abs_of
 from flowbook.graph.ops.math.comparison import (
     equal,
     greater,
@@ -35,6 +34,7 @@ from flowbook.graph.ops.math.comparison import (
     less_equal,
     not_equal,
 )
+from flowbook.graph.ops.math.complex import abs as abs_of
 from flowbook.graph.ops.reduction.reductions import reduce_all, reduce_any
 
 

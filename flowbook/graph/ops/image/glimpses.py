@@ -15,10 +15,10 @@ from flowbook.graph.ops.arrays.filling import range as range_of
 from flowbook.graph.ops.arrays.indexing_nd import gather_nd
 from flowbook.graph.ops.arrays.joining import concat, stack
 from flowbook.graph.ops.arrays.shaping import expand_dims, shape_of
-from flowbook.graph.ops.math.arithmetic import clip_by_value
+from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import greater_equal, less, logical_and, where
-from flowbook.graph.ops.math.elementwise import cast
 from flowbook.graph.ops.random.random_numbers import random_normal, random_uniform
+from flowbook.graph.ops.reduction.clipping import clip_by_value
 from flowbook.graph.ops.reduction.reductions import reduce_max, reduce_mean, reduce_min
 from flowbook.graph.ops.reduction.statistics import reduce_std
 

@@ -33,9 +33,11 @@ from flowbook.graph.ops.arrays.shaping import (
     squeeze,
 )
 from flowbook.graph.ops.arrays.shaping import shape as shape_in_run
-from flowbook.graph.ops.math.arithmetic import add, clip_by_value, minimum
+from flowbook.graph.ops.math.arithmetic import add, minimum
+from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import logical_and, where
-from flowbook.graph.ops.math.elementwise import cast, ceil, floor, round
+from flowbook.graph.ops.math.elementwise import ceil, floor, round
+from flowbook.graph.ops.reduction.clipping import clip_by_value
 
 _HOW = {"method": REQUIRED, "align_corners": False, "half_pixel_centers": False}
 

@@ -22,7 +22,7 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.growing import pad
+from flowbook.graph.ops.arrays.padding import pad
 from flowbook.graph.ops.arrays.shaping import size
 from flowbook.graph.ops.checks.checking import ensure_shape
 

@@ -15,6 +15,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.lapack import lu_factors
+from flowbook.graph.ops.arrays.broadcasting import sum_op
 from flowbook.graph.ops.arrays.constants import convert_to_tensor, ones_like_op, zeros_like_op
 from flowbook.graph.ops.arrays.filling import range as range_of
 from flowbook.graph.ops.arrays.joining import concat
@@ -35,9 +36,9 @@ from flowbook.graph.ops.linalg.matrices import (
 from flowbook.graph.ops.linalg.matrix_products import matmul
 from flowbook.graph.ops.linalg.solving import triangular_solve_op
 from flowbook.graph.ops.math.arithmetic import multiply
+from flowbook.graph.ops.math.cast import cast_op
 from flowbook.graph.ops.math.comparison import equal
-from flowbook.graph.ops.math.elementwise import cast_op, log
-from flowbook.graph.ops.reduction.reductions import sum_op
+from flowbook.graph.ops.math.elementwise import log
 
 
 def _lower(matrix: Tensor) -> Tensor:

@@ -20,9 +20,9 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.broadcasting import sum_op
 from flowbook.graph.ops.arrays.constants import convert_to_tensor, zeros_like_op
 from flowbook.graph.ops.linalg.matrices import check_matrix
-from flowbook.graph.ops.reduction.reductions import sum_op
 
 Band = tuple[int, int]
 

@@ -24,7 +24,7 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.broadcasting import sum_to_shape
 from flowbook.graph.ops.arrays.filling import fill
 from flowbook.graph.ops.arrays.shaping import shape_op
-from flowbook.graph.ops.math.arithmetic import conjugate
+from flowbook.graph.ops.math.conjugation import conjugate
 
 REST = "..."
 

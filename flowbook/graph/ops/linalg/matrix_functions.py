@@ -16,6 +16,7 @@ from flowbook.graph.model.dtypes import COMPLEX
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.lapack import schur
+from flowbook.graph.ops.arrays.broadcasting import sum_op
 from flowbook.graph.ops.arrays.constants import ones_like_op, stop_gradient, zeros_like_op
 from flowbook.graph.ops.arrays.joining import concat_op
 from flowbook.graph.ops.arrays.shaping import shape_op
@@ -28,10 +29,9 @@ from flowbook.graph.ops.linalg.matrices import (
     square_shape,
 )
 from flowbook.graph.ops.linalg.solving import solved_by_substitution
-from flowbook.graph.ops.math.arithmetic import conjugate
 from flowbook.graph.ops.math.comparison import equal, where
+from flowbook.graph.ops.math.conjugation import conjugate
 from flowbook.graph.ops.math.elementwise import sqrt
-from flowbook.graph.ops.reduction.reductions import sum_op
 
 
 def _gradient(op: Operation, dy: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.broadcasting import sum_to_shape
 from flowbook.graph.ops.arrays.constants import convert_to_tensor
 from flowbook.graph.ops.arrays.shaping import expand_dims_op, reshape_op, squeeze_op
-from flowbook.graph.ops.math.arithmetic import conjugate
+from flowbook.graph.ops.math.conjugation import conjugate
 
 
 def _product_shape(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> Shape:

@@ -35,7 +35,7 @@ from flowbook.graph.ops.linalg.matrices import (
     square_shape,
 )
 from flowbook.graph.ops.linalg.matrix_products import matmul
-from flowbook.graph.ops.math.arithmetic import conjugate
+from flowbook.graph.ops.math.conjugation import conjugate
 
 _SINGULAR = "Input is not invertible."
 _adjoint = adjoint

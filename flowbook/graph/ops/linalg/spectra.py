@@ -33,8 +33,9 @@ from flowbook.graph.ops.linalg.matrices import (
     square_dims,
 )
 from flowbook.graph.ops.linalg.matrix_products import matmul
+from flowbook.graph.ops.math.cast import cast_op
 from flowbook.graph.ops.math.comparison import equal, where
-from flowbook.graph.ops.math.elementwise import cast_op, reciprocal
+from flowbook.graph.ops.math.elementwise import reciprocal
 
 
 def _svd_shapes(

@@ -15,16 +15,16 @@ from flowbook.graph.definition.inference import (
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.definition.packing import packed
-from flowbook.graph.model.dtypes import INTS, MOVABLE, REALS, VALUES, DType
+from flowbook.graph.model.dtypes import INTS, MOVABLE, NUMBERS, REALS, VALUES, DType
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.numerics.element_choices import selected
 from flowbook.graph.ops.arrays.broadcasting import sum_to_shape
 from flowbook.graph.ops.arrays.constants import convert_to_tensor, zeros_like_op
+from flowbook.graph.ops.arrays.shaping import reshape
 
 
 def _comparison(type: str, ufunc: str, doc: str, T: tuple[DType, ...] = REALS) -> OpDef:
@@ -114,6 +114,32 @@ def logical_not(x: Any, name: str | None = None) -> Tensor:
     return _of_bools(not_op, x, name=name)
 
 
+def _indices_shape(condition: Tensor) -> Shape:
+    known = condition.op.attributes["value"] if condition.op.type == "Const" else None
+    count = None if known is None else int(np.count_nonzero(known))
+    return Shape.of((count, condition.shape.rank))
+
+
+def _true_indices(xp: Any, condition: Any) -> Any:
+    # A scalar that holds has one index, of no parts.
+    if not condition.ndim:
+        return xp.zeros((int(bool(condition)), 0), dtype=np.int64)
+    return xp.stack(xp.nonzero(condition), axis=1).astype(np.int64, copy=False)
+
+
+true_indices = OpDef(
+    "TrueIndices",
+    "condition: T -> output: int64",
+    T=(bool_, *NUMBERS),
+    infer=_indices_shape,
+    kernel=_true_indices,
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=no_flops,
+    doc="The indices of the elements that hold: what `where` gives without `x` and `y`.",
+)
+
+
 def _where_gradient(op: Operation, dz: Tensor) -> Any:
     condition, x, y = op.inputs
     zero = zeros_like_op(dz)
@@ -166,7 +192,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     __tracebackhide__ = True
     result: Tensor
     if x is None and y is None:
-        result = op_named("TrueIndices")(condition, name=name)
+        result = true_indices(condition, name=name)
         return result
     if x is None or y is None:
         with located("Where"):
@@ -186,7 +212,7 @@ def _by_rows(condition: Any, x: Any, y: Any) -> Any:
         return condition
     if rank is None or None in ranks:
         return row_condition_op(condition, x, y)
-    return op_named("Reshape").public(condition, [-1] + [1] * (known.pop() - 1))
+    return reshape(condition, [-1] + [1] * (known.pop() - 1))
 
 
 def _rank(value: Any) -> int | None:

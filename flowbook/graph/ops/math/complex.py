@@ -13,16 +13,26 @@ import numpy as np
 from flowbook.graph.definition.inference import broadcast_inputs, elementwise, same_as_input
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
-from flowbook.graph.model.dtypes import COMPLEX, DType, complex64, complex128, float32, float64
+from flowbook.graph.model.dtypes import (
+    COMPLEX,
+    NUMBERS,
+    REALS,
+    DType,
+    complex64,
+    complex128,
+    float32,
+    float64,
+)
 from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.ops.arrays.broadcasting import gradients_of_two
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, zeros_like_op
-from flowbook.graph.ops.math.arithmetic import numbers, sign
+from flowbook.graph.ops.arrays.constants import convert_to_tensor, numbers, zeros_like_op
+from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import less, where
-from flowbook.graph.ops.math.elementwise import cast
+from flowbook.graph.ops.math.conjugation import conjugate
 from flowbook.graph.ops.math.no_nan import div_no_nan
+from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor
 
 _REAL = {complex64: float32, complex128: float64}
 _COMPLEX = {float32: complex64, float64: complex128}
@@ -176,3 +186,62 @@ def angle(input: Any, name: str | None = None) -> Tensor:
     zeros = zeros_like_op(input)
     result: Tensor = where(less(input, zeros), zeros + np.pi, zeros, name=name)
     return result
+
+
+abs_op = OpDef(
+    "Abs",
+    "x: T -> y: T",
+    T=REALS,
+    infer=same_as_input,
+    expression="absolute(x)",
+    grad=lambda op, dy: dy * sign(op.inputs[0]),
+    cost=elementwise(),
+    function="abs",
+    keeps_zeros=True,
+)
+
+
+@abs_op.front
+def abs(x: Any, name: str | None = None) -> Tensor:
+    """The absolute value, elementwise; of complex numbers their magnitude, a real number.
+
+    The gradient at 0 is 0.
+
+    >>> import flowbook as fb
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(fb.abs(fb.constant([3 + 4j]))))
+    [5.]
+    """
+    __tracebackhide__ = True
+    with located("Abs"):
+        x = x if isinstance(x, SparseTensor) else numbers(x)
+    op_def = complex_abs if x.dtype.is_complex else abs_op
+    result: Tensor = op_def(x, name=name)
+    return result
+
+
+def _sign_gradient(op: Operation, dy: Tensor) -> Tensor:
+    x, y = op.inputs[0], op.outputs[0]
+    if not x.dtype.is_complex:
+        return zeros_like_op(dy)  # type: ignore[no-any-return]
+    # On the unit circle only what goes around it counts.
+    along = real(dy * conjugate(y))
+    around = dy - y * complex(along, zeros_like_op(along))
+    size = complex_abs(x)
+    return div_no_nan(around, complex(size, zeros_like_op(size)))  # type: ignore[no-any-return]
+
+
+sign: OpDef = OpDef(
+    "Sign",
+    "x: T -> y: T",
+    T=NUMBERS,
+    infer=same_as_input,
+    expression="sign(x)",
+    grad=_sign_gradient,
+    cost=elementwise(),
+    doc="""-1, 0 or 1 where `x` is negative, zero or positive; NaN stays.
+
+    Of a complex number `x / abs(x)`, and 0 of 0. The gradient of real ones is zeros.
+    """,
+    keeps_zeros=True,
+)

@@ -12,9 +12,9 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.broadcasting import gradients_of_two
 from flowbook.graph.ops.arrays.constants import convert_to_tensor, ones_like_op
-from flowbook.graph.ops.math.arithmetic import conjugate
+from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import not_equal
-from flowbook.graph.ops.math.elementwise import cast
+from flowbook.graph.ops.math.conjugation import conjugate
 
 
 def _div_gradient(op: Operation, dz: Tensor) -> Any:

@@ -1,4 +1,4 @@
-"""Powers, roots and logarithms beside `exp`, `log`, `sqrt` and `pow`, with NumPy's meaning."""
+"""Powers, roots and logarithms beside `exp`, `log` and `sqrt`, with NumPy's meaning."""
 
 from __future__ import annotations
 
@@ -7,14 +7,61 @@ from typing import Any
 
 from flowbook.graph.definition.inference import broadcast_inputs, elementwise
 from flowbook.graph.definition.op_def import OpDef
-from flowbook.graph.model.dtypes import FLOATS
+from flowbook.graph.model.dtypes import FLOATS, NUMBERS
+from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.broadcasting import gradients_of_two
-from flowbook.graph.ops.arrays.constants import zeros_like_op
-from flowbook.graph.ops.math.comparison import equal, where_op
-from flowbook.graph.ops.math.elementwise import function_of_one, is_inf, sigmoid, square
+from flowbook.graph.ops.arrays.constants import ones_like_op, zeros_like_op
+from flowbook.graph.ops.math.comparison import equal, greater, not_equal, where_op
+from flowbook.graph.ops.math.conjugation import conjugate
+from flowbook.graph.ops.math.elementwise import function_of_one, is_inf, log, sigmoid, square
 from flowbook.graph.ops.math.no_nan import div_no_nan
+
+
+def _pow(xp: Any, x: Any, y: Any) -> Any:
+    if y.dtype.kind == "i" and x.size and xp.any(y < 0):
+        raise InvalidArgumentError(
+            "an integer is raised to a negative power", hint="cast both to a floating-point dtype"
+        )
+    if x.dtype.kind == "f" and y.size == 1 and float(y.item()).is_integer():
+        # Negative numbers take NumPy tens of times as long, except for its own few exponents.
+        power = float(y.item())
+        if not -2 <= power <= 2:
+            size = xp.power(xp.abs(x), y)
+            return xp.copysign(size, x) if power % 2 else size
+    return xp.power(x, y)
+
+
+def _pow_gradient(op: Operation, dz: Tensor) -> Any:
+    x, y = op.inputs
+    if x.dtype.is_integer:
+        return None, None
+    # x ** (0 - 1) would be infinite at x = 0, where the derivative of x ** 0 is 0.
+    lowered = where_op(equal(y, zeros_like_op(y)), zeros_like_op(y), y - 1)
+    dx = dz * conjugate(y * pow(x, lowered))
+    # The logarithm counts only where it exists.
+    exists = (not_equal if x.dtype.is_complex else greater)(x, zeros_like_op(x))
+    logarithm = log(where_op(exists, x, ones_like_op(x)))
+    return gradients_of_two(op, dx, dz * conjugate(op.outputs[0] * logarithm))
+
+
+pow = OpDef(
+    "Pow",
+    "x: T, y: T -> z: T",
+    T=NUMBERS,
+    infer=broadcast_inputs,
+    kernel=_pow,
+    grad=_pow_gradient,
+    aliases={},
+    cost=elementwise(flops=20),
+    doc="""The power `x ** y`, elementwise with broadcasting; both of one numeric dtype.
+
+    A negative power of an integer is an InvalidArgumentError in the run. Where a real `x` is not
+    positive, or a complex one is zero, the gradient with respect to `y` is zero.
+    """,
+    function="pow",
+)
 
 exp2 = function_of_one(
     "Exp2",

@@ -13,13 +13,13 @@ from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.scipy_special import special_of
-from flowbook.graph.ops.arrays.broadcasting import gradients_of_two, sum_to_shape
+from flowbook.graph.ops.arrays.broadcasting import gradients_of_two, reduce_sum, sum_to_shape
 from flowbook.graph.ops.arrays.constants import convert_to_tensor, ones_like_op
-from flowbook.graph.ops.math.arithmetic import sign, subtract
+from flowbook.graph.ops.math.arithmetic import subtract
 from flowbook.graph.ops.math.comparison import equal, where
+from flowbook.graph.ops.math.complex import sign
 from flowbook.graph.ops.math.elementwise import exp, square
 from flowbook.graph.ops.math.no_nan import xlog1py, xlogy
-from flowbook.graph.ops.reduction.reductions import reduce_sum
 
 
 def in_dtype(function: str) -> Any:

@@ -17,8 +17,9 @@ from flowbook.graph.ops.arrays.indexing import strided_slice
 from flowbook.graph.ops.arrays.shaping import expand_dims, reshape, shape, transpose
 from flowbook.graph.ops.linalg.matrix_products import matmul
 from flowbook.graph.ops.math.arithmetic import multiply
+from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import greater, greater_equal, logical_and, where
-from flowbook.graph.ops.math.elementwise import cast, rsqrt
+from flowbook.graph.ops.math.elementwise import rsqrt
 from flowbook.graph.ops.nn.activations import bias_add, softmax
 
 

@@ -26,7 +26,7 @@ from flowbook.graph.numerics.bounds import check_indices
 from flowbook.graph.ops.arrays.constants import convert_to_tensor
 from flowbook.graph.ops.arrays.filling import ones, ones_like
 from flowbook.graph.ops.arrays.filling import range as range_of
-from flowbook.graph.ops.math.elementwise import cast
+from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.random.random_numbers import as_seed
 
 Candidates = tuple[Tensor, Tensor, Tensor]

@@ -8,6 +8,7 @@ from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.located import located
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.broadcasting import reduce_sum
 from flowbook.graph.ops.arrays.constants import convert_to_tensor
 from flowbook.graph.ops.arrays.filling import ones_like
 from flowbook.graph.ops.arrays.indexing_nd import gather_nd, scatter_nd
@@ -15,9 +16,9 @@ from flowbook.graph.ops.arrays.joining import concat, stack
 from flowbook.graph.ops.arrays.masking import sequence_mask
 from flowbook.graph.ops.arrays.shaping import shape as shape_of
 from flowbook.graph.ops.math.arithmetic import maximum
+from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import logical_and, not_equal, where
-from flowbook.graph.ops.math.elementwise import cast
-from flowbook.graph.ops.reduction.reductions import reduce_max, reduce_sum
+from flowbook.graph.ops.reduction.reductions import reduce_max
 from flowbook.graph.ops.reduction.scans import cumsum
 
 

@@ -16,6 +16,7 @@ from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import INDICES, float32, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Arithmetic, Tensor
+from flowbook.graph.ops.arrays.broadcasting import reduce_sum
 from flowbook.graph.ops.arrays.constants import convert_to_tensor, identity
 from flowbook.graph.ops.arrays.dynamic_partition import dynamic_partition, dynamic_stitch
 from flowbook.graph.ops.arrays.filling import ones_like
@@ -26,6 +27,7 @@ from flowbook.graph.ops.arrays.joining import concat, stack
 from flowbook.graph.ops.arrays.shaping import expand_dims_op, reshape, shape, shape_of, size
 from flowbook.graph.ops.arrays.shaping import rank as rank_of
 from flowbook.graph.ops.math.arithmetic import maximum
+from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import (
     equal,
     greater,
@@ -34,8 +36,8 @@ from flowbook.graph.ops.math.comparison import (
     logical_and,
     where,
 )
-from flowbook.graph.ops.math.elementwise import cast, sqrt, square
-from flowbook.graph.ops.reduction.reductions import reduce_prod, reduce_sum
+from flowbook.graph.ops.math.elementwise import sqrt, square
+from flowbook.graph.ops.reduction.reductions import reduce_prod
 from flowbook.graph.ops.reduction.segments import unsorted_segment_sum
 from flowbook.graph.ops.sparse.arguments import sparse_parts
 from flowbook.graph.ops.sparse.arranging import reshape as reshape_sparse

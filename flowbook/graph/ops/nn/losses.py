@@ -21,7 +21,7 @@ from flowbook.graph.model.shape import Shape, broadcast
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.bounds import are_within
 from flowbook.graph.numerics.sums import sum_of_products, sum_of_squares, sum_over
-from flowbook.graph.ops.arrays.broadcasting import sum_to_shape
+from flowbook.graph.ops.arrays.broadcasting import sum_op, sum_to_shape
 from flowbook.graph.ops.arrays.constants import convert_to_tensor
 from flowbook.graph.ops.arrays.filling import ones_like, zeros_like
 from flowbook.graph.ops.arrays.shaping import expand_dims_op, transpose
@@ -35,7 +35,6 @@ from flowbook.graph.ops.nn.activations import (
     softmax_op,
     softplus,
 )
-from flowbook.graph.ops.reduction.reductions import sum_op
 
 
 def _same_shapes(labels: Tensor, logits: Tensor) -> Shape:

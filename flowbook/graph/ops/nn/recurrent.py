@@ -20,10 +20,10 @@ from flowbook.graph.ops.arrays.joining import concat, split
 from flowbook.graph.ops.arrays.shaping import expand_dims, reshape
 from flowbook.graph.ops.arrays.shaping import shape as shape_of
 from flowbook.graph.ops.linalg.matrix_products import matmul
-from flowbook.graph.ops.math.arithmetic import clip_by_value
 from flowbook.graph.ops.math.comparison import less, where
 from flowbook.graph.ops.math.elementwise import sigmoid, tanh
 from flowbook.graph.ops.nn.activations import bias_add
+from flowbook.graph.ops.reduction.clipping import clip_by_value
 
 Activation = Callable[[Any], Any]
 

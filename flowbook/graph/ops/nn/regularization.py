@@ -15,8 +15,8 @@ from flowbook.graph.ops.arrays.constants import convert_to_tensor, identity
 from flowbook.graph.ops.arrays.shaping import shape_of
 from flowbook.graph.ops.checks.checking import ensure_shape
 from flowbook.graph.ops.math.arithmetic import multiply
+from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import greater_equal
-from flowbook.graph.ops.math.elementwise import cast
 from flowbook.graph.ops.random.random_numbers import random_uniform
 
 

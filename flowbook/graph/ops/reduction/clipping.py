@@ -1,4 +1,4 @@
-"""Clipping by norms, which keeps gradients short. `clip_by_value` stands in `arithmetic`."""
+"""Clipping by values, and by norms, which keeps gradients short."""
 
 from __future__ import annotations
 
@@ -6,17 +6,89 @@ from collections.abc import Sequence
 from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.definition.inference import constant_value
+from flowbook.graph.definition.inference import constant_value, elementwise
 from flowbook.graph.definition.located import located
+from flowbook.graph.definition.op_def import OpDef
+from flowbook.graph.model.dtypes import REALS
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.shape import broadcast as broadcast_shapes
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.numerics.element_choices import clipped
+from flowbook.graph.ops.arrays.broadcasting import sum_to_shape
+from flowbook.graph.ops.arrays.constants import convert_to_tensor, zeros_like_op
 from flowbook.graph.ops.arrays.joining import stack
 from flowbook.graph.ops.arrays.shaping import size
 from flowbook.graph.ops.math.arithmetic import maximum, multiply
-from flowbook.graph.ops.math.elementwise import cast
+from flowbook.graph.ops.math.cast import cast
+from flowbook.graph.ops.math.comparison import less, where_op
 from flowbook.graph.ops.reduction.norms import norm, reduce_euclidean_norm
 from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
+
+
+def _clip_gradient(op: Operation, dy: Tensor) -> Any:
+    x, low, high = op.inputs
+    zero = zeros_like_op(dy)
+    is_low, is_high = less(x, low), less(high, maximum(x, low))
+    inner = where_op(is_low | is_high, zero, dy)
+    lower = where_op(is_high, zero, where_op(is_low, dy, zero))
+    return (
+        inner,
+        sum_to_shape(lower, low, x, high),
+        sum_to_shape(where_op(is_high, dy, zero), high, x, low),
+    )
+
+
+def _clipped(x: Tensor, low: Tensor, high: Tensor) -> Shape:
+    whole = broadcast_shapes(x.shape, broadcast_shapes(low.shape, high.shape))
+    if not whole.is_compatible_with(x.shape):
+        raise InvalidArgumentError(
+            f"the limits of shapes {low.shape} and {high.shape} do not broadcast to {x.shape}"
+        )
+    return x.shape
+
+
+def _clip(xp: Any, x: Any, low: Any, high: Any) -> Any:
+    result = clipped(xp, x, low, high)
+    if result.shape != x.shape:
+        raise InvalidArgumentError(
+            f"the limits of shapes {list(low.shape)} and {list(high.shape)} do not broadcast to "
+            f"{list(x.shape)}"
+        )
+    return result
+
+
+clip_op = OpDef(
+    "ClipByValue",
+    "x: T, low: T, high: T -> y: T",
+    T=REALS,
+    infer=_clipped,
+    kernel=_clip,
+    grad=_clip_gradient,
+    aliases={},
+    cost=elementwise(flops=2),
+)
+
+
+@clip_op.front
+def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
+    """Values outside two limits replaced by the limit: `minimum(maximum(t, min), max)`.
+
+    Args:
+        t: of a real dtype, or IndexedSlices, whose rows are clipped as they are.
+        clip_value_min: the lower limit, of `t`'s dtype and a shape that broadcasts to `t`'s.
+        clip_value_max: the upper limit, likewise.
+        name: the operation's name.
+
+    Returns:
+        What `t` was: a tensor or IndexedSlices.
+    """
+    __tracebackhide__ = True
+    if isinstance(t, IndexedSlices):
+        rows = clip_op(t.values, clip_value_min, clip_value_max, name=name)
+        return IndexedSlices(rows, t.indices, t.dense_shape)
+    return clip_op(t, clip_value_min, clip_value_max, name=name)
 
 
 def _measured(t: Any) -> Any:

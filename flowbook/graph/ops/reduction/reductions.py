@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.axes import all_in_range, as_axes, as_axis, in_range, reduced
+from flowbook.graph.definition.axes import as_axis, in_range, reduced
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES, NUMBERS, REALS, DType, as_dtype, int64
@@ -21,109 +21,22 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.sums import Axes, sum_over, wide_dtype
-from flowbook.graph.ops.arrays.broadcasting import broadcast_to_op
+from flowbook.graph.ops.arrays.broadcasting import (
+    flops_of_input,
+    reduce,
+    reduction,
+    spread,
+    sum_op,
+    with_reduced_axes,
+)
 from flowbook.graph.ops.arrays.constants import zeros_like_op
-from flowbook.graph.ops.arrays.shaping import expand_dims_op, shape_of, size_op
-from flowbook.graph.ops.math.arithmetic import conjugate, maximum
+from flowbook.graph.ops.arrays.shaping import size_op
+from flowbook.graph.ops.math.arithmetic import maximum
+from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import equal, where_op
-from flowbook.graph.ops.math.elementwise import cast, exp
+from flowbook.graph.ops.math.conjugation import conjugate
+from flowbook.graph.ops.math.elementwise import exp
 from flowbook.graph.ops.reduction.products import product_of_others
-
-
-def _reduced_shape(input_tensor: Tensor, axis: Axes, keepdims: bool) -> Shape:
-    return reduced(input_tensor.shape, axis, keepdims)
-
-
-def _flops_of_input(op: Operation) -> int:
-    return op.inputs[0].shape.size or 0
-
-
-def reduction(
-    type: str,
-    kernel: Callable[..., Any],
-    grad: Callable[..., Any],
-    T: tuple[DType, ...],
-    *,
-    flops: int = 1,
-) -> OpDef:
-    """An operation type that reduces over axes; `flops` are those per element of the input."""
-
-    def checked(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
-        try:
-            return kernel(xp, x, axis, keepdims)
-        except ValueError:
-            all_in_range(axis, x.ndim)
-            raise
-
-    return OpDef(
-        type,
-        "input_tensor: T -> output: T",
-        T=T,
-        attributes={"axis": None, "keepdims": False},
-        infer=_reduced_shape,
-        kernel=checked,
-        grad=grad,
-        # Over no axes at all NumPy may give back what it got.
-        aliases={0: 0},
-        cost=lambda op: flops * _flops_of_input(op),
-    )
-
-
-def with_reduced_axes(op: Operation, tensor: Tensor) -> Tensor:
-    """A reduction's result, or its gradient, shaped to broadcast against the input."""
-    axis = op.attributes["axis"]
-    if op.attributes["keepdims"] or axis is None:
-        return tensor
-    return expand_dims_op(tensor, axis=axis)  # type: ignore[no-any-return]
-
-
-def _spread(op: Operation, tensor: Tensor) -> Tensor:
-    """A reduction's result, or its gradient, repeated over the reduced axes."""
-    whole = with_reduced_axes(op, tensor)
-    return broadcast_to_op(whole, shape_of(op.inputs[0]))  # type: ignore[no-any-return]
-
-
-def _sum(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
-    return sum_over(xp, x, axis, keepdims).astype(x.dtype, copy=False)
-
-
-sum_op = reduction("Sum", _sum, lambda op, dy: _spread(op, dy), NUMBERS)
-
-
-@sum_op.front
-def reduce_sum(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
-) -> Tensor:
-    """The sum over axes.
-
-    Args:
-        input_tensor: of a numeric dtype and any shape.
-        axis: an int or a sequence of ints, negative ones counted from the last; None sums
-            everything.
-        keepdims: keep the axes, with size 1.
-        name: the operation's name.
-
-    Returns:
-        Sums of the input's dtype; integers wrap around.
-
-    Raises:
-        InvalidArgumentError: if there is no such axis, or one is named twice.
-
-    >>> import flowbook as fb
-    >>> fb.reduce_sum(fb.zeros([2, 3, 4]), [0, -1]).shape
-    Shape([3])
-    """
-    __tracebackhide__ = True
-    return reduce(sum_op, input_tensor, axis, keepdims, name)
-
-
-def reduce(op_def: OpDef, x: Any, axis: Any, keepdims: bool, name: str | None) -> Tensor:
-    """Build a reduction, from axes as users write them."""
-    __tracebackhide__ = True
-    with located(op_def.type):
-        axes = as_axes(axis, x)
-    result: Tensor = op_def(x, axis=axes, keepdims=bool(keepdims), name=name)
-    return result
 
 
 def _mean(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
@@ -160,7 +73,7 @@ def count_of_each(op: Operation) -> Any:
 def _mean_gradient(op: Operation, dy: Tensor) -> Tensor | None:
     if op.inputs[0].dtype.is_integer:
         return None
-    return _spread(op, dy / count_of_each(op))
+    return spread(op, dy / count_of_each(op))
 
 
 mean_op = reduction("Mean", _mean, _mean_gradient, NUMBERS)
@@ -295,7 +208,7 @@ def reduce_all(
 
 def _logsumexp(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
     if not x.size:
-        return xp.log(_sum(xp, x, axis, keepdims))
+        return xp.log(sum_over(xp, x, axis, keepdims).astype(x.dtype, copy=False))
     largest = xp.max(x, axis=axis, keepdims=True)
     # An infinite maximum would give inf - inf.
     largest = xp.where(xp.isfinite(largest), largest, xp.zeros_like(largest))
@@ -363,7 +276,7 @@ def _index_reduction(type: str, ufunc: str) -> OpDef:
         kernel=_index_of(ufunc),
         grad=NO_GRADIENT,
         aliases={},
-        cost=_flops_of_input,
+        cost=flops_of_input,
     )
 
 

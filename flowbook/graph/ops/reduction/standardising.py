@@ -24,7 +24,8 @@ from flowbook.graph.numerics.sums import sum_of_products, sum_over
 from flowbook.graph.ops.arrays.broadcasting import sum_to_shape
 from flowbook.graph.ops.arrays.shaping import size_op
 from flowbook.graph.ops.math.arithmetic import maximum
-from flowbook.graph.ops.math.elementwise import cast, rsqrt
+from flowbook.graph.ops.math.cast import cast
+from flowbook.graph.ops.math.elementwise import rsqrt
 from flowbook.graph.ops.reduction.reductions import mean_op
 
 Axes = tuple[int, ...]

@@ -14,18 +14,13 @@ from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.sums import Axes
+from flowbook.graph.ops.arrays.broadcasting import reduce, reduction, with_reduced_axes
 from flowbook.graph.ops.arrays.constants import convert_to_tensor
 from flowbook.graph.ops.math.arithmetic import add
 from flowbook.graph.ops.math.complex import imag, real
 from flowbook.graph.ops.math.elementwise import sqrt
 from flowbook.graph.ops.math.no_nan import div_no_nan
-from flowbook.graph.ops.reduction.reductions import (
-    count_of_each,
-    mean_op,
-    reduce,
-    reduction,
-    with_reduced_axes,
-)
+from flowbook.graph.ops.reduction.reductions import count_of_each, mean_op
 from flowbook.graph.ops.reduction.standardising import distances_from, moments_over
 
 

@@ -21,16 +21,16 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.broadcasting import reduce_sum as dense_reduce_sum
 from flowbook.graph.ops.arrays.constants import convert_to_tensor
 from flowbook.graph.ops.arrays.filling import ones_like
 from flowbook.graph.ops.arrays.indexing import strided_slice
 from flowbook.graph.ops.arrays.joining import concat_op, stack_op
 from flowbook.graph.ops.arrays.masking import boolean_mask
 from flowbook.graph.ops.arrays.shaping import reshape_op, shape_op, squeeze_op
-from flowbook.graph.ops.math import arithmetic
+from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import equal, greater_equal, less, logical_or, where
-from flowbook.graph.ops.math.elementwise import cast
-from flowbook.graph.ops.reduction.reductions import reduce_sum as dense_reduce_sum
+from flowbook.graph.ops.math.complex import abs as abs_of
 from flowbook.graph.ops.reduction.segments import unsorted_segment_sum
 from flowbook.graph.ops.sparse.axes import dims_beside
 from flowbook.graph.ops.sparse.conversion import (
@@ -153,7 +153,7 @@ def add(a: Any, b: Any, threshold: Any = None, name: str | None = None) -> Any:
         if threshold is None:
             return total
         with located("SparseAdd"):
-            magnitudes = arithmetic.abs(values)
+            magnitudes = abs_of(values)
             least = convert_to_tensor(threshold, magnitudes.dtype)
         counts = unsorted_segment_sum(ones_like(segments), segments, count)
         kept = logical_or(greater_equal(magnitudes, least), less(counts, np.int64(2)))

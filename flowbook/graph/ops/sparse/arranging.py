@@ -25,7 +25,7 @@ from flowbook.graph.ops.arrays.gathering import gather_op
 from flowbook.graph.ops.arrays.indexing import strided_slice
 from flowbook.graph.ops.arrays.joining import concat_op, stack_op
 from flowbook.graph.ops.arrays.shaping import shape_argument, shape_op
-from flowbook.graph.ops.math.elementwise import cast
+from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.sparse.conversion import sparse_take
 from flowbook.graph.ops.sparse.indices import (
     check_shapes,

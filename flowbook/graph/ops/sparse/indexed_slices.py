@@ -11,6 +11,8 @@ from flowbook.graph.model.dtypes import INDICES
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.registry import op_named
 from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.arrays.shaping import reshape_op
+from flowbook.graph.ops.reduction.segments import unsorted_segment_sum
 
 if TYPE_CHECKING:
     from flowbook.graph.model.dtypes import DType
@@ -121,8 +123,8 @@ class IndexedSlices:
                 f"the shape of the whole is not known: {self!r}",
                 hint="fb.IndexedSlices(values, indices, dense_shape)",
             )
-        rows = op_named("UnsortedSegmentSum").public(self.values, self.indices, self.dense_shape[0])
-        return op_named("Reshape")(rows, self.dense_shape)  # type: ignore[no-any-return]
+        rows = unsorted_segment_sum(self.values, self.indices, self.dense_shape[0])
+        return reshape_op(rows, self.dense_shape)  # type: ignore[no-any-return]
 
     def __neg__(self) -> IndexedSlices:
         return IndexedSlices(-self.values, self.indices, self.dense_shape)

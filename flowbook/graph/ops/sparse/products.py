@@ -23,7 +23,7 @@ from flowbook.graph.ops.arrays.filling import range as range_
 from flowbook.graph.ops.arrays.indexing import strided_slice
 from flowbook.graph.ops.arrays.joining import concat_op
 from flowbook.graph.ops.arrays.shaping import shape_of, shape_op, transpose_op
-from flowbook.graph.ops.math.arithmetic import conjugate
+from flowbook.graph.ops.math.conjugation import conjugate
 from flowbook.graph.ops.reduction.reductions import reduce_max
 from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
 from flowbook.graph.ops.sparse.indices import check_shapes, check_sparse, checked_dims, count_of

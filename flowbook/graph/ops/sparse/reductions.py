@@ -17,8 +17,8 @@ from flowbook.graph.ops.arrays.indexing import strided_slice
 from flowbook.graph.ops.arrays.joining import concat, stack
 from flowbook.graph.ops.arrays.masking import boolean_mask
 from flowbook.graph.ops.arrays.shaping import shape_op
+from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import where
-from flowbook.graph.ops.math.elementwise import cast
 from flowbook.graph.ops.reduction.segments import unsorted_segment_max, unsorted_segment_sum
 from flowbook.graph.ops.sparse.arithmetic import sparse_union
 from flowbook.graph.ops.sparse.arranging import known_rank

@@ -1,98 +1,113 @@
-"""Growing a tensor along its axes: by repeating it, or by a border."""
+"""Borders of tensors: cut off by `slice`, and put around by `pad`."""
 
 from __future__ import annotations
 
+import builtins
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from flowbook.graph.definition.inference import constant_value, known_elements, no_flops
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, DType, string
 from flowbook.graph.model.dtypes import bool as bool_
-from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.errors import InvalidArgumentError, OutOfRangeError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.broadcasting import sum_op
 from flowbook.graph.ops.arrays.constants import convert_to_tensor
 from flowbook.graph.ops.arrays.joining import stack_op
-from flowbook.graph.ops.arrays.shaping import check_vector, reshape_op, shape_argument, shape_op
-from flowbook.graph.ops.reduction.reductions import prod_op, sum_op
+from flowbook.graph.ops.arrays.shaping import check_vector, shape_argument, shape_op
 
 
-def _tiled(input: Tensor, multiples: Tensor) -> Shape:
-    check_vector("multiples", multiples)
-    dims, times, count = input.shape.dims, known_elements(multiples), multiples.shape.size
-    if times is not None and any(t is not None and t < 0 for t in times):
-        raise InvalidArgumentError(f"a multiple is not negative: {list(times)}")
-    if dims is not None and count not in (None, len(dims)):
+def _slice_shape(input_: Tensor, begin: Tensor, size: Tensor) -> Shape:
+    check_vector("begin", begin)
+    check_vector("size", size)
+    dims = input_.shape.dims
+    starts, sizes = constant_value(begin), known_elements(size)
+    rank = input_.shape.rank
+    for name, vector in (("begin", begin), ("size", size)):
+        count = vector.shape.size
+        if None not in (count, rank) and count != rank:
+            raise InvalidArgumentError(
+                f"{name!r} has {count} elements for the {rank} dimensions of {input_.shape}"
+            )
+        rank = count if rank is None else rank
+    if starts is not None and sizes is not None and dims is not None and None not in sizes:
+        _, counts = _extent(dims, starts.tolist(), sizes)
+        return Shape.of(counts)
+    if sizes is not None:
+        return Shape.of(tuple(None if s is None or s < 0 else s for s in sizes))
+    return UNKNOWN if rank is None else Shape.of((None,) * rank)
+
+
+def _extent(dims: Any, starts: Sequence[int], sizes: Sequence[Any]) -> tuple[Any, Any]:
+    """Where a slice lies and how large it is, for shapes known or not."""
+    if not len(dims) == len(starts) == len(sizes):
         raise InvalidArgumentError(
-            f"{count} multiples do not fit the {len(dims)} dimensions of {input.shape}"
+            f"begin {list(starts)} and size {list(sizes)} do not fit the shape {list(dims)}"
         )
-    if dims is None or times is None:
-        rank = count if dims is None else len(dims)
-        return UNKNOWN if rank is None else Shape.of((None,) * rank)
-    return Shape.of(
-        tuple(
-            0 if t == 0 else None if d is None or t is None else d * t
-            for d, t in zip(dims, times, strict=True)
-        )
-    )
+    counts: list[int | None] = []
+    for axis, (dim, start, size) in enumerate(zip(dims, starts, sizes, strict=True)):
+        count = size if size != -1 else None if dim is None else dim - start
+        if (
+            start < 0
+            or size < -1
+            or (dim is not None and (count is None or count < 0 or start + count > dim))
+        ):
+            raise OutOfRangeError(
+                f"begin {start} and size {size} leave axis {axis} of the shape {list(dims)}"
+            )
+        counts.append(count)
+    return tuple(starts), tuple(counts)
 
 
-def _tile(xp: Any, input: Any, multiples: Any) -> Any:
-    times = tuple(multiples.tolist())
-    if len(times) != input.ndim or any(t < 0 for t in times):
-        raise InvalidArgumentError(
-            f"the multiples {list(times)} do not fit the shape {list(input.shape)}"
-        )
-    return xp.tile(input, times)
+def _slice(xp: Any, input_: Any, begin: Any, size: Any) -> Any:
+    starts, counts = _extent(input_.shape, begin.tolist(), size.tolist())
+    return input_[tuple(builtins.slice(s, s + c) for s, c in zip(starts, counts, strict=True))]
 
 
-def _tile_gradient(op: Operation, dy: Tensor) -> Any:
-    input, multiples = op.inputs
-    rank = dy.shape.rank  # Known too where only the multiples tell it.
-    if rank is None:
-        # Each element goes to the one that it is a copy of.
-        shape = shape_op(input)
-        count = prod_op(shape, axis=None, keepdims=False)
-        places = reshape_op(op_named("Range")(0, count, 1), shape)
-        sources = reshape_op(tile_op(places, multiples), [-1])
-        total = op_named("UnsortedSegmentSum")(reshape_op(dy, [-1]), sources, count)
-        return reshape_op(total, shape), None
-    if rank == 0:
-        return dy, None
-    pairs = stack_op([multiples, shape_op(input, out_type=multiples.dtype)], axis=1)
-    apart = reshape_op(dy, reshape_op(pairs, [-1]))
-    return sum_op(apart, axis=tuple(range(0, 2 * rank, 2))), None
+def _slice_gradient(op: Operation, dy: Tensor) -> Any:
+    input_, begin, _ = op.inputs
+    index = begin.dtype
+    after = shape_op(input_, out_type=index) - begin - shape_op(dy, out_type=index)
+    zero = np.zeros((), dy.dtype.numpy)
+    return pad_op(dy, stack_op([begin, after], axis=1), zero), None, None
 
 
-tile_op = OpDef(
-    "Tile",
-    "input: T, multiples: I -> output: T",
+slice_op = OpDef(
+    "Slice",
+    "input_: T, begin: I, size: I -> output: T",
     T=MOVABLE,
     I=INDICES,
-    infer=_tiled,
-    kernel=_tile,
-    grad=_tile_gradient,
-    aliases={},
+    infer=_slice_shape,
+    kernel=_slice,
+    grad=_slice_gradient,
+    aliases={0: 0},
     cost=no_flops,
 )
 
 
-@tile_op.front
-def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
-    """Repeat a tensor along its axes.
+@slice_op.front
+def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
+    """A block of a tensor. For constant bounds `x[a:b]` reads better.
 
     Args:
-        input: of any dtype.
-        multiples: for each axis how often, an int vector tensor or a sequence.
+        input_: of any dtype.
+        begin: for each axis where the block begins: an int vector tensor or a sequence.
+        size: for each axis how long it is; -1 is all that remains.
         name: the operation's name.
+
+    Raises:
+        OutOfRangeError: if the block leaves the tensor; in the run, where it is known only then.
     """
     __tracebackhide__ = True
-    with located("Tile"):
-        multiples = shape_argument(multiples)
-    result: Tensor = tile_op(input, multiples, name=name)
+    with located("Slice"):
+        begin, size = shape_argument(begin), shape_argument(size)
+    result: Tensor = slice_op(input_, begin, size, name=name)
     return result
 
 
@@ -139,10 +154,10 @@ def _pad(xp: Any, tensor: Any, paddings: Any, constant_values: Any) -> Any:
     dims = tuple(d + w[0] + w[1] for d, w in zip(tensor.shape, widths, strict=True))
     result = xp.empty(dims, dtype=tensor.dtype)
     for axis, (before, after) in enumerate(widths):
-        whole = (slice(None),) * axis
-        result[(*whole, slice(before))] = constant_values
-        result[(*whole, slice(dims[axis] - after, None))] = constant_values
-    inner = tuple(slice(w[0], w[0] + d) for d, w in zip(tensor.shape, widths, strict=True))
+        whole = (builtins.slice(None),) * axis
+        result[(*whole, builtins.slice(before))] = constant_values
+        result[(*whole, builtins.slice(dims[axis] - after, None))] = constant_values
+    inner = tuple(builtins.slice(w[0], w[0] + d) for d, w in zip(tensor.shape, widths, strict=True))
     result[inner] = tensor
     return result
 
@@ -150,7 +165,7 @@ def _pad(xp: Any, tensor: Any, paddings: Any, constant_values: Any) -> Any:
 def _pad_gradient(op: Operation, dy: Tensor) -> Any:
     tensor, paddings, _ = op.inputs
     first = paddings[:, 0]
-    inner = op_named("Slice")(dy, first, shape_op(tensor, out_type=paddings.dtype))
+    inner = slice_op(dy, first, shape_op(tensor, out_type=paddings.dtype))
     return inner, None, sum_op(dy) - sum_op(inner)
 
 
@@ -207,7 +222,7 @@ def _mirror(xp: Any, tensor: Any, paddings: Any, mode: str) -> Any:
 
 
 def _along(value: Any, axis: int, start: int, stop: int) -> Any:
-    return value[(slice(None),) * axis + (slice(start, stop),)]
+    return value[(builtins.slice(None),) * axis + (builtins.slice(start, stop),)]
 
 
 mirror_pad_op: OpDef = OpDef(
