@@ -92,13 +92,47 @@ from flowbook.graph.model.registry import register_kernel
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.hot_loop import compile_with as _compile_with
-from flowbook.graph.ops.arrays.broadcasting import (
+from flowbook.graph.ops.arrays.dynamic_partition import dynamic_partition, dynamic_stitch
+from flowbook.graph.ops.arrays.gathering import gather, one_hot
+from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices, IndexedSlicesValue
+from flowbook.graph.ops.arrays.indexing_nd import (
+    gather_nd,
+    scatter_nd,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_sub,
+    tensor_scatter_nd_update,
+)
+from flowbook.graph.ops.arrays.masking import boolean_mask, sequence_mask
+from flowbook.graph.ops.arrays.ordering import argsort, sort
+from flowbook.graph.ops.arrays.positions import invert_permutation, searchsorted, unravel_index
+from flowbook.graph.ops.arrays.repeating import repeat, tile
+from flowbook.graph.ops.arrays.reversing import reverse, reverse_sequence, roll
+from flowbook.graph.ops.arrays.scattering import (
+    assign_slice,
+    scatter_div,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+    scatter_nd_add,
+    scatter_nd_sub,
+    scatter_nd_update,
+)
+from flowbook.graph.ops.arrays.spaces import (
+    batch_to_space_nd,
+    depth_to_space,
+    space_to_batch_nd,
+    space_to_depth,
+)
+from flowbook.graph.ops.arrays.uniqueness import setdiff1d, unique, unique_with_counts
+from flowbook.graph.ops.basis.broadcasting import (
     broadcast_dynamic_shape,
     broadcast_static_shape,
     broadcast_to,
     reduce_sum,
 )
-from flowbook.graph.ops.arrays.constants import (
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.conjugation import conj
+from flowbook.graph.ops.basis.constants import (
     constant,
     convert_to_tensor,
     group,
@@ -110,8 +144,7 @@ from flowbook.graph.ops.arrays.constants import (
     prevent_gradient,
     stop_gradient,
 )
-from flowbook.graph.ops.arrays.dynamic_partition import dynamic_partition, dynamic_stitch
-from flowbook.graph.ops.arrays.filling import (
+from flowbook.graph.ops.basis.filling import (
     eye,
     fill,
     linspace,
@@ -122,22 +155,9 @@ from flowbook.graph.ops.arrays.filling import (
     zeros,
     zeros_like,
 )
-from flowbook.graph.ops.arrays.gathering import gather, one_hot
-from flowbook.graph.ops.arrays.indexing_nd import (
-    gather_nd,
-    scatter_nd,
-    tensor_scatter_nd_add,
-    tensor_scatter_nd_sub,
-    tensor_scatter_nd_update,
-)
-from flowbook.graph.ops.arrays.joining import concat, split, stack, unstack
-from flowbook.graph.ops.arrays.masking import boolean_mask, sequence_mask
-from flowbook.graph.ops.arrays.ordering import argsort, sort
-from flowbook.graph.ops.arrays.padding import pad, slice
-from flowbook.graph.ops.arrays.positions import invert_permutation, searchsorted, unravel_index
-from flowbook.graph.ops.arrays.repeating import repeat, tile
-from flowbook.graph.ops.arrays.reversing import reverse, reverse_sequence, roll
-from flowbook.graph.ops.arrays.shaping import (
+from flowbook.graph.ops.basis.joining import concat, split, stack, unstack
+from flowbook.graph.ops.basis.padding import pad, slice
+from flowbook.graph.ops.basis.shaping import (
     expand_dims,
     rank,
     reshape,
@@ -147,13 +167,7 @@ from flowbook.graph.ops.arrays.shaping import (
     squeeze,
     transpose,
 )
-from flowbook.graph.ops.arrays.spaces import (
-    batch_to_space_nd,
-    depth_to_space,
-    space_to_batch_nd,
-    space_to_depth,
-)
-from flowbook.graph.ops.arrays.uniqueness import setdiff1d, unique, unique_with_counts
+from flowbook.graph.ops.basis.sparse_tensor import SparseTensor, SparseTensorValue
 from flowbook.graph.ops.checks.assertions import (
     Assert,
     assert_equal,
@@ -203,6 +217,7 @@ from flowbook.graph.ops.linalg.matrix_functions import (
     matrix_square_root,
 )
 from flowbook.graph.ops.linalg.matrix_products import cross, matmul, matvec
+from flowbook.graph.ops.linalg.norms import norm, normalize, reduce_euclidean_norm
 from flowbook.graph.ops.linalg.solving import (
     cholesky_solve,
     log_matrix_determinant,
@@ -236,7 +251,6 @@ from flowbook.graph.ops.math.bitwise import (
     population_count,
     right_shift,
 )
-from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.casting import bitcast, saturate_cast
 from flowbook.graph.ops.math.closeness import approximate_equal, isclose
 from flowbook.graph.ops.math.comparison import (
@@ -253,7 +267,6 @@ from flowbook.graph.ops.math.comparison import (
     where,
 )
 from flowbook.graph.ops.math.complex import abs, angle, complex, imag, real, sign
-from flowbook.graph.ops.math.conjugation import conj
 from flowbook.graph.ops.math.division import truncatediv, truncatemod
 from flowbook.graph.ops.math.elementwise import (
     ceil,
@@ -317,6 +330,13 @@ from flowbook.graph.ops.math.trigonometry import (
     tan,
 )
 from flowbook.graph.ops.nn.activations import log_sigmoid
+from flowbook.graph.ops.nn.clipping import (
+    clip_by_average_norm,
+    clip_by_global_norm,
+    clip_by_norm,
+    clip_by_value,
+    global_norm,
+)
 from flowbook.graph.ops.outside.printing import Print, print
 from flowbook.graph.ops.outside.python_functions import py_func
 from flowbook.graph.ops.random.distributions import random_categorical, random_gamma, random_poisson
@@ -342,13 +362,6 @@ from flowbook.graph.ops.random.stateless_numbers import (
     stateless_random_uniform,
     stateless_truncated_normal,
 )
-from flowbook.graph.ops.reduction.clipping import (
-    clip_by_average_norm,
-    clip_by_global_norm,
-    clip_by_norm,
-    clip_by_value,
-    global_norm,
-)
 from flowbook.graph.ops.reduction.counting import (
     bincount,
     confusion_matrix,
@@ -357,7 +370,6 @@ from flowbook.graph.ops.reduction.counting import (
     histogram_fixed_width_bins,
 )
 from flowbook.graph.ops.reduction.monotonic import is_non_decreasing, is_strictly_increasing
-from flowbook.graph.ops.reduction.norms import norm, normalize, reduce_euclidean_norm
 from flowbook.graph.ops.reduction.reductions import (
     argmax,
     argmin,
@@ -401,28 +413,16 @@ from flowbook.graph.ops.signal.fourier import (
     rfft2d,
     rfft3d,
 )
-from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices, IndexedSlicesValue
 from flowbook.graph.ops.sparse.products import (
     sparse_segment_mean,
     sparse_segment_sqrt_n,
     sparse_segment_sum,
 )
-from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
 from flowbook.graph.ops.state.initialising import (
     global_variables_initializer,
     variables_initializer,
 )
 from flowbook.graph.ops.state.marks import mark_as_update
-from flowbook.graph.ops.state.scattering import (
-    assign_slice,
-    scatter_div,
-    scatter_max,
-    scatter_min,
-    scatter_mul,
-    scatter_nd_add,
-    scatter_nd_sub,
-    scatter_nd_update,
-)
 from flowbook.graph.ops.state.variables import (
     Variable,
     assign,
@@ -437,7 +437,7 @@ from flowbook.graph.ops.text.csv_records import decode_csv
 from flowbook.graph.ops.text.edit_distance import edit_distance
 from flowbook.graph.ops.text.string_numbers import decode_base64, decode_raw, encode_base64
 from flowbook.graph.ops.windows.patches import extract_image_patches, extract_volume_patches
-from flowbook.graph.storing.importing import import_graph_def
+from flowbook.graph.transfer.importing import import_graph_def
 from flowbook.train.gradient_error import gradient_error
 from flowbook.widgets.export import export_html
 from flowbook.widgets.graph_view import GraphView

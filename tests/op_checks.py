@@ -12,7 +12,7 @@ from flowbook.graph.building.graph import Graph
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import constant, placeholder
+from flowbook.graph.ops.basis.constants import constant, placeholder
 from tests.interpreter import evaluate
 from tests.op_cases import Case
 from tests.op_cases.case import argument_tokens, converted, natural, variable_token

@@ -46,6 +46,7 @@ PHASES = (
     Phase("format", 30, ("ruff", "format", "--check")),
     Phase("types", 120, ("mypy",)),
     Phase("layers", 60, ("lint-imports", "--no-logo")),
+    Phase("circles", 60, ("lint-imports", "--no-logo", "--config", "tools/circles.toml")),
     Phase("docs", 120, ("mkdocs", "build")),
     Phase("front-end", 60, ("npm", "--prefix", "labextension", "test")),
     Phase("tests", 10 * 60, (*PYTEST, "tests")),

@@ -19,7 +19,7 @@ from flowbook.explain.twin import Source, Twin, source_of
 from flowbook.graph.model.dtypes import SMALL, as_dtype, float64, widened
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.shaping import shape as shape_of
+from flowbook.graph.ops.basis.shaping import shape as shape_of
 from flowbook.graph.ops.random.random_numbers import random_uniform
 
 # Twins with simulated rounding that a prediction is the largest deviation of.

@@ -9,15 +9,15 @@ from typing import Any
 from flowbook.exec.signature.feeds import check_mapping, feedable
 from flowbook.exec.signature.fetches import flatten, graph_of
 from flowbook.explain.report import Report, Table, in_bytes, scaled
-from flowbook.graph.building.copying import copy_operations, graph_for_copies
 from flowbook.graph.building.graph import Graph, get_default_graph
 from flowbook.graph.model.dtypes import resource
 from flowbook.graph.model.errors import InvalidArgumentError, without_internal_frames
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import placeholder
+from flowbook.graph.ops.basis.constants import placeholder
 from flowbook.graph.rewrite.prune import prune
+from flowbook.graph.transfer.copying import copy_operations, graph_for_copies
 
 _MOST_ROWS = 15
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from flowbook.explain.report import Report, Table
-from flowbook.graph.building.copying import copy_operations, graph_for_copies
 from flowbook.graph.building.graph import Graph, get_default_graph
 from flowbook.graph.definition.inference import broadcast_inputs
 from flowbook.graph.definition.op_def import NO_GRADIENT, Effects
@@ -21,6 +20,7 @@ from flowbook.graph.model.errors import InvalidTypeError, OpError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.state.variables import Variable
+from flowbook.graph.transfer.copying import copy_operations, graph_for_copies
 
 
 @dataclass(frozen=True)

@@ -19,16 +19,16 @@ from flowbook.exec.resources.container import Resources
 from flowbook.exec.session.session import Session
 from flowbook.exec.signature.feeds import Feed, check_mapping, check_no_duplicates, feedable
 from flowbook.exec.signature.fetches import flatten
-from flowbook.graph.building.copying import copy_operations, graph_for_copies
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.definition.op_def import Effects
 from flowbook.graph.model.dtypes import DType, as_dtype, resource
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import placeholder
-from flowbook.graph.ops.math.cast import cast
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import placeholder
 from flowbook.graph.rewrite.prune import prune
+from flowbook.graph.transfer.copying import copy_operations, graph_for_copies
 
 Changed = Callable[[Tensor, Tensor], Tensor]
 

@@ -29,8 +29,8 @@ from flowbook.graph.model.errors import (
 from flowbook.graph.model.long_work import track
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import constant, identity, placeholder
-from flowbook.graph.ops.arrays.shaping import transpose
+from flowbook.graph.ops.basis.constants import constant, identity, placeholder
+from flowbook.graph.ops.basis.shaping import transpose
 from flowbook.graph.ops.state.variables import Variable
 from flowbook.onnx.elements import dtype_of, to_array
 from flowbook.onnx.expanding import expanded

@@ -13,9 +13,9 @@ import numpy as np
 
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import constant
-from flowbook.graph.ops.arrays.filling import zeros
-from flowbook.graph.ops.arrays.joining import stack, unstack
+from flowbook.graph.ops.basis.constants import constant
+from flowbook.graph.ops.basis.filling import zeros
+from flowbook.graph.ops.basis.joining import stack, unstack
 from flowbook.onnx.elements import dtype_of
 from flowbook.onnx.node import Node
 

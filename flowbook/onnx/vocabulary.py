@@ -15,26 +15,29 @@ from flowbook.graph.model.dtypes import (
     uint8,
     uint32,
 )
-from flowbook.graph.ops.arrays.broadcasting import broadcast_dynamic_shape, broadcast_to, reduce_sum
-from flowbook.graph.ops.arrays.constants import constant, convert_to_tensor, identity
-from flowbook.graph.ops.arrays.filling import fill, ones_like, range, zeros, zeros_like
 from flowbook.graph.ops.arrays.gathering import gather, one_hot
 from flowbook.graph.ops.arrays.indexing_nd import (
     gather_nd,
     tensor_scatter_nd_add,
     tensor_scatter_nd_update,
 )
-from flowbook.graph.ops.arrays.joining import concat, split, stack, unstack
 from flowbook.graph.ops.arrays.masking import boolean_mask
 from flowbook.graph.ops.arrays.ordering import argsort
-from flowbook.graph.ops.arrays.padding import pad
 from flowbook.graph.ops.arrays.positions import invert_permutation
 from flowbook.graph.ops.arrays.repeating import repeat, tile
 from flowbook.graph.ops.arrays.reversing import reverse, reverse_sequence
-from flowbook.graph.ops.arrays.shaping import expand_dims, reshape, shape, size, squeeze, transpose
 from flowbook.graph.ops.arrays.uniqueness import unique, unique_with_counts
+from flowbook.graph.ops.basis.broadcasting import broadcast_dynamic_shape, broadcast_to, reduce_sum
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.conjugation import conj
+from flowbook.graph.ops.basis.constants import constant, convert_to_tensor, identity
+from flowbook.graph.ops.basis.filling import fill, ones_like, range, zeros, zeros_like
+from flowbook.graph.ops.basis.joining import concat, split, stack, unstack
+from flowbook.graph.ops.basis.padding import pad
+from flowbook.graph.ops.basis.shaping import expand_dims, reshape, shape, size, squeeze, transpose
 from flowbook.graph.ops.linalg.einsum import einsum
 from flowbook.graph.ops.linalg.matrix_products import matmul
+from flowbook.graph.ops.linalg.norms import reduce_euclidean_norm
 from flowbook.graph.ops.linalg.solving import matrix_determinant
 from flowbook.graph.ops.math.arithmetic import (
     add,
@@ -56,7 +59,6 @@ from flowbook.graph.ops.math.bitwise import (
     left_shift,
     right_shift,
 )
-from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.casting import bitcast
 from flowbook.graph.ops.math.comparison import (
     equal,
@@ -72,7 +74,6 @@ from flowbook.graph.ops.math.comparison import (
     where,
 )
 from flowbook.graph.ops.math.complex import abs, complex, imag, real, sign
-from flowbook.graph.ops.math.conjugation import conj
 from flowbook.graph.ops.math.division import truncatediv, truncatemod
 from flowbook.graph.ops.math.elementwise import (
     ceil,
@@ -106,11 +107,10 @@ from flowbook.graph.ops.math.trigonometry import (
     sinh,
     tan,
 )
+from flowbook.graph.ops.nn.clipping import clip_by_value
 from flowbook.graph.ops.random.distributions import random_categorical
 from flowbook.graph.ops.random.random_numbers import random_normal, random_uniform
-from flowbook.graph.ops.reduction.clipping import clip_by_value
 from flowbook.graph.ops.reduction.counting import count_nonzero
-from flowbook.graph.ops.reduction.norms import reduce_euclidean_norm
 from flowbook.graph.ops.reduction.reductions import (
     argmax,
     argmin,

@@ -24,7 +24,7 @@ from flowbook.graph.model.errors import (
 )
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.state.variables import Variable
 from flowbook.onnx.elements import NUMBERS
 from flowbook.onnx.opening import MOST_BYTES, NEWEST_OPSET

@@ -8,12 +8,12 @@ from flowbook.graph.model import dtypes
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.broadcasting import reduce_sum
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.filling import zeros, zeros_like
-from flowbook.graph.ops.arrays.shaping import expand_dims, shape, size
+from flowbook.graph.ops.basis.broadcasting import reduce_sum
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.filling import zeros, zeros_like
+from flowbook.graph.ops.basis.shaping import expand_dims, shape, size
 from flowbook.graph.ops.math.arithmetic import maximum, minimum
-from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.elementwise import rsqrt, sqrt, square
 from flowbook.graph.ops.math.powers import pow
 from flowbook.graph.ops.reduction.reductions import reduce_mean

@@ -10,8 +10,8 @@ from flowbook.graph.building.scopes import control_dependencies
 from flowbook.graph.model.dtypes import DType, float64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
 from flowbook.graph.ops.math.elementwise import sqrt, square
-from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
 from flowbook.graph.ops.state.variables import Variable, assign, scatter_add
 from flowbook.train.distinct_rows import distinct_rows
 from flowbook.train.optimizer import Optimizer, Step, as_number

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from flowbook.graph.ops.arrays.shaping import size
+from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
 from flowbook.graph.ops.arrays.uniqueness import unique
+from flowbook.graph.ops.basis.shaping import size
 from flowbook.graph.ops.reduction.segments import unsorted_segment_sum
-from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
 
 
 def distinct_rows(gradient: IndexedSlices) -> IndexedSlices:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
 from flowbook.graph.ops.math.arithmetic import maximum
 from flowbook.graph.ops.math.complex import abs as abs_op
 from flowbook.graph.ops.math.complex import sign
-from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
 from flowbook.graph.ops.state.variables import Variable
 from flowbook.train.optimizer import Optimizer, Step
 from flowbook.train.part import Part, Rows

@@ -14,8 +14,8 @@ from flowbook.graph.gradients.backward import gradients
 from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
+from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
+from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.state.variables import Variable
 
 

@@ -20,9 +20,9 @@ from flowbook.graph.building.scopes import control_dependencies, name_scope
 from flowbook.graph.gradients.backward import gradients
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import group, placeholder
-from flowbook.graph.ops.arrays.filling import zeros_like
-from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
+from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
+from flowbook.graph.ops.basis.constants import group, placeholder
+from flowbook.graph.ops.basis.filling import zeros_like
 from flowbook.graph.ops.state.variables import Variable, assign
 
 Array = np.ndarray[Any, Any]

@@ -16,14 +16,14 @@ from flowbook.graph.model.dtypes import DType, float32, int64
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.broadcasting import broadcast_to, reduce_sum
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, identity, stop_gradient
-from flowbook.graph.ops.arrays.filling import ones, ones_like
-from flowbook.graph.ops.arrays.shaping import rank, reshape, size, squeeze
-from flowbook.graph.ops.arrays.shaping import shape as shape_of
+from flowbook.graph.ops.basis.broadcasting import broadcast_to, reduce_sum
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor, identity, stop_gradient
+from flowbook.graph.ops.basis.filling import ones, ones_like
+from flowbook.graph.ops.basis.shaping import rank, reshape, size, squeeze
+from flowbook.graph.ops.basis.shaping import shape as shape_of
 from flowbook.graph.ops.checks.assertions import assert_rank_in
 from flowbook.graph.ops.math.arithmetic import maximum, minimum, squared_difference
-from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import not_equal
 from flowbook.graph.ops.math.complex import abs as absolute
 from flowbook.graph.ops.math.elementwise import log, square

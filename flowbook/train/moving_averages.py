@@ -10,8 +10,8 @@ from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, group, identity
-from flowbook.graph.ops.arrays.filling import zeros
+from flowbook.graph.ops.basis.constants import convert_to_tensor, group, identity
+from flowbook.graph.ops.basis.filling import zeros
 from flowbook.graph.ops.math.arithmetic import minimum
 from flowbook.graph.ops.math.powers import pow
 from flowbook.graph.ops.state.variables import Variable, assign_add, assign_sub

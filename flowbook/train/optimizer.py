@@ -23,10 +23,10 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, group
-from flowbook.graph.ops.arrays.filling import fill, zeros_like
-from flowbook.graph.ops.math.cast import cast
-from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
+from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor, group
+from flowbook.graph.ops.basis.filling import fill, zeros_like
 from flowbook.graph.ops.state.marks import mark_as_training
 from flowbook.graph.ops.state.variables import Variable, assign_add
 from flowbook.train.part import Part, Rows, Whole

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.gathering import gather
-from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
+from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
 from flowbook.graph.ops.state.variables import (
     Variable,
     assign,

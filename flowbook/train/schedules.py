@@ -17,8 +17,8 @@ import numpy as np
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.filling import ones_like
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.filling import ones_like
 from flowbook.graph.ops.math.arithmetic import maximum, minimum
 from flowbook.graph.ops.math.comparison import equal, less_equal, where
 from flowbook.graph.ops.math.elementwise import ceil, cos, exp, floor, log

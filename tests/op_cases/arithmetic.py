@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from flowbook.graph.model import dtypes
-from flowbook.graph.ops.math import arithmetic, complex, conjugation, division, no_nan, powers
-from flowbook.graph.ops.reduction import clipping
+from flowbook.graph.ops.basis import conjugation
+from flowbook.graph.ops.math import arithmetic, complex, division, no_nan, powers
+from flowbook.graph.ops.nn import clipping
 from tests.op_cases.case import (
     NONE,
     ODD,

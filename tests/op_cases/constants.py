@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flowbook.graph.model import dtypes
-from flowbook.graph.ops.arrays import constants
+from flowbook.graph.ops.basis import constants
 from flowbook.graph.ops.checks import checking
 from flowbook.graph.ops.outside import python_functions
 from tests.op_cases.case import (
@@ -71,9 +71,9 @@ CASES = [
 ]
 
 SCENARIOS = [
-    Scenario("Const", "tests/graph/ops/arrays/test_constants.py"),
-    Scenario("Placeholder", "tests/graph/ops/arrays/test_constants.py"),
-    Scenario("NoOp", "tests/graph/ops/arrays/test_constants.py"),
+    Scenario("Const", "tests/graph/ops/basis/test_constants.py"),
+    Scenario("Placeholder", "tests/graph/ops/basis/test_constants.py"),
+    Scenario("NoOp", "tests/graph/ops/basis/test_constants.py"),
     Scenario("MarkUpdate", "tests/graph/model/test_updates.py"),
     Scenario("CheckFinite", "tests/exec/instruments/test_guard.py"),
     Scenario("MarkTraining", "tests/exec/instruments/summaries/test_summarize.py"),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.model.dtypes import FLOATS
-from flowbook.graph.ops.arrays.joining import stack
+from flowbook.graph.ops.basis.joining import stack
 from flowbook.graph.ops.windows import convolution, depthwise
 from tests import naive_windows as naive
 from tests.op_cases.case import Array, Case, i

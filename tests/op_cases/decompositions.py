@@ -9,12 +9,12 @@ import numpy as np
 from flowbook.graph.model.dtypes import COMPLEX
 from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.shaping import expand_dims
+from flowbook.graph.ops.basis.conjugation import conjugate
+from flowbook.graph.ops.basis.shaping import expand_dims
 from flowbook.graph.ops.linalg import decompositions, spectra
 from flowbook.graph.ops.linalg.matrices import adjoint
 from flowbook.graph.ops.linalg.matrix_products import matmul
 from flowbook.graph.ops.linalg.spectra import _as
-from flowbook.graph.ops.math.conjugation import conjugate
 from tests.op_cases.case import Array, Case, f
 from tests.op_cases.solving import NO_MATRICES, NO_SIDES, ROWS, SQUARES, TALL, TURN
 

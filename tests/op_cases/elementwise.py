@@ -8,8 +8,8 @@ import numpy as np
 
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.dtypes import DType
+from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.math import casting, elementwise
-from flowbook.graph.ops.math.cast import cast
 from tests.op_cases.case import (
     NONE,
     ODD,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flowbook.graph.model import dtypes
-from flowbook.graph.ops.arrays import filling
+from flowbook.graph.ops.basis import filling
 from tests.op_cases.case import (
     NONE,
     SOME,

@@ -9,7 +9,7 @@ import numpy as np
 
 from flowbook.graph.model.dtypes import COMPLEX, complex64, complex128, float32, float64
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.math.cast import cast
+from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.signal import cosines, fourier
 from tests.op_cases.case import Array, Case
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from flowbook.graph.ops.arrays import gathering, indexing, padding
+from flowbook.graph.ops.arrays import gathering
+from flowbook.graph.ops.basis import indexing, padding
 from flowbook.graph.ops.reduction import segments
 from tests.op_cases.case import (
     CUBE,

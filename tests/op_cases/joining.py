@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from flowbook.graph.ops.arrays import joining, padding, repeating
+from flowbook.graph.ops.arrays import repeating
+from flowbook.graph.ops.basis import joining, padding
 from tests.op_cases.case import (
     NONE,
     OTHER,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.model.dtypes import COMPLEX
-from flowbook.graph.ops.arrays.shaping import expand_dims
+from flowbook.graph.ops.basis.shaping import expand_dims
 from flowbook.graph.ops.linalg import einsum, matrix_products, tensordot
 from flowbook.graph.ops.linalg.product_sums import sum_of_products_op
 from tests.op_cases.case import (

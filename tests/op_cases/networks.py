@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.model.dtypes import float32, float64
-from flowbook.graph.ops.arrays.constants import constant
-from flowbook.graph.ops.arrays.joining import stack
+from flowbook.graph.ops.basis.constants import constant
+from flowbook.graph.ops.basis.joining import stack
+from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 from flowbook.graph.ops.nn import attention, embedding, recurrent, sampled_losses
-from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor
 from tests.op_cases.case import Array, Case
 
 RANDOM = np.random.default_rng(11)

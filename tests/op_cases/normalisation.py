@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.model.dtypes import FLOATS, float32
-from flowbook.graph.ops.arrays.constants import zeros_like_op
+from flowbook.graph.ops.basis.constants import zeros_like_op
 from flowbook.graph.ops.nn import normalisation
 from flowbook.graph.ops.reduction.standardising import (
     moments_op,

@@ -230,7 +230,7 @@ CASES = [
 ]
 
 SCENARIOS = [
-    Scenario(type, "tests/graph/ops/state/test_scattering.py")
+    Scenario(type, "tests/graph/ops/arrays/test_scattering.py")
     for type in (
         "ScatterMul",
         "ScatterDiv",

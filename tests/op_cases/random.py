@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.model import dtypes
-from flowbook.graph.ops.arrays.constants import stop_gradient
+from flowbook.graph.ops.basis.constants import stop_gradient
 from flowbook.graph.ops.math import incomplete_gamma
 from flowbook.graph.ops.random import orders, stateless_distributions, stateless_numbers
 from tests.op_cases.case import Case, Scenario, f, i

@@ -11,8 +11,9 @@ import numpy as np
 
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.dtypes import INEXACT
-from flowbook.graph.ops.arrays import broadcasting
-from flowbook.graph.ops.reduction import norms, products, reductions, statistics
+from flowbook.graph.ops.basis import broadcasting
+from flowbook.graph.ops.linalg import norms
+from flowbook.graph.ops.reduction import products, reductions, statistics
 from tests.op_cases.case import (
     NONE,
     POSITIVE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flowbook.graph.model import dtypes
-from flowbook.graph.ops.arrays import broadcasting, shaping
+from flowbook.graph.ops.basis import broadcasting, shaping
 from tests.op_cases.case import (
     CUBE,
     NONE,

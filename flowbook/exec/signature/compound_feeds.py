@@ -15,8 +15,8 @@ from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OpError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices, IndexedSlicesValue
-from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
+from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices, IndexedSlicesValue
+from flowbook.graph.ops.basis.sparse_tensor import SparseTensor, SparseTensorValue
 
 _FORMS: dict[type, Any] = {SparseTensor: SparseTensorValue, IndexedSlices: IndexedSlicesValue}
 _SPARSE = tuple(_FORMS)

@@ -15,8 +15,8 @@ from flowbook.graph.model.dtypes import resource
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices, IndexedSlicesValue
-from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
+from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices, IndexedSlicesValue
+from flowbook.graph.ops.basis.sparse_tensor import SparseTensor, SparseTensorValue
 from flowbook.graph.ops.state.variables import Variable
 
 Rebuild = Callable[[Sequence[Any]], Any]

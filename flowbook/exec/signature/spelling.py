@@ -10,8 +10,8 @@ from typing import Any
 
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
-from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor
+from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
+from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 from flowbook.graph.ops.state.variables import Variable
 
 _LEAVES = (Tensor, Operation, Variable, str, SparseTensor, IndexedSlices)

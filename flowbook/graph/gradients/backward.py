@@ -28,11 +28,11 @@ from flowbook.graph.model.errors import (
 )
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.filling import ones_like, zeros_like
-from flowbook.graph.ops.arrays.joining import concat
+from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.filling import ones_like, zeros_like
+from flowbook.graph.ops.basis.joining import concat
 from flowbook.graph.ops.math.arithmetic import add_n
-from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
 
 Gradient = Tensor | IndexedSlices
 

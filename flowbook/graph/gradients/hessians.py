@@ -13,9 +13,9 @@ from flowbook.graph.model import site as sites
 from flowbook.graph.model.errors import InvalidArgumentError, OpError, without_internal_frames
 from flowbook.graph.model.long_work import track
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.joining import stack
-from flowbook.graph.ops.arrays.shaping import reshape
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.joining import stack
+from flowbook.graph.ops.basis.shaping import reshape
 
 
 def hessians(ys: Any, xs: Any, name: str = "hessians") -> list[Tensor | None]:

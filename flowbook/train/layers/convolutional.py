@@ -11,8 +11,8 @@ from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.joining import stack
-from flowbook.graph.ops.arrays.shaping import shape as shape_of
+from flowbook.graph.ops.basis.joining import stack
+from flowbook.graph.ops.basis.shaping import shape as shape_of
 from flowbook.graph.ops.windows import convolution, depthwise, pooling
 from flowbook.train.layers import initializers
 from flowbook.train.layers.weights import (

@@ -10,9 +10,9 @@ from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.dtypes import float32
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, identity
-from flowbook.graph.ops.arrays.shaping import reshape
-from flowbook.graph.ops.arrays.shaping import shape as shape_of
+from flowbook.graph.ops.basis.constants import convert_to_tensor, identity
+from flowbook.graph.ops.basis.shaping import reshape
+from flowbook.graph.ops.basis.shaping import shape as shape_of
 from flowbook.graph.ops.linalg.matrix_products import matmul
 from flowbook.graph.ops.linalg.tensordot import tensordot
 from flowbook.graph.ops.math.comparison import where

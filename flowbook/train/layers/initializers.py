@@ -14,13 +14,13 @@ from typing import Any
 from flowbook.graph.model.dtypes import DType, float32
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays import filling
-from flowbook.graph.ops.arrays.constants import constant as constant_tensor
-from flowbook.graph.ops.arrays.shaping import reshape
+from flowbook.graph.ops.basis import filling
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import constant as constant_tensor
+from flowbook.graph.ops.basis.shaping import reshape
 from flowbook.graph.ops.linalg.decompositions import qr
 from flowbook.graph.ops.linalg.diagonals import matrix_diag_part
 from flowbook.graph.ops.linalg.matrices import matrix_transpose
-from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.complex import sign
 from flowbook.graph.ops.random import random_numbers
 

@@ -10,9 +10,9 @@ from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.dtypes import float32
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.filling import ones, zeros, zeros_like
-from flowbook.graph.ops.arrays.shaping import transpose
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.filling import ones, zeros, zeros_like
+from flowbook.graph.ops.basis.shaping import transpose
 from flowbook.graph.ops.math.comparison import where
 from flowbook.graph.ops.nn import normalisation
 from flowbook.graph.ops.state.marks import mark_as_update

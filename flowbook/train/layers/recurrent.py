@@ -8,9 +8,9 @@ from typing import Any
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.filling import zeros
-from flowbook.graph.ops.arrays.joining import stack, unstack
-from flowbook.graph.ops.arrays.shaping import shape as shape_of
+from flowbook.graph.ops.basis.filling import zeros
+from flowbook.graph.ops.basis.joining import stack, unstack
+from flowbook.graph.ops.basis.shaping import shape as shape_of
 from flowbook.graph.ops.nn import recurrent
 from flowbook.train.layers import initializers
 from flowbook.train.layers.initializers import Initializer

@@ -12,8 +12,8 @@ from typing import Any
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.broadcasting import reduce_sum
-from flowbook.graph.ops.arrays.constants import constant, convert_to_tensor
+from flowbook.graph.ops.basis.broadcasting import reduce_sum
+from flowbook.graph.ops.basis.constants import constant, convert_to_tensor
 from flowbook.graph.ops.math.arithmetic import add_n
 from flowbook.graph.ops.math.complex import abs as absolute
 from flowbook.graph.ops.math.elementwise import square

@@ -12,7 +12,7 @@ from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.nn.activations import bias_add
 from flowbook.graph.ops.state.variables import Variable
 from flowbook.train.layers import initializers

@@ -16,8 +16,8 @@ from flowbook.graph.model import dtypes
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.registry import op_definitions, op_named
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.broadcasting import reduce_sum
-from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
+from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
+from flowbook.graph.ops.basis.broadcasting import reduce_sum
 from tests.interpreter import evaluate
 from tests.op_cases import CASES, SCENARIOS, Case
 from tests.op_cases.case import admitted

@@ -16,10 +16,10 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.bounds import check_indices, outside
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, zeros_like_op
-from flowbook.graph.ops.arrays.filling import range as range_
 from flowbook.graph.ops.arrays.indexing_nd import is_last
-from flowbook.graph.ops.arrays.shaping import reshape_op, shape_of, size_op
+from flowbook.graph.ops.basis.constants import convert_to_tensor, zeros_like_op
+from flowbook.graph.ops.basis.filling import range as range_
+from flowbook.graph.ops.basis.shaping import reshape_op, shape_of, size_op
 from flowbook.graph.ops.reduction.segments import order_by_id
 
 

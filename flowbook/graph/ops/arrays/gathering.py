@@ -20,10 +20,12 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.bounds import are_within, check_indices
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.indexing import strided_slice
-from flowbook.graph.ops.arrays.joining import concat_op
-from flowbook.graph.ops.arrays.shaping import (
+from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.indexing import strided_slice
+from flowbook.graph.ops.basis.joining import concat_op
+from flowbook.graph.ops.basis.shaping import (
     check_scalar_values,
     dims_of,
     reshape_op,
@@ -31,9 +33,7 @@ from flowbook.graph.ops.arrays.shaping import (
     shape_op,
     size_op,
 )
-from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.reduction.segments import combined
-from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
 from flowbook.graph.ops.state.variables import Variable, read_variable
 
 

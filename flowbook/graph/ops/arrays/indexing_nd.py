@@ -20,9 +20,9 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.bounds import check_vectors
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, zeros_like_op
 from flowbook.graph.ops.arrays.gathering import as_batch, common_batch
-from flowbook.graph.ops.arrays.shaping import check_vector, dims_of, shape_argument, shape_of
+from flowbook.graph.ops.basis.constants import convert_to_tensor, zeros_like_op
+from flowbook.graph.ops.basis.shaping import check_vector, dims_of, shape_argument, shape_of
 from flowbook.graph.ops.math.arithmetic import add, subtract
 from flowbook.graph.ops.reduction.segments import combined
 

@@ -15,11 +15,11 @@ from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.filling import range as range_
-from flowbook.graph.ops.arrays.shaping import dims_of, expand_dims, shape_of
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.filling import range as range_
+from flowbook.graph.ops.basis.shaping import dims_of, expand_dims, shape_of
 from flowbook.graph.ops.math.arithmetic import maximum
-from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import less
 from flowbook.graph.ops.reduction.reductions import reduce_max
 

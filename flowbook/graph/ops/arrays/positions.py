@@ -15,7 +15,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.bounds import check_indices
-from flowbook.graph.ops.arrays.shaping import check_vector, dims_of, shape_argument
+from flowbook.graph.ops.basis.shaping import check_vector, dims_of, shape_argument
 
 
 def _searched_shape(sorted_sequence: Tensor, values: Tensor, side: str, out_type: DType) -> Shape:

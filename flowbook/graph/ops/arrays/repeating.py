@@ -13,13 +13,13 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.broadcasting import sum_op
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.filling import range as range_
 from flowbook.graph.ops.arrays.gathering import gather_gradient_op
-from flowbook.graph.ops.arrays.indexing import strided_slice
-from flowbook.graph.ops.arrays.joining import stack_op
-from flowbook.graph.ops.arrays.shaping import (
+from flowbook.graph.ops.basis.broadcasting import sum_op
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.filling import range as range_
+from flowbook.graph.ops.basis.indexing import strided_slice
+from flowbook.graph.ops.basis.joining import stack_op
+from flowbook.graph.ops.basis.shaping import (
     check_vector,
     reshape,
     reshape_op,

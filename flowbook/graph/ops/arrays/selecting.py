@@ -17,10 +17,10 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.bounds import check_indices
-from flowbook.graph.ops.arrays.broadcasting import sum_op
 from flowbook.graph.ops.arrays.ordering import comparisons, order_of, take_along_axis_gradient_op
-from flowbook.graph.ops.arrays.shaping import expand_dims, shape_of
-from flowbook.graph.ops.math.cast import cast
+from flowbook.graph.ops.basis.broadcasting import sum_op
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.shaping import expand_dims, shape_of
 from flowbook.graph.ops.math.comparison import equal
 
 

@@ -17,7 +17,7 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.shaping import check_vector
+from flowbook.graph.ops.basis.shaping import check_vector
 
 _FORMATS = ("NHWC", "NCHW")
 

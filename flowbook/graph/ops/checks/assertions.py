@@ -22,10 +22,10 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.tensor_text import text_of
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, no_op
-from flowbook.graph.ops.arrays.joining import stack
-from flowbook.graph.ops.arrays.shaping import rank as rank_of
-from flowbook.graph.ops.arrays.shaping import shape as shape_of
+from flowbook.graph.ops.basis.constants import convert_to_tensor, no_op
+from flowbook.graph.ops.basis.joining import stack
+from flowbook.graph.ops.basis.shaping import rank as rank_of
+from flowbook.graph.ops.basis.shaping import shape as shape_of
 from flowbook.graph.ops.math.comparison import (
     equal,
     greater,

@@ -14,7 +14,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Dims, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.tensor_text import text_of
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, no_op
+from flowbook.graph.ops.basis.constants import convert_to_tensor, no_op
 
 # An int is a size, a letter or word one that is the same wherever it stands, None any. The first
 # may be "...": any number of dimensions of any size.

@@ -11,7 +11,7 @@ from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.linalg.tensordot import tensordot
 
 # What red, green and blue add to each; the first column is the brightness of both.

@@ -18,22 +18,22 @@ from flowbook.graph.model.dtypes import FLOATS, DType, as_dtype, bfloat16, float
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.ops.arrays.broadcasting import reduce_sum
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, identity
-from flowbook.graph.ops.arrays.joining import concat, stack
-from flowbook.graph.ops.arrays.shaping import expand_dims, squeeze
-from flowbook.graph.ops.arrays.shaping import shape as shape_of
+from flowbook.graph.ops.basis.broadcasting import reduce_sum
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor, identity
+from flowbook.graph.ops.basis.joining import concat, stack
+from flowbook.graph.ops.basis.shaping import expand_dims, squeeze
+from flowbook.graph.ops.basis.shaping import shape as shape_of
 from flowbook.graph.ops.checks.assertions import assert_non_negative
 from flowbook.graph.ops.image.images import as_images
 from flowbook.graph.ops.math.arithmetic import divide, floordiv, maximum, multiply
-from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import equal, where
 from flowbook.graph.ops.math.complex import abs as abs_of
 from flowbook.graph.ops.math.elementwise import floor, sqrt
 from flowbook.graph.ops.math.powers import pow
+from flowbook.graph.ops.nn.clipping import clip_by_value
 from flowbook.graph.ops.nn.normalisation import moments
 from flowbook.graph.ops.random.random_numbers import random_uniform
-from flowbook.graph.ops.reduction.clipping import clip_by_value
 from flowbook.graph.ops.reduction.reductions import reduce_max, reduce_mean, reduce_min, reduce_prod
 
 

@@ -14,18 +14,18 @@ from flowbook.graph.model.dtypes import FLOATS, float32, int32, int64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.ops.arrays.broadcasting import broadcast_dynamic_shape, broadcast_to, reduce_sum
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, identity
-from flowbook.graph.ops.arrays.joining import concat, stack
-from flowbook.graph.ops.arrays.padding import pad
 from flowbook.graph.ops.arrays.repeating import tile
-from flowbook.graph.ops.arrays.shaping import reshape
-from flowbook.graph.ops.arrays.shaping import shape as shape_of
+from flowbook.graph.ops.basis.broadcasting import broadcast_dynamic_shape, broadcast_to, reduce_sum
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor, identity
+from flowbook.graph.ops.basis.joining import concat, stack
+from flowbook.graph.ops.basis.padding import pad
+from flowbook.graph.ops.basis.shaping import reshape
+from flowbook.graph.ops.basis.shaping import shape as shape_of
 from flowbook.graph.ops.checks.checking import ensure_shape
 from flowbook.graph.ops.image.colours import convert_image_dtype, scalar_like
 from flowbook.graph.ops.image.images import as_images
 from flowbook.graph.ops.math.arithmetic import maximum, multiply
-from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.complex import abs as abs_of
 from flowbook.graph.ops.math.elementwise import log, square
 from flowbook.graph.ops.reduction.reductions import reduce_mean, reduce_prod

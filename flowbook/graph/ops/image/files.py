@@ -15,9 +15,9 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics import image_codecs
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.joining import concat
-from flowbook.graph.ops.arrays.padding import slice as slice_of
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.joining import concat
+from flowbook.graph.ops.basis.padding import slice as slice_of
 from flowbook.graph.ops.image.colours import convert_image_dtype
 from flowbook.graph.ops.math.comparison import equal
 from flowbook.graph.ops.text.strings import substr

@@ -9,16 +9,16 @@ from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import FLOATS, float32, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.broadcasting import broadcast_to
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.filling import range as range_of
 from flowbook.graph.ops.arrays.indexing_nd import gather_nd
-from flowbook.graph.ops.arrays.joining import concat, stack
-from flowbook.graph.ops.arrays.shaping import expand_dims, shape_of
-from flowbook.graph.ops.math.cast import cast
+from flowbook.graph.ops.basis.broadcasting import broadcast_to
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.filling import range as range_of
+from flowbook.graph.ops.basis.joining import concat, stack
+from flowbook.graph.ops.basis.shaping import expand_dims, shape_of
 from flowbook.graph.ops.math.comparison import greater_equal, less, logical_and, where
+from flowbook.graph.ops.nn.clipping import clip_by_value
 from flowbook.graph.ops.random.random_numbers import random_normal, random_uniform
-from flowbook.graph.ops.reduction.clipping import clip_by_value
 from flowbook.graph.ops.reduction.reductions import reduce_max, reduce_mean, reduce_min
 from flowbook.graph.ops.reduction.statistics import reduce_std
 

@@ -17,19 +17,19 @@ from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import INDICES, float32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, identity
-from flowbook.graph.ops.arrays.filling import meshgrid
-from flowbook.graph.ops.arrays.filling import range as range_of
 from flowbook.graph.ops.arrays.gathering import gather as gather_of
-from flowbook.graph.ops.arrays.joining import concat, stack
-from flowbook.graph.ops.arrays.padding import pad
-from flowbook.graph.ops.arrays.padding import slice as slice_of
-from flowbook.graph.ops.arrays.shaping import reshape, shape_argument, transpose
-from flowbook.graph.ops.arrays.shaping import shape as shape_of
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor, identity
+from flowbook.graph.ops.basis.filling import meshgrid
+from flowbook.graph.ops.basis.filling import range as range_of
+from flowbook.graph.ops.basis.joining import concat, stack
+from flowbook.graph.ops.basis.padding import pad
+from flowbook.graph.ops.basis.padding import slice as slice_of
+from flowbook.graph.ops.basis.shaping import reshape, shape_argument, transpose
+from flowbook.graph.ops.basis.shaping import shape as shape_of
 from flowbook.graph.ops.checks.checking import ensure_shape
 from flowbook.graph.ops.image.resizing import ResizeMethod, resize_images
 from flowbook.graph.ops.math.arithmetic import maximum, minimum, mod
-from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import equal, greater_equal, less, not_equal, where
 from flowbook.graph.ops.math.elementwise import floor
 from flowbook.graph.ops.random.random_numbers import random_uniform

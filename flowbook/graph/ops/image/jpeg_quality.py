@@ -13,7 +13,7 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics import image_codecs
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.checks.checking import ensure_shape
 from flowbook.graph.ops.image.colours import convert_image_dtype
 from flowbook.graph.ops.image.files import check_pixels, decode_jpeg, string_scalar

@@ -20,10 +20,11 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.resampling import METHODS, resample, resample_adjoint
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, identity
-from flowbook.graph.ops.arrays.filling import range as range_of
 from flowbook.graph.ops.arrays.gathering import gather
-from flowbook.graph.ops.arrays.shaping import (
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor, identity
+from flowbook.graph.ops.basis.filling import range as range_of
+from flowbook.graph.ops.basis.shaping import (
     check_vector,
     dims_of,
     expand_dims,
@@ -32,12 +33,11 @@ from flowbook.graph.ops.arrays.shaping import (
     shape_of,
     squeeze,
 )
-from flowbook.graph.ops.arrays.shaping import shape as shape_in_run
+from flowbook.graph.ops.basis.shaping import shape as shape_in_run
 from flowbook.graph.ops.math.arithmetic import add, minimum
-from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import logical_and, where
 from flowbook.graph.ops.math.elementwise import ceil, floor, round
-from flowbook.graph.ops.reduction.clipping import clip_by_value
+from flowbook.graph.ops.nn.clipping import clip_by_value
 
 _HOW = {"method": REQUIRED, "align_corners": False, "half_pixel_centers": False}
 

@@ -21,9 +21,9 @@ from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.padding import pad
-from flowbook.graph.ops.arrays.shaping import size
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.padding import pad
+from flowbook.graph.ops.basis.shaping import size
 from flowbook.graph.ops.checks.checking import ensure_shape
 
 

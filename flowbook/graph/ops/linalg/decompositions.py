@@ -15,11 +15,12 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.lapack import lu_factors
-from flowbook.graph.ops.arrays.broadcasting import sum_op
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, ones_like_op, zeros_like_op
-from flowbook.graph.ops.arrays.filling import range as range_of
-from flowbook.graph.ops.arrays.joining import concat
-from flowbook.graph.ops.arrays.shaping import expand_dims_op, shape_op
+from flowbook.graph.ops.basis.broadcasting import sum_op
+from flowbook.graph.ops.basis.cast import cast_op
+from flowbook.graph.ops.basis.constants import convert_to_tensor, ones_like_op, zeros_like_op
+from flowbook.graph.ops.basis.filling import range as range_of
+from flowbook.graph.ops.basis.joining import concat
+from flowbook.graph.ops.basis.shaping import expand_dims_op, shape_op
 from flowbook.graph.ops.linalg.diagonals import band_part_op, diag_op, diag_part_op, set_diag_op
 from flowbook.graph.ops.linalg.matrices import (
     SOLVABLE,
@@ -36,7 +37,6 @@ from flowbook.graph.ops.linalg.matrices import (
 from flowbook.graph.ops.linalg.matrix_products import matmul
 from flowbook.graph.ops.linalg.solving import triangular_solve_op
 from flowbook.graph.ops.math.arithmetic import multiply
-from flowbook.graph.ops.math.cast import cast_op
 from flowbook.graph.ops.math.comparison import equal
 from flowbook.graph.ops.math.elementwise import log
 

@@ -20,8 +20,8 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.broadcasting import sum_op
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, zeros_like_op
+from flowbook.graph.ops.basis.broadcasting import sum_op
+from flowbook.graph.ops.basis.constants import convert_to_tensor, zeros_like_op
 from flowbook.graph.ops.linalg.matrices import check_matrix
 
 Band = tuple[int, int]

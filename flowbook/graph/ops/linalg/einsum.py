@@ -21,10 +21,10 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Dims, Shape
 from flowbook.graph.model.shape import broadcast as broadcast_shapes
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.broadcasting import sum_to_shape
-from flowbook.graph.ops.arrays.filling import fill
-from flowbook.graph.ops.arrays.shaping import shape_op
-from flowbook.graph.ops.math.conjugation import conjugate
+from flowbook.graph.ops.basis.broadcasting import sum_to_shape
+from flowbook.graph.ops.basis.conjugation import conjugate
+from flowbook.graph.ops.basis.filling import fill
+from flowbook.graph.ops.basis.shaping import shape_op
 
 REST = "..."
 

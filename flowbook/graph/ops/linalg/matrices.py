@@ -16,7 +16,7 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Dims, Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.math.conjugation import conjugate
+from flowbook.graph.ops.basis.conjugation import conjugate
 
 SOLVABLE = (float32, float64, complex64, complex128)
 

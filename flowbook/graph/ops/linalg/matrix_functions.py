@@ -16,10 +16,11 @@ from flowbook.graph.model.dtypes import COMPLEX
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.lapack import schur
-from flowbook.graph.ops.arrays.broadcasting import sum_op
-from flowbook.graph.ops.arrays.constants import ones_like_op, stop_gradient, zeros_like_op
-from flowbook.graph.ops.arrays.joining import concat_op
-from flowbook.graph.ops.arrays.shaping import shape_op
+from flowbook.graph.ops.basis.broadcasting import sum_op
+from flowbook.graph.ops.basis.conjugation import conjugate
+from flowbook.graph.ops.basis.constants import ones_like_op, stop_gradient, zeros_like_op
+from flowbook.graph.ops.basis.joining import concat_op
+from flowbook.graph.ops.basis.shaping import shape_op
 from flowbook.graph.ops.linalg.matrices import (
     SOLVABLE,
     adjoint,
@@ -30,7 +31,6 @@ from flowbook.graph.ops.linalg.matrices import (
 )
 from flowbook.graph.ops.linalg.solving import solved_by_substitution
 from flowbook.graph.ops.math.comparison import equal, where
-from flowbook.graph.ops.math.conjugation import conjugate
 from flowbook.graph.ops.math.elementwise import sqrt
 
 

@@ -17,10 +17,10 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.shape import broadcast as broadcast_shapes
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.broadcasting import sum_to_shape
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.shaping import expand_dims_op, reshape_op, squeeze_op
-from flowbook.graph.ops.math.conjugation import conjugate
+from flowbook.graph.ops.basis.broadcasting import sum_to_shape
+from flowbook.graph.ops.basis.conjugation import conjugate
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.shaping import expand_dims_op, reshape_op, squeeze_op
 
 
 def _product_shape(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> Shape:

@@ -16,8 +16,8 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.basis.conjugation import conjugate
 from flowbook.graph.ops.linalg.matrix_products import matmul_op
-from flowbook.graph.ops.math.conjugation import conjugate
 
 
 def _summed_shape(factors: list[Tensor]) -> Shape:

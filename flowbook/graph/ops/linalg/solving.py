@@ -18,8 +18,9 @@ from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.shape import broadcast as broadcast_shapes
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.lapack import solved_triangular
-from flowbook.graph.ops.arrays.broadcasting import sum_to_shape
-from flowbook.graph.ops.arrays.shaping import expand_dims_op
+from flowbook.graph.ops.basis.broadcasting import sum_to_shape
+from flowbook.graph.ops.basis.conjugation import conjugate
+from flowbook.graph.ops.basis.shaping import expand_dims_op
 from flowbook.graph.ops.linalg.diagonals import band_part_op
 from flowbook.graph.ops.linalg.matrices import (
     SOLVABLE,
@@ -35,7 +36,6 @@ from flowbook.graph.ops.linalg.matrices import (
     square_shape,
 )
 from flowbook.graph.ops.linalg.matrix_products import matmul
-from flowbook.graph.ops.math.conjugation import conjugate
 
 _SINGULAR = "Input is not invertible."
 _adjoint = adjoint

@@ -15,8 +15,9 @@ from flowbook.graph.model.errors import InvalidArgumentError, UnimplementedError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, ones_like_op, zeros_like_op
-from flowbook.graph.ops.arrays.shaping import expand_dims_op
+from flowbook.graph.ops.basis.cast import cast_op
+from flowbook.graph.ops.basis.constants import convert_to_tensor, ones_like_op, zeros_like_op
+from flowbook.graph.ops.basis.shaping import expand_dims_op
 from flowbook.graph.ops.linalg.decompositions import half_diagonal
 from flowbook.graph.ops.linalg.diagonals import diag_op, diag_part_op
 from flowbook.graph.ops.linalg.matrices import (
@@ -33,7 +34,6 @@ from flowbook.graph.ops.linalg.matrices import (
     square_dims,
 )
 from flowbook.graph.ops.linalg.matrix_products import matmul
-from flowbook.graph.ops.math.cast import cast_op
 from flowbook.graph.ops.math.comparison import equal, where
 from flowbook.graph.ops.math.elementwise import reciprocal
 

@@ -18,14 +18,14 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.lapack import solved_tridiagonal
-from flowbook.graph.ops.arrays.broadcasting import reduce_sum
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, zeros_like_op
-from flowbook.graph.ops.arrays.joining import concat, stack
-from flowbook.graph.ops.arrays.shaping import expand_dims, squeeze
+from flowbook.graph.ops.basis.broadcasting import reduce_sum
+from flowbook.graph.ops.basis.conjugation import conj, conjugate
+from flowbook.graph.ops.basis.constants import convert_to_tensor, zeros_like_op
+from flowbook.graph.ops.basis.joining import concat, stack
+from flowbook.graph.ops.basis.shaping import expand_dims, squeeze
 from flowbook.graph.ops.linalg.diagonals import matrix_diag_part
 from flowbook.graph.ops.linalg.matrices import SOLVABLE, matrix_transpose
 from flowbook.graph.ops.math.arithmetic import add_n
-from flowbook.graph.ops.math.conjugation import conj, conjugate
 
 
 def _check(diagonals: Any, rhs: Any) -> Shape:

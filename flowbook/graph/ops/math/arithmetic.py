@@ -22,11 +22,11 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.ops.arrays.broadcasting import gradients_of_two
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, zeros_like_op
-from flowbook.graph.ops.math.cast import cast
+from flowbook.graph.ops.basis.broadcasting import gradients_of_two
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.conjugation import conj_op, conjugate
+from flowbook.graph.ops.basis.constants import convert_to_tensor, zeros_like_op
 from flowbook.graph.ops.math.comparison import greater_equal, less_equal, where_op
-from flowbook.graph.ops.math.conjugation import conj_op, conjugate
 
 add = OpDef(
     "Add",

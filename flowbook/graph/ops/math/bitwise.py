@@ -10,7 +10,7 @@ from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INTS
 from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.math.comparison import and_op, not_op, or_op, xor_op
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, identity
+from flowbook.graph.ops.basis.constants import convert_to_tensor, identity
 from flowbook.graph.ops.math.arithmetic import subtract
 from flowbook.graph.ops.math.comparison import equal, less, less_equal, not_equal
 from flowbook.graph.ops.math.complex import abs as abs_of

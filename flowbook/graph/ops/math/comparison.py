@@ -22,9 +22,9 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.numerics.element_choices import selected
-from flowbook.graph.ops.arrays.broadcasting import sum_to_shape
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, zeros_like_op
-from flowbook.graph.ops.arrays.shaping import reshape
+from flowbook.graph.ops.basis.broadcasting import sum_to_shape
+from flowbook.graph.ops.basis.constants import convert_to_tensor, zeros_like_op
+from flowbook.graph.ops.basis.shaping import reshape
 
 
 def _comparison(type: str, ufunc: str, doc: str, T: tuple[DType, ...] = REALS) -> OpDef:

@@ -26,13 +26,13 @@ from flowbook.graph.model.dtypes import (
 from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.ops.arrays.broadcasting import gradients_of_two
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, numbers, zeros_like_op
-from flowbook.graph.ops.math.cast import cast
+from flowbook.graph.ops.basis.broadcasting import gradients_of_two
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.conjugation import conjugate
+from flowbook.graph.ops.basis.constants import convert_to_tensor, numbers, zeros_like_op
+from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 from flowbook.graph.ops.math.comparison import less, where
-from flowbook.graph.ops.math.conjugation import conjugate
 from flowbook.graph.ops.math.no_nan import div_no_nan
-from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor
 
 _REAL = {complex64: float32, complex128: float64}
 _COMPLEX = {float32: complex64, float64: complex128}

@@ -7,7 +7,7 @@ from typing import Any
 from flowbook.graph.definition.inference import broadcast_inputs, elementwise
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import REALS
-from flowbook.graph.ops.arrays.broadcasting import gradients_of_two
+from flowbook.graph.ops.basis.broadcasting import gradients_of_two
 from flowbook.graph.ops.math.arithmetic import refuse_zero
 
 

@@ -16,9 +16,9 @@ from flowbook.graph.model.dtypes import (
 )
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, identity
-from flowbook.graph.ops.math.conjugation import conjugate
-from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor
+from flowbook.graph.ops.basis.conjugation import conjugate
+from flowbook.graph.ops.basis.constants import convert_to_tensor, identity
+from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 
 
 def function_of_one(

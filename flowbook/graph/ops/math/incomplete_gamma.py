@@ -13,8 +13,8 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.gamma_orders import density_derivatives, order_derivative
 from flowbook.graph.numerics.scipy_special import special_of
-from flowbook.graph.ops.arrays.broadcasting import gradients_of_two
-from flowbook.graph.ops.arrays.constants import ones_like_op, zeros_like_op
+from flowbook.graph.ops.basis.broadcasting import gradients_of_two
+from flowbook.graph.ops.basis.constants import ones_like_op, zeros_like_op
 from flowbook.graph.ops.math.comparison import equal, where
 from flowbook.graph.ops.math.elementwise import log
 from flowbook.graph.ops.math.no_nan import multiply_no_nan

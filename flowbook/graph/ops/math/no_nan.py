@@ -10,11 +10,11 @@ from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import INEXACT
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.broadcasting import gradients_of_two
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, ones_like_op
-from flowbook.graph.ops.math.cast import cast
+from flowbook.graph.ops.basis.broadcasting import gradients_of_two
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.conjugation import conjugate
+from flowbook.graph.ops.basis.constants import convert_to_tensor, ones_like_op
 from flowbook.graph.ops.math.comparison import not_equal
-from flowbook.graph.ops.math.conjugation import conjugate
 
 
 def _div_gradient(op: Operation, dz: Tensor) -> Any:

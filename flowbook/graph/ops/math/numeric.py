@@ -10,8 +10,8 @@ from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS, float32, float64
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.broadcasting import gradients_of_two
-from flowbook.graph.ops.arrays.constants import ones_like_op, zeros_like_op
+from flowbook.graph.ops.basis.broadcasting import gradients_of_two
+from flowbook.graph.ops.basis.constants import ones_like_op, zeros_like_op
 from flowbook.graph.ops.math.comparison import less, where
 from flowbook.graph.ops.math.elementwise import cos, function_of_one, square
 

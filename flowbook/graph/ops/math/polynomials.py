@@ -9,7 +9,7 @@ from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.located import located
 from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, identity, zeros_like_op
+from flowbook.graph.ops.basis.constants import convert_to_tensor, identity, zeros_like_op
 
 
 def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:

@@ -11,10 +11,10 @@ from flowbook.graph.model.dtypes import FLOATS, NUMBERS
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.broadcasting import gradients_of_two
-from flowbook.graph.ops.arrays.constants import ones_like_op, zeros_like_op
+from flowbook.graph.ops.basis.broadcasting import gradients_of_two
+from flowbook.graph.ops.basis.conjugation import conjugate
+from flowbook.graph.ops.basis.constants import ones_like_op, zeros_like_op
 from flowbook.graph.ops.math.comparison import equal, greater, not_equal, where_op
-from flowbook.graph.ops.math.conjugation import conjugate
 from flowbook.graph.ops.math.elementwise import function_of_one, is_inf, log, sigmoid, square
 from flowbook.graph.ops.math.no_nan import div_no_nan
 

@@ -13,8 +13,8 @@ from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.scipy_special import special_of
-from flowbook.graph.ops.arrays.broadcasting import gradients_of_two, reduce_sum, sum_to_shape
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, ones_like_op
+from flowbook.graph.ops.basis.broadcasting import gradients_of_two, reduce_sum, sum_to_shape
+from flowbook.graph.ops.basis.constants import convert_to_tensor, ones_like_op
 from flowbook.graph.ops.math.arithmetic import subtract
 from flowbook.graph.ops.math.comparison import equal, where
 from flowbook.graph.ops.math.complex import sign

@@ -13,8 +13,8 @@ from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import FLOATS, INEXACT
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.broadcasting import gradients_of_two
-from flowbook.graph.ops.math.conjugation import conjugate
+from flowbook.graph.ops.basis.broadcasting import gradients_of_two
+from flowbook.graph.ops.basis.conjugation import conjugate
 from flowbook.graph.ops.math.elementwise import function_of_one, reciprocal, sqrt, square
 from flowbook.graph.ops.math.no_nan import div_no_nan
 from flowbook.graph.ops.math.powers import hypot

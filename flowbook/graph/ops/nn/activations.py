@@ -18,12 +18,12 @@ from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.element_choices import clipped, leaky, rectified
 from flowbook.graph.numerics.sums import sum_over
-from flowbook.graph.ops.arrays.broadcasting import sum_op
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, zeros_like_op
-from flowbook.graph.ops.arrays.joining import concat
-from flowbook.graph.ops.arrays.shaping import reshape_op, shape_op
+from flowbook.graph.ops.basis.broadcasting import sum_op
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor, zeros_like_op
+from flowbook.graph.ops.basis.joining import concat
+from flowbook.graph.ops.basis.shaping import reshape_op, shape_op
 from flowbook.graph.ops.math.arithmetic import minimum, negative
-from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import greater, greater_equal, less, where
 from flowbook.graph.ops.math.complex import abs_op
 from flowbook.graph.ops.math.elementwise import exp, sigmoid, square

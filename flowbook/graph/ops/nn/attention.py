@@ -11,13 +11,13 @@ from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.dtypes import float16, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, identity
-from flowbook.graph.ops.arrays.filling import range as range_of
-from flowbook.graph.ops.arrays.indexing import strided_slice
-from flowbook.graph.ops.arrays.shaping import expand_dims, reshape, shape, transpose
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor, identity
+from flowbook.graph.ops.basis.filling import range as range_of
+from flowbook.graph.ops.basis.indexing import strided_slice
+from flowbook.graph.ops.basis.shaping import expand_dims, reshape, shape, transpose
 from flowbook.graph.ops.linalg.matrix_products import matmul
 from flowbook.graph.ops.math.arithmetic import multiply
-from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import greater, greater_equal, logical_and, where
 from flowbook.graph.ops.math.elementwise import rsqrt
 from flowbook.graph.ops.nn.activations import bias_add, softmax

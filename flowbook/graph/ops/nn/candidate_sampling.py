@@ -23,10 +23,10 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.numerics.bounds import check_indices
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.filling import ones, ones_like
-from flowbook.graph.ops.arrays.filling import range as range_of
-from flowbook.graph.ops.math.cast import cast
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.filling import ones, ones_like
+from flowbook.graph.ops.basis.filling import range as range_of
 from flowbook.graph.ops.random.random_numbers import as_seed
 
 Candidates = tuple[Tensor, Tensor, Tensor]

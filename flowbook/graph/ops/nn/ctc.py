@@ -18,8 +18,8 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.ctc_paths import Paths
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.shaping import expand_dims_op, transpose
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.shaping import expand_dims_op, transpose
 from flowbook.graph.ops.nn.ctc_derivatives import derivative_of_gradient
 from flowbook.graph.ops.reduction.infinitesimals import gradients_along
 from flowbook.graph.ops.sparse.arguments import sparse_parts

@@ -16,7 +16,7 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.numerics.ctc_paths import check_lengths
-from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor
+from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 
 _SPARSE_SHAPES = [Shape.of((None, 2)), Shape.of((None,)), Shape.of((2,))]
 

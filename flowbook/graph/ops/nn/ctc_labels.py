@@ -8,15 +8,15 @@ from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.located import located
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.broadcasting import reduce_sum
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.filling import ones_like
 from flowbook.graph.ops.arrays.indexing_nd import gather_nd, scatter_nd
-from flowbook.graph.ops.arrays.joining import concat, stack
 from flowbook.graph.ops.arrays.masking import sequence_mask
-from flowbook.graph.ops.arrays.shaping import shape as shape_of
+from flowbook.graph.ops.basis.broadcasting import reduce_sum
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.filling import ones_like
+from flowbook.graph.ops.basis.joining import concat, stack
+from flowbook.graph.ops.basis.shaping import shape as shape_of
 from flowbook.graph.ops.math.arithmetic import maximum
-from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import logical_and, not_equal, where
 from flowbook.graph.ops.reduction.reductions import reduce_max
 from flowbook.graph.ops.reduction.scans import cumsum

@@ -16,18 +16,19 @@ from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import INDICES, float32, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.ops.arrays.broadcasting import reduce_sum
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, identity
 from flowbook.graph.ops.arrays.dynamic_partition import dynamic_partition, dynamic_stitch
-from flowbook.graph.ops.arrays.filling import ones_like
-from flowbook.graph.ops.arrays.filling import range as range_of
 from flowbook.graph.ops.arrays.gathering import gather
-from flowbook.graph.ops.arrays.indexing import strided_slice
-from flowbook.graph.ops.arrays.joining import concat, stack
-from flowbook.graph.ops.arrays.shaping import expand_dims_op, reshape, shape, shape_of, size
-from flowbook.graph.ops.arrays.shaping import rank as rank_of
+from flowbook.graph.ops.basis.broadcasting import reduce_sum
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor, identity
+from flowbook.graph.ops.basis.filling import ones_like
+from flowbook.graph.ops.basis.filling import range as range_of
+from flowbook.graph.ops.basis.indexing import strided_slice
+from flowbook.graph.ops.basis.joining import concat, stack
+from flowbook.graph.ops.basis.shaping import expand_dims_op, reshape, shape, shape_of, size
+from flowbook.graph.ops.basis.shaping import rank as rank_of
+from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 from flowbook.graph.ops.math.arithmetic import maximum
-from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import (
     equal,
     greater,
@@ -42,7 +43,6 @@ from flowbook.graph.ops.reduction.segments import unsorted_segment_sum
 from flowbook.graph.ops.sparse.arguments import sparse_parts
 from flowbook.graph.ops.sparse.arranging import reshape as reshape_sparse
 from flowbook.graph.ops.sparse.selecting import fill_empty_rows, retain
-from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor
 
 
 def embedding_lookup(

@@ -14,10 +14,10 @@ from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.numerics.scipy_special import special_of
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.math.arithmetic import multiply
 from flowbook.graph.ops.math.elementwise import exp, sigmoid, square
-from flowbook.graph.ops.reduction.clipping import clip_by_value
+from flowbook.graph.ops.nn.clipping import clip_by_value
 
 
 def _normal_gradient(op: Operation, dy: Tensor) -> Tensor:

@@ -21,10 +21,10 @@ from flowbook.graph.model.shape import Shape, broadcast
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.bounds import are_within
 from flowbook.graph.numerics.sums import sum_of_products, sum_of_squares, sum_over
-from flowbook.graph.ops.arrays.broadcasting import sum_op, sum_to_shape
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.filling import ones_like, zeros_like
-from flowbook.graph.ops.arrays.shaping import expand_dims_op, transpose
+from flowbook.graph.ops.basis.broadcasting import sum_op, sum_to_shape
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.filling import ones_like, zeros_like
+from flowbook.graph.ops.basis.shaping import expand_dims_op, transpose
 from flowbook.graph.ops.math.arithmetic import add, subtract
 from flowbook.graph.ops.math.comparison import greater, where
 from flowbook.graph.ops.math.elementwise import exp, log, sigmoid

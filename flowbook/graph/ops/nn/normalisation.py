@@ -13,17 +13,17 @@ from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.dtypes import DType, float32, float64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.ops.arrays.broadcasting import reduce_sum
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, stop_gradient
-from flowbook.graph.ops.arrays.filling import ones_like, zeros_like
-from flowbook.graph.ops.arrays.joining import stack
-from flowbook.graph.ops.arrays.shaping import reshape, shape_of, squeeze
+from flowbook.graph.ops.basis.broadcasting import reduce_sum
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor, stop_gradient
+from flowbook.graph.ops.basis.filling import ones_like, zeros_like
+from flowbook.graph.ops.basis.joining import stack
+from flowbook.graph.ops.basis.shaping import reshape, shape_of, squeeze
 from flowbook.graph.ops.math.arithmetic import maximum, multiply
-from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import equal, where
 from flowbook.graph.ops.math.complex import abs as absolute
 from flowbook.graph.ops.math.elementwise import is_finite, rsqrt, square
-from flowbook.graph.ops.reduction.clipping import clip_by_value
+from flowbook.graph.ops.nn.clipping import clip_by_value
 from flowbook.graph.ops.reduction.reductions import reduce_max, reduce_mean, reduce_prod
 from flowbook.graph.ops.reduction.standardising import elements_per, moments_op, normalize_op
 from flowbook.graph.ops.windows.response_normalisation import normalize_responses_op

@@ -14,16 +14,16 @@ from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import INDICES
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.filling import zeros_like
-from flowbook.graph.ops.arrays.joining import concat, split
-from flowbook.graph.ops.arrays.shaping import expand_dims, reshape
-from flowbook.graph.ops.arrays.shaping import shape as shape_of
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.filling import zeros_like
+from flowbook.graph.ops.basis.joining import concat, split
+from flowbook.graph.ops.basis.shaping import expand_dims, reshape
+from flowbook.graph.ops.basis.shaping import shape as shape_of
 from flowbook.graph.ops.linalg.matrix_products import matmul
 from flowbook.graph.ops.math.comparison import less, where
 from flowbook.graph.ops.math.elementwise import sigmoid, tanh
 from flowbook.graph.ops.nn.activations import bias_add
-from flowbook.graph.ops.reduction.clipping import clip_by_value
+from flowbook.graph.ops.nn.clipping import clip_by_value
 
 Activation = Callable[[Any], Any]
 

@@ -11,11 +11,11 @@ from flowbook.graph.model.dtypes import float64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, identity
-from flowbook.graph.ops.arrays.shaping import shape_of
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor, identity
+from flowbook.graph.ops.basis.shaping import shape_of
 from flowbook.graph.ops.checks.checking import ensure_shape
 from flowbook.graph.ops.math.arithmetic import multiply
-from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import greater_equal
 from flowbook.graph.ops.random.random_numbers import random_uniform
 

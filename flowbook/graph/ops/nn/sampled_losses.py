@@ -12,13 +12,13 @@ from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import float16
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.broadcasting import reduce_sum
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, stop_gradient
-from flowbook.graph.ops.arrays.filling import ones_like, zeros_like
-from flowbook.graph.ops.arrays.joining import concat
-from flowbook.graph.ops.arrays.shaping import expand_dims, reshape, shape_of, size
+from flowbook.graph.ops.basis.broadcasting import reduce_sum
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor, stop_gradient
+from flowbook.graph.ops.basis.filling import ones_like, zeros_like
+from flowbook.graph.ops.basis.joining import concat
+from flowbook.graph.ops.basis.shaping import expand_dims, reshape, shape_of, size
 from flowbook.graph.ops.linalg.matrix_products import matmul
-from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import equal, where
 from flowbook.graph.ops.math.elementwise import log
 from flowbook.graph.ops.nn.candidate_sampling import (

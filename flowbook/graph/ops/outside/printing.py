@@ -21,8 +21,8 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.numerics.tensor_text import text_of
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 
 
 def _format(xp: Any, *inputs: Any, template: tuple[str, ...], summarize: int) -> Any:

@@ -19,10 +19,10 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.random import gamma_variates, philox, poisson_variates, sampling
-from flowbook.graph.ops.arrays.broadcasting import sum_to_shape
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.filling import zeros_like
-from flowbook.graph.ops.arrays.shaping import dims_of, shape_argument
+from flowbook.graph.ops.basis.broadcasting import sum_to_shape
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.filling import zeros_like
+from flowbook.graph.ops.basis.shaping import dims_of, shape_argument
 from flowbook.graph.ops.math.arithmetic import divide, maximum
 from flowbook.graph.ops.math.incomplete_gamma import relative_grad_a
 from flowbook.graph.ops.random.random_numbers import (

@@ -13,13 +13,13 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.random import philox, sampling
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.filling import range as range_of
-from flowbook.graph.ops.arrays.padding import slice as slice_of
-from flowbook.graph.ops.arrays.shaping import check_vector, shape_argument
-from flowbook.graph.ops.arrays.shaping import shape as shape_of
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.filling import range as range_of
+from flowbook.graph.ops.basis.padding import slice as slice_of
+from flowbook.graph.ops.basis.shaping import check_vector, shape_argument
+from flowbook.graph.ops.basis.shaping import shape as shape_of
 from flowbook.graph.ops.math.arithmetic import maximum
-from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.random.random_numbers import random_uniform, seeds
 from flowbook.graph.ops.random.stateless_numbers import check_seed, start_of
 

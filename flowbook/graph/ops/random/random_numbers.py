@@ -26,8 +26,8 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.numerics.random import sampling
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.shaping import check_vector, dims_of, shape_argument
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.shaping import check_vector, dims_of, shape_argument
 from flowbook.graph.ops.math.arithmetic import add, minimum, multiply, subtract
 
 SEEDED = {"dtype": REQUIRED, "seed": None, "graph_seed": None}

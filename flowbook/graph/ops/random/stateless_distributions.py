@@ -18,8 +18,8 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.random import sampling
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.shaping import dims_of, shape_argument
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.shaping import dims_of, shape_argument
 from flowbook.graph.ops.random.distributions import (
     categorical_shape,
     check_samples,

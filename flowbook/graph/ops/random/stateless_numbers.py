@@ -17,7 +17,7 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.random import philox, sampling
-from flowbook.graph.ops.arrays.shaping import dims_of, shape_argument
+from flowbook.graph.ops.basis.shaping import dims_of, shape_argument
 from flowbook.graph.ops.random.random_numbers import (
     around,
     between,

@@ -26,10 +26,10 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.broadcasting import reduce_sum
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, ones_like_op
-from flowbook.graph.ops.arrays.shaping import squeeze
-from flowbook.graph.ops.math.cast import cast
+from flowbook.graph.ops.basis.broadcasting import reduce_sum
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor, ones_like_op
+from flowbook.graph.ops.basis.shaping import squeeze
 from flowbook.graph.ops.math.comparison import not_equal
 
 

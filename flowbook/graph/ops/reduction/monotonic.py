@@ -7,8 +7,8 @@ from typing import Any
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.located import located
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.shaping import reshape
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.shaping import reshape
 from flowbook.graph.ops.math.comparison import less, less_equal
 from flowbook.graph.ops.reduction.reductions import reduce_all
 

@@ -12,7 +12,7 @@ from flowbook.graph.model.dtypes import INEXACT
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.math.conjugation import conjugate
+from flowbook.graph.ops.basis.conjugation import conjugate
 from flowbook.graph.ops.reduction.infinitesimals import Number, gradients_along, moved, product
 
 Axes = tuple[int, ...] | None

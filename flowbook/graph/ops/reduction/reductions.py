@@ -21,7 +21,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.sums import Axes, sum_over, wide_dtype
-from flowbook.graph.ops.arrays.broadcasting import (
+from flowbook.graph.ops.basis.broadcasting import (
     flops_of_input,
     reduce,
     reduction,
@@ -29,12 +29,12 @@ from flowbook.graph.ops.arrays.broadcasting import (
     sum_op,
     with_reduced_axes,
 )
-from flowbook.graph.ops.arrays.constants import zeros_like_op
-from flowbook.graph.ops.arrays.shaping import size_op
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.conjugation import conjugate
+from flowbook.graph.ops.basis.constants import zeros_like_op
+from flowbook.graph.ops.basis.shaping import size_op
 from flowbook.graph.ops.math.arithmetic import maximum
-from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import equal, where_op
-from flowbook.graph.ops.math.conjugation import conjugate
 from flowbook.graph.ops.math.elementwise import exp
 from flowbook.graph.ops.reduction.products import product_of_others
 

@@ -21,10 +21,10 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.sums import wide_dtype
-from flowbook.graph.ops.arrays.constants import zeros_like_op
+from flowbook.graph.ops.basis.conjugation import conjugate
+from flowbook.graph.ops.basis.constants import zeros_like_op
 from flowbook.graph.ops.math.arithmetic import minimum
 from flowbook.graph.ops.math.comparison import equal, where
-from flowbook.graph.ops.math.conjugation import conjugate
 from flowbook.graph.ops.math.elementwise import exp
 
 

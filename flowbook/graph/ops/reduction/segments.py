@@ -21,12 +21,12 @@ from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.bounds import outside
 from flowbook.graph.numerics.sums import sums_by_id, wide_dtype
-from flowbook.graph.ops.arrays.constants import ones_like_op, zeros_like_op
-from flowbook.graph.ops.arrays.indexing import strided_slice
-from flowbook.graph.ops.arrays.shaping import check_scalar_values, shape_op
-from flowbook.graph.ops.math.cast import cast
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.conjugation import conjugate
+from flowbook.graph.ops.basis.constants import ones_like_op, zeros_like_op
+from flowbook.graph.ops.basis.indexing import strided_slice
+from flowbook.graph.ops.basis.shaping import check_scalar_values, shape_op
 from flowbook.graph.ops.math.comparison import equal, where
-from flowbook.graph.ops.math.conjugation import conjugate
 from flowbook.graph.ops.reduction.reductions import whole_quotient
 from flowbook.graph.ops.reduction.segment_products import segment_product_of_others
 

@@ -21,10 +21,10 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape, broadcast
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.sums import sum_of_products, sum_over
-from flowbook.graph.ops.arrays.broadcasting import sum_to_shape
-from flowbook.graph.ops.arrays.shaping import size_op
+from flowbook.graph.ops.basis.broadcasting import sum_to_shape
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.shaping import size_op
 from flowbook.graph.ops.math.arithmetic import maximum
-from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.elementwise import rsqrt
 from flowbook.graph.ops.reduction.reductions import mean_op
 

@@ -14,8 +14,8 @@ from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.sums import Axes
-from flowbook.graph.ops.arrays.broadcasting import reduce, reduction, with_reduced_axes
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.basis.broadcasting import reduce, reduction, with_reduced_axes
+from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.math.arithmetic import add
 from flowbook.graph.ops.math.complex import imag, real
 from flowbook.graph.ops.math.elementwise import sqrt

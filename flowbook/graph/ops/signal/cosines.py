@@ -16,10 +16,10 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.joining import stack
-from flowbook.graph.ops.arrays.padding import pad
-from flowbook.graph.ops.arrays.shaping import shape_op
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.joining import stack
+from flowbook.graph.ops.basis.padding import pad
+from flowbook.graph.ops.basis.shaping import shape_op
 
 # The types whose maps are each other's inverses and, but for the ends, each other's transposed.
 _PARTNERS = {1: 1, 2: 3, 3: 2, 4: 4}

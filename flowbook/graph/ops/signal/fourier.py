@@ -23,8 +23,8 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.shaping import check_vector, dims_of, shape_of
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.shaping import check_vector, dims_of, shape_of
 
 _TO_COMPLEX = {float32: complex64, float64: complex128}
 _TO_REAL = {c: r for r, c in _TO_COMPLEX.items()}

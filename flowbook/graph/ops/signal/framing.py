@@ -16,9 +16,9 @@ from flowbook.graph.model.dtypes import INDICES, NUMBERS
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.padding import pad
-from flowbook.graph.ops.arrays.shaping import check_scalar_values, shape_op, transpose
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.padding import pad
+from flowbook.graph.ops.basis.shaping import check_scalar_values, shape_op, transpose
 from flowbook.graph.ops.math.arithmetic import maximum, minimum
 from flowbook.graph.ops.windows.windows import whole
 

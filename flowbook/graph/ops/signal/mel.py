@@ -12,7 +12,7 @@ from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import FLOATS, DType, as_dtype, float32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import constant, convert_to_tensor
+from flowbook.graph.ops.basis.constants import constant, convert_to_tensor
 from flowbook.graph.ops.signal.cosines import dct
 from flowbook.graph.ops.windows.windows import whole
 

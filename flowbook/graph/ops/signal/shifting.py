@@ -9,9 +9,9 @@ from flowbook.graph.definition.axes import all_in_range, as_axes
 from flowbook.graph.definition.located import located
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
 from flowbook.graph.ops.arrays.reversing import roll
-from flowbook.graph.ops.arrays.shaping import shape_of
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.shaping import shape_of
 
 
 def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:

@@ -12,13 +12,13 @@ from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import DType, complex64, float32, float64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.broadcasting import reduce_sum
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.joining import concat, split
-from flowbook.graph.ops.arrays.padding import pad
 from flowbook.graph.ops.arrays.repeating import tile
 from flowbook.graph.ops.arrays.reversing import reverse
-from flowbook.graph.ops.arrays.shaping import reshape
+from flowbook.graph.ops.basis.broadcasting import reduce_sum
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.joining import concat, split
+from flowbook.graph.ops.basis.padding import pad
+from flowbook.graph.ops.basis.shaping import reshape
 from flowbook.graph.ops.signal.cosines import dct
 from flowbook.graph.ops.signal.fourier import irfft, rfft
 from flowbook.graph.ops.signal.framing import frame, overlap_and_add

@@ -8,7 +8,7 @@ from flowbook.graph.model.dtypes import int64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.basis.constants import convert_to_tensor
 
 
 def sparse_parts(name: str, value: Any, rank: int = 2) -> tuple[Tensor, Tensor, Tensor]:

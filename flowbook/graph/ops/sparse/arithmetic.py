@@ -18,17 +18,18 @@ from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS, NUMBERS, REALS
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.broadcasting import reduce_sum as dense_reduce_sum
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.filling import ones_like
-from flowbook.graph.ops.arrays.indexing import strided_slice
-from flowbook.graph.ops.arrays.joining import concat_op, stack_op
 from flowbook.graph.ops.arrays.masking import boolean_mask
-from flowbook.graph.ops.arrays.shaping import reshape_op, shape_op, squeeze_op
-from flowbook.graph.ops.math.cast import cast
+from flowbook.graph.ops.basis.broadcasting import reduce_sum as dense_reduce_sum
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.filling import ones_like
+from flowbook.graph.ops.basis.indexing import strided_slice
+from flowbook.graph.ops.basis.joining import concat_op, stack_op
+from flowbook.graph.ops.basis.shaping import reshape_op, shape_op, squeeze_op
+from flowbook.graph.ops.basis.sparse_tensor import SparseTensor, SparseTensorValue
+from flowbook.graph.ops.math import arithmetic
 from flowbook.graph.ops.math.comparison import equal, greater_equal, less, logical_or, where
 from flowbook.graph.ops.math.complex import abs as abs_of
 from flowbook.graph.ops.reduction.segments import unsorted_segment_sum
@@ -50,7 +51,6 @@ from flowbook.graph.ops.sparse.indices import (
     rank_of,
 )
 from flowbook.graph.ops.sparse.selecting import elements, sparse_kept
-from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
 
 
 def _flops_of_values(op: Operation) -> int:
@@ -195,18 +195,18 @@ sparse_dense_add = OpDef(
 )
 
 
-def _elementwise(type_name: str, a: Any, b: Any, name: str | None) -> SparseTensor:
+def _elementwise(op_def: OpDef, a: Any, b: Any, name: str | None) -> SparseTensor:
     """A function of two elements; where only one has an element, the other's is zero."""
     x, y = SparseTensor.from_value(a), SparseTensor.from_value(b)
-    with x.graph.as_default(), name_scope(name or f"Sparse{type_name}"):
-        with located(f"Sparse{type_name}"):
+    with x.graph.as_default(), name_scope(name or f"Sparse{op_def.type}"):
+        with located(f"Sparse{op_def.type}"):
             _check_two(x, y)
         indices, segments = sparse_union(x.indices, x.dense_shape, y.indices, y.dense_shape)
         count = strided_slice(shape_op(indices), 0)
         own = strided_slice(shape_op(x.values), 0)
         left = unsorted_segment_sum(x.values, strided_slice(segments, np.s_[:own]), count)
         right = unsorted_segment_sum(y.values, strided_slice(segments, np.s_[own:]), count)
-        values = op_named(type_name).public(left, right)
+        values = op_def(left, right)
         return SparseTensor(indices, values, _shape_of_both(x, y))
 
 
@@ -225,13 +225,13 @@ def maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
         InvalidArgumentError: if the shapes differ; in the run, where it is known only then.
     """
     __tracebackhide__ = True
-    return _elementwise("Maximum", sp_a, sp_b, name)
+    return _elementwise(arithmetic.maximum, sp_a, sp_b, name)
 
 
 def minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
     """The smaller of two sparse tensors' elements. Arguments, result, errors as `maximum`."""
     __tracebackhide__ = True
-    return _elementwise("Minimum", sp_a, sp_b, name)
+    return _elementwise(arithmetic.minimum, sp_a, sp_b, name)
 
 
 # Reductions

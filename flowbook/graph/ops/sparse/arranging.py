@@ -19,13 +19,14 @@ from flowbook.graph.model.dtypes import int64
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import constant, convert_to_tensor
-from flowbook.graph.ops.arrays.filling import fill
 from flowbook.graph.ops.arrays.gathering import gather_op
-from flowbook.graph.ops.arrays.indexing import strided_slice
-from flowbook.graph.ops.arrays.joining import concat_op, stack_op
-from flowbook.graph.ops.arrays.shaping import shape_argument, shape_op
-from flowbook.graph.ops.math.cast import cast
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import constant, convert_to_tensor
+from flowbook.graph.ops.basis.filling import fill
+from flowbook.graph.ops.basis.indexing import strided_slice
+from flowbook.graph.ops.basis.joining import concat_op, stack_op
+from flowbook.graph.ops.basis.shaping import shape_argument, shape_op
+from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 from flowbook.graph.ops.sparse.conversion import sparse_take
 from flowbook.graph.ops.sparse.indices import (
     check_shapes,
@@ -36,7 +37,6 @@ from flowbook.graph.ops.sparse.indices import (
     order_of,
     positions,
 )
-from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor
 
 
 def _place_count(indices: Tensor, dense_shape: Tensor, **_: Any) -> Shape:

@@ -6,9 +6,9 @@ import numpy as np
 
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.indexing_nd import scatter_nd
-from flowbook.graph.ops.arrays.shaping import shape_op
+from flowbook.graph.ops.basis.shaping import shape_op
+from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 from flowbook.graph.ops.math.comparison import equal
-from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor
 
 
 def dims_beside(x: SparseTensor, axes: tuple[int, ...]) -> Tensor:

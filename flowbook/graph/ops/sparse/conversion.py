@@ -20,14 +20,15 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.broadcasting import sum_op
-from flowbook.graph.ops.arrays.constants import constant, convert_to_tensor, placeholder
-from flowbook.graph.ops.arrays.filling import fill, ones, zeros_like
-from flowbook.graph.ops.arrays.filling import range as range_
-from flowbook.graph.ops.arrays.indexing import strided_slice
-from flowbook.graph.ops.arrays.joining import concat_op, stack
-from flowbook.graph.ops.arrays.shaping import integers, reshape_op, shape_op
-from flowbook.graph.ops.math.cast import cast
+from flowbook.graph.ops.basis.broadcasting import sum_op
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import constant, convert_to_tensor, placeholder
+from flowbook.graph.ops.basis.filling import fill, ones, zeros_like
+from flowbook.graph.ops.basis.filling import range as range_
+from flowbook.graph.ops.basis.indexing import strided_slice
+from flowbook.graph.ops.basis.joining import concat_op, stack
+from flowbook.graph.ops.basis.shaping import integers, reshape_op, shape_op
+from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 from flowbook.graph.ops.math.comparison import where
 from flowbook.graph.ops.reduction.segments import unsorted_segment_sum
 from flowbook.graph.ops.sparse.indices import (
@@ -38,7 +39,6 @@ from flowbook.graph.ops.sparse.indices import (
     keys,
     positions,
 )
-from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor
 
 # Values by their places
 

@@ -8,7 +8,7 @@ from typing import Any
 from flowbook.graph.definition.located import located
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor
+from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 
 
 def map_values(function: Callable[..., Tensor], *args: Any, **kwargs: Any) -> SparseTensor:

@@ -18,8 +18,9 @@ from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.indexing import strided_slice
-from flowbook.graph.ops.arrays.joining import concat_op, stack_op
+from flowbook.graph.ops.basis.indexing import strided_slice
+from flowbook.graph.ops.basis.joining import concat_op, stack_op
+from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 from flowbook.graph.ops.math.arithmetic import maximum, minimum
 from flowbook.graph.ops.sparse.arranging import in_order, int64_vector, known_rank, known_shape
 from flowbook.graph.ops.sparse.conversion import sparse_take
@@ -30,7 +31,6 @@ from flowbook.graph.ops.sparse.indices import (
     count_of,
     rank_of,
 )
-from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor
 
 
 def _sliced_shapes(

@@ -18,16 +18,16 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.bounds import check_indices
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.filling import range as range_
-from flowbook.graph.ops.arrays.indexing import strided_slice
-from flowbook.graph.ops.arrays.joining import concat_op
-from flowbook.graph.ops.arrays.shaping import shape_of, shape_op, transpose_op
-from flowbook.graph.ops.math.conjugation import conjugate
+from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
+from flowbook.graph.ops.basis.conjugation import conjugate
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.filling import range as range_
+from flowbook.graph.ops.basis.indexing import strided_slice
+from flowbook.graph.ops.basis.joining import concat_op
+from flowbook.graph.ops.basis.shaping import shape_of, shape_op, transpose_op
+from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 from flowbook.graph.ops.reduction.reductions import reduce_max
-from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
 from flowbook.graph.ops.sparse.indices import check_shapes, check_sparse, checked_dims, count_of
-from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor
 
 # How many elements of gathered rows exist at once.
 _CHUNK = 1 << 18

@@ -12,18 +12,18 @@ from flowbook.graph.definition.axes import all_in_range, as_axes
 from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.filling import zeros_like
-from flowbook.graph.ops.arrays.indexing import strided_slice
-from flowbook.graph.ops.arrays.joining import concat, stack
 from flowbook.graph.ops.arrays.masking import boolean_mask
-from flowbook.graph.ops.arrays.shaping import shape_op
-from flowbook.graph.ops.math.cast import cast
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.filling import zeros_like
+from flowbook.graph.ops.basis.indexing import strided_slice
+from flowbook.graph.ops.basis.joining import concat, stack
+from flowbook.graph.ops.basis.shaping import shape_op
+from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 from flowbook.graph.ops.math.comparison import where
 from flowbook.graph.ops.reduction.segments import unsorted_segment_max, unsorted_segment_sum
 from flowbook.graph.ops.sparse.arithmetic import sparse_union
 from flowbook.graph.ops.sparse.arranging import known_rank
 from flowbook.graph.ops.sparse.axes import dims_beside
-from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor
 
 
 def _of_known_rank(

@@ -15,15 +15,15 @@ from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
 from flowbook.graph.ops.arrays.gathering import gather_op
-from flowbook.graph.ops.arrays.joining import concat_op
-from flowbook.graph.ops.arrays.shaping import reshape_op
+from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.joining import concat_op
+from flowbook.graph.ops.basis.shaping import reshape_op
+from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 from flowbook.graph.ops.sparse.arranging import int64_vector, known_shape
 from flowbook.graph.ops.sparse.conversion import sparse_take
-from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
 from flowbook.graph.ops.sparse.indices import check_shapes, check_sparse, checked_dims, rank_of
-from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor
 
 
 def _some_places(*vectors: Tensor) -> Shape:

@@ -19,10 +19,11 @@ from flowbook.graph.model.dtypes import INTS, DType, int64, string
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.filling import ones_like
-from flowbook.graph.ops.arrays.shaping import reshape
-from flowbook.graph.ops.arrays.shaping import shape as shape_of
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.filling import ones_like
+from flowbook.graph.ops.basis.shaping import reshape
+from flowbook.graph.ops.basis.shaping import shape as shape_of
+from flowbook.graph.ops.basis.sparse_tensor import SparseTensor, SparseTensorValue
 from flowbook.graph.ops.math.comparison import where
 from flowbook.graph.ops.sparse.indices import (
     check_shapes,
@@ -31,7 +32,6 @@ from flowbook.graph.ops.sparse.indices import (
     keys,
     positions,
 )
-from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
 
 _SETTABLE = (*INTS, string)
 

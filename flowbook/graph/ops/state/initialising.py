@@ -10,7 +10,7 @@ from flowbook.graph.definition.op_def import Effects
 from flowbook.graph.model.ancestors import ancestors
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import group
+from flowbook.graph.ops.basis.constants import group
 from flowbook.graph.ops.state.variables import Variable
 
 

@@ -24,7 +24,7 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.ops.arrays.constants import constant, identity
+from flowbook.graph.ops.basis.constants import constant, identity
 from flowbook.graph.redefinition.definition_digest import definition_digest
 
 _TYPED = {"dtype": REQUIRED, "shape": UNKNOWN}

@@ -14,7 +14,7 @@ from flowbook.graph.model.dtypes import INDICES, DType, float32, float64, string
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.text.string_numbers import number_reader
 
 _READABLE = (float32, float64, *INDICES, string)

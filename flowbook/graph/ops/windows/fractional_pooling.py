@@ -20,16 +20,16 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.broadcasting import reduce_sum
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.filling import range as range_of
-from flowbook.graph.ops.arrays.joining import concat
-from flowbook.graph.ops.arrays.shaping import expand_dims, reshape, shape_of, size
-from flowbook.graph.ops.arrays.shaping import shape as run_shape
+from flowbook.graph.ops.basis.broadcasting import reduce_sum
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.filling import range as range_of
+from flowbook.graph.ops.basis.joining import concat
+from flowbook.graph.ops.basis.shaping import expand_dims, reshape, shape_of, size
+from flowbook.graph.ops.basis.shaping import shape as run_shape
 from flowbook.graph.ops.checks.checking import ensure_shape
 from flowbook.graph.ops.linalg.einsum import einsum
 from flowbook.graph.ops.math.arithmetic import minimum
-from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import greater, greater_equal, less, logical_and
 from flowbook.graph.ops.math.elementwise import ceil, floor
 from flowbook.graph.ops.random.orders import random_permutation

@@ -15,7 +15,7 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.shaping import dims_of, shape_of
+from flowbook.graph.ops.basis.shaping import dims_of, shape_of
 from flowbook.graph.ops.windows.windows import inner_numbers, laid, output_dims, taps
 
 Ints = tuple[int, ...]

@@ -18,8 +18,8 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.shaping import check_vector, shape_of
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.shaping import check_vector, shape_of
 from flowbook.graph.ops.windows import pooling_kernels as kernels
 from flowbook.graph.ops.windows.windows import (
     Padding,

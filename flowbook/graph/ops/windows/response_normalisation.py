@@ -19,7 +19,7 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.padding import pad
+from flowbook.graph.ops.basis.padding import pad
 from flowbook.graph.ops.math.elementwise import square
 from flowbook.graph.ops.windows.pooling import avg_pool_op
 

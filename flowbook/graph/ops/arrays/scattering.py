@@ -16,8 +16,8 @@ from flowbook.graph.model.dtypes import INDICES, INEXACT
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import UNKNOWN, Shape, broadcast
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.indexing import Key, encoded, indexed_shape, place_of
 from flowbook.graph.ops.arrays.indexing_nd import check_updates, parts_shape, placed_rows
+from flowbook.graph.ops.basis.indexing import Key, encoded, indexed_shape, place_of
 from flowbook.graph.ops.state.variables import Variable, flops_of_value, scatter_definition, write
 
 _TYPED = {"dtype": REQUIRED, "shape": UNKNOWN}

@@ -9,7 +9,7 @@ from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import COMPLEX
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.constants import numbers
+from flowbook.graph.ops.basis.constants import numbers
 
 conj_op: OpDef = OpDef(
     "Conj",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import flowbook as fb
 from flowbook.graph.building.graph import Graph
-from tests.graph.ops.arrays.test_indexing import SHAPES, as_tensors, keys
+from tests.graph.ops.basis.test_indexing import SHAPES, as_tensors, keys
 from tests.interpreter import Interpreter, evaluate
 
 Error = fb.errors.InvalidArgumentError

@@ -22,7 +22,7 @@ from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.shape import broadcast as broadcast_shapes
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.sums import Axes, sum_over
-from flowbook.graph.ops.arrays.shaping import (
+from flowbook.graph.ops.basis.shaping import (
     check_vector,
     dims_of,
     expand_dims_op,

@@ -16,7 +16,7 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
+from flowbook.graph.ops.basis.constants import convert_to_tensor
 
 if TYPE_CHECKING:
     from flowbook.graph.building.graph import Graph

@@ -20,12 +20,12 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, 
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.sums import Axes, sum_over, wide_dtype
-from flowbook.graph.ops.arrays.broadcasting import reduce, reduce_sum, reduction, with_reduced_axes
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, ones_like_op, stop_gradient
-from flowbook.graph.ops.arrays.shaping import expand_dims_op, squeeze, transpose
+from flowbook.graph.ops.basis.broadcasting import reduce, reduce_sum, reduction, with_reduced_axes
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor, ones_like_op, stop_gradient
+from flowbook.graph.ops.basis.shaping import expand_dims_op, squeeze, transpose
 from flowbook.graph.ops.linalg.spectra import svd
 from flowbook.graph.ops.math.arithmetic import divide, multiply
-from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import equal, where_op
 from flowbook.graph.ops.math.complex import abs
 from flowbook.graph.ops.math.no_nan import div_no_nan

@@ -23,10 +23,10 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import op_named
 from flowbook.graph.model.shape import UNKNOWN, Dims, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.math.cast import cast
-from flowbook.graph.ops.math.conjugation import conj_op
-from flowbook.graph.ops.sparse.sparse_tensor import SparseTensor, SparseTensorValue
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.conjugation import conj_op
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.sparse_tensor import SparseTensor, SparseTensorValue
 
 Array = np.ndarray[Any, Any]
 

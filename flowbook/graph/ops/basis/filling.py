@@ -31,10 +31,11 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.ops.arrays.broadcasting import broadcast_to_op, sum_op
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, ones_like_op, zeros_like_op
-from flowbook.graph.ops.arrays.joining import concat
-from flowbook.graph.ops.arrays.shaping import (
+from flowbook.graph.ops.basis.broadcasting import broadcast_to_op, sum_op
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor, ones_like_op, zeros_like_op
+from flowbook.graph.ops.basis.joining import concat
+from flowbook.graph.ops.basis.shaping import (
     check_scalar_values,
     check_vector,
     dims_of,
@@ -44,7 +45,6 @@ from flowbook.graph.ops.arrays.shaping import (
     shape_op,
     size,
 )
-from flowbook.graph.ops.math.cast import cast
 
 
 def _filled_shape(dims: Tensor, value: Tensor) -> Shape:

@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import mutually_broadcastable_shapes
 import flowbook as fb
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.gradients.backward import gradients
-from flowbook.graph.ops.arrays.broadcasting import sum_to_shape
+from flowbook.graph.ops.basis.broadcasting import sum_to_shape
 from tests.interpreter import evaluate
 
 PAIRS = mutually_broadcastable_shapes(num_shapes=2, max_dims=3, min_side=0, max_side=3)

@@ -17,10 +17,10 @@ from flowbook.graph.model.errors import InvalidArgumentError, OutOfRangeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.broadcasting import sum_op
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.joining import stack_op
-from flowbook.graph.ops.arrays.shaping import check_vector, shape_argument, shape_op
+from flowbook.graph.ops.basis.broadcasting import sum_op
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.joining import stack_op
+from flowbook.graph.ops.basis.shaping import check_vector, shape_argument, shape_op
 
 
 def _slice_shape(input_: Tensor, begin: Tensor, size: Tensor) -> Shape:

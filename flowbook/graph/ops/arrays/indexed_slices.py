@@ -10,8 +10,8 @@ from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import INDICES
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.registry import op_named
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.shaping import reshape_op
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.shaping import reshape_op
 from flowbook.graph.ops.reduction.segments import unsorted_segment_sum
 
 if TYPE_CHECKING:

@@ -22,12 +22,8 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, 
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
-from flowbook.graph.ops.arrays.constants import convert_to_tensor
-from flowbook.graph.ops.arrays.shaping import (
-    check_vector,
-    dims_of,
-    shape_of,
-)
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.shaping import check_vector, dims_of, shape_of
 
 Key = tuple[Any, ...]
 

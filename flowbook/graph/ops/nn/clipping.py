@@ -16,15 +16,15 @@ from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.shape import broadcast as broadcast_shapes
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.element_choices import clipped
-from flowbook.graph.ops.arrays.broadcasting import sum_to_shape
-from flowbook.graph.ops.arrays.constants import convert_to_tensor, zeros_like_op
-from flowbook.graph.ops.arrays.joining import stack
-from flowbook.graph.ops.arrays.shaping import size
+from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
+from flowbook.graph.ops.basis.broadcasting import sum_to_shape
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor, zeros_like_op
+from flowbook.graph.ops.basis.joining import stack
+from flowbook.graph.ops.basis.shaping import size
+from flowbook.graph.ops.linalg.norms import norm, reduce_euclidean_norm
 from flowbook.graph.ops.math.arithmetic import maximum, multiply
-from flowbook.graph.ops.math.cast import cast
 from flowbook.graph.ops.math.comparison import less, where_op
-from flowbook.graph.ops.reduction.norms import norm, reduce_euclidean_norm
-from flowbook.graph.ops.sparse.indexed_slices import IndexedSlices
 
 
 def _clip_gradient(op: Operation, dy: Tensor) -> Any:

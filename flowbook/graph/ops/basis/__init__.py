@@ -1,0 +1,1 @@
+"""What every family stands on: constants, shapes, sums, casts, parts."""
