@@ -32,7 +32,7 @@ docs: .venv/dev.stamp
 
 proto: .venv/dev.stamp
 	$(VENV)/python -m grpc_tools.protoc --proto_path=. --python_out=. --pyi_out=. \
-		flowbook/graph/storing/graph.proto
+		flowbook/graph/storing/graph.proto flowbook/exec/plan/program.proto
 
 # The live views. Without npm a notebook shows the static forms.
 front-end:

@@ -26,7 +26,7 @@ from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.engine import blas_threads as _blas_threads
 from flowbook.exec.kernels import compiling as _compiling
 from flowbook.exec.kernels.compiling import hot_loops
-from flowbook.exec.resources.container import reset_container
+from flowbook.exec.resources.store import reset_container
 from flowbook.exec.session.partial_run import PartialRun
 from flowbook.exec.session.session import Session
 from flowbook.explain.compare import compare, observe
@@ -41,7 +41,7 @@ from flowbook.graph.building.scopes import (
     device,
     name_scope,
 )
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, AsyncContext, Effects, OpDef
+from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, AsyncContext, OpDef
 from flowbook.graph.gradients.backward import gradients
 from flowbook.graph.gradients.hessians import hessians
 from flowbook.graph.model import errors
@@ -91,6 +91,7 @@ from flowbook.graph.model.options import options
 from flowbook.graph.model.registry import register_kernel
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import Access, Touch
 from flowbook.graph.numerics.hot_loop import compile_with as _compile_with
 from flowbook.graph.ops.arrays.dynamic_partition import dynamic_partition, dynamic_stitch
 from flowbook.graph.ops.arrays.gathering import gather, one_hot
@@ -446,10 +447,10 @@ from flowbook.widgets.summary_view import SummaryView
 
 __all__ = [
     "Assert",
+    "Access",
     "AsyncContext",
     "COMPLEX",
     "DType",
-    "Effects",
     "FLOATS",
     "Graph",
     "GraphView",
@@ -474,6 +475,7 @@ __all__ = [
     "SparseTensorValue",
     "SummaryView",
     "Tensor",
+    "Touch",
     "VALUES",
     "Variable",
     "abs",

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.op_def import Effects
 from flowbook.graph.definition.widened import widened
 from flowbook.graph.model.errors import FailedPreconditionError, InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import Access
 
 
 class PlainVariable:
@@ -102,7 +102,7 @@ class PlainCounter:
 
 def plain_resource(operation: Operation) -> Any:
     """A stand-in for the resource that an operation owns."""
-    kind = operation.op_def.resource
+    kind = operation.op_def.owns
     if kind == "counter":
         return PlainCounter()
     return PlainVariable() if kind == "variable" else PlainRandomState(operation.name)
@@ -137,7 +137,7 @@ class Interpreter:
     def _execute(self, operation: Operation, values: dict[Tensor, Any]) -> None:
         op_def = operation.op_def
         leading = []
-        if op_def.resource is not None:
+        if op_def.owns is not None:
             if operation not in self.resources:
                 self.resources[operation] = self.make_resource(operation)
             leading = [self.resources[operation]]
@@ -147,7 +147,8 @@ class Interpreter:
             values[operation.outputs[0]] = leading[0]
             return
         names = op_def.kernel_attributes(op_def.kernel)
-        result = widened(operation, op_def.kernel)(
+        taken = [t.dtype for t in operation.inputs]
+        result = widened(op_def, taken, operation.dtypes, op_def.kernel)(
             np,
             *leading,
             *(values[t] for t in operation.inputs),
@@ -164,7 +165,7 @@ class Interpreter:
     ) -> None:
         for operation in needed:
             op_def = operation.op_def
-            if op_def.effects not in (Effects.READS, Effects.WRITES) or not op_def.needs_value:
+            if op_def.access not in (Access.READ, Access.WRITE) or not op_def.needs_value:
                 continue
             handle = operation.inputs[0]
             resource = self.resources.get(handle.op)
@@ -185,7 +186,7 @@ def _needed(targets: Iterable[Operation], fed: Mapping[Tensor, Any]) -> list[Ope
         stack.extend(t.op for t in operation.inputs if t not in fed)
         for waited in operation.control_inputs:
             # A feed gives values; it cannot write, or do what happens outside.
-            if waited.op_def.effects in (Effects.WRITES, Effects.IO) or not _is_fed(waited, fed):
+            if waited.op_def.access in (Access.WRITE, Access.OUTSIDE) or not _is_fed(waited, fed):
                 stack.append(waited)
     return sorted(found, key=lambda op: op.id)
 
@@ -201,7 +202,7 @@ def _ordered(operations: list[Operation], fed: Mapping[Tensor, Any]) -> list[Ope
     }
     touching: dict[Tensor, list[Operation]] = {}
     for op in operations:
-        if op.op_def.effects in (Effects.READS, Effects.WRITES):
+        if op.op_def.access in (Access.READ, Access.WRITE):
             touching.setdefault(op.inputs[0], []).append(op)
 
     def comes_before(first: Operation, second: Operation) -> bool:
@@ -220,15 +221,15 @@ def _ordered(operations: list[Operation], fed: Mapping[Tensor, Any]) -> list[Ope
             before[second].add(first)
 
     for users in touching.values():
-        writes = [op for op in users if op.op_def.effects is Effects.WRITES]
+        writes = [op for op in users if op.op_def.access is Access.WRITE]
         for i, write in enumerate(writes):
             for later in writes[i + 1 :]:
                 put_before(write, later)
     for users in touching.values():
-        writes = [op for op in users if op.op_def.effects is Effects.WRITES]
+        writes = [op for op in users if op.op_def.access is Access.WRITE]
         for write in writes:
             for read in users:
-                if read.op_def.effects is Effects.READS:
+                if read.op_def.access is Access.READ:
                     put_before(read, write)
     done: dict[Operation, None] = {}
     waiting = list(operations)

@@ -45,17 +45,17 @@ def _generated_flowbook(fb: Any) -> Case:
 def _reference_flowbook(fb: Any) -> Case:
     """Below the public API, which lets the reference executor run only a signature's first step."""
     from flowbook.exec.devices.cpu import local_devices
-    from flowbook.exec.engine.executable import Executable
+    from flowbook.exec.engine.runner import Runner
     from flowbook.exec.plan.pipeline import prepare
-    from flowbook.exec.resources.container import Resources
+    from flowbook.exec.resources.store import Store
+    from flowbook.exec.signature.signature import Signature
 
     _, x, end = _no_op_chain(fb)
     devices = local_devices()
-    prepared = prepare([end], [], [x], devices)
-    executable = Executable(prepared, devices[0], Resources(entropy=0))
+    prepared = prepare(Signature((end,), (), (x,)), devices)
+    runner = Runner(prepared.program, devices[0], Store(entropy=0))
     return Case(
-        step=lambda: executable.run_reference([_VALUE]),
-        value=executable.run_reference([_VALUE])[0],
+        step=lambda: runner.run_reference([_VALUE]), value=runner.run_reference([_VALUE])[0]
     )
 
 

@@ -27,14 +27,14 @@ def notices_of(author: Author, completed: bool) -> list[str]:
     kept = [
         operation
         for operation in dict.fromkeys(author.kept)
-        if operation.op_def.resource == "variable"
+        if operation.op_def.owns == "variable"
         and operation not in restarted
         and operation.graph.values.has_value(operation)
     ]
     changed = [
         f"{new.name} ({_difference(new, old)})"
         for new, old in author.replaced
-        if new.op_def.resource == "variable" and old.graph.values.has_value(old)
+        if new.op_def.owns == "variable" and old.graph.values.has_value(old)
     ]
     notices = []
     if kept and completed:

@@ -1,84 +1,112 @@
 """Who carries out what a session asks for: the protocol, and its implementation in this process.
 
-The master keeps the executables of signatures and the resources, and initialises variables before
-the first step that needs them.
+The master prepares signatures, runs them, and initialises variables before the first step that
+needs them. A session holds what `prepare` gave, and knows nothing of what stands behind it.
 """
 
 from __future__ import annotations
 
+import itertools
 import secrets
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from flowbook.exec.devices.cpu import local_devices
-from flowbook.exec.engine.executable import Executable
 from flowbook.exec.engine.executor import Execution, Executions
-from flowbook.exec.engine.extension import Extension, Extensions
 from flowbook.exec.engine.initialisation import Initialisation
-from flowbook.exec.engine.instrument import Instrument, Signature
-from flowbook.exec.plan.pipeline import prepare
-from flowbook.exec.resources.container import Resources
+from flowbook.exec.engine.runner import Runner, Stage
+from flowbook.exec.plan.failure import Failure, StepFailed
+from flowbook.exec.plan.instrument import Instrument
+from flowbook.exec.plan.pipeline import Prepared, prepare
+from flowbook.exec.resources.store import Store
+from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph
+from flowbook.graph.model.errors import OpError
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.redefinition.stale_runs import check_stale, old_feed_error
 
-# Executables are kept while they have no more nodes than this together, the latest in any case.
-# Those that ran only once go first, so that a graph which grows under a loop drops its past, and
-# not what a training loop comes back to; beyond the second number everything goes.
+# Programs are kept while they have no more nodes than this together, the latest in any case. Those
+# that ran only once go first, so that a graph which grows under a loop drops its past, and not what
+# a training loop comes back to; beyond the second number everything goes.
 KEPT_NODES = 100_000
 KEPT_NODES_IN_USE = 1_000_000
 
-# What an executable costs besides its nodes, in nodes.
+# What a program costs besides its nodes, in nodes.
 OVERHEAD = 20
 
+# So many programs are looked at for one that a new signature begins with.
+MOST_BASES = 8
 
-class Runnable(Protocol):
-    """What runs a signature: an executable, or what stands in its place.
 
-    Attributes:
-        is_initialized: whether the variables that it needs have their values, or are seen to
-            when it runs.
-    """
+class PartialStep(Protocol):
+    """A step under way whose feeds arrive one by one."""
 
-    is_initialized: bool
+    def feed(self, place: int, value: Any) -> None:
+        """Give the feed of that place in the signature its value."""
 
-    def run(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
-        """Run one step; see `Executable.run`."""
+    def advance(self) -> None:
+        """Run what is ready.
+
+        Raises:
+            OpError: what an operation raised; the step is over.
+        """
+
+    def fetched(self, place: int) -> Any:
+        """The value of the fetch of that place; None if it is not there yet."""
+
+    def has_run(self, operation: Operation) -> bool:
+        """Whether an operation has run, or nothing of it is left to run."""
+
+    def close(self) -> None:
+        """Give the rest of the step up."""
 
 
 class Master(Protocol):
-    """What a session needs of whoever runs its graph."""
+    """What a session needs of whoever runs its graph.
+
+    Attributes:
+        graph: the graph.
+        drops: how many programs it has dropped, to make room or with what a cell redefined.
+    """
+
+    graph: Graph
+    drops: int
 
     def extend(self) -> None:
         """Take what the graph gained, and drop what it lost, since the last time."""
 
-    def asked_for(self, signature: Signature, instruments: Sequence[Instrument]) -> Executable:
-        """What runs a signature that a person asked for, its plan rewritten by instruments."""
+    def prepare(self, signature: Signature, instruments: Sequence[Instrument] = ()) -> Prepared:
+        """A signature made ready to run, its program rewritten by instruments."""
 
-    def plainly_asked_for(self, signature: Signature) -> Executable | Extension:
-        """What runs a signature that a person asked for, where no instrument watches."""
-
-    def executable(
-        self, signature: Signature, instruments: Sequence[Instrument] = ()
-    ) -> Executable:
-        """What runs a signature, its plan rewritten by instruments."""
+    def keeps(self, prepared: Prepared) -> bool:
+        """Whether what stands behind a prepared signature is still there."""
 
     def run(
-        self, executable: Runnable, feeds: Sequence[Any], deadline: float | None
+        self, prepared: Prepared, feeds: Sequence[Any], deadline: float | None = None
     ) -> Sequence[Any]:
-        """Run one step."""
+        """Run one step; variables that it needs are initialised before.
+
+        Raises:
+            OpError: what an operation raised; it names the operation and its line.
+        """
+
+    def look(
+        self, prepared: Prepared, feeds: Sequence[Any], deadline: float | None = None
+    ) -> Sequence[Any]:
+        """Run one step as `run` does, and initialise nothing."""
+
+    def begin(self, prepared: Prepared) -> PartialStep:
+        """Begin a step that goes on as late feeds arrive; variables are initialised before."""
+
+    def list_devices(self) -> list[str]:
+        """The names of the devices that operations run on."""
 
     def close(self) -> None:
         """Cancel what waits, and free memory."""
-
-
-def _check_feeds(signature: Signature) -> None:
-    error = old_feed_error(signature.fetches, signature.targets, signature.feeds)
-    if error is not None:
-        raise error
 
 
 class LocalMaster:
@@ -87,26 +115,25 @@ class LocalMaster:
     Attributes:
         graph: the graph.
         entropy: the seed of random operations without one; recorded so that runs can be repeated.
-        resources: variables and random states.
-        drops: how many executables were dropped.
+        store: variables and random states.
+        drops: how many programs were dropped.
     """
 
     def __init__(self, graph: Graph, auto_initialize: bool) -> None:
         self.graph = graph
-        self.devices = local_devices()
         self.entropy = secrets.randbits(63)
-        self.resources = Resources(self.entropy)
-        self._lock = threading.RLock()
-        self._executables: dict[Any, Executable] = {}
-        self._nodes = 0
         self.drops = 0
+        self._devices = local_devices()
+        self._held = graph.values.held_by(self)
+        self.store = Store(self.entropy, self._note_value)
+        self._lock = threading.RLock()
+        self._prepared: dict[Any, Prepared] = {}
+        self._runners: dict[Prepared, Runner] = {}
+        self._owners: dict[ResourceKey, weakref.ref[Operation]] = {}
+        self._nodes = 0
         self._retirements = graph.retirements
-        self._made: weakref.WeakSet[Executable] = weakref.WeakSet()
-        self._made_lock = threading.Lock()
         self._initialisation = Initialisation(self, auto_initialize)
         self._executions = Executions()
-        self._extensions = Extensions(self)
-        graph.values.add_holder(self)
 
     def extend(self) -> None:
         """Take what the graph gained, and drop what it lost, since the last time."""
@@ -114,117 +141,246 @@ class LocalMaster:
             self._initialisation.extend()
             if self._retirements != self.graph.retirements:
                 self._retirements = self.graph.retirements
-                for key, executable in list(self._executables.items()):
-                    if any(op.retired for op in executable.operations):
+                for key, prepared in list(self._prepared.items()):
+                    if any(op.retired for op in prepared.operations):
                         self._drop(key)
-                self._extensions.forget_dropped()
 
-    def executable(
-        self, signature: Signature, instruments: Sequence[Instrument] = ()
-    ) -> Executable:
-        """What runs a signature, prepared on first use; its plan is rewritten by instruments."""
+    # Preparing
+
+    def prepare(self, signature: Signature, instruments: Sequence[Instrument] = ()) -> Prepared:
+        """A signature made ready to run, its program rewritten by instruments.
+
+        Raises:
+            InvalidArgumentError: if a needed placeholder is not fed, or a device request cannot be
+                met.
+        """
         key = signature, tuple(instruments)
-        fetches, targets, feeds, is_late = signature
         with self._lock:
-            found = self._executables.get(key)
+            found = self._prepared.get(key)
             if found is None:
-                prepared = prepare(fetches, targets, feeds, self.devices)
-                for instrument in instruments:
-                    prepared = instrument.rewritten(prepared, any(is_late))
-                found = Executable(
-                    prepared, self.devices[0], self.resources, is_late, self._executions
-                )
-                for instrument in instruments:
-                    instrument.bound(prepared, found.units)
-                with self._made_lock:
-                    self._made.add(found)
-                self._executables[key] = found
-                self._nodes += found.size + OVERHEAD
+                base = None if instruments else self._base_of(signature)
+                found = prepare(signature, self._devices, base)
+                if instruments:
+                    found = _rewritten(found, instruments)
+                begun = self._runners.get(base) if base is not None else None
+                self._runners[found] = self._runner(found, begun)
+                self._prepared[key] = found
+                self._nodes += len(found.program.parts[0].nodes) + OVERHEAD
                 self._make_room(key)
             return found
 
-    def asked_for(self, signature: Signature, instruments: Sequence[Instrument]) -> Executable:
-        """What runs a signature that a person asked for, who hears of stale definitions in it.
+    def _runner(self, prepared: Prepared, begun: Runner | None = None) -> Runner:
+        for operation in prepared.operations:
+            if operation.key is not None and not operation.key.container:
+                self._watch(operation, operation.key)
+        return Runner(
+            prepared.program,
+            self._devices[0],
+            self.store,
+            prepared.signature.is_late,
+            self._executions,
+            prepared.instruments,
+            begun,
+        )
 
-        Raises:
-            FailedPreconditionError: if a feed misses its aim, because a cell redefined the tensor.
-            StaleDefinitionError: if something is stale and `options.stale` is "error".
-        """
-        _check_feeds(signature)
-        executable = self.executable(signature, instruments)
-        executable.is_stale = check_stale(executable.operations, signature.feeds)
-        return executable
+    def _base_of(self, signature: Signature) -> Prepared | None:
+        """Something prepared that a signature begins with; the latest is the likeliest."""
+        latest = itertools.islice(reversed(self._prepared.values()), MOST_BASES)
+        return next((prepared for prepared in latest if prepared.grows_into(signature)), None)
 
-    def plainly_asked_for(self, signature: Signature) -> Executable | Extension:
-        """As `asked_for` without instruments; what is new of a long signature is enough."""
-        _check_feeds(signature)
-        with self._lock:
-            is_new = (signature, ()) not in self._executables
-            extension = self._extensions.extended(signature) if is_new else None
-            made = extension or self.executable(signature)
-            self._extensions.note(signature, made)
-        made.is_stale = check_stale(made.operations, signature.feeds)
-        return made
-
-    def known_executables(self) -> list[Executable]:
-        """All executables that anyone may still run, those dropped from the cache included."""
-        with self._made_lock:
-            return list(self._made)
-
-    def has_value(self, operation: Operation) -> bool:
-        """Whether the variable of this handle operation has a value here now."""
-        resource = self.resources.find(operation)
-        return resource is not None and resource.is_initialized
+    def keeps(self, prepared: Prepared) -> bool:
+        """Whether what stands behind a prepared signature is still there."""
+        return prepared in self._runners
 
     def _make_room(self, latest: Any) -> None:
         if self._nodes <= KEPT_NODES:
             return
-        for key, executable in list(self._executables.items()):
-            if key is not latest and (not executable.ran_again or self._nodes > KEPT_NODES_IN_USE):
+        for key, prepared in list(self._prepared.items()):
+            ran_again = self._runners[prepared].stage is Stage.WRITTEN
+            if key is not latest and (not ran_again or self._nodes > KEPT_NODES_IN_USE):
                 self._drop(key)
             if self._nodes <= KEPT_NODES * 3 // 4:
                 break  # Room for many more at once: dropping has a price per time.
-        self._extensions.forget_dropped()
 
     def _drop(self, key: Any) -> None:
-        executable = self._executables.pop(key)
-        self._nodes -= executable.size + OVERHEAD
-        executable.is_dropped = True
+        prepared = self._prepared.pop(key)
+        del self._runners[prepared]
+        self._nodes -= len(prepared.program.parts[0].nodes) + OVERHEAD
         self.drops += 1
 
+    # Running
+
     def run(
-        self, executable: Runnable, feeds: Sequence[Any], deadline: float | None
+        self, prepared: Prepared, feeds: Sequence[Any], deadline: float | None = None
     ) -> Sequence[Any]:
         """Run one step; variables that it needs are initialised before."""
-        if not executable.is_initialized:
-            assert isinstance(executable, Executable)
-            given = dict(zip(executable.prepared.feeds, feeds, strict=True))
-            self.initialize(executable, given, deadline)
-        return executable.run(feeds, deadline)
+        runner = self._runners.get(prepared)
+        if runner is None or runner.epoch != self.store.epoch:
+            runner = self._initialized(prepared, feeds, deadline)
+        try:
+            return runner.run(feeds, deadline)
+        except StepFailed as failed:
+            error, cause = located(failed.failure, prepared), failed.__cause__
+        # Outside of the handler: what is raised there keeps all that the step had.
+        try:
+            raise error from cause
+        finally:
+            del error, cause  # They hold this frame.
 
-    def initialize(
-        self, executable: Executable, given: Mapping[Tensor, Any], deadline: float | None
+    def look(
+        self, prepared: Prepared, feeds: Sequence[Any], deadline: float | None = None
+    ) -> Sequence[Any]:
+        """Run one step as `run` does, and initialise nothing."""
+        try:
+            return self._runner_of(prepared).run(feeds, deadline)
+        except StepFailed as failed:
+            error, cause = located(failed.failure, prepared), failed.__cause__
+        # Outside of the handler: what is raised there keeps all that the step had.
+        try:
+            raise error from cause
+        finally:
+            del error, cause  # They hold this frame.
+
+    def run_initializers(
+        self, signature: Signature, feeds: Sequence[Any], deadline: float | None
     ) -> None:
-        """Initialise the variables that the executable needs and that have no value yet.
+        """Run a step that initialises variables; it asks for no initialisation of its own."""
+        self.look(self.prepare(signature), feeds, deadline)
 
-        Args:
-            executable: what is about to run.
-            given: the feeds that the initialising step sees.
-            deadline: when to give up.
-        """
-        self._initialisation.prepare_for(executable, given, deadline)
+    def begin(self, prepared: Prepared) -> LocalPartialStep:
+        """Begin a step that goes on as late feeds arrive; variables are initialised before."""
+        runner = self._initialized(prepared, (), None)
+        return LocalPartialStep(prepared, runner)
 
-    def begin(self, executable: Executable, feeds: Sequence[Any]) -> Execution:
-        """Begin a step that goes on as late feeds arrive."""
-        execution = executable.start(executable.reference, feeds)
-        self._executions.add(execution)
-        return execution
+    def _runner_of(self, prepared: Prepared) -> Runner:
+        """What runs a prepared signature, made anew if it was dropped."""
+        runner = self._runners.get(prepared)
+        if runner is None:
+            runner = self._runner(prepared)
+        return runner
+
+    def _initialized(
+        self, prepared: Prepared, feeds: Sequence[Any], deadline: float | None
+    ) -> Runner:
+        """What runs a prepared signature, whose variables have been seen to."""
+        runner = self._runner_of(prepared)
+        epoch = self.store.epoch
+        fed = prepared.signature.feeds
+        # Late feeds have no values yet.
+        given = dict(zip(fed, feeds, strict=True)) if feeds else {}
+        self._initialisation.prepare_for(prepared.operations, fed, given, deadline)
+        # Values that were lost meanwhile are asked for again: the store's epoch is another one.
+        runner.epoch = epoch
+        return runner
+
+    # Resources
+
+    def _watch(self, operation: Operation, key: ResourceKey) -> None:
+        """Drop an operation's resource when nothing refers to the operation any more."""
+        if key not in self._owners:
+            store = weakref.ref(self.store)
+
+            def release(_: object) -> None:
+                there = store()
+                if there is not None:
+                    there.release(key)
+
+            self._owners[key] = weakref.ref(operation, release)
+
+    def _note_value(self, key: ResourceKey, has_value: bool) -> None:
+        if has_value:
+            self._held.add(key)
+        else:
+            self._held.discard(key)
+
+    def list_devices(self) -> list[str]:
+        """The names of the devices that operations run on."""
+        return [device.name for device in self._devices]
 
     def close(self) -> None:
         """Cancel what waits, and free memory."""
         self._executions.close()
         with self._lock:
-            self._executables.clear()
-            self._extensions.clear()
+            self._prepared.clear()
+            self._runners.clear()
             self._nodes = 0
-            self.resources.close()
+            self.store.close()
+            self.graph.values.let_go(self)
+
+
+class LocalPartialStep:
+    """A step under way in this process whose feeds arrive one by one; see `PartialStep`."""
+
+    def __init__(self, prepared: Prepared, runner: Runner) -> None:
+        self._prepared = prepared
+        self._runner = runner
+        self._execution: Execution = runner.begin()
+
+    def feed(self, place: int, value: Any) -> None:
+        """Give the feed of that place in the signature its value."""
+        self._execution.feed(self._runner.late_units[place], value)
+
+    def advance(self) -> None:
+        """Run what is ready."""
+        try:
+            self._runner.advance(self._execution)
+        except StepFailed as failed:
+            error, cause = located(failed.failure, self._prepared), failed.__cause__
+        else:
+            return
+        try:
+            raise error from cause
+        finally:
+            del error, cause  # They hold this frame.
+
+    def fetched(self, place: int) -> Any:
+        """The value of the fetch of that place; None if it is not there yet."""
+        try:
+            return self._runner.fetched(self._execution, place)
+        except StepFailed as failed:
+            error = located(failed.failure, self._prepared)
+        try:
+            raise error
+        finally:
+            del error
+
+    def has_run(self, operation: Operation) -> bool:
+        """Whether an operation has run, or nothing of it is left to run."""
+        nodes = self._prepared.program.parts[0].nodes
+        return all(
+            self._execution.has_run(index)
+            for index, node in enumerate(nodes)
+            if node.sources[:1] == (operation.id,)
+        )
+
+    def close(self) -> None:
+        """Let go of all values."""
+        del self._execution
+
+
+def _rewritten(prepared: Prepared, instruments: Sequence[Instrument]) -> Prepared:
+    """A prepared signature with what instruments make of its program."""
+    program = prepared.program
+    for instrument in instruments:
+        program = instrument.rewritten(program, any(prepared.signature.is_late))
+    return replace(prepared, program=program, instruments=tuple(instruments), subgraph=None)
+
+
+def located(failure: Failure, prepared: Prepared) -> OpError:
+    """The error of a failed step, which names the operation, its line and what it was given."""
+    error = failure.error
+    if failure.node < 0 or error.is_of_step:
+        return error
+    node = prepared.program.parts[0].nodes[failure.node]
+    if not node.sources:
+        return error
+    operation = prepared.sources[node.sources[0]]
+    given = [summary.text if summary is not None else None for summary in failure.inputs]
+    error.about(operation, given)
+    fed: dict[int, Tensor] = dict(enumerate(prepared.signature.feeds))
+    for tensor, value, summary in zip(operation.inputs, node.inputs, failure.inputs, strict=False):
+        if summary is not None and summary.note:
+            was_fed = ", as it was fed" if value in fed else ""
+            error.details.append(f"{tensor.name}{was_fed}: {summary.note}")
+    error.details += failure.details
+    return error

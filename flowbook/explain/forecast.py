@@ -243,7 +243,7 @@ def _bytes(tensor: Tensor) -> int | None:
 
 
 def _variable_bytes(op: Operation) -> int:
-    if op.op_def.resource != "variable":
+    if op.op_def.owns != "variable":
         return 0
     return (op.attributes["shape"].size or 0) * int(op.attributes["dtype"].size)
 

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from flowbook.explain.report import Report, Table
 from flowbook.graph.building.graph import Graph, get_default_graph
 from flowbook.graph.definition.inference import broadcast_inputs
-from flowbook.graph.definition.op_def import NO_GRADIENT, Effects
+from flowbook.graph.definition.op_def import NO_GRADIENT
 from flowbook.graph.gradients.backward import gradients, is_differentiable
 from flowbook.graph.model.ancestors import ancestors
 from flowbook.graph.model.errors import InvalidTypeError, OpError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import Access
 from flowbook.graph.ops.state.variables import Variable
 from flowbook.graph.transfer.copying import copy_operations, graph_for_copies
 
@@ -167,7 +168,7 @@ def _has_written_axis(tensor: Tensor) -> bool:
 
 def _unused(asked: _Asked) -> Iterable[Finding]:
     for variable in asked.graph.variables(trainable=True):
-        readers = [op for op in variable.handle.consumers() if op.op_def.effects is Effects.READS]
+        readers = [op for op in variable.handle.consumers() if op.op_def.access is Access.READ]
         if asked.loss is not None:
             if asked.ancestors.isdisjoint(readers):
                 yield _unused_variable(variable, f"{asked.loss.name} does not depend on it")

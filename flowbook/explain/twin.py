@@ -13,18 +13,20 @@ from typing import Any
 import numpy as np
 
 from flowbook.exec.devices.cpu import local_devices
-from flowbook.exec.engine.executable import Executable
+from flowbook.exec.engine.runner import Runner
 from flowbook.exec.plan.pipeline import prepare
-from flowbook.exec.resources.container import Resources
+from flowbook.exec.resources.kinds import Definition
+from flowbook.exec.resources.store import Store
 from flowbook.exec.session.session import Session
 from flowbook.exec.signature.feeds import Feed, check_mapping, check_no_duplicates, feedable
 from flowbook.exec.signature.fetches import flatten
+from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.definition.op_def import Effects
 from flowbook.graph.model.dtypes import DType, as_dtype, resource
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import Access
 from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.constants import placeholder
 from flowbook.graph.rewrite.prune import prune
@@ -61,7 +63,7 @@ class Source:
 
     def with_draws(self, values: Mapping[Tensor, Any]) -> Source:
         """The same with what its random operations drew in a run, instead of them."""
-        random = [op for op in self.operations if op.op_def.effects is Effects.RANDOM]
+        random = [op for op in self.operations if op.op_def.access is Access.DRAW]
         drawn = {tensor: values[tensor] for op in random for tensor in op.outputs}
         return Source(
             [op for op in self.operations if op not in random],
@@ -87,7 +89,7 @@ def source_of(sess: Session, fetches: Any, feeds: Mapping[Any, Any] | None) -> S
     handles = {
         t.op
         for op in operations
-        if op.op_def.effects in (Effects.READS, Effects.WRITES)
+        if op.op_def.access in (Access.READ, Access.WRITE)
         for t in op.inputs[:1]
         if t not in values
     }
@@ -142,18 +144,21 @@ class Twin:
             fetches = [tensors[t] for t in source.tensors]
         self._feeds = [self._value(v) for v in source.feeds.values()]
         device = local_devices()[0]
-        self._resources = Resources(entropy=0)
+        self._store = Store(entropy=0)
         targets = [self._copies[op] for op in source.targets if op in self._copies]
-        self._executable = Executable(
-            prepare(fetches, targets, fed, [device]), device, self._resources
-        )
+        signature = Signature(tuple(fetches), tuple(targets), tuple(fed))
+        self._runner = Runner(prepare(signature, [device]).program, device, self._store)
 
     def run(self) -> dict[Tensor, Any]:
         """Run it from the source's values; the value of every tensor, by the original tensor."""
         for handle, value in self.source.variables.items():
-            self._resources.of(self._copies[handle]).assign(self._value(value))
-        executable = self._executable
-        run = executable.run_reference if self._executor == "reference" else executable.run_regions
+            copy = self._copies[handle]
+            assert copy.key is not None
+            definition = Definition("variable", copy.attributes)
+            self._store.of(copy.key, definition).assign(self._value(value))
+        run = self._runner.run_reference
+        if self._executor == "compiled":
+            run = self._runner.run_regions
         return dict(zip(self.source.tensors, run(self._feeds), strict=True))
 
     def _fed(
@@ -180,7 +185,7 @@ class Twin:
     def _attributes(self, operation: Operation) -> dict[str, Any]:
         """An operation's attributes in the twin's dtype; draws are the same in every dtype."""
         found = dict(operation.attributes)
-        if operation.op_def.effects is Effects.RANDOM:
+        if operation.op_def.access is Access.DRAW:
             if "graph_seed" in found and found["graph_seed"] is None:
                 found["graph_seed"] = 0
             return found

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.op_def import Effects
 from flowbook.graph.definition.widened import widened
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
@@ -92,7 +91,7 @@ class Values:
             return (_of_shape(op, shape),)
         kernel = op.op_def.kernel
         if (
-            op.op_def.effects is not Effects.PURE
+            not op.op_def.is_pure
             or op.op_def.is_async
             or op.control_inputs
             or kernel is None
@@ -107,7 +106,8 @@ class Values:
         attributes = {k: op.attributes[k] for k in op.op_def.kernel_attributes(kernel)}
         try:
             with np.errstate(all="ignore"):
-                found = widened(op, kernel)(np, *values, **attributes)
+                taken = [t.dtype for t in op.inputs]
+                found = widened(op.op_def, taken, op.dtypes, kernel)(np, *values, **attributes)
         except Exception:
             return unknown  # The run says what is wrong.
         declared = op.op_def.outputs

@@ -229,7 +229,7 @@ def _kinds(
 
 
 def _kind(operation: Operation) -> int:
-    if operation.op_def.resource == "variable":
+    if operation.op_def.owns == "variable":
         return _VARIABLE
     return {"Placeholder": _INPUT, "Const": _CONSTANT}.get(operation.type, _PLAIN)
 

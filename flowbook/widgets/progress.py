@@ -15,20 +15,19 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from flowbook.exec.engine.instrument import Instrument, Signature, Tap
 from flowbook.exec.instruments.attached import watch
+from flowbook.exec.plan.instrument import Instrument, Tap
 from flowbook.exec.signature.fetches import flatten
+from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import get_default_graph
 from flowbook.graph.model.errors import InvalidTypeError, UnimplementedError
+from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.widgets.page import is_looked_at
-
-if TYPE_CHECKING:
-    from flowbook.exec.engine.executable import Executable
 
 Item = TypeVar("Item")
 
@@ -250,9 +249,9 @@ class _Watch(Instrument):
         self._watched = tensors
         self._show = show
 
-    def tap(self, signature: Signature, executable: Executable) -> Sequence[Tap]:
+    def tap(self, signature: Signature, operations: Sequence[Operation]) -> Sequence[Tap]:
         """What it takes from runs that compute some of the tensors, or are fed them."""
-        needed = set(executable.operations)
+        needed = set(operations)
         found = {
             name: tensor
             for name, tensor in self._watched.items()

@@ -160,7 +160,7 @@ def _kind(members: list[Operation]) -> str:
 def _handle(members: list[Operation]) -> Operation | None:
     """The variable that a block of its name is: its reads, and what optimizers keep for it."""
     for op in members:
-        if op.op_def.resource == "variable" and op.name == _top(op):
+        if op.op_def.owns == "variable" and op.name == _top(op):
             return op
     return None
 
@@ -231,13 +231,13 @@ class _Faces:
 def _detail(members: list[Operation]) -> str:
     kind = _kind(members)
     if kind == "scope":
-        variables = sum(op.op_def.resource == "variable" for op in members)
+        variables = sum(op.op_def.owns == "variable" for op in members)
         held = f", {counted(variables, 'variable')}" if variables else ""
         return counted(len(members), "operation") + held
     if kind == "variable":
         handle = _handle(members)
         assert handle is not None
-        slots = sum(op.op_def.resource == "variable" for op in members) - 1
+        slots = sum(op.op_def.owns == "variable" for op in members) - 1
         kept = f", {counted(slots, 'slot')}" if slots else ""
         return f"variable {handle.attributes['shape']}{kept}"
     main = next((op for op in members if op.type != "Const"), members[0])

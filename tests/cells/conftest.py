@@ -65,15 +65,16 @@ class Holder:
     def __init__(self, graph: Any) -> None:
         self.graph = graph
         self.forgets = graph.values.forgets
-        graph.values.add_holder(self)
-        self.values = {v.op for v in graph.variables()}
+        self.values = graph.values.held_by(self)
+        self.values.update(v.op.key for v in graph.variables())
 
     def has_value(self, operation: Any) -> bool:
-        return operation in self.values
+        return operation.key in self.values
 
     def extend(self) -> None:
         """Drop what was given up."""
-        self.values -= set(self.graph.values.forgotten_since(self.forgets))
+        given_up = self.graph.values.forgotten_since(self.forgets)
+        self.values.difference_update(operation.key for operation in given_up)
         self.forgets = self.graph.values.forgets
 
 

@@ -64,13 +64,13 @@ def test_fetching_what_was_deleted(trained: Any) -> None:
 
 def test_values_go_with_the_last_reference(trained: Any) -> None:
     variable = weakref.ref(trained["W"].op)
-    resources = trained["sess"]._master.resources
-    assert resources.find(trained["W"].op).is_initialized
+    store = trained["sess"]._master.store
+    assert store.find(trained["W"].op.key).is_initialized
     trained.run("note", "del W, b, y", deleted=["model", "use", "train"])
     trained.run("run", "sess.run(fb.constant(1.0))")
     gc.collect()
     assert variable() is None
-    assert len(resources._own) == 0
+    assert len(store._own) == 0
 
 
 def test_a_cell_that_was_moved_gets_everything_back(trained: Any) -> None:

@@ -7,7 +7,16 @@ from typing import Any
 import pytest
 
 import flowbook as fb
-from flowbook.graph.redefinition.stale_runs import check_stale, old_feed_error, stale_message
+from flowbook.graph.redefinition.stale_runs import check_feeds, check_stale, stale_message
+
+
+def old_feed_error(*asked: Any) -> fb.errors.FailedPreconditionError | None:
+    """The error for feeds that miss their aims; None if none does."""
+    try:
+        check_feeds(*asked)
+    except fb.errors.FailedPreconditionError as error:
+        return error
+    return None
 
 
 @pytest.fixture

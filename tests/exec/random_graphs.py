@@ -80,7 +80,7 @@ send = fb.OpDef(
     attributes={"key": fb.REQUIRED},
     infer=lambda x, key: [],
     kernel=channel.send,
-    effects=fb.Effects.IO,
+    touches=fb.Touch(fb.Access.OUTSIDE),
 )
 receive = fb.OpDef(
     "TestReceive",

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
+from tests.exec.held import held
 
 BY_ROWS = {
     "descent": lambda: fb.train.GradientDescentOptimizer(0.5),
@@ -36,7 +37,7 @@ def test_nothing_of_the_tables_size_is_allocated(kind: str) -> None:
         for _ in range(3):  # The first runs initialise, compile and go through the reference.
             sess.run(train, {indices: [1, 7, 1]})
         kept = [x, *optimizer.variables()]
-        buffers = [id(sess._master.resources.of(v.op)._buffer) for v in kept]
+        buffers = [id(held(sess, v)._buffer) for v in kept]
         tracemalloc.start()
         try:
             for _ in range(3):
@@ -45,7 +46,7 @@ def test_nothing_of_the_tables_size_is_allocated(kind: str) -> None:
         finally:
             tracemalloc.stop()
         assert peak < table.nbytes / 10
-        assert [id(sess._master.resources.of(v.op)._buffer) for v in kept] == buffers
+        assert [id(held(sess, v)._buffer) for v in kept] == buffers
         value = sess.run(x)
         np.testing.assert_array_equal(np.flatnonzero((value != 1).any(axis=1)), [1, 7])
 

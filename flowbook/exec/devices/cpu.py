@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -24,12 +25,30 @@ def _keep_freed_memory() -> None:
     np.empty((32 << 20) - (1 << 16), np.uint8)
 
 
-def cpu(index: int = 0) -> Device:
-    """The CPU device of this process."""
-    _keep_freed_memory()
-    return Device(f"/job:localhost/task:0/device:cpu:{index}", np)
+class Cpu(Device):
+    """A CPU device of this process, whose memory is the host's.
+
+    Args:
+        index: its number.
+    """
+
+    def __init__(self, index: int = 0) -> None:
+        _keep_freed_memory()
+        super().__init__(f"/job:localhost/task:0/device:cpu:{index}", np)
+
+    def own(self, array: Any) -> Any:
+        """A copy of a host array or scalar."""
+        return np.array(array)
+
+    def fetch(self, array: Any) -> Any:
+        """A copy of an array; what has no dimensions is a scalar."""
+        return array.copy() if array.ndim else array[()]
+
+    def check(self, value: Any) -> bool:
+        """Whether a value is NumPy's."""
+        return isinstance(value, np.ndarray | np.generic)
 
 
 def local_devices() -> list[Device]:
     """The devices of this process."""
-    return [cpu()]
+    return [Cpu()]

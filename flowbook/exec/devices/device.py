@@ -1,14 +1,15 @@
-"""What a device is to the executor: a name, a kind, and the array module that its kernels use."""
+"""What a device is to the executor: a name, a kind, the array module of its kernels, its memory."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from types import ModuleType
 from typing import Any
 
 from flowbook.graph.model.device_spec import DeviceSpec
 
 
-class Device:
+class Device(ABC):
     """One device of this process.
 
     Attributes:
@@ -26,6 +27,18 @@ class Device:
     def kind(self) -> str:
         """Such as "cpu"."""
         return self.spec.kind or ""
+
+    @abstractmethod
+    def own(self, array: Any) -> Any:
+        """An array of this device, and nobody else's, with the values of a host array or scalar."""
+
+    @abstractmethod
+    def fetch(self, array: Any) -> Any:
+        """The values of an array of this device, as a host array or scalar of the caller's own."""
+
+    @abstractmethod
+    def check(self, value: Any) -> bool:
+        """Whether a value is an array, or a scalar, of this device."""
 
     def __repr__(self) -> str:
         return f"<Device {self.name}>"

@@ -1,99 +1,138 @@
-"""From a plan's names to what this process runs: kernels, their attributes and resources."""
+"""From a part of a program to what this process runs: kernels, their attributes and resources."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from flowbook.exec.devices.device import Device
-from flowbook.exec.engine.units import AsyncKernel, Handle, Kernel, Unit
-from flowbook.exec.plan.plan import Plan
-from flowbook.exec.resources.container import Resources
-from flowbook.graph.definition.op_def import OpDef
+from flowbook.exec.engine.units import AsyncKernel, Call, Handle, Kernel, Router, Unit
+from flowbook.exec.plan.program import Part, PlanNode
+from flowbook.exec.resources.kinds import Definition
+from flowbook.exec.resources.store import Store
+from flowbook.graph.definition.op_def import OpDef, Retag
 from flowbook.graph.definition.widened import widened
-from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import kernel_for, op_named, registered_kernel
+from flowbook.graph.model.dtypes import DType, as_dtype
+from flowbook.graph.model.registry import kernel_for, op_keyed, registered_kernel
 
 
 class Bound(NamedTuple):
-    """A plan bound to this process.
+    """A part bound to this process.
 
     Attributes:
         units: one for each node.
         known: constants and handles, by value.
+        dtypes: of all values.
     """
 
     units: list[Unit]
     known: dict[int, Any]
+    dtypes: dict[int, DType]
 
 
 class _Found(NamedTuple):
     """What all nodes of one type share."""
 
+    op_def: OpDef
     function: Callable[..., Any] | None
     attributes: list[str]
-    is_positional: bool
-    expression: Any
-    is_single: bool
-    is_users: bool
+    call: Call
     kind: type[Kernel]
 
 
 def bind(
-    plan: Plan, operations: Sequence[Operation], device: Device, resources: Resources
+    part: Part,
+    feeds: tuple[DType, ...],
+    device: Device,
+    store: Store,
+    begun: Bound | None = None,
 ) -> Bound:
-    """Find the kernels and resources of a plan."""
-    known: dict[int, Any] = dict(plan.constants)
-    units: list[Unit] = []
-    types: dict[OpDef, _Found] = {}
-    for node, operation in zip(plan.nodes, operations, strict=True):
-        op_def = operation.op_def if operation.op_def.type == node.type else op_named(node.type)
-        found = types.get(op_def)
+    """Find the kernels and resources of a part.
+
+    Args:
+        part: what runs.
+        feeds: the dtypes of what it is fed with.
+        device: where.
+        store: where its resources live.
+        begun: what its first nodes are bound to already.
+
+    Raises:
+        NotFoundError: if an operation type is not defined in this process.
+        InvalidArgumentError: if a named container holds another resource under a key.
+    """
+    known: dict[int, Any] = {} if begun is None else begun.known.copy()
+    dtypes = dict(enumerate(feeds)) if begun is None else begun.dtypes.copy()
+    units = [] if begun is None else begun.units.copy()
+    for value, constant in part.constants.items():
+        if value not in known:
+            known[value] = constant
+            dtypes[value] = as_dtype(constant.dtype)
+    types: dict[str, _Found] = {}
+    nodes = part.nodes[len(units) :]
+    for node in nodes:
+        dtypes.update(zip(node.outputs, node.dtypes, strict=False))
+    for index, node in enumerate(nodes, len(units)):
+        found = types.get(node.type)
         if found is None:
-            found = types[op_def] = _find(op_def, device)
-        leading: tuple[Any, ...] = ()
-        if op_def.resource is not None:
-            leading = (resources.of(operation),)
-        if found.function is None:
-            (known[node.outputs[0]],) = leading
-            units.append(Handle(node.inputs, node.outputs, node.after))
-            continue
-        function = widened(operation, found.function)
-        units.append(
-            found.kind(
-                node[3:],
-                operation,
-                function,
-                device.xp,
-                leading,
-                {name: node.attributes[name] for name in found.attributes}
-                if found.attributes
-                else _NONE,
-                found.is_positional,
-                found.expression if function is found.function else None,
-                found.is_single,
-                found.is_users,
-            )
-        )
-    return Bound(units, known)
+            found = types[node.type] = _find(op_keyed(node.type), device)
+        units.append(_unit(index, node, found, device, store, known, dtypes))
+    return Bound(units, known, dtypes)
 
 
-_NONE: dict[str, Any] = {}
+def _unit(
+    index: int,
+    node: PlanNode,
+    found: _Found,
+    device: Device,
+    store: Store,
+    known: dict[int, Any],
+    dtypes: Mapping[int, DType],
+) -> Unit:
+    op_def = found.op_def
+    leading: tuple[Any, ...] = ()
+    if op_def.owns is not None:
+        assert node.key is not None
+        leading = (store.of(node.key, Definition(op_def.owns, node.attributes)),)
+    if found.function is None:
+        (known[node.outputs[0]],) = leading
+        return Handle(node, *leading)
+    function = found.function
+    call = found.call
+    if op_def.computes:
+        taken = [dtypes[v] for v in node.inputs]
+        function = widened(op_def, taken, node.dtypes, function)
+        if function is not found.function:
+            call = call._replace(expression=None)
+    attributes = {name: node.attributes[name] for name in found.attributes}
+    unit = found.kind(index, node, function, device, leading, attributes, call)
+    if isinstance(unit, Router):
+        unit.fires_on_any = op_def.fires_on_any
+        unit.retag = op_def.retag
+        unit.sees_dead = op_def.sees_dead
+        is_entrance = op_def.retag is Retag.PUSH
+        unit.enters = node.attributes["frame_name"] if is_entrance else ""
+        unit.is_constant = is_entrance and node.attributes["is_constant"]
+    return unit
 
 
 def _find(op_def: OpDef, device: Device) -> _Found:
     special = registered_kernel(op_def, device.kind)
     function = kernel_for(op_def, device.kind)
     attributes = op_def.kernel_attributes(function) if function is not None else []
+    kind: type[Kernel] = AsyncKernel if op_def.is_async else Kernel
     return _Found(
+        op_def,
         function,
         attributes,
-        function is not None and _is_positional(function, attributes),
-        op_def.expression if special is None and op_def.is_inlined else None,
-        len(op_def.outputs) == 1 and not op_def.outputs[0].is_list,
-        special is not None or not op_def.is_builtin,
-        AsyncKernel if op_def.is_async else Kernel,
+        Call(
+            function is not None and _is_positional(function, attributes),
+            op_def.expression if special is None and op_def.is_inlined else None,
+            len(op_def.outputs) == 1 and not op_def.outputs[0].is_list,
+            special is not None or not op_def.is_builtin,
+            op_def.is_builtin,
+        ),
+        Router if op_def.is_router else kind,
     )
 
 

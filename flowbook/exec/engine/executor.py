@@ -1,151 +1,66 @@
 """Drives a step: runs units as they become ready, and waits for asynchronous ones.
 
-A step runs on the thread that called for it. Where nothing has to wait, units run in the order of
-the plan, which costs half as much as finding out what is ready. Asynchronous kernels report through
-a queue; waiting for it can be interrupted, ends at the deadline, and ends when the step is
-cancelled.
+A step runs on the thread that called for it. What the state machine (`step.py`) says is ready runs,
+the earliest in the plan first. Asynchronous kernels report through a queue; waiting for it can be
+interrupted, ends at the deadline, and ends when the step is cancelled.
 """
 
 from __future__ import annotations
 
 import heapq
+import itertools
 import queue
 import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
-from flowbook.exec.engine.step import Step, Structure
-from flowbook.exec.engine.units import AsyncKernel, Unit
+from flowbook.exec.engine.step import Iteration, Step, Structure
+from flowbook.exec.engine.units import AsyncKernel
+from flowbook.exec.plan.failure import UnitFailure, late
 from flowbook.graph.model.errors import CancelledError, DeadlineExceededError
 
 # An interrupt that comes just before a thread goes to sleep is noticed when it wakes up.
 LONGEST_WAIT = 0.25
 
-
-class Program:
-    """What all executions of one plan share.
-
-    Args:
-        units: what runs.
-        values: how many values there are.
-        kept: values that outlive their last use, being fetched.
-
-    """
-
-    def __init__(self, units: Sequence[Unit], values: int, kept: Sequence[int]) -> None:
-        self.units = units
-        self._values = values
-        self._kept = kept
-
-    @cached_property
-    def structure(self) -> Structure:
-        """Who waits for whom."""
-        return Structure(self.units, self._values)
-
-    @cached_property
-    def uses(self) -> list[int]:
-        """For each value how often it is needed before it can be freed."""
-        uses = self.structure.uses.copy()
-        for value in self._kept:
-            uses[value] += 1
-        return uses
-
-    @cached_property
-    def unused(self) -> dict[int, list[int]]:
-        """For units with outputs that nothing needs those outputs."""
-        return {
-            index: unused
-            for index, unit in enumerate(self.units)
-            if (unused := [v for v in unit.outputs if not self.uses[v]])
-        }
-
-    @cached_property
-    def last_used(self) -> list[list[int] | tuple[()]]:
-        """For each unit the values that nothing needs after it, if units run in their order."""
-        needed = [False] * self._values
-        for value in self._kept:
-            needed[value] = True
-        found: list[list[int] | tuple[()]] = []
-        for unit in reversed(self.units):
-            last: list[int] | tuple[()] = ()
-            for value in (*unit.inputs, *unit.outputs):
-                if not needed[value]:
-                    needed[value] = True
-                    last = [*last, value]
-            found.append(last)
-        found.reverse()
-        return found
-
-
-class InOrder:
-    """One step whose units run in their order, each after all that it needs.
-
-    Args: as for `Execution`.
-    """
-
-    def __init__(self, program: Program, values: list[Any], deadline: float | None) -> None:
-        self.values = values
-        self._program = program
-        self._deadline = deadline
-        self.current_unit: Unit | None = None
-
-    def advance(self) -> None:
-        """Run all units.
-
-        Raises:
-            DeadlineExceededError: if the deadline passes first.
-            BaseException: what a unit raised, `current_unit`.
-        """
-        values, deadline = self.values, self._deadline
-        unit = None
-        try:
-            for unit, last_used in zip(self._program.units, self._program.last_used, strict=True):
-                if deadline is not None and time.monotonic() > deadline:
-                    raise _late(0)
-                unit.run(values)
-                for value in last_used:
-                    values[value] = None
-        except BaseException:
-            self.current_unit = unit
-            raise
-
-    def given(self) -> list[Any]:
-        """The values that the current unit was given."""
-        return _given(self.current_unit, self.values)
+# A kernel's call under way: the unit, where, and its number among all calls of the step.
+_Ready = tuple[int, int, Iteration]
 
 
 class Execution:
     """One step under way.
 
     Args:
-        program: what to run.
+        structure: what to run.
         values: a place for each value; feeds and constants are there already.
         deadline: when to give up, on the clock of `time.monotonic`; None never.
     """
 
-    def __init__(self, program: Program, values: list[Any], deadline: float | None) -> None:
-        self.values = values
+    def __init__(self, structure: Structure, values: list[Any], deadline: float | None) -> None:
         self.deadline = deadline
-        self._program = program
-        self._step = Step(program.structure)
-        self._uses = program.uses.copy()
-        self._ready = list(program.structure.first)
-        self._reports: queue.SimpleQueue[tuple[int, Any, BaseException | None]] = (
+        self._units = structure.units
+        self._step = Step(structure, values)
+        self._serial = itertools.count()
+        self._ready: list[_Ready] = []
+        self._add(self._step.begin())
+        self._reports: queue.SimpleQueue[tuple[AsyncCall | None, Any, BaseException | None]] = (
             queue.SimpleQueue()
         )
-        self._waiting: dict[int, AsyncCall] = {}
+        self._waiting: set[AsyncCall] = set()
         self._cancelled: BaseException | None = None
-        self.current = -1
+
+    @property
+    def values(self) -> list[Any]:
+        """The values that are there, outside of inner frames."""
+        return self._step.root.values  # type: ignore[no-any-return]
 
     def advance(self) -> None:
         """Run until nothing is ready and nothing asynchronous is under way.
 
         Raises:
             DeadlineExceededError: if the deadline passes first.
-            BaseException: what a unit or an asynchronous kernel raised; `current` is its index.
+            UnitFailure: if a unit or an asynchronous kernel failed; its cause is what it raised.
         """
         if self._cancelled is not None:
             raise self._cancelled
@@ -160,56 +75,37 @@ class Execution:
 
     def has_run(self, unit: int) -> bool:
         """Whether a unit has completed."""
-        return self._step.is_complete(unit)
+        return self._step.has_run(unit)
 
-    @property
-    def current_unit(self) -> Unit | None:
-        """The unit that ran last, or None before the first."""
-        return self._program.units[self.current] if self.current >= 0 else None
-
-    def given(self) -> list[Any]:
-        """The values that the current unit was given."""
-        return _given(self.current_unit, self.values)
-
-    def feed(self, unit: int) -> None:
-        """Note that a late feed has arrived; its value is in its place."""
-        for other in self._step.complete(unit):
-            heapq.heappush(self._ready, other)
+    def feed(self, unit: int, value: Any) -> None:
+        """Note that a late feed has arrived."""
+        self._add(self._step.complete(unit, self._step.root, (value,)))
 
     def cancel(self, error: BaseException) -> None:
         """Make the thread that advances this step fail with `error` where it waits or goes on."""
         self._cancelled = error
-        self._reports.put((-1, None, error))
+        self._reports.put((None, None, error))
+
+    def _add(self, ready: Sequence[tuple[int, Iteration]]) -> None:
+        for index, tag in ready:
+            heapq.heappush(self._ready, (index, next(self._serial), tag))
 
     def _run_ready(self) -> None:
-        ready, values, uses = self._ready, self.values, self._uses
-        units, unused, deadline = self._program.units, self._program.unused, self.deadline
-        heappop, heappush, complete = heapq.heappop, heapq.heappush, self._step.complete
+        ready, units, deadline, step = self._ready, self._units, self.deadline, self._step
         while ready:
-            self.current = index = heappop(ready)
+            index, _, tag = heapq.heappop(ready)
             if deadline is not None and time.monotonic() > deadline:
-                raise self._late()
+                raise _late(len(self._waiting))
             unit = units[index]
             if unit.is_async:
-                self._start(index, unit)
-                continue
-            unit.run(values)
-            for value in unit.inputs:
-                uses[value] -= 1
-                if not uses[value]:
-                    values[value] = None
-            if index in unused:
-                for value in unused[index]:
-                    values[value] = None
-            for other in complete(index):
-                heappush(ready, other)
+                assert isinstance(unit, AsyncKernel)
+                call = AsyncCall(index, tag, unit, self._reports)
+                self._waiting.add(call)
+                unit.start(tag.values, call)
+            else:
+                self._add(step.complete(index, tag, unit.run(tag.values)))
 
-    def _start(self, index: int, unit: Unit) -> None:
-        assert isinstance(unit, AsyncKernel)
-        call = self._waiting[index] = AsyncCall(index, unit, self._reports)
-        unit.start(self.values, call)
-
-    def _next_report(self) -> tuple[int, Any, BaseException | None]:
+    def _next_report(self) -> tuple[AsyncCall | None, Any, BaseException | None]:
         deadline = self.deadline
         while True:
             left = LONGEST_WAIT if deadline is None else deadline - time.monotonic()
@@ -217,42 +113,35 @@ class Execution:
                 return self._reports.get(timeout=max(0.0, min(left, LONGEST_WAIT)))
             except queue.Empty:
                 if left <= 0:
-                    raise self._late() from None
+                    raise _late(len(self._waiting)) from None
 
-    def _finish(self, index: int, outputs: Any, error: BaseException | None) -> None:
-        self.current = index
-        if error is not None:
-            raise error
-        call = self._waiting.pop(index, None)
+    def _finish(self, call: AsyncCall | None, outputs: Any, error: BaseException | None) -> None:
         if call is None:
-            return
-        call.deliver(self.values, outputs)
-        for value in call.unit.inputs:
-            self._uses[value] -= 1
-            if not self._uses[value]:
-                self.values[value] = None
-        for value in self._program.unused.get(index, ()):
-            self.values[value] = None
-        for other in self._step.complete(index):
-            heapq.heappush(self._ready, other)
+            assert error is not None
+            raise error
+        if error is None:
+            try:
+                outputs = call.unit.checked_all(outputs)
+            except Exception as wrong:
+                error = wrong
+        if error is not None:
+            given = [call.tag.values[v] for v in call.unit.inputs]
+            raise UnitFailure(call.unit.index, given) from error
+        if call in self._waiting:
+            self._waiting.remove(call)
+            self._add(self._step.complete(call.index, call.tag, outputs))
 
     def _abandon(self) -> None:
         """Let the asynchronous calls under way know that nobody waits for them any more."""
-        waiting, self._waiting = self._waiting, {}
-        for call in waiting.values():
+        self._step.give_up()
+        waiting, self._waiting = self._waiting, set()
+        for call in waiting:
             call.cancel()
-
-    def _late(self) -> DeadlineExceededError:
-        return _late(len(self._waiting))
-
-
-def _given(unit: Unit | None, values: Sequence[Any]) -> list[Any]:
-    return [values[v] for v in unit.inputs] if unit is not None else []
 
 
 def _late(count: int) -> DeadlineExceededError:
     waiting = f"; {count} asynchronous operations had not completed" if count else ""
-    return DeadlineExceededError(f"the step took longer than its timeout allows{waiting}")
+    return DeadlineExceededError(f"{late().message}{waiting}")
 
 
 class Executions:
@@ -292,14 +181,19 @@ class AsyncCall:
     """The context that an asynchronous kernel reports to (see `op_def.AsyncContext`).
 
     Attributes:
+        index: the unit's number in what runs.
+        tag: the iteration that it runs in.
         unit: the kernel.
         xp: the device's array module.
     """
 
-    def __init__(self, index: int, unit: AsyncKernel, reports: queue.SimpleQueue[Any]) -> None:
+    def __init__(
+        self, index: int, tag: Iteration, unit: AsyncKernel, reports: queue.SimpleQueue[Any]
+    ) -> None:
+        self.index = index
+        self.tag = tag
         self.unit = unit
-        self.xp = unit.xp
-        self._index = index
+        self.xp = unit.device.xp
         self._reports = reports
         self._callbacks: list[Callable[[], None]] = []
         self._lock = threading.Lock()
@@ -308,12 +202,12 @@ class AsyncCall:
     def complete(self, outputs: tuple[Any, ...] = ()) -> None:
         """Report the outputs; may be called from any thread. Only the first report counts."""
         if self._end():
-            self._reports.put((self._index, outputs, None))
+            self._reports.put((self, outputs, None))
 
     def fail(self, error: BaseException) -> None:
         """Report an error; may be called from any thread."""
         if self._end():
-            self._reports.put((self._index, None, error))
+            self._reports.put((self, None, error))
 
     def on_cancel(self, callback: Callable[[], None]) -> None:
         """Have `callback` called if the step is given up before this call completes."""
@@ -323,11 +217,6 @@ class AsyncCall:
                 return
         if self._is_cancelled:
             callback()
-
-    def deliver(self, values: list[Any], outputs: tuple[Any, ...]) -> None:
-        """Put the outputs into their places, if they are what the definition declares."""
-        for place, value in zip(self.unit.outputs, self.unit.checked_all(outputs), strict=True):
-            values[place] = value
 
     def cancel(self) -> None:
         """Call the callbacks, once."""

@@ -10,14 +10,13 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 
-from flowbook.exec.engine.units import Kernel, Unit
+from flowbook.exec.engine.units import Kernel, Unit, Values
+from flowbook.exec.plan.failure import UnitFailure, late
 from flowbook.exec.plan.memory import Ownership
-from flowbook.graph.model.errors import DeadlineExceededError
 
 # Beyond so many calls a function is split: compiling a function costs memory by its length.
 LONGEST = 4000
@@ -68,7 +67,7 @@ class Generated:
             "owned": owned,
             "scalar": scalar,
             "clock": time.monotonic,
-            "late": _late,
+            "late": late,
         }
         self._with_deadline = with_deadline
         parts = [nodes[i : i + LONGEST] for i in range(0, len(nodes), LONGEST)] or [nodes]
@@ -146,17 +145,22 @@ class Generated:
         function: Callable[..., Any] = self._scope.pop(name)
         return function
 
-    def find_failure(self, traceback: TracebackType | None) -> tuple[int, list[Any]]:
-        """The node whose line raised, or -1, and the values that it was given."""
+    def failure(self, error: BaseException) -> UnitFailure | None:
+        """Which node's line raised an error, and what that was given; None if none did."""
+        traceback = error.__traceback__
         while traceback is not None:
             code = traceback.tb_frame.f_code
             places = self._places.get(code.co_filename)
             if places is not None:
                 index, names = places[traceback.tb_lineno - 2]
+                if index < 0:
+                    return None
                 given = traceback.tb_frame.f_locals
-                return index, [given.get(n, self._scope.get(n)) for n in names]
+                failure = UnitFailure(index, [given.get(n, self._scope.get(n)) for n in names])
+                failure.__cause__ = error
+                return failure
             traceback = traceback.tb_next
-        return -1, []
+        return None
 
 
 class Region(Unit):
@@ -182,11 +186,15 @@ class Region(Unit):
         self.generated = generated
         self.takes = inputs if deadline is None else (deadline, *inputs)
 
-    def run(self, values: list[Any]) -> None:
+    def run(self, values: Values) -> Sequence[Any]:
         """Call the function on the inputs."""
-        results = self.generated.function(*[values[v] for v in self.takes])
-        for place, value in zip(self.outputs, results, strict=True):
-            values[place] = value
+        try:
+            return self.generated.function(*[values[v] for v in self.takes])  # type: ignore[no-any-return]
+        except Exception as error:
+            failure = self.generated.failure(error)
+            if failure is None:
+                raise
+            raise failure from error
 
 
 class _Writer:
@@ -267,11 +275,12 @@ class _Writer:
                 self.line("if clock() > deadline: raise late()", index)
             if self.is_wary:
                 checked = f"checked{index}"
-                self.scope[checked] = kernel.checked if kernel.is_single else kernel.checked_all
+                is_single = kernel.call.is_single
+                self.scope[checked] = kernel.checked if is_single else kernel.checked_all
                 call = f"{checked}({call})"
             if not targets:
                 text = call
-            elif kernel.is_single:
+            elif kernel.call.is_single:
                 text = f"{targets[0]} = {call}"
             else:
                 text = f"{', '.join(targets)}, = {call}"
@@ -288,11 +297,11 @@ class _Writer:
     def _call(
         self, index: int, kernel: Kernel, inputs: tuple[str, ...], used: Sequence[int]
     ) -> str:
-        if kernel.expression is not None and kernel.expression.is_single:
+        if kernel.call.expression is not None and kernel.call.expression.is_single:
             return self._inlined(index, kernel, inputs)
         function = kernel.function
-        if kernel.expression is not None and not self.is_wary:
-            function = kernel.expression.kernel(used)
+        if kernel.call.expression is not None and not self.is_wary:
+            function = kernel.call.expression.kernel(used)
         first = [self._shared(function), "xp"]
         for resource in kernel.leading:
             self.scope[f"r{index}"] = resource
@@ -300,11 +309,11 @@ class _Writer:
         attributes = []
         for name, value in kernel.attributes.items():
             text = self._literal(index, name, value)
-            attributes.append(text if kernel.is_positional else f"{name}={text}")
+            attributes.append(text if kernel.call.is_positional else f"{name}={text}")
         return f"{first[0]}({', '.join([*first[1:], *inputs, *attributes])})"
 
     def _inlined(self, index: int, kernel: Kernel, inputs: tuple[str, ...]) -> str:
-        expression = kernel.expression
+        expression = kernel.call.expression
         assert expression is not None
         names = dict(zip(expression.parameters, inputs, strict=False))
         for name in expression.functions:
@@ -360,10 +369,6 @@ def scalar(value: Any) -> Any:
     if type(value) is np.ndarray and not value.ndim:
         return value[()]
     return value
-
-
-def _late() -> DeadlineExceededError:
-    return DeadlineExceededError("the step took longer than its timeout allows")
 
 
 # How a fetched value becomes the caller's own.

@@ -1,49 +1,46 @@
 """Variables get their initial values on first use, in a step of its own.
 
-Before a step runs, the variables whose values it needs are initialised, each once, under its own
-lock, those first that its initial value reads. Before an update changes a variable, those whose
-initial value reads it are initialised too, so that they see the value from before.
+Before a step runs, the variables whose values it needs are initialised, each once, those first that
+its initial value reads. Before an update changes a variable, those whose initial value reads it are
+initialised too, so that they see the value from before.
+
+A step claims a variable before it initialises it: one compare-and-set where the variable lives. No
+lock is held while initial values are computed. Whoever finds a variable claimed goes on with the
+others, and waits last; so nobody waits while he holds what others wait for, except that a variable
+whose initial value runs a user's Python code is claimed alone, as that may wait for anything.
 """
 
 from __future__ import annotations
 
-import itertools
-import operator
 import threading
 import time
-from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from graphlib import TopologicalSorter
 from typing import Any, Protocol
 
-from flowbook.exec.engine.executable import Executable
 from flowbook.exec.engine.executor import LONGEST_WAIT
-from flowbook.exec.engine.instrument import Signature
-from flowbook.exec.resources.container import Resources, forget
+from flowbook.exec.resources.kinds import Definition
+from flowbook.exec.resources.store import Store
+from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.definition.op_def import Effects
 from flowbook.graph.model.errors import DeadlineExceededError
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.resource_key import touched_by
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import Access
 from flowbook.graph.ops.state.variables import Variable
-
-# An interrupt that comes just before a thread goes to sleep is noticed when it wakes up.
-_take = operator.methodcaller("acquire", True, LONGEST_WAIT)
-_release = operator.methodcaller("release")
-_serial = operator.attrgetter("serial")
 
 
 class Initialiser(Protocol):
     """Who runs initialising steps, and holds what they initialise."""
 
     graph: Graph
-    resources: Resources
+    store: Store
 
-    def executable(self, signature: Signature) -> Executable:
-        """What runs a signature."""
-
-    def known_executables(self) -> Sequence[Executable]:
-        """All executables that anyone may still run."""
+    def run_initializers(
+        self, signature: Signature, feeds: Sequence[Any], deadline: float | None
+    ) -> None:
+        """Run a step that initialises variables; it asks for no initialisation of its own."""
 
 
 class Initialisation:
@@ -56,14 +53,12 @@ class Initialisation:
 
     def __init__(self, master: Initialiser, is_automatic: bool) -> None:
         self._master = master
+        self._store = master.store
         self._is_automatic = is_automatic
         self._readers: dict[Operation, list[Operation]] = {}
         self._seen = 0
         self._retirements = master.graph.retirements
         self._forgets = master.graph.values.forgets
-        self._epoch = 0
-        self._lock = threading.Lock()
-        master.resources.on_lost_values(self.start_over)
 
     def extend(self) -> None:
         """Take note of new variables whose initial values read others, and of values given up.
@@ -74,9 +69,8 @@ class Initialisation:
         forgets = graph.values.forgets
         if forgets != self._forgets:
             for operation in graph.values.forgotten_since(self._forgets):
-                resource = self._master.resources.find(operation)
-                if resource is not None:
-                    forget(resource)
+                assert operation.key is not None
+                self._store.forget(operation.key)
             self._forgets = forgets
         if not self._is_automatic:
             return
@@ -84,157 +78,183 @@ class Initialisation:
             self._retirements = graph.retirements
             self._readers, self._seen = {}, 0
         new = graph.variables_registered(self._seen)
-        readers = {variable.op: _handles_read(variable.op, ()) for variable in new}
+        readers = {variable.op: _variables_read(variable.op, ()) for variable in new}
         self._seen += len(new)
-        for reader, handles in readers.items():
-            for handle in handles:
-                self._readers.setdefault(handle, []).append(reader)
+        for reader, read in readers.items():
+            for other in read:
+                self._readers.setdefault(other, []).append(reader)
         if any(readers.values()):
-            self.start_over()
-
-    def start_over(self) -> None:
-        """Let every executable ask again, before its next run, what has to be initialised."""
-        with self._lock:
-            self._epoch += 1
-            for executable in self._master.known_executables():
-                executable.is_initialized = False
+            self._store.start_over()
 
     def prepare_for(
-        self, executable: Executable, given: Mapping[Tensor, Any], deadline: float | None
+        self,
+        operations: Sequence[Operation],
+        fed: Collection[Tensor],
+        given: Mapping[Tensor, Any],
+        deadline: float | None,
     ) -> None:
-        """Initialise what a step needs; afterwards the executable says that nothing is left."""
-        epoch = self._epoch
-        uses = _uses(executable)
-        for operation in uses:
-            # A shared container may hold by now what does not fit.
-            self._master.resources.of(operation.inputs[0].op)
-        if self._is_automatic:
-            self._initialize(self._needed(executable, uses), given, deadline)
-        with self._lock:
-            if epoch == self._epoch:
-                executable.is_initialized = True
+        """Initialise what a step needs.
 
-    def _needed(self, executable: Executable, uses: Sequence[Operation]) -> Iterable[Operation]:
+        Args:
+            operations: all that the step needs.
+            fed: what it is fed with.
+            given: the values of those feeds that are there; the initialising step sees them too.
+            deadline: when to give up.
+        """
+        uses = list(_uses(operations))
+        for _, variable in uses:
+            # A shared container may hold by now what does not fit.
+            self._resource(variable)
+        if self._is_automatic:
+            self._initialize(self._needed(uses, fed), given, deadline)
+
+    def _resource(self, variable: Operation) -> Any:
+        assert variable.key is not None
+        return self._store.of(variable.key, Definition("variable", variable.attributes))
+
+    def _needed(
+        self, uses: Sequence[tuple[Operation, Operation]], fed: Collection[Tensor]
+    ) -> Iterable[Operation]:
         """The variables that must have values before the step, each by its handle's operation."""
-        fed = set(executable.prepared.feeds)
         assigned = _assigned(uses)
         needed: dict[Operation, None] = {}
-        for operation in uses:
-            handle = operation.inputs[0]
-            if not operation.op_def.needs_value or _is_fed_read(operation, fed):
+        for operation, variable in uses:
+            if not operation.op_def.needs_value or _is_fed_read(operation, variable, fed):
                 continue
-            if handle in assigned and _follows_assignment(operation, assigned[handle], uses):
+            if variable in assigned and _follows_assignment(
+                operation, variable, assigned[variable], uses
+            ):
                 continue
-            needed[handle.op] = None
-            if operation.op_def.effects is Effects.WRITES:
-                needed.update(dict.fromkeys(self._readers.get(handle.op, ())))
+            needed[variable] = None
+            if operation.op_def.access is Access.WRITE:
+                needed.update(dict.fromkeys(self._readers.get(variable, ())))
         return needed
 
     def _initialize(
-        self, handles: Iterable[Operation], given: Mapping[Tensor, Any], deadline: float | None
+        self, variables: Iterable[Operation], given: Mapping[Tensor, Any], deadline: float | None
     ) -> None:
-        resources = self._master.resources
         missing: dict[Operation, list[Operation]] = {}
-        stack = list(handles)
+        stack = list(variables)
         while stack:
-            handle = stack.pop()
-            if handle not in missing and not resources.of(handle).is_initialized:
-                missing[handle] = _handles_read(handle, given)
-                stack.extend(missing[handle])
+            variable = stack.pop()
+            if variable not in missing and not self._resource(variable).is_initialized:
+                missing[variable] = _variables_read(variable, given)
+                stack.extend(missing[variable])
         if not missing:
             return
         order = TopologicalSorter(
-            {h: [r for r in read if r in missing] for h, read in missing.items()}
+            {v: [r for r in read if r in missing] for v, read in missing.items()}
         )
         order.prepare()
         while order.is_active():
             level = order.get_ready()
-            self._initialize_together(level, given, deadline)
+            self._initialize_level(level, given, deadline)
             order.done(*level)
 
-    def _initialize_together(
-        self, handles: Sequence[Operation], given: Mapping[Tensor, Any], deadline: float | None
+    def _initialize_level(
+        self, variables: Sequence[Operation], given: Mapping[Tensor, Any], deadline: float | None
     ) -> None:
-        """Initialise variables that do not read one another, unless another thread has done it."""
-        of = self._master.resources.of
-        # All threads, whatever their graphs, take the locks in the same order.
-        locks = [r.initializing for r in sorted({of(h) for h in handles}, key=_serial)]
-        held: list[bool] = []
-        # Taking a lock and noting it, and giving all back, are single steps of C: an interrupt
-        # comes before or after them.
-        releases = map(_release, itertools.compress(locks, held))
+        """Initialise variables that do not read one another, or see that others have done it."""
+        alone = [v for v in variables if _runs_users_code(v, given)]
+        groups = [[v for v in variables if v not in alone], *[[v] for v in alone]]
+        missing = [group for group in groups if group]
+        while missing:
+            for group in missing:
+                self._initialize_claimed(group, given, deadline)
+            missing = [
+                left
+                for group in missing
+                if (left := [v for v in group if not self._resource(v).is_initialized])
+            ]
+            for variable in [v for group in missing for v in group]:
+                self._wait_for(variable, deadline)
+
+    def _initialize_claimed(
+        self, variables: Sequence[Operation], given: Mapping[Tensor, Any], deadline: float | None
+    ) -> None:
+        """Initialise those variables that nobody else is initialising."""
+        claim = threading.Event()
         try:
-            for place, lock in enumerate(locks):
-                while len(held) == place:
-                    if deadline is not None and time.monotonic() > deadline:
-                        raise DeadlineExceededError(
-                            "another step was initialising the same variables for all of the time "
-                            "that the timeout allows"
-                        )
-                    held.extend(filter(None, map(_take, (lock,))))
-            missing = [h for h in handles if not of(h).is_initialized]
-            if missing:
-                self._run_initializers([Variable.of(h) for h in missing], given, deadline)
+            claimed = [v for v in variables if self._resource(v).claim(claim)]
+            if claimed:
+                targets = tuple([Variable.of(variable).initializer for variable in claimed])
+                signature = Signature((), targets, tuple(given))
+                self._master.run_initializers(signature, list(given.values()), deadline)
         finally:
-            deque(releases, maxlen=0)
+            claim.set()
 
-    def _run_initializers(
-        self, variables: list[Variable], given: Mapping[Tensor, Any], deadline: float | None
-    ) -> None:
-        targets = tuple([variable.initializer for variable in variables])
-        executable = self._master.executable(Signature((), targets, tuple(given)))
-        executable.run(list(given.values()), deadline)
-
-
-def _uses(executable: Executable) -> list[Operation]:
-    """The operations of a step that read or write variables."""
-    kinds = (Effects.READS, Effects.WRITES)
-    return [op for op in executable.operations if op.op_def.effects in kinds]
+    def _wait_for(self, variable: Operation, deadline: float | None) -> None:
+        """Wait until no other step is initialising a variable."""
+        # An interrupt that comes just before a thread goes to sleep is noticed when it wakes up.
+        while not self._resource(variable).wait_for_claim(LONGEST_WAIT):
+            if deadline is not None and time.monotonic() > deadline:
+                raise DeadlineExceededError(
+                    "another step was initialising the same variables for all of the time "
+                    "that the timeout allows"
+                )
 
 
-def _is_fed_read(operation: Operation, fed: Collection[Tensor]) -> bool:
+def _uses(operations: Iterable[Operation]) -> Iterator[tuple[Operation, Operation]]:
+    """The operations that read or write variables, each with the variable's."""
+    for operation in operations:
+        if operation.op_def.access in (Access.READ, Access.WRITE):
+            owner = touched_by(operation)
+            if owner is not None and owner.op_def.owns == "variable":
+                yield operation, owner
+
+
+def _is_fed_read(operation: Operation, variable: Operation, fed: Collection[Tensor]) -> bool:
     """Whether it reads a variable whose value the run is given."""
-    return operation.op_def.reads_as is not None and operation.inputs[0] in fed
+    return operation.op_def.reads_as is not None and variable.outputs[0] in fed
 
 
-def _assigned(uses: Iterable[Operation]) -> dict[Tensor, int]:
-    """For each handle that a plain Assign writes to the first such operation's id."""
-    assigned: dict[Tensor, int] = {}
-    for operation in uses:
-        if operation.op_def.effects is Effects.WRITES and not operation.op_def.needs_value:
-            handle = operation.inputs[0]
-            assigned[handle] = min(operation.id, assigned.get(handle, operation.id))
+def _assigned(uses: Iterable[tuple[Operation, Operation]]) -> dict[Operation, int]:
+    """For each variable that a plain Assign writes the first such operation's id."""
+    assigned: dict[Operation, int] = {}
+    for operation, variable in uses:
+        if operation.op_def.access is Access.WRITE and not operation.op_def.needs_value:
+            assigned[variable] = min(operation.id, assigned.get(variable, operation.id))
     return assigned
 
 
-def _follows_assignment(operation: Operation, assigned: int, uses: Iterable[Operation]) -> bool:
+def _follows_assignment(
+    operation: Operation,
+    variable: Operation,
+    assigned: int,
+    uses: Iterable[tuple[Operation, Operation]],
+) -> bool:
     """Whether it surely runs after the assignment, so that it does not need the value before."""
-    if operation.op_def.effects is Effects.WRITES:
+    if operation.op_def.access is Access.WRITE:
         return assigned < operation.id
-    handle = operation.inputs[0]
     writes = {
         other
-        for other in uses
-        if other.op_def.effects is Effects.WRITES
-        and other.inputs[0] is handle
-        and other.id >= assigned
+        for other, written in uses
+        if other.op_def.access is Access.WRITE and written is variable and other.id >= assigned
     }
     return any(other in writes for other in _ancestors([operation], ()))
 
 
-def _handles_read(handle: Operation, given: Collection[Tensor]) -> list[Operation]:
+def _variables_read(variable: Operation, given: Collection[Tensor]) -> list[Operation]:
     """The variables that a variable's initial value reads, in a run that is given some tensors."""
-    initial = Variable.of(handle).initial_value
+    initial = Variable.of(variable).initial_value
     if initial in given:
         return []
     return list(
         dict.fromkeys(
-            operation.inputs[0].op
-            for operation in _ancestors([initial.op], given)
-            if operation.op_def.effects is Effects.READS
+            owner
+            for operation, owner in _uses(_ancestors([initial.op], given))
+            if operation.op_def.access is Access.READ
             and operation.op_def.needs_value
-            and not _is_fed_read(operation, given)
+            and not _is_fed_read(operation, owner, given)
         )
+    )
+
+
+def _runs_users_code(variable: Operation, given: Collection[Tensor]) -> bool:
+    """Whether a variable's initial value runs a user's Python code."""
+    initial = Variable.of(variable).initial_value
+    return initial not in given and any(
+        operation.op_def.runs_users_code for operation in _ancestors([initial.op], given)
     )
 
 

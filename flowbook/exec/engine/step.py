@@ -1,81 +1,400 @@
-"""The state machine of one step: what may run next (white paper, section 3.1).
+"""The state machine of one step: what may run next (white paper, sections 3.1 and 4.4).
 
-Pure: no threads, no kernels, no values. It counts for every unit of work how many others it still
-waits for; `complete` says what became ready. A unit is one kernel call, or a region of them, or the
-arrival of a late feed, which is never ready and completed from outside.
+Pure: no threads, no kernels. It holds the values of a step, and counts for every unit of work what
+it still waits for; `complete` takes what a unit gave, and says what became ready by it. A unit is
+one kernel call, or several that run together, or the arrival of a late feed, which is never ready
+and completed from outside.
+
+Units run in frames. The outermost has one iteration; a unit with `Retag.PUSH` (Enter) makes its
+outputs appear in the first iteration of a new frame, one with `Retag.INCREMENT` (NextIteration) in
+the next iteration, one with `Retag.POP` (Exit) in the iteration that the frame was entered from. A
+tag is an `Iteration`, which has a value of its own for each number. Each unit runs once in each
+iteration, as soon as all that it takes is there; one that fires on any input (Merge) as soon as one
+is there that is alive.
+
+`DEAD` stands for a value that there will not be, being of a branch not taken. A unit that takes one
+does not run and gives dead values itself, and so on, until a unit that fires on any input has
+another. A dead value starts no iteration. What leaves a frame dead is reported when the frame has
+ended, since a later iteration may give a value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from flowbook.exec.engine.units import Unit
+from flowbook.graph.definition.op_def import DEAD, Retag
+
+# A unit that may run, and the iteration in which it does.
+Ready = tuple[int, "Iteration"]
+
+
+class Frame:
+    """One block of units, as all steps of one plan share it.
+
+    Attributes:
+        name: by which units enter it; empty for the outermost.
+        parallel_iterations: how many iterations of it may be under way at once.
+        members: its units, by number.
+        waits: for each of them how many others it waits for.
+        choices: for those that fire on any input how many they have in the first iteration, and
+            in later ones.
+        uses: for each value how many of its units take it.
+        known: what is there before the step and its units take; of the outermost nothing.
+        entrances: how many units of other frames enter it.
+        exits: its units that leave it.
+    """
+
+    def __init__(self, name: str, parallel_iterations: int, members: Sequence[int]) -> None:
+        self.name = name
+        self.parallel_iterations = parallel_iterations
+        self.members = members
+        self.waits: dict[int, int] = {}
+        self.choices: dict[int, tuple[int, int]] = {}
+        self.uses: dict[int, int] = {}
+        self.known: dict[int, Any] = {}
+        self.entrances = 0
+        self.exits: list[int] = []
 
 
 class Structure:
-    """What all steps of one plan share.
+    """What all steps of one plan share: who waits for whom.
+
+    Args:
+        units: what runs.
+        known: values that are there before the step, in every iteration.
+        kept: values that outlive their last use, being fetched.
+        frames: the outermost frame and those within it, whose units follow one another.
 
     Attributes:
-        waits: for each unit how many others it waits for.
-        successors: for each unit those that wait for it.
-        first: the units that wait for none.
-        uses: for each value how often units take it.
+        takers: for each value the units that take it.
+        followers: for each unit those that wait for it otherwise.
+        frame_of: for each unit its frame.
+        first: the units that wait for nothing.
     """
 
-    def __init__(self, units: Sequence[Unit], values: int) -> None:
-        producer = [-1] * values
-        for index, unit in enumerate(units):
-            for value in unit.outputs:
-                producer[value] = index
-        self.waits: list[int] = []
-        self.successors: list[list[int] | tuple[()]] = [()] * len(units)
-        self.uses = [0] * values
-        successors = self.successors
-        for index, unit in enumerate(units):
-            for value in unit.inputs:
-                self.uses[value] += 1
-            before = {producer[value] for value in unit.inputs}
-            before.update(unit.after)
-            before.discard(-1)
-            for other in before:
-                followers = successors[other]
-                if followers:
-                    followers.append(index)
-                else:
-                    successors[other] = [index]
-            self.waits.append(len(before))
+    def __init__(
+        self,
+        units: Sequence[Unit],
+        known: dict[int, Any],
+        kept: Iterable[int],
+        frames: Sequence[Frame] = (),
+    ) -> None:
+        self.units = units
+        self.root = frames[0] if frames else Frame("", 1, range(len(units)))
+        self.frames = {frame.name: frame for frame in frames or (self.root,)}
+        producer = {value: unit for unit in units for value in unit.outputs}
+        self.takers: dict[int, list[int]] = {}
+        self.followers: list[list[int] | tuple[()]] = [()] * len(units)
+        self.frame_of = [self.root] * len(units)
+        for frame in self.frames.values():
+            for index in frame.members:
+                self.frame_of[index] = frame
+                self._add(index, units[index], frame, producer, known)
+        for value in kept:
+            self.root.uses[value] = self.root.uses.get(value, 0) + 1
         self.first = [
-            i for i, unit in enumerate(units) if not self.waits[i] and not unit.is_external
+            index
+            for index in self.root.members
+            if not self.root.waits[index] and not units[index].is_external
         ]
+
+    def _add(
+        self,
+        index: int,
+        unit: Unit,
+        frame: Frame,
+        producer: dict[int, Unit],
+        known: dict[int, Any],
+    ) -> None:
+        if unit.retag is Retag.PUSH:
+            self.frames[unit.enters].entrances += 1
+        elif unit.retag is Retag.POP:
+            frame.exits.append(index)
+        taken = dict.fromkeys(unit.inputs)
+        for value in taken:
+            frame.uses[value] = frame.uses.get(value, 0) + 1
+            if value in producer and value not in known:
+                self.takers.setdefault(value, []).append(index)
+            elif frame is not self.root:
+                frame.known[value] = known[value]
+        sources = [producer[v] for v in taken if v in producer and v not in known]
+        for other in unit.after:
+            followers = self.followers[other]
+            if followers:
+                followers.append(index)
+            else:
+                self.followers[other] = [index]
+        if not unit.fires_on_any:
+            frame.waits[index] = len(sources) + len(unit.after)
+            return
+        later = sum(source.retag is Retag.INCREMENT for source in sources)
+        there = len(sources) < len(taken)  # A feed or a constant is alive from the beginning.
+        frame.waits[index] = len(unit.after) + (not there)
+        frame.choices[index] = (len(sources) - later, later)
+
+
+class Iteration:
+    """One iteration of a frame under way: the tag of what runs in it.
+
+    Attributes:
+        frame: the frame.
+        run: the frame as it was entered from one iteration of another one.
+        number: which iteration, from 0.
+        values: the values that are there.
+        pending: how many units are ready, or under way, or frames entered from here.
+    """
+
+    __slots__ = ("choices", "dead", "fired", "frame", "number", "pending", "run", "uses",
+                 "values", "waits")  # fmt: skip
+
+    def __init__(self, run: FrameRun, number: int, values: Any) -> None:
+        self.run = run
+        self.frame = run.frame
+        self.number = number
+        self.values = values
+        self.waits = run.frame.waits.copy()
+        self.uses = run.frame.uses.copy()
+        self.dead: set[int] = set()
+        self.fired: set[int] = set()
+        self.choices = {i: counts[number > 0] for i, counts in run.frame.choices.items()}
+        self.pending = 0
+
+
+class FrameRun:
+    """A frame, entered from one iteration of the frame around it.
+
+    Attributes:
+        frame: the frame.
+        parent: the iteration that it was entered from; None for the outermost.
+        entrances: how many units have still to enter it.
+        iterations: those under way, by number.
+        constants: what is there in every iteration: the unit that gave it, and what.
+        deferred: what the next iteration begins with, when there is room for it.
+        exited: the units that have left it alive.
+    """
+
+    __slots__ = (
+        "constants", "deferred", "entrances", "exited", "frame", "iterations", "oldest", "parent"
+    )  # fmt: skip
+
+    def __init__(self, frame: Frame, parent: Iteration | None) -> None:
+        self.frame = frame
+        self.parent = parent
+        self.entrances = frame.entrances
+        self.iterations: dict[int, Iteration] = {}
+        self.oldest = 0
+        self.constants: list[tuple[int, Sequence[Any]]] = []
+        self.deferred: list[tuple[int, Sequence[Any]]] = []
+        self.exited: set[int] = set()
 
 
 class Step:
     """One run of a plan.
 
+    Args:
+        structure: of the plan.
+        values: those that are there; a place for each.
+
     Attributes:
-        waits: for each unit how many others it still waits for; -1 once it has completed.
-        unfinished: how many units have not completed.
+        root: the only iteration of the outermost frame.
     """
 
-    __slots__ = ("_successors", "unfinished", "waits")
+    def __init__(self, structure: Structure, values: list[Any]) -> None:
+        self._structure = structure
+        self._units = structure.units
+        self.root = Iteration(FrameRun(structure.root, None), 0, values)
+        self._frames: dict[tuple[str, Iteration], FrameRun] = {}
+        self._complete: set[int] = set()
+        self._ready: list[Ready] = []
 
-    def __init__(self, structure: Structure) -> None:
-        self.waits = structure.waits.copy()
-        self._successors = structure.successors
-        self.unfinished = len(self.waits)
+    def begin(self) -> list[Ready]:
+        """What may run at the beginning."""
+        self.root.pending += len(self._structure.first)
+        return [(unit, self.root) for unit in self._structure.first]
 
-    def complete(self, unit: int) -> list[int]:
-        """Note that a unit has ended; return those that became ready by it."""
-        self.unfinished -= 1
-        waits = self.waits
-        waits[unit] = -1
-        ready = []
-        for other in self._successors[unit]:
-            waits[other] -= 1
-            if not waits[other]:
-                ready.append(other)
+    def has_run(self, unit: int) -> bool:
+        """Whether a unit of the outermost frame has completed."""
+        return unit in self._complete
+
+    def give_up(self) -> None:
+        """Let go of what inner frames hold: nothing of them will go on."""
+        for run in self._frames.values():
+            run.iterations.clear()
+        self._frames.clear()
+
+    def complete(self, unit: int, tag: Iteration, outputs: Sequence[Any]) -> list[Ready]:
+        """Note what a unit gave in an iteration; return what became ready by it."""
+        self._ready = []
+        self._end(unit, tag, outputs, is_dead=False)
+        if not self._units[unit].is_external:
+            self._settle(tag)
+        ready, self._ready = self._ready, []
         return ready
 
-    def is_complete(self, unit: int) -> bool:
-        """Whether a unit has ended."""
-        return self.waits[unit] < 0
+    # What has ended
+
+    def _end(self, index: int, tag: Iteration, outputs: Sequence[Any], is_dead: bool) -> None:
+        """Send a unit's outputs to where they belong, and those of dead units that follow."""
+        work = [(index, tag, outputs, is_dead)]
+        while work:
+            index, tag, outputs, is_dead = work.pop()
+            unit = self._units[index]
+            if tag is self.root:
+                self._complete.add(index)
+            self._release_inputs(unit, tag)
+            if unit.retag is Retag.NONE:
+                self._deliver(index, tag, outputs, is_dead, work)
+            elif unit.retag is Retag.PUSH:
+                self._enter(index, unit, tag, outputs, is_dead, work)
+            elif is_dead or outputs[0] is DEAD:
+                continue  # It starts no iteration; what leaves dead, leaves when the frame ends.
+            elif unit.retag is Retag.POP:
+                tag.run.exited.add(index)
+                assert tag.run.parent is not None
+                self._deliver(index, tag.run.parent, outputs, False, work)
+            else:
+                self._iterate(index, tag, outputs, work)
+
+    def _release_inputs(self, unit: Unit, tag: Iteration) -> None:
+        uses, values = tag.uses, tag.values
+        for value in dict.fromkeys(unit.inputs):
+            uses[value] -= 1
+            if not uses[value]:
+                values[value] = None
+
+    def _deliver(
+        self, index: int, tag: Iteration, outputs: Sequence[Any], is_dead: bool, work: list[Any]
+    ) -> None:
+        """Let outputs appear in an iteration, and those who wait for the unit go on."""
+        structure = self._structure
+        for value, output in zip(self._units[index].outputs, outputs, strict=True):
+            if tag.uses.get(value):
+                tag.values[value] = output
+            for taker in structure.takers.get(value, ()):
+                if structure.frame_of[taker] is tag.frame:
+                    self._arrive(taker, tag, output is DEAD, work)
+        for follower in structure.followers[index]:
+            self._wait_less(follower, tag, is_dead, work)
+
+    def _arrive(self, index: int, tag: Iteration, is_dead: bool, work: list[Any]) -> None:
+        """Note that one of a unit's inputs is there."""
+        if index not in tag.choices:
+            self._wait_less(index, tag, is_dead, work)
+        elif index in tag.fired:
+            return
+        elif not is_dead:
+            tag.fired.add(index)
+            self._wait_less(index, tag, False, work)
+        else:
+            tag.choices[index] -= 1
+            if not tag.choices[index]:
+                tag.fired.add(index)
+                self._wait_less(index, tag, True, work)
+
+    def _wait_less(self, index: int, tag: Iteration, is_dead: bool, work: list[Any]) -> None:
+        if is_dead:
+            tag.dead.add(index)
+        tag.waits[index] -= 1
+        if tag.waits[index]:
+            return
+        unit = self._units[index]
+        if index in tag.dead and not unit.sees_dead:
+            work.append((index, tag, (DEAD,) * len(unit.outputs), True))
+        else:
+            tag.pending += 1
+            self._ready.append((index, tag))
+
+    # Frames
+
+    def _enter(
+        self,
+        index: int,
+        unit: Unit,
+        tag: Iteration,
+        outputs: Sequence[Any],
+        is_dead: bool,
+        work: list[Any],
+    ) -> None:
+        run = self._frames.get((unit.enters, tag))
+        if run is None:
+            run = self._frames[unit.enters, tag] = FrameRun(
+                self._structure.frames[unit.enters], tag
+            )
+            tag.pending += 1
+            self._new_iteration(run, 0, work)
+        run.entrances -= 1
+        if unit.is_constant:
+            run.constants.append((index, outputs))
+            for iteration in list(run.iterations.values()):
+                self._deliver(index, iteration, outputs, is_dead, work)
+        else:
+            self._deliver(index, run.iterations[0], outputs, is_dead, work)
+        if not run.entrances:
+            # All that came into it may have been dead, and nothing of it ready.
+            work_left, work[:] = work[:], []
+            for entry in work_left:
+                self._end(*entry)
+            self._end_what_is_over(run)
+
+    def _new_iteration(self, run: FrameRun, number: int, work: list[Any]) -> Iteration:
+        made = run.iterations[number] = Iteration(run, number, dict(run.frame.known))
+        for value in made.uses:
+            made.values.setdefault(value, None)
+        for index, outputs in run.constants:
+            self._deliver(index, made, outputs, outputs[0] is DEAD, work)
+        return made
+
+    def _iterate(self, index: int, tag: Iteration, outputs: Sequence[Any], work: list[Any]) -> None:
+        run, number = tag.run, tag.number + 1
+        following = run.iterations.get(number)
+        if following is None:
+            if len(run.iterations) >= run.frame.parallel_iterations:
+                run.deferred.append((index, outputs))
+                return
+            following = self._new_iteration(run, number, work)
+        self._deliver(index, following, outputs, False, work)
+
+    def _settle(self, tag: Iteration) -> None:
+        """Note that something of an iteration has ended, which may end it, and its frame."""
+        tag.pending -= 1
+        self._end_what_is_over(tag.run)
+
+    def _end_what_is_over(self, run: FrameRun) -> None:
+        """End a frame's iterations in which nothing is left, the oldest first, and the frame."""
+        while run.parent is not None and not run.entrances:
+            oldest = run.iterations.get(run.oldest)
+            if oldest is not None:
+                if oldest.pending:
+                    return
+                del run.iterations[run.oldest]
+                run.oldest += 1
+            if run.deferred:
+                self._begin_deferred(run)
+            elif not run.iterations:
+                self._leave(run)
+                run.parent.pending -= 1
+                run = run.parent.run
+
+    def _begin_deferred(self, run: FrameRun) -> None:
+        deferred, run.deferred = run.deferred, []
+        work: list[Any] = []
+        number = run.oldest + len(run.iterations)
+        following = self._new_iteration(run, number, work)
+        for index, outputs in deferred:
+            self._deliver(index, following, outputs, False, work)
+        for entry in work:
+            self._end(*entry)
+
+    def _leave(self, run: FrameRun) -> None:
+        """A frame has ended: what has not left it alive never will."""
+        assert run.parent is not None
+        del self._frames[run.frame.name, run.parent]
+        for index in run.frame.exits:
+            if index not in run.exited:
+                work: list[Any] = []
+                dead = (DEAD,) * len(self._units[index].outputs)
+                self._deliver(index, run.parent, dead, True, work)
+                for entry in work:
+                    self._end(*entry)

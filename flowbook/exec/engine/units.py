@@ -1,19 +1,25 @@
-"""What a step runs: kernels one by one, arrivals of late feeds; regions are in `regions.py`.
+"""What a step runs: kernels one by one, arrivals of late feeds.
 
-Every unit takes the list of values, reads its inputs there and leaves its outputs there.
+Those that hold several units, segments and regions, are in modules of their own.
+
+Every unit takes the values of the iteration that it runs in, and gives its outputs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
-
+from flowbook.exec.devices.device import Device
+from flowbook.exec.plan.failure import UnitFailure
+from flowbook.exec.plan.program import PlanNode
 from flowbook.graph.definition.expression import Expression
-from flowbook.graph.definition.op_def import AsyncContext
+from flowbook.graph.definition.op_def import DEAD, AsyncContext, Retag
+from flowbook.graph.model.dtypes import resource
 from flowbook.graph.model.errors import InternalError, InvalidArgumentError
-from flowbook.graph.model.operation import Operation
+
+# The values of one iteration, by number: a list, or a dict where a frame has few of them.
+Values = Any
 
 
 class Unit:
@@ -22,15 +28,25 @@ class Unit:
     Attributes:
         inputs: the values that it needs.
         outputs: the values that it gives.
-        after: units, by index, that must end first, besides the producers of its inputs.
+        after: units, by number, that must end first, besides the producers of its inputs.
         is_async: whether it is started and reports later, instead of being run.
         is_external: whether it completes from outside only.
+        fires_on_any: whether the first input that is alive is enough.
+        retag: into which iteration its outputs go.
+        sees_dead: whether it runs, and is not passed by, where an input is dead.
+        enters: the frame that its outputs go into, if it enters one.
+        is_constant: whether they are there in every iteration of that.
     """
 
     __slots__ = ("after", "inputs", "outputs")
 
     is_async = False
     is_external = False
+    fires_on_any = False
+    retag = Retag.NONE
+    sees_dead = False
+    enters = ""
+    is_constant = False
 
     def __init__(
         self, inputs: tuple[int, ...], outputs: tuple[int, ...], after: tuple[int, ...]
@@ -44,14 +60,27 @@ class Unit:
         """Whether what needs it may have to wait for something outside the step's thread."""
         return self.is_async or self.is_external
 
-    def run(self, values: list[Any]) -> None:
-        """Read the inputs, leave the outputs."""
+    def run(self, values: Values) -> Sequence[Any]:
+        """Read the inputs, and give the outputs.
+
+        Raises:
+            UnitFailure: if it failed: which kernel, on what.
+        """
+        return ()
 
 
 class Handle(Unit):
     """Gives the handle of a resource, which is known before the step."""
 
-    __slots__ = ()
+    __slots__ = ("resource",)
+
+    def __init__(self, node: PlanNode, resource: Any) -> None:
+        super().__init__(*node[:3])
+        self.resource = resource
+
+    def run(self, values: Values) -> Sequence[Any]:
+        """Give the resource."""
+        return (self.resource,)
 
 
 class LateFeed(Unit):
@@ -62,74 +91,75 @@ class LateFeed(Unit):
     is_external = True
 
 
+class Call(NamedTuple):
+    """How a kernel is called; what all nodes of one type share.
+
+    Attributes:
+        is_positional: whether attributes may follow the inputs without their names.
+        expression: the expression that means the same, if there is one.
+        is_single: whether it returns its one output as it is, instead of a tuple.
+        is_users: whether it is a user's, and not Flowbook's own.
+        blames_graph: whether a result of another shape is the fault of a feed, not of the kernel.
+    """
+
+    is_positional: bool
+    expression: Expression | None
+    is_single: bool
+    is_users: bool
+    blames_graph: bool
+
+
 class Kernel(Unit):
     """One kernel call.
 
     Attributes:
-        operation: where it came from.
+        index: the number of its node.
+        node: what it computes.
         function: called as `function(xp, *leading, *inputs, **attributes)`.
-        xp: the device's array module.
+        device: where it runs.
         leading: the resource that the operation owns, if it has one.
         attributes: those attributes that the function takes.
-        is_positional: whether they may follow the inputs without their names.
-        expression: the expression that means the same, if there is one.
-        is_users: whether it is a user's, and not Flowbook's own.
-        is_single: whether it returns its one output as it is, instead of a tuple.
+        call: how the function is called.
     """
 
-    __slots__ = (
-        "attributes",
-        "expression",
-        "function",
-        "is_positional",
-        "is_single",
-        "is_users",
-        "leading",
-        "operation",
-        "xp",
-    )
+    __slots__ = ("attributes", "call", "device", "function", "index", "leading", "node")
 
     def __init__(
         self,
-        links: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]],
-        operation: Operation,
+        index: int,
+        node: PlanNode,
         function: Callable[..., Any],
-        xp: Any,
+        device: Device,
         leading: tuple[Any, ...],
         attributes: dict[str, Any],
-        is_positional: bool,
-        expression: Expression | None,
-        is_single: bool,
-        is_users: bool,
+        call: Call,
     ) -> None:
-        self.inputs, self.outputs, self.after = links
-        self.operation = operation
+        self.inputs, self.outputs, self.after = node[:3]
+        self.index = index
+        self.node = node
         self.function = function
-        self.xp = xp
+        self.device = device
         self.leading = leading
         self.attributes = attributes
-        self.is_positional = is_positional
-        self.expression = expression
-        self.is_single = is_single
-        self.is_users = is_users
+        self.call = call
 
-    def run(self, values: list[Any]) -> None:
+    def run(self, values: Values) -> Sequence[Any]:
         """Call the kernel, and hold what it gives against what the definition declares."""
-        found = self.function(
-            self.xp, *self.leading, *[values[v] for v in self.inputs], **self.attributes
-        )
-        if self.is_single:
-            values[self.outputs[0]] = self.checked(found)
-            return
-        for place, output in zip(self.outputs, self.checked_all(found), strict=True):
-            values[place] = output
+        given = [values[v] for v in self.inputs]
+        try:
+            found = self.function(self.device.xp, *self.leading, *given, **self.attributes)
+            if self.call.is_single:
+                return (self.checked(found),)
+            return self.checked_all(found)
+        except Exception as error:
+            raise UnitFailure(self.index, given) from error
 
     def checked(self, found: Any) -> Any:
         """The one output, if it is what the definition declares."""
-        tensor = self.operation.outputs[0]
+        node = self.node
         if (
-            getattr(found, "dtype", None) is not tensor.dtype.numpy
-            or found.shape != tensor.shape.dims
+            getattr(found, "dtype", None) is not node.dtypes[0].numpy
+            or found.shape != node.shapes[0].dims
         ):
             self._check(0, found)
         return found
@@ -152,18 +182,23 @@ class Kernel(Unit):
         self._check(self.outputs.index(value), found)
 
     def _check(self, port: int, output: Any) -> None:
-        tensor = self.operation.outputs[port]
-        if not isinstance(output, np.ndarray | np.generic):
-            raise InternalError(f"its kernel gave {type(output).__name__} where an array is wanted")
-        if output.dtype != tensor.dtype.numpy:
+        dtype, shape = self.node.dtypes[port], self.node.shapes[port]
+        if dtype is resource:
+            return
+        if not self.device.check(output):
             raise InternalError(
-                f"its kernel gave {output.dtype} where its definition says {tensor.dtype.name}"
+                f"its kernel gave {type(output).__name__} where an array of "
+                f"{self.device.name} is wanted"
             )
-        if not tensor.shape.is_compatible_with(output.shape):
-            kind = InvalidArgumentError if self.operation.op_def.is_builtin else InternalError
+        if output.dtype != dtype.numpy:
+            raise InternalError(
+                f"its kernel gave {output.dtype} where its definition says {dtype.name}"
+            )
+        if not shape.is_compatible_with(output.shape):
+            kind = InvalidArgumentError if self.call.blames_graph else InternalError
             raise kind(
                 f"its result has the shape {list(output.shape)}, which was found to be "
-                f"{tensor.shape} when the graph was built",
+                f"{shape} when the graph was built",
                 hint="a feed replaced a constant that shapes were inferred from"
                 if kind is InvalidArgumentError
                 else "its kernel and its infer do not agree",
@@ -183,6 +218,35 @@ class AsyncKernel(Kernel):
 
     is_async = True
 
-    def start(self, values: list[Any], call: AsyncContext) -> None:
+    def start(self, values: Values, call: AsyncContext) -> None:
         """Begin, and report to `call`."""
-        self.function(call, *self.leading, *[values[v] for v in self.inputs], **self.attributes)
+        given = [values[v] for v in self.inputs]
+        try:
+            self.function(call, *self.leading, *given, **self.attributes)
+        except Exception as error:
+            raise UnitFailure(self.index, given) from error
+
+
+class Router(Kernel):
+    """A kernel that says where values go: into which iteration, or that there is none.
+
+    Attributes:
+        fires_on_any, retag, sees_dead, enters, is_constant: see `Unit`.
+    """
+
+    __slots__ = ("enters", "fires_on_any", "is_constant", "retag", "sees_dead")
+
+    def run(self, values: Values) -> Sequence[Any]:
+        """Call the kernel; an input that has not come is `DEAD`, and so may outputs be."""
+        given = [DEAD if values[v] is None else values[v] for v in self.inputs]
+        try:
+            found = self.function(self.device.xp, *self.leading, *given, **self.attributes)
+            outputs = (found,) if self.call.is_single else found
+            if not isinstance(outputs, list | tuple) or len(outputs) != len(self.outputs):
+                return self.checked_all(outputs)
+            for port, output in enumerate(outputs):
+                if output is not DEAD:
+                    self._check(port, output)
+            return outputs
+        except Exception as error:
+            raise UnitFailure(self.index, given) from error

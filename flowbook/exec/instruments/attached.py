@@ -1,4 +1,4 @@
-"""The instruments attached to a session, and what runs in their executables' place under taps.
+"""The instruments of a session, and how a signature runs under their taps.
 
 A session without instruments runs what it always runs; so does one with instruments wherever they
 have no business, and in the runs that no tap is due for.
@@ -9,15 +9,18 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
-from flowbook.exec.engine.executable import Executable
-from flowbook.exec.engine.extension import Extension
-from flowbook.exec.engine.instrument import Instrument, Signature, Tap
 from flowbook.exec.master import Master
+from flowbook.exec.plan.instrument import Instrument, Tap
+from flowbook.exec.plan.pipeline import Prepared
 from flowbook.graph.building.graph import Graph
 
 Kind = TypeVar("Kind", bound=Instrument)
+
+# Takes the fed values and the deadline, and gives the fetched ones.
+Run = Callable[[Sequence[Any], float | None], Sequence[Any]]
 
 
 class Instruments:
@@ -68,14 +71,10 @@ class Instruments:
         for instrument in closing:
             instrument.close()
 
-    def asked_for(self, master: Master, signature: Signature) -> Executable | Extension | Tapped:
-        """What runs a signature under the instruments."""
-        if not self.all:
-            return master.plainly_asked_for(signature)
-        rewriting = self.rewriting
-        executable = master.asked_for(signature, rewriting)
-        taps = [tap for i in self.all for tap in i.tap(signature, executable)]
-        return Tapped(master, signature, executable, rewriting, taps) if taps else executable
+    def running(self, master: Master, prepared: Prepared) -> Run:
+        """What runs a prepared signature under the instruments: with their taps, if it has any."""
+        taps = [tap for i in self.all for tap in i.tap(prepared.signature, prepared.operations)]
+        return Tapped(master, prepared, taps).run if taps else partial(master.run, prepared)
 
 
 _known: weakref.WeakSet[Instruments] = weakref.WeakSet()
@@ -101,48 +100,26 @@ def watch(graph: Graph, instrument: Instrument) -> Callable[[], None]:
 
 
 class Tapped:
-    """A signature with taps, in the place of its executable.
+    """The runs of a prepared signature with taps.
 
-    Runs for which no tap is due run the plain executable. For the others the signature is extended
-    by what the taps want; so everything is computed in the same step.
+    Runs for which no tap is due run it plainly. For the others the signature is extended by what
+    the taps want; so everything is computed in the same step.
     """
 
-    # The master sees to that for each of the executables.
-    is_initialized = True
-
-    def __init__(
-        self,
-        master: Master,
-        signature: Signature,
-        plain: Executable,
-        rewriting: Sequence[Instrument],
-        taps: Sequence[Tap],
-    ) -> None:
+    def __init__(self, master: Master, prepared: Prepared, taps: Sequence[Tap]) -> None:
         self._master = master
-        self._signature = signature
-        self._plain = plain
-        self._rewriting = rewriting
+        self._plain = prepared
         self._taps = taps
-        self._extended: dict[tuple[Tap, ...], Executable] = {}
+        self._extended: dict[tuple[Tap, ...], Prepared] = {}
 
-    @property
-    def is_stale(self) -> bool:
-        """Whether it used old definitions when it was last asked for."""
-        return self._plain.is_stale
-
-    @property
-    def is_dropped(self) -> bool:
-        """Whether the master keeps any of its executables no longer."""
-        return any(e.is_dropped for e in (self._plain, *self._extended.values()))
-
-    def run(self, feeds: Sequence[Any], deadline: float | None = None) -> Sequence[Any]:
-        """Run one step; see `Executable.run`."""
+    def run(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
+        """Run one step; see `Master.run`."""
         begun = [(tap, tap.begin()) for tap in self._taps]
         due = tuple([tap for tap, take in begun if take is not None])
         if not due:
             return self._master.run(self._plain, feeds, deadline)
-        found = self._master.run(self._executable(due), feeds, deadline)
-        start = count = len(self._signature.fetches)
+        found = self._master.run(self._prepared(due), feeds, deadline)
+        start = count = len(self._plain.signature.fetches)
         for tap, take in begun:
             if take is not None:
                 end = start + len(tap.tensors)
@@ -150,11 +127,12 @@ class Tapped:
                 start = end
         return found[:count]
 
-    def _executable(self, due: tuple[Tap, ...]) -> Executable:
-        executable = self._extended.get(due)
-        if executable is None:
-            fetches = (*self._signature.fetches, *[t for tap in due for t in tap.tensors])
-            executable = self._extended[due] = self._master.executable(
-                self._signature._replace(fetches=fetches), self._rewriting
+    def _prepared(self, due: tuple[Tap, ...]) -> Prepared:
+        found = self._extended.get(due)
+        if found is None or not self._master.keeps(found):
+            signature = self._plain.signature
+            fetches = (*signature.fetches, *[t for tap in due for t in tap.tensors])
+            found = self._extended[due] = self._master.prepare(
+                signature._replace(fetches=fetches), self._plain.instruments
             )
-        return executable
+        return found

@@ -1,41 +1,33 @@
 """A guard against NaN and infinities: it names the operation that was the first to produce one.
 
-It checks every floating-point value of a step, but looks at few of them (`guarded_plan.py`), by one
-product of a value's elements with themselves, which is finite only if all of them are, and costs
-less than NumPy's `isfinite`. If something is not finite, the nodes since the last check run again,
-one by one, on the values that they had, until one gives what is not finite. So runs are exact, and
-cost next to nothing while all is well.
+It checks every floating-point value of a step, but looks at few of them (`guarded_plan.py`). A
+check only reports. If something is not finite, the nodes since the last check run again where their
+values are, one by one, until one gives what is not finite. So runs are exact, and cost next to
+nothing while all is well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from flowbook.exec.engine.instrument import Instrument
-from flowbook.exec.engine.units import Kernel
 from flowbook.exec.instruments.attached import Instruments
-from flowbook.exec.instruments.guarded_plan import effects, guarded, is_finite, runs_again
-from flowbook.graph.definition.op_def import Effects
+from flowbook.exec.instruments.guarded_plan import access, guarded, is_finite, runs_again
+from flowbook.exec.plan.failure import Failure, Summary, summary_of
+from flowbook.exec.plan.instrument import Bound, Instrument
+from flowbook.exec.plan.program import PlanNode, Program
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
-from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.summaries import SUMMARIES
+from flowbook.graph.model.touch import Access
 from flowbook.graph.ops.checks.checking import check_finite_op
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from flowbook.exec.engine.units import Unit
-    from flowbook.exec.plan.pipeline import Prepared
-
-_INFINITY = float("inf")
 
 
 class Guard(Instrument):
     """The instrument behind `Session.guard`; as a context manager it ends with the block.
+
+    Two that allow the same are equal.
 
     Args:
         instruments: those of the session.
@@ -46,22 +38,29 @@ class Guard(Instrument):
 
     def __init__(self, instruments: Instruments, allow: Sequence[str]) -> None:
         self._instruments = instruments
-        self._allow = tuple(allow)
+        self._allow = tuple(sorted(set(allow)))
 
-    def rewritten(self, prepared: Prepared, has_late_feeds: bool) -> Prepared:
-        """The plan with checks in it."""
-        return guarded(prepared, has_late_feeds, self._is_allowed)
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Guard) and self._allow == other._allow
 
-    def bound(self, prepared: Prepared, units: Sequence[Unit]) -> None:
-        """Let each check know what it runs again to find the first."""
-        for unit in units:
-            if isinstance(unit, Kernel) and unit.operation.op_def is check_finite_op:
-                unit.function = _Check(unit, prepared, units, self._is_allowed)
-                unit.attributes = {}
+    def __hash__(self) -> int:
+        return hash((Guard, self._allow))
 
-    def _is_allowed(self, operation: Operation) -> bool:
-        name = operation.name.partition("@")[0]
-        return operation.op_def.type in SUMMARIES or any(
+    def rewritten(self, program: Program, has_late_feeds: bool) -> Program:
+        """The program with checks in it."""
+        return guarded(program, self._is_allowed, has_late_feeds)
+
+    def diagnose(
+        self, program: Program, units: Sequence[Bound], failed: int, given: Sequence[Any]
+    ) -> Failure | None:
+        """Find the first node that gave what is not finite, behind a check that failed."""
+        if program.parts[0].nodes[failed].type != check_finite_op.key:
+            return None
+        return _Search(program, units, failed, self._is_allowed).failure(given)
+
+    def _is_allowed(self, node: PlanNode) -> bool:
+        name = node.name.partition("@")[0]
+        return node.type in SUMMARIES or any(
             name == allowed or name.startswith(allowed + "/") for allowed in self._allow
         )
 
@@ -96,121 +95,118 @@ def guard(instruments: Instruments, nonfinite: bool, allow: Any) -> Guard | None
     return made
 
 
-class _Check:
-    """The kernel of one check in this process."""
+class _Search:
+    """The search for what is behind a check that failed, where the values of the step are.
+
+    Args:
+        program: what ran.
+        units: its nodes, bound.
+        check: the number of the check.
+        is_allowed: whether a node's values need not be finite.
+    """
 
     def __init__(
         self,
-        unit: Kernel,
-        prepared: Prepared,
-        units: Sequence[Unit],
-        is_allowed: Callable[[Operation], bool],
+        program: Program,
+        units: Sequence[Bound],
+        check: int,
+        is_allowed: Callable[[PlanNode], bool],
     ) -> None:
-        self._inputs = unit.inputs
-        self._nodes: tuple[int, ...] = unit.attributes["nodes"]
-        self._count: int = unit.attributes["checked"]
-        self._prepared = prepared
+        self._program = program
+        self._part = program.parts[0]
+        self._nodes = self._part.nodes
         self._units = units
+        self._check = check
         self._is_allowed = is_allowed
-        self._unit = unit
 
-    def __call__(self, xp: Any, *values: Any) -> tuple[()]:
-        dot = xp.dot
-        for value in values[: self._count]:
-            if value.dtype.char in "fd":
-                if not value.ndim:
-                    if value - value == 0:
-                        continue
-                else:
-                    flags = value.flags
-                    flat = value.T if flags.f_contiguous and not flags.c_contiguous else value
-                    flat = flat.reshape(-1)
-                    # False for NaN too.
-                    if dot(flat, flat) < _INFINITY:
-                        continue
-            if not xp.isfinite(value).all():
-                raise self._explained(dict(zip(self._inputs, values, strict=True)))
-        return ()
+    def failure(self, given: Sequence[Any]) -> Failure:
+        """The failure of the first node that gave what is not finite.
 
-    def _explained(self, values: dict[int, Any]) -> InvalidArgumentError:
-        """The error about the first operation that gave what is not finite."""
-        plan = self._prepared.plan
-        known: dict[int, Any] = {**plan.constants, **values}
-        for node, operation in zip(plan.nodes, self._prepared.operations, strict=True):
-            if effects(node) is Effects.WRITES and not self._is_allowed(operation):
+        Args:
+            given: what the check was given.
+        """
+        nodes, check = self._nodes, self._nodes[self._check]
+        values = dict(zip(check.inputs, given, strict=True))
+        known: dict[int, Any] = {**self._part.constants, **values}
+        for index, node in enumerate(nodes):
+            if access(node) is Access.WRITE and not self._is_allowed(node):
                 for value in node.outputs:
                     if value in values and not is_finite(values[value]):
-                        return self._error(operation, values[value], ())
-        for index in self._nodes:
-            node, unit = plan.nodes[index], self._units[index]
-            if runs_again(node) and isinstance(unit, Kernel):
-                given = [known[v] for v in node.inputs]
-                found = unit.function(unit.xp, *unit.leading, *given, **unit.attributes)
-                known.update(zip(node.outputs, [found] if unit.is_single else found, strict=True))
-            operation = self._prepared.operations[index]
-            if self._is_allowed(operation):
+                        return self._failure(index, values[value], {})
+        for index in check.attributes["nodes"]:
+            node = nodes[index]
+            if runs_again(node):
+                known.update(zip(node.outputs, self._units[index].run(known), strict=True))
+            if self._is_allowed(node):
                 continue
             for value in node.outputs:
                 if value in known and not is_finite(known[value]):
-                    return self._error(operation, known[value], [known.get(v) for v in node.inputs])
+                    return self._failure(index, known[value], known)
         # It was given to the step, or came from a write.
-        wrong = next(v for v in self._inputs[: self._count] if not is_finite(known[v]))
-        for node, operation in zip(plan.nodes, self._prepared.operations, strict=True):
-            if wrong in node.outputs or (wrong in node.inputs and effects(node) is Effects.WRITES):
-                given = [known.get(v) for v in node.inputs]
-                return self._error(operation, known[wrong], given, wrong in node.outputs)
+        checked = check.inputs[: check.attributes["checked"]]
+        wrong = next(v for v in checked if not is_finite(known[v]))
+        for index, node in enumerate(nodes):
+            if wrong in node.outputs or (wrong in node.inputs and access(node) is Access.WRITE):
+                return self._failure(index, known[wrong], known, wrong in node.outputs)
         raise AssertionError(f"value {wrong} has neither a producer nor a write")
 
-    @cached_property
     def _changes(self) -> str:
-        """What the step has done to variables when it comes here."""
-        own = next(i for i, other in enumerate(self._units) if other is self._unit)
+        """What the step has done to variables when it comes to the check."""
+        own = self._check
         in_order = not any(unit.waits for unit in self._units)
         before = set(range(own)) if in_order else _ancestors(self._units, own)
         # What uses a value comes after its check, which follows its operation at once.
-        later = {own, *self._nodes}
+        later = {own, *self._nodes[own].attributes["nodes"]}
         surely, perhaps = [], []
-        for index, operation in enumerate(self._prepared.operations):
-            if operation.op_def.effects is Effects.WRITES:
-                name = operation.inputs[0].op.name
+        for index, node in enumerate(self._nodes):
+            if access(node) is Access.WRITE and node.key is not None:
                 if index in before:
-                    surely.append(name)
+                    surely.append(node.key.name)
                 elif not in_order and later.isdisjoint(_ancestors(self._units, index)):
-                    perhaps.append(name)
+                    perhaps.append(node.key.name)
         said = [f"the step had changed: {', '.join(surely)}"] if surely else []
         if perhaps:
             said.append(f"the step may have changed: {', '.join(perhaps)}")
         return "; ".join(said) or "the step changed no variable"
 
-    def _error(
-        self, operation: Operation, value: Any, inputs: Sequence[Any], has_run: bool = True
-    ) -> InvalidArgumentError:
-        kind = operation.op_def.effects
+    def _failure(
+        self, index: int, value: Any, known: Mapping[int, Any], has_run: bool = True
+    ) -> Failure:
+        """The failure of a node.
+
+        Args:
+            index: the node.
+            value: what it gave, or was about to write.
+            known: the values that it was given, among others; empty if nothing is known of them.
+            has_run: whether it has run.
+        """
+        node = self._nodes[index]
+        kind = access(node)
         verb = "gave"
-        if kind is Effects.READS:
+        if kind is Access.READ:
             verb = "found in the variable"
-        elif kind is Effects.WRITES:
+        elif kind is Access.WRITE:
             verb = "wrote" if has_run else "was about to write"
-        error = InvalidArgumentError(f"it {verb} {_lost(value)}")
-        error.about(operation, inputs)
-        fed_so = []
-        for tensor, given in zip(operation.inputs, inputs, strict=False):
-            if isinstance(given, np.ndarray | np.generic) and given.dtype.kind in "fciubV":
-                is_fed = tensor in self._prepared.feeds
-                name = f"{tensor.name}, as it was fed" if is_fed else tensor.name
-                error.details.append(f"{name}: {_statistics(given)}")
-                if is_fed and not is_finite(given):
-                    fed_so.append(tensor.name)
-        error.details.append(self._changes)
-        error.hint = (
-            f"if it may give them, name it: sess.guard(nonfinite=True, allow=[{operation.name!r}])"
-        )
+        hint = f"if it may give them, name it: sess.guard(nonfinite=True, allow=[{node.name!r}])"
+        fed_so = [
+            self._program.feeds[self._part.feeds[v]].name
+            for v in node.inputs
+            if v in known and v < len(self._part.feeds) and not is_finite(known[v])
+        ]
         if fed_so:
-            error.hint = f"look at what is fed to {', '.join(fed_so)}; {error.hint}"
-        return error
+            hint = f"look at what is fed to {', '.join(fed_so)}; {hint}"
+        error = InvalidArgumentError(f"it {verb} {_lost(value)}", hint=hint)
+        inputs = [_summary(known.get(v)) for v in node.inputs]
+        return Failure(error, index, tuple(inputs), (self._changes(),))
 
 
-def _ancestors(units: Sequence[Unit], index: int) -> set[int]:
+def _summary(value: Any) -> Summary | None:
+    found = summary_of(value)
+    is_array = isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "fciubV"
+    return found._replace(note=_statistics(value)) if found is not None and is_array else found
+
+
+def _ancestors(units: Sequence[Bound], index: int) -> set[int]:
     """The units that surely end before one begins."""
     producer = {value: i for i, unit in enumerate(units) for value in unit.outputs}
     found: set[int] = set()

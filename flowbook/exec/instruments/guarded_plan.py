@@ -12,21 +12,15 @@ depend on other writes, as Adam's do, those come first.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowbook.exec.plan.plan import Plan, PlanNode
-from flowbook.graph.definition.op_def import Effects
+from flowbook.exec.plan.program import PlanNode, Program
 from flowbook.graph.model.dtypes import DType, float32, float64
-from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import op_named
-from flowbook.graph.model.site import UNKNOWN_SITE
+from flowbook.graph.model.registry import op_keyed
+from flowbook.graph.model.touch import Access
 from flowbook.graph.ops.checks.checking import check_finite_op
-
-if TYPE_CHECKING:
-    from flowbook.exec.plan.pipeline import Prepared
 
 # The inputs of which a value that is not finite surely makes one in the output; None: all of them.
 PASSES_ON: dict[str, tuple[int, ...] | None] = {
@@ -93,15 +87,20 @@ class _Group(NamedTuple):
     returned: Sequence[int] = ()
 
 
-def guarded(
-    prepared: Prepared, has_late_feeds: bool, is_allowed: Callable[[Operation], bool]
-) -> Prepared:
-    """A plan with checks before its writes, and at its end."""
-    plan, operations = prepared.plan, prepared.operations
-    waits = has_late_feeds or any(operation.op_def.is_async for operation in operations)
-    groups = _one_by_one(plan) if waits else _phases(plan)
-    facts = _Facts(prepared, is_allowed)
-    written = [v for v in plan.fetches if v in facts.written and facts.matters(v)]
+def guarded(program: Program, is_allowed: Callable[[PlanNode], bool], waits: bool) -> Program:
+    """A program with checks before its writes, and at its end.
+
+    Args:
+        program: what is guarded.
+        is_allowed: whether a node's values need not be finite.
+        waits: whether some of its feeds arrive after the step has begun.
+    """
+    (part,) = program.parts
+    nodes = part.block.nodes
+    waits = waits or any(op_keyed(node.type).is_async for node in nodes)
+    groups = _one_by_one(nodes) if waits else _phases(nodes)
+    facts = _Facts(program, is_allowed)
+    written = [v for v in part.fetches if v in facts.written and facts.matters(v)]
     groups.append(_Group([], [], written))
     order: list[int] = []
     checks: list[tuple[int, _Group, PlanNode]] = []
@@ -111,40 +110,32 @@ def guarded(
         if check is not None:
             checks.append((len(order) + len(checks), group, check))
         order += group.writes
-    places = _places(len(plan.nodes), order, [place for place, _, _ in checks])
+    places = _places(len(nodes), order, [place for place, _, _ in checks])
     before = {write: place for place, group, _ in checks for write in group.writes}
-    nodes: list[PlanNode | None] = [None] * (len(order) + len(checks))
-    made: list[Operation | None] = [None] * len(nodes)
+    made: list[PlanNode | None] = [None] * (len(order) + len(checks))
     for index in order:
-        node = plan.nodes[index]
+        node = nodes[index]
         after = tuple([places[i] for i in node.after])
         if index in before:
             after += (before[index],)
-        nodes[places[index]] = node._replace(after=after)
-        made[places[index]] = operations[index]
+        made[places[index]] = node._replace(after=after)
     for place, _, check in checks:
         again = tuple([places[i] for i in check.attributes["nodes"]])
-        attributes = {**check.attributes, "nodes": again}
-        nodes[place] = check._replace(attributes=attributes)
-        made[place] = _standing_alone(operations[0], attributes)
-    return prepared._replace(
-        plan=plan._replace(
-            nodes=tuple([n for n in nodes if n is not None]),
-            targets=(*[places[i] for i in plan.targets], *[place for place, _, _ in checks]),
-        ),
-        operations=tuple([o for o in made if o is not None]),
-    )
+        made[place] = check._replace(attributes={**check.attributes, "nodes": again})
+    block = part.block._replace(nodes=tuple([n for n in made if n is not None]))
+    targets = (*[places[i] for i in part.targets], *[place for place, _, _ in checks])
+    return program._replace(parts=(part._replace(block=block, targets=targets),))
 
 
-def _phases(plan: Plan) -> list[_Group]:
+def _phases(nodes: Sequence[PlanNode]) -> list[_Group]:
     """Nodes by how many writes one after the other they depend on; of each phase its writes last.
 
     The last phase has the nodes that depend on no further write, and none to check before.
     """
-    producer = {value: i for i, node in enumerate(plan.nodes) for value in node.outputs}
+    producer = {value: i for i, node in enumerate(nodes) for value in node.outputs}
     phase: list[int] = []
-    writes = [effects(node) is Effects.WRITES for node in plan.nodes]
-    for node in plan.nodes:
+    writes = [access(node) is Access.WRITE for node in nodes]
+    for node in nodes:
         sources = {producer[v] for v in node.inputs if v in producer}.union(node.after)
         phase.append(max([phase[i] + writes[i] for i in sources], default=0))
     groups = [_Group([], []) for _ in range(max(phase, default=0) + 2)]
@@ -153,11 +144,11 @@ def _phases(plan: Plan) -> list[_Group]:
     return [group for group in groups if group.nodes or group.writes]
 
 
-def _one_by_one(plan: Plan) -> list[_Group]:
+def _one_by_one(nodes: Sequence[PlanNode]) -> list[_Group]:
     """Each node for itself: one that waits may wait for another, and a check must not delay it."""
     return [
-        _Group([], [i]) if effects(node) is Effects.WRITES else _Group([i], [])
-        for i, node in enumerate(plan.nodes)
+        _Group([], [i]) if access(node) is Access.WRITE else _Group([i], [])
+        for i, node in enumerate(nodes)
     ]
 
 
@@ -175,7 +166,8 @@ class _Facts:
     """What the checks of a plan are made from.
 
     Attributes:
-        plan: the plan.
+        nodes: the plan's.
+        constants: values that are known.
         dtypes: of the values that nodes give and that may be not finite.
         fed: the fed values that may be not finite.
         allowed: the values that may be so without an error.
@@ -184,25 +176,25 @@ class _Facts:
         handles: the handles of resources, which are known in every step.
     """
 
-    def __init__(self, prepared: Prepared, is_allowed: Callable[[Operation], bool]) -> None:
-        plan = self.plan = prepared.plan
-        nodes = list(zip(plan.nodes, prepared.operations, strict=True))
+    def __init__(self, program: Program, is_allowed: Callable[[PlanNode], bool]) -> None:
+        part = program.parts[0]
+        self.nodes = part.nodes
+        self.constants = part.constants
         self.dtypes: dict[int, DType] = {
-            value: tensor.dtype
-            for node, operation in nodes
-            for value, tensor in zip(node.outputs, operation.outputs, strict=False)
-            if _can_be_lost(tensor.dtype)
+            value: dtype
+            for node in self.nodes
+            for value, dtype in zip(node.outputs, node.dtypes, strict=False)
+            if _can_be_lost(dtype)
         }
-        self.fed = {v for v, tensor in enumerate(prepared.feeds) if _can_be_lost(tensor.dtype)}
-        self.allowed = {
-            v for node, operation in nodes if is_allowed(operation) for v in node.outputs
-        }
-        self.unsure = self.fed | {v for v, c in plan.constants.items() if not is_finite(c)}
-        self.written = self._outputs(Effects.WRITES)
-        self.handles = self._outputs(Effects.HANDLE)
+        feeds = [program.feeds[place] for place in part.feeds]
+        self.fed = {v for v, feed in enumerate(feeds) if _can_be_lost(feed.dtype)}
+        self.allowed = {v for node in self.nodes if is_allowed(node) for v in node.outputs}
+        self.unsure = self.fed | {v for v, c in part.constants.items() if not is_finite(c)}
+        self.written = self._outputs(Access.WRITE)
+        self.handles = {v for n in self.nodes if op_keyed(n.type).is_handle for v in n.outputs}
 
-    def _outputs(self, kind: Effects) -> set[int]:
-        return {v for node in self.plan.nodes if effects(node) is kind for v in node.outputs}
+    def _outputs(self, kind: Access) -> set[int]:
+        return {v for node in self.nodes if access(node) is kind for v in node.outputs}
 
     def matters(self, value: int) -> bool:
         """Whether a value is an error where it is not finite."""
@@ -211,7 +203,7 @@ class _Facts:
 
 def _check_of(facts: _Facts, group: _Group) -> PlanNode | None:
     """The check of a group; None where there is nothing to check."""
-    nodes, dtypes = facts.plan.nodes, facts.dtypes
+    nodes, dtypes = facts.nodes, facts.dtypes
     seen = _passed_on(facts, group)
     cleared: set[int] = set()
     checked: list[int] = []
@@ -239,14 +231,14 @@ def _check_of(facts: _Facts, group: _Group) -> PlanNode | None:
         return None
     inputs = (*checked, *[v for v in _given(facts, group) if v not in checked])
     attributes = {"checked": len(checked), "nodes": tuple(group.nodes)}
-    return PlanNode("guard", check_finite_op.type, attributes, inputs, (), ())
+    return PlanNode(inputs, (), (), check_finite_op.key, attributes, (), (), None, "guard", ())
 
 
 def _passed_on(facts: _Facts, group: _Group) -> set[int]:
     """Values that the output of some other node of the group tells of."""
     seen: set[int] = set()
     for index in group.nodes:
-        node = facts.plan.nodes[index]
+        node = facts.nodes[index]
         if node.type in PASSES_ON and facts.matters(node.outputs[0]):
             places = PASSES_ON[node.type]
             seen.update(node.inputs if places is None else [node.inputs[p] for p in places])
@@ -255,39 +247,30 @@ def _passed_on(facts: _Facts, group: _Group) -> set[int]:
 
 def _given(facts: _Facts, group: _Group) -> list[int]:
     """What the group's nodes were given, except what those that run again compute anew."""
-    nodes = [facts.plan.nodes[i] for i in group.nodes]
+    nodes = [facts.nodes[i] for i in group.nodes]
     known = {v for node in nodes if runs_again(node) for v in node.outputs} | facts.handles
     needed = dict.fromkeys(v for node in nodes for v in node.inputs)
-    return [v for v in needed if v not in known and v not in facts.plan.constants]
+    return [v for v in needed if v not in known and v not in facts.constants]
 
 
 def runs_again(node: PlanNode) -> bool:
     """Whether it gives the same for the same: neither draws nor reads, and is Flowbook's own."""
-    definition = op_named(node.type)
+    definition = op_keyed(node.type)
     return (
-        definition.effects is Effects.PURE
+        definition.is_pure
         and definition.is_builtin
-        and definition.resource is None
+        and definition.owns is None
         and not definition.is_async
     )
 
 
-def effects(node: PlanNode) -> Effects:
-    """What running a node does besides giving its outputs."""
-    return op_named(node.type).effects
+def access(node: PlanNode) -> Access | None:
+    """What running a node does to what it touches."""
+    return op_keyed(node.type).access
 
 
 def _can_be_lost(dtype: DType) -> bool:
     return bool(dtype.is_floating or dtype.is_complex)
-
-
-def _standing_alone(other: Operation, attributes: dict[str, Any]) -> Operation:
-    """An operation for a check, in no graph's list."""
-    made = Operation(
-        other.graph, check_finite_op, (), MappingProxyType(attributes), (), (), UNKNOWN_SITE
-    )
-    made.name = "guard"
-    return made
 
 
 def is_finite(value: Any) -> bool:

@@ -6,17 +6,16 @@ They are copies: what is done to a fed array after the run changes nothing of wh
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from flowbook.exec.engine.instrument import Instrument, Signature, Tap
 from flowbook.exec.instruments.attached import Instruments
+from flowbook.exec.plan.instrument import Instrument, Tap
+from flowbook.exec.signature.signature import Signature
 from flowbook.graph.model.dtypes import resource
 from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.state.variables import Variable
-
-if TYPE_CHECKING:
-    from flowbook.exec.engine.executable import Executable
 
 MOST_BYTES = 1 << 28
 
@@ -39,7 +38,7 @@ class RetainedFeeds(Instrument):
         self.latest: Mapping[Tensor, Any] = {}
         self.left_out = 0
 
-    def tap(self, signature: Signature, executable: Executable) -> Sequence[Tap]:
+    def tap(self, signature: Signature, operations: Sequence[Operation]) -> Sequence[Tap]:
         """What is fed, fetched: so each value is a copy."""
         return [_Feeds(signature.feeds, self._take)] if signature.feeds else []
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from enum import Enum
 
-from flowbook.graph.definition.op_def import Effects
 from flowbook.graph.rewrite.subgraph import Subgraph
 
 # Memory that outlives the step, or of which nothing is known.
@@ -42,7 +41,7 @@ def _owner(graph: Subgraph, value: int) -> int:
     while value in graph.producer and value not in graph.constants:
         node = graph.producer[value]
         aliases = node.op_def.aliases
-        if aliases is None or node.op_def.effects is Effects.HANDLE:
+        if aliases is None or node.op_def.is_handle:
             return _FOREIGN
         if node.op_def.expression is not None and not node.op_def.is_builtin:
             return _FOREIGN  # An expression may be one of its inputs, or a view, as `real(x)` is.

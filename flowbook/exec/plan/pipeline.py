@@ -1,71 +1,108 @@
-"""The passes from a signature to a plan, top to bottom."""
+"""The passes from a signature to a program, top to bottom."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 from flowbook.exec.devices.device import Device
+from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.memory import ownership
 from flowbook.exec.plan.place import Placement, place
-from flowbook.exec.plan.plan import Plan, PlanNode
+from flowbook.exec.plan.program import Block, Feed, Part, PlanNode, Program
 from flowbook.exec.plan.schedule import schedule
+from flowbook.exec.signature.signature import Signature
+from flowbook.graph.definition.inference import constant_value
+from flowbook.graph.model.dtypes import INDICES, DType, resource
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.rewrite.cse import merge_common
 from flowbook.graph.rewrite.fold import fold
+from flowbook.graph.rewrite.growth import grows
 from flowbook.graph.rewrite.join_products import join_products
 from flowbook.graph.rewrite.order_state import order_state
 from flowbook.graph.rewrite.prune import prune
 from flowbook.graph.rewrite.simplify import simplify
-from flowbook.graph.rewrite.subgraph import Node, Subgraph
+from flowbook.graph.rewrite.subgraph import Subgraph
+
+# What is smaller is prepared in a millisecond.
+LEAST_TO_GROW = 200
 
 
-class Prepared(NamedTuple):
-    """A plan, and how it relates to the graph.
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A signature made ready to run: the handle by which a session asks for runs of it.
 
     Attributes:
-        plan: what runs.
-        feeds: the tensors whose values it is given.
-        operations: for each of the plan's nodes the operation that it came from.
-        pruned: all operations that the signature needs, before rewriting.
+        signature: what is asked for.
+        program: what runs.
+        operations: all operations that the signature needs, before rewriting.
+        sources: the operations that the program's nodes stand for, by their ids.
         went: what became of operations that have no node of their own.
         placement: where everything runs, and why.
+        instruments: what has rewritten the program.
+        subgraph: what the passes have left, if it is large enough for what it may grow into.
     """
 
-    plan: Plan
-    feeds: tuple[Tensor, ...]
-    operations: tuple[Operation, ...]
-    pruned: tuple[Operation, ...]
-    went: dict[Operation, str]
-    placement: Placement
+    signature: Signature
+    program: Program
+    operations: Sequence[Operation] = field(repr=False)
+    sources: dict[int, Operation] = field(repr=False)
+    went: dict[Operation, str] = field(repr=False)
+    placement: Placement = field(repr=False)
+    subgraph: Subgraph | None = field(repr=False)
+    instruments: tuple[Instrument, ...] = ()
+
+    def grows_into(self, signature: Signature) -> bool:
+        """Whether what another signature needs is all of this and a little more."""
+        own = self.signature
+        waits = any(own.is_late) or any(signature.is_late)
+        if self.subgraph is None or waits or signature.feeds != own.feeds:
+            return False
+        fed = set(own.feeds)
+        roots = [*own.targets, *[t.op for t in own.fetches if t not in fed]]
+        return grows(self.subgraph, roots, signature.fetches, signature.targets)
 
 
 def prepare(
-    fetches: Sequence[Tensor],
-    targets: Sequence[Operation],
-    feeds: Sequence[Tensor],
-    devices: Sequence[Device],
+    signature: Signature, devices: Sequence[Device], base: Prepared | None = None
 ) -> Prepared:
-    """Compile a signature to a plan for one device.
+    """Compile a signature to a program.
+
+    Args:
+        signature: what is asked for.
+        devices: those that there are; the first runs it all.
+        base: what to begin with, if it `grows_into` the signature.
 
     Raises:
         InvalidArgumentError: if a needed placeholder is not fed, or a device request cannot be met.
     """
-    graph = prune(fetches, targets, feeds)
-    pruned = tuple(graph.operations)
+    fetches, targets, feeds, _ = signature
+    graph = prune(fetches, targets, feeds, base.subgraph if base is not None else None)
     order_state(graph)
     rewrite(graph)
-    placement = place(pruned, graph.nodes, devices)
+    placement = place(graph, devices, base.placement if base is not None else None)
     # One device, one part: partitioning has its place here.
     schedule(graph)
+    sources = dict(base.sources) if base is not None else {}
+    for node in graph.new:
+        sources[node.operation.id] = node.operation
+        for operation in node.joined:
+            sources[operation.id] = operation
+    begun = base.program.parts[0] if base is not None else None
+    part = freeze(graph, placement.default.name, begun)
     return Prepared(
-        freeze(graph, placement.default.name),
-        tuple(feeds),
-        tuple([node.operation for node in graph.nodes]),
-        pruned,
+        signature,
+        Program(
+            tuple([_feed(tensor) for tensor in feeds]),
+            tuple([(0, place) for place in range(len(fetches))]),
+            (part,),
+        ),
+        graph.operations,
+        sources,
         graph.went,
         placement,
+        graph if len(graph.nodes) >= LEAST_TO_GROW else None,
     )
 
 
@@ -78,32 +115,39 @@ def rewrite(graph: Subgraph) -> None:
     graph.sweep()
 
 
-def freeze(graph: Subgraph, device: str) -> Plan:
-    """The plan of a subgraph."""
-    index: dict[Node, int] = {node: i for i, node in enumerate(graph.nodes)}
-    nodes = tuple(
-        [
-            PlanNode(
-                node.operation.name,
-                node.op_def.type,
-                node.attributes,
-                node.inputs,
-                node.outputs,
-                tuple([index[n] for n in node.after]) if node.after else (),
-            )
-            for node in graph.nodes
-        ]
-    )
-    values = 1 + max(
-        [len(graph.feeds) - 1, *graph.constants, *[v for n in graph.nodes for v in n.outputs]]
-    )
-    return Plan(
+def freeze(graph: Subgraph, device: str, base: Part | None = None) -> Part:
+    """The part that a subgraph is; one that was grown begins with the nodes of its base."""
+    index = graph.index
+    index.update(zip(graph.new, range(graph.start, len(graph.nodes)), strict=True))
+    nodes = [
+        PlanNode(
+            node.inputs,
+            node.outputs,
+            tuple([index[n] for n in node.after]) if node.after else (),
+            node.op_def.key,
+            node.attributes,
+            node.operation.dtypes,
+            node.operation.shapes,
+            node.owner.key if node.owner is not None else None,
+            node.operation.name,
+            tuple([o.id for o in (node.operation, *node.joined)]),
+        )
+        for node in graph.new
+    ]
+    return Part(
         device=device,
-        feeds=len(graph.feeds),
-        values=values,
-        nodes=nodes,
+        feeds=tuple(range(len(graph.feeds))),
+        values=graph.count,
+        block=Block((*base.block.nodes, *nodes) if base is not None else tuple(nodes)),
         fetches=tuple(graph.fetches),
         ownership=ownership(graph),
         targets=tuple([index[n] for n in graph.targets]),
         constants=graph.constants,
     )
+
+
+def _feed(tensor: Tensor) -> Feed:
+    """What is fed for a tensor; a variable's handle stands for its reads."""
+    dtype: DType = tensor.op.attributes["dtype"] if tensor.dtype is resource else tensor.dtype
+    is_known = tensor.dtype in INDICES and constant_value(tensor) is not None
+    return Feed(tensor.name, dtype, is_known)

@@ -15,7 +15,7 @@ from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import kernel_for
-from flowbook.graph.rewrite.subgraph import Node
+from flowbook.graph.rewrite.subgraph import Subgraph
 
 
 @dataclass(frozen=True)
@@ -43,22 +43,36 @@ class Placement:
         )
 
 
-def place(
-    operations: Sequence[Operation], nodes: Sequence[Node], devices: Sequence[Device]
-) -> Placement:
+def place(graph: Subgraph, devices: Sequence[Device], before: Placement | None = None) -> Placement:
     """Choose a device for every node.
 
     Args:
-        operations: what the run needs, before rewriting: a request holds even for an operation
-            that was computed before the run.
-        nodes: what is left of them.
+        graph: what runs. A request holds even for an operation that was computed before the run.
         devices: those that there are.
+        before: the placement of what the graph was grown from; what is new asks for nothing.
 
     Raises:
         InvalidArgumentError: if a request, or the requests of colocated operations together,
             admit no device, naming what rules each out.
     """
-    placement = Placement(devices[0])
+    placement = before if before is not None else Placement(devices[0])
+    if before is None:
+        _place_constrained(graph.operations, devices, placement)
+    for node in graph.new:
+        kind = placement.device_of(node.operation).kind
+        op_def = node.op_def
+        if op_def.owns is None and kernel_for(op_def, kind) is None:
+            raise InvalidArgumentError(
+                f"it has no kernel for {kind!r}",
+                node.operation,
+                hint=f"give its OpDef a kernel, or fb.register_kernel one for {kind!r}",
+            )
+    return placement
+
+
+def _place_constrained(
+    operations: Sequence[Operation], devices: Sequence[Device], placement: Placement
+) -> None:
     constrained = [op for op in operations if op.device or op.colocation]
     for group in _colocated(constrained):
         requests = {op: DeviceSpec.parse(op.device) for op in group if op.device}
@@ -70,16 +84,6 @@ def place(
         for op in group:
             placement.chosen[op] = device
             placement.reasons[op] = because or "colocated operations stay together"
-    for node in nodes:
-        kind = placement.device_of(node.operation).kind
-        op_def = node.op_def
-        if op_def.resource is None and kernel_for(op_def, kind) is None:
-            raise InvalidArgumentError(
-                f"it has no kernel for {kind!r}",
-                node.operation,
-                hint=f"give its OpDef a kernel, or fb.register_kernel one for {kind!r}",
-            )
-    return placement
 
 
 def _choose(feasible: Sequence[Device]) -> Device:

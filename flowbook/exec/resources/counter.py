@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import itertools
 
+from flowbook.exec.resources.kinds import Birth, makes
+from flowbook.graph.model.touch import COUNTER
+
 
 class Counter:
     """Counts the runs of one operation in one session; safe to use from several threads."""
@@ -16,3 +19,8 @@ class Counter:
     def next(self) -> int:
         """How often it was asked before."""
         return next(self._numbers)
+
+
+@makes(COUNTER)
+def _counter(birth: Birth) -> Counter:
+    return Counter()

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.exec.resources.kinds import Birth, makes
 from flowbook.graph.model.dtypes import DType
+from flowbook.graph.model.touch import RANDOM_STATE
 from flowbook.graph.numerics.random import philox
 
 # The graph's seed where only the operation has one (as in TensorFlow 1).
@@ -64,3 +66,9 @@ class RandomState:
         blocks = philox.blocks_for(dtype.numpy, int(np.prod(dims, dtype=np.int64)))
         key, counter = self.reserve(blocks)
         return philox.draw(kind, key, counter, dims, dtype.numpy, **arguments)[0]
+
+
+@makes(RANDOM_STATE)
+def _random_state(birth: Birth) -> RandomState:
+    seeds = birth.attributes["graph_seed"], birth.attributes["seed"]
+    return RandomState(birth.key.name, *seeds, birth.entropy)

@@ -11,15 +11,16 @@ whatever way, is counted, and nobody has to remember to give a lease back.
 
 from __future__ import annotations
 
-import itertools
 import math
 import threading
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Mapping
 from sys import getrefcount
 from typing import Any
 
 import numpy as np
 
+from flowbook.exec.resources.kinds import Birth, makes
 from flowbook.graph.model.dtypes import DType, float32
 from flowbook.graph.model.errors import (
     FailedPreconditionError,
@@ -27,10 +28,17 @@ from flowbook.graph.model.errors import (
     OutOfRangeError,
 )
 from flowbook.graph.model.shape import SCALAR, Shape
+from flowbook.graph.model.touch import VARIABLE
 
 Array = np.ndarray[Any, Any]
 
-_serial = itertools.count()
+
+@makes(VARIABLE)
+def _variable(birth: Birth) -> VariableResource:
+    attributes = birth.attributes
+    return VariableResource(
+        birth.key.name, attributes["dtype"], attributes["shape"], birth.announce
+    )
 
 
 class VariableResource:
@@ -40,27 +48,31 @@ class VariableResource:
         name: the variable's name, for errors.
         dtype: the dtype of its values.
         shape: the shape that they have, which may be partial.
-        serial: which of the process's variables it is: the order in which locks are taken.
-        initializing: held by the step that initialises it, so that it happens once.
     """
 
     __slots__ = (
+        "_announce",
         "_buffer",
+        "_claim",
         "_lock",
         "_view",
         "dtype",
-        "initializing",
         "name",
-        "serial",
         "shape",
     )
 
-    def __init__(self, name: str, dtype: DType, shape: Shape) -> None:
+    def __init__(
+        self,
+        name: str,
+        dtype: DType,
+        shape: Shape,
+        announce: Callable[[bool], None] = lambda has_value: None,
+    ) -> None:
         self.name = name
         self.dtype = dtype
         self.shape = shape
-        self.serial = next(_serial)
-        self.initializing = threading.RLock()
+        self._announce = announce
+        self._claim: weakref.ref[threading.Event] | None = None
         self._lock = threading.Lock()
         self._buffer: Array | None = None
         self._view: Array | None = None
@@ -157,6 +169,42 @@ class VariableResource:
         """Drop the value: it is initialised again on the next use."""
         with self._lock:
             self._buffer = self._view = None
+            self._announce(False)
+
+    # Initialising
+
+    def claim(self, claim: threading.Event) -> bool:
+        """Take it upon oneself to initialise it; whether nobody else has, and it has no value.
+
+        Args:
+            claim: set by whoever claims when he is done. It is held weakly: where an interrupt
+                prevents that, it ends with the frame that held it.
+        """
+        with self._lock:
+            if self._view is not None or self._claimed() is not None:
+                return False
+            self._claim = weakref.ref(claim)
+            return True
+
+    def wait_for_claim(self, seconds: float) -> bool:
+        """Wait until nobody is initialising it; whether that is so."""
+        claim = self._claimed()
+        return claim is None or claim.wait(seconds)
+
+    def _claimed(self) -> threading.Event | None:
+        claim = self._claim() if self._claim is not None else None
+        return None if claim is None or claim.is_set() else claim
+
+    def adopt(self, attributes: Mapping[str, Any]) -> str | None:
+        """Be what another graph's definition says, if that is possible; else why not."""
+        dtype, shape = attributes["dtype"], attributes["shape"]
+        with self._lock:
+            if self.dtype is dtype and self.shape.is_compatible_with(shape):
+                return None
+            if self._view is None:
+                self.dtype, self.shape = dtype, shape
+                return None
+        return f"{self.dtype.name} {self.shape}, not {dtype.name} {shape}"
 
     def _is_free(self) -> bool:
         """Whether nobody but this resource holds the buffer. Called under the lock."""
@@ -168,7 +216,10 @@ class VariableResource:
     def _swap(self, buffer: Array) -> None:
         view = buffer.view()
         view.flags.writeable = False
+        is_first = self._view is None
         self._buffer, self._view = buffer, view
+        if is_first:
+            self._announce(True)
 
     def _check(self, shape: tuple[int, ...]) -> None:
         if self.shape.dims != shape and not self.shape.is_compatible_with(shape):

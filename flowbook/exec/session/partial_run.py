@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.exec.engine.generate import copied
-from flowbook.exec.engine.instrument import Instrument, Signature
-from flowbook.exec.master import LocalMaster
+from flowbook.exec.master import Master
+from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.signature.compound_feeds import expanded, expanded_keys, has_compound
 from flowbook.exec.signature.feeds import Feed, check_mapping, check_no_duplicates, feedable
 from flowbook.exec.signature.fetches import flatten
+from flowbook.exec.signature.signature import Signature
 from flowbook.graph.model import site as sites
 from flowbook.graph.model.errors import (
     FailedPreconditionError,
@@ -22,6 +22,7 @@ from flowbook.graph.model.errors import (
 )
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.redefinition.stale_runs import check_feeds, check_stale
 from flowbook.graph.rewrite.prune import is_replaced
 
 
@@ -36,7 +37,7 @@ class PartialRun:
 
     def __init__(
         self,
-        master: LocalMaster,
+        master: Master,
         instruments: Sequence[Instrument],
         fetches: Any,
         feeds: Sequence[Any],
@@ -51,16 +52,15 @@ class PartialRun:
         signature = Signature(
             tuple(flat.tensors), tuple(flat.targets), tensors, (True,) * len(specs)
         )
-        executable = master.asked_for(signature, instruments)
-        master.initialize(executable, {}, None)
+        check_feeds(signature.fetches, signature.targets, signature.feeds)
+        prepared = master.prepare(signature, instruments)
+        check_stale(prepared.operations, signature.feeds)
         self._feeds = {spec.tensor: (place, spec) for place, spec in enumerate(specs)}
-        self._places = dict(zip(flat.tensors, executable.prepared.plan.fetches, strict=True))
+        self._places = {tensor: place for place, tensor in enumerate(flat.tensors)}
         self._announced: frozenset[Tensor | Operation] = frozenset([*flat.tensors, *flat.targets])
         self._left = set(self._announced)
         self._given: set[Tensor] = set()
-        self._executable = executable
-        self._execution = master.begin(executable, [None] * len(specs))
-        self._units = executable.late_units
+        self._step = master.begin(prepared)
         self._lock = threading.Lock()
         self._end: str | None = None
         self._author = sites.capture().author
@@ -100,11 +100,10 @@ class PartialRun:
         self._check_reachable(wanted, {*self._given, *values})
         for tensor, value in values.items():
             place, _ = self._feeds[tensor]
-            self._execution.values[place] = np.array(value)
-            self._execution.feed(self._units[place])
+            self._step.feed(place, np.array(value))
             self._given.add(tensor)
         try:
-            self._executable.advance(self._execution)
+            self._step.advance()
         except BaseException:
             self._end = "an error or an interrupt stopped it"
             raise
@@ -176,14 +175,14 @@ class PartialRun:
         return list(needed)
 
     def _take(self, tensor: Tensor) -> Any:
-        value = self._execution.values[self._places[tensor]]
+        value = self._step.fetched(self._places[tensor])
         if value is None:
             raise _held_up(tensor.name)
-        return copied(value)
+        return value
 
     def _check_has_run(self, operations: Sequence[Operation]) -> None:
-        for index, operation in enumerate(self._executable.prepared.operations):
-            if operation in operations and not self._execution.has_run(index):
+        for operation in operations:
+            if not self._step.has_run(operation):
                 raise _held_up(operation.name)
 
     @property
@@ -199,7 +198,7 @@ class PartialRun:
 
     def _finish(self, reason: str) -> None:
         self._end = reason
-        self._execution.values = []
+        self._step.close()
 
     def __enter__(self) -> PartialRun:
         return self

@@ -7,17 +7,16 @@ error says what to run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from flowbook.exec.engine.executable import deadline_after
-from flowbook.exec.engine.instrument import Signature
 from flowbook.exec.instruments.retained_feeds import RetainedFeeds
+from flowbook.exec.plan.failure import deadline_after
 from flowbook.exec.signature.feeds import Feed
 from flowbook.exec.signature.fetches import flatten
-from flowbook.graph.definition.op_def import Effects
+from flowbook.exec.signature.signature import Signature
 from flowbook.graph.model.dtypes import resource
 from flowbook.graph.model.errors import (
     FailedPreconditionError,
@@ -27,23 +26,25 @@ from flowbook.graph.model.errors import (
     ResourceExhaustedError,
 )
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.resource_key import ResourceKey, touched_by
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import Access
 from flowbook.graph.rewrite.prune import closure
 
 if TYPE_CHECKING:
-    from flowbook.exec.master import LocalMaster
+    from flowbook.exec.master import Master
 
 MOST_BYTES = 1 << 26
 SECONDS = 10.0
 
-_HARMLESS = (Effects.PURE, Effects.HANDLE, Effects.READS)
+_HARMLESS = (None, Access.READ)
 # They take part in the order of what happens outside, and do nothing there but fail the step.
 _ONLY_CHECK = frozenset({"Assert", "AssertShapes"})
 
-_WHY = {
-    Effects.WRITES: "changes a variable",
-    Effects.RANDOM: "draws random numbers, after which later runs would draw others",
-    Effects.IO: "acts outside the graph",
+_WHY: dict[Access | None, str] = {
+    Access.WRITE: "changes a variable",
+    Access.DRAW: "draws random numbers, after which later runs would draw others",
+    Access.OUTSIDE: "acts outside the graph",
 }
 
 
@@ -78,7 +79,7 @@ def needs(tensor: Tensor, fed: Collection[Tensor] = ()) -> Needs:
 
 
 def _changes_something(operation: Operation) -> bool:
-    return operation.op_def.effects not in _HARMLESS and operation.type not in _ONLY_CHECK
+    return operation.op_def.access not in _HARMLESS and operation.type not in _ONLY_CHECK
 
 
 def _is_open(operation: Operation, given: Collection[Tensor]) -> bool:
@@ -88,14 +89,15 @@ def _is_open(operation: Operation, given: Collection[Tensor]) -> bool:
 def _read_handles(operations: list[Operation], given: Collection[Tensor]) -> Iterator[Operation]:
     for operation in operations:
         definition = operation.op_def
-        if definition.effects is Effects.READS and definition.needs_value:
-            handle = operation.inputs[0]
-            if not (handle in given and definition.reads_as is not None):
-                yield handle.op
+        if definition.access is Access.READ and definition.needs_value:
+            owner = touched_by(operation)
+            assert owner is not None
+            if not (owner.outputs[0] in given and definition.reads_as is not None):
+                yield owner
 
 
 def peek(
-    master: LocalMaster,
+    master: Master,
     item: Any,
     feeds: RetainedFeeds | None,
     most_bytes: int = MOST_BYTES,
@@ -109,14 +111,15 @@ def peek(
         raise InvalidTypeError(f"one tensor or variable is looked at, not {item!r:.80}")
     [tensor] = tensors
     given: Mapping[Tensor, Any] = feeds.latest if feeds is not None else {}
-    error = _refusal(tensor, needs(tensor, given), master.has_value, feeds, most_bytes)
+    held = master.graph.values.held_by(master)
+    error = _refusal(tensor, needs(tensor, given), held, feeds, most_bytes)
     if error is not None:
         raise error
     feeds_used = used(tensor, given)
-    executable = master.executable(Signature((tensor,), (), tuple(feeds_used)))
+    prepared = master.prepare(Signature((tensor,), (), tuple(feeds_used)))
     values = [Feed(key).value(value) for key, value in feeds_used.items()]
-    # Past the session: nothing is initialised, no instrument takes part.
-    [value] = executable.run(values, deadline_after(timeout))
+    # Nothing is initialised, no instrument takes part.
+    [value] = master.look(prepared, values, deadline_after(timeout))
     size = np.asarray(value).nbytes
     if size > most_bytes:
         raise _too_large(tensor, size, most_bytes)
@@ -133,7 +136,7 @@ def used(tensor: Tensor, given: Mapping[Tensor, Any]) -> dict[Tensor, Any]:
 def _refusal(
     tensor: Tensor,
     needed: Needs,
-    has_value: Callable[[Operation], bool],
+    held: Collection[ResourceKey],
     feeds: RetainedFeeds | None,
     most_bytes: int,
 ) -> OpError | None:
@@ -144,12 +147,12 @@ def _refusal(
         first, *others = needed.effects
         more = f"; so do {len(others):,} other operations" if len(others) > 1 else ""
         more = f"; so does {others[0].name!r}" if len(others) == 1 else more
-        why = _WHY.get(first.op_def.effects, "has effects")
+        why = _WHY.get(first.op_def.access, "has effects")
         return FailedPreconditionError(
             f"looking at {tensor.name} would run {first.name!r} ({first.type}), which {why}{more}",
             hint="fetch it in a cell, where you decide when that happens",
         )
-    empty = [handle for handle in needed.reads if not has_value(handle)]
+    empty = [handle for handle in needed.reads if handle.key not in held]
     if empty:
         return FailedPreconditionError(
             f"variable {empty[0].name!r} has no value yet, and looking gives it none",

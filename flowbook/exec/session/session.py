@@ -1,7 +1,7 @@
 """The session: what a person holds to run a graph (white paper, section 2, "Sessions").
 
-It is thin: it takes fetches and feeds apart, finds the executable of their signature, and lets the
-master run it. On the hot path that is a look-up and one call.
+It is thin: it takes fetches and feeds apart, finds what is prepared for their signature, and lets
+the master run it. On the hot path that is a look-up and one call.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, NoReturn
 
-from flowbook.exec.engine.executable import Executable, deadline_after
-from flowbook.exec.engine.extension import Extension
-from flowbook.exec.engine.instrument import Signature
-from flowbook.exec.instruments.attached import Instruments, Tapped
+from flowbook.exec.instruments.attached import Instruments, Run
 from flowbook.exec.instruments.guard import Guard, guard
 from flowbook.exec.instruments.retained_feeds import MOST_BYTES as MOST_RETAINED
 from flowbook.exec.instruments.retained_feeds import RetainedFeeds, retain_feeds
 from flowbook.exec.instruments.summaries.history import SummaryHistory
 from flowbook.exec.instruments.summaries.summarizer import Summarizer
 from flowbook.exec.instruments.summaries.summarizing import Summarizing, summarized
-from flowbook.exec.master import LocalMaster
+from flowbook.exec.master import LocalMaster, Master
+from flowbook.exec.plan.failure import deadline_after
+from flowbook.exec.plan.pipeline import Prepared
 from flowbook.exec.session import peek as peeking
 from flowbook.exec.session.partial_run import PartialRun
 from flowbook.exec.signature.compound_feeds import expanded, expanded_keys, has_compound
 from flowbook.exec.signature.feeds import Feed, check_mapping, check_no_duplicates, feedable
 from flowbook.exec.signature.fetches import Rebuild, flatten
+from flowbook.exec.signature.signature import Signature
 from flowbook.exec.signature.spelling import is_lasting, spelling
 from flowbook.graph.building.graph import Graph, get_default_graph
 from flowbook.graph.definition.keywords import no_such_keyword
@@ -41,6 +41,7 @@ from flowbook.graph.model.errors import (
 from flowbook.graph.model.site import Site
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.redefinition.repetition import check_repetition
+from flowbook.graph.redefinition.stale_runs import check_feeds, check_stale
 
 # How many spellings of signatures a session remembers.
 _REMEMBERED = 4096
@@ -55,14 +56,16 @@ _STARTS_AFRESH = "closed the session that this cell made before; its variables s
 class _Call:
     """A spelling of a signature: how to check its feeds, what runs, how to rebuild its result."""
 
-    __slots__ = ("executable", "feeds", "rebuild")
+    __slots__ = ("feeds", "is_stale", "prepared", "rebuild", "run")
 
     def __init__(
-        self, executable: Executable | Extension | Tapped, feeds: list[Feed], rebuild: Rebuild
+        self, prepared: Prepared, run: Run, feeds: list[Feed], rebuild: Rebuild, is_stale: bool
     ) -> None:
-        self.executable = executable
+        self.prepared = prepared
+        self.run = run
         self.feeds = feeds
         self.rebuild = rebuild
+        self.is_stale = is_stale
 
 
 class Session:
@@ -93,7 +96,7 @@ class Session:
             raise InvalidTypeError(f"graph is an fb.Graph, not {graph!r}")
         self.graph = graph if graph is not None else get_default_graph()
         self._site = sites.capture()
-        self._master = LocalMaster(self.graph, auto_initialize)
+        self._master: Master = LocalMaster(self.graph, auto_initialize)
         self._calls: dict[Any, _Call] = {}
         self._instruments = Instruments(self.graph, self._forget_calls)
         self._changes = 0
@@ -158,7 +161,7 @@ class Session:
         try:
             values = [f.value(v) for f, v in zip(call.feeds, feeds.values())] if feeds else ()  # noqa: B905
             deadline = None if timeout is None else deadline_after(timeout)
-            return call.rebuild(self._master.run(call.executable, values, deadline))
+            return call.rebuild(call.run(values, deadline))
         except BaseException as error:
             if feeds and not isinstance(feeds, Mapping):
                 # It spells a signature that is known: its parts are the keys of one.
@@ -172,7 +175,7 @@ class Session:
         call = self._call(fetches, list(feeds or ()))
         self._forget_dropped()
         # A stale one is asked for anew each time: the next cell that runs it hears of it too.
-        if not call.executable.is_stale and is_lasting(fetches, feeds):
+        if not call.is_stale and is_lasting(fetches, feeds):
             with self._lock:
                 if len(self._calls) >= _REMEMBERED:
                     self._calls.clear()
@@ -186,7 +189,9 @@ class Session:
             if self._drops != self._master.drops:
                 self._drops = self._master.drops
                 self._calls = {
-                    key: call for key, call in self._calls.items() if not call.executable.is_dropped
+                    key: call
+                    for key, call in self._calls.items()
+                    if self._master.keeps(call.prepared)
                 }
 
     def _call(self, fetches: Any, keys: Sequence[Any]) -> _Call:
@@ -196,8 +201,11 @@ class Session:
         signature = Signature(
             tuple(flat.tensors), tuple(flat.targets), tuple([spec.tensor for spec in specs])
         )
-        executable = self._instruments.asked_for(self._master, signature)
-        return _Call(executable, specs, flat.rebuild)
+        check_feeds(signature.fetches, signature.targets, signature.feeds)
+        prepared = self._master.prepare(signature, self._instruments.rewriting)
+        is_stale = check_stale(prepared.operations, signature.feeds)
+        run = self._instruments.running(self._master, prepared)
+        return _Call(prepared, run, specs, flat.rebuild, is_stale)
 
     def make_callable(self, fetches: Any, feeds: Sequence[Any] = ()) -> Callable[..., Any]:
         """A function that runs this signature: it takes the fed values in order.
@@ -463,7 +471,7 @@ class Session:
 
     def list_devices(self) -> list[str]:
         """The names of the devices that its operations run on."""
-        return [device.name for device in self._master.devices]
+        return self._master.list_devices()
 
     def __getattr__(self, name: str) -> NoReturn:
         instead = {

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.graph import Graph, mixed_graphs
-from flowbook.graph.definition.op_def import Effects
 from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.dtypes import resource
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OpError
@@ -41,7 +40,7 @@ def feedable(graph: Graph, key: Any) -> Tensor:
         )
     if tensor.graph is not graph:
         raise mixed_graphs([(tensor.name, tensor.graph), ("this session", graph)])
-    if tensor.dtype is resource and tensor.op.op_def.effects is not Effects.HANDLE:
+    if tensor.dtype is resource and not tensor.op.op_def.is_handle:
         raise InvalidArgumentError(f"{tensor.name} is a handle and cannot be fed")
     return tensor
 

@@ -174,7 +174,7 @@ class Graph(Members):
                 operation.control_inputs = scope.control_inputs
                 operation.device = scope.device
                 operation.colocation = scope.colocation
-                operation.container = scope.container if operation.op_def.resource else ""
+                operation.container = scope.container if operation.op_def.owns else ""
             return self._join(operation, full, author)
 
     def settle(self, tensors: Sequence[Tensor]) -> None:
@@ -188,7 +188,7 @@ class Graph(Members):
     def _note_settled(self, settled: _Settled, operation: Operation) -> None:
         if settled.call is not sites.running_call():
             self._thread.settled = None
-        elif not operation.op_def.resource:  # Which is kept while its attributes stay the same.
+        elif not operation.op_def.owns:  # Which is kept while its attributes stay the same.
             operation.settled_by = settled.tensors
 
     def stale(self) -> StaleOperations:
@@ -321,7 +321,7 @@ class Graph(Members):
 
     def stateful_operations(self) -> list[Operation]:
         """The operations with effects or resources, in the order of their construction."""
-        return [operation for operation in self.operations if operation.op_def.is_stateful]
+        return [operation for operation in self.operations if not operation.op_def.is_pure]
 
     def variable_of(self, operation: Operation) -> Any:
         """The variable whose handle the operation produces, or None."""

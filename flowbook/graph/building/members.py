@@ -22,6 +22,7 @@ from flowbook.graph.model.errors import (
     InvalidArgumentError,
 )
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.resource_key import key_of
 from flowbook.graph.redefinition.repetition import Repetition
 from flowbook.graph.redefinition.unnamed import UnnamedVariables
 from flowbook.graph.redefinition.variable_values import VariableValues
@@ -79,7 +80,7 @@ class Members:
                 author.cell.graphs.add(self)
             previous = self._operations.get(name)
             if previous is not None:
-                has_resource = operation.op_def.resource is not None
+                has_resource = operation.op_def.owns is not None
                 if previous.is_same_as(operation):
                     previous.site = operation.site
                     if has_resource:
@@ -91,6 +92,9 @@ class Members:
         operation.name = name
         operation.id = self._next_id
         self._next_id += 1
+        if operation.op_def.owns is not None:
+            # Of which generation it will be when it is retired.
+            operation.key = key_of(operation, name, self._generations.get(name, 0) + 1)
         self.version += 1  # An interrupt here leaves a version without a change.
         self._operations[name] = operation
         if self._suspects:
@@ -181,6 +185,8 @@ class Members:
     def _join_retired(self, operation: Operation, plain: str, generation: int) -> None:
         self._generations[plain] = max(self._generations.get(plain, 0), generation)
         operation.name, operation.retired = f"{plain}@{generation}", True
+        if operation.op_def.owns is not None:
+            operation.key = key_of(operation, plain, generation)
         operation.id = self._next_id
         self._next_id += 1
         self.retirements += 1
@@ -248,7 +254,7 @@ class Members:
             if completed and author.cell.executions > 1 and not self.finalized:
                 operations = self._operations.values()
                 for operation in [o for o in operations if author.may_take(o.site.author)]:
-                    if operation.op_def.resource == "variable":
+                    if operation.op_def.owns == "variable":
                         author.dropped.append(operation)
                     self.retire(operation, author.cell)
                 self._names.release(author, self._operations)

@@ -49,17 +49,26 @@ from flowbook.graph.model.errors import (
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import Touch
 
 
-class Effects(Enum):
-    """What running an operation does besides producing its outputs."""
+class Retag(Enum):
+    """Into which iteration an operation's outputs go, seen from the one that it runs in."""
 
-    PURE = "pure"
-    HANDLE = "handle"  # produces the handle of the resource that it owns
-    READS = "reads"  # reads the resource of its first input
-    WRITES = "writes"  # changes the resource of its first input
-    RANDOM = "random"  # draws from the random state that it owns
-    IO = "input/output"  # touches the world outside; runs in the order of construction
+    NONE = "the same"
+    PUSH = "the first of the frame that it enters"
+    POP = "the one that its frame was entered from"
+    INCREMENT = "the next"
+
+
+class _Dead:
+    """What a kernel gives for an output that there is not, being of a branch not taken."""
+
+    def __repr__(self) -> str:
+        return "DEAD"
+
+
+DEAD = _Dead()
 
 
 class _Required:
@@ -119,14 +128,23 @@ class OpDef:
             where there is none. `NO_GRADIENT` says that no gradient flows; without `grad`,
             asking for it is a LookupError.
         attributes: default values by name; REQUIRED where there is none.
-        effects: what running does besides producing outputs.
-        resource: the kind of resource that each operation of this type owns. Without a kernel its
+        touches: the resource that running touches, and how: `Touch(Access.OUTSIDE)` for what acts
+            outside the graph. Nothing by default: operations that touch nothing may be merged,
+            computed before the run, or left out.
+        owns: the kind of resource that each operation of this type owns. Without a kernel its
             handle is the output; with one, the kernel gets the resource after `xp`.
         reads_as: for an operation that reads a variable, the pure type that means the same on the
             variable's value, used where the variable is fed.
         needs_value: whether the resource that it reads or writes must have been initialised.
         aliases: {output: input} whose memory may be shared; None where it is not known.
         is_async: the kernel gets an AsyncContext in place of `xp` and reports to it.
+        fires_on_any: whether one input that is alive is enough to run it, as a Merge; the others
+            are `DEAD` then.
+        retag: into which iteration its outputs go. What enters a frame has the attributes
+            `frame_name`, and `is_constant`: whether they are there in each of its iterations.
+        sees_dead: whether it runs, and is not passed by, where an input is dead.
+        gives_dead: whether its kernel may give `DEAD` for an output, as a Switch does.
+        runs_users_code: whether the kernel calls a Python function that an attribute holds.
         keeps_zeros: whether it is elementwise, of one argument, and zero where that is: of a
             sparse tensor it computes the elements alone, and gives a sparse tensor.
         cost: `cost(operation)` estimates the floating-point operations of one run.
@@ -145,19 +163,24 @@ class OpDef:
         expression: str | None = None,
         grad: Callable[..., Any] | None = None,
         attributes: Mapping[str, Any] | None = None,
-        effects: Effects = Effects.PURE,
-        resource: str | None = None,
+        touches: Touch | None = None,
+        owns: str | None = None,
         reads_as: OpDef | None = None,
         needs_value: bool = True,
         aliases: Mapping[int, int] | None = None,
         is_async: bool = False,
+        fires_on_any: bool = False,
+        retag: Retag = Retag.NONE,
+        sees_dead: bool = False,
+        gives_dead: bool = False,
+        runs_users_code: bool = False,
         keeps_zeros: bool = False,
         cost: Callable[[Operation], int] | None = None,
         doc: str | None = None,
         function: str | None = None,
         **type_variables: tuple[DType, ...],
     ) -> None:
-        self.type = type
+        self.type = self.key = type
         self.signature = signature
         self.infer = infer
         self.expression: Expression | None = None
@@ -168,16 +191,23 @@ class OpDef:
             k: v if v is REQUIRED else self._fixed(k, v) for k, v in (attributes or {}).items()
         }
         self.attributes: Mapping[str, Any] = MappingProxyType(defaults)
-        self.effects = effects
-        self.resource = resource
+        self.touches = touches
+        self.owns = owns
         self.reads_as = reads_as
         self.needs_value = needs_value
         self.aliases = aliases
         self.is_async = is_async
+        self.fires_on_any = fires_on_any
+        self.retag = retag
+        self.sees_dead = sees_dead
+        self.is_router = fires_on_any or sees_dead or gives_dead or retag is not Retag.NONE
+        self.runs_users_code = runs_users_code
         self.keeps_zeros = keeps_zeros
         self.cost = cost
         self.type_variables = type_variables
-        self.is_stateful = effects is not Effects.PURE
+        self.access = touches.access if touches is not None else None
+        self.is_pure = touches is None and owns is None
+        self.is_handle = owns is not None and kernel is None
         self.is_builtin = sites.calling_module(2).startswith("flowbook.")
         inputs, arrow, outputs = signature.partition("->")
         if not arrow:

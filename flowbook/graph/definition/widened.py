@@ -4,30 +4,39 @@ bfloat16 is a storage type: so is it with every operation that computes. NumPy c
 and so do operations of one step; those of several, whose expression would round after each, and
 overflow or lose digits in between, do not.
 
-One wrapper around kernels does so. Operations that only move values (they admit strings too) move
-them as they are.
+One wrapper around kernels does so. Operations that only move values move them as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any
 
 from flowbook.graph.definition.op_def import OpDef
-from flowbook.graph.model.dtypes import bfloat16, float16, float32
-from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.dtypes import DType, bfloat16, float16, float32
 
 _WIDE = float32.numpy
 
 
-def widened(operation: Operation, kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """The kernel for an operation's dtypes: itself, unless the operation computes on 16 bits."""
-    op_def = operation.op_def
+def widened(
+    op_def: OpDef,
+    taken: Iterable[DType],
+    given: Sequence[DType],
+    kernel: Callable[..., Any],
+) -> Callable[..., Any]:
+    """The kernel for dtypes: itself, unless it computes on 16 bits.
+
+    Args:
+        op_def: what is computed.
+        taken: the dtypes of the inputs.
+        given: the dtypes of the outputs.
+        kernel: the kernel.
+    """
     if op_def.computes:
-        for tensor in (*operation.inputs, *operation.outputs):
-            if tensor.dtype is bfloat16 or (tensor.dtype is float16 and _has_steps(op_def)):
-                return _widened(operation, kernel)
+        for dtype in (*taken, *given):
+            if dtype is bfloat16 or (dtype is float16 and _has_steps(op_def)):
+                return _widened(given, kernel)
     return kernel
 
 
@@ -35,8 +44,8 @@ def _has_steps(op_def: OpDef) -> bool:
     return op_def.expression is not None and op_def.expression.has_steps
 
 
-def _widened(operation: Operation, kernel: Callable[..., Any]) -> Callable[..., Any]:
-    dtypes = [t.dtype.numpy if t.dtype in (bfloat16, float16) else None for t in operation.outputs]
+def _widened(given: Sequence[DType], kernel: Callable[..., Any]) -> Callable[..., Any]:
+    dtypes = [dtype.numpy if dtype in (bfloat16, float16) else None for dtype in given]
 
     @wraps(kernel)
     def compute(xp: Any, *inputs: Any, **attributes: Any) -> Any:

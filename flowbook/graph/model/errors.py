@@ -7,6 +7,7 @@ the class derives from it too, so that `except ValueError` works as a user of Py
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from flowbook.graph.model.options import options
@@ -82,25 +83,24 @@ class OpError(Exception):
             self._locate(what, site, inputs)
         return self
 
-    def about(self, operation: Operation, values: Iterable[Any] | None = None) -> OpError:
-        """Say of an error found in a run which operation failed, on which values."""
+    def about(self, operation: Operation, given: Iterable[str | None] = ()) -> OpError:
+        """Say of an error found in a run which operation failed, and what its inputs were given."""
         if self.operation is None:
             self.operation = operation
             what = f"{operation.type} {operation.name!r}"
-            self._locate(what, operation.site, operation.inputs, values)
+            self._locate(what, operation.site, operation.inputs, given)
         return self
 
     def _locate(
-        self, what: str, site: Site, inputs: Iterable[Any], values: Iterable[Any] | None = None
+        self, what: str, site: Site, inputs: Iterable[Any], given: Iterable[str | None] = ()
     ) -> None:
         self.message = f"{what}: {self.message}"
         self.details.append(f"defined at {site}")
-        described = [_describe_input(tensor) for tensor in inputs]
-        if values is not None:
-            described = [
-                text if value is None else f"{text}, given {_describe_value(value)}"
-                for text, value in zip(described, values, strict=False)
-            ]
+        described = [
+            text if value is None else f"{text}, given {value}"
+            for text, value in zip_longest(map(_describe_input, inputs), given)
+            if text is not None
+        ]
         if described:
             self.details.append("inputs: " + "; ".join(described))
 
@@ -119,11 +119,6 @@ class OpError(Exception):
 
 def _describe_input(tensor: Any) -> str:
     return f"{tensor.name} {tensor.dtype.name} {tensor.shape} ({tensor.op.site.place})"
-
-
-def _describe_value(value: Any) -> str:
-    shape = getattr(value, "shape", None)
-    return f"{list(shape)}" if shape is not None else type(value).__name__
 
 
 class InvalidArgumentError(OpError, ValueError):

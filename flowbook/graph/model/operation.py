@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from flowbook.graph.building.graph import Graph
     from flowbook.graph.definition.op_def import OpDef
     from flowbook.graph.model.dtypes import DType
+    from flowbook.graph.model.resource_key import ResourceKey
     from flowbook.graph.model.shape import Shape
     from flowbook.graph.model.site import Site
 
@@ -41,6 +42,8 @@ class Operation:
         op_def: what it computes and how.
         inputs: the tensors that it takes.
         outputs: the tensors that it produces.
+        dtypes: of the outputs.
+        shapes: what is known of the outputs' shapes.
         control_inputs: operations that must end before it starts.
         attributes: values fixed at construction, by name; a read-only view.
         settled_by: tensors whose values attributes were given, such as a constant for an axis. None
@@ -48,6 +51,7 @@ class Operation:
         device: the requested device, in full or in part, or an empty string.
         colocation: operations whose device it must share.
         container: the container of its resource, if it has one; empty means the session's.
+        key: the key of its resource, if it owns one.
         site: where it was defined.
         graph: the graph that it belongs to.
         id: its place in the order of construction.
@@ -63,14 +67,17 @@ class Operation:
         "container",
         "control_inputs",
         "device",
+        "dtypes",
         "graph",
         "id",
         "inputs",
+        "key",
         "name",
         "op_def",
         "outputs",
         "retired",
         "settled_by",
+        "shapes",
         "site",
         "variable",
     )
@@ -89,6 +96,8 @@ class Operation:
         self.op_def = op_def
         self.inputs = inputs
         self.attributes = attributes
+        self.dtypes = dtypes
+        self.shapes = shapes
         self.outputs = tuple([Tensor(self, i, dtypes[i], shapes[i]) for i in range(len(dtypes))])
         self.site = site
         self.retired = False
@@ -99,6 +108,7 @@ class Operation:
         self.device = ""
         self.colocation: tuple[Operation, ...] = ()
         self.container = ""
+        self.key: ResourceKey | None = None
         self.variable: Any = None
 
     @property

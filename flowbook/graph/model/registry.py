@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from flowbook.graph.model.errors import AlreadyExistsError, NotFoundError
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _definitions: dict[str, OpDef] = {}
 # By definition, not by name: a type that is defined again may mean something else.
 _kernels: WeakKeyDictionary[OpDef, dict[str, Callable[..., Any]]] = WeakKeyDictionary()
+# Those that were defined again too, while an operation uses them.
+_by_key: WeakValueDictionary[str, OpDef] = WeakValueDictionary()
 # The kinds of devices that there are kernels for; each is named by the module of its devices.
 _device_kinds: set[str] = set()
 
@@ -36,6 +38,16 @@ def op_named(type_name: str) -> OpDef:
         ) from None
 
 
+def op_keyed(key: str) -> OpDef:
+    """The definition of a key, as plans have it, in which a type that was defined again is another.
+
+    Raises:
+        NotFoundError: if no such type is defined.
+    """
+    found = _by_key.get(key)
+    return found if found is not None else op_named(key)
+
+
 def op_definitions() -> dict[str, OpDef]:
     """All definitions, by type name, in the order of their definition."""
     return dict(_definitions)
@@ -48,9 +60,13 @@ def define(op_def: OpDef) -> None:
         AlreadyExistsError: if one of Flowbook's own types has this name.
     """
     existing = _definitions.get(op_def.type)
-    if existing is not None and existing.is_builtin:
-        raise AlreadyExistsError(f"operation type {op_def.type!r} is one of Flowbook's own")
+    if existing is not None:
+        if existing.is_builtin:
+            raise AlreadyExistsError(f"operation type {op_def.type!r} is one of Flowbook's own")
+        _, _, generation = existing.key.partition("@")
+        op_def.key = f"{op_def.type}@{int(generation or 1) + 1}"
     _definitions[op_def.type] = op_def
+    _by_key[op_def.key] = op_def
 
 
 def define_device_kind(kind: str) -> None:

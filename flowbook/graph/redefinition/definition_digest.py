@@ -31,7 +31,7 @@ def definition_digest(tensor: Tensor) -> str:
             continue
         digest = hashlib.blake2b(digest_size=16)
         # The lengths of all parts go first, so that no two definitions read the same.
-        update_digest(digest, (op.type, op.name if op.op_def.is_stateful else None))
+        update_digest(digest, (op.type, op.name if not op.op_def.is_pure else None))
         update_digest(digest, (len(op.attributes), len(op.inputs), len(op.control_inputs)))
         for key in sorted(op.attributes):
             update_digest(digest, key)

@@ -159,7 +159,7 @@ def root_of(retired: Operation) -> Operation:
     """The definition that a person knows: for the read of a redefined variable, the variable."""
     if retired.inputs:
         first = retired.inputs[0].op
-        if first.retired and first.op_def.resource is not None:
+        if first.retired and first.op_def.owns is not None:
             return first
     return retired
 

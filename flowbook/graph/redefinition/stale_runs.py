@@ -113,10 +113,10 @@ def _heard_outside_cells(operations: Collection[Operation]) -> list[frozenset[st
     return _outside_cells.setdefault(graph, [])
 
 
-def old_feed_error(
+def check_feeds(
     fetches: Collection[Tensor], targets: Collection[Operation], feeds: Collection[Tensor]
-) -> FailedPreconditionError | None:
-    """The error for a feed that misses its aim because a cell redefined the tensor.
+) -> None:
+    """Refuse a feed that misses its aim because a cell redefined the tensor.
 
     That is: what a run needs takes the fed tensor only in another generation of its name.
 
@@ -124,9 +124,12 @@ def old_feed_error(
         fetches: the fetched tensors.
         targets: the operations that are run for their effects.
         feeds: the fed tensors.
+
+    Raises:
+        FailedPreconditionError: naming the cells to re-run, or what to feed.
     """
     if not any(tensor.graph.retirements for tensor in feeds):
-        return None
+        return
     operations = _needed(fetches, targets, feeds)
     taken = {tensor for operation in operations for tensor in operation.inputs}.union(fetches)
     for tensor in feeds:
@@ -137,7 +140,7 @@ def old_feed_error(
         other = min(others, key=lambda t: t.op.id)
         users = [op.name for op in operations if other in op.inputs]
         if not other.op.retired:
-            return FailedPreconditionError(
+            raise FailedPreconditionError(
                 f"{tensor.name} is fed, {what_became_of([tensor.op])}, but this run takes the new "
                 f"one in {listed(users)}",
                 hint=f"feed {other.name!r}",
@@ -148,11 +151,10 @@ def old_feed_error(
             item for item in stale_among(operations, feeds) if root in item.roots
         )
         where = f", in {listed(item.operation.name for item in stale)}" if stale else ""
-        return FailedPreconditionError(
+        raise FailedPreconditionError(
             f"{tensor.name} is fed, but this run goes back to {what_became_of([other.op])}{where}",
             hint=rerun(stale.cells) if stale else f"feed {other.name!r}",
         )
-    return None
 
 
 def _needed(

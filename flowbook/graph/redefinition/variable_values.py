@@ -1,24 +1,19 @@
-"""What a graph tells those who hold its variables' values, such as sessions, and asks of them.
+"""What a graph knows of its variables' values, and asks of those who hold them, such as sessions.
 
 A graph has no values. But redefinition decides which of them live on: a variable that is built as
 before keeps its operation, and with it its value; one whose value is given up all the same (see
-`unnamed.py`) is listed here, and whoever holds the value drops it before the next step.
+`unnamed.py`) is listed here, and whoever holds the value drops it before the next step. Holders
+report when a variable gets a value and when it loses it, so that nobody has to ask them.
 """
 
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from flowbook.graph.model.operation import Operation
-
-
-class Holder(Protocol):
-    """What holds values of variables, such as a session."""
-
-    def has_value(self, operation: Operation) -> bool:
-        """Whether the variable of this handle operation has a value here now."""
+    from flowbook.graph.model.resource_key import ResourceKey
 
 
 class VariableValues:
@@ -30,16 +25,25 @@ class VariableValues:
 
     def __init__(self) -> None:
         self.forgets = 0
-        self._holders: weakref.WeakSet[Holder] = weakref.WeakSet()
+        self._held: weakref.WeakKeyDictionary[object, set[ResourceKey]] = (
+            weakref.WeakKeyDictionary()
+        )
         self._forgotten: weakref.WeakKeyDictionary[Operation, int] = weakref.WeakKeyDictionary()
 
-    def add_holder(self, holder: Holder) -> None:
-        """Ask `holder` too whether a variable has a value. It is held weakly."""
-        self._holders.add(holder)
+    def held_by(self, holder: object) -> set[ResourceKey]:
+        """The keys of the variables whose values `holder` has, which keeps the set up to date.
+
+        The holder is held weakly.
+        """
+        return self._held.setdefault(holder, set())
+
+    def let_go(self, holder: object) -> None:
+        """Note that a holder has no values any more."""
+        self._held.pop(holder, None)
 
     def has_value(self, operation: Operation) -> bool:
         """Whether anyone holds a value of the variable of this handle operation."""
-        return any(holder.has_value(operation) for holder in list(self._holders))
+        return any(operation.key in held for held in list(self._held.values()))
 
     def forget(self, operation: Operation) -> None:
         """Give up the value of the variable of this handle operation, wherever it is held."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.definition.op_def import Effects
 from flowbook.graph.model.attributes import hashable
+from flowbook.graph.model.touch import Access, Order
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 SMALL = 256
@@ -18,19 +18,18 @@ SMALL = 256
 
 def merge_common(graph: Subgraph) -> None:
     """Let the first of equal nodes stand for all of them."""
-    first: dict[Any, Node] = {}
+    first = graph.equal
     kept: list[Node] = []
     values = _equal_constants(graph)
     merged: dict[Node, tuple[Node, ...]] = {}
     attribute_keys: dict[int, Any] = {}
-    for node in graph.nodes:
+    for node in graph.new:
         if values:
             node.inputs = tuple([values.get(v, v) for v in node.inputs])
         if node.after and merged:
             waited = [merged.get(n, (n,))[0] for n in node.after]
             node.after = tuple(dict.fromkeys(waited))
-        effects = node.op_def.effects
-        if effects is Effects.PURE or effects is Effects.READS:
+        if node.op_def.is_pure or _reads_state(node):
             operation = node.operation
             attributes = attribute_keys.get(id(node.attributes))
             if attributes is None:
@@ -54,6 +53,11 @@ def merge_common(graph: Subgraph) -> None:
         kept.append(node)
     if values:
         graph.replace(kept, values, merged)
+
+
+def _reads_state(node: Node) -> bool:
+    """Whether it gives the same wherever the same writes precede it."""
+    return node.op_def.access is Access.READ and node.order is Order.READS_FIRST
 
 
 def _equal_constants(graph: Subgraph) -> dict[int, int]:

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.op_def import Effects
 from flowbook.graph.definition.widened import widened
 from flowbook.graph.model.registry import kernel_for
 from flowbook.graph.model.tensor import Tensor
@@ -30,7 +29,7 @@ def fold(graph: Subgraph) -> None:
     kept: list[Node] = []
     folded: dict[Node, tuple[Node, ...]] = {}
     with np.errstate(all="ignore"):
-        for node in graph.nodes:
+        for node in graph.new:
             inputs = node.inputs
             # Most nodes are told by their first input.
             if inputs and inputs[0] in constants and _is_foldable(node, constants, folded):
@@ -51,7 +50,7 @@ def _is_foldable(
     return (
         all(v in constants for v in node.inputs)
         and all(n in folded for n in node.after)
-        and node.op_def.effects is Effects.PURE
+        and node.op_def.is_pure
         and not node.op_def.is_async
         and kernel_for(node.op_def, "cpu") is not None
     )
@@ -66,7 +65,10 @@ def _evaluate(node: Node, inputs: list[Any]) -> list[np.ndarray[Any, Any]] | Non
         return None
     attributes = {k: node.attributes[k] for k in node.op_def.kernel_attributes(kernel)}
     try:
-        found = widened(node.operation, kernel)(np, *inputs, **attributes)
+        operation = node.operation
+        taken = [t.dtype for t in operation.inputs]
+        compute = widened(node.op_def, taken, operation.dtypes, kernel)
+        found = compute(np, *inputs, **attributes)
     except Exception:
         return None
     results = []

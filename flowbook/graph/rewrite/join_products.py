@@ -14,7 +14,7 @@ from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 def join_products(graph: Subgraph) -> None:
     """Replace sums of products `transpose(a) b` that nothing else uses."""
-    sums = [node for node in graph.nodes if node.op_def.type == "AddN" and len(node.inputs) > 2]
+    sums = [node for node in graph.new if node.op_def.type == "AddN" and len(node.inputs) > 2]
     if not sums:
         return
     uses = Counter(graph.fetches)
@@ -36,6 +36,7 @@ def join_products(graph: Subgraph) -> None:
             node.op_def, node.attributes = sum_of_products_op, {}
             for p in products:
                 if p is not None:
+                    node.joined += (p.operation,)
                     graph.went[p.operation] = f"joined into the sum {node.operation.name!r}"
 
 

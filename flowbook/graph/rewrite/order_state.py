@@ -1,41 +1,44 @@
 """Edges that make reads and writes of one step deterministic (fixed on the pruned graph).
 
-A read that no path orders after a write sees the value from before it; unordered writes go in the
-order of construction; input/output operations go in the order of construction. An edge that would
-close a cycle yields to the order of construction.
+Which edges is a policy of the resource's kind (`touch.Order`). Of a variable, a read that no path
+orders after a write sees the value from before it, and unordered writes go in the order of
+construction; an edge that would close a cycle yields to the order of construction. Other kinds get
+none: what meets in a queue may come in any order. What acts outside the graph goes in the order of
+construction.
 """
 
 from __future__ import annotations
 
 import itertools
 
-from flowbook.graph.definition.op_def import Effects
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.touch import Access, Order
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 
 def order_state(graph: Subgraph) -> None:
     """Add the edges to the nodes' `after`, and bring the nodes into an order that obeys them."""
-    writes: dict[int, list[Node]] = {}
-    reads: dict[int, list[Node]] = {}
+    writes: dict[Operation, list[Node]] = {}
+    reads: dict[Operation, list[Node]] = {}
     outside: list[Node] = []
-    for node in graph.nodes:
-        effects = node.op_def.effects
-        if effects is Effects.WRITES:
-            writes.setdefault(node.inputs[0], []).append(node)
-        elif effects is Effects.READS:
-            reads.setdefault(node.inputs[0], []).append(node)
-        elif effects is Effects.IO:
+    for node in graph.new:
+        access = node.op_def.access
+        if access is Access.OUTSIDE:
             outside.append(node)
+        elif access is not None and node.owner is not None and node.order is Order.READS_FIRST:
+            touching = writes if access is Access.WRITE else reads
+            touching.setdefault(node.owner, []).append(node)
     _chain(outside)
     if not writes:
         return
+    graph.written |= writes.keys()
     for chained in writes.values():
         _chain(chained)
     bits = {w: 1 << i for i, w in enumerate(w for chained in writes.values() for w in chained)}
     reaching = _reaching(graph, bits)
     backward: list[tuple[Node, Node]] = []
-    for handle, chained in writes.items():
-        for read in reads.get(handle, ()):
+    for owner, chained in writes.items():
+        for read in reads.get(owner, ()):
             seen = [i for i, w in enumerate(chained) if reaching.get(read, 0) & bits[w]]
             for write in chained[seen[-1] + 1 if seen else 0 :]:
                 if read.operation.id < write.operation.id:
@@ -84,9 +87,9 @@ def _insert_backward(graph: Subgraph, edges: list[tuple[Node, Node]]) -> None:
                 successors.setdefault(graph.producer[value], []).append(node)
         for other in node.after:
             successors.setdefault(other, []).append(node)
-    done: set[tuple[Node, int]] = set()
+    done: set[tuple[Node, Operation | None]] = set()
     for read, write in sorted(edges, key=lambda e: (e[0].operation.id, e[1].operation.id)):
-        placed = (read, write.inputs[0])
+        placed = (read, write.owner)
         if placed in done or _leads_to(write, read, successors):
             continue
         done.add(placed)  # The later writes follow this one.

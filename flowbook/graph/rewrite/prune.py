@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from flowbook.graph.definition.op_def import Effects
 from flowbook.graph.model.dtypes import resource
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.resource_key import touched_by
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import Access
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 
 def prune(
-    fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[Tensor]
+    fetches: Sequence[Tensor],
+    targets: Sequence[Operation],
+    feeds: Sequence[Tensor],
+    base: Subgraph | None = None,
 ) -> Subgraph:
     """The subgraph that computes `fetches` and runs `targets`, given `feeds`.
 
@@ -21,19 +25,24 @@ def prune(
         fetches: tensors to return.
         targets: operations to run.
         feeds: tensors whose values are given. A variable's handle stands for every read of it.
+        base: what to begin with: a subgraph that `growth.grows` into this one.
 
     Raises:
         InvalidArgumentError: if a placeholder is needed and not fed, or what is fed was read when
-            something needed was built.
+            something needed was built, or nobody can say which resource a handle means.
     """
     fed = set(feeds)
     fed_variables = {t for t in feeds if t.dtype is resource}
-    operations = closure(fetches, targets, fed, fed_variables)
-    values: dict[Tensor, int] = {tensor: i for i, tensor in enumerate(feeds)}
-    node_of: dict[Operation, Node] = {}
-    graph = Subgraph(operations=operations, feeds=list(feeds), fetches=[], targets=[], nodes=[])
-    producer, nodes, constants = graph.producer, graph.nodes, graph.constants
-    count = len(feeds)
+    operations = closure(fetches, targets, fed, fed_variables, base)
+    if base is None:
+        graph = Subgraph([], list(feeds), [], [], [], count=len(feeds))
+        graph.values.update(zip(feeds, range(len(feeds)), strict=True))
+    else:
+        graph = base.extended()
+    graph.operations += operations
+    producer, nodes, constants, values = graph.producer, graph.nodes, graph.constants, graph.values
+    node_of, count = graph.node_of, graph.count
+    value_of = values.__getitem__ if base is None else graph.value_of
     for op in operations:
         op_def, attributes = op.op_def, op.attributes
         if op_def.type == "Placeholder":
@@ -52,26 +61,51 @@ def prune(
         if op_def.type == "Const" and not op.control_inputs:
             constants[outputs[0]] = attributes["value"]
             continue
-        inputs = op.inputs
-        if fed_variables and op_def.reads_as is not None and inputs[0] in fed_variables:
-            op_def = op_def.reads_as
+        owner = None
+        if not op_def.is_pure:
+            owner = op if op_def.owns is not None else touched_by(op)
+        numbers = [value_of(t) for t in op.inputs]
+        if owner is not None and op_def.reads_as is not None and _handle(owner) in fed_variables:
+            op_def, owner = op_def.reads_as, None
             attributes = {
                 name: attributes.get(name, default) for name, default in op_def.attributes.items()
             }
-            numbers = (feeds.index(inputs[0]), *[values[t] for t in inputs[1:]])
-        else:
-            numbers = tuple([values[t] for t in inputs])
+            numbers[0] = feeds.index(_handle(touched_by(op)))
         after: tuple[Node, ...] = ()
         if op.control_inputs:
-            after = tuple([node_of[c] for c in op.control_inputs if c in node_of])
-        node = Node(op, op_def, attributes, numbers, tuple(outputs), after)
+            after = tuple([n for c in op.control_inputs for n in graph.nodes_for(c)])
+        node = Node(op, op_def, attributes, tuple(numbers), tuple(outputs), after, owner)
+        if owner is not None and owner is not op:
+            _take_handle_from_owner(node, graph)
         node_of[op] = node
         nodes.append(node)
         for value in outputs:
             producer[value] = node
-    graph.fetches = [values[t] for t in fetches]
-    graph.targets = [node_of[op] for op in targets if op in node_of]
+    graph.count = count
+    graph.fetches = [value_of(t) for t in fetches]
+    graph.targets = list(dict.fromkeys(n for op in targets for n in graph.nodes_for(op)))
     return graph
+
+
+def _handle(owner: Operation | None) -> Tensor:
+    assert owner is not None
+    return owner.outputs[0]
+
+
+def _take_handle_from_owner(node: Node, graph: Subgraph) -> None:
+    """Let a node take its resource's handle from who owns it, past what only hands it on.
+
+    It still waits for that: what a handle has come through may itself wait for something.
+    """
+    touch, owner = node.op_def.touches, node.owner
+    assert touch is not None
+    assert touch.argument is not None
+    passed_by = node.operation.inputs[touch.argument].op
+    if passed_by is not owner:
+        inputs = list(node.inputs)
+        inputs[touch.argument] = graph.value_of(_handle(owner))
+        node.inputs = tuple(inputs)
+        node.after = (*node.after, *graph.nodes_for(passed_by))
 
 
 def closure(
@@ -79,6 +113,7 @@ def closure(
     targets: Sequence[Operation],
     fed: set[Tensor],
     fed_variables: set[Tensor],
+    known: Subgraph | None = None,
 ) -> list[Operation]:
     """All operations needed, in the order of their construction, which is topological.
 
@@ -87,15 +122,18 @@ def closure(
         targets: operations to run.
         fed: tensors whose values are given.
         fed_variables: those of them that are variables' handles.
+        known: a subgraph whose operations are left out.
     """
     stack = [t.op for t in fetches if t not in fed]
     stack.extend(targets)
-    seen: set[Operation] = set()
+    seen: set[Operation] = set() if known is None else set(known.operations)
+    found: list[Operation] = []
     while stack:
         op = stack.pop()
         if op in seen:
             continue
         seen.add(op)
+        found.append(op)
         for tensor in op.inputs:
             if tensor not in fed:
                 if tensor.op not in seen:
@@ -105,7 +143,8 @@ def closure(
         for control in op.control_inputs:
             if control not in seen and not is_replaced(control, fed):
                 stack.append(control)
-    return sorted(seen, key=lambda op: op.id)
+    found.sort(key=lambda op: op.id)
+    return found
 
 
 def is_replaced(op: Operation, fed: Collection[Tensor]) -> bool:
@@ -113,7 +152,7 @@ def is_replaced(op: Operation, fed: Collection[Tensor]) -> bool:
 
     They cannot stand for a write, or for what happens outside.
     """
-    if op.op_def.effects in (Effects.WRITES, Effects.IO):
+    if op.op_def.access in (Access.WRITE, Access.OUTSIDE):
         return False
     return bool(op.outputs) and all(t in fed for t in op.outputs)
 

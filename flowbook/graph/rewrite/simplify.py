@@ -16,7 +16,7 @@ def simplify(graph: Subgraph) -> None:
     kept: list[Node] = []
     values: dict[int, int] = {}
     instead: dict[Node, tuple[Node, ...]] = {}
-    for node in graph.nodes:
+    for node in graph.new:
         if values:
             node.inputs = tuple([values.get(v, v) for v in node.inputs])
         if _passes_on(node):

@@ -3,13 +3,18 @@
 A node stands for one operation and says what is computed now, which a pass may have changed
 (another definition, other inputs); the operation says where it came from. Values 0, 1, ... are the
 fed tensors, in the order of the signature; the others are the outputs of nodes.
+
+A subgraph may begin with another one, through which all passes have gone (`Subgraph.extended`).
+Every pass looks at the nodes from `start` on only, and goes on with the tables that it left; so
+what is added to a large graph is prepared in proportion to what is new.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +22,7 @@ import numpy as np
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import Order, resource_kind
 
 
 class Node:
@@ -29,9 +35,20 @@ class Node:
         inputs: the values that it takes.
         outputs: the values that it produces.
         after: nodes that must end before it starts, besides the producers of its inputs.
+        owner: the operation that owns the resource which it touches or owns, if there is one.
+        joined: further operations that it stands for.
     """
 
-    __slots__ = ("after", "attributes", "inputs", "op_def", "operation", "outputs")
+    __slots__ = (
+        "after",
+        "attributes",
+        "inputs",
+        "joined",
+        "op_def",
+        "operation",
+        "outputs",
+        "owner",
+    )
 
     def __init__(
         self,
@@ -41,6 +58,7 @@ class Node:
         inputs: tuple[int, ...],
         outputs: tuple[int, ...],
         after: tuple[Node, ...],
+        owner: Operation | None = None,
     ) -> None:
         self.operation = operation
         self.op_def = op_def
@@ -48,6 +66,14 @@ class Node:
         self.inputs = inputs
         self.outputs = outputs
         self.after = after
+        self.owner = owner
+        self.joined: tuple[Operation, ...] = ()
+
+    @property
+    def order(self) -> Order | None:
+        """How touches of its resource are ordered; None if it has none."""
+        owns = self.owner.op_def.owns if self.owner is not None else None
+        return resource_kind(owns).order if owns is not None else None
 
     def __repr__(self) -> str:
         return f"<Node {self.op_def.type} {self.operation.name!r} {self.inputs}->{self.outputs}>"
@@ -66,6 +92,16 @@ class Subgraph:
         constants: values known before the run, by number.
         producer: the node that produces each value.
         went: where operations went that have no node any more: what became of them.
+        start: the place of the first node that the passes have not gone through.
+        count: how many values there are.
+        values: the number that each tensor got when it was pruned.
+        node_of: the node that each operation got then.
+        instead: for a value of a node that a pass removed the value that replaces it, which may
+            have been removed later.
+        waited: likewise, for such a node those that its control successors wait for.
+        equal: the first node of each meaning (`cse.py`).
+        written: the operations that own what its nodes write to (`order_state.py`).
+        index: the number of each node in the plan that was made of it.
     """
 
     operations: list[Operation]
@@ -76,6 +112,63 @@ class Subgraph:
     constants: dict[int, np.ndarray[Any, Any]] = field(default_factory=dict)
     producer: dict[int, Node] = field(default_factory=dict)
     went: dict[Operation, str] = field(default_factory=dict)
+    start: int = 0
+    count: int = 0
+    values: dict[Tensor, int] = field(default_factory=dict)
+    node_of: dict[Operation, Node] = field(default_factory=dict)
+    instead: dict[int, int] = field(default_factory=dict)
+    waited: dict[Node, tuple[Node, ...]] = field(default_factory=dict)
+    equal: dict[Any, Node] = field(default_factory=dict)
+    written: frozenset[Operation] = frozenset()
+    index: dict[Node, int] = field(default_factory=dict)
+
+    def extended(self) -> Subgraph:
+        """A copy of it to which more nodes can be added; it fetches and aims at nothing yet."""
+        return replace(
+            self,
+            operations=self.operations.copy(),
+            fetches=[],
+            targets=[],
+            nodes=self.nodes.copy(),
+            constants=self.constants.copy(),
+            producer=self.producer.copy(),
+            went=self.went.copy(),
+            start=len(self.nodes),
+            values=self.values.copy(),
+            node_of=self.node_of.copy(),
+            instead=self.instead.copy(),
+            waited=self.waited.copy(),
+            equal=self.equal.copy(),
+            index=self.index.copy(),
+        )
+
+    @property
+    def new(self) -> list[Node]:
+        """The nodes that the passes have not gone through."""
+        return self.nodes[self.start :] if self.start else self.nodes
+
+    @cached_property
+    def remaining(self) -> set[Node]:
+        """The nodes that are left when all passes have gone through it."""
+        return set(self.nodes)
+
+    def value_of(self, tensor: Tensor) -> int:
+        """The value that a tensor has after what passes have done."""
+        value = self.values[tensor]
+        while value in self.instead:
+            value = self.instead[value]
+        return value
+
+    def nodes_for(self, operation: Operation) -> tuple[Node, ...]:
+        """The nodes to wait for where an operation is waited for; none if nothing runs for it."""
+        node = self.node_of.get(operation)
+        return () if node is None else self._standing_for(node)
+
+    def _standing_for(self, node: Node) -> tuple[Node, ...]:
+        others = self.waited.get(node)
+        if others is None:
+            return (node,)
+        return tuple(dict.fromkeys(n for other in others for n in self._standing_for(other)))
 
     def replace(
         self,
@@ -83,14 +176,16 @@ class Subgraph:
         values: dict[int, int],
         instead: dict[Node, tuple[Node, ...]],
     ) -> None:
-        """Keep only `nodes`, and let others stand for what a pass removed.
+        """Keep only `nodes` of the new ones, and let others stand for what a pass removed.
 
         Args:
-            nodes: the nodes that stay.
+            nodes: the new nodes that stay.
             values: for a value of a removed node the value that replaces it.
             instead: for a removed node those that its control successors now wait for.
         """
-        self.nodes = nodes
+        self.nodes[self.start :] = nodes
+        self.instead.update(values)
+        self.waited.update(instead)
         self.fetches = [values.get(v, v) for v in self.fetches]
         targets = [n for t in self.targets for n in instead.get(t, (t,))]
         self.targets = list(dict.fromkeys(targets))
@@ -106,18 +201,20 @@ class Subgraph:
         return [producer[v] for v in node.inputs if v in producer and v not in constants]
 
     def sweep(self) -> None:
-        """Drop nodes and constants that nothing needs any more."""
+        """Drop new nodes and constants that nothing needs any more."""
         needed: set[Node] = set()
         values: set[int] = set(self.fetches)
         wanted = set(self.targets)
-        for node in reversed(self.nodes):
+        new = self.new
+        for node in reversed(new):
             if node in wanted or not values.isdisjoint(node.outputs):
                 needed.add(node)
                 values.update(node.inputs)
                 wanted.update(node.after)
-        if len(needed) < len(self.nodes):
-            self.nodes = [n for n in self.nodes if n in needed]
-        self.constants = {v: c for v, c in self.constants.items() if v in values}
+        if len(needed) < len(new):
+            self.nodes[self.start :] = [n for n in new if n in needed]
+        if not self.start:
+            self.constants = {v: c for v, c in self.constants.items() if v in values}
 
     def sort(self, priority: Callable[[Node], Any]) -> None:
         """Bring the nodes into the topological order in which smaller priorities come first."""

@@ -75,9 +75,9 @@ class ValueWriter:
         elif kind is Shape:
             write_shape(value, message.shape)
         elif kind is np.ndarray:
-            message.array = self._write_array(value)
+            message.array = self.write_array(value)
         elif isinstance(value, np.generic):
-            message.scalar = self._write_array(np.asarray(value))
+            message.scalar = self.write_array(np.asarray(value))
         elif kind is tuple:
             self._write_tuple(value, message.tuple, depth)
         else:
@@ -90,7 +90,13 @@ class ValueWriter:
         for item in items:
             self.write(item, message.items.add(), depth + 1)
 
-    def _write_array(self, array: np.ndarray[Any, Any]) -> bytes:
+    def write_array(self, array: np.ndarray[Any, Any]) -> bytes:
+        """Add an array to the table; its digest.
+
+        Raises:
+            UnimplementedError: if its elements are not plain data.
+            ResourceExhaustedError: if the arrays get too large for one message.
+        """
         if array.dtype.kind in "SU" or array.dtype.names is not None:
             raise _not_plain(array)
         if array.dtype.kind == "V" and array.dtype not in _OWN:
@@ -201,9 +207,9 @@ class ValueReader:
             case "shape":
                 return read_shape(message.shape)
             case "array":
-                return self._array(message.array)
+                return self.array(message.array)
             case "scalar":
-                array = self._array(message.scalar)
+                array = self.array(message.scalar)
                 if array.shape != () or array.dtype.kind == "O":
                     raise DataLossError(f"a scalar has the shape {list(array.shape)}")
                 return array[()]
@@ -213,7 +219,8 @@ class ValueReader:
                 return tuple([self.read(item, depth + 1) for item in message.tuple.items])
         raise DataLossError("a value is missing, or of a kind that this version does not know")
 
-    def _array(self, digest: bytes) -> np.ndarray[Any, Any]:
+    def array(self, digest: bytes) -> np.ndarray[Any, Any]:
+        """The array of a digest; DataLossError if there is none."""
         try:
             return self._arrays[digest]
         except KeyError:

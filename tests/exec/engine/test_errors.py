@@ -206,7 +206,7 @@ def test_an_operation_without_outputs_may_give_nothing(sess, x):
         "x: float32 ->",
         infer=lambda x: [],
         kernel=lambda xp, x: seen.append(x.sum()),
-        effects=fb.Effects.IO,
+        touches=fb.Touch(fb.Access.OUTSIDE),
     )
     operation = sink(x)
     for count in (1, 2, 3):
@@ -411,7 +411,7 @@ def test_the_switch_shows_them(sess, x, monkeypatch):
     y = raising(KeyError("k"), x)
     for found in failures(sess, y, {x: [1.0, 2.0]}):
         frames = [f.filename for f in traceback.extract_tb(found.__traceback__)]
-        assert any(f.endswith("engine/executable.py") for f in frames)
+        assert any(f.endswith("exec/session.py") for f in frames)
         causes = [f.filename for f in traceback.extract_tb(found.__cause__.__traceback__)]
         assert any(f.endswith("outside/python_functions.py") for f in causes)
         assert NOTE not in shown(found)

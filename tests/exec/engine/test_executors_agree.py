@@ -12,64 +12,74 @@ from hypothesis import given, settings
 
 import flowbook as fb
 from flowbook.exec.engine import generate
-from flowbook.exec.engine.executable import deadline_after
-from flowbook.exec.engine.instrument import Signature
+from flowbook.exec.engine.runner import Stage
+from flowbook.exec.plan.failure import deadline_after
 from flowbook.exec.resources.random_state import RandomState
-from flowbook.exec.signature.fetches import flatten
 from flowbook.graph.building.verify import check
 from tests.exec.random_graphs import channel, examples
+from tests.exec.state.executors import runner_of
 from tests.interpreter import Interpreter, plain_resource
 
 LATER = 100.0
 
 
-def reference(executable, feeds):
-    return executable.run_reference(feeds)
+def reference(runner, feeds):
+    return runner.run_reference(feeds)
 
 
-def timed_reference(executable, feeds):
-    return executable.run_reference(feeds, deadline_after(LATER))
+def timed_reference(runner, feeds):
+    return runner.run_reference(feeds, deadline_after(LATER))
 
 
-def regions(executable, feeds):
-    return executable.run_regions(feeds)
+def checked(runner, feeds):
+    return runner.run_checked(feeds)
 
 
-def timed_regions(executable, feeds):
-    return executable.run_regions(feeds, deadline_after(LATER))
+def timed_checked(runner, feeds):
+    return runner.run_checked(feeds, deadline_after(LATER))
 
 
-def whole(executable, feeds):
-    executable._has_run = True
-    return executable.run(feeds)
+def regions(runner, feeds):
+    return runner.run_regions(feeds)
 
 
-def timed_whole(executable, feeds):
-    executable._has_run = True
-    return executable.run(feeds, deadline_after(LATER))
+def timed_regions(runner, feeds):
+    return runner.run_regions(feeds, deadline_after(LATER))
 
 
-def split_whole(executable, feeds):
+def whole(runner, feeds):
+    runner.stage = Stage.CHECKED
+    return runner.run(feeds)
+
+
+def timed_whole(runner, feeds):
+    runner.stage = Stage.CHECKED
+    return runner.run(feeds, deadline_after(LATER))
+
+
+def split_whole(runner, feeds):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(generate, "LONGEST", 2)
-        return whole(executable, feeds)
+        return whole(runner, feeds)
 
 
-def split_timed(executable, feeds):
+def split_timed(runner, feeds):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(generate, "LONGEST", 3)
-        return timed_whole(executable, feeds)
+        return timed_whole(runner, feeds)
 
 
-def split_regions(executable, feeds):
+def split_regions(runner, feeds):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(generate, "LONGEST", 2)
-        return regions(executable, feeds)
+        return regions(runner, feeds)
 
 
 EXECUTORS = [
     reference,
     timed_reference,
+    checked,
+    timed_checked,
     regions,
     timed_regions,
     whole,
@@ -86,11 +96,8 @@ def steps_by(run, example):
     with fb.Session(example.graph) as sess:
         for fetches, feeds in example.steps:
             channel.clear()
-            flat = flatten(example.graph, [*fetches, *example.sends])
-            signature = Signature(tuple(flat.tensors), tuple(flat.targets), tuple(feeds))
-            executable = sess._master.executable(signature)
-            sess._master.initialize(executable, feeds, None)
-            values = run(executable, list(feeds.values()))
+            _, runner = runner_of(sess, [*fetches, *example.sends], feeds)
+            values = run(runner, list(feeds.values()))
             found.append([np.copy(v) for v in values])
             assert_separate([*values, *feeds.values()])
             spoil(values)
@@ -134,7 +141,7 @@ def test_executors_agree(example):
 def test_what_the_reference_finishes_regions_finish(example):
     check(example.graph)
     expected = steps_by(reference, example)
-    for run in (timed_reference, regions, timed_regions, split_regions):
+    for run in (timed_reference, checked, timed_checked, regions, timed_regions, split_regions):
         assert_same(steps_by(run, example), expected)
 
 
@@ -181,7 +188,7 @@ def test_partial_runs_agree(example):
 
 def resource_of(operation):
     """Variables in the plainest way; random numbers as they are, to compare with."""
-    if operation.op_def.resource == "random_state":
+    if operation.op_def.owns == "random_state":
         attributes = operation.attributes
         return RandomState(operation.name, attributes["graph_seed"], attributes["seed"], 0)
     return plain_resource(operation)

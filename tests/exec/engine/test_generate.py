@@ -8,9 +8,8 @@ import pytest
 
 import flowbook as fb
 from flowbook.exec.engine import generate
-from flowbook.exec.engine.executable import deadline_after
-from flowbook.exec.engine.instrument import Signature
-from flowbook.exec.signature.fetches import flatten
+from flowbook.exec.plan.failure import deadline_after
+from tests.exec.state.executors import runner_of
 
 
 class Array(np.ndarray):
@@ -23,15 +22,9 @@ def sess():
         yield session
 
 
-def executable_of(sess, fetches, feeds=()):
-    flat = flatten(sess.graph, fetches)
-    signature = Signature(tuple(flat.tensors), tuple(flat.targets), tuple(feeds))
-    return sess._master.executable(signature)
-
-
 def source(sess, fetches, feeds=()):
-    executable = executable_of(sess, fetches, feeds)
-    return executable._generate(with_deadline=False).sources
+    _, runner = runner_of(sess, fetches, dict.fromkeys(feeds))
+    return runner._generate(with_deadline=False).sources
 
 
 def test_expressions_are_inlined_and_locals_reused(sess):
@@ -133,9 +126,9 @@ def test_long_code_is_split(sess, monkeypatch, longest):
     monkeypatch.setattr(generate, "LONGEST", longest)
     found = [sess.run(fetches, feeds, timeout=t) for t in (None, None, 100.0, None)]
     assert repr(found) == repr(expected)
-    executable = executable_of(sess, fetches, [x, y])
-    parts = executable._generate(with_deadline=False).sources
-    assert len(parts) == -(-executable.size // longest)
+    prepared, runner = runner_of(sess, fetches, {x: None, y: None})
+    parts = runner._generate(with_deadline=False).sources
+    assert len(parts) == -(-len(prepared.program.parts[0].nodes) // longest)
 
 
 @pytest.mark.parametrize("longest", [4000, 2])
@@ -159,8 +152,8 @@ def test_a_failure_is_found_in_its_part(sess, monkeypatch, longest):
 def test_the_variant_with_a_deadline_looks_at_the_clock(sess):
     x = fb.placeholder(fb.float32, [2])
     y = fb.exp(fb.negative(x))
-    executable = executable_of(sess, y, [x])
-    generated = executable._generate(with_deadline=True)
+    _, runner = runner_of(sess, y, {x: None})
+    generated = runner._generate(with_deadline=True)
     (text,) = generated.sources
     assert text.count("if clock() > deadline: raise late()") == 2
     assert generated.function(deadline_after(100.0), np.zeros(2, np.float32))[0].tolist() == [1, 1]

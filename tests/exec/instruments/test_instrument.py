@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import flowbook as fb
-from flowbook.exec.engine.executable import Executable
-from flowbook.exec.engine.instrument import Instrument, Signature
 from flowbook.exec.instruments.attached import Tapped
+from flowbook.exec.plan.instrument import Instrument
+from flowbook.exec.signature.signature import Signature
 
 
 class Recorder(Instrument):
@@ -23,8 +23,8 @@ class Recorder(Instrument):
         self.taken: list[Any] = []
         self.is_closed = False
 
-    def tap(self, signature: Signature, executable: Executable) -> Sequence[Any]:
-        return [self] if self.tensors[0].op in executable.operations else []
+    def tap(self, signature: Signature, operations: Sequence[fb.Operation]) -> Sequence[Any]:
+        return [self] if self.tensors[0].op in operations else []
 
     def begin(self) -> Callable[[Sequence[Any]], None] | None:
         self.began += 1
@@ -34,9 +34,11 @@ class Recorder(Instrument):
         self.is_closed = True
 
 
-def executable_of(sess: fb.Session, fetches: Any) -> Any:
+def prepared_of(sess: fb.Session, fetches: Any) -> Any:
+    """What a session has prepared for fetches, and whether it runs with taps."""
     sess.run(fetches)
-    return sess._calls[fetches].executable
+    call = sess._calls[fetches]
+    return call.prepared, isinstance(getattr(call.run, "__self__", None), Tapped)
 
 
 def test_taps_share_a_step_and_their_values_are_apart() -> None:
@@ -56,17 +58,17 @@ def test_taps_share_a_step_and_their_values_are_apart() -> None:
     assert second.is_closed
 
 
-def test_signatures_without_a_tap_keep_their_executables() -> None:
+def test_signatures_without_a_tap_keep_what_they_have() -> None:
     y = fb.constant(1.0) * 2.0
     z = fb.constant(5.0)
     with fb.Session() as sess:
-        plain = executable_of(sess, z)
+        plain = prepared_of(sess, z)
         recorder = Recorder(y, 1)
         sess._instruments.add(recorder)
-        assert executable_of(sess, z) is plain
-        assert isinstance(executable_of(sess, y), Tapped)
+        assert prepared_of(sess, z) == plain
+        assert prepared_of(sess, y)[1]
         sess._instruments.remove(recorder)
-        assert isinstance(executable_of(sess, y), Executable)
+        assert not prepared_of(sess, y)[1]
         assert recorder.is_closed
         sess._instruments.remove(recorder)
 
@@ -84,13 +86,13 @@ def test_a_run_that_fails_gives_nothing() -> None:
         assert len(recorder.taken) == 1
 
 
-def test_variables_are_initialised_and_dropped_executables_replaced() -> None:
+def test_variables_are_initialised_and_what_was_dropped_is_prepared_anew() -> None:
     v = fb.Variable(2.0)
     y = v * 3.0
     with fb.Session() as sess:
         recorder = Recorder(y, 1)
         sess._instruments.add(recorder)
         assert sess.run(v.value + y) == 8.0
-        sess._master._drop(next(iter(sess._master._executables)))
+        sess._master._drop(next(iter(sess._master._prepared)))
         assert sess.run(v.value + y) == 8.0
         assert [list(t) for t in recorder.taken] == [[6.0]] * 2

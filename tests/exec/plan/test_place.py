@@ -14,8 +14,7 @@ def x():
 
 
 def placed(x, *fetches):
-    nodes = prune(list(fetches), [], [x]).nodes
-    return place([node.operation for node in nodes], nodes, local_devices())
+    return place(prune(list(fetches), [], [x]), local_devices())
 
 
 def test_without_requests_everything_runs_on_the_first_device(x):

@@ -9,6 +9,7 @@ import numpy as np
 import flowbook as fb
 from flowbook.exec.devices.cpu import local_devices
 from flowbook.exec.plan.pipeline import prepare
+from flowbook.exec.signature.signature import Signature
 
 PLAIN = (type(None), bool, int, float, str, bytes, fb.DType, fb.Shape, np.ndarray, Enum)
 
@@ -27,6 +28,6 @@ def test_a_training_step_is_plain_data() -> None:
     W = fb.Variable(fb.random_normal([4, 2]))
     loss = fb.reduce_mean(fb.square(fb.nn.relu(x @ W)[:, 0]))
     train = fb.train.AdamOptimizer().minimize(loss)
-    plan = prepare([loss], [train], [x], local_devices()).plan
-    assert len(plan.nodes) > 20
-    assert [leaf for leaf in parts_of(tuple(plan)) if not isinstance(leaf, PLAIN)] == []
+    program = prepare(Signature((loss,), (train,), (x,)), local_devices()).program
+    assert len(program.parts[0].nodes) > 20
+    assert [leaf for leaf in parts_of(tuple(program)) if not isinstance(leaf, PLAIN)] == []

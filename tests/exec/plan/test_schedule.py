@@ -5,11 +5,14 @@ import numpy as np
 import flowbook as fb
 from flowbook.exec.devices.cpu import local_devices
 from flowbook.exec.plan.pipeline import prepare
+from flowbook.exec.signature.signature import Signature
+from tests.exec.held import held
 
 
 def order(fetches, targets=(), feeds=()):
-    prepared = prepare(fetches, list(targets), list(feeds), local_devices())
-    return [node.name for node in prepared.plan.nodes]
+    signature = Signature(tuple(fetches), tuple(targets), tuple(feeds))
+    [part] = prepare(signature, local_devices()).program.parts
+    return [node.name for node in part.nodes]
 
 
 def test_without_writes_the_order_is_that_of_construction():
@@ -33,7 +36,7 @@ def test_a_buffer_that_nothing_refers_to_any_more_is_written_in_place():
     v = fb.Variable(np.zeros(1000), name="v")
     step = fb.assign_add(v, fb.exp(v) * 0.1)
     with fb.Session() as sess:
-        resource = sess._master.resources.of(v.op)
+        resource = held(sess, v)
         sess.run(step.op)
         buffer = resource._buffer.ctypes.data
         for timeout in (None, None, 100.0):

@@ -250,16 +250,16 @@ def test_a_name_redefined_while_it_is_looked_up_is_looked_up_again(monkeypatch):
     graph = fb.get_default_graph()
     old = fb.constant(1.0, name="z")
     sess = fb.Session()
-    plainly_asked_for = sess._master.plainly_asked_for
+    prepare = sess._master.prepare
 
     def redefining(*args):
         if not old.op.retired:
             graph.retire(old.op)
             fb.constant(2.0, name="z")
             sess.extend()
-        return plainly_asked_for(*args)
+        return prepare(*args)
 
-    monkeypatch.setattr(sess._master, "plainly_asked_for", redefining)
+    monkeypatch.setattr(sess._master, "prepare", redefining)
     with pytest.warns(fb.errors.StaleDefinitionWarning):
         assert sess.run("z:0") == 1.0
     assert sess.run("z:0") == 2.0

@@ -4,48 +4,54 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import flowbook as fb
-from flowbook.exec.engine.executable import Executable, deadline_after
-from flowbook.exec.engine.instrument import Signature
+from flowbook.exec.engine.runner import Runner, Stage
+from flowbook.exec.master import located
+from flowbook.exec.plan.failure import StepFailed, deadline_after
 from flowbook.exec.signature.fetches import flatten
+from flowbook.exec.signature.signature import Signature
 
 
-def _reference(executable: Executable, feeds: list[Any]) -> Any:
-    return executable.run_reference(feeds)
+def _generated(runner: Runner, feeds: list[Any]) -> Any:
+    runner.stage = Stage.CHECKED
+    return runner.run(feeds)
 
 
-def _regions(executable: Executable, feeds: list[Any]) -> Any:
-    return executable.run_regions(feeds)
+def _timed(runner: Runner, feeds: list[Any]) -> Any:
+    runner.stage = Stage.CHECKED
+    return runner.run(feeds, deadline_after(100.0))
 
 
-def _generated(executable: Executable, feeds: list[Any]) -> Any:
-    executable._has_run = True
-    return executable.run(feeds)
-
-
-def _timed(executable: Executable, feeds: list[Any]) -> Any:
-    executable._has_run = True
-    return executable.run(feeds, deadline_after(100.0))
-
-
-EXECUTORS: dict[str, Callable[[Executable, list[Any]], Any]] = {
-    "reference": _reference,
-    "regions": _regions,
+EXECUTORS: dict[str, Callable[[Runner, list[Any]], Any]] = {
+    "reference": Runner.run_reference,
+    "checked": Runner.run_checked,
+    "regions": Runner.run_regions,
     "generated": _generated,
     "timed": _timed,
 }
+
+
+def runner_of(
+    sess: fb.Session, fetches: Any, feeds: Mapping[Any, Any] | None = None
+) -> tuple[Any, Runner]:
+    """What a session has prepared for fetches and feeds, with its variables initialised."""
+    given = {(k.handle if isinstance(k, fb.Variable) else k): v for k, v in (feeds or {}).items()}
+    sess.extend()
+    flat = flatten(sess.graph, fetches)
+    signature = Signature(tuple(flat.tensors), tuple(flat.targets), tuple(given))
+    prepared = sess._master.prepare(signature)
+    return prepared, sess._master._initialized(prepared, list(given.values()), None)
 
 
 def run_in(
     kind: str, sess: fb.Session, fetches: Any, feeds: Mapping[Any, Any] | None = None
 ) -> Any:
     """Run one step of a session in the executor of that name."""
-    given = {(k.handle if isinstance(k, fb.Variable) else k): v for k, v in (feeds or {}).items()}
-    sess.extend()
-    flat = flatten(sess.graph, fetches)
-    signature = Signature(tuple(flat.tensors), tuple(flat.targets), tuple(given))
-    executable = sess._master.executable(signature)
-    sess._master.initialize(executable, given, None)
-    return flat.rebuild(EXECUTORS[kind](executable, list(given.values())))
+    prepared, runner = runner_of(sess, fetches, feeds)
+    try:
+        found = EXECUTORS[kind](runner, list((feeds or {}).values()))
+    except StepFailed as failed:
+        raise located(failed.failure, prepared) from failed.__cause__
+    return flatten(sess.graph, fetches).rebuild(found)
 
 
 def everywhere(

@@ -268,14 +268,11 @@ def test_failing_initial_value_leaves_the_variable_without_one() -> None:
 
 def test_concurrent_first_runs_initialise_once() -> None:
     for _ in range(5):
-        began = threading.Semaphore(0)
+        began = threading.Barrier(8)
 
         class Slow(Counter):
-            def __call__(self, began: threading.Semaphore = began) -> Any:
+            def __call__(self) -> Any:
                 # Whoever would initialise a second time has begun by then, or soon will.
-                for _ in range(8):
-                    assert began.acquire(timeout=60)
-                began.release(8)
                 threading.Event().wait(0.02)
                 return super().__call__()
 
@@ -289,7 +286,7 @@ def test_concurrent_first_runs_initialise_once() -> None:
             def first_run(
                 which: int, sess: Any = sess, fetches: Any = fetches, began: Any = began
             ) -> None:
-                began.release()
+                began.wait(60)
                 found = sess.run(fetches[which % 4])
                 assert found == [which % 4, (which + 1) % 4, 6.0]
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
+from tests.exec.held import held
 from tests.exec.state.executors import EXECUTORS, run_in
 from tests.exec.state.gates import Gate, gates, wait_op
 
@@ -79,7 +80,7 @@ def test_run_stops_between_two_kernels(kind: str) -> None:
         run_in(kind, sess, second)
         np.testing.assert_array_equal(sess.run([A, B]), [np.full(10, 4.0), np.full(10, 2.0)])
         # The leases of the stopped steps are gone: updates are in place again.
-        resource = sess._master.resources.of(A.op)
+        resource = held(sess, A)
         sess.run(first.op)
         buffer = id(resource._buffer)
         sess.run(first.op)
@@ -151,8 +152,7 @@ def test_wait_for_another_threads_initialisation_can_be_interrupted() -> None:
         other = threading.Thread(target=lambda: sess.run(W), daemon=True)
         other.start()
         assert begun.wait(60)
-        locked = sess._master.resources.of(W.op).initializing
-        assert not locked.acquire(blocking=False)
+        assert not held(sess, W).wait_for_claim(0.0)
         # Nothing tells that a thread waits for a lock; if it does not yet, it soon will.
         with interrupted_when(lambda: threading.Event().wait(0.2)):
             sess.run(W)
@@ -280,16 +280,8 @@ def stress_beginnings(rounds: int) -> None:
                 sess = fb.Session(graph)
                 for _ in range(3):
                     stopped += run_stopped(lambda s=sess, c=C: s.run(c), chance.uniform(1e-6, 3e-3))
-                for resource in [sess._master.resources.of(v.op) for v in (A, B, C)]:
-                    # The lock of an initialising thread is reentrant: ask from another one.
-                    free: list[bool] = []
-                    asks = threading.Thread(
-                        target=lambda r=resource, f=free: f.append(r.initializing.acquire(False))
-                    )
-                    asks.start()
-                    asks.join()
-                    assert free == [True], "a lock is still held"
-                    resource.initializing = threading.RLock()
+                for resource in [held(sess, v) for v in (A, B, C)]:
+                    assert resource.wait_for_claim(0.0), "a claim has not ended"
                 found = sess.run([C, add, B])
                 assert [v[0] for v in found] == [8.0, 3.0, 6.0]
                 before = len(graph.operations)

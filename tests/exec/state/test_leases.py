@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import flowbook as fb
+from tests.exec.held import held
 from tests.exec.state.executors import EXECUTORS, run_in
 from tests.exec.state.threads import run_together
 
 
 def buffer(sess: fb.Session, variable: fb.Variable) -> int:
-    return id(sess._master.resources.of(variable.op)._buffer)
+    return id(held(sess, variable)._buffer)
 
 
 def test_training_updates_in_place() -> None:

@@ -13,25 +13,23 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from flowbook.exec.engine.instrument import Instrument, Signature, Tap
 from flowbook.exec.instruments.summaries.event import Sink, Summary
 from flowbook.exec.instruments.summaries.history import SummaryHistory
 from flowbook.exec.instruments.summaries.log import LogDirectory
 from flowbook.exec.instruments.summaries.readers import READERS
+from flowbook.exec.plan.instrument import Instrument, Tap
 from flowbook.exec.signature.fetches import flatten
+from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.definition.inference import no_flops
-from flowbook.graph.definition.op_def import Effects
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.summaries import tag_of, trainings_among
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import Access
 from flowbook.graph.storing import files
-
-if TYPE_CHECKING:
-    from flowbook.exec.engine.executable import Executable
 
 
 class Rule:
@@ -150,14 +148,14 @@ class Summarizer(Instrument):
             log.add_graph(self.run, self.graph)
             log.close()
 
-    def tap(self, signature: Signature, executable: Executable) -> Sequence[Tap]:
+    def tap(self, signature: Signature, operations: Sequence[Operation]) -> Sequence[Tap]:
         """What the rules take from the runs of a signature."""
         if not self.rules:
             return []
         with self.graph.lock:
             trainings = trainings_among(self.graph.operations)
-            operations = self.graph.summaries()
-        needed = set(executable.operations)
+            summaries = self.graph.summaries()
+        needed = set(operations)
         made = [op for op in trainings if op in needed]
         counters = [trainings[op] for op in made or trainings if trainings[op] is not None]
         asked = frozenset((*signature.fetches, *signature.targets))
@@ -167,8 +165,8 @@ class Summarizer(Instrument):
         if not matching:
             return []
         fed = set(signature.feeds)
-        missing = {op: _missing(op, needed, fed) for op in operations}
-        joining = [op for op in operations if missing[op] is None]
+        missing = {op: _missing(op, needed, fed) for op in summaries}
+        joining = [op for op in summaries if missing[op] is None]
         counter = counters[-1] if counters else None
         if counter is not None and counter.handle in signature.feeds:
             counter = None
@@ -270,8 +268,8 @@ def _missing(operation: Operation, needed: set[Operation], fed: set[Tensor]) -> 
         if tensor in fed or source in needed:
             continue
         definition = source.op_def
-        moves = definition.effects is Effects.PURE and definition.cost is no_flops
-        reads = definition.effects is Effects.READS and len(source.inputs) == 1
+        moves = definition.is_pure and definition.cost is no_flops
+        reads = definition.access is Access.READ and len(source.inputs) == 1
         if (not moves and not reads) or source.type == "Placeholder":
             return source.name
         found = _missing(source, needed, fed)

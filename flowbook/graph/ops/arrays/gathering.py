@@ -13,12 +13,13 @@ import numpy as np
 from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.inference import constant_value, no_flops, shape_from
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, Effects, OpDef
+from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, DType, as_dtype, float32, uint8
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import READS
 from flowbook.graph.numerics.bounds import are_within, check_indices
 from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
 from flowbook.graph.ops.basis.cast import cast
@@ -234,7 +235,7 @@ variable_gather_op = OpDef(
     infer=_variable_rows_shape,
     kernel=lambda xp, variable, indices: variable.gather(indices),
     grad=_variable_gather_gradient,
-    effects=Effects.READS,
+    touches=READS,
     reads_as=gather_op,
     aliases={},
     cost=no_flops,

@@ -11,11 +11,12 @@ from typing import Any
 
 from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, Effects, OpDef
+from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, INEXACT
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import UNKNOWN, Shape, broadcast
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import WRITES
 from flowbook.graph.ops.arrays.indexing_nd import check_updates, parts_shape, placed_rows
 from flowbook.graph.ops.basis.indexing import Key, encoded, indexed_shape, place_of
 from flowbook.graph.ops.state.variables import Variable, flops_of_value, scatter_definition, write
@@ -85,7 +86,7 @@ def _scatter_nd(type_name: str, ufunc: str | None) -> OpDef:
         infer=_written_parts,
         kernel=kernel,
         grad=NO_GRADIENT,
-        effects=Effects.WRITES,
+        touches=WRITES,
         aliases={0: 0},
         cost=flops_of_value,
     )
@@ -163,7 +164,7 @@ assign_slice_op = OpDef(
     infer=_sliced_shape,
     kernel=_assign_slice,
     grad=NO_GRADIENT,
-    effects=Effects.WRITES,
+    touches=WRITES,
     aliases={0: 0},
     cost=no_flops,
 )

@@ -15,12 +15,13 @@ from ml_dtypes import finfo
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import constant_value, no_flops
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import Effects, OpDef
+from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import as_dtype, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import OUTSIDE
 from flowbook.graph.numerics.tensor_text import text_of
 from flowbook.graph.ops.basis.constants import convert_to_tensor, no_op
 from flowbook.graph.ops.basis.joining import stack
@@ -68,7 +69,7 @@ assert_op = OpDef(
     attributes={"summarize": 3},
     infer=_condition,
     kernel=_assert,
-    effects=Effects.IO,
+    touches=OUTSIDE,
     aliases={},
     cost=no_flops,
 )

@@ -8,11 +8,12 @@ from typing import Any
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import REQUIRED, Effects, OpDef
+from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Dims, Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import OUTSIDE
 from flowbook.graph.numerics.tensor_text import text_of
 from flowbook.graph.ops.basis.constants import convert_to_tensor, no_op
 
@@ -80,7 +81,7 @@ assert_shapes_op = OpDef(
     attributes={"names": REQUIRED, "sizes": REQUIRED, "message": "", "summarize": 3},
     infer=_no_conflict,
     kernel=_check,
-    effects=Effects.IO,
+    touches=OUTSIDE,
     aliases={},
     cost=no_flops,
 )

@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, Effects, OpDef
+from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import DRAWS
 from flowbook.graph.numerics.random import philox, philox_numbers
 from flowbook.graph.ops.random.random_numbers import seeds
 
@@ -187,8 +188,8 @@ sample_distorted_bounding_box_op = OpDef(
     infer=_shapes,
     kernel=_sampled,
     grad=NO_GRADIENT,
-    effects=Effects.RANDOM,
-    resource="random_state",
+    touches=DRAWS,
+    owns="random_state",
     aliases={},
     cost=lambda op: 100 * op.attributes["max_attempts"],
 )

@@ -16,12 +16,13 @@ import numpy as np
 from flowbook.graph.building.graph import get_default_graph
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, Effects, OpDef
+from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import float32, float64, int32, int64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
+from flowbook.graph.model.touch import DRAWS
 from flowbook.graph.numerics.bounds import check_indices
 from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.constants import convert_to_tensor
@@ -93,8 +94,8 @@ def _sampler(
         infer=_candidate_shapes,
         kernel=kernel,
         grad=NO_GRADIENT,
-        effects=Effects.RANDOM,
-        resource="random_state",
+        touches=DRAWS,
+        owns="random_state",
         aliases={},
         cost=_flops,
     )

@@ -24,7 +24,7 @@ penalty_op = OpDef(
 def penalties_of(loss: Tensor) -> list[Tensor]:
     """The marked penalties of variables that a loss depends on, in the order of construction."""
     operations = ancestors(loss.op, by_control=False)
-    handles = {op for op in operations if op.op_def.resource == "variable"}
+    handles = {op for op in operations if op.op_def.owns == "variable"}
     return [
         op.outputs[0]
         for op in loss.graph.operations

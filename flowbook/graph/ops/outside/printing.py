@@ -15,11 +15,12 @@ import numpy as np
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import no_flops, nothing, same_as_input, scalar
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, Effects, OpDef
+from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import MOVABLE
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Arithmetic, Tensor
+from flowbook.graph.model.touch import OUTSIDE
 from flowbook.graph.numerics.tensor_text import text_of
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
@@ -109,7 +110,7 @@ print_text_op = OpDef(
     attributes={"stream": "stderr", "end": "\n"},
     infer=nothing,
     kernel=_print_text,
-    effects=Effects.IO,
+    touches=OUTSIDE,
     aliases={},
     cost=no_flops,
 )
@@ -214,8 +215,8 @@ print_op = OpDef(
     infer=same_as_input,
     kernel=_print,
     grad=lambda op, dy: (dy, *(None,) * (len(op.inputs) - 1)),
-    effects=Effects.IO,
-    resource="counter",
+    touches=OUTSIDE,
+    owns="counter",
     aliases={0: 0},
     cost=no_flops,
 )

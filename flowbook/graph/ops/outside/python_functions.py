@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import REQUIRED, Effects, OpDef
+from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.dtypes import DType, as_dtype
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OpError
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import OUTSIDE, Touch
 
 
 def _call(xp: Any, *inputs: Any, func: Callable[..., Any], Tout: tuple[DType, ...]) -> Any:
@@ -75,21 +76,22 @@ def _unknown_shapes(inp: Sequence[Tensor], Tout: tuple[DType, ...], **_: Any) ->
     return [UNKNOWN] * len(Tout)
 
 
-def _function_op(type: str, effects: Effects) -> OpDef:
+def _function_op(type: str, touches: Touch | None) -> OpDef:
     return OpDef(
         type,
         "inp: *inp -> outputs: *Tout",
         attributes={"func": REQUIRED, "Tout": REQUIRED},
         infer=_unknown_shapes,
         kernel=_call,
-        effects=effects,
+        touches=touches,
+        runs_users_code=True,
         aliases={},
         cost=lambda op: 0,
     )
 
 
-py_func_op = _function_op("PyFunc", Effects.IO)
-py_func_stateless_op = _function_op("PyFuncStateless", Effects.PURE)
+py_func_op = _function_op("PyFunc", OUTSIDE)
+py_func_stateless_op = _function_op("PyFuncStateless", None)
 
 
 @py_func_op.front

@@ -12,12 +12,13 @@ from ml_dtypes import finfo
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import constant_value, elementwise
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, Effects, OpDef
+from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES, DType, float32, int64
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import DRAWS
 from flowbook.graph.numerics.random import gamma_variates, philox, poisson_variates, sampling
 from flowbook.graph.ops.basis.broadcasting import sum_to_shape
 from flowbook.graph.ops.basis.constants import convert_to_tensor
@@ -81,8 +82,8 @@ gamma_op = OpDef(
     infer=_per_parameter,
     kernel=_gamma,
     grad=gamma_gradient,
-    effects=Effects.RANDOM,
-    resource="random_state",
+    touches=DRAWS,
+    owns="random_state",
     aliases={},
     cost=elementwise(flops=300),
 )
@@ -171,8 +172,8 @@ poisson_op = OpDef(
     infer=_per_parameter,
     kernel=_poisson,
     grad=NO_GRADIENT,
-    effects=Effects.RANDOM,
-    resource="random_state",
+    touches=DRAWS,
+    owns="random_state",
     aliases={},
     cost=elementwise(flops=200),
 )
@@ -274,8 +275,8 @@ categorical_op = OpDef(
     infer=categorical_shape,
     kernel=_categorical,
     grad=NO_GRADIENT,
-    effects=Effects.RANDOM,
-    resource="random_state",
+    touches=DRAWS,
+    owns="random_state",
     aliases={},
     cost=_draws,
 )

@@ -7,11 +7,12 @@ from typing import Any
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import constant_value, no_flops, same_as_input
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, Effects, OpDef
+from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import DRAWS
 from flowbook.graph.numerics.random import philox, sampling
 from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.constants import convert_to_tensor
@@ -40,8 +41,8 @@ shuffle_op = OpDef(
     infer=same_as_input,
     kernel=_shuffle,
     grad=NO_GRADIENT,
-    effects=Effects.RANDOM,
-    resource="random_state",
+    touches=DRAWS,
+    owns="random_state",
     aliases={},
     cost=no_flops,
 )

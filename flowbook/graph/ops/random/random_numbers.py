@@ -18,13 +18,14 @@ from flowbook.graph.building.graph import get_default_graph
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import constant_value, elementwise, shape_from
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, Effects, OpDef
+from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.definition.packing import packed
 from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.dtypes import FLOATS, INDICES, DType, as_dtype, float32, float64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
+from flowbook.graph.model.touch import DRAWS
 from flowbook.graph.numerics.random import sampling
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.shaping import check_vector, dims_of, shape_argument
@@ -57,8 +58,8 @@ uniform_op = OpDef(
     infer=drawn_shape,
     kernel=lambda xp, state, shape, dtype: state.uniform(check_dims(shape), dtype),
     grad=NO_GRADIENT,
-    effects=Effects.RANDOM,
-    resource="random_state",
+    touches=DRAWS,
+    owns="random_state",
     aliases={},
     cost=elementwise(flops=20),
 )
@@ -71,8 +72,8 @@ normal_op = OpDef(
     infer=drawn_shape,
     kernel=lambda xp, state, shape, dtype: state.normal(check_dims(shape), dtype),
     grad=NO_GRADIENT,
-    effects=Effects.RANDOM,
-    resource="random_state",
+    touches=DRAWS,
+    owns="random_state",
     aliases={},
     cost=elementwise(flops=60),
 )
@@ -92,8 +93,8 @@ truncated_normal_op = OpDef(
     infer=drawn_shape,
     kernel=_truncated,
     grad=NO_GRADIENT,
-    effects=Effects.RANDOM,
-    resource="random_state",
+    touches=DRAWS,
+    owns="random_state",
     aliases={},
     cost=elementwise(flops=120),
 )
@@ -129,8 +130,8 @@ uniform_int_op = OpDef(
     infer=integers_shape,
     kernel=_integers,
     grad=NO_GRADIENT,
-    effects=Effects.RANDOM,
-    resource="random_state",
+    touches=DRAWS,
+    owns="random_state",
     aliases={},
     cost=elementwise(flops=20),
 )

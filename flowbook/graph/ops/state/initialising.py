@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 
 from flowbook.graph.building.graph import get_default_graph
 from flowbook.graph.building.scopes import control_dependencies, device, name_scope
-from flowbook.graph.definition.op_def import Effects
 from flowbook.graph.model.ancestors import ancestors
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import Access
 from flowbook.graph.ops.basis.constants import group
 from flowbook.graph.ops.state.variables import Variable
 
@@ -30,7 +30,7 @@ def _initializer_after(variable: Variable, assigned: Mapping[Operation, Operatio
     """A variable's initializer; built anew if it reads what others assign, to wait for them."""
     rebuilt: dict[Operation, Operation] = {}
     for op in sorted(ancestors(variable.initializer, by_control=True), key=lambda op: op.id):
-        reads = op.op_def.effects is Effects.READS and op.inputs[0].op in assigned
+        reads = op.op_def.access is Access.READ and op.inputs[0].op in assigned
         if not reads and rebuilt.keys().isdisjoint(
             (*[t.op for t in op.inputs], *op.control_inputs)
         ):

@@ -15,7 +15,7 @@ from flowbook.graph.building.scopes import control_dependencies, name_scope
 from flowbook.graph.definition.arguments import value_of
 from flowbook.graph.definition.inference import no_flops, scalar
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, Effects, OpDef
+from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.definition.packing import packed
 from flowbook.graph.model import site as sites
 from flowbook.graph.model.convert import to_array
@@ -24,6 +24,7 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
+from flowbook.graph.model.touch import READS, WRITES
 from flowbook.graph.ops.basis.constants import constant, identity
 from flowbook.graph.redefinition.definition_digest import definition_digest
 
@@ -34,8 +35,7 @@ variable_op = OpDef(
     "-> handle: resource",
     attributes={**_TYPED, "trainable": True, "initial_digest": ""},
     infer=scalar,
-    effects=Effects.HANDLE,
-    resource="variable",
+    owns="variable",
     cost=no_flops,
 )
 
@@ -51,7 +51,7 @@ read_variable = OpDef(
     infer=_variable_shape,
     kernel=lambda xp, variable: variable.read(),
     grad=lambda op, dy: dy,
-    effects=Effects.READS,
+    touches=READS,
     reads_as=identity,
     aliases={0: 0},
     cost=no_flops,
@@ -62,7 +62,7 @@ is_initialized_op = OpDef(
     "variable: resource -> is_initialized: bool",
     infer=scalar,
     kernel=lambda xp, variable: xp.bool_(variable.is_initialized),
-    effects=Effects.READS,
+    touches=READS,
     needs_value=False,
     aliases={},
     cost=no_flops,
@@ -84,7 +84,7 @@ assign_op = OpDef(
     infer=_written_shape,
     kernel=lambda xp, variable, value: variable.assign(value),
     grad=NO_GRADIENT,
-    effects=Effects.WRITES,
+    touches=WRITES,
     needs_value=False,
     aliases={0: 0},
     cost=no_flops,
@@ -103,7 +103,7 @@ assign_add_op = OpDef(
     infer=_written_shape,
     kernel=lambda xp, variable, value: variable.update(xp.add, value),
     grad=NO_GRADIENT,
-    effects=Effects.WRITES,
+    touches=WRITES,
     aliases={0: 0},
     cost=flops_of_value,
 )
@@ -115,7 +115,7 @@ assign_sub_op = OpDef(
     infer=_written_shape,
     kernel=lambda xp, variable, value: variable.update(xp.subtract, value),
     grad=NO_GRADIENT,
-    effects=Effects.WRITES,
+    touches=WRITES,
     aliases={0: 0},
     cost=flops_of_value,
 )
@@ -147,7 +147,7 @@ def scatter_definition(type_name: str, ufunc: str | None) -> OpDef:
             getattr(xp, ufunc) if ufunc else None, indices, updates
         ),
         grad=NO_GRADIENT,
-        effects=Effects.WRITES,
+        touches=WRITES,
         aliases={0: 0},
         cost=flops_of_value,
     )

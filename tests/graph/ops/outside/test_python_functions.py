@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.graph.definition.op_def import Effects
+from flowbook.graph.model.touch import Access
 from tests.interpreter import evaluate
 
 
@@ -112,5 +112,5 @@ def test_it_has_no_gradient() -> None:
 def test_effects() -> None:
     stateful = fb.py_func(lambda: 1, [], fb.int32)
     pure = fb.py_func(lambda: 1, [], fb.int32, stateful=False)
-    assert stateful.op.op_def.effects is Effects.IO
-    assert pure.op.op_def.effects is Effects.PURE
+    assert stateful.op.op_def.access is Access.OUTSIDE
+    assert pure.op.op_def.is_pure

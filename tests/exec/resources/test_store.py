@@ -109,20 +109,20 @@ def test_another_dtype_or_shape_is_refused_until_a_reset(value: Any) -> None:
 
 
 def test_concurrent_first_runs_of_sessions_and_graphs_initialise_once() -> None:
-    began = threading.Semaphore(0)
+    began = threading.Barrier(6)
+    all_began = threading.Event()
     calls: list[int] = []
 
     def initial() -> Any:
         # Whoever would initialise a second time has begun by then, or soon will.
-        for _ in range(6):
-            assert began.acquire(timeout=60)
-        began.release(6)
+        assert all_began.wait(60)
         threading.Event().wait(0.02)
         calls.append(1)
         return np.float32(1.0)
 
     def first_run(sess: fb.Session, made: list[fb.Variable]) -> None:
-        began.release()
+        began.wait(60)
+        all_began.set()
         assert sess.run(made) == [1.0, 1.0]
 
     sessions = []
@@ -148,7 +148,7 @@ def test_closing_frees_the_sessions_own_variables_and_keeps_shared_ones() -> Non
     sess = fb.Session()
     for _ in range(3):
         sess.run([W, V])
-    buffer = weakref.ref(sess._master.resources.find(V.op)._buffer)
+    buffer = weakref.ref(sess._master.store.find(V.op.key)._buffer)
     sess.close()
     gc.collect()
     assert buffer() is None
@@ -162,7 +162,7 @@ def test_session_without_references_is_collected() -> None:
     sess = fb.Session()
     sess.run(W)
     sess.run(W)
-    buffer = weakref.ref(sess._master.resources.find(W.op)._buffer)
+    buffer = weakref.ref(sess._master.store.find(W.op.key)._buffer)
     del sess
     gc.collect()
     assert buffer() is None

@@ -1,0 +1,417 @@
+"""The life of one program in this process: it runs, is checked, is written as code, runs fast.
+
+The first run goes kernel by kernel, so that nobody waits for a compiler and every kernel's result
+is checked. From the second run on what needs no waiting runs as generated Python; a program that
+never waits is one call. What this module keeps, nobody else writes to.
+
+Users' kernels run unchecked from then on, like all others, as a check costs more than the dispatch.
+But what they do stays inside the step: they get feeds as read-only views, and what is fetched is
+what its definition declares.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from enum import Enum
+from functools import cached_property, partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from flowbook.exec.devices.device import Device
+from flowbook.exec.engine.bind import Bound, bind
+from flowbook.exec.engine.executor import Execution, Executions
+from flowbook.exec.engine.generate import FINISHED, Generated, Region
+from flowbook.exec.engine.quiet import quietly
+from flowbook.exec.engine.regions import find_regions
+from flowbook.exec.engine.run_errors import as_op_error, cause_of
+from flowbook.exec.engine.segment import Segment
+from flowbook.exec.engine.step import Frame, Structure
+from flowbook.exec.engine.units import Kernel, LateFeed, Router, Unit
+from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of
+from flowbook.exec.plan.program import Program
+from flowbook.exec.resources.store import Store
+from flowbook.graph.definition.op_def import DEAD
+from flowbook.graph.model.errors import InvalidArgumentError, OpError
+
+
+class Stage(Enum):
+    """How far a program has come."""
+
+    NEW = "has not run"
+    CHECKED = "has run once, every kernel checked"
+    WRITTEN = "runs as generated code"
+
+
+class Diagnosis(Protocol):
+    """What finds out more about a failure, where the values live."""
+
+    def diagnose(
+        self, program: Program, units: Sequence[Unit], failed: int, given: Sequence[Any]
+    ) -> Failure | None:
+        """The failure that was behind the one of a node; None if it knows nothing of that node."""
+
+
+class Runner:
+    """A program ready to run on this process's device.
+
+    Args:
+        program: what runs.
+        device: where.
+        store: where its resources live.
+        is_late: for each feed whether it arrives after the step has begun; empty if none does.
+        executions: where steps that may wait are listed.
+        diagnoses: what finds out more about failures.
+        begun: the runner of a program that this one begins with, node by node.
+
+    Attributes:
+        stage: how far it has come.
+        epoch: that of the store when what the program needs was last seen to be initialised; kept
+            by whoever sees to that.
+        late_units: for each late feed, by its place, the number of its unit.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        device: Device,
+        store: Store,
+        is_late: Sequence[bool] = (),
+        executions: Executions | None = None,
+        diagnoses: Sequence[Diagnosis] = (),
+        begun: Runner | None = None,
+    ) -> None:
+        (part,) = program.parts
+        self._program = program
+        self._part = part
+        self._device = device
+        self._executions = executions
+        self._diagnoses = diagnoses
+        self._begun = begun
+        dtypes = tuple([program.feeds[place].dtype for place in part.feeds])
+        self._bound: Bound = bind(part, dtypes, device, store, begun._bound if begun else None)
+        late = [place for place, arrives_late in enumerate(is_late) if arrives_late]
+        nodes = len(self._bound.units)
+        self.late_units = {place: nodes + i for i, place in enumerate(late)}
+        self._units: list[Unit] = [*self._bound.units, *[LateFeed((), (p,), ()) for p in late]]
+        self._waits = any(unit.waits for unit in self._units)
+        self._is_routed = any(isinstance(unit, Router) for unit in self._units)
+        self._has_users_kernels = any(
+            isinstance(unit, Kernel) and unit.call.is_users for unit in self._units
+        )
+        # Shapes may have been inferred from a constant that is fed now: nothing is sure of them.
+        self._is_wary = any(feed.replaces_constant for feed in program.feeds)
+        self.stage = Stage.NEW
+        self.epoch = -1
+        self._step: Generated | None = None
+
+    # Running
+
+    def run(self, feeds: Sequence[Any], deadline: float | None = None) -> Sequence[Any]:
+        """Run one step.
+
+        Args:
+            feeds: the fed values, in the order of the signature.
+            deadline: when to give up, on the clock of `time.monotonic`, or None.
+
+        Returns:
+            The fetched values, which are the caller's own.
+
+        Raises:
+            StepFailed: which node failed, and why.
+        """
+        step = self._step
+        if step is None or deadline is not None:
+            return self._run_otherwise(feeds, deadline)
+        return self._call(step, feeds)
+
+    def _call(self, step: Generated, feeds: Sequence[Any], *deadline: float) -> Sequence[Any]:
+        """Run the whole step as generated code."""
+        try:
+            if self._has_users_kernels:
+                found = quietly(step.function, (*deadline, *map(_read_only, feeds)))
+                self._check_fetched(found)
+                return found  # type: ignore[no-any-return]
+            return quietly(step.function, (*deadline, *feeds))  # type: ignore[no-any-return]
+        except Exception as error:
+            failed, cause = self._failed(step.failure(error) or error), cause_of(error)
+        # Outside of the handler: what is raised there keeps all that the step had.
+        try:
+            raise failed from cause
+        finally:
+            del failed, cause  # They hold this frame.
+
+    def _run_otherwise(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
+        if self.stage is Stage.NEW:
+            results = self.run_checked(feeds, deadline)
+            # Only what has passed the checks runs without them from now on.
+            self.stage = Stage.CHECKED
+            return results
+        self.stage = Stage.WRITTEN
+        if self._is_routed:
+            return self.run_reference(feeds, deadline)
+        if self._waits:
+            return self.run_regions(feeds, deadline)
+        if deadline is None:
+            self._step = self._generate(with_deadline=False)
+            return self.run(feeds)
+        return self._call(self._timed_step, feeds, deadline)
+
+    def run_reference(self, feeds: Sequence[Any], deadline: float | None = None) -> list[Any]:
+        """Run one step by the state machine, kernel by kernel: what a program means."""
+        return self._execute(self._reference, feeds, deadline)
+
+    def run_checked(self, feeds: Sequence[Any], deadline: float | None = None) -> list[Any]:
+        """Run one step kernel by kernel, those that wait for nothing one after the other."""
+        return self._execute(self._segments, feeds, deadline)
+
+    def run_regions(self, feeds: Sequence[Any], deadline: float | None = None) -> list[Any]:
+        """Run one step region by region, with asynchronous kernels between them."""
+        structure = self._regions if deadline is None else self._timed_regions
+        return self._execute(structure, feeds, deadline)
+
+    def _execute(
+        self, structure: Structure, feeds: Sequence[Any], deadline: float | None
+    ) -> list[Any]:
+        execution = Execution(structure, self._values(feeds, deadline), deadline)
+        if self._waits and self._executions is not None:
+            self._executions.add(execution)
+        self.advance(execution)
+        found = [self.fetched(execution, place) for place in range(len(self._part.fetches))]
+        if self._has_users_kernels:
+            self._check_fetched(found)
+        return found
+
+    def begin(self) -> Execution:
+        """Begin a step whose feeds arrive late; nothing has run yet."""
+        feeds = [None] * len(self._part.feeds)
+        execution = Execution(self._reference, self._values(feeds, None), None)
+        if self._executions is not None:
+            self._executions.add(execution)
+        return execution
+
+    def advance(self, execution: Execution) -> None:
+        """Run what is ready.
+
+        Raises:
+            StepFailed: which node failed, and why.
+        """
+        try:
+            quietly(execution.advance)
+        except Exception as error:
+            failed, cause = self._failed(error), cause_of(_behind(error))
+        else:
+            return
+        try:
+            raise failed from cause
+        finally:
+            del failed, cause  # They hold this frame.
+
+    def fetched(self, execution: Execution, place: int) -> Any:
+        """A fetched value, which is the caller's own; None if it is not there yet.
+
+        Raises:
+            StepFailed: if it is of a branch that was not taken.
+        """
+        value = execution.values[self._part.fetches[place]]
+        if value is DEAD:
+            error = InvalidArgumentError(
+                "it has no value in this step: it belongs to a branch that was not taken",
+                hint="fetch what comes after the merge of the branches",
+            )
+            raise StepFailed(Failure(error, self._producer(place), ()))
+        return FINISHED[self._part.ownership[place]](value)
+
+    def _producer(self, place: int) -> int:
+        value = self._part.fetches[place]
+        return next((i for i, u in enumerate(self._bound.units) if value in u.outputs), -1)
+
+    def _check_fetched(self, found: Sequence[Any]) -> None:
+        """Hold fetched values against what the operations that produced them declare."""
+        for value, result in zip(self._part.fetches, found, strict=True):
+            kernel = self._producers.get(value)
+            if kernel is not None and not isinstance(result, bytes):
+                try:
+                    kernel.check_value(value, result)
+                except OpError as error:
+                    raise StepFailed(Failure(error, kernel.index, ())) from None
+
+    @cached_property
+    def _producers(self) -> dict[int, Kernel]:
+        return {v: k for k in self._units if isinstance(k, Kernel) for v in k.outputs}
+
+    def _values(self, feeds: Sequence[Any], deadline: float | None) -> list[Any]:
+        """A place for each value; those that are known before the step are there."""
+        values: list[Any] = [None] * self._part.values
+        values.append(deadline)
+        values[: len(feeds)] = map(_read_only, feeds) if self._has_users_kernels else feeds
+        for value, known in self._bound.known.items():
+            values[value] = known
+        return values
+
+    # What runs
+
+    @cached_property
+    def _reference(self) -> Structure:
+        """The program, kernel by kernel."""
+        frames, start = [], 0
+        for block in self._part.block.walk():
+            stop = start + len(block.nodes)
+            frames.append(Frame(block.frame, block.parallel_iterations, range(start, stop)))
+            start = stop
+        # Late feeds arrive in the outermost frame, after all other units.
+        frames[0].members = [*frames[0].members, *self.late_units.values()]
+        return Structure(self._units, self._bound.known, self._part.fetches, frames)
+
+    @cached_property
+    def _segments(self) -> Structure:
+        """The program as segments that wait for nothing, and what waits between them."""
+        if self._is_routed:
+            return self._reference
+        if not self._waits:
+            return Structure([self._segment], self._bound.known, self._part.fetches)
+        return self._grouped(
+            lambda members, inputs, outputs, after: Segment(
+                [self._units[i] for i in members], inputs, outputs, after, self._part.values
+            )
+        )
+
+    @cached_property
+    def _segment(self) -> Segment:
+        """All units, of a program that never waits."""
+        begun = self._begun._segment if self._begun is not None else None
+        self._begun = None  # What it began with may go.
+        return Segment(self._bound.units, (), self._part.fetches, (), self._part.values, begun)
+
+    @cached_property
+    def _regions(self) -> Structure:
+        """The program as generated regions, and what waits between them."""
+        return self._grouped(partial(self._region, with_deadline=False))
+
+    @cached_property
+    def _timed_regions(self) -> Structure:
+        return self._grouped(partial(self._region, with_deadline=True))
+
+    def _grouped(
+        self,
+        make: Callable[[Sequence[int], tuple[int, ...], tuple[int, ...], tuple[int, ...]], Unit],
+    ) -> Structure:
+        """What needs no waiting in groups, each made a unit."""
+        units = self._units
+        order = [*self.late_units.values(), *range(len(self._bound.units))]
+        groups = find_regions(units, order)
+        waiting = [i for i in order if units[i].waits]
+        unit_of = {member: g for g, members in enumerate(groups) for member in members}
+        unit_of |= {member: len(groups) + i for i, member in enumerate(waiting)}
+        made = [
+            make(members, *self._border(members), tuple(_after(units, members, unit_of) - {g}))
+            for g, members in enumerate(groups)
+        ]
+        for index in waiting:
+            made.append(_moved(units[index], tuple(_after(units, [index], unit_of))))
+        return Structure(made, self._bound.known, self._part.fetches)
+
+    def _border(self, members: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The values that some units take from outside, and those that are needed outside."""
+        units, known = self._units, self._bound.known
+        inside = {v for i in members for v in units[i].outputs}
+        inputs = {v for i in members for v in units[i].inputs if v not in known} - inside
+        others = set(range(len(units))).difference(members)
+        needed = {v for i in others for v in units[i].inputs} | set(self._part.fetches)
+        outputs = sorted(v for v in needed & inside if v not in known)
+        return tuple(sorted(inputs)), tuple(outputs)
+
+    def _region(
+        self,
+        members: Sequence[int],
+        inputs: tuple[int, ...],
+        outputs: tuple[int, ...],
+        after: tuple[int, ...],
+        with_deadline: bool,
+    ) -> Region:
+        generated = Generated(
+            self._units,
+            self._bound.known,
+            members,
+            inputs,
+            outputs,
+            ["{}"] * len(outputs),
+            self._device.xp,
+            with_deadline,
+            self._is_wary,
+        )
+        deadline = self._part.values if with_deadline else None
+        return Region(generated.inputs, generated.outputs, after, generated, deadline)
+
+    @cached_property
+    def _timed_step(self) -> Generated:
+        return self._generate(with_deadline=True)
+
+    def _generate(self, with_deadline: bool) -> Generated:
+        """The whole program as one function from the feeds to the fetches."""
+        part, known = self._part, self._bound.known
+        finish = []
+        for value, ownership in zip(part.fetches, part.ownership, strict=True):
+            constant = known.get(value)
+            if type(constant) is np.ndarray and not constant.ndim and constant.dtype != object:
+                known[value] = constant[()]  # NumPy's scalars cannot change: no copy.
+                finish.append("{}")
+            else:
+                finish.append(FINISHED[ownership].__name__ + "({})")
+        return Generated(
+            self._units,
+            known,
+            range(len(self._bound.units)),
+            range(len(part.feeds)),
+            part.fetches,
+            finish,
+            self._device.xp,
+            with_deadline,
+            self._is_wary,
+        )
+
+    # Errors
+
+    def _failed(self, error: Exception) -> StepFailed:
+        """What became of the step: which node, and what it was given."""
+        if isinstance(error, StepFailed):
+            return error
+        if not isinstance(error, UnitFailure):
+            return StepFailed(Failure(_as_op_error(error), -1, ()))
+        for diagnosis in self._diagnoses:
+            asked = self._program, self._units, error.index, error.given
+            failure = quietly(diagnosis.diagnose, asked)
+            if failure is not None:
+                return StepFailed(failure)
+        return StepFailed(failure_of(_as_op_error(_behind(error)), error.index, error.given))
+
+
+def _behind(error: Exception) -> Exception:
+    """What a unit raised."""
+    cause = error.__cause__ if isinstance(error, UnitFailure) else None
+    return cause if isinstance(cause, Exception) else error
+
+
+def _as_op_error(error: Exception) -> OpError:
+    return error if isinstance(error, OpError) else as_op_error(error)
+
+
+def _read_only(value: Any) -> Any:
+    """A fed array that a user's kernel cannot write to."""
+    if not isinstance(value, np.ndarray):
+        return value
+    view = value.view()
+    view.flags.writeable = False
+    return view
+
+
+def _after(units: Sequence[Unit], members: Sequence[int], unit_of: dict[int, int]) -> set[int]:
+    return {unit_of[other] for index in members for other in units[index].after}
+
+
+def _moved(unit: Unit, after: tuple[int, ...]) -> Unit:
+    """The unit, with what it waits for numbered anew."""
+    moved = copy.copy(unit)
+    moved.after = after
+    return moved

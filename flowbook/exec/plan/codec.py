@@ -1,0 +1,206 @@
+"""Programs, and what became of their steps, as bytes: plain data, and nothing that could run.
+
+A program that was decoded is equal to the one that was encoded, and runs in a process that never
+saw its graph. Attributes that hold Python code, as those of `py_func` do, are refused.
+"""
+
+from __future__ import annotations
+
+from google.protobuf.message import DecodeError
+
+from flowbook.exec.plan.failure import Failure, Summary
+from flowbook.exec.plan.memory import Ownership
+from flowbook.exec.plan.program import Block, Feed, Part, PlanNode, Program
+from flowbook.exec.plan.program_pb2 import (
+    BlockDef,
+    ConstantDef,
+    FailureDef,
+    NodeDef,
+    PartDef,
+    ProgramDef,
+    SummaryDef,
+)
+from flowbook.graph.model import errors
+from flowbook.graph.model.errors import DataLossError, InternalError, OpError
+from flowbook.graph.model.resource_key import ResourceKey
+from flowbook.graph.storing.stored_values import (
+    ValueReader,
+    ValueWriter,
+    encodable,
+    in_message,
+    read_dtype,
+    read_shape,
+    write_shape,
+)
+
+VERSION = 1
+
+
+def encode(program: Program) -> bytes:
+    """A program as bytes; equal for equal programs.
+
+    Raises:
+        UnimplementedError: if an attribute holds Python code.
+        ResourceExhaustedError: if its constants are too large for one message.
+    """
+    message, values = ProgramDef(version=VERSION), ValueWriter()
+    for feed in program.feeds:
+        message.feeds.add(
+            name=encodable(feed.name),
+            dtype=feed.dtype.name,
+            replaces_constant=feed.replaces_constant,
+        )
+    for part, place in program.fetches:
+        message.fetches.add(part=part, place=place)
+    for each in program.parts:
+        _write_part(each, message.parts.add(), values)
+    message.arrays.extend(values.arrays.values())
+    message.complete = True
+    return message.SerializeToString(deterministic=True)
+
+
+def decode(data: bytes) -> Program:
+    """The program that `encode` wrote.
+
+    Raises:
+        DataLossError: if the bytes are damaged, or are not a program of this version.
+    """
+    message = ProgramDef()
+    try:
+        message.ParseFromString(data)
+    except (DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DataLossError(f"these {len(data)} bytes are not a program: {error}") from None
+    if not message.complete or message.version != VERSION:
+        raise DataLossError(f"these {len(data)} bytes are not a whole program of version {VERSION}")
+    values = ValueReader(map(in_message, message.arrays))
+    return Program(
+        tuple([Feed(f.name, read_dtype(f.dtype), f.replaces_constant) for f in message.feeds]),
+        tuple([(fetch.part, fetch.place) for fetch in message.fetches]),
+        tuple([_read_part(part, values) for part in message.parts]),
+    )
+
+
+def _write_part(part: Part, message: PartDef, values: ValueWriter) -> None:
+    message.device = part.device
+    message.feeds.extend(part.feeds)
+    message.values = part.values
+    _write_block(part.block, message.block, values)
+    message.fetches.extend(part.fetches)
+    message.ownership.extend([ownership.name for ownership in part.ownership])
+    message.targets.extend(part.targets)
+    for value, constant in part.constants.items():
+        message.constants.append(ConstantDef(value=value, array=values.write_array(constant)))
+
+
+def _read_part(message: PartDef, values: ValueReader) -> Part:
+    return Part(
+        message.device,
+        tuple(message.feeds),
+        message.values,
+        _read_block(message.block, values),
+        tuple(message.fetches),
+        tuple([_ownership(name) for name in message.ownership]),
+        tuple(message.targets),
+        {constant.value: values.array(constant.array) for constant in message.constants},
+    )
+
+
+def _ownership(name: str) -> Ownership:
+    if name not in Ownership.__members__:
+        raise DataLossError(f"{name!r} is no ownership")
+    return Ownership[name]
+
+
+def _write_block(block: Block, message: BlockDef, values: ValueWriter) -> None:
+    for node in block.nodes:
+        _write_node(node, message.nodes.add(), values)
+    for inner in block.blocks:
+        _write_block(inner, message.blocks.add(), values)
+    message.frame = encodable(block.frame)
+    message.parallel_iterations = block.parallel_iterations
+
+
+def _read_block(message: BlockDef, values: ValueReader) -> Block:
+    return Block(
+        tuple([_read_node(node, values) for node in message.nodes]),
+        tuple([_read_block(block, values) for block in message.blocks]),
+        message.frame,
+        message.parallel_iterations,
+    )
+
+
+def _write_node(node: PlanNode, message: NodeDef, values: ValueWriter) -> None:
+    message.type = node.type
+    message.inputs.extend(node.inputs)
+    message.outputs.extend(node.outputs)
+    message.after.extend(node.after)
+    for name, value in node.attributes.items():
+        attribute = message.attributes.add(name=name)
+        try:
+            values.write(value, attribute.value)
+        except OpError as error:
+            error.message = f"{node.name!r}: attribute {name!r}: {error.message}"
+            raise
+    for dtype, shape in zip(node.dtypes, node.shapes, strict=True):
+        write_shape(shape, message.specs.add(dtype=dtype.name).shape)
+    if node.key is not None:
+        message.key.container = encodable(node.key.container)
+        message.key.name = encodable(node.key.name)
+        message.key.generation = node.key.generation
+    message.name = encodable(node.name)
+    message.sources.extend(node.sources)
+
+
+def _read_node(message: NodeDef, values: ValueReader) -> PlanNode:
+    key = message.key
+    return PlanNode(
+        tuple(message.inputs),
+        tuple(message.outputs),
+        tuple(message.after),
+        message.type,
+        {attribute.name: values.read(attribute.value) for attribute in message.attributes},
+        tuple([read_dtype(spec.dtype) for spec in message.specs]),
+        tuple([read_shape(spec.shape) for spec in message.specs]),
+        ResourceKey(key.container, key.name, key.generation) if message.HasField("key") else None,
+        message.name,
+        tuple(message.sources),
+    )
+
+
+def encode_failure(failure: Failure) -> bytes:
+    """A failure as bytes."""
+    error = failure.error
+    return FailureDef(
+        error=type(error).__name__,
+        message=encodable(error.message),
+        hint=encodable(error.hint or ""),
+        error_details=map(encodable, error.details),
+        node=failure.node,
+        inputs=[
+            SummaryDef(is_there=True, text=encodable(s.text), note=encodable(s.note))
+            if s is not None
+            else SummaryDef()
+            for s in failure.inputs
+        ],
+        details=map(encodable, failure.details),
+    ).SerializeToString()
+
+
+def decode_failure(data: bytes) -> Failure:
+    """The failure that `encode_failure` wrote, with an error of the same class.
+
+    Raises:
+        DataLossError: if the bytes are damaged.
+    """
+    message = FailureDef()
+    try:
+        message.ParseFromString(data)
+    except (DecodeError, UnicodeDecodeError) as error:
+        raise DataLossError(f"these {len(data)} bytes are not a failure: {error}") from None
+    kind = getattr(errors, message.error, None) if message.error in errors.__all__ else None
+    if not (isinstance(kind, type) and issubclass(kind, OpError)):
+        kind = InternalError
+    found = kind(message.message, hint=message.hint or None)
+    found.details += message.error_details
+    inputs = [Summary(s.text, s.note) if s.is_there else None for s in message.inputs]
+    return Failure(found, message.node, tuple(inputs), tuple(message.details))

@@ -1,0 +1,99 @@
+"""Instruments: what watches runs. A program becomes a program plus a sink of events.
+
+There are two things that an instrument may do with a signature. It may rewrite the program, which
+stays plain data: a guard adds nodes that check values. And it may tap the signature: ask for
+further tensors in some of its runs, and take their values: summaries do so. Everything else that
+watches runs is made of these two; none of it lives in the session.
+
+An instrument that rewrites is known by its configuration: two that are equal make the same program,
+so that one asked for again finds what the first one left prepared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from flowbook.exec.plan.failure import Failure
+from flowbook.exec.plan.program import Program
+from flowbook.exec.signature.signature import Signature
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.tensor import Tensor
+
+
+class Bound(Protocol):
+    """A node of a program, bound to a process."""
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    after: tuple[int, ...]
+
+    @property
+    def waits(self) -> bool:
+        """Whether what needs it may have to wait for something outside the step's thread."""
+
+    def run(self, values: Any) -> Sequence[Any]:
+        """Read the inputs among values by number, and give the outputs."""
+
+
+class Tap(Protocol):
+    """What an instrument takes from the runs of one signature.
+
+    Attributes:
+        tensors: what it wants to know of a run for which it is due.
+    """
+
+    tensors: Sequence[Tensor]
+
+    def begin(self) -> Callable[[Sequence[Any]], None] | None:
+        """Asked once before each run: what takes the values when it has ended without an error.
+
+        None says that nothing of this run is wanted.
+        """
+
+
+class Instrument:
+    """What may watch the runs of a session; it does nothing unless a subclass says so.
+
+    Attributes:
+        rewrites: whether it rewrites programs. If so, it is compared by its configuration.
+    """
+
+    rewrites = False
+
+    def rewritten(self, program: Program, has_late_feeds: bool) -> Program:
+        """The program that runs instead.
+
+        Args:
+            program: the program, rewritten by those before.
+            has_late_feeds: whether some of its feeds arrive after the step has begun.
+        """
+        return program
+
+    def diagnose(
+        self, program: Program, units: Sequence[Bound], failed: int, given: Sequence[Any]
+    ) -> Failure | None:
+        """Find out, where the values live, what is behind the failure of a node.
+
+        Args:
+            program: what ran.
+            units: its nodes, bound.
+            failed: the number of the node.
+            given: what that was given.
+
+        Returns:
+            The failure to report; None if the node is none of its own.
+        """
+        return None
+
+    def tap(self, signature: Signature, operations: Sequence[Operation]) -> Sequence[Tap]:
+        """What it takes from the runs of a signature.
+
+        Args:
+            signature: what is asked for.
+            operations: all operations that it needs.
+        """
+        return ()
+
+    def close(self) -> None:
+        """Be done: no more runs will come."""

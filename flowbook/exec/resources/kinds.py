@@ -1,0 +1,68 @@
+"""What makes resources: for each kind that the graph knows, a function of where it will live.
+
+A module of this folder registers what it holds; the store knows no kind by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from flowbook.graph.model.errors import UnimplementedError
+from flowbook.graph.model.resource_key import ResourceKey
+from flowbook.graph.model.touch import ResourceKind
+
+
+class Definition(NamedTuple):
+    """What a resource is made from, in plain data.
+
+    Attributes:
+        kind: the name of its kind.
+        attributes: those of the operation that owns it.
+    """
+
+    kind: str
+    attributes: Mapping[str, Any]
+
+
+class Birth(NamedTuple):
+    """What a resource learns when it is made.
+
+    Attributes:
+        key: its key.
+        attributes: those of the operation that owns it.
+        entropy: of the session, for what has no seed.
+        announce: to be called with whether it has a value, when that changes.
+    """
+
+    key: ResourceKey
+    attributes: Mapping[str, Any]
+    entropy: int
+    announce: Callable[[bool], None]
+
+
+Maker = Callable[[Birth], Any]
+
+_makers: dict[str, Maker] = {}
+
+
+def makes(kind: ResourceKind) -> Callable[[Maker], Maker]:
+    """Register what makes resources of a kind, as a decorator."""
+
+    def register(maker: Maker) -> Maker:
+        _makers[kind.name] = maker
+        return maker
+
+    return register
+
+
+def maker_of(key: ResourceKey, definition: Definition) -> Maker:
+    """What makes the resource of a key.
+
+    Raises:
+        UnimplementedError: if this process has nothing that makes such a resource.
+    """
+    maker = _makers.get(definition.kind)
+    if maker is None:
+        raise UnimplementedError(f"nothing here makes a {definition.kind!r}, as {key.name!r} is")
+    return maker

@@ -1,0 +1,163 @@
+"""Where resources live, by their keys (white paper, section 4.7, "Containers").
+
+A store belongs to one session on one device. What named containers share is the process's; all
+stores reach it, and it lives as long as the process.
+
+Nothing here knows operations. Whoever has the graph says when a key is used no longer (`release`);
+that may happen at any moment, in a garbage collection too, so it is only noted where the store is
+busy.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from flowbook.exec.resources.kinds import Birth, Definition, maker_of
+from flowbook.graph.model.errors import CancelledError, InvalidArgumentError
+from flowbook.graph.model.resource_key import ResourceKey
+
+_shared: dict[ResourceKey, Any] = {}
+_stores: weakref.WeakSet[Store] = weakref.WeakSet()
+_lock = threading.Lock()
+# A resource announces under its own lock, and `_lock` is held where that is taken.
+_stores_lock = threading.Lock()
+
+
+class Store:
+    """The resources that one session reaches on one device.
+
+    Args:
+        entropy: for random states without seeds.
+        on_value: called with a key and whether it has a value now, whenever that changes.
+
+    Attributes:
+        epoch: grows when values may have been lost, here or in a named container: whoever found
+            everything initialised asks again.
+    """
+
+    def __init__(
+        self, entropy: int, on_value: Callable[[ResourceKey, bool], None] = lambda key, has: None
+    ) -> None:
+        self.entropy = entropy
+        self.epoch = 0
+        self.on_value = on_value
+        self._own: dict[ResourceKey, Any] = {}
+        self._released: deque[ResourceKey] = deque()
+        self._lock = threading.Lock()
+        self._is_closed = False
+        with _stores_lock:
+            _stores.add(self)
+        with _lock:
+            initialized = [key for key, resource in _shared.items() if resource.is_initialized]
+        for key in initialized:
+            on_value(key, True)
+
+    def of(self, key: ResourceKey, definition: Definition) -> Any:
+        """The resource of a key, made on first use.
+
+        Raises:
+            InvalidArgumentError: if a named container has it with another definition.
+            CancelledError: if the session was closed.
+        """
+        if key.container:
+            return _in_container(key, definition)
+        with self._lock:
+            if self._is_closed:
+                raise CancelledError("the session was closed")
+            self._drop_released()
+            resource = self._own.get(key)
+            if resource is None:
+                announce = partial(self.on_value, key)
+                birth = Birth(key, definition.attributes, self.entropy, announce)
+                resource = self._own[key] = maker_of(key, definition)(birth)
+            return resource
+
+    def find(self, key: ResourceKey) -> Any:
+        """The resource of a key if it exists already, or None."""
+        if key.container:
+            return _shared.get(key)
+        with self._lock:
+            return self._own.get(key)
+
+    def forget(self, key: ResourceKey) -> None:
+        """Drop a value: it is initialised again on its next use."""
+        resource = self.find(key)
+        if resource is not None:
+            _forget([resource])
+
+    def release(self, key: ResourceKey) -> None:
+        """Drop a resource of the session's own whose key nothing uses any more."""
+        self._released.append(key)
+        # A garbage collection may come while this very thread holds the lock.
+        if self._lock.acquire(blocking=False):
+            try:
+                self._drop_released()
+            finally:
+                self._lock.release()
+
+    def _drop_released(self) -> None:
+        while self._released:
+            key = self._released.popleft()
+            self._own.pop(key, None)
+            self.on_value(key, False)
+
+    def start_over(self) -> None:
+        """Have everyone ask again what has to be initialised."""
+        self.epoch += 1
+
+    def close(self) -> None:
+        """Drop the session's own resources and their memory; there will be no more."""
+        with self._lock:
+            self._is_closed = True
+            self._own.clear()
+
+
+def _in_container(key: ResourceKey, definition: Definition) -> Any:
+    """What a named container has under a key, made on first use."""
+    with _lock:
+        resource = _shared.get(key)
+        if resource is None:
+            birth = Birth(key, definition.attributes, 0, partial(_announce, key))
+            resource = _shared[key] = maker_of(key, definition)(birth)
+            return resource
+        problem = resource.adopt(definition.attributes)
+    if problem is not None:
+        raise InvalidArgumentError(
+            f"container {key.container!r} holds {key.name!r} as {problem}",
+            hint="use another name, or fb.reset_container(name)",
+        )
+    return resource
+
+
+def _announce(key: ResourceKey, has_value: bool) -> None:
+    for store in _all_stores():
+        store.on_value(key, has_value)
+
+
+def _all_stores() -> list[Store]:
+    with _stores_lock:
+        return list(_stores)
+
+
+def reset_container(name: str) -> None:
+    """Drop the values of all variables of a named container, for all sessions of this process.
+
+    They are initialised again on their next use.
+    """
+    with _lock:
+        resources = [resource for key, resource in _shared.items() if key.container == name]
+    # The resources stay: steps under way, and those prepared, go on with them.
+    _forget(resources)
+
+
+def _forget(resources: Iterable[Any]) -> None:
+    """Drop values; all sessions find out before their next steps."""
+    for resource in resources:
+        resource.forget()
+    for store in _all_stores():
+        store.start_over()

@@ -1,0 +1,71 @@
+"""Who a resource is, in plain data: what plans, stores and other processes call it by.
+
+An operation that owns a resource gets its key when it joins the graph, and keeps it when it is
+retired. Others reach the resource through a handle, which may pass through operations that hand it
+on: `owner_of` finds whose it is, once, before a plan is made.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.touch import resource_kind
+
+if TYPE_CHECKING:
+    from flowbook.graph.model.operation import Operation
+    from flowbook.graph.model.tensor import Tensor
+
+
+class ResourceKey(NamedTuple):
+    """The key of a resource.
+
+    Attributes:
+        container: the named container that shares it; empty for the session's own.
+        name: that of the operation that owns it.
+        generation: which of the definitions of that name in its graph; 0 in a named container,
+            where one name is one resource.
+    """
+
+    container: str
+    name: str
+    generation: int
+
+
+def key_of(operation: Operation, name: str, generation: int) -> ResourceKey:
+    """The key of what an operation owns, under a name that it has or had in its graph."""
+    owns = operation.op_def.owns
+    assert owns is not None
+    if operation.container and resource_kind(owns).is_shared:
+        return ResourceKey(operation.container, name, 0)
+    return ResourceKey("", name, generation)
+
+
+def owner_of(handle: Tensor) -> Operation:
+    """The operation that owns the resource of a handle.
+
+    Raises:
+        InvalidArgumentError: if only a run could tell.
+    """
+    operation, port = handle.op, handle.index
+    while operation.op_def.owns is None:
+        source = (operation.op_def.aliases or {}).get(port)
+        if source is None:
+            raise InvalidArgumentError(
+                f"the handle {handle.name} comes from {operation.name!r} ({operation.type}), "
+                "which does not say whose it is",
+                hint="give the variable itself",
+            )
+        handle = operation.inputs[source]
+        operation, port = handle.op, handle.index
+    return operation
+
+
+def touched_by(operation: Operation) -> Operation | None:
+    """The operation that owns what an operation touches; None if it touches no resource."""
+    touch = operation.op_def.touches
+    if touch is None:
+        return None
+    if touch.argument is None:
+        return operation if operation.op_def.owns is not None else None
+    return owner_of(operation.inputs[touch.argument])

@@ -1,0 +1,101 @@
+"""What running an operation does to a resource, or to the world outside the graph.
+
+An operation touches at most one resource: one that it owns, or one whose handle it takes. How the
+touches of one resource are ordered within a step, where no path orders them, is no property of the
+operation but a policy of the resource's kind.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from flowbook.graph.model.errors import AlreadyExistsError, NotFoundError
+
+
+class Access(Enum):
+    """How a resource is touched."""
+
+    READ = "reads"
+    WRITE = "writes"
+    DRAW = "draws from"
+    WAIT = "waits on"
+    OUTSIDE = "acts outside the graph"
+
+
+class Touch(NamedTuple):
+    """Which resource running an operation touches, and how.
+
+    Attributes:
+        access: what is done to it.
+        argument: the place of the input that takes its handle; None for the resource that the
+            operation owns, and for the world outside.
+    """
+
+    access: Access
+    argument: int | None = None
+
+
+READS = Touch(Access.READ, 0)
+WRITES = Touch(Access.WRITE, 0)
+DRAWS = Touch(Access.DRAW)
+OUTSIDE = Touch(Access.OUTSIDE)
+
+
+class Order(Enum):
+    """How touches of one resource are ordered in a step, where no path orders them."""
+
+    # A read sees the value from before the writes; writes go in the order of construction.
+    READS_FIRST = "reads first"
+    # Every touch has a number of its own (its place in a sequence of draws), whenever it happens.
+    NUMBERED = "numbered"
+    # None: they meet in the resource as they come, and wait there for one another.
+    FREE = "free"
+
+
+class ResourceKind(NamedTuple):
+    """A kind of resource.
+
+    Attributes:
+        name: such as "variable".
+        order: how unordered touches of one such resource are ordered.
+        is_shared: whether a named container shares it by name; if not, it belongs to its session.
+    """
+
+    name: str
+    order: Order
+    is_shared: bool
+
+
+_kinds: dict[str, ResourceKind] = {}
+
+
+def define_resource_kind(name: str, order: Order, is_shared: bool) -> ResourceKind:
+    """Admit a kind of resource; what makes resources of it is registered in `exec`.
+
+    Raises:
+        AlreadyExistsError: if there is a kind of that name.
+    """
+    if name in _kinds:
+        raise AlreadyExistsError(f"there is a kind of resource {name!r} already")
+    kind = _kinds[name] = ResourceKind(name, order, is_shared)
+    return kind
+
+
+def resource_kind(name: str) -> ResourceKind:
+    """The kind of resource of that name.
+
+    Raises:
+        NotFoundError: if there is none.
+    """
+    try:
+        return _kinds[name]
+    except KeyError:
+        raise NotFoundError(
+            f"{name!r} is no kind of resource", hint=f"there are {', '.join(sorted(_kinds))}"
+        ) from None
+
+
+VARIABLE = define_resource_kind("variable", Order.READS_FIRST, is_shared=True)
+RANDOM_STATE = define_resource_kind("random_state", Order.NUMBERED, is_shared=False)
+COUNTER = define_resource_kind("counter", Order.NUMBERED, is_shared=False)

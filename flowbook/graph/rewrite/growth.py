@@ -1,0 +1,87 @@
+"""Whether what a run needs is all that an earlier run needed, and a little more.
+
+Someone at a notebook adds a few operations to what has run, and looks at their values. What is new
+is then prepared alone, at the end of what is there (`Subgraph.extended`). It may not change what
+comes before it: so it is pure, or draws, or reads what the earlier run does not write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.resource_key import touched_by
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import Access
+from flowbook.graph.rewrite.subgraph import Subgraph
+
+# So many new operations are looked for.
+MOST_NEW = 100
+
+
+def grows(
+    base: Subgraph,
+    roots: Sequence[Operation],
+    fetches: Sequence[Tensor],
+    targets: Sequence[Operation],
+) -> bool:
+    """Whether a subgraph, through which all passes have gone, grows into another with its feeds.
+
+    Args:
+        base: the subgraph.
+        roots: the operations that it was asked for: those of its fetches and its targets.
+        fetches: what is fetched now.
+        targets: the operations that are run now.
+    """
+    fed = set(base.feeds)
+    met: set[Operation] = set()
+    new: set[Operation] = set()
+    stack: list[Operation] = list(targets)
+    taken = [t for t in fetches if t not in fed]
+    while stack or taken:
+        while taken:
+            tensor = taken.pop()
+            if tensor not in base.values:
+                stack.append(tensor.op)
+            elif _has(base, base.value_of(tensor)):
+                met.add(tensor.op)
+            else:
+                return False
+        if not stack:
+            break
+        operation = stack.pop()
+        if operation in new:
+            continue
+        if operation in base.node_of:
+            met.add(operation)
+            continue
+        if len(new) == MOST_NEW or not _may_follow(base, operation):
+            return False
+        new.add(operation)
+        taken += [t for t in operation.inputs if t not in fed]
+        stack += operation.control_inputs
+    return met.issuperset(root for root in roots if root not in new)
+
+
+def _has(base: Subgraph, value: int) -> bool:
+    """Whether a value is still there for others to take."""
+    if value < len(base.feeds) or value in base.constants:
+        return True
+    node = base.producer.get(value)
+    return node is not None and node in base.remaining
+
+
+def _may_follow(base: Subgraph, operation: Operation) -> bool:
+    """Whether an operation can be added at the end without a change to what comes before it."""
+    op_def = operation.op_def
+    if (
+        op_def.type == "Placeholder"
+        or op_def.is_async
+        or operation.settled_by
+        or operation.device
+        or operation.colocation
+    ):
+        return False
+    if op_def.is_pure or op_def.access is Access.DRAW:
+        return True
+    return op_def.access is Access.READ and touched_by(operation) not in base.written

@@ -1,0 +1,109 @@
+"""Programs as bytes: the same program, the same values in a process that never saw the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import flowbook as fb
+from flowbook.exec.plan.codec import decode, decode_failure, encode, encode_failure
+from flowbook.exec.plan.failure import Failure, Summary
+from flowbook.exec.plan.program import Program
+from flowbook.exec.signature.fetches import flatten
+from tests.exec.plan.elsewhere import prepared_for, run_elsewhere
+from tests.exec.random_graphs import examples
+
+
+def same(one: Program, other: Program) -> bool:
+    """Whether two programs are equal, their arrays bit for bit."""
+    return _plain(one) == _plain(other)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        items = value.tolist() if value.dtype.hasobject else value.tobytes()
+        return value.dtype.str, value.shape, items
+    if isinstance(value, np.generic):
+        return _plain(np.asarray(value))
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    return repr(value) if isinstance(value, float) else value
+
+
+def test_a_training_in_a_process_that_never_saw_the_graph() -> None:
+    fb.set_random_seed(7)
+    x = fb.placeholder(fb.float32, [None, 4], name="x")
+    W = fb.Variable(fb.random_normal([4, 3]), name="W")
+    noise = fb.nn.dropout(x, rate=0.5)
+    loss = fb.reduce_mean(fb.square(fb.nn.relu(noise @ W) - [1.0, 2.0, 3.0]))
+    optimizer = fb.train.AdamOptimizer(0.1)
+    train = optimizer.minimize(loss)
+    made = [W, *optimizer.variables()]
+    begin = prepared_for([], [v.initializer for v in made])
+    step = prepared_for([loss, W.value], [train], [x])
+    end = prepared_for([v.value for v in made])
+    data = np.linspace(-1, 1, 24, dtype=np.float32).reshape(6, 4)
+    steps = [(begin, []), *[(step, [data])] * 4, (end, [])]
+    found = run_elsewhere(steps)
+    with fb.Session() as sess:
+        sess.run([v.initializer for v in made])
+        expected: list[Any] = [[]]
+        expected += [sess.run([loss, W, train], {x: data})[:2] for _ in range(4)]
+        expected.append(sess.run(made))
+    assert [[v.tobytes() for v in values] for values in found] == [
+        [np.asarray(v).tobytes() for v in values] for values in expected
+    ]
+
+
+@settings(max_examples=50, deadline=None)
+@given(examples(feed_variables=True))
+def test_programs_come_back_equal(example: Any) -> None:
+    for fetches, feeds in example.steps:
+        flat = flatten(example.graph, fetches)
+        keys = [getattr(key, "handle", key) for key in feeds]
+        program = prepared_for(flat.tensors, flat.targets, keys).program
+        if any(node.type.startswith("PyFunc") for node in program.parts[0].nodes):
+            with pytest.raises(fb.errors.UnimplementedError, match="func"):
+                encode(program)
+            continue
+        data = encode(program)
+        again = decode(data)
+        assert same(again, program)
+        assert encode(again) == data
+
+
+def test_every_kind_of_attribute_and_constant() -> None:
+    fetches = [
+        fb.constant([b"a", b"\xff"]),
+        fb.strings.join([fb.constant(["x"]), fb.constant(["y"])], "-"),
+        fb.cast(fb.constant([1.5], fb.bfloat16), fb.float16),
+        fb.constant(1 + 2j),
+        fb.random_uniform([2, 3], seed=4),
+        fb.zeros([0, 3]),
+    ]
+    program = prepared_for(fetches).program
+    assert same(decode(encode(program)), program)
+
+
+def test_damage_is_noticed() -> None:
+    data = encode(prepared_for([fb.constant([1.0, 2.0]) + fb.random_uniform([2])]).program)
+    for wrong in (b"", data[:-3], b"no program", data[:20]):
+        with pytest.raises(fb.errors.DataLossError):
+            decode(wrong)
+
+
+def test_failures_come_back_whole() -> None:
+    error = fb.errors.ResourceExhaustedError("full", hint="less")
+    failure = Failure(error, 3, (Summary("[2]", "all NaN"), None), ("changed: W",))
+    found = decode_failure(encode_failure(failure))
+    assert found[1:] == failure[1:]
+    assert type(found.error) is type(error)
+    assert str(found.error) == str(error)
+    # A class that is none of Flowbook's is not looked for anywhere.
+    assert type(decode_failure(b"\n\x02os").error) is fb.errors.InternalError
