@@ -1,1 +1,1 @@
-"""Tensors as arrays: made, shaped, joined, indexed, ordered."""
+"""Tensors as arrays: gathered, scattered, masked, repeated, ordered."""

@@ -1,7 +1,7 @@
 """The derivatives of the CTC loss's gradient along directions, of any order.
 
 What the forward-backward recursion adds up are sums of products: here of numbers with infinitesimal
-parts (`infinitesimals.py`). Each is kept over its ordinary part, of which `Paths` has the
+parts (`reduction/infinitesimals.py`). Each is kept over its ordinary part, of which `Paths` has the
 logarithm, so that nothing vanishes or overflows where that does not.
 """
 

@@ -1,1 +1,1 @@
-"""Many elements into few: reductions, scans, segments, counts."""
+"""Many elements into few: reductions, segments, counts; and scans."""
