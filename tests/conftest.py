@@ -7,6 +7,10 @@ from collections.abc import Generator
 import pytest
 from hypothesis import settings
 
+# Their matrices are small: waking threads for one takes longer than its product, a hundredfold.
+# BLAS reads it when NumPy is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import flowbook as fb
 
 # The same examples every time, whatever the machine's speed. `make soak` looks further.

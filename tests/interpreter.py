@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -118,21 +119,24 @@ class Interpreter:
     def __init__(self, make_resource: Callable[[Operation], Any] = plain_resource) -> None:
         self.make_resource = make_resource
         self.resources: dict[Operation, Any] = {}
+        self._bound: dict[Operation, Callable[..., Any]] = {}
 
     def run(self, fetches: Any, feeds: Mapping[Tensor, Any] | None = None) -> Any:
         """The values of a tensor or operation, or a list of them."""
         if not isinstance(fetches, list | tuple):
             return self.run([fetches], feeds)[0]
-        values: dict[Tensor, Any] = {}
-        for tensor, value in (feeds or {}).items():
-            values[tensor] = np.asarray(value, tensor.dtype.numpy)
+        values = _given(feeds)
         fetched = [f.as_tensor(False) if hasattr(f, "as_tensor") else f for f in fetches]
         needed = _needed([f.op if isinstance(f, Tensor) else f for f in fetched], values)
         self._initialise(needed, feeds, values)
-        with np.errstate(all="ignore"):
-            for operation in _ordered(needed, values):
-                self._execute(operation, values)
+        self.execute(_ordered(needed, values), values)
         return [values[f] if isinstance(f, Tensor) else None for f in fetched]
+
+    def execute(self, operations: Iterable[Operation], values: dict[Tensor, Any]) -> None:
+        """Add to `values` what operations give, one after the other."""
+        with np.errstate(all="ignore"):
+            for operation in operations:
+                self._execute(operation, values)
 
     def _execute(self, operation: Operation, values: dict[Tensor, Any]) -> None:
         op_def = operation.op_def
@@ -146,14 +150,13 @@ class Interpreter:
                 raise InvalidArgumentError(f"{operation.name} is not fed", operation)
             values[operation.outputs[0]] = leading[0]
             return
-        names = op_def.kernel_attributes(op_def.kernel)
-        taken = [t.dtype for t in operation.inputs]
-        result = widened(op_def, taken, operation.dtypes, op_def.kernel)(
-            np,
-            *leading,
-            *(values[t] for t in operation.inputs),
-            **{name: operation.attributes[name] for name in names},
-        )
+        if (bound := self._bound.get(operation)) is None:
+            names = op_def.kernel_attributes(op_def.kernel)
+            taken = [t.dtype for t in operation.inputs]
+            kernel = widened(op_def, taken, operation.dtypes, op_def.kernel)
+            attributes = {name: operation.attributes[name] for name in names}
+            bound = self._bound[operation] = partial(kernel, np, *leading, **attributes)
+        result = bound(*[values[t] for t in operation.inputs])
         is_single = len(op_def.outputs) == 1 and not op_def.outputs[0].is_list
         results = (result,) if is_single else result
         assert len(results) == len(operation.outputs), f"{operation} gave {len(results)} outputs"
@@ -173,6 +176,10 @@ class Interpreter:
                 continue
             initializer = next(c for c in handle.consumers() if c.attributes.get("is_initializer"))
             self.run([initializer], feeds)
+
+
+def _given(feeds: Mapping[Tensor, Any] | None) -> dict[Tensor, Any]:
+    return {t: np.asarray(value, t.dtype.numpy) for t, value in (feeds or {}).items()}
 
 
 def _needed(targets: Iterable[Operation], fed: Mapping[Tensor, Any]) -> list[Operation]:
@@ -243,3 +250,31 @@ def _ordered(operations: list[Operation], fed: Mapping[Tensor, Any]) -> list[Ope
 def evaluate(fetches: Any, feeds: Mapping[Tensor, Any] | None = None) -> Any:
     """Run once, with fresh state."""
     return Interpreter().run(fetches, feeds)
+
+
+def function_of(
+    changing: Tensor, fetch: Tensor, feeds: Mapping[Tensor, Any]
+) -> Callable[[Any], Any]:
+    """A tensor's value as a function of what one of the fed tensors is.
+
+    It is what `evaluate` gives. What does not depend on the changing tensor is computed once.
+    """
+    values = _given(feeds)
+    order = _ordered(_needed([fetch.op], values), values)
+    if any(operation.op_def.is_stateful for operation in order):
+        return lambda value: evaluate(fetch, {**feeds, changing: value})
+    reached, again, once = {changing}, [], []
+    for operation in order:
+        is_reached = not reached.isdisjoint(operation.inputs)
+        (again if is_reached else once).append(operation)
+        if is_reached:
+            reached.update(t for t in operation.outputs if t not in values)
+    interpreter = Interpreter()
+    interpreter.execute(once, values)
+
+    def compute(value: Any) -> Any:
+        found = {**values, **_given({changing: value})}
+        interpreter.execute(again, found)
+        return found[fetch]
+
+    return compute

@@ -39,7 +39,8 @@ class Phase:
 
 
 PYTEST = ("pytest", "--durations=10", "--durations-min=1")
-NOTEBOOKS = ("--nbval", "--nbval-current-env", "--nbval-sanitize-with=notebooks/sanitize.cfg")
+NBVAL = ("--nbval", "--nbval-current-env", "--nbval-sanitize-with=notebooks/sanitize.cfg")
+NOTEBOOKS = ("-p", "nbval", *NBVAL)
 
 PHASES = (
     Phase("lint", 30, ("ruff", "check")),

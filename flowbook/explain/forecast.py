@@ -57,7 +57,7 @@ class Forecast(Report):
             construction and values are freed after their last use.
         peak_at: the operation during which that is.
         variable_bytes: the memory of the variables that it reads or writes.
-        unsized: tensors whose size only the run knows.
+        unsized: tensors whose size only the run knows, those that are fed included.
     """
 
     def __init__(
@@ -153,7 +153,15 @@ def forecast(
     pruned = prune(flat.tensors, flat.targets, list(fed))
     copies = _with_shapes(pruned.operations, fed)
     costs = {op: _cost(copies[op]) for op in pruned.operations}
+    taken = {tensor for op in pruned.operations for tensor in op.inputs}
     unsized = [
+        tensor
+        for tensor, shape in fed.items()
+        if tensor in taken
+        and tensor.dtype is not resource
+        and tensor.shape.merge(shape).size is None
+    ]
+    unsized += [
         original
         for op in pruned.operations
         for original, copy in zip(op.outputs, copies[op].outputs, strict=True)

@@ -63,8 +63,16 @@ def test_a_value_lives_as_long_as_views_of_it() -> None:
 def test_unknown_sizes_are_said() -> None:
     x = fb.placeholder(fb.float32, [None], name="x")
     found = fb.forecast(x * 2.0, {x: fb.Shape([None])})
-    assert [t.name for t in found.unsized] == ["Mul:0"]
+    assert [t.name for t in found.unsized] == ["x:0", "Mul:0"]
     assert repr(found).startswith("at least")
+
+
+def test_unknown_sizes_of_what_is_fed_are_said() -> None:
+    x = fb.placeholder(fb.float32, [None], name="x")
+    fb.placeholder(fb.float32, [None], name="unused")
+    found = fb.forecast(fb.reduce_sum(x), {x: fb.Shape([None]), "unused": fb.Shape([None])})
+    assert [t.name for t in found.unsized] == ["x:0"]
+    assert fb.forecast(fb.reduce_sum(x), {x: (3,)}).unsized == []
 
 
 def test_what_does_not_fit_is_refused() -> None:

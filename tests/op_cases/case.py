@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from flowbook.graph.model.registry import op_named
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
     """How to try an operation type.
 
@@ -135,6 +136,7 @@ def binary(
 # The dtypes that a row is tried in
 
 
+@cache
 def argument_tokens(case: Case) -> list[str]:
     """For each of a row's inputs the type variable or dtype in the signature."""
     arguments = op_named(case.type).inputs
@@ -144,6 +146,7 @@ def argument_tokens(case: Case) -> list[str]:
     return tokens[: len(case.inputs)]
 
 
+@cache
 def variable_token(case: Case) -> str | None:
     """The type variable that a row is tried for: the one admitting most dtypes."""
     variables = op_named(case.type).type_variables
@@ -151,6 +154,7 @@ def variable_token(case: Case) -> str | None:
     return max(named, key=lambda t: len({*variables[t]} - {*dtypes.SMALL}), default=None)
 
 
+@cache
 def admitted(case: Case) -> list[DType | None]:
     token = variable_token(case)
     if case.only is not None:

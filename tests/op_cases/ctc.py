@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,15 @@ def _spelt(path: Any, merge: bool, blank: int) -> tuple[int, ...]:
     return tuple(k for k in merged if k != blank)
 
 
+@cache
+def _paths(classes: int, length: int, merge: bool) -> dict[tuple[int, ...], Array]:
+    """For each row of labels all paths that spell it, the last class being the blank."""
+    found: dict[tuple[int, ...], list[Any]] = {}
+    for path in itertools.product(range(classes), repeat=length):
+        found.setdefault(_spelt(path, merge, classes - 1), []).append(path)
+    return {labels: np.array(paths, int) for labels, paths in found.items()}
+
+
 def _loss(
     logits: Array, indices: Array, values: Array, lengths: Array, merge: bool = True
 ) -> Array:
@@ -33,13 +42,9 @@ def _loss(
         labels = tuple(v for (row, _), v in zip(indices, values, strict=True) if row == b)
         logs = logits[:, b] - logits[:, b].max(-1, keepdims=True, initial=-1e300)
         logs = logs - np.log(np.exp(logs).sum(-1, keepdims=True))
-        paths = itertools.product(range(logits.shape[2]), repeat=int(length))
-        scores = [
-            sum(logs[t, k] for t, k in enumerate(path))
-            for path in paths
-            if _spelt(path, merge, logits.shape[2] - 1) == labels
-        ]
-        found.append(-np.logaddexp.reduce(np.array(scores, float)))
+        paths = _paths(logits.shape[2], int(length), merge).get(labels, np.empty((0, 0), int))
+        scores = logs[np.arange(paths.shape[1]), paths].sum(1)
+        found.append(-np.logaddexp.reduce(scores))
     return np.array(found)
 
 

@@ -223,6 +223,16 @@ def elementwise(flops: int = 1) -> Any:
     return cost
 
 
+def halvings(length: int | None) -> int:
+    """How often so many elements are halved until one is left: what finding one of them takes."""
+    return max((length or 1) - 1, 0).bit_length()
+
+
 def no_flops(_: Operation) -> int:
     """The cost of what only moves or names data."""
+    return 0
+
+
+def uncounted(_: Operation) -> int:
+    """The cost of what does more than to move data, but nothing that counts as arithmetic."""
     return 0

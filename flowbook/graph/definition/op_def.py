@@ -147,7 +147,12 @@ class OpDef:
         runs_users_code: whether the kernel calls a Python function that an attribute holds.
         keeps_zeros: whether it is elementwise, of one argument, and zero where that is: of a
             sparse tensor it computes the elements alone, and gives a sparse tensor.
-        cost: `cost(operation)` estimates the floating-point operations of one run.
+        cost: `cost(operation)` estimates the floating-point operations (FLOPs) of one run, whatever
+            the dtype: one for a sum, difference, product, quotient, comparison, selection or
+            rounding, so two for a product that is added; 4 for a square root; 10 for an
+            exponential, a logarithm or a function of angles. What only moves data has none. Where
+            the number depends on the values, as in a decomposition, the leading terms count. It is
+            0 where it takes shapes that are not known, which `fb.forecast` says.
         doc: the documentation of the public function.
         function: its name, where it is not the type's in lower case.
         type_variables: the dtypes that each type variable admits.
@@ -246,6 +251,8 @@ class OpDef:
         has_all = all(value is not REQUIRED for value in self.attributes.values())
         self._defaults = dict(self.attributes) if has_all else None
         self._arity = len(self.inputs)
+        # The kernel asked about last, and the attributes that it takes.
+        self._attributes_of: tuple[Callable[..., Any], list[str]] | None = None
         self._has_lists = any(a.is_list for a in (*self.inputs, *self.outputs))
         self._input_tokens = tuple(a.token for a in self.inputs)
         self._output_tokens = tuple(a.token for a in self.outputs)
@@ -499,6 +506,12 @@ class OpDef:
         """The attributes that a kernel takes, in the order of the definition."""
         if not self.attributes:
             return []
+        asked = self._attributes_of
+        if asked is None or asked[0] is not kernel:
+            asked = self._attributes_of = kernel, self._attributes_taken(kernel)
+        return asked[1]
+
+    def _attributes_taken(self, kernel: Callable[..., Any]) -> list[str]:
         parameters = inspect.signature(kernel).parameters
         if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
             return list(self.attributes)

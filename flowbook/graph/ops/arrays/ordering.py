@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.axes import as_axis, in_range
-from flowbook.graph.definition.inference import no_flops, shape_from
+from flowbook.graph.definition.inference import halvings, no_flops, shape_from
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, REALS
@@ -31,9 +31,10 @@ def _same_shape(values: Tensor, axis: int, **_: Any) -> Shape:
 
 
 def comparisons(op: Operation) -> int:
-    """About what sorting takes."""
+    """What sorting takes: one for each element and each halving of the row that it is in."""
     shape = op.inputs[0].shape
-    return (shape.size or 0) * 8
+    length = shape.dims[op.attributes.get("axis", -1)] if shape.dims else None
+    return (shape.size or 0) * halvings(length)
 
 
 def order_of(xp: Any, values: Any, axis: int, descending: bool) -> Any:

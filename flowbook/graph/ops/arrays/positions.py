@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.inference import constant_value, no_flops
+from flowbook.graph.definition.inference import constant_value, halvings, no_flops
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES, REALS, DType, as_dtype, int32
@@ -44,7 +44,9 @@ def _searched(xp: Any, sorted_sequence: Any, values: Any, side: str, out_type: D
 
 
 def _comparisons(op: Operation) -> int:
-    return 8 * (op.inputs[-1].shape.size or 0)
+    """What looking for each value takes, by bisection."""
+    row, values = op.inputs[0].shape.dims, op.inputs[1].shape.size
+    return (values or 0) * halvings(row[-1] if row else None)
 
 
 search_sorted_op = OpDef(

@@ -88,7 +88,7 @@ def _scatter_nd(type_name: str, ufunc: str | None) -> OpDef:
         grad=NO_GRADIENT,
         touches=WRITES,
         aliases={0: 0},
-        cost=flops_of_value,
+        cost=flops_of_value if ufunc else no_flops,
     )
 
 

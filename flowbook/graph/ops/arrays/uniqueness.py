@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from flowbook.graph.definition.inference import halvings
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES, VALUES, DType, as_dtype, int32
@@ -80,7 +81,9 @@ def _unique(xp: Any, x: Any, out_idx: DType) -> tuple[Any, Any, Any]:
 
 
 def _comparisons(op: Operation) -> int:
-    return sum(t.shape.size or 0 for t in op.inputs) * 8
+    """What sorting takes."""
+    size = sum(t.shape.size or 0 for t in op.inputs)
+    return size * halvings(size)
 
 
 unique_op = OpDef(

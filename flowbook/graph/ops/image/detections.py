@@ -11,9 +11,15 @@ from flowbook.graph.definition.inference import constant_value
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.image.suppression import check_limits, chosen, intersections
+from flowbook.graph.ops.image.suppression import (
+    check_limits,
+    chosen,
+    comparing_flops,
+    intersections,
+)
 
 
 class Detections(NamedTuple):
@@ -107,6 +113,15 @@ def _detected(
     return xp.clip(left, 0, 1) if clip_boxes else left, rated, kinds, counts
 
 
+def _flops(op: Operation) -> int:
+    """Boxes are compared within a class, whose scores lie in a column."""
+    scores = op.inputs[1].shape
+    if scores.dims is None:
+        return 0
+    images, boxes, classes = scores.dims
+    return comparing_flops(Shape.of((images, classes, boxes)), op.inputs[2], each=16)
+
+
 combined_op = OpDef(
     "CombinedNonMaxSuppression",
     "boxes: T, scores: T, max_output_size_per_class: int32, max_total_size: int32,"
@@ -118,7 +133,7 @@ combined_op = OpDef(
     kernel=_detected,
     grad=NO_GRADIENT,
     aliases={},
-    cost=lambda op: 16 * (op.inputs[1].shape.size or 0),
+    cost=_flops,
 )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.definition.inference import scalar
+from flowbook.graph.definition.inference import scalar, uncounted
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, DType, as_dtype, int32, uint8, uint16
@@ -53,7 +53,7 @@ decode_op = OpDef(
     grad=NO_GRADIENT,
     aliases={},
     # What lies in the file is not known; it is some hundred operations per byte.
-    cost=lambda op: 0,
+    cost=uncounted,
 )
 
 
@@ -197,7 +197,7 @@ decode_gif_op = OpDef(
     grad=NO_GRADIENT,
     aliases={},
     # As of one image, what lies in the file is not known.
-    cost=lambda op: 0,
+    cost=uncounted,
 )
 
 
@@ -245,7 +245,7 @@ jpeg_shape_op = OpDef(
     kernel=_jpeg_dims,
     grad=NO_GRADIENT,
     aliases={},
-    cost=lambda op: 0,
+    cost=uncounted,
 )
 
 

@@ -96,6 +96,20 @@ def chosen(
     return found, having
 
 
+def comparing_flops(scores: Shape, most: Tensor, each: int) -> int:
+    """What `chosen` takes at most: every box that is taken is compared with all others.
+
+    Args:
+        scores: [..., boxes].
+        most: how many are taken.
+        each: the operations for each pair.
+    """
+    if scores.size is None or not scores.dims:
+        return 0
+    boxes, limit = scores.dims[-1] or 0, constant_value(most)
+    return each * scores.size * (boxes if limit is None else min(boxes, int(limit)))
+
+
 def intersections(xp: Any, boxes: Any) -> Overlap:
     """Intersection over union, of boxes in any unit."""
     # Areas of halves would overflow.
@@ -131,7 +145,7 @@ non_max_suppression_op = OpDef(
     kernel=_selected,
     grad=NO_GRADIENT,
     aliases={},
-    cost=lambda op: 16 * (op.inputs[1].shape.size or 0),
+    cost=lambda op: comparing_flops(op.inputs[1].shape, op.inputs[2], each=16),
 )
 
 
@@ -248,7 +262,7 @@ with_scores_op = OpDef(
     kernel=_scored,
     grad=NO_GRADIENT,
     aliases={},
-    cost=lambda op: 20 * (op.inputs[1].shape.size or 0),
+    cost=lambda op: comparing_flops(op.inputs[1].shape, op.inputs[2], each=30),
 )
 
 
@@ -330,7 +344,7 @@ overlaps_op = OpDef(
     kernel=_overlapping,
     grad=NO_GRADIENT,
     aliases={},
-    cost=lambda op: 4 * (op.inputs[1].shape.size or 0),
+    cost=lambda op: comparing_flops(op.inputs[1].shape, op.inputs[2], each=4),
 )
 
 

@@ -30,6 +30,7 @@ from flowbook.graph.ops.linalg.matrices import (
     cubic,
     real_dtype,
     real_part,
+    sides,
     smaller,
     square_dims,
     square_shape,
@@ -88,7 +89,7 @@ cholesky = OpDef(
     kernel=_cholesky,
     grad=_cholesky_gradient,
     aliases={},
-    cost=lambda op: cubic(1)(op) // 3,
+    cost=cubic(1, 3),
     doc="""The lower triangular factor L of Hermitian positive definite matrices, `A = L L^H`.
 
     The input is [..., n, n], of a float of at least 32 bits or complex; only its lower triangle is
@@ -180,6 +181,17 @@ def _qr_gradient_of_square(q: Tensor, r: Tensor, dq: Tensor, dr: Tensor) -> Tens
     return adjoint(triangular_solve_op(r, adjoint(whole), lower=False))
 
 
+def _qr_flops(op: Operation) -> int:
+    """R by reflections, and as many to make Q of them."""
+    count, long, short = sides(op.inputs[0].shape)
+    dims = op.outputs[0].shape.dims
+    rows, columns = (d or 0 for d in dims[-2:]) if dims else (0, 0)
+    r = 2 * long * short**2 - 2 * short**3 // 3
+    if columns == short:
+        return count * (r + 2 * rows * short**2 - 2 * short**3 // 3)
+    return count * (r + 4 * rows * short * (rows - short) + 4 * short**3 // 3)
+
+
 qr_op = OpDef(
     "Qr",
     "input: T -> q: T, r: T",
@@ -189,7 +201,7 @@ qr_op = OpDef(
     kernel=_qr,
     grad=_qr_gradient,
     aliases={},
-    cost=cubic(2),
+    cost=_qr_flops,
 )
 
 
@@ -260,7 +272,7 @@ lu_op = OpDef(
     kernel=_lu,
     grad=_lu_gradient,
     aliases={},
-    cost=lambda op: 2 * cubic(1)(op) // 3,
+    cost=cubic(2, 3),
 )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import NUMBERS
@@ -331,6 +332,8 @@ def _build(names: list[str], output: str, operands: list[Tensor]) -> Tensor:
 
 
 def _einsum_flops(op: Operation) -> int:
+    if len(op.inputs) == 1 and op.inputs[0].shape.size == op.outputs[0].shape.size:
+        return 0  # Nothing is summed.
     sizes, rest = _sizes(op.attributes["equation"], [t.shape.dims for t in op.inputs])
     total = 2 * (rest.size or 0) if len(op.inputs) > 1 else rest.size or 0
     for d in sizes.values():
@@ -400,7 +403,7 @@ einsum_diagonal_op = OpDef(
     kernel=_on_diagonal,
     grad=lambda op, dy: (_build(*_reversed(op), [dy]), None),
     aliases={},
-    cost=lambda op: 0,
+    cost=no_flops,
 )
 
 

@@ -18,8 +18,10 @@ from flowbook.graph.ops.linalg.matrices import (
     SOLVABLE,
     adjoint,
     check_matrix,
-    cubic,
     matrix_transpose_op,
+    sides,
+    singular_values_flops,
+    singular_vectors_flops,
 )
 from flowbook.graph.ops.linalg.matrix_products import both, matmul
 from flowbook.graph.ops.linalg.solving import cholesky_solve
@@ -52,6 +54,12 @@ def _pinv_gradient(op: Operation, dy: Tensor) -> Tensor:
     return da + from_right - matmul(from_right, matmul(y, a))  # type: ignore[no-any-return]
 
 
+def _pinv_flops(op: Operation) -> int:
+    """Singular vectors, and the product of those on both sides."""
+    count, long, short = sides(op.inputs[0].shape)
+    return singular_vectors_flops(op.inputs[0].shape) + 2 * count * long * short**2
+
+
 pinv_op = OpDef(
     "MatrixPseudoInverse",
     "a: T -> output: T",
@@ -61,7 +69,7 @@ pinv_op = OpDef(
     kernel=_pinv,
     grad=_pinv_gradient,
     aliases={},
-    cost=cubic(14),
+    cost=_pinv_flops,
 )
 
 
@@ -107,7 +115,7 @@ matrix_rank_op = OpDef(
     kernel=_rank,
     grad=NO_GRADIENT,
     aliases={},
-    cost=cubic(3),
+    cost=lambda op: singular_values_flops(op.inputs[0].shape),
 )
 
 

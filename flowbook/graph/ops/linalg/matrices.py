@@ -7,6 +7,7 @@ solves takes floats of at least 32 bits and complex numbers: half precision has 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from flowbook.graph.definition.inference import no_flops
@@ -73,14 +74,34 @@ def batch_shape(input: Tensor, **_: Any) -> Shape:
     return UNKNOWN if dims is None else Shape.of(dims[:-2])
 
 
-def cubic(factor: int) -> Callable[[Operation], int]:
-    """A cost of so many operations for the product of an input's elements and its last side."""
+def sides(shape: Shape) -> tuple[int, int, int]:
+    """How many matrices there are, and their longer and shorter side; zeros if not all is known."""
+    if shape.size is None or shape.dims is None:
+        return 0, 0, 0
+    *batch, rows, columns = [d or 0 for d in shape.dims]
+    return prod(batch), max(rows, columns), min(rows, columns)
+
+
+def cubic(numerator: int, denominator: int = 1) -> Callable[[Operation], int]:
+    """A cost of so many times the cube of a square matrix's side."""
 
     def cost(op: Operation) -> int:
-        shape = op.inputs[0].shape
-        return factor * (shape.size or 0) * ((shape.dims and shape.dims[-1]) or 0)
+        count, _, side = sides(op.inputs[0].shape)
+        return numerator * count * side**3 // denominator
 
     return cost
+
+
+def singular_values_flops(shape: Shape) -> int:
+    """What the singular values of matrices take (Golub and Reinsch)."""
+    count, long, short = sides(shape)
+    return count * (4 * long * short**2 - 4 * short**3 // 3)
+
+
+def singular_vectors_flops(shape: Shape) -> int:
+    """What singular values and vectors on both sides take, as many as values (them again)."""
+    count, long, short = sides(shape)
+    return count * (14 * long * short**2 + 8 * short**3)
 
 
 def is_finite(xp: Any, matrix: Any) -> Any:

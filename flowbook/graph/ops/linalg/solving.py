@@ -32,6 +32,7 @@ from flowbook.graph.ops.linalg.matrices import (
     imaginary_part,
     real_part,
     refuse_nan,
+    sides,
     square_dims,
     square_shape,
 )
@@ -110,7 +111,7 @@ matrix_determinant = OpDef(
     kernel=_determinant,
     grad=lambda op, dy: _scaled_inverse(dy * conjugate(op.outputs[0]), op.inputs[0]),
     aliases={},
-    cost=cubic(1),
+    cost=cubic(2, 3),
     doc="""The determinants [...] of square matrices [..., n, n], of at least 32 bits.
 
     The gradient exists where the matrix has an inverse. Where the determinant is too large or too
@@ -144,7 +145,7 @@ log_matrix_determinant = OpDef(
     kernel=_log_determinant,
     grad=_log_determinant_gradient,
     aliases={},
-    cost=cubic(1),
+    cost=cubic(2, 3),
     doc="""The sign and the logarithm of the absolute value of determinants: two tensors [...].
 
     The input is [..., n, n], a float of at least 32 bits or complex, as both outputs are. The sign
@@ -206,9 +207,15 @@ def _triangle(matrix: Tensor, lower: bool) -> Tensor:
     return result
 
 
+def _substitution_flops(op: Operation) -> int:
+    """A product of half a matrix with the solution."""
+    _, _, side = sides(op.inputs[0].shape)
+    return side * (op.outputs[0].shape.size or 0)
+
+
 def _solution_flops(op: Operation) -> int:
-    columns = op.inputs[1].shape.dims
-    return cubic(1)(op) + 2 * (op.inputs[0].shape.size or 0) * ((columns and columns[-1]) or 0)
+    """An LU decomposition, and substitution with both of its factors."""
+    return cubic(2, 3)(op) + 2 * _substitution_flops(op)
 
 
 def _turned(xp: Any, matrix: Any, is_adjoint: bool) -> Any:
@@ -305,7 +312,7 @@ triangular_solve_op = OpDef(
     kernel=_solve_triangular,
     grad=_solution_gradient,
     aliases={},
-    cost=lambda op: _solution_flops(op) // 2,
+    cost=_substitution_flops,
 )
 
 

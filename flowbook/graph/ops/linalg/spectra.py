@@ -30,6 +30,8 @@ from flowbook.graph.ops.linalg.matrices import (
     is_finite,
     real_dtype,
     real_part,
+    singular_values_flops,
+    singular_vectors_flops,
     smaller,
     square_dims,
 )
@@ -139,6 +141,11 @@ def _as(x: Tensor, like: Tensor) -> Tensor:
     return x if x.dtype is like.dtype else cast_op(x, dtype=like.dtype)
 
 
+def _svd_flops(op: Operation) -> int:
+    count_flops = singular_vectors_flops if op.attributes["compute_uv"] else singular_values_flops
+    return count_flops(op.inputs[0].shape)
+
+
 svd_op = OpDef(
     "Svd",
     "input: T -> s: real, vectors: *Tout",
@@ -148,7 +155,7 @@ svd_op = OpDef(
     kernel=svd_kernel,
     grad=_svd_gradient,
     aliases={},
-    cost=cubic(12),
+    cost=_svd_flops,
 )
 
 
@@ -233,6 +240,11 @@ def _eigh_gradient(op: Operation, de: Tensor, *dvs: Tensor) -> Tensor:
     return half_diagonal(da + adjoint(da))
 
 
+def _eigh_flops(op: Operation) -> int:
+    count_flops = cubic(9) if op.attributes["compute_v"] else cubic(4, 3)
+    return count_flops(op)
+
+
 eigh_op = OpDef(
     "SelfAdjointEig",
     "input: T -> e: T, vectors: *Tout",
@@ -242,7 +254,7 @@ eigh_op = OpDef(
     kernel=_eigh,
     grad=_eigh_gradient,
     aliases={},
-    cost=cubic(9),
+    cost=_eigh_flops,
 )
 
 

@@ -169,7 +169,7 @@ sigmoid = function_of_one(
     _sigmoid_gradient,
     "`1 / (1 + exp(-x))`, elementwise.",
     T=INEXACT,
-    flops=14,
+    flops=13,
 )
 
 floor = function_of_one(

@@ -30,7 +30,7 @@ div_no_nan: OpDef = OpDef(
     infer=broadcast_inputs,
     expression="where(equal(y, 0), 0, divide(x, where(equal(y, 0), 1, y)))",
     grad=_div_gradient,
-    cost=elementwise(flops=3),
+    cost=elementwise(flops=4),
     doc="""The quotient `x / y`, and 0 where `y` is 0, elementwise with broadcasting.
 
     >>> import flowbook as fb
@@ -64,7 +64,7 @@ multiply_no_nan: OpDef = OpDef(
     infer=broadcast_inputs,
     expression="multiply(where(equal(y, 0), 0, x), y)",
     grad=_product_gradient,
-    cost=elementwise(flops=2),
+    cost=elementwise(flops=3),
     doc="`x * y`, and 0 where `y` is 0, whatever `x` is: elementwise with broadcasting.",
     function="multiply_no_nan",
 )
@@ -87,7 +87,7 @@ xlogy: OpDef = OpDef(
     infer=broadcast_inputs,
     expression="where(equal(x, 0), 0, multiply(x, log(where(equal(x, 0), 1, y))))",
     grad=_xlogy_gradient,
-    cost=elementwise(flops=13),
+    cost=elementwise(flops=14),
     doc="""`x * log(y)`, and 0 where `x` is 0, whatever `y` is: elementwise with broadcasting.
 
     An entropy is `-reduce_sum(xlogy(p, p))`.
@@ -109,7 +109,7 @@ xlog1py: OpDef = OpDef(
     infer=broadcast_inputs,
     expression="where(equal(x, 0), 0, multiply(x, log1p(where(equal(x, 0), 1, y))))",
     grad=_xlog1py_gradient,
-    cost=elementwise(flops=13),
+    cost=elementwise(flops=14),
     doc="""`x * log(1 + y)`, accurate for small `y`, and 0 where `x` is 0, whatever `y` is.
 
     Elementwise with broadcasting.
@@ -131,6 +131,6 @@ xdivy: OpDef = OpDef(
     infer=broadcast_inputs,
     expression="where(equal(x, 0), 0, divide(x, where(equal(x, 0), 1, y)))",
     grad=_xdivy_gradient,
-    cost=elementwise(flops=3),
+    cost=elementwise(flops=4),
     doc="`x / y`, and 0 where `x` is 0, whatever `y` is: elementwise with broadcasting.",
 )

@@ -83,5 +83,5 @@ sinc = function_of_one(
     "sinc(x)",
     _sinc_gradient,
     "`sin(π x) / (π x)`, elementwise, and 1 at 0: NumPy's normalised sinc.",
-    flops=15,
+    flops=14,
 )

@@ -130,7 +130,7 @@ logaddexp = OpDef(
     infer=broadcast_inputs,
     expression="logaddexp(x1, x2)",
     grad=_logaddexp_gradient,
-    cost=elementwise(flops=20),
+    cost=elementwise(flops=24),
     doc="`log(exp(x1) + exp(x2))`, elementwise with broadcasting, without overflow.",
     function="logaddexp",
 )

@@ -104,7 +104,7 @@ leaky_relu_op = OpDef(
     kernel=leaky,
     expression="where(greater(features, 0), features, multiply(features, alpha))",
     grad=_leaky_gradient,
-    cost=elementwise(flops=2),
+    cost=elementwise(flops=3),
 )
 
 
@@ -135,7 +135,7 @@ softplus = OpDef(
     # Several times faster than logaddexp, which has no vectorised loop.
     expression="add(maximum(features, 0), log1p(exp(negative(absolute(features)))))",
     grad=lambda op, dy: dy * sigmoid(op.inputs[0]),
-    cost=elementwise(flops=20),
+    cost=elementwise(flops=24),
     doc="`log(1 + exp(x))`, elementwise, without overflow.",
 )
 
@@ -174,7 +174,7 @@ selu = OpDef(
     expression=f"add(multiply(maximum(features, 0), {_SELU_SCALE}), "
     f"multiply(expm1(minimum(features, 0)), {_SELU_LIMIT}))",
     grad=_selu_gradient,
-    cost=elementwise(flops=14),
+    cost=elementwise(flops=15),
     doc="""The scaled exponential linear unit, which keeps mean 0 and variance 1 across layers.
 
     `1.0507 * x` if positive, else `1.7581 * (exp(x) - 1)` (Klambauer et al. 2017).

@@ -116,7 +116,7 @@ gelu_tanh_op = OpDef(
     expression=f"divide(features, add({_POWER}, 1)), reciprocal(add({_POWER}, 1))",
     grad=_gelu_tanh_gradient,
     aliases={},
-    cost=elementwise(flops=18),
+    cost=elementwise(flops=17),
 )
 
 

@@ -243,7 +243,7 @@ sigmoid_cross_entropy_op = OpDef(
     expression="add(subtract(maximum(logits, 0), multiply(logits, labels)), "
     "log1p(exp(negative(absolute(logits)))))",
     grad=lambda op, dy: (-dy * op.inputs[1], dy * (sigmoid(op.inputs[1]) - op.inputs[0])),
-    cost=elementwise(flops=20),
+    cost=elementwise(flops=26),
 )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.graph.definition.inference import uncounted
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.convert import to_array
@@ -86,7 +87,7 @@ def _function_op(type: str, touches: Touch | None) -> OpDef:
         touches=touches,
         runs_users_code=True,
         aliases={},
-        cost=lambda op: 0,
+        cost=uncounted,
     )
 
 

@@ -230,7 +230,8 @@ def _logsumexp_gradient(op: Operation, dy: Tensor) -> Tensor:
     return share * with_reduced_axes(op, dy)  # type: ignore[no-any-return]
 
 
-logsumexp_op = reduction("LogSumExp", _logsumexp, _logsumexp_gradient, FLOATS)
+# Each element is compared, subtracted from, exponentiated and added.
+logsumexp_op = reduction("LogSumExp", _logsumexp, _logsumexp_gradient, FLOATS, flops=13)
 
 
 @logsumexp_op.front

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.inference import constant_value
+from flowbook.graph.definition.inference import constant_value, no_flops
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, INEXACT, NUMBERS, REALS, DType
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -367,7 +367,7 @@ unsorted_segment_take = OpDef(
         None,
     ),
     aliases={},
-    cost=lambda op: 0,
+    cost=no_flops,
     doc="The segment of each row, zeros for negative ids: the gradient of `unsorted_segment_sum`.",
 )
 

@@ -20,6 +20,7 @@ from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.joining import stack
 from flowbook.graph.ops.basis.padding import pad
 from flowbook.graph.ops.basis.shaping import shape_op
+from flowbook.graph.ops.signal.fourier import transform_flops
 
 # The types whose maps are each other's inverses and, but for the ends, each other's transposed.
 _PARTNERS = {1: 1, 2: 3, 3: 2, 4: 4}
@@ -69,6 +70,12 @@ def _gradient(op: Operation, dy: Tensor) -> Tensor:
     return dct_op(dy, **attributes)  # type: ignore[no-any-return]
 
 
+def _flops(op: Operation) -> int:
+    """As a real transform."""
+    shape = op.inputs[0].shape
+    return transform_flops(shape, shape.dims[-1:] if shape.dims else ()) // 2
+
+
 dct_op: OpDef = OpDef(
     "DCT",
     "input: T -> output: T",
@@ -78,7 +85,7 @@ dct_op: OpDef = OpDef(
     kernel=_transform,
     grad=_gradient,
     aliases={},
-    cost=lambda op: 20 * (op.inputs[0].shape.size or 0),
+    cost=_flops,
 )
 
 

@@ -9,6 +9,7 @@ adjoints weigh what stands for two frequencies twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import log2, prod
 from typing import Any
 
 import numpy as np
@@ -46,17 +47,30 @@ def _axes(count: int) -> tuple[int, ...]:
     return tuple(range(-count, 0))
 
 
-def _flops(count: int) -> Callable[[Operation], int]:
+def transform_flops(shape: Shape, lengths: Sequence[int | None]) -> int:
+    """5 n log2(n) for each transform of n elements (Cooley and Tukey), of so many by each axis."""
+    if shape.size is None or shape.dims is None or None in lengths:
+        return 0
+    n = prod(d or 0 for d in lengths)
+    count = prod(d or 0 for d in shape.dims[: -len(lengths)])
+    return round(5 * count * n * log2(n)) if n else 0
+
+
+def _complex_flops(count: int) -> Callable[[Operation], int]:
     def cost(op: Operation) -> int:
-        # The larger side: a real transform keeps half of its spectrum.
-        sizes = [t.shape.size or 0 for t in (op.inputs[0], op.outputs[0])]
-        dims = op.inputs[0].shape.dims
-        length = 1
-        for d in dims[-count:] if dims else ():
-            length *= d or 1
-        return 5 * max(sizes) * max(length.bit_length() - 1, 1)
+        shape = op.inputs[0].shape
+        return transform_flops(shape, shape.dims[-count:] if shape.dims else ())
 
     return cost
+
+
+def _real_flops(op: Operation) -> int:
+    """Half of what a complex transform takes; the signal's lengths, not its spectrum's, count."""
+    [signal] = [t.shape for t in (op.inputs[0], op.outputs[0]) if not t.dtype.is_complex]
+    rank, lengths = op.attributes["rank"], op.attributes["fft_length"]
+    if lengths is None:
+        lengths = signal.dims[-rank:] if signal.dims else ()
+    return transform_flops(signal, lengths) // 2
 
 
 def _complex_transform(type: str, function: str, other: str, count: int) -> OpDef:
@@ -79,7 +93,7 @@ def _complex_transform(type: str, function: str, other: str, count: int) -> OpDe
         kernel=kernel,
         grad=lambda op, dy: op_named(other)(dy, norm=_ADJOINT[op.attributes["norm"]]),
         aliases={},
-        cost=_flops(count),
+        cost=_complex_flops(count),
     )
 
 
@@ -263,7 +277,7 @@ rfft_op: OpDef = OpDef(
         dy, shape_of(op.inputs[0]), **{**op.attributes, "Tout": op.inputs[0].dtype}
     ),
     aliases={},
-    cost=lambda op: _flops(op.attributes["rank"])(op) // 2,
+    cost=_real_flops,
 )
 
 irfft_op: OpDef = OpDef(
@@ -277,7 +291,7 @@ irfft_op: OpDef = OpDef(
         dy, shape_of(op.inputs[0]), **{**op.attributes, "Tout": op.inputs[0].dtype}
     ),
     aliases={},
-    cost=lambda op: _flops(op.attributes["rank"])(op) // 2,
+    cost=_real_flops,
 )
 
 rfft_gradient_op: OpDef = OpDef(
@@ -290,7 +304,7 @@ rfft_gradient_op: OpDef = OpDef(
     kernel=_rfft_adjoint,
     grad=lambda op, dz: (rfft_op(dz, **{**op.attributes, "Tout": op.inputs[0].dtype}), None),
     aliases={},
-    cost=lambda op: _flops(op.attributes["rank"])(op) // 2,
+    cost=_real_flops,
 )
 
 irfft_gradient_op: OpDef = OpDef(
@@ -303,7 +317,7 @@ irfft_gradient_op: OpDef = OpDef(
     kernel=_irfft_adjoint,
     grad=lambda op, dz: (irfft_op(dz, **{**op.attributes, "Tout": op.inputs[0].dtype}), None),
     aliases={},
-    cost=lambda op: _flops(op.attributes["rank"])(op) // 2,
+    cost=_real_flops,
 )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import all_in_range, as_axes
-from flowbook.graph.definition.inference import no_flops
+from flowbook.graph.definition.inference import elementwise, no_flops
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS, NUMBERS, REALS
@@ -421,7 +421,7 @@ sparse_softmax_op = OpDef(
     kernel=_softmax,
     grad=_softmax_gradient,
     aliases={},
-    cost=lambda op: 20 * (op.inputs[0].shape.size or 0),
+    cost=elementwise(flops=14),
 )
 
 

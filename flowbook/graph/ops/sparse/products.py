@@ -5,6 +5,7 @@ SciPy does the work; this is the one module that loads it for sparse matrices, o
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -307,6 +308,12 @@ def _combined_gradient(op: Operation, dy: Tensor) -> Any:
     return IndexedSlices(rows, indices, shape), None, None, None
 
 
+def _combining_flops(op: Operation) -> int:
+    """A product and a sum for each element of the rows that are taken."""
+    data, indices = op.inputs[0].shape, op.inputs[1].shape.size
+    return 2 * (indices or 0) * prod(d or 0 for d in data.dims[1:]) if data.dims else 0
+
+
 sparse_segment_op: OpDef = OpDef(
     "SparseSegmentCombine",
     "data: T, indices: I, segment_ids: S, num_segments: C -> output: T",
@@ -319,7 +326,7 @@ sparse_segment_op: OpDef = OpDef(
     kernel=_combined,
     grad=_combined_gradient,
     aliases={},
-    cost=lambda op: 2 * (op.outputs[0].shape.size or 0),
+    cost=_combining_flops,
 )
 
 
@@ -346,6 +353,11 @@ def _spread_gradient(op: Operation, dy: Tensor) -> Any:
     return sparse_segment_op(dy, places, segment_ids, count, combiner=combiner), None
 
 
+def _spreading_flops(op: Operation) -> int:
+    """A product with each row's weight, which is 1 for sums."""
+    return 0 if op.attributes["combiner"] == "sum" else op.outputs[0].shape.size or 0
+
+
 sparse_segment_spread: OpDef = OpDef(
     "SparseSegmentSpread",
     "segments: T, segment_ids: S -> rows: T",
@@ -356,7 +368,7 @@ sparse_segment_spread: OpDef = OpDef(
     kernel=_spread,
     grad=_spread_gradient,
     aliases={},
-    cost=lambda op: op.outputs[0].shape.size or 0,
+    cost=_spreading_flops,
     doc="For each row its segment, by the row's weight: the gradient of `SparseSegmentCombine`.",
 )
 

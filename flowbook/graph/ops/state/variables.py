@@ -149,7 +149,7 @@ def scatter_definition(type_name: str, ufunc: str | None) -> OpDef:
         grad=NO_GRADIENT,
         touches=WRITES,
         aliases={0: 0},
-        cost=flops_of_value,
+        cost=flops_of_value if ufunc else no_flops,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.graph.definition.inference import uncounted
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, DType, float32, float64, string
@@ -97,7 +98,7 @@ decode_csv_op = OpDef(
     kernel=_decode,
     grad=NO_GRADIENT,
     aliases={},
-    cost=lambda op: 50 * (op.inputs[0].shape.size or 0) * len(op.outputs),
+    cost=uncounted,
 )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import flowbook as fb
+from tests.differences import numeric_gradient
 from tests.interpreter import evaluate
 
 STEP = 1e-6
@@ -45,15 +46,7 @@ def _loss(outputs: Sequence[Any], feeds: dict[Any, Any], seed: int) -> Any:
 
 
 def _compare(loss: Any, gradients: Sequence[Any], feeds: dict[Any, Any], rtol: float) -> None:
-    for (x, value), gradient in zip(feeds.items(), gradients, strict=True):
-        wanted = np.zeros(value.shape, complex)
-        for place in np.ndindex(value.shape):
-            for direction in (1, 1j):
-                ends = []
-                for sign in (1, -1):
-                    moved = value.copy()
-                    moved[place] += sign * direction * STEP
-                    ends.append(float(evaluate(loss, {**feeds, x: moved})))
-                wanted[place] += direction * (ends[0] - ends[1]) / (2 * STEP)
+    for x, gradient in zip(feeds, gradients, strict=True):
+        wanted = numeric_gradient(loss, x, feeds, STEP, (1, 1j))
         scale = max(np.abs(wanted).max(), 1.0)
         np.testing.assert_allclose(evaluate(gradient, feeds), wanted, rtol=0, atol=rtol * scale)
