@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from flowbook.exec.devices.device import Device
+from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import kernel_for
+from flowbook.graph.model.registry import kernel_for, kinds_with_kernel
 from flowbook.graph.rewrite.subgraph import Subgraph
 
 
@@ -61,12 +62,8 @@ def place(graph: Subgraph, devices: Sequence[Device], before: Placement | None =
     for node in graph.new:
         kind = placement.device_of(node.operation).kind
         op_def = node.op_def
-        if op_def.owns is None and kernel_for(op_def, kind) is None:
-            raise InvalidArgumentError(
-                f"it has no kernel for {kind!r}",
-                node.operation,
-                hint=f"give its OpDef a kernel, or fb.register_kernel one for {kind!r}",
-            )
+        if not op_def.is_handle and kernel_for(op_def, kind) is None:
+            raise _without_kernel(node.operation, op_def, kind)
     return placement
 
 
@@ -108,6 +105,17 @@ def _colocated(operations: Sequence[Operation]) -> list[list[Operation]]:
     for op in list(parent):
         groups.setdefault(find(op), []).append(op)
     return list(groups.values())
+
+
+def _without_kernel(operation: Operation, op_def: OpDef, kind: str) -> InvalidArgumentError:
+    others = kinds_with_kernel(op_def)
+    return InvalidArgumentError(
+        f"it has no kernel for {kind!r}" + (f", only for {', '.join(others)}" if others else ""),
+        operation,
+        hint=f"fb.register_kernel one for {kind!r}, or run it elsewhere with fb.device"
+        if others
+        else f"give its OpDef a kernel, or fb.register_kernel one for {kind!r}",
+    )
 
 
 def _infeasible(

@@ -80,6 +80,9 @@ class _Required:
 
 REQUIRED = _Required()
 
+# The kinds of device for kernels that compute with NumPy itself, or on what only Python holds.
+HOST = ("cpu",)
+
 
 def NO_GRADIENT(op: Operation, *dys: Any) -> tuple[None, ...]:
     """The gradient function of operations through which no gradient flows."""
@@ -128,6 +131,11 @@ class OpDef:
             where there is none. `NO_GRADIENT` says that no gradient flows; without `grad`,
             asking for it is a LookupError.
         attributes: default values by name; REQUIRED where there is none.
+        kinds: the kinds of device on which that kernel is right. By default every kind, as a
+            kernel is that computes with `xp` alone; `("cpu",)` if it computes with NumPy itself. A
+            device of another kind needs a kernel that is registered for it: see `register_kernel`.
+        host_args: the names of those inputs that the kernel gets in host memory, whatever the
+            device: shapes, axes, and what else decides what is computed.
         touches: the resource that running touches, and how: `Touch(Access.OUTSIDE)` for what acts
             outside the graph. Nothing by default: operations that touch nothing may be merged,
             computed before the run, or left out.
@@ -168,6 +176,8 @@ class OpDef:
         expression: str | None = None,
         grad: Callable[..., Any] | None = None,
         attributes: Mapping[str, Any] | None = None,
+        kinds: tuple[str, ...] | None = None,
+        host_args: tuple[str, ...] = (),
         touches: Touch | None = None,
         owns: str | None = None,
         reads_as: OpDef | None = None,
@@ -196,6 +206,8 @@ class OpDef:
             k: v if v is REQUIRED else self._fixed(k, v) for k, v in (attributes or {}).items()
         }
         self.attributes: Mapping[str, Any] = MappingProxyType(defaults)
+        self.kinds = kinds
+        self.host_args = host_args
         self.touches = touches
         self.owns = owns
         self.reads_as = reads_as

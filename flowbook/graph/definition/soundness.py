@@ -18,7 +18,8 @@ def check_definition(op_def: OpDef) -> None:
 
     Raises:
         InvalidArgumentError: if they contradict each other.
-        InvalidTypeError: if a keyword is neither an argument of `OpDef` nor a type variable.
+        InvalidTypeError: if a keyword is neither an argument of `OpDef` nor a type variable, or
+            has a value of another type.
     """
     if not op_def.type.isidentifier():
         raise InvalidArgumentError(
@@ -34,6 +35,13 @@ def check_definition(op_def: OpDef) -> None:
         names = [argument.name for argument in side]
         if len({*names}) < len(names):
             raise InvalidArgumentError(f"{op_def.type}: a name is twice in {op_def.signature!r}")
+    _check_names("kinds", op_def.kinds or ())
+    _check_names("host_args", op_def.host_args)
+    for name in op_def.host_args:
+        if name not in [argument.name for argument in op_def.inputs]:
+            raise InvalidArgumentError(
+                f"{op_def.type}: {name!r} in host_args is no input of {op_def.signature!r}"
+            )
     given = {argument.token for argument in op_def.inputs}
     for argument in op_def.outputs:
         if argument.token in op_def.type_variables and argument.token not in given:
@@ -41,6 +49,11 @@ def check_definition(op_def: OpDef) -> None:
                 f"{op_def.type}: no input says which dtype {argument.token!r} is",
                 hint="name an attribute that holds it instead",
             )
+
+
+def _check_names(what: str, names: object) -> None:
+    if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
+        raise InvalidTypeError(f"{what} is a tuple of names, not {names!r:.80}")
 
 
 def _check_variable(op_def: OpDef, name: str, admitted: object, tokens: set[str]) -> None:

@@ -110,5 +110,22 @@ def registered_kernel(op_def: OpDef, device_kind: str) -> Callable[..., Any] | N
 
 
 def kernel_for(op_def: OpDef, device_kind: str) -> Callable[..., Any] | None:
-    """The kernel for this kind of device: one registered for it, or else the definition's own."""
-    return registered_kernel(op_def, device_kind) or op_def.kernel
+    """The kernel for this kind of device: one registered for it, or the definition's own.
+
+    None if there is none for it: the definition's own serves the kinds on which it is right.
+    """
+    registered = registered_kernel(op_def, device_kind)
+    if registered is not None:
+        return registered
+    is_right = op_def.kinds is None or device_kind in op_def.kinds
+    return op_def.kernel if is_right else None
+
+
+def without_kernel(device_kind: str) -> list[str]:
+    """The types that have no kernel for this kind of device."""
+    return sorted(d.type for d in _definitions.values() if kernel_for(d, device_kind) is None)
+
+
+def kinds_with_kernel(op_def: OpDef) -> list[str]:
+    """The kinds of devices that there is a kernel of this type for, of those that there are."""
+    return sorted(kind for kind in _device_kinds if kernel_for(op_def, kind) is not None)

@@ -5,6 +5,8 @@ An index is never wrapped or clipped.
 
 from __future__ import annotations
 
+import operator
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -38,8 +40,7 @@ def check_vectors(indices: Any, dims: tuple[int, ...]) -> None:
         return
     columns = [(indices[..., axis], length) for axis, length in enumerate(dims)]
     if not all(are_within(column, length) for column, length in columns):
-        wrong = (indices < 0) | (indices >= np.array(dims))
-        place = tuple(int(p) for p in np.argwhere(wrong)[0][:-1])
+        place = _first([(column < 0) | (column >= length) for column, length in columns])
         raise OutOfRangeError(
             f"indices {indices[place].tolist()} lie outside the shape {list(dims)}{_at(place)}"
         )
@@ -47,9 +48,15 @@ def check_vectors(indices: Any, dims: tuple[int, ...]) -> None:
 
 def outside(indices: Any, wrong: Any, count: int, what: str) -> OutOfRangeError:
     """The error for the first of the wrong indices."""
-    place = tuple(int(p) for p in np.argwhere(wrong)[0])
+    place = _first([wrong])
     found = int(indices[place])
     return OutOfRangeError(f"{what} {found} is out of range: there are {count}, from 0{_at(place)}")
+
+
+def _first(wrong: list[Any]) -> tuple[int, ...]:
+    """The first place at which one of several arrays holds."""
+    holds = reduce(operator.or_, wrong)
+    return tuple(int(p) for p in np.unravel_index(int(holds.argmax()), holds.shape))
 
 
 def _at(place: tuple[int, ...]) -> str:

@@ -19,7 +19,7 @@ _LARGE = 8192
 
 def selected(xp: Any, condition: Any, x: Any, y: Any) -> Any:
     """`x` where the condition holds and `y` elsewhere, broadcast against each other."""
-    if condition.size < _LARGE or x.dtype.hasobject:
+    if condition.size < _LARGE or xp is not np or x.dtype.hasobject:
         return xp.where(condition, x, y)
     shape = np.broadcast_shapes(condition.shape, x.shape, y.shape)
     return vectorised.where(condition, x, y, out=np.empty(shape, x.dtype))
@@ -27,7 +27,7 @@ def selected(xp: Any, condition: Any, x: Any, y: Any) -> Any:
 
 def clipped(xp: Any, x: Any, low: Any, high: Any) -> Any:
     """`minimum(maximum(x, low), high)` for limits that broadcast to `x`."""
-    if x.size >= _LARGE and not (np.ndim(low) or np.ndim(high)):
+    if x.size >= _LARGE and not (xp.ndim(low) or xp.ndim(high)):
         return xp.clip(x, low, high)
     return xp.minimum(xp.maximum(x, low), high)
 

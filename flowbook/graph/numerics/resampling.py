@@ -57,10 +57,10 @@ def resample_adjoint(
 def _along(xp: Any, images: Any, axis: int, found: Taps) -> Any:
     indices, weights = found
     if len(indices) == 1 and (weights == 1).all():
-        return xp.take(images, indices[0], axis=axis)
+        return xp.take(images, xp.asarray(indices[0]), axis=axis)
     working = _working(images)
     total = None
-    for index, weight in zip(indices, weights, strict=True):
+    for index, weight in zip(xp.asarray(indices), xp.asarray(weights), strict=True):
         part = xp.take(working, index, axis=axis)
         part *= _shaped(weight, axis, working)
         total = part if total is None else xp.add(total, part, out=total)
@@ -73,9 +73,10 @@ def _along_adjoint(xp: Any, dy: Any, axis: int, old: int, found: Taps) -> Any:
     dims[axis] = old
     total = xp.zeros(dims, working.dtype)
     place: list[Any] = [slice(None)] * dy.ndim
-    for index, weight in zip(*found, strict=True):
+    indices, weights = found
+    for index, weight in zip(indices, xp.asarray(weights), strict=True):
         # Indices rise, so that new pixels of one old pixel lie together.
-        of, first = np.unique(index, return_index=True)
+        of, first = (xp.asarray(found) for found in np.unique(index, return_index=True))
         place[axis] = of
         total[tuple(place)] += xp.add.reduceat(
             working * _shaped(weight, axis, working), first, axis=axis

@@ -9,9 +9,11 @@ from typing import Any
 
 def special_of(xp: Any) -> Any:
     """The module of special functions for arrays of `xp`."""
-    return _loaded(xp.__name__)
+    module = _loaded("cupyx.scipy.special" if xp.__name__ == "cupy" else "scipy.special")
+    # What is over NumPy, and checks it, is over SciPy too.
+    return xp.over(module) if hasattr(xp, "over") else module
 
 
 @cache
-def _loaded(arrays: str) -> Any:
-    return import_module("cupyx.scipy.special" if arrays == "cupy" else "scipy.special")
+def _loaded(name: str) -> Any:
+    return import_module(name)

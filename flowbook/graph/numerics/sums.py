@@ -41,7 +41,7 @@ def sum_over(xp: Any, x: Any, axis: Axes, keepdims: bool = False) -> Any:
         axis: as NumPy takes it; None sums everything.
         keepdims: whether the axes stay, with size 1.
     """
-    if axis is not None and _is_fast(x):
+    if axis is not None and _is_fast(xp, x):
         gone = sorted([a + x.ndim if a < 0 else a for a in axis])
         if _are_neighbours(gone, x.ndim):
             # As neighbours they are one axis of the same memory: [before, length, after].
@@ -54,8 +54,8 @@ def sum_over(xp: Any, x: Any, axis: Axes, keepdims: bool = False) -> Any:
     return xp.add.reduce(x, axis=axis, dtype=wide_dtype(x.dtype), keepdims=keepdims)
 
 
-def _is_fast(x: Any) -> bool:
-    return x.size >= _BLOCK and x.dtype.char in "fd" and bool(x.flags.c_contiguous)
+def _is_fast(xp: Any, x: Any) -> bool:
+    return x.size >= _BLOCK and xp is np and x.dtype.char in "fd" and bool(x.flags.c_contiguous)
 
 
 def _are_neighbours(axes: Sequence[int], rank: int) -> bool:
@@ -92,7 +92,7 @@ def sum_of_squares(xp: Any, x: Any) -> Any:
     if x.dtype.char not in "fd":
         return xp.sum(xp.square(x, dtype=wide_dtype(x.dtype)))
     flat = x.reshape(-1)
-    if flat.size <= _BLOCK:
+    if flat.size <= _BLOCK or xp is not np:
         return flat.dot(flat)
     whole, count = _blocks(flat.size)
     blocks = flat[:whole].reshape(count, -1)
@@ -111,7 +111,7 @@ def _blocks(size: int) -> tuple[int, int]:
 
 def sum_of_products(xp: Any, x: Any, y: Any) -> Any:
     """The sum of `x * y`, of one shape, over the last axis, which stays with size 1."""
-    if not _is_fast(x) or not _is_fast(y):
+    if not _is_fast(xp, x) or not _is_fast(xp, y):
         return sum_over(xp, xp.multiply(x, y), (-1,), keepdims=True)
     whole = x.shape[-1] - x.shape[-1] % _BLOCK
     rest = xp.vecdot(x[..., whole:], y[..., whole:])[..., None]

@@ -4,6 +4,7 @@ import pytest
 
 import flowbook as fb
 from flowbook.exec.devices.cpu import local_devices
+from flowbook.exec.devices.simulated import Simulated
 from flowbook.exec.plan.place import place
 from flowbook.graph.rewrite.prune import prune
 
@@ -13,8 +14,8 @@ def x():
     return fb.placeholder(fb.float32, [2], name="x")
 
 
-def placed(x, *fetches):
-    return place(prune(list(fetches), [], [x]), local_devices())
+def placed(x, *fetches, devices=None):
+    return place(prune(list(fetches), [], [x]), devices or local_devices())
 
 
 def test_without_requests_everything_runs_on_the_first_device(x):
@@ -78,6 +79,36 @@ def test_requests_that_contradict_each_other(x):
         placed(x, a, b)
     assert "'a' asks for /device:cpu:0" in str(caught.value)
     assert "'b' asks for /device:gpu:0" in str(caught.value)
+
+
+def test_a_kernel_for_other_kinds_alone(x):
+    op = fb.OpDef(
+        "OnlySimulated",
+        "x: float32 -> y: float32",
+        kernel=lambda xp, x: xp.exp(x),
+        kinds=("simulated",),
+    )
+    y = op(x)
+    with pytest.raises(ValueError, match="has no kernel for 'cpu', only for simulated") as caught:
+        placed(x, y)
+    assert caught.value.operation is y.op
+    assert "fb.register_kernel one for 'cpu'" in str(caught.value)
+
+
+def test_nothing_falls_back_to_a_kernel_that_is_wrong_there(x):
+    devices = [*local_devices(), Simulated()]
+    with fb.device("/device:simulated:0"):
+        y = fb.exp(x)
+        z = fb.gather(x, [0])
+    assert placed(x, y, devices=devices).device_of(y.op) is devices[1]
+    with pytest.raises(ValueError, match="has no kernel for 'simulated', only for cpu") as caught:
+        placed(x, z, devices=devices)
+    assert caught.value.operation is z.op
+    assert "run it elsewhere with fb.device" in str(caught.value)
+    with fb.device("/device:simulated:0"):
+        drawn = fb.random_uniform([2])
+    with pytest.raises(ValueError, match="has no kernel for 'simulated', only for cpu"):
+        placed(x, drawn, devices=devices)
 
 
 def test_an_operation_without_a_kernel(x):

@@ -13,7 +13,7 @@ import numpy as np
 from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.inference import constant_value, no_flops, shape_from
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, DType, as_dtype, float32, uint8
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -154,6 +154,7 @@ gather_op = OpDef(
     attributes={"axis": 0, "batch_dims": 0},
     infer=_gathered_shape,
     kernel=_gather,
+    kinds=HOST,
     grad=_gather_gradient,
     aliases={},
     cost=no_flops,
@@ -186,6 +187,8 @@ gather_gradient_op = OpDef(
     attributes={"axis": REQUIRED, "batch_dims": 0},
     infer=_gather_gradient_shape,
     kernel=_scatter,
+    kinds=HOST,
+    host_args=("shape",),
     grad=lambda op, dz: (
         gather_op(
             dz,
@@ -234,6 +237,7 @@ variable_gather_op = OpDef(
     attributes={"dtype": REQUIRED, "shape": UNKNOWN, "axis": 0, "batch_dims": 0},
     infer=_variable_rows_shape,
     kernel=lambda xp, variable, indices: variable.gather(indices),
+    kinds=HOST,
     grad=_variable_gather_gradient,
     touches=READS,
     reads_as=gather_op,
@@ -358,6 +362,7 @@ one_hot_op = OpDef(
     attributes={"axis": -1},
     infer=_one_hot_shape,
     kernel=_one_hot,
+    host_args=("depth",),
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,

@@ -13,7 +13,7 @@ import numpy as np
 
 from flowbook.graph.definition.inference import constant_value, no_flops, shape_from
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import OpDef
+from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, VALUES
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -200,6 +200,8 @@ scatter_nd_op: OpDef = OpDef(
     attributes={"batch_dims": 0},
     infer=_scattered_shape,
     kernel=_scatter_nd,
+    kinds=HOST,
+    host_args=("shape",),
     grad=lambda op, dy: (
         None,
         gather_nd_op(dy, op.inputs[0], batch_dims=op.attributes["batch_dims"]),
@@ -264,6 +266,7 @@ tensor_scatter_nd_update = OpDef(
     I=INDICES,
     infer=_updated_shape,
     kernel=_update,
+    kinds=HOST,
     grad=_update_gradient,
     aliases={},
     cost=no_flops,
@@ -306,6 +309,7 @@ update_gradient_op = OpDef(
     I=INDICES,
     infer=lambda dy, indices: parts_shape(dy.shape, indices),
     kernel=_kept_updates,
+    kinds=HOST,
     grad=lambda op, dz: (
         tensor_scatter_nd_update(zeros_like_op(op.inputs[0]), op.inputs[1], dz),
         None,

@@ -121,6 +121,7 @@ boolean_mask_gradient_op: OpDef = OpDef(
     attributes={"axis": REQUIRED},
     infer=lambda dy, mask, shape, axis: shape_from(shape),
     kernel=_unmasked,
+    host_args=("shape",),
     grad=lambda op, dz: (
         boolean_mask_op(dz, op.inputs[1], axis=op.attributes["axis"]),
         None,

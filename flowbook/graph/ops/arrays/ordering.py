@@ -190,6 +190,7 @@ take_along_axis_gradient_op: OpDef = OpDef(
     attributes={"axis": REQUIRED},
     infer=lambda dy, indices, shape, axis: shape_from(shape),
     kernel=_put_along,
+    host_args=("shape",),
     grad=lambda op, dz: (
         take_along_axis_op(dz, op.inputs[1], axis=op.attributes["axis"]),
         None,

@@ -183,6 +183,7 @@ unravel_index_op = OpDef(
     I=INDICES,
     infer=_unravelled_shape,
     kernel=_unravelled,
+    host_args=("dims",),
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,

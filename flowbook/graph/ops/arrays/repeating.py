@@ -85,6 +85,7 @@ tile_op = OpDef(
     I=INDICES,
     infer=_tiled,
     kernel=_tile,
+    host_args=("multiples",),
     grad=_tile_gradient,
     aliases={},
     cost=no_flops,

@@ -189,6 +189,7 @@ roll_op: OpDef = OpDef(
     attributes={"axis": REQUIRED},
     infer=_rolled_shape,
     kernel=_roll,
+    host_args=("shift",),
     grad=lambda op, dy: (_rolled_back(op, dy), None),
     aliases={},
     cost=no_flops,

@@ -11,7 +11,7 @@ from typing import Any
 
 from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, INEXACT
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import UNKNOWN, Shape, broadcast
@@ -85,6 +85,7 @@ def _scatter_nd(type_name: str, ufunc: str | None) -> OpDef:
         attributes=_TYPED,
         infer=_written_parts,
         kernel=kernel,
+        kinds=HOST,
         grad=NO_GRADIENT,
         touches=WRITES,
         aliases={0: 0},
@@ -163,6 +164,8 @@ assign_slice_op = OpDef(
     attributes={**_TYPED, "key": REQUIRED},
     infer=_sliced_shape,
     kernel=_assign_slice,
+    kinds=HOST,
+    host_args=("bounds",),
     grad=NO_GRADIENT,
     touches=WRITES,
     aliases={0: 0},

@@ -66,6 +66,7 @@ broadcast_to_op = OpDef(
     I=INDICES,
     infer=_broadcast_shape,
     kernel=_broadcast_to,
+    host_args=("shape",),
     grad=lambda op, dy: (sum_to_shape(dy, op.inputs[0]), None),
     aliases={0: 0},
     cost=no_flops,
@@ -118,7 +119,7 @@ def _joint_shape(shape_x: Tensor, shape_y: Tensor) -> Shape:
 def _joint(xp: Any, shape_x: Any, shape_y: Any) -> Any:
     x, y = dims_of(shape_x), dims_of(shape_y)
     joint = broadcast_shapes(Shape(x), Shape(y))
-    return np.array(joint.dims, dtype=shape_x.dtype)
+    return xp.array(joint.dims, dtype=shape_x.dtype)
 
 
 broadcast_shape_op = OpDef(
@@ -127,6 +128,7 @@ broadcast_shape_op = OpDef(
     I=INDICES,
     infer=_joint_shape,
     kernel=_joint,
+    host_args=("shape_x", "shape_y"),
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,
@@ -180,6 +182,7 @@ sum_to_shape_op = OpDef(
     I=INDICES,
     infer=_summed_shape,
     kernel=_sum_to_shape,
+    host_args=("shape",),
     grad=lambda op, dy: (broadcast_to_op(dy, shape_of(op.inputs[0])), None),
     aliases={0: 0},
     cost=lambda op: op.inputs[0].shape.size or 0,

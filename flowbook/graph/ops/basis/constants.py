@@ -38,7 +38,7 @@ const = OpDef(
     "-> output: dtype",
     attributes={"value": REQUIRED, "dtype": REQUIRED},
     infer=_constant_shape,
-    kernel=lambda xp, value: value,
+    kernel=lambda xp, value: xp.asarray(value),
     aliases=None,
     cost=no_flops,
 )

@@ -80,6 +80,7 @@ fill_op = OpDef(
     T=MOVABLE,
     infer=_filled_shape,
     kernel=_fill,
+    host_args=("dims",),
     grad=lambda op, dy: (None, sum_op(dy)),
     aliases={},
     cost=no_flops,
@@ -193,9 +194,9 @@ def _range(xp: Any, start: Any, limit: Any, delta: Any) -> Any:
     n = _length(start, limit, delta)
     dtype = start.dtype
     # Counted in the wide dtype: half precision has no whole numbers beyond 2048.
-    wide = np.float64 if dtype.kind == "f" else dtype
+    wide = np.float64 if dtype.kind == "f" else dtype.type
     steps = xp.arange(n, dtype=np.int64).astype(wide)
-    return (steps * delta.astype(wide) + start.astype(wide)).astype(dtype, copy=False)
+    return (steps * wide(delta) + wide(start)).astype(dtype, copy=False)
 
 
 range_op = OpDef(
@@ -204,6 +205,7 @@ range_op = OpDef(
     T=REALS,
     infer=_range_shape,
     kernel=_range,
+    host_args=("start", "limit", "delta"),
     grad=NO_GRADIENT,
     aliases={},
     cost=elementwise(),
@@ -290,6 +292,7 @@ linspace_op = OpDef(
     I=INDICES,
     infer=_linspace_shape,
     kernel=_linspace,
+    host_args=("num",),
     grad=_linspace_gradient,
     aliases={},
     cost=elementwise(),
@@ -332,6 +335,7 @@ eye_op = OpDef(
     attributes={"dtype": REQUIRED},
     infer=_eye_shape,
     kernel=_eye,
+    host_args=("num_rows", "num_columns"),
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,

@@ -239,6 +239,7 @@ strided_slice_op = OpDef(
     attributes={"key": REQUIRED},
     infer=_part_shape,
     kernel=_strided_slice,
+    host_args=("bounds",),
     grad=_strided_slice_gradient,
     aliases={0: 0},
     cost=no_flops,
@@ -289,6 +290,7 @@ strided_slice_gradient_op = OpDef(
     attributes={"key": REQUIRED},
     infer=_scattered_shape,
     kernel=_scatter_slice,
+    host_args=("shape", "bounds"),
     grad=lambda op, dz: (
         strided_slice_op(dz, list(op.inputs[2:]), key=op.attributes["key"]),
         *(None,) * (len(op.inputs) - 1),

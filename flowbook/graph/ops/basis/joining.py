@@ -133,6 +133,7 @@ concat_gradient_op = OpDef(
     attributes={"axis": REQUIRED, "Tout": REQUIRED},
     infer=_concat_gradient_shapes,
     kernel=_split_by_shapes,
+    host_args=("shapes",),
     grad=lambda op, *dzs: (
         concat_op(list(dzs), axis=op.attributes["axis"]),
         *(None,) * (len(op.inputs) - 1),
@@ -239,6 +240,7 @@ split_by_op = OpDef(
     attributes={"axis": REQUIRED, "Tout": REQUIRED},
     infer=_split_by_shape,
     kernel=_split_by,
+    host_args=("size_splits",),
     grad=lambda op, *dys: (concat_op(list(dys), axis=op.attributes["axis"]), None),
     cost=no_flops,
 )

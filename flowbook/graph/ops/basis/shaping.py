@@ -90,7 +90,7 @@ def check_scalar_values(**values: Any) -> None:
 
 
 def _cast_shape(xp: Any, input: Any, out_type: Any) -> Any:
-    return np.array(input.shape, dtype=out_type.numpy)
+    return xp.array(input.shape, dtype=out_type.numpy)
 
 
 shape_op = OpDef(
@@ -145,7 +145,7 @@ size_op = OpDef(
     T=MOVABLE,
     attributes={"out_type": int32},
     infer=scalar,
-    kernel=lambda xp, input, out_type: out_type.type(input.size),
+    kernel=lambda xp, input, out_type: xp.asarray(input.size, out_type.numpy),
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,
@@ -190,7 +190,7 @@ rank_op = OpDef(
     "input: T -> output: int32",
     T=MOVABLE,
     infer=scalar,
-    kernel=lambda xp, input: np.int32(input.ndim),
+    kernel=lambda xp, input: xp.asarray(input.ndim, np.int32),
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,
@@ -294,6 +294,7 @@ reshape_op: OpDef = OpDef(
     I=INDICES,
     infer=_reshaped,
     kernel=_reshape,
+    host_args=("shape",),
     grad=lambda op, dy: (reshape_op(dy, shape_of(op.inputs[0])), None),
     aliases={0: 0},
     cost=no_flops,

@@ -15,7 +15,7 @@ from ml_dtypes import finfo
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import constant_value, no_flops
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import OpDef
+from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import as_dtype, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -69,6 +69,8 @@ assert_op = OpDef(
     attributes={"summarize": 3},
     infer=_condition,
     kernel=_assert,
+    kinds=HOST,
+    host_args=("condition",),
     touches=OUTSIDE,
     aliases={},
     cost=no_flops,

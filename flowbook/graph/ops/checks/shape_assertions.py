@@ -8,7 +8,7 @@ from typing import Any
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.definition.op_def import HOST, REQUIRED, OpDef
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Dims, Shape
@@ -81,6 +81,7 @@ assert_shapes_op = OpDef(
     attributes={"names": REQUIRED, "sizes": REQUIRED, "message": "", "summarize": 3},
     infer=_no_conflict,
     kernel=_check,
+    kinds=HOST,
     touches=OUTSIDE,
     aliases={},
     cost=no_flops,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
@@ -85,6 +85,7 @@ draw_bounding_boxes_op = OpDef(
     T=FLOATS,
     infer=_drawn_shape,
     kernel=_drawn,
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=lambda op: op.inputs[0].shape.size or 0,

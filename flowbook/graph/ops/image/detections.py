@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flowbook.graph.definition.inference import constant_value
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -131,6 +131,8 @@ combined_op = OpDef(
     attributes={"pad_per_class": REQUIRED, "clip_boxes": REQUIRED},
     infer=_shapes,
     kernel=_detected,
+    kinds=HOST,
+    host_args=("max_output_size_per_class", "max_total_size", "iou_threshold", "score_threshold"),
     grad=NO_GRADIENT,
     aliases={},
     cost=_flops,

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
@@ -187,6 +187,8 @@ sample_distorted_bounding_box_op = OpDef(
     },
     infer=_shapes,
     kernel=_sampled,
+    kinds=HOST,
+    host_args=("image_size", "min_object_covered"),
     grad=NO_GRADIENT,
     touches=DRAWS,
     owns="random_state",

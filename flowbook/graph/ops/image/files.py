@@ -9,7 +9,7 @@ import numpy as np
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import scalar, uncounted
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, DType, as_dtype, int32, uint8, uint16
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
@@ -50,6 +50,7 @@ decode_op = OpDef(
     attributes={"channels": 0, "dtype": uint8, "formats": REQUIRED, "ratio": 1},
     infer=_decoded_shape,
     kernel=_decode,
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     # What lies in the file is not known; it is some hundred operations per byte.
@@ -194,6 +195,7 @@ decode_gif_op = OpDef(
     "contents: string -> frames: uint8",
     infer=_frames_shape,
     kernel=_frames,
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     # As of one image, what lies in the file is not known.
@@ -243,6 +245,7 @@ jpeg_shape_op = OpDef(
     attributes={"output_type": int32},
     infer=_three,
     kernel=_jpeg_dims,
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=uncounted,
@@ -336,6 +339,7 @@ encode_png_op = OpDef(
     attributes={"compression": -1},
     infer=_encoded_shape,
     kernel=_encode_png,
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=lambda op: 50 * (op.inputs[0].shape.size or 0),
@@ -406,6 +410,7 @@ encode_jpeg_op = OpDef(
     },
     infer=_jpeg_shape,
     kernel=_encode_jpeg,
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=lambda op: 50 * (op.inputs[0].shape.size or 0),

@@ -7,7 +7,7 @@ from typing import Any
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import constant_value, scalar
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import int32, uint8
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
@@ -41,6 +41,8 @@ encode_op = OpDef(
     "image: uint8, quality: int32 -> contents: string",
     infer=_encoded_shape,
     kernel=_encoded,
+    kinds=HOST,
+    host_args=("quality",),
     grad=NO_GRADIENT,
     aliases={},
     cost=lambda op: 50 * (op.inputs[0].shape.size or 0),

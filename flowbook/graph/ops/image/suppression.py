@@ -16,7 +16,7 @@ import numpy as np
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import constant_value
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
@@ -143,6 +143,8 @@ non_max_suppression_op = OpDef(
     T=FLOATS,
     infer=_selected_shape,
     kernel=_selected,
+    kinds=HOST,
+    host_args=("max_output_size", "iou_threshold", "score_threshold"),
     grad=NO_GRADIENT,
     aliases={},
     cost=lambda op: comparing_flops(op.inputs[1].shape, op.inputs[2], each=16),
@@ -260,6 +262,8 @@ with_scores_op = OpDef(
     T=FLOATS,
     infer=_scored_shapes,
     kernel=_scored,
+    kinds=HOST,
+    host_args=("max_output_size", "iou_threshold", "score_threshold", "soft_nms_sigma"),
     grad=NO_GRADIENT,
     aliases={},
     cost=lambda op: comparing_flops(op.inputs[1].shape, op.inputs[2], each=30),
@@ -342,6 +346,8 @@ overlaps_op = OpDef(
     T=FLOATS,
     infer=_overlapping_shape,
     kernel=_overlapping,
+    kinds=HOST,
+    host_args=("max_output_size", "overlap_threshold", "score_threshold"),
     grad=NO_GRADIENT,
     aliases={},
     cost=lambda op: comparing_flops(op.inputs[1].shape, op.inputs[2], each=4),

@@ -8,7 +8,7 @@ import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import OpDef, is_unused
+from flowbook.graph.definition.op_def import HOST, OpDef, is_unused
 from flowbook.graph.model.dtypes import INDICES, DType, as_dtype, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
 from flowbook.graph.model.operation import Operation
@@ -87,6 +87,7 @@ cholesky = OpDef(
     T=SOLVABLE,
     infer=square_shape,
     kernel=_cholesky,
+    kinds=HOST,
     grad=_cholesky_gradient,
     aliases={},
     cost=cubic(1, 3),
@@ -270,6 +271,7 @@ lu_op = OpDef(
     attributes={"output_idx_type": int32},
     infer=_lu_shapes,
     kernel=_lu,
+    kinds=HOST,
     grad=_lu_gradient,
     aliases={},
     cost=cubic(2, 3),

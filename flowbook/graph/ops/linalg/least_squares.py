@@ -101,8 +101,8 @@ def _rank_shape(a: Tensor, tol: float | None) -> Shape:
 def _rank(xp: Any, a: Any, tol: float | None) -> Any:
     (s,) = svd_kernel(xp, a, False, False)
     if tol is None:
-        largest = xp.max(s, axis=-1, keepdims=True, initial=0)
-        tol = largest * (max(a.shape[-2:]) * np.finfo(s.dtype).eps)
+        # The first is the largest.
+        tol = s[..., :1] * (max(a.shape[-2:]) * np.finfo(s.dtype).eps)
     return xp.sum(s > tol, axis=-1, dtype=np.int32)
 
 

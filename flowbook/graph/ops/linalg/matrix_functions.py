@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.op_def import OpDef
+from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import COMPLEX
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
@@ -174,6 +174,7 @@ matrix_square_root = OpDef(
     T=SOLVABLE,
     infer=square_shape,
     kernel=_square_root,
+    kinds=HOST,
     grad=_gradient,
     aliases={},
     cost=cubic(25),
@@ -231,6 +232,7 @@ matrix_logarithm = OpDef(
     T=COMPLEX,
     infer=square_shape,
     kernel=_logarithm,
+    kinds=HOST,
     grad=_gradient,
     aliases={},
     cost=cubic(50),

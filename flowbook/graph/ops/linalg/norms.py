@@ -40,7 +40,7 @@ def _euclidean_norm(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
     values = x.astype(wide, copy=False)
     total = sum_over(xp, xp.square(values), axis, keepdims)
     limits = np.finfo(wide)
-    if not xp.all((total > limits.tiny / limits.eps) & (total < limits.max)):
+    if x.size and not xp.all((total > limits.tiny / limits.eps) & (total < limits.max)):
         total = _scaled_norm(xp, values, axis, keepdims)
     else:
         total = xp.sqrt(total)
@@ -49,7 +49,7 @@ def _euclidean_norm(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
 
 def _scaled_norm(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
     """The same by values of at most 1, whose squares neither overflow nor vanish."""
-    largest = xp.max(xp.absolute(x), axis=axis, keepdims=True, initial=0)
+    largest = xp.max(xp.absolute(x), axis=axis, keepdims=True)
     scale = xp.where((largest > 0) & (largest < np.inf), largest, 1)
     total = xp.sum(xp.square(x / scale), axis=axis, keepdims=True)
     scaled = xp.sqrt(total) * scale

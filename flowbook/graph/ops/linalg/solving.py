@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.op_def import OpDef, is_unused
+from flowbook.graph.definition.op_def import HOST, OpDef, is_unused
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
@@ -63,6 +63,7 @@ inverse_op = OpDef(
     T=SOLVABLE,
     infer=square_shape,
     kernel=_inverse,
+    kinds=HOST,
     grad=_inverse_gradient,
     aliases={},
     cost=cubic(2),
@@ -242,6 +243,7 @@ solve_op = OpDef(
     attributes={"adjoint": False},
     infer=_solution_shape,
     kernel=_solve,
+    kinds=HOST,
     grad=_solution_gradient,
     aliases={},
     cost=_solution_flops,

@@ -12,7 +12,7 @@ import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import OpDef
+from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
@@ -93,6 +93,7 @@ solve_op: OpDef = OpDef(
     T=SOLVABLE,
     infer=_check,
     kernel=_solve,
+    kinds=HOST,
     grad=_solve_gradient,
     aliases={},
     cost=lambda op: 8 * (op.inputs[1].shape.size or 0),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.inference import broadcast_inputs, elementwise
-from flowbook.graph.definition.op_def import OpDef
+from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
@@ -127,6 +127,7 @@ igamma_grad_a: OpDef = OpDef(
     attributes={"order": 1},
     infer=broadcast_inputs,
     kernel=_grad_a,
+    kinds=HOST,
     grad=_grad_a_gradient,
     aliases={},
     cost=elementwise(flops=2000),
@@ -153,6 +154,7 @@ relative_grad_a: OpDef = OpDef(
     attributes={"order": 1},
     infer=broadcast_inputs,
     kernel=lambda xp, a, x, order: order_derivative(a, x, order).astype(a.dtype),
+    kinds=HOST,
     grad=_relative_gradient,
     aliases={},
     cost=elementwise(flops=2000),

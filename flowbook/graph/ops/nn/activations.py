@@ -227,7 +227,7 @@ def _shape_with_axis(logits: Tensor, axis: int) -> Shape:
 def less_largest(xp: Any, logits: Any, axis: int) -> Any:
     """Logits less the largest along an axis, so that their exponentials do not overflow."""
     i = in_range(axis, logits.ndim)
-    return xp.subtract(logits, xp.maximum.reduce(logits, axis=i, keepdims=True))
+    return xp.subtract(logits, logits.max(i, None, True))
 
 
 def exponentials(xp: Any, shifted: Any, axis: int, out: Any = None) -> tuple[Any, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 from flowbook.graph.building.graph import get_default_graph
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import float32, float64, int32, int64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -93,6 +93,7 @@ def _sampler(
         },
         infer=_candidate_shapes,
         kernel=kernel,
+        kinds=HOST,
         grad=NO_GRADIENT,
         touches=DRAWS,
         owns="random_state",

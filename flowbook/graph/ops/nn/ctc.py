@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import OpDef, is_unused
+from flowbook.graph.definition.op_def import HOST, OpDef, is_unused
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -83,6 +83,7 @@ ctc_loss_op = OpDef(
     attributes=_OPTIONS,
     infer=_loss_shapes,
     kernel=_ctc_loss,
+    kinds=HOST,
     grad=_loss_gradient,
     aliases={},
     cost=lambda op: 100 * (op.inputs[0].shape.size or 0),
@@ -109,6 +110,7 @@ ctc_gradient_along: OpDef = OpDef(
     attributes=_OPTIONS,
     infer=_same_as_inputs,
     kernel=derivative_of_gradient,
+    kinds=HOST,
     grad=_gradient_gradients,
     aliases={},
     cost=lambda op: 300 * 3 ** (len(op.inputs) - 4) * (op.inputs[0].shape.size or 0),

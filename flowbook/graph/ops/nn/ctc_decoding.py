@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS, DType, int64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
@@ -61,6 +61,7 @@ greedy_op = OpDef(
     attributes={"merge_repeated": True},
     infer=_greedy_shapes,
     kernel=_greedy,
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=lambda op: 2 * (op.inputs[0].shape.size or 0),
@@ -226,6 +227,7 @@ beam_search_op = OpDef(
     },
     infer=_beam_shapes,
     kernel=_beam_search,
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=lambda op: 10 * op.attributes["beam_width"] * (op.inputs[0].shape.size or 0),

@@ -407,6 +407,7 @@ in_top_k = OpDef(
     K=INDICES,
     infer=_in_top_k_shape,
     kernel=_in_top_k,
+    host_args=("k",),
     grad=NO_GRADIENT,
     aliases={},
     cost=lambda op: op.inputs[0].shape.size or 0,

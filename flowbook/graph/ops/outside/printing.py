@@ -15,7 +15,7 @@ import numpy as np
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import no_flops, nothing, same_as_input, scalar
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import MOVABLE
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -43,6 +43,7 @@ format_op = OpDef(
     attributes={"template": REQUIRED, "summarize": 3},
     infer=scalar,
     kernel=_format,
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,
@@ -110,6 +111,7 @@ print_text_op = OpDef(
     attributes={"stream": "stderr", "end": "\n"},
     infer=nothing,
     kernel=_print_text,
+    kinds=HOST,
     touches=OUTSIDE,
     aliases={},
     cost=no_flops,
@@ -214,6 +216,7 @@ print_op = OpDef(
     attributes={"message": "", "first_n": -1, "summarize": 3},
     infer=same_as_input,
     kernel=_print,
+    kinds=HOST,
     grad=lambda op, dy: (dy, *(None,) * (len(op.inputs) - 1)),
     touches=OUTSIDE,
     owns="counter",

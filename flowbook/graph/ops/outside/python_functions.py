@@ -13,7 +13,7 @@ import numpy as np
 
 from flowbook.graph.definition.inference import uncounted
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.definition.op_def import HOST, REQUIRED, OpDef
 from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.dtypes import DType, as_dtype
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OpError
@@ -84,6 +84,7 @@ def _function_op(type: str, touches: Touch | None) -> OpDef:
         attributes={"func": REQUIRED, "Tout": REQUIRED},
         infer=_unknown_shapes,
         kernel=_call,
+        kinds=HOST,
         touches=touches,
         runs_users_code=True,
         aliases={},

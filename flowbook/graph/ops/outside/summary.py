@@ -16,7 +16,7 @@ import numpy as np
 from flowbook.graph.building.graph import get_default_graph
 from flowbook.graph.definition.inference import elementwise, no_flops, same_as_input
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS, REALS, uint8
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import SCALAR, Shape
@@ -133,6 +133,7 @@ histogram_op = OpDef(
     attributes={"tag": ""},
     infer=_histogram_shapes,
     kernel=_histogram,
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=elementwise(8),
@@ -224,6 +225,7 @@ image_op = OpDef(
     attributes={"tag": "", "max_outputs": 3},
     infer=_image_shape,
     kernel=_image,
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=elementwise(4),
@@ -257,6 +259,7 @@ text_op = OpDef(
     attributes={"tag": ""},
     infer=same_as_input,
     kernel=lambda xp, text: text,
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={0: 0},
     cost=no_flops,

@@ -12,7 +12,7 @@ from ml_dtypes import finfo
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import constant_value, elementwise
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES, DType, float32, int64
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -81,6 +81,8 @@ gamma_op = OpDef(
     attributes={"seed": None, "graph_seed": None},
     infer=_per_parameter,
     kernel=_gamma,
+    kinds=HOST,
+    host_args=("shape",),
     grad=gamma_gradient,
     touches=DRAWS,
     owns="random_state",
@@ -171,6 +173,8 @@ poisson_op = OpDef(
     attributes=SEEDED,
     infer=_per_parameter,
     kernel=_poisson,
+    kinds=HOST,
+    host_args=("shape",),
     grad=NO_GRADIENT,
     touches=DRAWS,
     owns="random_state",
@@ -274,6 +278,8 @@ categorical_op = OpDef(
     attributes=SEEDED,
     infer=categorical_shape,
     kernel=_categorical,
+    kinds=HOST,
+    host_args=("num_samples",),
     grad=NO_GRADIENT,
     touches=DRAWS,
     owns="random_state",

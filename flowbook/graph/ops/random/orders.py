@@ -7,7 +7,7 @@ from typing import Any
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import constant_value, no_flops, same_as_input
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
@@ -40,6 +40,7 @@ shuffle_op = OpDef(
     attributes={"seed": None, "graph_seed": None},
     infer=same_as_input,
     kernel=_shuffle,
+    kinds=HOST,
     grad=NO_GRADIENT,
     touches=DRAWS,
     owns="random_state",
@@ -83,6 +84,8 @@ stateless_shuffle_op = OpDef(
     S=INDICES,
     infer=_stateless_shape,
     kernel=_stateless_shuffle,
+    kinds=HOST,
+    host_args=("seed",),
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,

@@ -18,7 +18,7 @@ from flowbook.graph.building.graph import get_default_graph
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import constant_value, elementwise, shape_from
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.definition.packing import packed
 from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.dtypes import FLOATS, INDICES, DType, as_dtype, float32, float64
@@ -57,6 +57,8 @@ uniform_op = OpDef(
     attributes=SEEDED,
     infer=drawn_shape,
     kernel=lambda xp, state, shape, dtype: state.uniform(check_dims(shape), dtype),
+    kinds=HOST,
+    host_args=("shape",),
     grad=NO_GRADIENT,
     touches=DRAWS,
     owns="random_state",
@@ -71,6 +73,8 @@ normal_op = OpDef(
     attributes=SEEDED,
     infer=drawn_shape,
     kernel=lambda xp, state, shape, dtype: state.normal(check_dims(shape), dtype),
+    kinds=HOST,
+    host_args=("shape",),
     grad=NO_GRADIENT,
     touches=DRAWS,
     owns="random_state",
@@ -92,6 +96,8 @@ truncated_normal_op = OpDef(
     attributes=SEEDED,
     infer=drawn_shape,
     kernel=_truncated,
+    kinds=HOST,
+    host_args=("shape",),
     grad=NO_GRADIENT,
     touches=DRAWS,
     owns="random_state",
@@ -129,6 +135,8 @@ uniform_int_op = OpDef(
     attributes=SEEDED,
     infer=integers_shape,
     kernel=_integers,
+    kinds=HOST,
+    host_args=("shape", "low", "high"),
     grad=NO_GRADIENT,
     touches=DRAWS,
     owns="random_state",

@@ -12,7 +12,7 @@ from typing import Any
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import elementwise
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES, DType, float32, int32, int64
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
@@ -64,6 +64,8 @@ stateless_gamma_op = OpDef(
     T=FLOATS,
     infer=_whole_shape,
     kernel=_gamma,
+    kinds=HOST,
+    host_args=("shape", "seed"),
     grad=gamma_gradient,
     aliases={},
     cost=elementwise(flops=300),
@@ -121,6 +123,8 @@ stateless_poisson_op = OpDef(
     attributes={"dtype": REQUIRED},
     infer=_whole_shape,
     kernel=_poisson,
+    kinds=HOST,
+    host_args=("shape", "seed"),
     grad=NO_GRADIENT,
     aliases={},
     cost=elementwise(flops=200),
@@ -171,6 +175,8 @@ stateless_categorical_op = OpDef(
     attributes={"dtype": REQUIRED},
     infer=_classes_shape,
     kernel=_classes,
+    kinds=HOST,
+    host_args=("num_samples", "seed"),
     grad=NO_GRADIENT,
     aliases={},
     cost=elementwise(40),

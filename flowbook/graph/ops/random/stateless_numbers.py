@@ -11,7 +11,7 @@ from typing import Any
 
 from flowbook.graph.definition.inference import elementwise
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES, DType, float32
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
@@ -63,6 +63,8 @@ def _floats(type: str, kernel: Any, flops: int) -> OpDef:
         attributes={"dtype": REQUIRED},
         infer=_shape,
         kernel=kernel,
+        kinds=HOST,
+        host_args=("shape", "seed"),
         grad=NO_GRADIENT,
         aliases={},
         cost=elementwise(flops),
@@ -103,6 +105,8 @@ stateless_uniform_int_op = OpDef(
     attributes={"dtype": REQUIRED},
     infer=_integers_shape,
     kernel=_integers,
+    kinds=HOST,
+    host_args=("shape", "seed", "low", "high"),
     grad=NO_GRADIENT,
     aliases={},
     cost=elementwise(20),

@@ -10,7 +10,7 @@ from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import as_axis
 from flowbook.graph.definition.inference import elementwise
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import (
     INDICES,
     NUMBERS,
@@ -104,6 +104,7 @@ weighted_bincount_op = OpDef(
     attributes={"minlength": 0, "maxlength": None},
     infer=_counts_shape,
     kernel=_weighted_bincount,
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=_flops,
@@ -200,6 +201,7 @@ bins_op = OpDef(
     attributes={"nbins": REQUIRED, "dtype": int32},
     infer=_bins_shape,
     kernel=_bins,
+    host_args=("value_range",),
     grad=NO_GRADIENT,
     aliases={},
     cost=elementwise(flops=5),
@@ -339,6 +341,7 @@ confusion_op = OpDef(
     attributes={"num_classes": None, "dtype": int32},
     infer=_confusion_shape,
     kernel=_confusion,
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=_flops,

@@ -119,10 +119,9 @@ def reduce_prod(
 
 def _extreme(name: str, lowest: Callable[[Any], Any]) -> Callable[..., Any]:
     def kernel(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
-        reduce = getattr(xp, name).reduce
         if x.size:
-            return reduce(x, axis=axis, keepdims=keepdims)
-        return reduce(x, axis=axis, keepdims=keepdims, initial=lowest(x.dtype))
+            return getattr(x, name)(axis, None, keepdims)
+        return xp.full(x.any(axis=axis, keepdims=keepdims).shape, lowest(x.dtype), x.dtype)
 
     return kernel
 
@@ -146,8 +145,8 @@ def _extreme_gradient(op: Operation, dy: Tensor) -> Tensor | None:
     return share * with_reduced_axes(op, dy)
 
 
-max_op = reduction("Max", _extreme("maximum", _least), _extreme_gradient, REALS)
-min_op = reduction("Min", _extreme("minimum", _greatest), _extreme_gradient, REALS)
+max_op = reduction("Max", _extreme("max", _least), _extreme_gradient, REALS)
+min_op = reduction("Min", _extreme("min", _greatest), _extreme_gradient, REALS)
 
 
 @max_op.front

@@ -15,7 +15,7 @@ import numpy as np
 from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.inference import elementwise
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import OpDef
+from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INEXACT, NUMBERS, DType
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
@@ -59,7 +59,12 @@ def _accumulated(accumulate: Callable[..., Any], first: float) -> Callable[..., 
 
 
 def _scan(
-    type: str, kernel: Callable[..., Any], grad: Any, T: tuple[DType, ...], flops: int
+    type: str,
+    kernel: Callable[..., Any],
+    grad: Any,
+    T: tuple[DType, ...],
+    flops: int,
+    kinds: tuple[str, ...] | None = None,
 ) -> OpDef:
     return OpDef(
         type,
@@ -68,6 +73,7 @@ def _scan(
         attributes={"axis": 0, "exclusive": False, "reverse": False},
         infer=_same_shape,
         kernel=kernel,
+        kinds=kinds,
         grad=grad,
         aliases={},
         cost=elementwise(flops),
@@ -207,6 +213,7 @@ cumulative_logsumexp_op: OpDef = _scan(
     _logsumexp_gradient,
     FLOATS,
     20,
+    HOST,
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.definition.op_def import OpDef
+from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import INDICES, INEXACT
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
@@ -74,6 +74,7 @@ segment_product_of_others: OpDef = OpDef(
     I=INDICES,
     infer=_same_as_data,
     kernel=_products_of_others,
+    kinds=HOST,
     grad=_gradients,
     aliases={},
     cost=lambda op: 8 * 3 ** (len(op.inputs) - 2) * (op.inputs[0].shape.size or 0),

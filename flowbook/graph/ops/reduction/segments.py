@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.inference import constant_value, no_flops
-from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.definition.op_def import HOST, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, INEXACT, NUMBERS, REALS, DType
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -216,6 +216,8 @@ def _unsorted(
         S=INDICES,
         infer=_segments_shape,
         kernel=kernel,
+        kinds=HOST,
+        host_args=("num_segments",),
         grad=grad,
         aliases={},
         cost=_no_flops_but_rows,
@@ -303,6 +305,8 @@ segment_mean_op = OpDef(
     attributes={"power": 1.0},
     infer=_means_shape,
     kernel=_mean,
+    kinds=HOST,
+    host_args=("num_segments",),
     grad=mean_gradient,
     aliases={},
     cost=_no_flops_but_rows,
@@ -388,6 +392,7 @@ segment_mean_gradient_op = OpDef(
     attributes={"power": REQUIRED},
     infer=_taken_shape,
     kernel=_take_mean,
+    kinds=HOST,
     grad=lambda op, dz: (
         segment_mean_op(
             dz,

@@ -64,7 +64,7 @@ def _sum(xp: Any, x: Any, axes: Axes) -> Any:
     """The sum over axes, one after the other: short sums round less, and long rows add faster."""
     for axis in axes:
         if axis != x.ndim - 1 and x.shape[axis] > _LONG:
-            x = xp.add.reduceat(x, np.arange(0, x.shape[axis], _BLOCK), axis, x.dtype)
+            x = xp.add.reduceat(x, xp.arange(0, x.shape[axis], _BLOCK), axis, x.dtype)
         x = sum_over(xp, x, (axis,), keepdims=True)
     return x
 

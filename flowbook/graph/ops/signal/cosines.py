@@ -10,7 +10,7 @@ from typing import Any
 
 from flowbook.graph.definition.axes import as_axis
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import OpDef
+from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import float32, float64
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -83,6 +83,7 @@ dct_op: OpDef = OpDef(
     attributes={"type": 2, "norm": None, "transposed": False},
     infer=_transformed_shape,
     kernel=_transform,
+    kinds=HOST,
     grad=_gradient,
     aliases={},
     cost=_flops,

@@ -14,7 +14,7 @@ from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import all_in_range, as_axes
 from flowbook.graph.definition.inference import elementwise, no_flops
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS, NUMBERS, REALS
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -92,6 +92,8 @@ sparse_union = OpDef(
     "-> indices: int64, segments: int64",
     infer=_union_shapes,
     kernel=_union,
+    kinds=HOST,
+    host_args=("a_shape", "b_shape"),
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,
@@ -189,6 +191,8 @@ sparse_dense_add = OpDef(
     T=NUMBERS,
     infer=_dense_sum_shape,
     kernel=_dense_sum,
+    kinds=HOST,
+    host_args=("dense_shape",),
     grad=lambda op, dy: (None, None, sparse_pick(op.inputs[0], op.inputs[1], dy), dy),
     aliases={},
     cost=_flops_of_values,
@@ -268,6 +272,8 @@ sparse_max_into = OpDef(
     T=REALS,
     infer=summed_shape,
     kernel=_greatest_into,
+    kinds=HOST,
+    host_args=("dense_shape", "shape"),
     grad=_greatest_gradient,
     aliases={},
     cost=_flops_of_values,
@@ -374,6 +380,8 @@ sparse_row_segments = OpDef(
     "indices: int64, dense_shape: int64 -> segments: int64",
     infer=_row_segments_shape,
     kernel=_row_segments,
+    kinds=HOST,
+    host_args=("dense_shape",),
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,
@@ -419,6 +427,7 @@ sparse_softmax_op = OpDef(
     T=FLOATS,
     infer=_softmax_shape,
     kernel=_softmax,
+    kinds=HOST,
     grad=_softmax_gradient,
     aliases={},
     cost=elementwise(flops=14),

@@ -14,7 +14,7 @@ from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import all_in_range, as_axes, as_axis, in_range
 from flowbook.graph.definition.inference import constant_value, no_flops
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import int64
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
@@ -79,6 +79,8 @@ sparse_order = OpDef(
     "indices: int64, dense_shape: int64 -> places: int64",
     infer=_place_count,
     kernel=_order,
+    kinds=HOST,
+    host_args=("dense_shape",),
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,
@@ -200,6 +202,8 @@ sparse_reshape = OpDef(
     "-> new_indices: int64, new_dense_shape: int64",
     infer=_reshaped_shapes,
     kernel=_reshape,
+    kinds=HOST,
+    host_args=("dense_shape", "new_shape"),
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,

@@ -13,7 +13,7 @@ import numpy as np
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import no_flops, shape_from
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import OpDef
+from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import MOVABLE, NUMBERS, as_dtype, int64, string
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -122,6 +122,8 @@ sparse_pick = OpDef(
     T=MOVABLE,
     infer=_picked_shape,
     kernel=_pick,
+    kinds=HOST,
+    host_args=("dense_shape",),
     grad=_pick_gradient,
     aliases={},
     cost=no_flops,
@@ -156,6 +158,8 @@ sparse_sum_into = OpDef(
     T=NUMBERS,
     infer=summed_shape,
     kernel=_sum_into,
+    kinds=HOST,
+    host_args=("dense_shape", "shape"),
     grad=lambda op, dy: (None, None, sparse_pick(op.inputs[0], op.inputs[1], dy), None),
     aliases={},
     cost=lambda op: op.inputs[2].shape.size or 0,
@@ -234,6 +238,8 @@ sparse_to_dense: OpDef = OpDef(
     attributes={"validate_indices": True},
     infer=_dense_shape_of_output,
     kernel=_to_dense,
+    kinds=HOST,
+    host_args=("dense_shape",),
     grad=_to_dense_gradient,
     aliases={},
     cost=no_flops,
@@ -305,6 +311,7 @@ dense_to_sparse = OpDef(
     T=MOVABLE,
     infer=_nonzero_shapes,
     kernel=_nonzero,
+    kinds=HOST,
     grad=_nonzero_gradient,
     aliases={},
     cost=no_flops,

@@ -14,7 +14,7 @@ from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.inference import constant_value, no_flops
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
@@ -74,6 +74,8 @@ sparse_slice = OpDef(
     "-> places: int64, new_indices: int64",
     infer=_sliced_shapes,
     kernel=_slice,
+    kinds=HOST,
+    host_args=("dense_shape", "start", "size"),
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,
@@ -222,6 +224,8 @@ sparse_concat = OpDef(
     attributes={"axis": REQUIRED, "expand_nonconcat_dims": False},
     infer=_joined_shapes,
     kernel=_joined,
+    kinds=HOST,
+    host_args=("dense_shapes",),
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,

@@ -12,7 +12,7 @@ import numpy as np
 
 from flowbook.graph.definition.inference import constant_value
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.definition.op_def import HOST, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES, NUMBERS
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -135,6 +135,8 @@ sparse_product: OpDef = OpDef(
     attributes={"adjoint_a": False, "adjoint_b": False},
     infer=_product_shape,
     kernel=_product,
+    kinds=HOST,
+    host_args=("dense_shape",),
     grad=_product_gradient,
     aliases={},
     cost=_product_flops,
@@ -225,6 +227,8 @@ sparse_sampled_product: OpDef = OpDef(
     T=NUMBERS,
     infer=_sampled_shape,
     kernel=_sampled,
+    kinds=HOST,
+    host_args=("dense_shape",),
     grad=_sampled_gradient,
     aliases={},
     cost=lambda op: (
@@ -324,6 +328,8 @@ sparse_segment_op: OpDef = OpDef(
     attributes={"combiner": REQUIRED},
     infer=_segments_shape,
     kernel=_combined,
+    kinds=HOST,
+    host_args=("num_segments",),
     grad=_combined_gradient,
     aliases={},
     cost=_combining_flops,
@@ -366,6 +372,7 @@ sparse_segment_spread: OpDef = OpDef(
     attributes={"combiner": REQUIRED},
     infer=_spread_shape,
     kernel=_spread,
+    kinds=HOST,
     grad=_spread_gradient,
     aliases={},
     cost=_spreading_flops,

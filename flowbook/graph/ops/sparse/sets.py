@@ -14,7 +14,7 @@ import numpy as np
 from flowbook.graph.building.graph import get_default_graph
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INTS, DType, int64, string
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
@@ -109,6 +109,8 @@ set_operation_op = OpDef(
     attributes={"operation": REQUIRED},
     infer=_combined_shapes,
     kernel=_combined,
+    kinds=HOST,
+    host_args=("a_shape", "b_shape"),
     grad=NO_GRADIENT,
     aliases={},
     cost=lambda op: 20 * sum(op.inputs[k].shape.size or 0 for k in (1, 4)),
@@ -137,6 +139,8 @@ set_size_op = OpDef(
     T=_SETTABLE,
     infer=_size_shape,
     kernel=_sizes,
+    kinds=HOST,
+    host_args=("dense_shape",),
     grad=NO_GRADIENT,
     aliases={},
     cost=lambda op: 10 * (op.inputs[1].shape.size or 0),

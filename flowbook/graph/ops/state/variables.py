@@ -15,7 +15,7 @@ from flowbook.graph.building.scopes import control_dependencies, name_scope
 from flowbook.graph.definition.arguments import value_of
 from flowbook.graph.definition.inference import no_flops, scalar
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.definition.packing import packed
 from flowbook.graph.model import site as sites
 from flowbook.graph.model.convert import to_array
@@ -50,6 +50,7 @@ read_variable = OpDef(
     attributes=_TYPED,
     infer=_variable_shape,
     kernel=lambda xp, variable: variable.read(),
+    kinds=HOST,
     grad=lambda op, dy: dy,
     touches=READS,
     reads_as=identity,
@@ -62,6 +63,7 @@ is_initialized_op = OpDef(
     "variable: resource -> is_initialized: bool",
     infer=scalar,
     kernel=lambda xp, variable: xp.bool_(variable.is_initialized),
+    kinds=HOST,
     touches=READS,
     needs_value=False,
     aliases={},
@@ -83,6 +85,7 @@ assign_op = OpDef(
     attributes={**_TYPED, "is_initializer": False},
     infer=_written_shape,
     kernel=lambda xp, variable, value: variable.assign(value),
+    kinds=HOST,
     grad=NO_GRADIENT,
     touches=WRITES,
     needs_value=False,
@@ -102,6 +105,7 @@ assign_add_op = OpDef(
     attributes=_TYPED,
     infer=_written_shape,
     kernel=lambda xp, variable, value: variable.update(xp.add, value),
+    kinds=HOST,
     grad=NO_GRADIENT,
     touches=WRITES,
     aliases={0: 0},
@@ -114,6 +118,7 @@ assign_sub_op = OpDef(
     attributes=_TYPED,
     infer=_written_shape,
     kernel=lambda xp, variable, value: variable.update(xp.subtract, value),
+    kinds=HOST,
     grad=NO_GRADIENT,
     touches=WRITES,
     aliases={0: 0},
@@ -146,6 +151,7 @@ def scatter_definition(type_name: str, ufunc: str | None) -> OpDef:
         kernel=lambda xp, variable, indices, updates: variable.scatter(
             getattr(xp, ufunc) if ufunc else None, indices, updates
         ),
+        kinds=HOST,
         grad=NO_GRADIENT,
         touches=WRITES,
         aliases={0: 0},

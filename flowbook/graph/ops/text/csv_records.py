@@ -10,7 +10,7 @@ import numpy as np
 
 from flowbook.graph.definition.inference import uncounted
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, DType, float32, float64, string
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
@@ -96,6 +96,7 @@ decode_csv_op = OpDef(
     },
     infer=_columns,
     kernel=_decode,
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=uncounted,

@@ -8,7 +8,7 @@ import numpy as np
 
 from flowbook.graph.definition.inference import constant_value
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import VALUES
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -121,6 +121,8 @@ edit_distance_op = OpDef(
     attributes={"normalize": True},
     infer=_distances_shape,
     kernel=_distances,
+    kinds=HOST,
+    host_args=("hypothesis_shape", "truth_shape"),
     grad=NO_GRADIENT,
     aliases={},
     cost=_steps,

@@ -13,7 +13,7 @@ import numpy as np
 
 from flowbook.graph.definition.inference import no_flops, same_as_input
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, INTS, NUMBERS, DType, as_dtype, float32, float64
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -30,6 +30,7 @@ def _of_text(type: str, output: str, kernel: Callable[..., Any], **attributes: A
         attributes=attributes,
         infer=same_as_input,
         kernel=kernel,
+        kinds=HOST,
         grad=NO_GRADIENT,
         aliases={},
         cost=no_flops,
@@ -152,6 +153,7 @@ as_string_op = OpDef(
     },
     infer=_written_shape,
     kernel=_as_string,
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,
@@ -214,6 +216,7 @@ hash_bucket_fast_op = OpDef(
     kernel=lambda xp, input, num_buckets: mapped(
         lambda text: fingerprint(text) % num_buckets, input, dtype=np.int64
     ),
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,
@@ -252,6 +255,7 @@ hash_bucket_strong_op = OpDef(
     attributes={"num_buckets": REQUIRED, "key": REQUIRED},
     infer=_check_buckets,
     kernel=_strong,
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,
@@ -370,6 +374,7 @@ decode_raw_op = OpDef(
     attributes={"out_type": REQUIRED, "little_endian": True},
     infer=_raw_shape,
     kernel=_decode_raw,
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,

@@ -17,7 +17,7 @@ import numpy as np
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import constant_value, no_flops
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import string
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
@@ -123,6 +123,7 @@ regex_replace_op = OpDef(
     attributes={"replace_global": True},
     infer=_replaced_shape,
     kernel=_regex_replace,
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,
@@ -176,6 +177,7 @@ regex_full_match = OpDef(
     "input: string, pattern: string -> output: bool",
     infer=_matched_shape,
     kernel=_regex_full_match,
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,
@@ -214,6 +216,7 @@ split_op = OpDef(
     attributes={"maxsplit": -1},
     infer=_split_shape,
     kernel=_split,
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,

@@ -13,7 +13,7 @@ import numpy as np
 from flowbook.graph.definition.axes import all_in_range, as_axes, reduced
 from flowbook.graph.definition.inference import no_flops, same_as_input
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
@@ -54,6 +54,7 @@ join_op = OpDef(
     attributes={"separator": ""},
     infer=_joined_shape,
     kernel=_join,
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,
@@ -111,6 +112,7 @@ reduce_join_op = OpDef(
     attributes={"axis": None, "keepdims": False, "separator": ""},
     infer=_reduced_shape,
     kernel=_reduce_join,
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,
@@ -175,6 +177,7 @@ length_op = OpDef(
     attributes={"unit": "BYTE"},
     infer=_length_shape,
     kernel=_length,
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,
@@ -224,6 +227,7 @@ substr_op = OpDef(
     attributes={"unit": "BYTE"},
     infer=_part_shape,
     kernel=_substr,
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,
@@ -285,6 +289,7 @@ lower_op = OpDef(
     attributes={"encoding": ""},
     infer=_cased_shape,
     kernel=_cased("lower"),
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,
@@ -298,6 +303,7 @@ upper_op = OpDef(
     attributes={"encoding": ""},
     infer=_cased_shape,
     kernel=_cased("upper"),
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,
@@ -310,6 +316,7 @@ strip_op = OpDef(
     "input: string -> output: string",
     infer=same_as_input,
     kernel=lambda xp, input: mapped(bytes.strip, input),
+    kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
     cost=no_flops,

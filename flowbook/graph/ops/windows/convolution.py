@@ -147,6 +147,7 @@ input_gradient_op: OpDef = OpDef(
     attributes=_ATTRIBUTES,
     infer=_input_shape,
     kernel=input_gradient,
+    host_args=("input_sizes",),
     grad=_gradient_of_input_gradient,
     aliases={},
     # Each output of the forward convolution spreads over a window of all input channels.
@@ -161,6 +162,7 @@ filter_gradient_op: OpDef = OpDef(
     attributes=_ATTRIBUTES,
     infer=_filter_shape,
     kernel=filter_gradient,
+    host_args=("filter_sizes",),
     grad=_gradient_of_filter_gradient,
     aliases={},
     cost=lambda op: window_flops(op.inputs[2].shape, op.outputs[0].shape),

@@ -139,6 +139,7 @@ max_pool_op = OpDef(
     attributes={"overlapping": False},
     infer=_pooled_shapes,
     kernel=_max_pooled,
+    host_args=("rows", "columns"),
     grad=_max_gradient,
     aliases={},
     cost=lambda op: 2 * (op.inputs[0].shape.size or 0),

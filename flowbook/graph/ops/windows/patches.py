@@ -87,6 +87,7 @@ patches_gradient_op = OpDef(
     attributes=_HOW,
     infer=lambda dy, shape, **_: shape_from(shape),
     kernel=_unextract,
+    host_args=("shape",),
     grad=lambda op, dz: (extract_patches_op(dz, **op.attributes), None),
     aliases={},
     cost=lambda op: op.inputs[0].shape.size or 0,

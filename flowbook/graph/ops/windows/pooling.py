@@ -165,6 +165,7 @@ avg_pool_gradient: OpDef = OpDef(
     attributes=_WINDOWS,
     infer=_avg_input_shape,
     kernel=kernels.avg_pool_gradient,
+    host_args=("orig_input_shape",),
     grad=lambda op, dx: (None, avg_pool_op(dx, **op.attributes)),
     aliases={},
     cost=lambda op: (op.inputs[1].shape.size or 0) * prod(op.attributes["ksize"]),

@@ -96,8 +96,8 @@ def _check_rank(shape: Any) -> None:
         )
 
 
-def _scales(windows: _Windows, x: Any, count: int, bias: float, alpha: float) -> Any:
-    np.square(x, out=windows.values(count))
+def _scales(xp: Any, windows: _Windows, x: Any, count: int, bias: float, alpha: float) -> Any:
+    xp.square(x, out=windows.values(count))
     scales = windows.sums(count)
     scales *= x.dtype.type(alpha)
     scales += x.dtype.type(bias)
@@ -123,7 +123,7 @@ def _normalized(
     x = _as_matrix(input)
     result = xp.empty(x.shape, x.dtype)
     for part, windows, count in _parts(xp, x, depth_radius):
-        scales = _scales(windows, x[part], count, bias, alpha)
+        scales = _scales(xp, windows, x[part], count, bias, alpha)
         powers = windows.as_rows(_power(xp, scales, beta))
         xp.multiply(x[part], powers, out=result[part])
     return result.reshape(input.shape).astype(input.dtype, copy=False)
@@ -143,7 +143,7 @@ def _normalized_gradient(
     result = xp.empty(x.shape, x.dtype)
     for part, windows, count in _parts(xp, x, depth_radius):
         some, target = x[part], result[part]
-        scales = _scales(windows, some, count, bias, alpha)
+        scales = _scales(xp, windows, some, count, bias, alpha)
         powers = _power(xp, scales, beta)
         xp.multiply(slopes[part], windows.as_rows(powers), out=target)
         xp.divide(powers, scales, out=powers)

@@ -1,0 +1,222 @@
+"""A definition's generic kernel is right on every kind of device that it names.
+
+The simulated device stands for all kinds but the CPU: its arrays refuse what a GPU's refuse. Each
+row of `tests/op_cases` runs there on the inputs that the CPU's kernel gets, and gives what that
+gives.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowbook as fb
+from flowbook.exec.devices.cpu import Cpu
+from flowbook.exec.devices.device import Device
+from flowbook.exec.devices.simulated import Simulated
+from flowbook.graph.definition.widened import widened
+from flowbook.graph.model import dtypes
+from flowbook.graph.model.dtypes import DType
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.registry import kernel_for, kinds_with_kernel, op_named, without_kernel
+from flowbook.graph.numerics import element_choices
+from flowbook.graph.ops.reduction import scans, standardising
+from tests.interpreter import evaluate
+from tests.op_cases import CASES, SCENARIOS, Case
+from tests.op_cases.case import admitted, natural
+from tests.op_checks import agree, built
+
+HERE = [case for case in CASES if kernel_for(op_named(case.type), "simulated") is not None]
+
+# What a row of values cannot express, and has a test below.
+WITHOUT_ROWS = {"CheckFinite", "Const", "MarkTraining", "MarkUpdate", "NoOp"}
+
+# Types whose kernels wait for the device: values decide about a size, a way, or an error.
+WAITING = {
+    *("Bincount", "BooleanMask", "BooleanMaskGrad", "CheckNumerics", "Deviation"),
+    *("DynamicPartition", "DynamicStitch", "EuclideanNorm", "FloorDiv"),
+    *("GatherNd", "InvertPermutation", "ListDiff", "LogMatrixDeterminant", "MatrixDeterminant"),
+    *("MatrixExponential", "MatrixPseudoInverse", "MatrixRank", "MatrixTriangularSolve"),
+    *("MaxPoolGrad", "MaxPoolGradGrad", "MaxPoolWithArgmax", "Mod", "Moments", "Pow", "Repeat"),
+    *("ReverseSequence", "SelfAdjointEig", "SoftmaxCrossEntropyWithLogits"),
+    *("SparseSoftmaxCrossEntropyWithLogits", "Svd", "TopK", "TrueIndices", "TruncateDiv"),
+    *("TruncateMod", "Unique", "UnravelIndex", "UnsortedSegmentTake", "Variance"),
+}
+
+
+def run(operation: Operation, inputs: list[Any], device: Device) -> list[Any]:
+    """What the kernel for a kind of device gives, with inputs where the definition wants them."""
+    op_def = operation.op_def
+    kernel = kernel_for(op_def, device.kind)
+    assert kernel is not None
+    places = op_def.grouped(range(len(inputs)), operation.attributes)
+    given = list(inputs)
+    for argument, found in zip(op_def.inputs, places, strict=True):
+        for place in found if argument.is_list else [found]:
+            if argument.name not in op_def.host_args:
+                given[place] = device.own(inputs[place])
+    attributes = {name: operation.attributes[name] for name in op_def.kernel_attributes(kernel)}
+    with np.errstate(all="ignore"):
+        found = widened(operation, kernel)(device.xp, *given, **attributes)
+    is_single = len(op_def.outputs) == 1 and not op_def.outputs[0].is_list
+    outputs = [found] if is_single else list(found)
+    assert all(device.check(output) for output in outputs)
+    return [device.fetch(output) for output in outputs]
+
+
+def holds_numbers(operation: Operation) -> bool:
+    return all(t.dtype is not dtypes.string for t in (*operation.inputs, *operation.outputs))
+
+
+def compare(case: Case, given: Any, dtype: DType | None, device: Simulated) -> None:
+    """Hold a row's operation on the simulated device against itself on the CPU."""
+    outputs, feeds = built(case, given, dtype=dtype)
+    operations = [op for op in outputs[0].graph.operations if op.type == case.type]
+    for operation in filter(holds_numbers, operations):
+        inputs = [np.asarray(value) for value in evaluate([*operation.inputs], feeds)]
+        expected = run(operation, inputs, Cpu())
+        for found, wanted in zip(run(operation, inputs, device), expected, strict=True):
+            assert found.dtype == wanted.dtype
+            agree(np.asarray(found), exact(wanted), case.tolerance, inputs)
+
+
+def compare_all(case: Case, device: Simulated) -> None:
+    for dtype in admitted(case):
+        if dtype is not dtypes.string:
+            compare(case, case.inputs, dtype, device)
+    # Something has run here.
+    assert device.copied_in or device.copied_out
+
+
+def exact(value: Any) -> Any:
+    """A value that can be compared: bfloat16 as float64."""
+    return np.asarray(value).astype(np.float64) if value.dtype.kind == "V" else np.asarray(value)
+
+
+@pytest.mark.parametrize("case", HERE, ids=lambda case: case.name)
+def test_the_kernel_is_right_on_every_kind(case: Case) -> None:
+    device = Simulated()
+    compare_all(case, device)
+    assert device.waits == 0 or case.type in WAITING
+
+
+@pytest.mark.parametrize("case", HERE, ids=lambda case: case.name)
+def test_so_are_the_ways_that_large_arrays_take(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(element_choices, "_LARGE", 0)
+    monkeypatch.setattr(scans, "_MANY_ROWS", 1)
+    monkeypatch.setattr(standardising, "_LONG", 1)
+    compare(case, case.inputs, natural(case), Simulated())
+
+
+@pytest.mark.parametrize(
+    ("case", "given"),
+    [
+        pytest.param(case, given, id=f"{case.name}-{what}")
+        for case in HERE
+        for what, given in (("nothing", case.empty), ("NaN", case.special))
+        if given is not None
+    ],
+)
+def test_so_are_arrays_of_nothing_and_of_nan(case: Case, given: Any) -> None:
+    compare(case, given, natural(case), Simulated())
+
+
+@pytest.mark.parametrize("type_", sorted(WAITING))
+def test_those_that_are_said_to_wait_do(type_: str) -> None:
+    device = Simulated()
+    for case in HERE:
+        if case.type == type_:
+            compare_all(case, device)
+    assert device.waits
+
+
+def test_every_type_is_right_here_or_says_where() -> None:
+    types = {row.type for row in (*CASES, *SCENARIOS)}
+    run_here = {case.type for case in HERE}
+    assert run_here | {*without_kernel("simulated")} | WITHOUT_ROWS >= types
+    assert not WITHOUT_ROWS & ({*without_kernel("simulated")} | run_here)
+
+
+def test_what_touches_state_or_the_world_stays_on_the_host() -> None:
+    for type_ in {row.type for row in (*CASES, *SCENARIOS)}:
+        op_def = op_named(type_)
+        if op_def.is_stateful:
+            assert kernel_for(op_def, "simulated") is None
+
+
+def test_operations_without_rows_are_right_here_too() -> None:
+    device = Simulated()
+    with fb.Graph().as_default():
+        constant = fb.constant([1.0, 2.0])
+        nothing = fb.no_op()
+    np.testing.assert_array_equal(run(constant.op, [], device)[0], [1.0, 2.0])
+    assert run(nothing, [], device) == []
+    check = op_named("CheckFinite").kernel
+    assert check is not None
+    assert check(device.xp, device.own(np.ones(3)), checked=1, nodes=()) == ()
+    with pytest.raises(fb.errors.InvalidArgumentError, match="NaN or infinite"):
+        check(device.xp, device.own(np.array([1.0, np.nan])), checked=1, nodes=())
+    for type_ in ("MarkTraining", "MarkUpdate"):
+        kernel = op_named(type_).kernel
+        assert kernel is not None
+        assert kernel(device.xp) == ()
+
+
+@pytest.mark.parametrize(
+    ("type_", "inputs", "message"),
+    [
+        (
+            "GatherNd",
+            [np.ones((2, 3)), np.array([[1, 2], [0, 3]])],
+            r"indices \[0, 3\] lie outside the shape \[2, 3\] \(element \[1\]\)",
+        ),
+        ("InvertPermutation", [np.array([0, 3, 1])], "3 is out of range: there are 3"),
+        ("FloorDiv", [np.array([4, 5]), np.array([2, 0])], "zero"),
+    ],
+)
+def test_mistakes_are_named_as_on_the_cpu(type_: str, inputs: list[Any], message: str) -> None:
+    with fb.Graph().as_default():
+        placeholders = [fb.placeholder(fb.as_dtype(value.dtype)) for value in inputs]
+        operation = op_named(type_)(*placeholders).op
+    for device in (Cpu(), Simulated()):
+        with pytest.raises((ValueError, IndexError), match=message):
+            run(operation, inputs, device)
+
+
+# What users say
+
+
+def test_a_users_kernel_serves_every_kind_unless_it_says_otherwise() -> None:
+    def define(**options: Any) -> fb.OpDef:
+        return fb.OpDef("OnKinds", "x: float32 -> y: float32", infer=lambda x: x.shape, **options)
+
+    def kernel(xp: Any, x: Any) -> Any:
+        return np.exp(x)
+
+    assert kinds_with_kernel(define(kernel=lambda xp, x: xp.exp(x))) == ["cpu", "simulated"]
+    assert kinds_with_kernel(define(kernel=kernel, kinds=("cpu",))) == ["cpu"]
+    assert kinds_with_kernel(define()) == []
+    op_def = define(kernel=kernel, kinds=("cpu",))
+    fb.register_kernel("OnKinds", "simulated")(lambda xp, x: xp.exp(x))
+    assert kinds_with_kernel(op_def) == ["cpu", "simulated"]
+    # One that is wrong is an error where it runs, never a wrong value.
+    device = Simulated()
+    with pytest.raises(TypeError):
+        kernel(device.xp, device.own(np.ones(3, np.float32)))
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"kinds": "cpu"}, "kinds is a tuple of names, not 'cpu'"),
+        ({"host_args": "x"}, "host_args is a tuple of names, not 'x'"),
+        ({"host_args": ("y",)}, "'y' in host_args is no input of"),
+    ],
+)
+def test_definitions_that_say_it_wrongly(options: Any, why: str) -> None:
+    with pytest.raises(fb.errors.InvalidArgumentError, match=why):
+        fb.OpDef("OnKinds", "x: float32 -> y: float32", **options)
