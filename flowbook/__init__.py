@@ -26,6 +26,7 @@ from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.engine import blas_threads as _blas_threads
 from flowbook.exec.kernels import compiling as _compiling
 from flowbook.exec.kernels.compiling import hot_loops
+from flowbook.exec.kernels.onednn_kernels import special_kernels
 from flowbook.exec.resources.store import reset_container
 from flowbook.exec.session.partial_run import PartialRun
 from flowbook.exec.session.session import Session
@@ -813,6 +814,7 @@ __all__ = [
     "sparse_segment_mean",
     "sparse_segment_sqrt_n",
     "sparse_segment_sum",
+    "special_kernels",
     "split",
     "sqrt",
     "square",

@@ -2,7 +2,7 @@
 
 It walks the operations that the fetches need, in an order that keeps the rules for state (a
 read that nothing orders after a write sees the value before it; writes in the order of
-construction), and calls kernels with NumPy. It plans, frees and shares nothing.
+construction), and calls the CPU's kernels. It plans, frees and shares nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from flowbook.graph.definition.widened import widened
 from flowbook.graph.model.errors import FailedPreconditionError, InvalidArgumentError
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.registry import asked_of, kernel_for
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
 
@@ -151,9 +152,11 @@ class Interpreter:
             values[operation.outputs[0]] = leading[0]
             return
         if (bound := self._bound.get(operation)) is None:
-            names = op_def.kernel_attributes(op_def.kernel)
-            taken = [t.dtype for t in operation.inputs]
-            kernel = widened(op_def, taken, operation.dtypes, op_def.kernel)
+            asked = asked_of(operation)
+            kernel = kernel_for(op_def, "cpu", asked)
+            assert kernel is not None
+            names = op_def.kernel_attributes(kernel)
+            kernel = widened(op_def, asked.dtypes, operation.dtypes, kernel)
             attributes = {name: operation.attributes[name] for name in names}
             bound = self._bound[operation] = partial(kernel, np, *leading, **attributes)
         result = bound(*[values[t] for t in operation.inputs])

@@ -6,12 +6,17 @@ has to be there, in continuous integration, `tests/conftest.py` makes a failure 
 
 import importlib.util
 import shutil
+from importlib import metadata
 
 import pytest
 
 
-def requires(*, program: str | None = None, module: str | None = None) -> pytest.MarkDecorator:
+def requires(
+    *, program: str | None = None, module: str | None = None, distribution: str | None = None
+) -> pytest.MarkDecorator:
     """Mark a test, or as `pytestmark` a file, that needs a program on the path or a module.
+
+    What is installed and has no module to import is named by its distribution.
 
     ```python
     @requires(program="chromium")
@@ -23,4 +28,6 @@ def requires(*, program: str | None = None, module: str | None = None) -> pytest
         absent.append(program)
     if module is not None and importlib.util.find_spec(module) is None:
         absent.append(module)
+    if distribution is not None and not any(metadata.distributions(name=distribution)):
+        absent.append(distribution)
     return pytest.mark.skipif(bool(absent), reason=f"missing: {', '.join(absent)}")

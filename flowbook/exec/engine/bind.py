@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from flowbook.exec.devices.device import Device
@@ -14,7 +14,10 @@ from flowbook.exec.resources.store import Store
 from flowbook.graph.definition.op_def import OpDef, Retag
 from flowbook.graph.definition.widened import widened
 from flowbook.graph.model.dtypes import DType, as_dtype
-from flowbook.graph.model.registry import kernel_for, op_keyed, registered_kernel
+from flowbook.graph.model.registry import Asked, kernel_for, op_keyed, registered_kernels
+from flowbook.graph.model.shape import Shape
+
+Spec = tuple[DType, Shape]
 
 
 class Bound(NamedTuple):
@@ -23,12 +26,12 @@ class Bound(NamedTuple):
     Attributes:
         units: one for each node.
         known: constants and handles, by value.
-        dtypes: of all values.
+        specs: the dtype and the known shape of all values.
     """
 
     units: list[Unit]
     known: dict[int, Any]
-    dtypes: dict[int, DType]
+    specs: dict[int, Spec]
 
 
 class _Found(NamedTuple):
@@ -38,12 +41,13 @@ class _Found(NamedTuple):
     function: Callable[..., Any] | None
     attributes: list[str]
     call: Call
+    has_special: bool
     kind: type[Kernel]
 
 
 def bind(
     part: Part,
-    feeds: tuple[DType, ...],
+    feeds: Sequence[Spec],
     device: Device,
     store: Store,
     begun: Bound | None = None,
@@ -52,7 +56,7 @@ def bind(
 
     Args:
         part: what runs.
-        feeds: the dtypes of what it is fed with.
+        feeds: the dtypes and shapes of what it is fed with.
         device: where.
         store: where its resources live.
         begun: what its first nodes are bound to already.
@@ -62,22 +66,22 @@ def bind(
         InvalidArgumentError: if a named container holds another resource under a key.
     """
     known: dict[int, Any] = {} if begun is None else begun.known.copy()
-    dtypes = dict(enumerate(feeds)) if begun is None else begun.dtypes.copy()
+    specs = dict(enumerate(feeds)) if begun is None else begun.specs.copy()
     units = [] if begun is None else begun.units.copy()
     for value, constant in part.constants.items():
         if value not in known:
             known[value] = constant
-            dtypes[value] = as_dtype(constant.dtype)
+            specs[value] = as_dtype(constant.dtype), Shape.of(constant.shape)
     types: dict[str, _Found] = {}
     nodes = part.nodes[len(units) :]
     for node in nodes:
-        dtypes.update(zip(node.outputs, node.dtypes, strict=False))
+        specs.update(zip(node.outputs, zip(node.dtypes, node.shapes, strict=True), strict=False))
     for index, node in enumerate(nodes, len(units)):
         found = types.get(node.type)
         if found is None:
             found = types[node.type] = _find(op_keyed(node.type), device)
-        units.append(_unit(index, node, found, device, store, known, dtypes))
-    return Bound(units, known, dtypes)
+        units.append(_unit(index, node, found, device, store, known, specs))
+    return Bound(units, known, specs)
 
 
 def _unit(
@@ -87,7 +91,7 @@ def _unit(
     device: Device,
     store: Store,
     known: dict[int, Any],
-    dtypes: Mapping[int, DType],
+    specs: Mapping[int, Spec],
 ) -> Unit:
     op_def = found.op_def
     leading: tuple[Any, ...] = ()
@@ -99,11 +103,15 @@ def _unit(
         return Handle(node, *leading)
     function = found.function
     call = found.call
+    if found.has_special:
+        taken = [specs[v] for v in node.inputs]
+        asked = Asked([dtype for dtype, _ in taken], [shape for _, shape in taken], node.attributes)
+        function = kernel_for(op_def, device.kind, asked) or function
     if op_def.computes:
-        taken = [dtypes[v] for v in node.inputs]
-        function = widened(op_def, taken, node.dtypes, function)
-        if function is not found.function:
-            call = call._replace(expression=None)
+        dtypes = [specs[v][0] for v in node.inputs]
+        function = widened(op_def, dtypes, node.dtypes, function)
+    if function is not found.function:
+        call = call._replace(expression=None)
     attributes = {name: node.attributes[name] for name in found.attributes}
     unit = found.kind(index, node, function, device, leading, attributes, call)
     if isinstance(unit, Router):
@@ -117,7 +125,8 @@ def _unit(
 
 
 def _find(op_def: OpDef, device: Device) -> _Found:
-    special = registered_kernel(op_def, device.kind)
+    registered = registered_kernels(op_def, device.kind)
+    is_users = any(kernel.is_users for kernel in registered)
     function = kernel_for(op_def, device.kind)
     attributes = op_def.kernel_attributes(function) if function is not None else []
     kind: type[Kernel] = AsyncKernel if op_def.is_async else Kernel
@@ -127,11 +136,12 @@ def _find(op_def: OpDef, device: Device) -> _Found:
         attributes,
         Call(
             function is not None and _is_positional(function, attributes),
-            op_def.expression if special is None and op_def.is_inlined else None,
+            op_def.expression if not is_users and op_def.is_inlined else None,
             len(op_def.outputs) == 1 and not op_def.outputs[0].is_list,
-            special is not None or not op_def.is_builtin,
+            is_users or not op_def.is_builtin,
             op_def.is_builtin,
         ),
+        bool(registered) and not is_users,
         Router if op_def.is_router else kind,
     )
 

@@ -1,7 +1,8 @@
 """How many threads one matrix product uses: `fb.options.intra_op_threads`.
 
 The products of NumPy and SciPy run in BLAS libraries, whose limit holds for all of the process.
-So it is an option of the process, not of a session, whose steps may run beside another's.
+So it is an option of the process, not of a session, whose steps may run beside another's. What
+runs in oneDNN reads the option itself.
 """
 
 from __future__ import annotations

@@ -89,8 +89,8 @@ class Runner:
         self._executions = executions
         self._diagnoses = diagnoses
         self._begun = begun
-        dtypes = tuple([program.feeds[place].dtype for place in part.feeds])
-        self._bound: Bound = bind(part, dtypes, device, store, begun._bound if begun else None)
+        fed = [(program.feeds[place].dtype, program.feeds[place].shape) for place in part.feeds]
+        self._bound: Bound = bind(part, fed, device, store, begun._bound if begun else None)
         late = [place for place, arrives_late in enumerate(is_late) if arrives_late]
         nodes = len(self._bound.units)
         self.late_units = {place: nodes + i for i, place in enumerate(late)}

@@ -15,6 +15,7 @@ from flowbook.exec.plan.program_pb2 import (
     BlockDef,
     ConstantDef,
     FailureDef,
+    FeedDef,
     NodeDef,
     PartDef,
     ProgramDef,
@@ -45,11 +46,11 @@ def encode(program: Program) -> bytes:
     """
     message, values = ProgramDef(version=VERSION), ValueWriter()
     for feed in program.feeds:
-        message.feeds.add(
-            name=encodable(feed.name),
-            dtype=feed.dtype.name,
-            replaces_constant=feed.replaces_constant,
+        written = message.feeds.add(
+            name=encodable(feed.name), replaces_constant=feed.replaces_constant
         )
+        written.spec.dtype = feed.dtype.name
+        write_shape(feed.shape, written.spec.shape)
     for part, place in program.fetches:
         message.fetches.add(part=part, place=place)
     for each in program.parts:
@@ -74,10 +75,16 @@ def decode(data: bytes) -> Program:
         raise DataLossError(f"these {len(data)} bytes are not a whole program of version {VERSION}")
     values = ValueReader(map(in_message, message.arrays))
     return Program(
-        tuple([Feed(f.name, read_dtype(f.dtype), f.replaces_constant) for f in message.feeds]),
+        tuple([_read_feed(feed) for feed in message.feeds]),
         tuple([(fetch.part, fetch.place) for fetch in message.fetches]),
         tuple([_read_part(part, values) for part in message.parts]),
     )
+
+
+def _read_feed(message: FeedDef) -> Feed:
+    spec = message.spec
+    dtype, shape = read_dtype(spec.dtype), read_shape(spec.shape)
+    return Feed(message.name, dtype, shape, message.replaces_constant)
 
 
 def _write_part(part: Part, message: PartDef, values: ValueWriter) -> None:

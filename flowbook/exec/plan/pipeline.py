@@ -13,7 +13,7 @@ from flowbook.exec.plan.program import Block, Feed, Part, PlanNode, Program
 from flowbook.exec.plan.schedule import schedule
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.definition.inference import constant_value
-from flowbook.graph.model.dtypes import INDICES, DType, resource
+from flowbook.graph.model.dtypes import INDICES, resource
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.rewrite.cse import merge_common
@@ -148,6 +148,8 @@ def freeze(graph: Subgraph, device: str, base: Part | None = None) -> Part:
 
 def _feed(tensor: Tensor) -> Feed:
     """What is fed for a tensor; a variable's handle stands for its reads."""
-    dtype: DType = tensor.op.attributes["dtype"] if tensor.dtype is resource else tensor.dtype
-    is_known = tensor.dtype in INDICES and constant_value(tensor) is not None
-    return Feed(tensor.name, dtype, is_known)
+    dtype, shape = tensor.dtype, tensor.shape
+    if dtype is resource:
+        dtype, shape = tensor.op.attributes["dtype"], tensor.op.attributes["shape"]
+    is_known = dtype in INDICES and constant_value(tensor) is not None
+    return Feed(tensor.name, dtype, shape, is_known)

@@ -79,11 +79,13 @@ class Feed(NamedTuple):
     Attributes:
         name: the tensor's.
         dtype: of the values.
+        shape: what is known of theirs.
         replaces_constant: whether something may have been inferred from the tensor's own value.
     """
 
     name: str
     dtype: DType
+    shape: Shape
     replaces_constant: bool
 
 

@@ -24,14 +24,14 @@ class ProgramDef(_message.Message):
     def __init__(self, version: _Optional[int] = ..., feeds: _Optional[_Iterable[_Union[FeedDef, _Mapping]]] = ..., fetches: _Optional[_Iterable[_Union[FetchDef, _Mapping]]] = ..., parts: _Optional[_Iterable[_Union[PartDef, _Mapping]]] = ..., arrays: _Optional[_Iterable[_Union[_graph_pb2.ArrayDef, _Mapping]]] = ..., complete: _Optional[bool] = ...) -> None: ...
 
 class FeedDef(_message.Message):
-    __slots__ = ("name", "dtype", "replaces_constant")
+    __slots__ = ("name", "spec", "replaces_constant")
     NAME_FIELD_NUMBER: _ClassVar[int]
-    DTYPE_FIELD_NUMBER: _ClassVar[int]
+    SPEC_FIELD_NUMBER: _ClassVar[int]
     REPLACES_CONSTANT_FIELD_NUMBER: _ClassVar[int]
     name: str
-    dtype: str
+    spec: _graph_pb2.OutputDef
     replaces_constant: bool
-    def __init__(self, name: _Optional[str] = ..., dtype: _Optional[str] = ..., replaces_constant: _Optional[bool] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., spec: _Optional[_Union[_graph_pb2.OutputDef, _Mapping]] = ..., replaces_constant: _Optional[bool] = ...) -> None: ...
 
 class FetchDef(_message.Message):
     __slots__ = ("part", "place")

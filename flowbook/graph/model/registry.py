@@ -3,18 +3,67 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from flowbook.graph.model.errors import AlreadyExistsError, NotFoundError
 
 if TYPE_CHECKING:
     from flowbook.graph.definition.op_def import OpDef
+    from flowbook.graph.model.dtypes import DType
+    from flowbook.graph.model.operation import Operation
+    from flowbook.graph.model.shape import Shape
+
+# By the dtypes and shapes of an operation's inputs, and its attributes.
+Suits = Callable[[Sequence["DType"], Sequence["Shape"], Mapping[str, Any]], bool]
+
+
+class Asked(NamedTuple):
+    """What is asked of a kernel, as far as it is known before a run.
+
+    Attributes:
+        dtypes: of the inputs.
+        shapes: what is known of their shapes.
+        attributes: the operation's.
+    """
+
+    dtypes: Sequence[DType]
+    shapes: Sequence[Shape]
+    attributes: Mapping[str, Any]
+
+
+def asked_of(operation: Operation) -> Asked:
+    """What is asked of the kernel of an operation, as it was built."""
+    inputs = operation.inputs
+    return Asked([t.dtype for t in inputs], [t.shape for t in inputs], operation.attributes)
+
+
+class Registered(NamedTuple):
+    """A kernel of an operation type for one kind of device, beside the definition's own.
+
+    Attributes:
+        function: the kernel.
+        is_users: whether a user registered it. What it is given and gives is watched; Flowbook's
+            own kernels are trusted.
+        suits: which operations of the type it is for; None for all.
+    """
+
+    function: Callable[..., Any]
+    is_users: bool
+    suits: Suits | None = None
+
+    def is_for(self, asked: Asked | None) -> bool:
+        """Whether it is for what is asked of an operation; None is anything."""
+        if self.suits is None or asked is None:
+            return self.suits is None
+        return self.suits(*asked)
+
 
 _definitions: dict[str, OpDef] = {}
-# By definition, not by name: a type that is defined again may mean something else.
-_kernels: WeakKeyDictionary[OpDef, dict[str, Callable[..., Any]]] = WeakKeyDictionary()
+# By definition, not by name: a type that is defined again may mean something else. A user's stands
+# before Flowbook's own.
+_kernels: WeakKeyDictionary[OpDef, dict[str, tuple[Registered, ...]]] = WeakKeyDictionary()
 # Those that were defined again too, while an operation uses them.
 _by_key: WeakValueDictionary[str, OpDef] = WeakValueDictionary()
 # The kinds of devices that there are kernels for; each is named by the module of its devices.
@@ -90,33 +139,72 @@ def register_kernel(
     has prepared already keep the kernels that they have. A type that is defined again, as by
     re-running its cell, starts with its own kernel.
     """
+    op_def = _known(type_name, device_kind)
+
+    def register(kernel: Callable[..., Any]) -> Callable[..., Any]:
+        own = [r for r in registered_kernels(op_def, device_kind) if not r.is_users]
+        _kernels.setdefault(op_def, {})[device_kind] = (Registered(kernel, is_users=True), *own)
+        return kernel
+
+    return register
+
+
+def special_kernel(
+    type_name: str, device_kind: str, suits: Suits
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a kernel of Flowbook's own for some operations of a type, as a decorator.
+
+    Args:
+        type_name: the operation type.
+        device_kind: the kind of device.
+        suits: which operations it is for, by what is known before the run. What only the run knows
+            is the kernel's own concern: where it cannot, it calls the definition's.
+
+    The kernel has the parameters of the definition's own and means the same. A kernel that a user
+    registers goes before it.
+    """
+    op_def = _known(type_name, device_kind)
+
+    def register(kernel: Callable[..., Any]) -> Callable[..., Any]:
+        kinds = _kernels.setdefault(op_def, {})
+        special = Registered(kernel, is_users=False, suits=suits)
+        kinds[device_kind] = (*kinds.get(device_kind, ()), special)
+        return kernel
+
+    return register
+
+
+def _known(type_name: str, device_kind: str) -> OpDef:
     op_def = op_named(type_name)
     if device_kind not in _device_kinds:
         raise NotFoundError(
             f"there are no devices of kind {device_kind!r}",
             hint=f"known kinds are {', '.join(sorted(_device_kinds))}",
         )
-
-    def register(kernel: Callable[..., Any]) -> Callable[..., Any]:
-        _kernels.setdefault(op_def, {})[device_kind] = kernel
-        return kernel
-
-    return register
+    return op_def
 
 
-def registered_kernel(op_def: OpDef, device_kind: str) -> Callable[..., Any] | None:
-    """The kernel registered for this kind of device, if there is one."""
-    return _kernels.get(op_def, {}).get(device_kind)
+def registered_kernels(op_def: OpDef, device_kind: str) -> Sequence[Registered]:
+    """The kernels registered for this kind of device; the first that suits an operation runs it."""
+    return _kernels.get(op_def, {}).get(device_kind, ())
 
 
-def kernel_for(op_def: OpDef, device_kind: str) -> Callable[..., Any] | None:
+def kernel_for(
+    op_def: OpDef, device_kind: str, asked: Asked | None = None
+) -> Callable[..., Any] | None:
     """The kernel for this kind of device: one registered for it, or the definition's own.
 
     None if there is none for it: the definition's own serves the kinds on which it is right.
+
+    Args:
+        op_def: the operation's type.
+        device_kind: the kind of device.
+        asked: what is asked of it, which kernels may be registered for; None for a kernel that is
+            for all operations of this type.
     """
-    registered = registered_kernel(op_def, device_kind)
-    if registered is not None:
-        return registered
+    for registered in registered_kernels(op_def, device_kind):
+        if registered.is_for(asked):
+            return registered.function
     is_right = op_def.kinds is None or device_kind in op_def.kinds
     return op_def.kernel if is_right else None
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.widened import widened
-from flowbook.graph.model.registry import kernel_for
+from flowbook.graph.model.registry import asked_of, kernel_for
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
@@ -58,16 +58,16 @@ def _is_foldable(
 
 def _evaluate(node: Node, inputs: list[Any]) -> list[np.ndarray[Any, Any]] | None:
     """The outputs, owned and read-only; None where folding is not worth it or fails."""
-    kernel = kernel_for(node.op_def, "cpu")
+    operation = node.operation
+    asked = asked_of(operation)
+    kernel = kernel_for(node.op_def, "cpu", asked if operation.op_def is node.op_def else None)
     assert kernel is not None
     tensors = node.operation.outputs
     if any((t.shape.size or 0) * t.dtype.size > LARGEST for t in tensors):
         return None
     attributes = {k: node.attributes[k] for k in node.op_def.kernel_attributes(kernel)}
     try:
-        operation = node.operation
-        taken = [t.dtype for t in operation.inputs]
-        compute = widened(node.op_def, taken, operation.dtypes, kernel)
+        compute = widened(node.op_def, asked.dtypes, operation.dtypes, kernel)
         found = compute(np, *inputs, **attributes)
     except Exception:
         return None

@@ -59,7 +59,9 @@ def run(operation: Operation, inputs: list[Any], device: Device) -> list[Any]:
                 given[place] = device.own(inputs[place])
     attributes = {name: operation.attributes[name] for name in op_def.kernel_attributes(kernel)}
     with np.errstate(all="ignore"):
-        found = widened(operation, kernel)(device.xp, *given, **attributes)
+        taken = [tensor.dtype for tensor in operation.inputs]
+        compute = widened(op_def, taken, operation.dtypes, kernel)
+        found = compute(device.xp, *given, **attributes)
     is_single = len(op_def.outputs) == 1 and not op_def.outputs[0].is_list
     outputs = [found] if is_single else list(found)
     assert all(device.check(output) for output in outputs)

@@ -136,7 +136,7 @@ class Writer:
             (),
             self.constants,
         )
-        fed = tuple([Feed(f"feed {i}", fb.int64, False) for i in range(len(feeds))])
+        fed = tuple([Feed(f"feed {i}", fb.int64, SCALAR, False) for i in range(len(feeds))])
         program = Program(fed, tuple([(0, i) for i in range(len(fetches))]), (part,))
         runner = Runner(program, local_devices()[0], Store(entropy=0))
         values = [np.int64(v) for v in feeds]

@@ -35,7 +35,7 @@ def wide(array: Any) -> Any:
     return array if array.flags.c_contiguous and array.dtype == dtype else array.astype(dtype, "C")
 
 
-def _placed(
+def placed(
     input: Sequence[int], filters: Sequence[int], strides: Ints, padding: Padding, dilations: Ints
 ) -> tuple[AxisWindows, ...]:
     """The windows of a convolution whose filters are [..., in, out]."""
@@ -120,7 +120,7 @@ def convolve(
     xp: Any, input: Any, filters: Any, strides: Ints, padding: Padding, dilations: Ints
 ) -> Any:
     """The convolution (in the sense of neural networks: a correlation)."""
-    windows = _placed(input.shape, filters.shape, strides, padding, dilations)
+    windows = placed(input.shape, filters.shape, strides, padding, dilations)
     x = wide(input)
     matrix = wide(filters).reshape(prod(filters.shape[:-1]), filters.shape[-1])
     dims = (x.shape[0], *(w.output for w in windows), filters.shape[-1])
@@ -146,7 +146,7 @@ def filter_gradient(
 ) -> Any:
     """The gradient of the sum of `convolve(input, filters) * out_backprop` by the filters."""
     dims = tuple(filter_sizes.tolist())
-    windows = _placed(input.shape, dims, strides, padding, dilations)
+    windows = placed(input.shape, dims, strides, padding, dilations)
     check_gradients(out_backprop, input.shape[0], windows, dims[-1])
     x, dy = wide(input), wide(out_backprop)
     total = xp.zeros((prod(dims[:-1]), dims[-1]), x.dtype)
@@ -171,7 +171,7 @@ def input_gradient(
 ) -> Any:
     """The gradient of the sum of `convolve(input, filters) * out_backprop` by the input."""
     dims = tuple(input_sizes.tolist())
-    windows = _placed(dims, filters.shape, strides, padding, dilations)
+    windows = placed(dims, filters.shape, strides, padding, dilations)
     check_gradients(out_backprop, dims[0], windows, filters.shape[-1])
     if _is_convolution(windows, dims[-1]):
         around = tuple((w.extent - 1 - w.before, w.extent - 1 - w.after) for w in windows)

@@ -27,8 +27,8 @@ from flowbook.graph.ops.windows.convolution import (
     of_rank,
     window_flops,
 )
-from flowbook.graph.ops.windows.convolution_kernels import check_gradients, chunks, wide
-from flowbook.graph.ops.windows.windows import AxisWindows, Padding, laid, output_dims, taps
+from flowbook.graph.ops.windows.convolution_kernels import check_gradients, chunks, placed, wide
+from flowbook.graph.ops.windows.windows import Padding, output_dims, taps
 
 
 def _output(
@@ -68,22 +68,6 @@ def _filter_shape(input: Tensor, filter_sizes: Tensor, out_backprop: Tensor, **h
     return weights.merge((*(None,) * count, data[-1], None))
 
 
-def _placed(
-    input: Any, filters: Any, strides: Ints, padding: Padding, dilations: Ints
-) -> tuple[AxisWindows, ...]:
-    if len(input) != len(strides) + 2 or len(filters) != len(strides) + 2:
-        raise InvalidArgumentError(
-            f"input and filters have {len(strides) + 2} dimensions, not the shapes "
-            f"{list(input)} and {list(filters)}"
-        )
-    if input[-1] != filters[-2]:
-        raise InvalidArgumentError(
-            f"the input's {input[-1]} channels are not the filters' {filters[-2]}: "
-            f"{list(input)} by {list(filters)}"
-        )
-    return laid(input[1:-1], filters[:-2], strides, dilations, padding, 1)
-
-
 def _repeated(xp: Any, x: Any, multiplier: int) -> Any:
     """Each channel as often as it has filters, so that all goes elementwise."""
     return x if multiplier == 1 else xp.repeat(x, multiplier, axis=-1)
@@ -97,7 +81,7 @@ def _row(xp: Any, weights: Any, outputs: Any) -> Any:
 def _forward(
     xp: Any, input: Any, filters: Any, strides: Ints, padding: Padding, dilations: Ints
 ) -> Any:
-    windows = _placed(input.shape, filters.shape, strides, padding, dilations)
+    windows = placed(input.shape, filters.shape, strides, padding, dilations)
     multiplier = filters.shape[-1]
     x = wide(input)
     w = wide(filters).reshape(*filters.shape[:-2], -1)
@@ -121,7 +105,7 @@ def _input_gradient(
     dilations: Ints,
 ) -> Any:
     dims = tuple(input_sizes.tolist())
-    windows = _placed(dims, filters.shape, strides, padding, dilations)
+    windows = placed(dims, filters.shape, strides, padding, dilations)
     channels, multiplier = filters.shape[-2:]
     check_gradients(out_backprop, dims[0], windows, channels * multiplier)
     dy = wide(out_backprop)
@@ -150,7 +134,7 @@ def _filter_gradient(
     dilations: Ints,
 ) -> Any:
     dims = tuple(filter_sizes.tolist())
-    windows = _placed(input.shape, dims, strides, padding, dilations)
+    windows = placed(input.shape, dims, strides, padding, dilations)
     channels, multiplier = dims[-2:]
     check_gradients(out_backprop, len(input), windows, channels * multiplier)
     x, dy = wide(input), wide(out_backprop)

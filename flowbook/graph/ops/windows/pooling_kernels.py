@@ -18,9 +18,10 @@ Ints = tuple[int, ...]
 
 # Where windows lie takes as long to find as a small pool takes to compute.
 @lru_cache(maxsize=256)
-def _placed(
+def placed(
     dims: Ints, ksize: Ints, strides: Ints, padding: Padding, dilations: Ints
 ) -> tuple[AxisWindows, ...]:
+    """The windows along each axis of an array of shape `dims`."""
     if len(dims) != len(ksize):
         raise InvalidArgumentError(
             f"windows {list(ksize)} are for {len(ksize)} dimensions, [batch, ..., channels], "
@@ -109,7 +110,7 @@ def _lowest(dtype: Any) -> Any:
 
 def max_pool(xp: Any, input: Any, **how: Any) -> Any:
     """The maxima of the windows."""
-    windows = _placed(input.shape, **how)
+    windows = placed(input.shape, **how)
     return _along_each(xp, xp.maximum, _lowest(input.dtype), input, windows)
 
 
@@ -145,7 +146,7 @@ def _where(xp: Any, truth: Any, values: Any) -> Any:
 
 def max_pool_gradient(xp: Any, orig_input: Any, orig_output: Any, grad: Any, **how: Any) -> Any:
     """Each gradient where the first maximum of its window lies."""
-    windows = _placed(orig_input.shape, **how)
+    windows = placed(orig_input.shape, **how)
     _check("an argument", orig_output, windows)
     _check("its gradient", grad, windows)
     result = xp.zeros(orig_input.shape, grad.dtype)
@@ -164,7 +165,7 @@ def _chosen(xp: Any, input: Any, output: Any, values: Any, windows: Any) -> Any:
 
 def max_pool_choice(xp: Any, orig_input: Any, orig_output: Any, values: Any, **how: Any) -> Any:
     """The values that lie where the windows' first maxima do."""
-    windows = _placed(orig_input.shape, **how)
+    windows = placed(orig_input.shape, **how)
     _check("an argument", orig_output, windows)
     if values.shape != orig_input.shape:
         raise InvalidArgumentError(
@@ -175,7 +176,7 @@ def max_pool_choice(xp: Any, orig_input: Any, orig_output: Any, values: Any, **h
 
 def max_pool_with_argmax(xp: Any, input: Any, include_batch_in_index: bool, **how: Any) -> Any:
     """The maxima, and the index of the first of each."""
-    windows = _placed(input.shape, **how)
+    windows = placed(input.shape, **how)
     output = max_pool(xp, input, **how)
     index = xp.arange(input.size, dtype=np.int64).reshape(input.shape)
     if not include_batch_in_index:
@@ -205,7 +206,7 @@ def _wide(dtype: Any) -> Any:
 
 def avg_pool(xp: Any, input: Any, **how: Any) -> Any:
     """The means of those elements of the windows that exist."""
-    windows = _placed(input.shape, **how)
+    windows = placed(input.shape, **how)
     x = input.astype(_wide(input.dtype), copy=False)
     total = _along_each(xp, xp.add, 0, x, windows)
     total *= xp.reciprocal(_counts(xp, windows, x.dtype))
@@ -214,7 +215,7 @@ def avg_pool(xp: Any, input: Any, **how: Any) -> Any:
 
 def avg_pool_gradient(xp: Any, orig_input_shape: Any, grad: Any, **how: Any) -> Any:
     """Each gradient in equal parts on the elements of its window."""
-    windows = _placed(tuple(orig_input_shape.tolist()), **how)
+    windows = placed(tuple(orig_input_shape.tolist()), **how)
     _check("its gradient", grad, windows)
     dtype = _wide(grad.dtype)
     result = xp.divide(grad, _counts(xp, windows, dtype), dtype=dtype)
