@@ -80,12 +80,19 @@ ROWS: list[Row] = [
     ("Complex", lambda: fb.complex(f(5), f(5)), 5, 40),
     ("Real", lambda: fb.real(c(5)), 0, 0),
     ("Lgamma", lambda: fb.lgamma(f(5)), 30 * 5, 20),
+    ("CheckNumerics", lambda: fb.check_numerics(f(5), "x"), 5, 20),
+    ("TruncateMod", lambda: fb.truncatemod(f(5), f(5)), 2 * 5, 20),
+    ("Range", lambda: fb.range(5), 5, 20),
+    # Continued fractions, and sums over a window: about so much.
+    ("Igamma", lambda: fb.igamma(f(5), f(5)), 200 * 5, 20),
+    ("LRN", lambda: fb.nn.local_response_normalization(f(1, 2, 2, 5)), 20 * 20, 80),
     # Reductions: each element of the input once; variances take its distance from the mean too.
     ("Sum", lambda: fb.reduce_sum(f(4, 6), axis=1), 24, 16),
     ("Max", lambda: fb.reduce_max(f(4, 6)), 24, 4),
     ("Variance", lambda: fb.reduce_variance(f(4, 6), axis=0), 4 * 24, 24),
     # The largest, a difference, an exponential, a sum.
     ("LogSumExp", lambda: fb.reduce_logsumexp(f(4, 6), axis=1), 13 * 24, 16),
+    ("EuclideanNorm", lambda: fb.reduce_euclidean_norm(f(4, 6), axis=1), 2 * 24, 16),
     ("ArgMax", lambda: fb.argmax(f(4, 6), axis=1), 24, 4 * 8),
     ("L2Loss", lambda: fb.nn.l2_loss(f(4, 6)), 2 * 24, 4),
     ("Cumsum", lambda: fb.cumsum(f(4, 6)), 24, 96),
@@ -180,6 +187,8 @@ ROWS: list[Row] = [
     ("MatrixPseudoInverse", lambda: fb.pinv(d(9, 6)), 14 * 324 + 8 * 216 + 2 * 324, 8 * 54),
     ("SelfAdjointEig", lambda: fb.self_adjoint_eig(d(6, 6))[0], 9 * 216, 8 * (6 + 36)),
     ("SelfAdjointEig", lambda: fb.self_adjoint_eigvals(d(6, 6)), 4 * 216 // 3, 48),
+    # A Pade approximant and squarings (Higham, Functions of Matrices).
+    ("MatrixExponential", lambda: fb.matrix_exponential(d(6, 6)), 30 * 216, 288),
     # What moves data: no operations, but bytes, unless it lies where it came from.
     ("Gather", lambda: fb.gather(f(9, 4), i(5)), 0, 80),
     ("Concat", lambda: fb.concat([f(2, 3), f(4, 3)], 0), 0, 72),
@@ -189,6 +198,24 @@ ROWS: list[Row] = [
     ("BroadcastTo", lambda: fb.broadcast_to(f(1, 6), [4, 6]), 0, 0),
     ("ReadVariable", lambda: variable(4).value, 0, 0),
     ("Assign", lambda: fb.assign(variable(4), f(4)), 0, 0),
+    ("Const", lambda: fb.constant(np.zeros(6)), 0, 48),
+    ("Fill", lambda: fb.fill([4, 6], 1.0), 0, 96),
+    ("ZerosLike", lambda: fb.zeros_like(f(4, 6)), 0, 96),
+    ("StridedSlice", lambda: f(4, 6)[1:3], 0, 0),
+    ("BooleanMask", lambda: fb.boolean_mask(f(4, 6), truth(4)), 0, 0),
+    ("MatrixDiag", lambda: fb.matrix_diag(f(4)), 0, 64),
+    ("MatrixTranspose", lambda: fb.matrix_transpose(f(4, 6)), 0, 0),
+    ("DynamicStitch", lambda: fb.dynamic_stitch([[0, 2], [1]], [f(2, 3), f(1, 3)]), 0, 36),
+    ("RandomShuffle", lambda: fb.random_shuffle(f(4, 6)), 0, 96),
+    ("Repeat", lambda: fb.repeat(f(4), 3), 0, 48),
+    ("ReverseSequence", lambda: fb.reverse_sequence(f(4, 6), i(4), 1), 0, 96),
+    ("SparseOrder", lambda: fb.sparse.reorder(sparse(7, 3, 4)).values, 0, 7 * 8),
+    ("SparseConcat", lambda: fb.sparse.concat(0, [sparse(7, 3, 4)] * 2).values, 0, 14 * 16 + 16),
+    ("Bitcast", lambda: fb.bitcast(f(4, 6), fb.int32), 0, 0),
+    ("EnsureShape", lambda: fb.ensure_shape(f(4, 6), [4, 6]), 0, 0),
+    ("StringFormat", lambda: fb.strings.format("{}", f(4)), 0, 0),
+    ("RegexReplace", lambda: fb.strings.regex_replace(text(4), "a", "b"), 0, 0),
+    ("AsString", lambda: fb.strings.as_string(f(4)), 0, 0),
     ("StringLower", lambda: fb.strings.lower(text(4)), 0, 0),
     ("DecodeCSV", lambda: fb.decode_csv(text(4), [[0.0], [0.0]])[0], 0, 32),
     # Sums into places; what a write gives lies in its variable.
@@ -271,6 +298,8 @@ ROWS: list[Row] = [
     # Random: ten rounds of a generator for every four numbers, and what shapes their distribution.
     ("RandomUniform", lambda: fb.random_uniform([6]), 20 * 6, 24),
     ("RandomNormal", lambda: fb.random_normal([6]), 60 * 6, 24),
+    ("StatelessRandomUniform", lambda: fb.stateless_random_uniform([6], [1, 2]), 20 * 6, 24),
+    ("StatelessRandomPoisson", lambda: fb.stateless_random_poisson([6], [1, 2], 3.0), 200 * 6, 24),
     ("RandomCategorical", lambda: fb.random_categorical(f(2, 5), 7), 20 * 10 + 40 * 14, 112),
     # Four classes, and the counts to expect of them and of two true ones.
     (
