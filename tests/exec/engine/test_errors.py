@@ -411,7 +411,7 @@ def test_the_switch_shows_them(sess, x, monkeypatch):
     y = raising(KeyError("k"), x)
     for found in failures(sess, y, {x: [1.0, 2.0]}):
         frames = [f.filename for f in traceback.extract_tb(found.__traceback__)]
-        assert any(f.endswith("exec/session.py") for f in frames)
+        assert any(f.endswith("exec/session/session.py") for f in frames)
         causes = [f.filename for f in traceback.extract_tb(found.__cause__.__traceback__)]
         assert any(f.endswith("outside/python_functions.py") for f in causes)
         assert NOTE not in shown(found)
