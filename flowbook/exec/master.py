@@ -170,7 +170,7 @@ class LocalMaster:
             return found
 
     def _runner(self, prepared: Prepared, begun: Runner | None = None) -> Runner:
-        for operation in prepared.operations:
+        for operation in prepared.stateful:
             if operation.key is not None and not operation.key.container:
                 self._watch(operation, operation.key)
         return Runner(
@@ -268,7 +268,7 @@ class LocalMaster:
         fed = prepared.signature.feeds
         # Late feeds have no values yet.
         given = dict(zip(fed, feeds, strict=True)) if feeds else {}
-        self._initialisation.prepare_for(prepared.operations, fed, given, deadline)
+        self._initialisation.prepare_for(prepared.stateful, fed, given, deadline)
         # Values that were lost meanwhile are asked for again: the store's epoch is another one.
         runner.epoch = epoch
         return runner

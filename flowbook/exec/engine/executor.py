@@ -193,7 +193,7 @@ class AsyncCall:
         self.index = index
         self.tag = tag
         self.unit = unit
-        self.xp = unit.device.xp
+        self.xp = unit.xp
         self._reports = reports
         self._callbacks: list[Callable[[], None]] = []
         self._lock = threading.Lock()

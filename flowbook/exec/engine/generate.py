@@ -275,12 +275,12 @@ class _Writer:
                 self.line("if clock() > deadline: raise late()", index)
             if self.is_wary:
                 checked = f"checked{index}"
-                is_single = kernel.call.is_single
+                is_single = kernel.is_single
                 self.scope[checked] = kernel.checked if is_single else kernel.checked_all
                 call = f"{checked}({call})"
             if not targets:
                 text = call
-            elif kernel.call.is_single:
+            elif kernel.is_single:
                 text = f"{targets[0]} = {call}"
             else:
                 text = f"{', '.join(targets)}, = {call}"

@@ -96,7 +96,7 @@ class Initialisation:
         """Initialise what a step needs.
 
         Args:
-            operations: all that the step needs.
+            operations: those that the step needs and that own or touch something.
             fed: what it is fed with.
             given: the values of those feeds that are there; the initialising step sees them too.
             deadline: when to give up.

@@ -28,7 +28,7 @@ from flowbook.exec.engine.regions import find_regions
 from flowbook.exec.engine.run_errors import as_op_error, cause_of
 from flowbook.exec.engine.segment import Segment
 from flowbook.exec.engine.step import Frame, Structure
-from flowbook.exec.engine.units import Kernel, LateFeed, Router, Unit
+from flowbook.exec.engine.units import Kernel, LateFeed, Unit
 from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of
 from flowbook.exec.plan.program import Program
 from flowbook.exec.resources.store import Store
@@ -95,11 +95,9 @@ class Runner:
         nodes = len(self._bound.units)
         self.late_units = {place: nodes + i for i, place in enumerate(late)}
         self._units: list[Unit] = [*self._bound.units, *[LateFeed((), (p,), ()) for p in late]]
-        self._waits = any(unit.waits for unit in self._units)
-        self._is_routed = any(isinstance(unit, Router) for unit in self._units)
-        self._has_users_kernels = any(
-            isinstance(unit, Kernel) and unit.call.is_users for unit in self._units
-        )
+        self._waits = self._bound.waits or bool(late)
+        self._is_routed = self._bound.is_routed
+        self._has_users_kernels = self._bound.has_users_kernels
         # Shapes may have been inferred from a constant that is fed now: nothing is sure of them.
         self._is_wary = any(feed.replaces_constant for feed in program.feeds)
         self.stage = Stage.NEW

@@ -37,6 +37,7 @@ class Prepared:
         signature: what is asked for.
         program: what runs.
         operations: all operations that the signature needs, before rewriting.
+        stateful: those of them that own or touch something.
         sources: the operations that the program's nodes stand for, by their ids.
         went: what became of operations that have no node of their own.
         placement: where everything runs, and why.
@@ -47,6 +48,7 @@ class Prepared:
     signature: Signature
     program: Program
     operations: Sequence[Operation] = field(repr=False)
+    stateful: Sequence[Operation] = field(repr=False)
     sources: dict[int, Operation] = field(repr=False)
     went: dict[Operation, str] = field(repr=False)
     placement: Placement = field(repr=False)
@@ -99,6 +101,7 @@ def prepare(
             (part,),
         ),
         graph.operations,
+        graph.stateful,
         sources,
         graph.went,
         placement,

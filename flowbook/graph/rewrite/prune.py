@@ -63,6 +63,7 @@ def prune(
             continue
         owner = None
         if not op_def.is_pure:
+            graph.stateful.append(op)
             owner = op if op_def.owns is not None else touched_by(op)
         numbers = [value_of(t) for t in op.inputs]
         if owner is not None and op_def.reads_as is not None and _handle(owner) in fed_variables:
