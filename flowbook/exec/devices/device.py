@@ -36,6 +36,14 @@ class Device(ABC):
     def fetch(self, array: Any) -> Any:
         """The values of an array of this device, as a host array or scalar of the caller's own."""
 
+    def fetch_own(self, array: Any) -> Any:
+        """As `fetch`, of an array that nobody else has: its memory may be handed over."""
+        return self.fetch(array)
+
+    def fetch_view(self, array: Any) -> Any:
+        """As `fetch`, of a view of such an array, which may overlap itself and be read-only."""
+        return self.fetch(array)
+
     @abstractmethod
     def check(self, value: Any) -> bool:
         """Whether a value is an array, or a scalar, of this device."""

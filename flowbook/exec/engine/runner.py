@@ -22,7 +22,7 @@ import numpy as np
 from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.bind import Bound, bind
 from flowbook.exec.engine.executor import Execution, Executions
-from flowbook.exec.engine.generate import FINISHED, Generated, Region
+from flowbook.exec.engine.generate import FINISHER_OF, Generated, Region, finishers
 from flowbook.exec.engine.quiet import quietly
 from flowbook.exec.engine.regions import find_regions
 from flowbook.exec.engine.run_errors import as_op_error, cause_of
@@ -88,6 +88,7 @@ class Runner:
         self._device = device
         self._executions = executions
         self._diagnoses = diagnoses
+        self._finishers = finishers(device)
         self._begun = begun
         fed = [(program.feeds[place].dtype, program.feeds[place].shape) for place in part.feeds]
         self._bound: Bound = bind(part, fed, device, store, begun._bound if begun else None)
@@ -219,7 +220,7 @@ class Runner:
                 hint="fetch what comes after the merge of the branches",
             )
             raise StepFailed(Failure(error, self._producer(place), ()))
-        return FINISHED[self._part.ownership[place]](value)
+        return self._finishers[FINISHER_OF[self._part.ownership[place]]](value)
 
     def _producer(self, place: int) -> int:
         value = self._part.fetches[place]
@@ -335,7 +336,7 @@ class Runner:
             inputs,
             outputs,
             ["{}"] * len(outputs),
-            self._device.xp,
+            self._device,
             with_deadline,
             self._is_wary,
         )
@@ -356,7 +357,7 @@ class Runner:
                 known[value] = constant[()]  # NumPy's scalars cannot change: no copy.
                 finish.append("{}")
             else:
-                finish.append(FINISHED[ownership].__name__ + "({})")
+                finish.append(FINISHER_OF[ownership] + "({})")
         return Generated(
             self._units,
             known,
@@ -364,7 +365,7 @@ class Runner:
             range(len(part.feeds)),
             part.fetches,
             finish,
-            self._device.xp,
+            self._device,
             with_deadline,
             self._is_wary,
         )
