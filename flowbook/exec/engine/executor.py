@@ -92,8 +92,9 @@ class Execution:
 
     def _run_ready(self) -> None:
         ready, units, deadline, step = self._ready, self._units, self.deadline, self._step
+        pop, push, serial = heapq.heappop, heapq.heappush, self._serial
         while ready:
-            index, _, tag = heapq.heappop(ready)
+            index, _, tag = pop(ready)
             if deadline is not None and time.monotonic() > deadline:
                 raise _late(len(self._waiting))
             unit = units[index]
@@ -103,7 +104,8 @@ class Execution:
                 self._waiting.add(call)
                 unit.start(tag.values, call)
             else:
-                self._add(step.complete(index, tag, unit.run(tag.values)))
+                for other, where in step.complete(index, tag, unit.run(tag.values)):
+                    push(ready, (other, next(serial), where))
 
     def _next_report(self) -> tuple[AsyncCall | None, Any, BaseException | None]:
         deadline = self.deadline
