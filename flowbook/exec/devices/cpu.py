@@ -32,6 +32,8 @@ class Cpu(Device):
         index: its number.
     """
 
+    array_type = np.ndarray
+
     def __init__(self, index: int = 0) -> None:
         _keep_freed_memory()
         super().__init__(f"/job:localhost/task:0/device:cpu:{index}", np)

@@ -16,7 +16,11 @@ class Device(ABC):
         name: in full, such as "/job:localhost/task:0/device:cpu:0".
         spec: the name, taken apart.
         xp: NumPy, or a module like it, whose functions take this device's arrays.
+        array_type: what is of exactly this type is an array of the device; None if the type alone
+            does not tell.
     """
+
+    array_type: type[Any] | None = None
 
     def __init__(self, name: str, xp: ModuleType | Any) -> None:
         self.spec = DeviceSpec.parse(name)

@@ -76,7 +76,7 @@ def bind(
     units = [] if begun is None else begun.units.copy()
     for value, constant in part.constants.items():
         if value not in known:
-            known[value] = constant
+            known[value] = constant if device.check(constant) else device.own(constant)
             specs[value] = as_dtype(constant.dtype), Shape.of(constant.shape)
     types: dict[str, _Found] = {}
     nodes = part.nodes[len(units) :]

@@ -123,6 +123,7 @@ class Kernel(Unit):
         function: called as `function(xp, *leading, *inputs, **attributes)`.
         device: where it runs.
         xp: the device's array module.
+        array_type: that of the device's arrays, if it tells that they are its own.
         leading: the resource that the operation owns, if it has one.
         attributes: those attributes that the function takes.
         call: how the function is called.
@@ -132,6 +133,7 @@ class Kernel(Unit):
     """
 
     __slots__ = (
+        "array_type",
         "attributes",
         "call",
         "device",
@@ -161,6 +163,7 @@ class Kernel(Unit):
         self.function = function
         self.device = device
         self.xp = device.xp
+        self.array_type = device.array_type
         self.is_single = call.is_single
         if call.is_single:
             self.dtype, self.dims = node.dtypes[0].numpy, node.shapes[0].dims
@@ -189,16 +192,18 @@ class Kernel(Unit):
         else:
             found = self.function(self.xp, *[values[v] for v in self.inputs])
         if self.is_single:
-            if getattr(found, "dtype", None) is not self.dtype or found.shape != self.dims:
-                self._check(0, found)
-            values[self.outputs[0]] = found
+            values[self.outputs[0]] = self.checked(found)
             return
         for place, output in zip(self.outputs, self.checked_all(found), strict=True):
             values[place] = output
 
     def checked(self, found: Any) -> Any:
         """The one output, if it is what the definition declares."""
-        if getattr(found, "dtype", None) is not self.dtype or found.shape != self.dims:
+        if (
+            type(found) is not self.array_type
+            or found.dtype is not self.dtype
+            or found.shape != self.dims
+        ):
             self._check(0, found)
         return found
 
