@@ -225,7 +225,7 @@ class OpDef:
         self.access = touches.access if touches is not None else None
         self.is_pure = touches is None and owns is None
         self.is_handle = owns is not None and kernel is None
-        self.is_builtin = sites.calling_module(2).startswith("flowbook.")
+        self.is_builtin = registry.defines_own()
         inputs, arrow, outputs = signature.partition("->")
         if not arrow:
             raise InvalidArgumentError(f"the signature {signature!r} of {type} has no '->'")

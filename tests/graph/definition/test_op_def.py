@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
+from flowbook.graph.model.registry import op_named
 from tests.interpreter import evaluate
 
 HERE = "test_op_def.py"
@@ -111,6 +112,14 @@ def test_a_definition_is_checked(signature: str, given: dict[str, Any], message:
 def test_a_type_has_a_name() -> None:
     with pytest.raises(fb.errors.InvalidArgumentError, match="'My op' is no name"):
         fb.OpDef("My op", "x: T -> y: T", T=fb.FLOATS)
+
+
+def test_flowbooks_own_types_are_those_defined_by_its_import() -> None:
+    assert op_named("Add").is_builtin
+    source = "mine = fb.OpDef('Mine', 'x: T -> y: T', T=fb.FLOATS, kernel=lambda xp, x: x)"
+    for name in ("flowbook_of_a_user", "flowbook.graph.ops.mine"):
+        exec(source, {"__name__": name, "fb": fb})
+        assert not op_named("Mine").is_builtin
 
 
 def test_a_failing_gradient_names_its_operation() -> None:
