@@ -39,6 +39,7 @@ cast_op = OpDef(
     grad=_cast_gradient,
     aliases={},
     keeps_zeros=True,
+    spreads_nonfinite=("x",),
     cost=elementwise(),
 )
 

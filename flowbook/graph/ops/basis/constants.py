@@ -204,6 +204,7 @@ identity = OpDef(
     kernel=lambda xp, x: x,
     grad=lambda op, dy: dy,
     aliases={0: 0},
+    spreads_nonfinite=("input",),
     cost=no_flops,
     doc="""The same value, as an operation of its own.
 
@@ -233,6 +234,7 @@ stop_gradient = OpDef(
     kernel=lambda xp, x: x,
     grad=NO_GRADIENT,
     aliases={0: 0},
+    spreads_nonfinite=("input",),
     cost=no_flops,
     doc="The same value, through which no gradient flows.",
     keeps_zeros=True,
@@ -324,6 +326,7 @@ zeros_like_op = OpDef(
     kernel=_zeros_like,
     grad=NO_GRADIENT,
     aliases={},
+    keeps_finite=True,
     cost=no_flops,
 )
 
@@ -335,5 +338,6 @@ ones_like_op = OpDef(
     kernel=lambda xp, input: xp.ones(input.shape, input.dtype),
     grad=NO_GRADIENT,
     aliases={},
+    keeps_finite=True,
     cost=no_flops,
 )
