@@ -155,6 +155,8 @@ class OpDef:
         runs_users_code: whether the kernel calls a Python function that an attribute holds.
         keeps_zeros: whether it is elementwise, of one argument, and zero where that is: of a
             sparse tensor it computes the elements alone, and gives a sparse tensor.
+        is_identity: whether its output is its input, where both are of one dtype: consumers of the
+            output then take the input, and the operation drops out of the run.
         spreads_nonfinite: the names of those inputs of which each NaN, and each infinity, surely
             makes one in the output, whatever the other inputs hold: where the output is finite,
             they were.
@@ -195,6 +197,7 @@ class OpDef:
         gives_dead: bool = False,
         runs_users_code: bool = False,
         keeps_zeros: bool = False,
+        is_identity: bool = False,
         spreads_nonfinite: tuple[str, ...] = (),
         keeps_finite: bool = False,
         cost: Callable[[Operation], int] | None = None,
@@ -227,6 +230,7 @@ class OpDef:
         self.is_router = fires_on_any or sees_dead or gives_dead or retag is not Retag.NONE
         self.runs_users_code = runs_users_code
         self.keeps_zeros = keeps_zeros
+        self.is_identity = is_identity
         self.spreads_nonfinite = spreads_nonfinite
         self.keeps_finite = keeps_finite
         self.cost = cost

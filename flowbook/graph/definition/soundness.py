@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from flowbook.graph.model import dtypes
@@ -38,6 +39,8 @@ def check_definition(op_def: OpDef) -> None:
     _check_names("kinds", op_def.kinds or ())
     _check_inputs(op_def, "host_args", op_def.host_args)
     _check_inputs(op_def, "spreads_nonfinite", op_def.spreads_nonfinite)
+    if op_def.is_identity and not (_is_single(op_def.inputs) and _is_single(op_def.outputs)):
+        raise InvalidArgumentError(f"{op_def.type}: an identity has one input and one output")
     if op_def.spreads_nonfinite:
         _check_spreading(op_def)
     given = {argument.token for argument in op_def.inputs}
@@ -54,6 +57,10 @@ def _check_names(what: str, names: object) -> None:
         raise InvalidTypeError(f"{what} is a tuple of names, not {names!r:.80}")
 
 
+def _is_single(arguments: Sequence[Argument]) -> bool:
+    return len(arguments) == 1 and not arguments[0].is_list
+
+
 def _check_inputs(op_def: OpDef, what: str, names: tuple[str, ...]) -> None:
     _check_names(what, names)
     for name in names:
@@ -64,7 +71,7 @@ def _check_inputs(op_def: OpDef, what: str, names: tuple[str, ...]) -> None:
 
 
 def _check_spreading(op_def: OpDef) -> None:
-    if len(op_def.outputs) != 1 or op_def.outputs[0].is_list:
+    if not _is_single(op_def.outputs):
         raise InvalidArgumentError(f"{op_def.type}: with spreads_nonfinite it has one output")
     if op_def.keeps_finite:
         # The guard would take the input to be finite for the output's sake, and the other way

@@ -40,6 +40,7 @@ cast_op = OpDef(
     aliases={},
     keeps_zeros=True,
     spreads_nonfinite=("x",),
+    is_identity=True,
     cost=elementwise(),
 )
 

@@ -205,6 +205,7 @@ identity = OpDef(
     grad=lambda op, dy: dy,
     aliases={0: 0},
     spreads_nonfinite=("input",),
+    is_identity=True,
     cost=no_flops,
     doc="""The same value, as an operation of its own.
 
@@ -235,6 +236,7 @@ stop_gradient = OpDef(
     grad=NO_GRADIENT,
     aliases={0: 0},
     spreads_nonfinite=("input",),
+    is_identity=True,
     cost=no_flops,
     doc="The same value, through which no gradient flows.",
     keeps_zeros=True,
@@ -255,6 +257,7 @@ prevent_gradient = OpDef(
     kernel=lambda xp, x: x,
     grad=_prevented,
     aliases={0: 0},
+    is_identity=True,
     cost=no_flops,
     doc="The same value; asking for a gradient through it is a LookupError with `message`.",
 )
