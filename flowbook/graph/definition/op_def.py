@@ -155,6 +155,13 @@ class OpDef:
         runs_users_code: whether the kernel calls a Python function that an attribute holds.
         keeps_zeros: whether it is elementwise, of one argument, and zero where that is: of a
             sparse tensor it computes the elements alone, and gives a sparse tensor.
+        is_identity: whether its output is its input, where both are of one dtype: consumers of the
+            output then take the input, and the operation drops out of the run.
+        spreads_nonfinite: the names of those inputs of which each NaN, and each infinity, surely
+            makes one in the output, whatever the other inputs hold: where the output is finite,
+            they were.
+        keeps_finite: whether the output is finite where all of the inputs are, for an operation
+            that may hide what is not, as a maximum does.
         cost: `cost(operation)` estimates the floating-point operations (FLOPs) of one run, whatever
             the dtype: one for a sum, difference, product, quotient, comparison, selection or
             rounding, so two for a product that is added; 4 for a square root; 10 for an
@@ -190,6 +197,9 @@ class OpDef:
         gives_dead: bool = False,
         runs_users_code: bool = False,
         keeps_zeros: bool = False,
+        is_identity: bool = False,
+        spreads_nonfinite: tuple[str, ...] = (),
+        keeps_finite: bool = False,
         cost: Callable[[Operation], int] | None = None,
         doc: str | None = None,
         function: str | None = None,
@@ -220,12 +230,15 @@ class OpDef:
         self.is_router = fires_on_any or sees_dead or gives_dead or retag is not Retag.NONE
         self.runs_users_code = runs_users_code
         self.keeps_zeros = keeps_zeros
+        self.is_identity = is_identity
+        self.spreads_nonfinite = spreads_nonfinite
+        self.keeps_finite = keeps_finite
         self.cost = cost
         self.type_variables = type_variables
         self.access = touches.access if touches is not None else None
         self.is_pure = touches is None and owns is None
         self.is_handle = owns is not None and kernel is None
-        self.is_builtin = sites.calling_module(2).startswith("flowbook.")
+        self.is_builtin = registry.defines_own()
         inputs, arrow, outputs = signature.partition("->")
         if not arrow:
             raise InvalidArgumentError(f"the signature {signature!r} of {type} has no '->'")
@@ -452,8 +465,12 @@ class OpDef:
 
     # What others ask of a definition
 
-    def grouped(self, inputs: Sequence[Tensor], attributes: Mapping[str, Any]) -> list[Any]:
+    def grouped(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[Any]:
         """An operation's inputs by arguments of the signature: a list for each that takes one.
+
+        Args:
+            inputs: the tensors, or what stands for them, such as numbers of values in a plan.
+            attributes: the operation's.
 
         Raises:
             InvalidArgumentError: if they are too few or too many.

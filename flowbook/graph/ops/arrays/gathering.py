@@ -157,6 +157,7 @@ gather_op = OpDef(
     kinds=HOST,
     grad=_gather_gradient,
     aliases={},
+    keeps_finite=True,
     cost=no_flops,
 )
 

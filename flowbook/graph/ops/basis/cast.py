@@ -39,6 +39,8 @@ cast_op = OpDef(
     grad=_cast_gradient,
     aliases={},
     keeps_zeros=True,
+    spreads_nonfinite=("x",),
+    is_identity=True,
     cost=elementwise(),
 )
 

@@ -204,6 +204,8 @@ identity = OpDef(
     kernel=lambda xp, x: x,
     grad=lambda op, dy: dy,
     aliases={0: 0},
+    spreads_nonfinite=("input",),
+    is_identity=True,
     cost=no_flops,
     doc="""The same value, as an operation of its own.
 
@@ -233,6 +235,8 @@ stop_gradient = OpDef(
     kernel=lambda xp, x: x,
     grad=NO_GRADIENT,
     aliases={0: 0},
+    spreads_nonfinite=("input",),
+    is_identity=True,
     cost=no_flops,
     doc="The same value, through which no gradient flows.",
     keeps_zeros=True,
@@ -253,6 +257,7 @@ prevent_gradient = OpDef(
     kernel=lambda xp, x: x,
     grad=_prevented,
     aliases={0: 0},
+    is_identity=True,
     cost=no_flops,
     doc="The same value; asking for a gradient through it is a LookupError with `message`.",
 )
@@ -324,6 +329,7 @@ zeros_like_op = OpDef(
     kernel=_zeros_like,
     grad=NO_GRADIENT,
     aliases={},
+    keeps_finite=True,
     cost=no_flops,
 )
 
@@ -335,5 +341,6 @@ ones_like_op = OpDef(
     kernel=lambda xp, input: xp.ones(input.shape, input.dtype),
     grad=NO_GRADIENT,
     aliases={},
+    keeps_finite=True,
     cost=no_flops,
 )

@@ -242,6 +242,7 @@ strided_slice_op = OpDef(
     host_args=("bounds",),
     grad=_strided_slice_gradient,
     aliases={0: 0},
+    keeps_finite=True,
     cost=no_flops,
 )
 

@@ -78,6 +78,7 @@ concat_op = OpDef(
     kernel=_concat,
     grad=_concat_gradient,
     aliases={},
+    spreads_nonfinite=("values",),
     cost=no_flops,
 )
 
@@ -345,6 +346,7 @@ stack_op = OpDef(
         dy, axis=op.attributes["axis"], Tout=(dy.dtype,) * len(op.inputs)
     ),
     aliases={},
+    spreads_nonfinite=("values",),
     cost=no_flops,
 )
 

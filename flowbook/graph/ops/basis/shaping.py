@@ -297,6 +297,7 @@ reshape_op: OpDef = OpDef(
     host_args=("shape",),
     grad=lambda op, dy: (reshape_op(dy, shape_of(op.inputs[0])), None),
     aliases={0: 0},
+    spreads_nonfinite=("tensor",),
     cost=no_flops,
 )
 
@@ -344,6 +345,7 @@ expand_dims_op = OpDef(
     kernel=lambda xp, input, axis: xp.expand_dims(input, axis),
     grad=lambda op, dy: reshape_op(dy, shape_of(op.inputs[0])),
     aliases={0: 0},
+    spreads_nonfinite=("input",),
     cost=no_flops,
 )
 
@@ -407,6 +409,7 @@ squeeze_op = OpDef(
     kernel=_squeeze,
     grad=lambda op, dy: reshape_op(dy, shape_of(op.inputs[0])),
     aliases={0: 0},
+    spreads_nonfinite=("input",),
     cost=no_flops,
 )
 
@@ -473,6 +476,7 @@ transpose_op = OpDef(
     kernel=_transpose,
     grad=_transpose_gradient,
     aliases={0: 0},
+    spreads_nonfinite=("a",),
     cost=no_flops,
 )
 

@@ -76,7 +76,7 @@ def _mean_gradient(op: Operation, dy: Tensor) -> Tensor | None:
     return spread(op, dy / count_of_each(op))
 
 
-mean_op = reduction("Mean", _mean, _mean_gradient, NUMBERS)
+mean_op = reduction("Mean", _mean, _mean_gradient, NUMBERS, spreads_nonfinite=("input_tensor",))
 
 
 @mean_op.front
