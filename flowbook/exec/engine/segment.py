@@ -1,8 +1,7 @@
 """Units that need no waiting between them, run one after the other: how a plan first runs.
 
 Every kernel's result is checked against its definition, and a value that the segment made is let go
-after its last use.
-The state machine of the step sees the segment as one unit.
+after its last use. The state machine of the step sees the segment as one unit.
 """
 
 from __future__ import annotations
