@@ -40,7 +40,7 @@ def written_whole(path: str) -> Iterator[BinaryIO]:
     if os.path.exists(target) and not os.path.isfile(target):
         raise InvalidArgumentError(
             f"{path!r} is no regular file, and is not replaced",
-            hint="name a file in it, or another",
+            hint="give the name of a file",
         )
     folder, name = os.path.split(target)
     # In the same folder, as renaming is atomic within one file system only.
