@@ -269,13 +269,14 @@ class LocalMaster:
     ) -> Runner:
         """What runs a prepared signature, whose variables have been seen to."""
         runner = self._runner_of(prepared)
-        epoch = self.store.epoch
         fed = prepared.signature.feeds
         # Late feeds have no values yet.
         given = dict(zip(fed, feeds, strict=True)) if feeds else {}
-        self._initialisation.prepare_for(prepared.stateful, fed, given, deadline)
-        # Values that were lost meanwhile are asked for again: the store's epoch is another one.
-        runner.epoch = epoch
+        # Other threads may have values lost meanwhile, of variables that were seen to already.
+        while runner.epoch != self.store.epoch:
+            epoch = self.store.epoch
+            self._initialisation.prepare_for(prepared.stateful, fed, given, deadline)
+            runner.epoch = epoch
         return runner
 
     # Resources

@@ -204,7 +204,10 @@ class Region(Unit):
             failure = self.generated.failure(error)
             if failure is None:
                 raise
-            raise failure from error
+            try:
+                raise failure from error
+            finally:
+                del failure  # It holds this frame.
 
 
 class _Writer:

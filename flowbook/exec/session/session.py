@@ -162,6 +162,7 @@ class Session:
             if isinstance(feeds, Mapping) and has_compound(feeds):
                 return self.run(fetches, self._guarded(expanded, feeds), timeout=timeout)
             call = self._guarded(self._prepare, fetches, feeds)
+        values: Sequence[Any] = ()
         try:
             values = [f.value(v) for f, v in zip(call.feeds, feeds.values())] if feeds else ()  # noqa: B905
             deadline = None if timeout is None else deadline_after(timeout)
@@ -170,6 +171,7 @@ class Session:
             if feeds and not isinstance(feeds, Mapping):
                 # It spells a signature that is known: its parts are the keys of one.
                 self._guarded(check_mapping, feeds)
+            feeds, values = None, ()  # The error holds this frame.
             raise without_internal_frames(error) from error.__cause__
 
     def _prepare(self, fetches: Any, feeds: Mapping[Any, Any] | None) -> _Call:
