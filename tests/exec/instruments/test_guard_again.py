@@ -28,17 +28,17 @@ class Made:
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Made:
     noted = Made()
-    prepare, generated = master.prepare, runner.Generated
+    grow, generated = master.grow, runner.Generated
 
     def preparing(*args: Any) -> Any:
         noted.prepared += 1
-        return prepare(*args)
+        return grow(*args)
 
     def generating(*args: Any) -> Any:
         noted.generated += 1
         return generated(*args)
 
-    monkeypatch.setattr(master, "prepare", preparing)
+    monkeypatch.setattr(master, "grow", preparing)
     monkeypatch.setattr(runner, "Generated", generating)
     return noted
 
