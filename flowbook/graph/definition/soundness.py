@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.dtypes import DType
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from flowbook.graph.definition.op_def import OpDef
 
 
-def check_definition(op_def: OpDef) -> None:
+def check_definition(op_def: OpDef[Any]) -> None:
     """Check name, signature and type variables of a definition, as far as it says them.
 
     Raises:
@@ -65,7 +65,7 @@ def _is_single(arguments: Sequence[Argument]) -> bool:
     return len(arguments) == 1 and not arguments[0].is_list
 
 
-def _check_inputs(op_def: OpDef, what: str, names: tuple[str, ...]) -> None:
+def _check_inputs(op_def: OpDef[Any], what: str, names: tuple[str, ...]) -> None:
     _check_names(what, names)
     for name in names:
         if name not in [argument.name for argument in op_def.inputs]:
@@ -74,7 +74,7 @@ def _check_inputs(op_def: OpDef, what: str, names: tuple[str, ...]) -> None:
             )
 
 
-def _check_spreading(op_def: OpDef) -> None:
+def _check_spreading(op_def: OpDef[Any]) -> None:
     if not _is_single(op_def.outputs):
         raise InvalidArgumentError(f"{op_def.type}: with spreads_nonfinite it has one output")
     if op_def.keeps_finite:
@@ -86,7 +86,7 @@ def _check_spreading(op_def: OpDef) -> None:
         )
 
 
-def _check_variable(op_def: OpDef, name: str, admitted: object, tokens: set[str]) -> None:
+def _check_variable(op_def: OpDef[Any], name: str, admitted: object, tokens: set[str]) -> None:
     if not isinstance(admitted, list | tuple) or not all(isinstance(t, DType) for t in admitted):
         if name not in tokens:
             raise InvalidTypeError(
@@ -102,7 +102,7 @@ def _check_variable(op_def: OpDef, name: str, admitted: object, tokens: set[str]
         )
 
 
-def _check_token(op_def: OpDef, argument: Argument) -> None:
+def _check_token(op_def: OpDef[Any], argument: Argument) -> None:
     known = (*op_def.type_variables, *dtypes.BY_NAME, *op_def.attributes)
     if argument.token not in known and not argument.is_mixed:
         raise InvalidArgumentError(
