@@ -171,6 +171,14 @@ class OpDef(Generic[Built]):
         runs_users_code: whether the kernel calls a Python function that an attribute holds.
         keeps_zeros: whether it is elementwise, of one argument, and zero where that is: of a
             sparse tensor it computes the elements alone, and gives a sparse tensor.
+        is_constant: whether its output is its attribute `value`, wherever it is not fed.
+        computes_shapes: whether shapes are computed with it. Of a few integers that the graph
+            determines it is computed while the graph is built, and what is built with its output
+            knows of which shape it is.
+        elements: what the graph tells of the elements of an integer output, where it does not
+            determine all of them: `elements(op, known)` gives them row after row, None for each
+            that only the run knows, or None if it does not even know how many there are.
+            `known(tensor)` tells the same of an input.
         is_identity: whether its output is its input, where both are of one dtype: consumers of the
             output then take the input, and the operation drops out of the run.
         spreads_nonfinite: the names of those inputs of which each NaN, and each infinity, surely
@@ -213,6 +221,9 @@ class OpDef(Generic[Built]):
         gives_dead: bool = False,
         runs_users_code: bool = False,
         keeps_zeros: bool = False,
+        is_constant: bool = False,
+        computes_shapes: bool = False,
+        elements: Callable[..., Any] | None = None,
         is_identity: bool = False,
         spreads_nonfinite: tuple[str, ...] = (),
         keeps_finite: bool = False,
@@ -246,6 +257,9 @@ class OpDef(Generic[Built]):
         self.is_router = fires_on_any or sees_dead or gives_dead or retag is not Retag.NONE
         self.runs_users_code = runs_users_code
         self.keeps_zeros = keeps_zeros
+        self.is_constant = is_constant
+        self.computes_shapes = computes_shapes
+        self.elements = elements
         self.is_identity = is_identity
         self.spreads_nonfinite = spreads_nonfinite
         self.keeps_finite = keeps_finite

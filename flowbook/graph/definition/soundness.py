@@ -41,6 +41,10 @@ def check_definition(op_def: OpDef[Any]) -> None:
     _check_inputs(op_def, "spreads_nonfinite", op_def.spreads_nonfinite)
     if op_def.is_identity and not (_is_single(op_def.inputs) and _is_single(op_def.outputs)):
         raise InvalidArgumentError(f"{op_def.type}: an identity has one input and one output")
+    if op_def.is_constant and "value" not in op_def.attributes:
+        raise InvalidArgumentError(f"{op_def.type}: a constant has the attribute 'value'")
+    if (op_def.computes_shapes or op_def.elements) and not _is_single(op_def.outputs):
+        raise InvalidArgumentError(f"{op_def.type}: what is known of shapes is one output")
     if op_def.spreads_nonfinite:
         _check_spreading(op_def)
     given = {argument.token for argument in op_def.inputs}

@@ -58,7 +58,7 @@ def prune(
                 values[tensor] = count
             outputs.append(count)
             count += 1
-        if op_def.type == "Const" and not op.control_inputs:
+        if op_def.is_constant and not op.control_inputs:
             constants[outputs[0]] = attributes["value"]
             continue
         owner = None

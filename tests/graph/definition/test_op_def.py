@@ -101,6 +101,8 @@ def test_a_users_inference_may_give_lists_of_dimensions() -> None:
         ("x: T -> y: T", {"T": ("float32",)}, "'T' is a tuple of dtypes, not"),
         ("x: T -> y: T", {"gradient": lambda op, dy: dy}, "OpDef has no argument 'gradient'"),
         ("x: T -> y: T", {"host_args": ("z",)}, "'z' in host_args is no input of"),
+        ("x: T -> y: T", {"is_constant": True}, "a constant has the attribute 'value'"),
+        ("x: T -> y: T, z: T", {"computes_shapes": True}, "what is known of shapes is one output"),
         ("x: N*T -> y: T", {"is_identity": True}, "an identity has one input and one output"),
         ("x: T -> y: T", {"spreads_nonfinite": ("z",)}, "'z' in spreads_nonfinite is no input of"),
         ("x: T -> y: T, z: T", {"spreads_nonfinite": ("x",)}, "with spreads_nonfinite it has one"),

@@ -158,6 +158,7 @@ gather_op = OpDef(
     grad=_gather_gradient,
     aliases={},
     keeps_finite=True,
+    computes_shapes=True,
     cost=no_flops,
 )
 

@@ -131,6 +131,7 @@ broadcast_shape_op = OpDef(
     host_args=("shape_x", "shape_y"),
     grad=NO_GRADIENT,
     aliases={},
+    computes_shapes=True,
     cost=no_flops,
 )
 
@@ -306,6 +307,7 @@ sum_op = reduction(
     lambda op, dy: spread(op, dy),
     NUMBERS,
     spreads_nonfinite=("input_tensor",),
+    computes_shapes=True,
 )
 
 

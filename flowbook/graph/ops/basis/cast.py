@@ -41,6 +41,8 @@ cast_op = OpDef(
     keeps_zeros=True,
     spreads_nonfinite=("x",),
     is_identity=True,
+    computes_shapes=True,
+    elements=lambda op, known: known(op.inputs[0]),
     cost=elementwise(),
 )
 

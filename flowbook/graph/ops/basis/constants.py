@@ -41,6 +41,7 @@ const = OpDef(
     infer=_constant_shape,
     kernel=lambda xp, value: xp.asarray(value),
     aliases=None,
+    is_constant=True,
     cost=no_flops,
 )
 
@@ -205,6 +206,8 @@ identity = OpDef(
     aliases={0: 0},
     spreads_nonfinite=("input",),
     is_identity=True,
+    computes_shapes=True,
+    elements=lambda op, known: known(op.inputs[0]),
     cost=no_flops,
     doc="""The same value, as an operation of its own.
 

@@ -102,6 +102,7 @@ shape_op = OpDef(
     kernel=_cast_shape,
     grad=NO_GRADIENT,
     aliases={},
+    elements=lambda op, known: op.inputs[0].shape.dims,
     cost=no_flops,
 )
 
@@ -147,6 +148,7 @@ size_op = OpDef(
     kernel=lambda xp, input, out_type: xp.asarray(input.size, out_type.numpy),
     grad=NO_GRADIENT,
     aliases={},
+    elements=lambda op, known: (op.inputs[0].shape.size,),
     cost=no_flops,
 )
 
@@ -191,6 +193,7 @@ rank_op = OpDef(
     kernel=lambda xp, input: xp.asarray(input.ndim, np.int32),
     grad=NO_GRADIENT,
     aliases={},
+    elements=lambda op, known: (op.inputs[0].shape.rank,),
     cost=no_flops,
 )
 
@@ -295,6 +298,7 @@ reshape_op: OpDef = OpDef(
     grad=lambda op, dy: (reshape_op(dy, shape_of(op.inputs[0])), None),
     aliases={0: 0},
     spreads_nonfinite=("tensor",),
+    computes_shapes=True,
     cost=no_flops,
 )
 
@@ -342,6 +346,7 @@ expand_dims_op = OpDef(
     grad=lambda op, dy: reshape_op(dy, shape_of(op.inputs[0])),
     aliases={0: 0},
     spreads_nonfinite=("input",),
+    computes_shapes=True,
     cost=no_flops,
 )
 
@@ -405,6 +410,7 @@ squeeze_op = OpDef(
     grad=lambda op, dy: reshape_op(dy, shape_of(op.inputs[0])),
     aliases={0: 0},
     spreads_nonfinite=("input",),
+    computes_shapes=True,
     cost=no_flops,
 )
 

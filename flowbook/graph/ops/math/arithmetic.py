@@ -36,6 +36,7 @@ add = OpDef(
     expression="add(x, y)",
     grad=lambda op, dz: gradients_of_two(op, dz, dz),
     spreads_nonfinite=("x", "y"),
+    computes_shapes=True,
     cost=elementwise(),
     doc="""The sum `x + y`, elementwise with broadcasting; both of one numeric dtype.
 
@@ -51,6 +52,7 @@ subtract = OpDef(
     expression="subtract(x, y)",
     grad=lambda op, dz: gradients_of_two(op, dz, -dz),
     spreads_nonfinite=("x", "y"),
+    computes_shapes=True,
     cost=elementwise(),
     doc="The difference `x - y`, elementwise with broadcasting; both of one numeric dtype.",
     function="subtract",
@@ -66,6 +68,7 @@ multiply = OpDef(
         op, dz * conjugate(op.inputs[1]), dz * conjugate(op.inputs[0])
     ),
     spreads_nonfinite=("x", "y"),
+    computes_shapes=True,
     cost=elementwise(),
     doc="The product `x * y`, elementwise with broadcasting; both of one numeric dtype.",
     function="multiply",
@@ -152,6 +155,7 @@ floordiv = OpDef(
     kernel=_floordiv,
     grad=NO_GRADIENT,
     aliases={},
+    computes_shapes=True,
     cost=elementwise(),
     doc="""The quotient `x // y` rounded down, elementwise with broadcasting.
 
@@ -174,6 +178,7 @@ mod = OpDef(
     kernel=_mod,
     grad=lambda op, dz: gradients_of_two(op, dz, -dz * floordiv(*op.inputs)),
     aliases={},
+    computes_shapes=True,
     cost=elementwise(),
     doc="""The remainder `x - (x // y) * y`, elementwise with broadcasting.
 
@@ -190,6 +195,7 @@ negative = OpDef(
     expression="negative(x)",
     grad=lambda op, dy: -dy,
     spreads_nonfinite=("x",),
+    computes_shapes=True,
     cost=elementwise(),
     doc="`-x`, elementwise.",
     function="negative",
@@ -214,6 +220,7 @@ maximum = OpDef(
     expression="maximum(x, y)",
     grad=_larger_gradient(greater_equal),
     keeps_finite=True,
+    computes_shapes=True,
     cost=elementwise(),
     doc="""The larger of `x` and `y`, elementwise with broadcasting; NaN where either is.
 
@@ -229,6 +236,7 @@ minimum = OpDef(
     expression="minimum(x, y)",
     grad=_larger_gradient(less_equal),
     keeps_finite=True,
+    computes_shapes=True,
     cost=elementwise(),
     doc="""The smaller of `x` and `y`, elementwise with broadcasting; NaN where either is.
 

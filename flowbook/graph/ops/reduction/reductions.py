@@ -105,7 +105,7 @@ def _prod_gradient(op: Operation, dy: Tensor) -> Tensor | None:
     return with_reduced_axes(op, dy) * others
 
 
-prod_op = reduction("Prod", _prod, _prod_gradient, NUMBERS)
+prod_op = reduction("Prod", _prod, _prod_gradient, NUMBERS, computes_shapes=True)
 
 
 @prod_op.front
