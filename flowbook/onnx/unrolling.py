@@ -123,8 +123,7 @@ def _check(node: Node, iterations: int) -> None:
 def _stacked(parts: list[Tensor], info: Any, axis: int) -> Tensor:
     """What the iterations gave, along a new axis."""
     if parts:
-        found: Tensor = stack(parts, axis=axis)
-        return found
+        return stack(parts, axis=axis)
     declared = info.type.tensor_type
     dims = [d.dim_value for d in declared.shape.dim]
     return zeros([*dims[:axis], 0, *dims[axis:]], dtype_of(declared.elem_type))

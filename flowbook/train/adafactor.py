@@ -124,7 +124,7 @@ class AdafactorOptimizer(Optimizer):
         columns = maximum(columns, self.epsilon1)
         # Of all rows both have the same mean; that of few rows would hide how they differ.
         columns = columns / reduce_mean(columns, -1, keepdims=True)
-        return expand_dims(rsqrt(rows), -1) * expand_dims(rsqrt(columns), -2)  # type: ignore[no-any-return]
+        return expand_dims(rsqrt(rows), -1) * expand_dims(rsqrt(columns), -2)
 
     def _kept(
         self, variable: Variable, name: str, dtype: DType, without: int | None = None
@@ -149,7 +149,7 @@ class AdafactorOptimizer(Optimizer):
         """What the newest squares weigh in the running mean."""
         if self.decay_rate is not None:
             return complement(self.decay_rate, dtype)
-        return pow(self._count(dtype, step), as_number(-0.8, dtype))  # type: ignore[no-any-return]
+        return pow(self._count(dtype, step), as_number(-0.8, dtype))
 
     def _rate(self, dtype: DType, step: Step) -> Tensor:
         if self.learning_rate is not None:
@@ -167,19 +167,19 @@ class AdafactorOptimizer(Optimizer):
             step.changes.append(assign_add(kept, 1))
             return kept.as_tensor(False) + 1
 
-        return cast(step.once("count", build), dtype)  # type: ignore[no-any-return]
+        return cast(step.once("count", build), dtype)
 
 
 def _root_mean_square(value: Tensor) -> Tensor:
     """The root of the mean square of all elements; 0 where there are none."""
     count = _at_least_one(size(value, out_type=dtypes.int64), value.dtype)
-    return sqrt(reduce_sum(square(value)) / count)  # type: ignore[no-any-return]
+    return sqrt(reduce_sum(square(value)) / count)
 
 
 def _mean_of_rows(value: Tensor) -> Tensor:
     """The mean over the first dimension; zeros where there are no rows."""
-    return reduce_sum(value, 0) / _at_least_one(shape(value)[0], value.dtype)  # type: ignore[no-any-return]
+    return reduce_sum(value, 0) / _at_least_one(shape(value)[0], value.dtype)
 
 
 def _at_least_one(count: Tensor, dtype: DType) -> Tensor:
-    return maximum(cast(count, dtype), 1.0)  # type: ignore[no-any-return]
+    return maximum(cast(count, dtype), 1.0)

@@ -127,7 +127,7 @@ class AdamOptimizer(Optimizer):
             powers.append(kept.as_tensor(False))
             step.changes.append(assign(kept, kept * number))
         rate = step.number("learning_rate", self.learning_rate, float64)
-        return rate * sqrt(1.0 - powers[1]) / (1.0 - powers[0])  # type: ignore[no-any-return]
+        return rate * sqrt(1.0 - powers[1]) / (1.0 - powers[0])
 
 
 class AdamWOptimizer(AdamOptimizer):

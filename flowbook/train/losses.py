@@ -55,8 +55,8 @@ def _weighing(losses: Tensor, weights: Tensor) -> Tensor:
 def _spread(weights: Tensor, losses: Tensor) -> Tensor:
     """The sum of weights, each as often as it counts."""
     if weights.shape.rank == 0:
-        return weights * cast(size(losses, out_type=int64), weights.dtype)  # type: ignore[no-any-return]
-    return reduce_sum(weights)  # type: ignore[no-any-return]
+        return weights * cast(size(losses, out_type=int64), weights.dtype)
+    return reduce_sum(weights)
 
 
 _DIVISORS: dict[str, Callable[[Tensor, Tensor], Any]] = {
@@ -117,7 +117,7 @@ def compute_weighted_loss(
             divisor = _DIVISORS[reduction](values, weights)
             weighted = reduce_sum(weighted)
             weighted = weighted if divisor is None else div_no_nan(weighted, divisor)
-        return identity(cast(weighted, losses.dtype), name="value")  # type: ignore[no-any-return]
+        return identity(cast(weighted, losses.dtype), name="value")
 
 
 def _rank_checks(losses: Tensor, weights: Tensor) -> list[Operation]:
@@ -147,7 +147,7 @@ def _checked_weights(losses: Tensor, weights: Any) -> Tensor:
 def _floating(x: Any, dtype: DType | None = None) -> Tensor:
     """A tensor of a floating-point dtype: this one, its own, or that of single precision."""
     x = convert_to_tensor(x)
-    return cast(x, dtype or (x.dtype if x.dtype.is_floating else float32))  # type: ignore[no-any-return]
+    return cast(x, dtype or (x.dtype if x.dtype.is_floating else float32))
 
 
 def _pair(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
@@ -249,7 +249,7 @@ def huber_loss(
     def loss(wanted: Tensor, given: Tensor) -> Tensor:
         distance = absolute(given - wanted)
         near = minimum(distance, delta)
-        return square(near) * 0.5 + (distance - near) * delta  # type: ignore[no-any-return]
+        return square(near) * 0.5 + (distance - near) * delta
 
     return _compared("huber_loss", loss, labels, predictions, weights, reduction, name)
 
@@ -271,7 +271,7 @@ def log_loss(
 
     def loss(wanted: Tensor, given: Tensor) -> Tensor:
         no = (1.0 - wanted) * log(1.0 - given + epsilon)
-        return -(wanted * log(given + epsilon)) - no  # type: ignore[no-any-return]
+        return -(wanted * log(given + epsilon)) - no
 
     return _compared("log_loss", loss, labels, predictions, weights, reduction, name)
 
@@ -370,7 +370,7 @@ def mean_pairwise_squared_error(
 def _rows(x: Tensor) -> Tensor:
     """What is [batch, ...] as [batch, elements]."""
     dims = shape_of(x)
-    return reshape(x, [dims[0], reduce_prod(dims[1:])])  # type: ignore[no-any-return]
+    return reshape(x, [dims[0], reduce_prod(dims[1:])])
 
 
 def sigmoid_cross_entropy(
@@ -445,7 +445,7 @@ def softmax_cross_entropy(
 
     def loss(wanted: Tensor, given: Tensor) -> Tensor:
         classes = cast(shape_of(given)[-1], given.dtype) if label_smoothing else None
-        return softmax_cross_entropy_with_logits(  # type: ignore[no-any-return]
+        return softmax_cross_entropy_with_logits(
             labels=_smoothed(stop_gradient(wanted), label_smoothing, classes), logits=given
         )
 
@@ -498,7 +498,7 @@ def _without_column(x: Tensor, logits: Tensor) -> Tensor:
     """What has one value for each example, if it has a last dimension of 1 for that."""
     if x.shape.rank is None or logits.shape.rank is None:
         # Only the run knows whether there is one; more than one value does not fit what is left.
-        return reshape(x, shape_of(x)[: rank(logits) - 1])  # type: ignore[no-any-return]
+        return reshape(x, shape_of(x)[: rank(logits) - 1])
     if x.shape.dims and x.shape.rank == logits.shape.rank and x.shape.dims[-1] == 1:
-        return squeeze(x, -1)  # type: ignore[no-any-return]
+        return squeeze(x, -1)
     return x

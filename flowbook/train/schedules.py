@@ -53,7 +53,7 @@ def exponential_decay(
     """
     with name_scope(name or "ExponentialDecay"):
         rate, step, period, factor = _numbers(learning_rate, global_step, decay_steps, decay_rate)
-        return rate * pow(factor, _periods(step, period, staircase))  # type: ignore[no-any-return]
+        return rate * pow(factor, _periods(step, period, staircase))
 
 
 def natural_exp_decay(
@@ -76,7 +76,7 @@ def natural_exp_decay(
     """
     with name_scope(name or "NaturalExpDecay"):
         rate, step, period, factor = _numbers(learning_rate, global_step, decay_steps, decay_rate)
-        return rate * exp(-factor * _periods(step, period, staircase))  # type: ignore[no-any-return]
+        return rate * exp(-factor * _periods(step, period, staircase))
 
 
 def inverse_time_decay(
@@ -165,7 +165,7 @@ def polynomial_decay(
             period = period * cycles
         else:
             step = minimum(step, period)
-        return (rate - end) * pow(1.0 - step / period, exponent) + end  # type: ignore[no-any-return]
+        return (rate - end) * pow(1.0 - step / period, exponent) + end
 
 
 def cosine_decay(
@@ -234,7 +234,7 @@ def cosine_decay_restarts(
             length = pow(as_number(t_mul, rate.dtype), restarts)
             place = (periods - (1.0 - length) / (1.0 - t_mul)) / length
         wave = pow(height, restarts) * _half_cosine(place)
-        return rate * ((1.0 - rest) * wave + rest)  # type: ignore[no-any-return]
+        return rate * ((1.0 - rest) * wave + rest)
 
 
 def linear_cosine_decay(
@@ -268,7 +268,7 @@ def linear_cosine_decay(
             learning_rate, global_step, decay_steps, num_periods, alpha, beta
         )
         place = minimum(step, period) / period
-        return rate * ((offset + 1.0 - place) * _half_cosine(2.0 * periods * place) + rest)  # type: ignore[no-any-return]
+        return rate * ((offset + 1.0 - place) * _half_cosine(2.0 * periods * place) + rest)
 
 
 def linear_warmup(
@@ -299,7 +299,7 @@ def linear_warmup(
     """
     with name_scope(name or "LinearWarmup"):
         rate, step, length = _numbers(learning_rate, global_step, warmup_steps)
-        return rate * minimum((step + 1.0) / maximum(length, 1.0), 1.0)  # type: ignore[no-any-return]
+        return rate * minimum((step + 1.0) / maximum(length, 1.0), 1.0)
 
 
 def _numbers(learning_rate: Any, *others: Any) -> list[Tensor]:
@@ -319,4 +319,4 @@ def _periods(step: Tensor, period: Tensor, staircase: bool) -> Tensor:
 
 def _half_cosine(place: Tensor) -> Tensor:
     """1 at 0, 0 at 1."""
-    return 0.5 * (1.0 + cos(math.pi * place))  # type: ignore[no-any-return]
+    return 0.5 * (1.0 + cos(math.pi * place))

@@ -57,7 +57,7 @@ class Resolver:
     """Finds dtypes by a signature and turns values into tensors of them."""
 
     def __init__(
-        self, op_def: OpDef, graph: Graph, attributes: Mapping[str, Any], site: sites.Site
+        self, op_def: OpDef[Any], graph: Graph, attributes: Mapping[str, Any], site: sites.Site
     ) -> None:
         self.op_def = op_def
         self.graph = graph

@@ -28,7 +28,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from itertools import islice
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from flowbook.graph.building.graph import Graph, get_default_graph, mixed_graphs
 from flowbook.graph.definition.arguments import Argument, Resolver
@@ -50,6 +50,19 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Touch
+
+# What calling a definition builds: one tensor, unless its annotation says otherwise.
+# Type checkers know defaults of type variables; Python does from 3.13 on.
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Built = TypeVar("Built", default=Tensor)
+else:
+    from typing import TypeVar
+
+    Built = TypeVar("Built")
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Retag(Enum):
@@ -109,8 +122,11 @@ class AsyncContext(Protocol):
         """Have `callback` called if the step is given up before this operation completes."""
 
 
-class OpDef:
+class OpDef(Generic[Built]):
     """An operation type; called with tensors, it builds an operation.
+
+    To type checkers it gives one tensor. Where the signature says otherwise, an annotation does
+    too: `parts_op: OpDef[list[Tensor]] = OpDef(...)`.
 
     Args:
         type: the type's name, such as "MatMul".
@@ -180,7 +196,7 @@ class OpDef:
         host_args: tuple[str, ...] = (),
         touches: Touch | None = None,
         owns: str | None = None,
-        reads_as: OpDef | None = None,
+        reads_as: OpDef[Any] | None = None,
         needs_value: bool = True,
         aliases: Mapping[int, int] | None = None,
         is_async: bool = False,
@@ -250,7 +266,7 @@ class OpDef:
         self._prepare_building()
         registry.define(self)
 
-    def front(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def front(self, function: Function) -> Function:
         """Make `function` the public function of this type, as a decorator."""
         self.public = function
         self.__name__ = function.__name__
@@ -287,7 +303,7 @@ class OpDef:
             else None
         )
 
-    def __call__(self, *args: Any, name: str | None = None, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, name: str | None = None, **kwargs: Any) -> Built:
         """Build one operation.
 
         Args:
@@ -307,7 +323,7 @@ class OpDef:
         if kwargs or attributes is None or len(args) != self._arity:
             args, attributes = self._bind(args, kwargs)
         if self.keeps_zeros and type(args[0]) is not Tensor and hasattr(args[0], "with_values"):
-            return args[0].with_values(self(args[0].values, **attributes, name=name))
+            return args[0].with_values(self(args[0].values, **attributes, name=name))  # type: ignore[no-any-return]
         graph = self._graph(args)
         scope = graph.scope
         site = scope.site or sites.capture()
@@ -345,9 +361,10 @@ class OpDef:
             pending,
         )
         outputs = operation.outputs
+        # `Built` is what the signature's text says.
         if len(self.outputs) == 1:
-            return (list(outputs) or operation) if self.outputs[0].is_list else outputs[0]
-        return outputs or operation
+            return (list(outputs) or operation) if self.outputs[0].is_list else outputs[0]  # type: ignore[return-value]
+        return outputs or operation  # type: ignore[return-value]
 
     def _bind(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.dtypes import DType
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from flowbook.graph.definition.op_def import OpDef
 
 
-def check_definition(op_def: OpDef) -> None:
+def check_definition(op_def: OpDef[Any]) -> None:
     """Check name, signature and type variables of a definition, as far as it says them.
 
     Raises:
@@ -56,7 +56,7 @@ def _check_names(what: str, names: object) -> None:
         raise InvalidTypeError(f"{what} is a tuple of names, not {names!r:.80}")
 
 
-def _check_variable(op_def: OpDef, name: str, admitted: object, tokens: set[str]) -> None:
+def _check_variable(op_def: OpDef[Any], name: str, admitted: object, tokens: set[str]) -> None:
     if not isinstance(admitted, list | tuple) or not all(isinstance(t, DType) for t in admitted):
         if name not in tokens:
             raise InvalidTypeError(
@@ -72,7 +72,7 @@ def _check_variable(op_def: OpDef, name: str, admitted: object, tokens: set[str]
         )
 
 
-def _check_token(op_def: OpDef, argument: Argument) -> None:
+def _check_token(op_def: OpDef[Any], argument: Argument) -> None:
     known = (*op_def.type_variables, *dtypes.BY_NAME, *op_def.attributes)
     if argument.token not in known and not argument.is_mixed:
         raise InvalidArgumentError(

@@ -20,7 +20,7 @@ _WIDE = float32.numpy
 
 
 def widened(
-    op_def: OpDef,
+    op_def: OpDef[Any],
     taken: Iterable[DType],
     given: Sequence[DType],
     kernel: Callable[..., Any],
@@ -40,7 +40,7 @@ def widened(
     return kernel
 
 
-def _has_steps(op_def: OpDef) -> bool:
+def _has_steps(op_def: OpDef[Any]) -> bool:
     return op_def.expression is not None and op_def.expression.has_steps
 
 

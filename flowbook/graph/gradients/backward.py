@@ -332,4 +332,4 @@ def add_gradients(partials: list[Gradient]) -> Gradient:
             next((p.dense_shape for p in sparse if p.dense_shape is not None), None),
         )
     dense = [p.as_tensor() if isinstance(p, IndexedSlices) else p for p in partials]
-    return add_n(dense)  # type: ignore[no-any-return]
+    return add_n(dense)

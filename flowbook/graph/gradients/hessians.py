@@ -71,4 +71,4 @@ def _jacobian(y: Tensor, x: Any) -> Tensor:
         for i in track(range(x.shape.size), "differentiating")
     ]
     square = [*x.shape.as_list()] * 2
-    return reshape(stack(rows) if rows else flat, square)  # type: ignore[no-any-return]
+    return reshape(stack(rows) if rows else flat, square)

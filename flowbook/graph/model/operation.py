@@ -85,7 +85,7 @@ class Operation:
     def __init__(
         self,
         graph: Graph,
-        op_def: OpDef,
+        op_def: OpDef[Any],
         inputs: tuple[Tensor, ...],
         attributes: Mapping[str, Any],
         dtypes: tuple[DType, ...],

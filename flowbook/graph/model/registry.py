@@ -60,17 +60,17 @@ class Registered(NamedTuple):
         return self.suits(*asked)
 
 
-_definitions: dict[str, OpDef] = {}
+_definitions: dict[str, OpDef[Any]] = {}
 # By definition, not by name: a type that is defined again may mean something else. A user's stands
 # before Flowbook's own.
-_kernels: WeakKeyDictionary[OpDef, dict[str, tuple[Registered, ...]]] = WeakKeyDictionary()
+_kernels: WeakKeyDictionary[OpDef[Any], dict[str, tuple[Registered, ...]]] = WeakKeyDictionary()
 # Those that were defined again too, while an operation uses them.
-_by_key: WeakValueDictionary[str, OpDef] = WeakValueDictionary()
+_by_key: WeakValueDictionary[str, OpDef[Any]] = WeakValueDictionary()
 # The kinds of devices that there are kernels for; each is named by the module of its devices.
 _device_kinds: set[str] = set()
 
 
-def op_named(type_name: str) -> OpDef:
+def op_named(type_name: str) -> OpDef[Any]:
     """The definition of an operation type.
 
     Raises:
@@ -87,7 +87,7 @@ def op_named(type_name: str) -> OpDef:
         ) from None
 
 
-def op_keyed(key: str) -> OpDef:
+def op_keyed(key: str) -> OpDef[Any]:
     """The definition of a key, as plans have it, in which a type that was defined again is another.
 
     Raises:
@@ -97,12 +97,12 @@ def op_keyed(key: str) -> OpDef:
     return found if found is not None else op_named(key)
 
 
-def op_definitions() -> dict[str, OpDef]:
+def op_definitions() -> dict[str, OpDef[Any]]:
     """All definitions, by type name, in the order of their definition."""
     return dict(_definitions)
 
 
-def define(op_def: OpDef) -> None:
+def define(op_def: OpDef[Any]) -> None:
     """Add a definition. A user's own type may be defined again, as by re-running its cell.
 
     Raises:
@@ -174,7 +174,7 @@ def special_kernel(
     return register
 
 
-def _known(type_name: str, device_kind: str) -> OpDef:
+def _known(type_name: str, device_kind: str) -> OpDef[Any]:
     op_def = op_named(type_name)
     if device_kind not in _device_kinds:
         raise NotFoundError(
@@ -184,13 +184,13 @@ def _known(type_name: str, device_kind: str) -> OpDef:
     return op_def
 
 
-def registered_kernels(op_def: OpDef, device_kind: str) -> Sequence[Registered]:
+def registered_kernels(op_def: OpDef[Any], device_kind: str) -> Sequence[Registered]:
     """The kernels registered for this kind of device; the first that suits an operation runs it."""
     return _kernels.get(op_def, {}).get(device_kind, ())
 
 
 def kernel_for(
-    op_def: OpDef, device_kind: str, asked: Asked | None = None
+    op_def: OpDef[Any], device_kind: str, asked: Asked | None = None
 ) -> Callable[..., Any] | None:
     """The kernel for this kind of device: one registered for it, or the definition's own.
 
@@ -214,6 +214,6 @@ def without_kernel(device_kind: str) -> list[str]:
     return sorted(d.type for d in _definitions.values() if kernel_for(d, device_kind) is None)
 
 
-def kinds_with_kernel(op_def: OpDef) -> list[str]:
+def kinds_with_kernel(op_def: OpDef[Any]) -> list[str]:
     """The kinds of devices that there is a kernel of this type for, of those that there are."""
     return sorted(kind for kind in _device_kinds if kernel_for(op_def, kind) is not None)

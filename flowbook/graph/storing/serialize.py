@@ -248,7 +248,7 @@ class _Reader:
         self._graph.restore(operation, stored.name, stored.retired)
         return operation
 
-    def _attributes(self, op_def: OpDef, stored: OperationDef) -> Mapping[str, Any]:
+    def _attributes(self, op_def: OpDef[Any], stored: OperationDef) -> Mapping[str, Any]:
         given: dict[str, Any] = {}
         for attribute in stored.attributes:
             if attribute.name in given:

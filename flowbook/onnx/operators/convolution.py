@@ -87,9 +87,11 @@ def _transposed(node: Node, x: Any, w: Any, bias: Any = None) -> Any:
     weights = fb.split(w, group, 0) if group > 1 else [w]
     each = node.dims(w)[1]
     parts = []
-    for i, v in zip(images, weights, strict=True):
+    for part, v in zip(images, weights, strict=True):
         filters = fb.transpose(v, (*range(2, rank + 2), 1, 0))
-        parts.append(_spread(node, i, filters, [dims[0], *shape, each], strides, pairs, dilations))
+        parts.append(
+            _spread(node, part, filters, [dims[0], *shape, each], strides, pairs, dilations)
+        )
     found = fb.concat(parts, rank + 1) if group > 1 else parts[0]
     if bias is not None:
         found = found + bias

@@ -83,7 +83,7 @@ def _running(function: Any) -> Any:
 def _top_k(node: Node, x: Any, k: Any = None) -> Any:
     rank = node.rank(x)
     axis = node.axis(node.get("axis", -1), rank)
-    count = fb.constant(node.get("k")) if node.opset < 10 else fb.reshape(k, [])
+    count: Any = fb.constant(node.get("k")) if node.opset < 10 else fb.reshape(k, [])
     known = node.known(count)
     count = fb.cast(count, fb.int32) if known is None else int(known)
     swapped = [i for i in range(rank) if i != axis] + [axis]

@@ -138,7 +138,7 @@ def _space_to_depth(node: Node, x: Any) -> Any:
 
 
 def _range(node: Node, start: Any, limit: Any, delta: Any) -> Any:
-    return fb.range(*(fb.reshape(t, []) for t in (start, limit, delta)))
+    return fb.range(fb.reshape(start, []), fb.reshape(limit, []), fb.reshape(delta, []))
 
 
 def _col2im(node: Node, x: Any, *_: Any) -> Any:

@@ -336,7 +336,7 @@ def max_pooling2d(
     __tracebackhide__ = True
     padding = _in_capitals(padding)
     size, step = each("pool_size", pool_size, 2), each("strides", strides, 2)
-    return pooling.max_pool(inputs, size, step, padding, name=name or "max_pooling2d")  # type: ignore[no-any-return]
+    return pooling.max_pool(inputs, size, step, padding, name=name or "max_pooling2d")
 
 
 def max_pooling3d(
@@ -377,7 +377,7 @@ def average_pooling2d(
     __tracebackhide__ = True
     padding = _in_capitals(padding)
     size, step = each("pool_size", pool_size, 2), each("strides", strides, 2)
-    return pooling.avg_pool(inputs, size, step, padding, name=name or "average_pooling2d")  # type: ignore[no-any-return]
+    return pooling.avg_pool(inputs, size, step, padding, name=name or "average_pooling2d")
 
 
 def average_pooling3d(

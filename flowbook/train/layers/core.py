@@ -148,10 +148,10 @@ def dropout(
     with inputs.graph.as_default(), name_scope(name or "dropout"):
         if not isinstance(training, Arithmetic):
             if not training:
-                return identity(inputs)  # type: ignore[no-any-return]
+                return identity(inputs)
             return regularization.dropout(inputs, rate=rate, noise_shape=noise_shape, seed=seed)
         dropped = regularization.dropout(inputs, rate=rate, noise_shape=noise_shape, seed=seed)
-        return where(convert_to_tensor(training, bool_), dropped, inputs)  # type: ignore[no-any-return]
+        return where(convert_to_tensor(training, bool_), dropped, inputs)
 
 
 def flatten(inputs: Any, name: str | None = None) -> Tensor:
@@ -171,8 +171,8 @@ def flatten(inputs: Any, name: str | None = None) -> Tensor:
         raise InvalidArgumentError(f"flatten is applied to [batch, ...], not to {inputs!r}")
     with inputs.graph.as_default(), name_scope(name or "flatten"):
         if dims is None or any(d is None for d in dims[1:]):
-            return reshape(inputs, [shape_of(inputs)[0], -1])  # type: ignore[no-any-return]
+            return reshape(inputs, [shape_of(inputs)[0], -1])
         batch = -1 if dims[0] is None else dims[0]
         if batch == -1 and 0 in dims[1:]:
-            return reshape(inputs, [shape_of(inputs)[0], 0])  # type: ignore[no-any-return]
-        return reshape(inputs, [batch, math.prod(d or 0 for d in dims[1:])])  # type: ignore[no-any-return]
+            return reshape(inputs, [shape_of(inputs)[0], 0])
+        return reshape(inputs, [batch, math.prod(d or 0 for d in dims[1:])])

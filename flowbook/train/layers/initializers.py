@@ -60,7 +60,7 @@ def identity(gain: float = 1.0) -> Initializer:
     def initialize(shape: Sequence[int], dtype: DType) -> Tensor:
         if len(shape) != 2:
             raise InvalidArgumentError(f"an identity matrix has two dimensions, not {shape}")
-        return filling.eye(shape[0], shape[1], dtype=dtype) * gain  # type: ignore[no-any-return]
+        return filling.eye(shape[0], shape[1], dtype=dtype) * gain
 
     return _drawing(initialize)
 
@@ -205,6 +205,6 @@ def orthogonal(gain: float = 1.0, seed: int | None = None) -> Initializer:
         # With these signs every orthogonal matrix is equally likely.
         q = q * sign(matrix_diag_part(r))
         q = q if rows >= columns else matrix_transpose(q)
-        return cast(reshape(q, shape) * gain, dtype)  # type: ignore[no-any-return]
+        return cast(reshape(q, shape) * gain, dtype)
 
     return _drawing(initialize)

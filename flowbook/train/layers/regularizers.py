@@ -49,7 +49,7 @@ def _check(scale: float) -> None:
 def penalize(weights: Variable, regularizer: Regularizer) -> Tensor:
     """Build the penalty of a variable and mark it; `regularization_loss` finds it."""
     with name_scope(f"{weights.op.name.rpartition('/')[2]}_penalty"):
-        return penalty_op(regularizer(weights))  # type: ignore[no-any-return]
+        return penalty_op(regularizer(weights))
 
 
 def regularization_loss(loss: Any, name: str = "regularization_loss") -> Tensor:
@@ -73,4 +73,4 @@ def regularization_loss(loss: Any, name: str = "regularization_loss") -> Tensor:
         penalties = penalties_of(loss)
         if not penalties:
             return constant(0.0, loss.dtype, name=name)
-        return add_n(penalties, name=name)  # type: ignore[no-any-return]
+        return add_n(penalties, name=name)

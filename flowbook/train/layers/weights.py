@@ -125,7 +125,7 @@ class KernelAndBias:
         if not self._use_bias:
             return product
         bias = weights("bias", [units], product.dtype, *self._bias, trainable=self._trainable)
-        return bias_add(product, bias)  # type: ignore[no-any-return]
+        return bias_add(product, bias)
 
 
 def layer_input(inputs: Any, what: str, rank: int | None = None, axis: int = -1) -> Tensor:

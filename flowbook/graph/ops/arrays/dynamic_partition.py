@@ -78,7 +78,7 @@ def _partition_gradient(op: Operation, *dys: Tensor | None) -> Any:
     return reshape_op(dynamic_stitch(taken, parts), shape_of(data)), None
 
 
-partition_op = OpDef(
+partition_op: OpDef[list[Tensor]] = OpDef(
     "DynamicPartition",
     "data: T, partitions: int32 -> outputs: *Tout",
     T=MOVABLE,
@@ -120,10 +120,9 @@ def dynamic_partition(
         data, count = convert_to_tensor(data), as_axis(num_partitions)
         if count < 1:
             raise InvalidArgumentError(f"there is at least one partition, not {count}")
-    result: list[Tensor] = partition_op(
+    return partition_op(
         data, partitions, num_partitions=count, Tout=(data.dtype,) * count, name=name
     )
-    return result
 
 
 def _stitched_shape(
@@ -223,8 +222,7 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
         if not indices or len(indices) != len(data):
             raise InvalidArgumentError(f"{len(indices)} lists of indices for {len(data)} of data")
         places = [convert_to_tensor(i, int32) for i in indices]
-    result: Tensor = stitch_op(places, list(data), Tindices=(int32,) * len(places), name=name)
-    return result
+    return stitch_op(places, list(data), Tindices=(int32,) * len(places), name=name)
 
 
 def _unstitched_shapes(dy: Tensor, indices: list[Tensor], Tout: tuple[DType, ...]) -> list[Shape]:
@@ -246,7 +244,7 @@ def _unstitch(xp: Any, dy: Any, *indices: Any) -> tuple[Any, ...]:
     )
 
 
-stitch_gradient_op = OpDef(
+stitch_gradient_op: OpDef[list[Tensor]] = OpDef(
     "DynamicStitchGrad",
     "dy: T, indices: N*int32 -> outputs: *Tout",
     T=NUMBERS,

@@ -402,5 +402,4 @@ def one_hot(
             convert_to_tensor(np.asarray(default, wanted.numpy) if v is None else v, wanted)
             for v, default in ((on_value, 1), (off_value, 0))
         ]
-    result: Tensor = one_hot_op(indices, depth, *values, axis=axis, name=name)
-    return result
+    return one_hot_op(indices, depth, *values, axis=axis, name=name)

@@ -124,7 +124,7 @@ class IndexedSlices:
                 hint="fb.IndexedSlices(values, indices, dense_shape)",
             )
         rows = unsorted_segment_sum(self.values, self.indices, self.dense_shape[0])
-        return reshape_op(rows, self.dense_shape)  # type: ignore[no-any-return]
+        return reshape_op(rows, self.dense_shape)
 
     def __neg__(self) -> IndexedSlices:
         return IndexedSlices(-self.values, self.indices, self.dense_shape)

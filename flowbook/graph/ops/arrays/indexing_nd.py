@@ -148,8 +148,7 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None =
     __tracebackhide__ = True
     with located("GatherNd"):
         batch = as_batch(batch_dims, indices)
-    result: Tensor = gather_nd_op(params, indices, batch_dims=batch, name=name)
-    return result
+    return gather_nd_op(params, indices, batch_dims=batch, name=name)
 
 
 def check_updates(updates: Shape, wanted: Shape, indices: Shape) -> None:
@@ -237,8 +236,7 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
     __tracebackhide__ = True
     with located("ScatterNd"):
         shape = shape_argument(shape)
-    result: Tensor = scatter_nd_op(indices, updates, shape, name=name)
-    return result
+    return scatter_nd_op(indices, updates, shape, name=name)
 
 
 def _updated_shape(tensor: Tensor, indices: Tensor, updates: Tensor) -> Shape:
@@ -329,8 +327,7 @@ def tensor_scatter_nd_add(
     __tracebackhide__ = True
     tensor = convert_to_tensor(tensor)
     changes = scatter_nd_op(indices, convert_to_tensor(updates, tensor.dtype), shape_of(tensor))
-    result: Tensor = add(tensor, changes, name=name)
-    return result
+    return add(tensor, changes, name=name)
 
 
 def tensor_scatter_nd_sub(
@@ -343,5 +340,4 @@ def tensor_scatter_nd_sub(
     __tracebackhide__ = True
     tensor = convert_to_tensor(tensor)
     changes = scatter_nd_op(indices, convert_to_tensor(updates, tensor.dtype), shape_of(tensor))
-    result: Tensor = subtract(tensor, changes, name=name)
-    return result
+    return subtract(tensor, changes, name=name)

@@ -101,8 +101,7 @@ def boolean_mask(tensor: Any, mask: Any, axis: int = 0, name: str | None = None)
             if tensor.shape.rank is None or axis + tensor.shape.rank < 0:
                 raise InvalidArgumentError(f"axis {axis} of the shape {tensor.shape} is not known")
             axis += tensor.shape.rank
-    result: Tensor = boolean_mask_op(tensor, mask, axis=axis, name=name)
-    return result
+    return boolean_mask_op(tensor, mask, axis=axis, name=name)
 
 
 def _unmasked(xp: Any, dy: Any, mask: Any, shape: Any, axis: int) -> Any:

@@ -57,7 +57,7 @@ def _sort_gradient(op: Operation, dy: Tensor) -> Tensor:
     axis = op.attributes["axis"]
     # The order is a permutation: what it takes is given back by its inverse.
     inverse = argsort_op(order, axis=axis, descending=False)
-    return take_along_axis_op(dy, inverse, axis=axis)  # type: ignore[no-any-return]
+    return take_along_axis_op(dy, inverse, axis=axis)
 
 
 sort_op = OpDef(
@@ -91,8 +91,7 @@ def sort(
     __tracebackhide__ = True
     with located("Sort"):
         axis, descending = as_axis(axis), _is_descending(direction)
-    result: Tensor = sort_op(values, axis=axis, descending=descending, name=name)
-    return result
+    return sort_op(values, axis=axis, descending=descending, name=name)
 
 
 def _is_descending(direction: str) -> bool:
@@ -143,8 +142,7 @@ def argsort(
     __tracebackhide__ = True
     with located("ArgSort"):
         axis, descending = as_axis(axis), _is_descending(direction)
-    result: Tensor = argsort_op(values, axis=axis, descending=descending, name=name)
-    return result
+    return argsort_op(values, axis=axis, descending=descending, name=name)
 
 
 def _along_shape(values: Tensor, indices: Tensor, axis: int) -> Shape:

@@ -97,10 +97,7 @@ def searchsorted(
             raise InvalidTypeError(f"out_type is int32 or int64, not {wanted.name}")
         if side not in ("left", "right"):
             raise InvalidArgumentError(f"a side is 'left' or 'right', not {side!r}")
-    result: Tensor = search_sorted_op(
-        sorted_sequence, values, side=side, out_type=wanted, name=name
-    )
-    return result
+    return search_sorted_op(sorted_sequence, values, side=side, out_type=wanted, name=name)
 
 
 def _permutation_shape(x: Tensor) -> Shape:
@@ -208,5 +205,4 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     __tracebackhide__ = True
     with located("UnravelIndex"):
         dims = shape_argument(dims)
-    result: Tensor = unravel_index_op(indices, dims, name=name)
-    return result
+    return unravel_index_op(indices, dims, name=name)

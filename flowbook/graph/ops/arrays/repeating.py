@@ -104,8 +104,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     __tracebackhide__ = True
     with located("Tile"):
         multiples = shape_argument(multiples)
-    result: Tensor = tile_op(input, multiples, name=name)
-    return result
+    return tile_op(input, multiples, name=name)
 
 
 def _repeated_shape(input: Tensor, repeats: Tensor, axis: int) -> Shape:
@@ -195,5 +194,4 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
         input, axis = reshape(input, [-1]), 0
     with located("Repeat"):
         input, axis = convert_to_tensor(input), as_axis(axis)
-    result: Tensor = repeat_op(input, repeats, axis=axis, name=name)
-    return result
+    return repeat_op(input, repeats, axis=axis, name=name)

@@ -56,8 +56,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     __tracebackhide__ = True
     with located("Reverse"):
         axes = as_axes([] if axis is None else axis, tensor)
-    result: Tensor = reverse_op(tensor, axis=axes, name=name)
-    return result
+    return reverse_op(tensor, axis=axes, name=name)
 
 
 def _sequences_shape(input: Tensor, seq_lengths: Tensor, seq_axis: int, batch_axis: int) -> Shape:
@@ -151,8 +150,7 @@ def reverse_sequence(
     __tracebackhide__ = True
     with located("ReverseSequence"):
         axes = {"seq_axis": as_axis(seq_axis), "batch_axis": as_axis(batch_axis)}
-    result: Tensor = reverse_sequence_op(input, seq_lengths, **axes, name=name)
-    return result
+    return reverse_sequence_op(input, seq_lengths, **axes, name=name)
 
 
 def _rolled_shape(input: Tensor, shift: Tensor, axis: tuple[int, ...]) -> Shape:
@@ -197,7 +195,7 @@ roll_op: OpDef = OpDef(
 
 
 def _rolled_back(op: Operation, dy: Tensor) -> Tensor:
-    return roll_op(dy, -op.inputs[1], axis=op.attributes["axis"])  # type: ignore[no-any-return]
+    return roll_op(dy, -op.inputs[1], axis=op.attributes["axis"])
 
 
 @roll_op.front
@@ -222,5 +220,4 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     __tracebackhide__ = True
     with located("Roll"):
         axes = as_axes([] if axis is None else axis, input)
-    result: Tensor = roll_op(input, shift, axis=axes, name=name)
-    return result
+    return roll_op(input, shift, axis=axes, name=name)

@@ -103,7 +103,7 @@ def _top_k_gradient(op: Operation, dvalues: Tensor | None, dindices: Any) -> Any
     )
 
 
-top_k_op = OpDef(
+top_k_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "TopK",
     "input: T, k: int32 -> values: T, indices: int32",
     T=REALS,
@@ -204,5 +204,4 @@ def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = No
         OutOfRangeError: if `n` lies outside; in the run, where it is known only then.
     """
     __tracebackhide__ = True
-    result: Tensor = nth_element_op(input, n, reverse=bool(reverse), name=name)
-    return result
+    return nth_element_op(input, n, reverse=bool(reverse), name=name)

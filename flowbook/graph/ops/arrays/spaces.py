@@ -129,8 +129,7 @@ def _checked(op_def: OpDef, input: Any, block_size: Any, data_format: str, name:
             raise InvalidArgumentError(
                 f"a data format is {' or '.join(map(repr, _FORMATS))}, not {data_format!r}"
             )
-    result: Tensor = op_def(input, block_size=size, data_format=data_format, name=name)
-    return result
+    return op_def(input, block_size=size, data_format=data_format, name=name)
 
 
 @space_to_depth_op.front

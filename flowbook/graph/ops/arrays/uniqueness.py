@@ -86,7 +86,7 @@ def _comparisons(op: Operation) -> int:
     return size * halvings(size)
 
 
-unique_op = OpDef(
+unique_op: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     "Unique",
     "x: T -> y: T, idx: out_idx, count: out_idx",
     T=VALUES,
@@ -147,7 +147,7 @@ def _difference(xp: Any, x: Any, y: Any, out_idx: DType) -> tuple[Any, Any]:
     return x[idx], idx.astype(out_idx.numpy)
 
 
-set_difference_op = OpDef(
+set_difference_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "ListDiff",
     "x: T, y: T -> out: T, idx: out_idx",
     T=VALUES,

@@ -88,8 +88,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     __tracebackhide__ = True
     with located("BroadcastTo"):
         shape = shape_argument(shape)
-    result: Tensor = broadcast_to_op(input, shape, name=name)
-    return result
+    return broadcast_to_op(input, shape, name=name)
 
 
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> Shape:
@@ -150,8 +149,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any, name: str | None = None)
     __tracebackhide__ = True
     with located("BroadcastArgs"):
         shape_x, shape_y = shape_argument(shape_x), shape_argument(shape_y)
-    result: Tensor = broadcast_shape_op(shape_x, shape_y, name=name)
-    return result
+    return broadcast_shape_op(shape_x, shape_y, name=name)
 
 
 def _summed_shape(input: Tensor, shape: Tensor) -> Shape:
@@ -215,8 +213,7 @@ def sum_to_shape(gradient: Tensor, like: Tensor, *others: Tensor) -> Tensor:
 
 
 def _sum_in_run(gradient: Tensor, like: Tensor) -> Tensor:
-    summed: Tensor = sum_to_shape_op(gradient, shape_of(like))
-    return summed
+    return sum_to_shape_op(gradient, shape_of(like))
 
 
 def _may_stretch(others: tuple[Tensor, ...], position: int) -> bool:
@@ -284,13 +281,13 @@ def with_reduced_axes(op: Operation, tensor: Tensor) -> Tensor:
     axis = op.attributes["axis"]
     if op.attributes["keepdims"] or axis is None:
         return tensor
-    return expand_dims_op(tensor, axis=axis)  # type: ignore[no-any-return]
+    return expand_dims_op(tensor, axis=axis)
 
 
 def spread(op: Operation, tensor: Tensor) -> Tensor:
     """A reduction's result, or its gradient, repeated over the reduced axes."""
     whole = with_reduced_axes(op, tensor)
-    return broadcast_to_op(whole, shape_of(op.inputs[0]))  # type: ignore[no-any-return]
+    return broadcast_to_op(whole, shape_of(op.inputs[0]))
 
 
 def _sum(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
@@ -332,5 +329,4 @@ def reduce(op_def: OpDef, x: Any, axis: Any, keepdims: bool, name: str | None) -
     __tracebackhide__ = True
     with located(op_def.type):
         axes = as_axes(axis, x)
-    result: Tensor = op_def(x, axis=axes, keepdims=bool(keepdims), name=name)
-    return result
+    return op_def(x, axis=axes, keepdims=bool(keepdims), name=name)

@@ -26,7 +26,7 @@ def _cast_gradient(op: Operation, dy: Tensor) -> Tensor | None:
     source = op.inputs[0].dtype
     if not (source.is_floating or source.is_complex):
         return None
-    return cast(dy, source)  # type: ignore[no-any-return]
+    return cast(dy, source)
 
 
 cast_op = OpDef(
@@ -74,5 +74,4 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
             )
     if name is None and isinstance(x, Tensor) and x.dtype is wanted:
         return x
-    result: Tensor = cast_op(x, dtype=wanted, name=name)
-    return result
+    return cast_op(x, dtype=wanted, name=name)

@@ -28,8 +28,7 @@ def conj(x: Any, name: str | None = None) -> Tensor:
     __tracebackhide__ = True
     with located("Conj"):
         x = numbers(x)
-    result: Tensor = conj_op(x, name=name) if x.dtype.is_complex else x
-    return result
+    return conj_op(x, name=name) if x.dtype.is_complex else x
 
 
 def conjugate(x: Tensor) -> Tensor:

@@ -23,6 +23,7 @@ from flowbook.graph.model.errors import (
     OpError,
     without_internal_frames,
 )
+from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 
@@ -127,8 +128,7 @@ def placeholder(dtype: Any = REQUIRED, shape: Any = None, name: str | None = Non
             )
     except OpError as error:
         raise without_internal_frames(error.at("placeholder", site)) from None
-    result: Tensor = placeholder_op(**attributes, name=name)
-    return result
+    return placeholder_op(**attributes, name=name)
 
 
 def _default_shape(input: Tensor, shape: Shape) -> Shape:
@@ -177,8 +177,7 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
         wanted = Shape(shape)
     except OpError as error:
         raise without_internal_frames(error.at("PlaceholderWithDefault", site)) from None
-    result: Tensor = default_op(input, shape=wanted, name=name)
-    return result
+    return default_op(input, shape=wanted, name=name)
 
 
 def numbers(x: Any) -> Tensor:
@@ -257,7 +256,7 @@ prevent_gradient = OpDef(
     doc="The same value; asking for a gradient through it is a LookupError with `message`.",
 )
 
-no_op = OpDef(
+no_op: OpDef[Operation] = OpDef(
     "NoOp",
     "->",
     infer=nothing,

@@ -99,8 +99,7 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     __tracebackhide__ = True
     with located("Fill"):
         dims = shape_argument(dims)
-    result: Tensor = fill_op(dims, value, name=name)
-    return result
+    return fill_op(dims, value, name=name)
 
 
 def _fill_with(number: int, shape: Any, dtype: Any, name: str | None) -> Tensor:
@@ -110,8 +109,7 @@ def _fill_with(number: int, shape: Any, dtype: Any, name: str | None) -> Tensor:
         blank = wanted is string and number == 0
         value = np.full((), b"" if blank else number, dtype=wanted.numpy)
         shape = shape_argument(shape)
-    result: Tensor = fill_op(shape, value, name=name)
-    return result
+    return fill_op(shape, value, name=name)
 
 
 def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
@@ -163,8 +161,7 @@ def _like(op_def: OpDef, number: int, input: Any, dtype: Any, name: str | None) 
         wanted = tensor.dtype if dtype is None else as_dtype(dtype)
     if wanted is not tensor.dtype:
         return _fill_with(number, shape_of(tensor), wanted, name or op_def.__name__)
-    result: Tensor = op_def(tensor, name=name)
-    return result
+    return op_def(tensor, name=name)
 
 
 def _length(start: Any, limit: Any, delta: Any) -> int:
@@ -242,8 +239,7 @@ def range(
         values = [convert_to_tensor(v, wanted) if _is_value(v) else v for v in values]
         if dtype is not None:
             values = [cast(v, wanted) for v in values]
-    result: Tensor = range_op(*values, name=name)
-    return result
+    return range_op(*values, name=name)
 
 
 def _is_value(value: Any) -> bool:
@@ -310,8 +306,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor
         name: the operation's name.
     """
     __tracebackhide__ = True
-    result: Tensor = linspace_op(start, stop, num, name=name)
-    return result
+    return linspace_op(start, stop, num, name=name)
 
 
 def _eye_shape(num_rows: Tensor, num_columns: Tensor, dtype: DType) -> Shape:

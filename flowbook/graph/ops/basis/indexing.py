@@ -263,8 +263,7 @@ def strided_slice(x: Any, key: Any, name: str | None = None) -> Tensor:
     __tracebackhide__ = True
     with located("StridedSlice"):
         stored, bounds = encoded(key)
-    result: Tensor = strided_slice_op(x, bounds, key=stored, name=name)
-    return result
+    return strided_slice_op(x, bounds, key=stored, name=name)
 
 
 def _scattered_shape(dy: Tensor, shape: Tensor, bounds: list[Tensor], key: Key) -> Shape:

@@ -101,8 +101,7 @@ def concat(values: Sequence[Any], axis: int, name: str | None = None) -> Tensor:
     __tracebackhide__ = True
     with located("Concat"):
         axis = as_axis(axis)
-    result: Tensor = concat_op(values, axis=axis, name=name)
-    return result
+    return concat_op(values, axis=axis, name=name)
 
 
 def _concat_gradient_shapes(
@@ -125,7 +124,7 @@ def _cut(xp: Any, value: Any, sizes: Sequence[int], axis: int) -> tuple[Any, ...
     return tuple(pieces)
 
 
-concat_gradient_op = OpDef(
+concat_gradient_op: OpDef[list[Tensor]] = OpDef(
     "ConcatGrad",
     "dy: T, shapes: N*I -> dvalues: *Tout",
     T=MOVABLE,
@@ -193,7 +192,7 @@ def _split(
     return _cut(xp, value, counts, axis)  # type: ignore[arg-type]
 
 
-split_op = OpDef(
+split_op: OpDef[list[Tensor]] = OpDef(
     "Split",
     "value: T -> outputs: *Tout",
     T=MOVABLE,
@@ -232,7 +231,7 @@ def _split_by(
     return _split(xp, value, axis, tuple(size_splits.tolist()), Tout)
 
 
-split_by_op = OpDef(
+split_by_op: OpDef[list[Tensor]] = OpDef(
     "SplitV",
     "value: T, size_splits: I -> outputs: *Tout",
     T=MOVABLE,
@@ -366,8 +365,7 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
         axis = as_axis(axis)
     if isinstance(values, np.ndarray) and values.ndim:
         values = list(values)
-    result: Tensor = stack_op(values, axis=axis, name=name)
-    return result
+    return stack_op(values, axis=axis, name=name)
 
 
 def _unstacked(value: Tensor, axis: int, Tout: tuple[DType, ...]) -> list[Shape]:
@@ -393,7 +391,7 @@ def _unstack(xp: Any, value: Any, axis: int, Tout: tuple[DType, ...]) -> tuple[A
     return tuple(value[(*before, k, ...)] for k in range(len(Tout)))
 
 
-unstack_op: OpDef = OpDef(
+unstack_op: OpDef[list[Tensor]] = OpDef(
     "Unstack",
     "value: T -> outputs: *Tout",
     T=MOVABLE,
@@ -433,7 +431,4 @@ def unstack(
             )
     if not num:
         return []
-    result: list[Tensor] = unstack_op(
-        value, axis=axis, Tout=(value.dtype,) * as_axis(num), name=name
-    )
-    return result
+    return unstack_op(value, axis=axis, Tout=(value.dtype,) * as_axis(num), name=name)

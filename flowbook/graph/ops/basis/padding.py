@@ -108,8 +108,7 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor
     __tracebackhide__ = True
     with located("Slice"):
         begin, size = shape_argument(begin), shape_argument(size)
-    result: Tensor = slice_op(input_, begin, size, name=name)
-    return result
+    return slice_op(input_, begin, size, name=name)
 
 
 def _bordered(tensor: Tensor, paddings: Tensor) -> Shape:

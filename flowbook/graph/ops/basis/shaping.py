@@ -127,9 +127,8 @@ def shape(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
     wanted = _index_dtype("Shape", out_type)
     whole = _dense_shape(input)
     if whole is not None:
-        return cast(whole, wanted, name=name)  # type: ignore[no-any-return]
-    result: Tensor = shape_op(input, out_type=wanted, name=name)
-    return result
+        return cast(whole, wanted, name=name)
+    return shape_op(input, out_type=wanted, name=name)
 
 
 def _dense_shape(input: Any) -> Tensor | None:
@@ -165,8 +164,7 @@ def size(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
         with name_scope(name or "Size") as scope:
             dims = cast(whole, wanted)
             return op_named("Prod").public(dims, name=scope)  # type: ignore[no-any-return]
-    result: Tensor = size_op(input, out_type=wanted, name=name)
-    return result
+    return size_op(input, out_type=wanted, name=name)
 
 
 def shape_n(input: Sequence[Any], out_type: Any = int32, name: str | None = None) -> list[Tensor]:
@@ -207,8 +205,7 @@ def rank(input: Any, name: str | None = None) -> Tensor:
     """
     __tracebackhide__ = True
     whole = _dense_shape(input)
-    result: Tensor = rank_op(input, name=name) if whole is None else size_op(whole, name=name)
-    return result
+    return rank_op(input, name=name) if whole is None else size_op(whole, name=name)
 
 
 def shape_of(tensor: Tensor) -> Any:
@@ -322,8 +319,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     __tracebackhide__ = True
     with located("Reshape"):
         shape = shape_argument(shape)
-    result: Tensor = reshape_op(tensor, shape, name=name)
-    return result
+    return reshape_op(tensor, shape, name=name)
 
 
 def _expanded(input: Tensor, axis: tuple[int, ...]) -> Shape:
@@ -366,8 +362,7 @@ def expand_dims(input: Any, axis: int, name: str | None = None) -> Tensor:
         axes = as_axes(axis)
         if axes is None:
             raise InvalidTypeError("an axis is an int, not None")
-    result: Tensor = expand_dims_op(input, axis=axes, name=name)
-    return result
+    return expand_dims_op(input, axis=axes, name=name)
 
 
 def _squeezed(input: Tensor, axis: tuple[int, ...] | None) -> Shape:
@@ -426,8 +421,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     __tracebackhide__ = True
     with located("Squeeze"):
         axes = as_axes(axis, input) or None
-    result: Tensor = squeeze_op(input, axis=axes, name=name)
-    return result
+    return squeeze_op(input, axis=axes, name=name)
 
 
 def _transposed(a: Tensor, perm: tuple[int, ...] | None) -> Shape:
@@ -461,7 +455,7 @@ def _transpose_gradient(op: Operation, dy: Tensor) -> Tensor:
     if perm is not None:
         order = [p % len(perm) for p in perm]
         perm = tuple(order.index(i) for i in range(len(perm)))
-    return transpose_op(dy, perm=perm)  # type: ignore[no-any-return]
+    return transpose_op(dy, perm=perm)
 
 
 transpose_op = OpDef(

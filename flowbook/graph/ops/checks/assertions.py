@@ -63,7 +63,7 @@ def _failed(data: Sequence[Any], summarize: int) -> InvalidArgumentError:
     return InvalidArgumentError(f"assertion failed: {values}")
 
 
-assert_op = OpDef(
+assert_op: OpDef[Operation] = OpDef(
     "Assert",
     "condition: bool, data: *data ->",
     attributes={"summarize": 3},
@@ -105,10 +105,9 @@ def Assert(
     with located("Assert"):
         if not isinstance(data, list | tuple):
             raise InvalidTypeError(f"what to show is a list of tensors, not {data!r}")
-    result: Operation = assert_op(
+    return assert_op(
         condition, list(data), summarize=3 if summarize is None else summarize, name=name
     )
-    return result
 
 
 _CHECKED = """
@@ -199,7 +198,7 @@ def _hold_throughout(
     """An assertion that a condition of two tensors holds for all elements."""
     known = constant_value(x), constant_value(y)
     if known[0] is None or known[1] is None:
-        return Assert(reduce_all(condition(x, y)), shown, summarize, name=scope)  # type: ignore[no-any-return]
+        return Assert(reduce_all(condition(x, y)), shown, summarize, name=scope)
     try:
         assert condition.kernel is not None
         holds = condition.kernel(np, *known)
@@ -215,7 +214,7 @@ def _decided(
     """What becomes of an assertion whose condition is known already."""
     if not holds:
         raise _failed([_now(item) for item in shown], 3 if summarize is None else summarize)
-    return no_op(name=scope)  # type: ignore[no-any-return]
+    return no_op(name=scope)
 
 
 def _now(item: Any) -> Any:
@@ -274,7 +273,7 @@ def assert_near(
         bounds = [convert_to_tensor(least if t is None else t, x.dtype) for t in (rtol, atol)]
         near = less_equal(abs_of(x - y), bounds[1] + bounds[0] * abs_of(y))
         shown = _shown("x and y are not near throughout", message, data, x=x, y=y)
-        return Assert(reduce_all(near), shown, summarize, name=scope)  # type: ignore[no-any-return]
+        return Assert(reduce_all(near), shown, summarize, name=scope)
 
 
 def assert_rank(
@@ -360,7 +359,7 @@ def _rank(
         found = [condition(actual, rank) for rank in wanted]
         if data is None:
             shown += ["but the shape", shape_of(x)]
-        return Assert(reduce_any(stack(found)), shown, summarize, name=scope)  # type: ignore[no-any-return]
+        return Assert(reduce_any(stack(found)), shown, summarize, name=scope)
 
 
 def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:

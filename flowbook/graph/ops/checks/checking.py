@@ -9,6 +9,7 @@ from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS, MOVABLE
 from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 
@@ -99,8 +100,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     __tracebackhide__ = True
     with located("EnsureShape"):
         wanted = Shape(shape)
-    result: Tensor = ensure_shape_op(x, shape=wanted, name=name)
-    return result
+    return ensure_shape_op(x, shape=wanted, name=name)
 
 
 _INFINITY = float("inf")
@@ -133,7 +133,7 @@ def _check_finite(xp: Any, *values: Any, checked: int) -> tuple[()]:
 # A guard (`flowbook.exec.instruments.guard`) adds it to plans, with the numbers of the nodes that
 # it is about;
 # it is not built in graphs.
-check_finite_op = OpDef(
+check_finite_op: OpDef[Operation] = OpDef(
     "CheckFinite",
     "values: *values ->",
     attributes={"checked": REQUIRED, "nodes": ()},

@@ -75,7 +75,7 @@ def _check(
 
 
 # The values are the tensors that have names, and after them what an error shows.
-assert_shapes_op = OpDef(
+assert_shapes_op: OpDef[Operation] = OpDef(
     "AssertShapes",
     "values: *values ->",
     attributes={"names": REQUIRED, "sizes": REQUIRED, "message": "", "summarize": 3},
@@ -139,14 +139,13 @@ def assert_shapes(
         }
         _no_conflict(tensors, **how)
         if all(t.shape.is_fully_defined for t in tensors):
-            return no_op(name=scope)  # type: ignore[no-any-return]
-        result: Operation = assert_shapes_op(
+            return no_op(name=scope)
+        return assert_shapes_op(
             [*tensors, *(data or [])],
             **how,
             summarize=3 if summarize is None else summarize,
             name=scope,
         )
-        return result
 
 
 def _sizes(shape: Any) -> Sizes:

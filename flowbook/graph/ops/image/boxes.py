@@ -119,7 +119,4 @@ def draw_bounding_boxes(
      [1. 1. 1. 1.]]
     """
     __tracebackhide__ = True
-    result: Tensor = draw_bounding_boxes_op(
-        images, boxes, _COLOURS if colors is None else colors, name=name
-    )
-    return result
+    return draw_bounding_boxes_op(images, boxes, _COLOURS if colors is None else colors, name=name)

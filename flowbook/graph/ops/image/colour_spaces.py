@@ -87,4 +87,4 @@ def _mixed(what: str, images: Any, matrix: Any) -> Tensor:
             not images.shape.dims or images.shape.dims[-1] not in (3, None)
         ):
             raise InvalidArgumentError(f"images are [..., 3], not of shape {images.shape}")
-        return tensordot(images, matrix.astype(images.dtype.numpy), 1)  # type: ignore[no-any-return]
+        return tensordot(images, matrix.astype(images.dtype.numpy), 1)

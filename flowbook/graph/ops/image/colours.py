@@ -58,14 +58,14 @@ def convert_image_dtype(
                     raise InvalidTypeError(f"pixels are integers or floats, not {used.name}")
         given: DType = image.dtype
         if given is wanted:
-            return identity(image, name=scope)  # type: ignore[no-any-return]
+            return identity(image, name=scope)
         if given.is_integer and wanted.is_integer:
             return _rescaled(image, wanted, saturate, scope)
         if wanted.is_floating:
             if given.is_floating:
-                return cast(image, wanted, name=scope)  # type: ignore[no-any-return]
+                return cast(image, wanted, name=scope)
             least = 1.0 / float(given.max)
-            return multiply(cast(image, wanted), least, name=scope)  # type: ignore[no-any-return]
+            return multiply(cast(image, wanted), least, name=scope)
         if given in (bfloat16, float16):
             # They have not as many numbers, and float16 ends at 65504.
             image = cast(image, float32)
@@ -81,13 +81,13 @@ def _rescaled(image: Tensor, wanted: DType, saturate: bool, scope: str) -> Tenso
         return _as_integers(fewer, wanted, saturate, scope)
     wider = _as_integers(image, wanted, saturate, None)
     factor = np.asarray(new_steps // steps, wanted.numpy)
-    return multiply(wider, factor, name=scope)  # type: ignore[no-any-return]
+    return multiply(wider, factor, name=scope)
 
 
 def _as_integers(image: Tensor, wanted: DType, saturate: bool, scope: str | None) -> Tensor:
     if saturate:
         image = clip_by_value(image, *_limits(image.dtype, wanted))
-    return cast(image, wanted, name=scope)  # type: ignore[no-any-return]
+    return cast(image, wanted, name=scope)
 
 
 def _limits(given: DType, wanted: DType) -> tuple[Any, Any]:
@@ -212,7 +212,7 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
             )
         if dims is None or dims[-1] is None:
             images = expand_dims(squeeze(images, -1), -1)
-        return concat([images] * 3, -1, name=scope)  # type: ignore[no-any-return]
+        return concat([images] * 3, -1, name=scope)
 
 
 def _check_rgb(images: Tensor) -> None:
@@ -258,7 +258,7 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
         hue = where(equal(value, red), of_red, where(equal(value, green), of_green, of_blue))
         hue = where(spread > 0.0, hue, 0.0)
         hue = where(hue < 0.0, hue + 1.0, hue)
-        return stack([hue, saturation, value], -1, name=scope)  # type: ignore[no-any-return]
+        return stack([hue, saturation, value], -1, name=scope)
 
 
 def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
@@ -279,7 +279,7 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
             clip_by_value(2.0 - abs_of(around - 4.0), 0.0, 1.0),
         ]
         grey = 1.0 - saturation
-        return stack([(grey + saturation * c) * value for c in full], -1, name=scope)  # type: ignore[no-any-return]
+        return stack([(grey + saturation * c) * value for c in full], -1, name=scope)
 
 
 def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
@@ -410,4 +410,4 @@ def per_image_standardization(image: Any, name: str | None = None) -> Tensor:
             image = cast(image, float32)
         mean, variance = moments(image, (-3, -2, -1), keepdims=True)
         least = 1.0 / sqrt(cast(reduce_prod(shape_of(image)[-3:]), image.dtype))
-        return divide(image - mean, maximum(sqrt(variance), least), name=scope)  # type: ignore[no-any-return]
+        return divide(image - mean, maximum(sqrt(variance), least), name=scope)

@@ -122,7 +122,7 @@ def _flops(op: Operation) -> int:
     return comparing_flops(Shape.of((images, classes, boxes)), op.inputs[2], each=16)
 
 
-combined_op = OpDef(
+combined_op: OpDef[tuple[Tensor, Tensor, Tensor, Tensor]] = OpDef(
     "CombinedNonMaxSuppression",
     "boxes: T, scores: T, max_output_size_per_class: int32, max_total_size: int32,"
     " iou_threshold: T, score_threshold: T"

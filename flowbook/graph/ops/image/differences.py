@@ -53,7 +53,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
         right = abs_of(images[..., :, 1:, :] - images[..., :, :-1, :])
         axes = (-3, -2, -1)
         total: Tensor = reduce_sum(down, axes) + reduce_sum(right, axes)
-        return identity(total, name=scope)  # type: ignore[no-any-return]
+        return identity(total, name=scope)
 
 
 def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
@@ -104,7 +104,7 @@ def sobel_edges(image: Any) -> Tensor:
         filters = tile(both, [1, 1, channels, 1])
         padded = pad(images, [[0, 0], [1, 1], [1, 1], [0, 0]], "REFLECT")
         edges = depthwise_conv2d(padded, filters, [1, 1, 1, 1], "VALID")
-        return reshape(edges, concat([shape_of(images), [2]], 0))  # type: ignore[no-any-return]
+        return reshape(edges, concat([shape_of(images), [2]], 0))
 
 
 def _compared(a: Any, b: Any, max_val: Any) -> tuple[Tensor, Tensor, Any]:
@@ -151,7 +151,7 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
         a, b, peak = _compared(a, b, max_val)
         noise = a - b
         mean = reduce_mean(noise * noise, (-3, -2, -1))
-        return multiply(log(peak * peak / mean), float(10 / np.log(10)), name=scope)  # type: ignore[no-any-return]
+        return multiply(log(peak * peak / mean), float(10 / np.log(10)), name=scope)
 
 
 def ssim(
@@ -192,7 +192,7 @@ def ssim(
         _check_windows(x, filter_size)
         x, y, outer = _in_one_batch(x, y)
         each, _ = _similarities(x, y, peak, filter_size, filter_sigma, k1, k2)
-        return reshape(reduce_mean(each, 1), cast(outer, int32), name=scope)  # type: ignore[no-any-return]
+        return reshape(reduce_mean(each, 1), cast(outer, int32), name=scope)
 
 
 def _in_one_batch(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -212,7 +212,7 @@ def _similarities(
     weights = tile(window[:, :, None, None], [1, 1, shape_of(x)[3], 1])
 
     def mean(values: Tensor) -> Tensor:
-        return depthwise_conv2d(values, weights, [1, 1, 1, 1], "VALID")  # type: ignore[no-any-return]
+        return depthwise_conv2d(values, weights, [1, 1, 1, 1], "VALID")
 
     first, second = square(peak * k1), square(peak * k2)
     mean_x, mean_y = mean(x), mean(y)
@@ -279,14 +279,14 @@ def ssim_multiscale(
             found.append(structure if scale < len(powers) - 1 else whole)
         scales = maximum(stack(found, -1), 0.0) ** to_array(powers, float32)
         each = reduce_mean(reduce_prod(scales, -1), 1)
-        return reshape(each, cast(outer, int32), name=scope)  # type: ignore[no-any-return]
+        return reshape(each, cast(outer, int32), name=scope)
 
 
 def _halved(images: Tensor) -> Tensor:
     """Images of half the size: means of squares of pixels, the last row and column doubled."""
     odd = shape_of(images)[1:3] % 2
     padded = pad(images, [[0, 0], [0, odd[0]], [0, odd[1]], [0, 0]], "SYMMETRIC")
-    return avg_pool(padded, 2, 2, "VALID")  # type: ignore[no-any-return]
+    return avg_pool(padded, 2, 2, "VALID")
 
 
 def _check_windows(images: Tensor, side: int) -> None:

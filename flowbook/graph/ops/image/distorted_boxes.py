@@ -172,7 +172,7 @@ def _area(box: Sequence[int]) -> int:
     return max(0, box[2] - box[0]) * max(0, box[3] - box[1])
 
 
-sample_distorted_bounding_box_op = OpDef(
+sample_distorted_bounding_box_op: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     "SampleDistortedBoundingBox",
     "image_size: I, bounding_boxes: float32, min_object_covered: float32"
     " -> begin: I, size: I, bboxes: float32",

@@ -75,10 +75,9 @@ def _decoded(
                 f"channels are {', '.join(map(str, admitted))}, not {channels!r}",
                 hint="0 takes as many as the image has",
             )
-    result: Tensor = decode_op(
+    return decode_op(
         contents, channels=channels, dtype=dtype, formats=formats, ratio=ratio, name=name or what
     )
-    return result
 
 
 def decode_png(
@@ -218,15 +217,14 @@ def decode_gif(contents: Any, name: str | None = None) -> Tensor:
         InvalidArgumentError: in the run, if the image is damaged or larger than Pillow admits.
     """
     __tracebackhide__ = True
-    result: Tensor = decode_gif_op(contents, name=name)
-    return result
+    return decode_gif_op(contents, name=name)
 
 
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
     """Whether the contents of a file, string scalars, begin as a JPEG image does."""
     __tracebackhide__ = True
     with name_scope(name or "is_jpeg") as scope:
-        return equal(substr(contents, 0, 3), b"\xff\xd8\xff", name=scope)  # type: ignore[no-any-return]
+        return equal(substr(contents, 0, 3), b"\xff\xd8\xff", name=scope)
 
 
 def _three(contents: Tensor, **_: Any) -> Shape:
@@ -269,8 +267,7 @@ def extract_jpeg_shape(contents: Any, output_type: Any = int32, name: str | None
         wanted = as_dtype(output_type)
         if wanted not in INDICES:
             raise InvalidTypeError(f"output_type is int32 or int64, not {wanted.name}")
-    result: Tensor = jpeg_shape_op(contents, output_type=wanted, name=name)
-    return result
+    return jpeg_shape_op(contents, output_type=wanted, name=name)
 
 
 def decode_and_crop_jpeg(
@@ -297,7 +294,7 @@ def decode_and_crop_jpeg(
         window = convert_to_tensor(crop_window, int32)
         image = decode_jpeg(contents, channels, ratio)
         begin, size = concat([window[:2], [0]], 0), concat([window[2:], [-1]], 0)
-        return slice_of(image, begin, size, name=scope)  # type: ignore[no-any-return]
+        return slice_of(image, begin, size, name=scope)
 
 
 def _encoded_shape(image: Tensor, **_: Any) -> Shape:
@@ -363,8 +360,7 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
     with located("EncodePng"):
         if compression not in range(-1, 10):
             raise InvalidArgumentError(f"compression is from -1 to 9, not {compression!r}")
-    result: Tensor = encode_png_op(image, compression=compression, name=name)
-    return result
+    return encode_png_op(image, compression=compression, name=name)
 
 
 def _encode_jpeg(
@@ -447,7 +443,7 @@ def encode_jpeg(
             raise InvalidArgumentError(f"quality is from 0 to 100, not {quality!r}")
         if format not in ("", "grayscale", "rgb"):
             raise InvalidArgumentError(f"the format is '', 'grayscale' or 'rgb', not {format!r}")
-    result: Tensor = encode_jpeg_op(
+    return encode_jpeg_op(
         image,
         format=format,
         quality=quality,
@@ -456,4 +452,3 @@ def encode_jpeg(
         chroma_downsampling=bool(chroma_downsampling),
         name=name,
     )
-    return result

@@ -97,7 +97,7 @@ def extract_glimpse(
         near = [clip_by_value(place, 0, dims[1 + k] - 1) for k, place in enumerate(at)]
         seen = gather_nd(images, stack([own, *near], -1))
         noise = _noise(images, concat([whole, dims[3:]], 0), uniform_noise, seed)
-        return where(expand_dims(logical_and(row_is, column_is), -1), seen, noise, name=scope)  # type: ignore[no-any-return]
+        return where(expand_dims(logical_and(row_is, column_is), -1), seen, noise, name=scope)
 
 
 def _noise(images: Tensor, shape: Tensor, uniform: bool, seed: int | None) -> Tensor:
@@ -105,6 +105,6 @@ def _noise(images: Tensor, shape: Tensor, uniform: bool, seed: int | None) -> Te
     axes = (1, 2, 3)
     if uniform:
         low, high = reduce_min(images, axes, True), reduce_max(images, axes, True)
-        return low + (high - low) * random_uniform(shape, dtype=images.dtype, seed=seed)  # type: ignore[no-any-return]
+        return low + (high - low) * random_uniform(shape, dtype=images.dtype, seed=seed)
     mean, spread = reduce_mean(images, axes, True), reduce_std(images, axes, True)
-    return mean + spread * random_normal(shape, dtype=images.dtype, seed=seed)  # type: ignore[no-any-return]
+    return mean + spread * random_normal(shape, dtype=images.dtype, seed=seed)

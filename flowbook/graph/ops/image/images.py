@@ -39,7 +39,7 @@ def as_images(image: Any) -> Tensor:
     """One image or a batch of them, as a tensor of known rank: one image where it is not known."""
     tensor = convert_to_tensor(image)
     if tensor.shape.rank is None:
-        return ensure_shape(tensor, [None, None, None])  # type: ignore[no-any-return]
+        return ensure_shape(tensor, [None, None, None])
     if tensor.shape.rank not in (3, 4):
         raise InvalidArgumentError(
             "images are [height, width, channels] or [batch, height, width, channels], "
@@ -284,7 +284,7 @@ def _floored(number: Any) -> int:
 
 
 def _floored_in_run(number: Tensor) -> Tensor:
-    return cast(floor(number), "int32")  # type: ignore[no-any-return]
+    return cast(floor(number), "int32")
 
 
 def central_crop(image: Any, central_fraction: float, name: str | None = None) -> Tensor:
@@ -303,7 +303,7 @@ def central_crop(image: Any, central_fraction: float, name: str | None = None) -
                 f"central_fraction is a number above 0 and up to 1, not {central_fraction!r}"
             )
         if central_fraction == 1:
-            return identity(image, name=scope)  # type: ignore[no-any-return]
+            return identity(image, name=scope)
         height, width = _sides(image)
         top, left = (_margin(side, float(central_fraction)) for side in (height, width))
         return _cropped(image, top, left, height - 2 * top, width - 2 * left, scope)  # type: ignore[no-any-return]
@@ -336,7 +336,7 @@ def transpose_image(image: Any, name: str | None = None) -> Tensor:
     with located("transpose_image"):
         image = as_images(image)
     order = [1, 0, 2] if image.shape.rank == 3 else [0, 2, 1, 3]
-    return transpose(image, order, name=name or "transpose_image")  # type: ignore[no-any-return]
+    return transpose(image, order, name=name or "transpose_image")
 
 
 def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
@@ -352,7 +352,7 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
         image = as_images(image)
         k = _whole("k", k)
         if isinstance(k, Tensor):
-            return gather_of(*_quarters(image, mod(k, 4)), axis=-2, name=scope)  # type: ignore[no-any-return]
+            return gather_of(*_quarters(image, mod(k, 4)), axis=-2, name=scope)
         turns = k % 4
         if turns == 1:
             turned = transpose_image(image)[..., ::-1, :, :]
@@ -362,7 +362,7 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
             turned = transpose_image(image)[..., ::-1, :]
         else:
             turned = image
-        return identity(turned, name=scope)  # type: ignore[no-any-return]
+        return identity(turned, name=scope)
 
 
 def _quarters(image: Tensor, turns: Tensor) -> tuple[Tensor, Tensor]:
@@ -412,4 +412,4 @@ def _chosen(image: Any, seed: int | None, change: Any) -> Tensor:
         count = image.shape.dims[0]
         one = shape_argument([shape_of(image)[0] if count is None else count, 1, 1, 1])
     lot = less(random_uniform(one, dtype=float32, seed=seed), 0.5)
-    return where(lot, change(image), image)  # type: ignore[no-any-return]
+    return where(lot, change(image), image)

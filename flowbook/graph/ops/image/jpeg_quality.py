@@ -73,7 +73,7 @@ def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) 
         channels = image.shape.dims[2] if image.shape.rank == 3 else None
         decoded = decode_jpeg(contents, channels or 0)
         found = convert_image_dtype(decoded, image.dtype, saturate=True)
-        return ensure_shape(found, image.shape, name=scope)  # type: ignore[no-any-return]
+        return ensure_shape(found, image.shape, name=scope)
 
 
 def random_jpeg_quality(

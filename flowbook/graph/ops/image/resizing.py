@@ -161,8 +161,7 @@ def _interpolated(
         if method != "nearest" and not images.dtype.is_floating:
             images = cast(images, float32)
     how = {"align_corners": bool(align), "half_pixel_centers": bool(half)}
-    result: Tensor = resize_op(images, size, method=method, **how, name=name or f"resize_{method}")
-    return result
+    return resize_op(images, size, method=method, **how, name=name or f"resize_{method}")
 
 
 def resize_nearest_neighbor(
@@ -297,7 +296,7 @@ def resize_images(
         wanted, dims = constant_value(size), images.shape.dims
         assert dims is not None
         if wanted is not None and tuple(wanted.tolist()) == dims[rank - 3 : rank - 1]:
-            return identity(images, name=scope)  # type: ignore[no-any-return]
+            return identity(images, name=scope)
         batch = expand_dims(images, 0) if rank == 3 else images
         last = None if rank == 3 else scope
         resized = _interpolated(METHODS[method], batch, size, align_corners, False, last)
@@ -318,8 +317,7 @@ def _fitting(images: Tensor, size: Tensor) -> Tensor:
         return convert_to_tensor(np.rint(sides * scale).astype(np.int32))
     sides_now = cast(shape_in_run(images)[rank - 3 : rank - 1], "float64")
     ratios = cast(size, "float64") / sides_now
-    scaled: Tensor = cast(round(sides_now * minimum(ratios[0], ratios[1])), int32)
-    return scaled
+    return cast(round(sides_now * minimum(ratios[0], ratios[1])), int32)
 
 
 def crop_and_resize(
@@ -372,7 +370,7 @@ def crop_and_resize(
         def pixels(y: Tensor, x: Tensor) -> Tensor:
             y = clip_by_value(cast(y, int32), 0, height - 1)
             x = clip_by_value(cast(x, int32), 0, width - 1)
-            return gather(rows, start + expand_dims(y * width, 2) + expand_dims(x, 1))  # type: ignore[no-any-return]
+            return gather(rows, start + expand_dims(y * width, 2) + expand_dims(x, 1))
 
         if method == "nearest":
             found = pixels(_rounded(ys), _rounded(xs))
@@ -380,7 +378,7 @@ def crop_and_resize(
             found = _between(pixels, ys, xs)
         inside = logical_and(expand_dims(y_inside, 2), expand_dims(x_inside, 1))
         outside = np.float32(extrapolation_value)
-        return where(expand_dims(inside, 3), found, outside, name=scope)  # type: ignore[no-any-return]
+        return where(expand_dims(inside, 3), found, outside, name=scope)
 
 
 def _between(pixels: Callable[[Tensor, Tensor], Tensor], ys: Tensor, xs: Tensor) -> Tensor:
@@ -392,12 +390,12 @@ def _between(pixels: Callable[[Tensor, Tensor], Tensor], ys: Tensor, xs: Tensor)
     upper = upper + (pixels(top, right) - upper) * along
     lower = pixels(bottom, left)
     lower = lower + (pixels(bottom, right) - lower) * along
-    return upper + (lower - upper) * down  # type: ignore[no-any-return]
+    return upper + (lower - upper) * down
 
 
 def _rounded(positions: Tensor) -> Tensor:
     """The nearest whole numbers; halves away from zero, and none of these is negative."""
-    return floor(add(positions, 0.5))  # type: ignore[no-any-return]
+    return floor(add(positions, 0.5))
 
 
 def _check_boxes(image: Tensor, boxes: Tensor, box_ind: Tensor) -> None:

@@ -191,8 +191,7 @@ def non_max_suppression(
     """
     __tracebackhide__ = True
     limits = max_output_size, iou_threshold, score_threshold
-    result: Tensor = non_max_suppression_op(boxes, scores, *limits, name=name)
-    return result
+    return non_max_suppression_op(boxes, scores, *limits, name=name)
 
 
 def non_max_suppression_padded(
@@ -255,7 +254,7 @@ def _scored(
     return xp.array(found, np.int32), xp.array(having, scores.dtype)
 
 
-with_scores_op = OpDef(
+with_scores_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "NonMaxSuppressionWithScores",
     "boxes: T, scores: T, max_output_size: int32, iou_threshold: T, score_threshold: T,"
     " soft_nms_sigma: T -> selected_indices: int32, selected_scores: T",
@@ -378,5 +377,4 @@ def non_max_suppression_overlaps(
     """
     __tracebackhide__ = True
     limits = max_output_size, overlap_threshold, score_threshold
-    result: Tensor = overlaps_op(overlaps, scores, *limits, name=name)
-    return result
+    return overlaps_op(overlaps, scores, *limits, name=name)

@@ -44,12 +44,12 @@ from flowbook.graph.ops.math.elementwise import log
 
 def _lower(matrix: Tensor) -> Tensor:
     """The lower triangle."""
-    return band_part_op(matrix, num_lower=-1, num_upper=0)  # type: ignore[no-any-return]
+    return band_part_op(matrix, num_lower=-1, num_upper=0)
 
 
 def _with_diagonal(matrix: Tensor, change: Any) -> Tensor:
     """Matrices with a function of their diagonals in place of these."""
-    return set_diag_op(matrix, change(diag_part_op(matrix)))  # type: ignore[no-any-return]
+    return set_diag_op(matrix, change(diag_part_op(matrix)))
 
 
 def half_diagonal(matrix: Tensor) -> Tensor:
@@ -117,8 +117,7 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
     diagonal = diag_part_op(cholesky(matrix))
     if diagonal.dtype.is_complex:
         diagonal = cast_op(diagonal, dtype=real_dtype(diagonal.dtype))
-    result: Tensor = multiply(sum_op(log(diagonal), axis=(-1,)), 2, name=name)
-    return result
+    return multiply(sum_op(log(diagonal), axis=(-1,)), 2, name=name)
 
 
 # QR
@@ -165,7 +164,7 @@ def _qr_gradient(op: Operation, dq: Tensor, dr: Tensor) -> Tensor:
     first, rest = (..., slice(None, inner)), (..., slice(inner, None))
     dq = dq + matmul(input[rest], dr[rest], adjoint_b=True)
     left = _qr_gradient_of_square(q, r[first], dq, dr[first])
-    return concat([left, matmul(q, dr[rest])], -1)  # type: ignore[no-any-return]
+    return concat([left, matmul(q, dr[rest])], -1)
 
 
 def _excess_columns(matrix: Tensor) -> int | None:
@@ -193,7 +192,7 @@ def _qr_flops(op: Operation) -> int:
     return count * (r + 4 * rows * short * (rows - short) + 4 * short**3 // 3)
 
 
-qr_op = OpDef(
+qr_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "Qr",
     "input: T -> q: T, r: T",
     T=SOLVABLE,
@@ -246,7 +245,7 @@ def _permutation(order: Tensor, dtype: DType) -> Tensor:
     """The matrices P for which P A has the rows of A in an order."""
     count = shape_op(order, out_type=order.dtype)[-1]
     rows = range_of(count, dtype=order.dtype)
-    return cast_op(equal(expand_dims_op(order, axis=(-1,)), rows), dtype=dtype)  # type: ignore[no-any-return]
+    return cast_op(equal(expand_dims_op(order, axis=(-1,)), rows), dtype=dtype)
 
 
 def _lu_gradient(op: Operation, dlu: Tensor, _: Any) -> Tensor:
@@ -261,10 +260,10 @@ def _lu_gradient(op: Operation, dlu: Tensor, _: Any) -> Tensor:
     right = band_part_op(matmul(dupper, upper, adjoint_b=True), num_lower=0, num_upper=-1)
     middle = triangular_solve_op(lower, left + right, adjoint=True)
     permuted = adjoint(triangular_solve_op(upper, adjoint(middle), lower=False))
-    return matmul(_permutation(order, lu.dtype), permuted, transpose_a=True)  # type: ignore[no-any-return]
+    return matmul(_permutation(order, lu.dtype), permuted, transpose_a=True)
 
 
-lu_op = OpDef(
+lu_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "Lu",
     "input: T -> lu: T, p: output_idx_type",
     T=SOLVABLE,
@@ -352,7 +351,7 @@ def lu_reconstruct(lower_upper: Any, perm: Any, name: str | None = None) -> Tens
         lower = _with_diagonal(_lower(factors), ones_like_op)
         product = matmul(lower, band_part_op(factors, num_lower=0, num_upper=-1))
         ordered = _permutation(order, factors.dtype)
-        return matmul(ordered, product, transpose_a=True, name=scope)  # type: ignore[no-any-return]
+        return matmul(ordered, product, transpose_a=True, name=scope)
 
 
 def lu_matrix_inverse(lower_upper: Any, perm: Any, name: str | None = None) -> Tensor:

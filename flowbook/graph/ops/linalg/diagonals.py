@@ -89,7 +89,7 @@ def _part(xp: Any, input: Any, k: Band, padding_value: Any = 0) -> Any:
 
 def _part_gradient(op: Operation, dy: Tensor) -> Tensor:
     zeros = zeros_like_op(op.inputs[0])
-    return set_diag_op(zeros, dy, k=op.attributes["k"])  # type: ignore[no-any-return]
+    return set_diag_op(zeros, dy, k=op.attributes["k"])
 
 
 diag_part_op = OpDef(
@@ -130,8 +130,7 @@ def matrix_diag_part(
     __tracebackhide__ = True
     with located("MatrixDiagPart"):
         band = _band(k)
-    result: Tensor = diag_part_op(input, k=band, padding_value=padding_value, name=name)
-    return result
+    return diag_part_op(input, k=band, padding_value=padding_value, name=name)
 
 
 def _check_diagonals(dims: Any, band: Band) -> None:
@@ -245,8 +244,7 @@ def matrix_diag(
         band = _band(k)
         sides = {"num_rows": as_axis(num_rows, "'num_rows'")}
         sides["num_cols"] = as_axis(num_cols, "'num_cols'")
-    result: Tensor = diag_op(diagonal, k=band, **sides, padding_value=padding_value, name=name)
-    return result
+    return diag_op(diagonal, k=band, **sides, padding_value=padding_value, name=name)
 
 
 def _set_shape(input: Tensor, diagonal: Tensor, k: Band) -> Shape:
@@ -308,8 +306,7 @@ def matrix_set_diag(input: Any, diagonal: Any, k: Any = 0, name: str | None = No
     __tracebackhide__ = True
     with located("MatrixSetDiag"):
         band = _band(k)
-    result: Tensor = set_diag_op(input, diagonal, k=band, name=name)
-    return result
+    return set_diag_op(input, diagonal, k=band, name=name)
 
 
 def _band_shape(input: Tensor, num_lower: int, num_upper: int) -> Shape:
@@ -373,8 +370,7 @@ def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | Non
     with located("MatrixBandPart"):
         numbers = {"num_lower": as_axis(num_lower, "'num_lower'")}
         numbers["num_upper"] = as_axis(num_upper, "'num_upper'")
-    result: Tensor = band_part_op(input, **numbers, name=name)
-    return result
+    return band_part_op(input, **numbers, name=name)
 
 
 def trace(x: Any, name: str | None = None) -> Tensor:
@@ -382,8 +378,7 @@ def trace(x: Any, name: str | None = None) -> Tensor:
     __tracebackhide__ = True
     with located("MatrixDiagPart"):
         x = convert_to_tensor(x)
-    result: Tensor = sum_op(diag_part_op(x), axis=(-1,), name=name)
-    return result
+    return sum_op(diag_part_op(x), axis=(-1,), name=name)
 
 
 # Diagonals of tensors, whose dimensions all appear twice.

@@ -313,22 +313,19 @@ def _gradient_of_operand(
     if stretched:
         found = sum_to_shape(found, _build([term], ellipsis + labels, [x]))
     if repeated:
-        return einsum_diagonal_op(  # type: ignore[no-any-return]
-            found, x, equation=f"{ellipsis}{labels}->{term}"
-        )
+        return einsum_diagonal_op(found, x, equation=f"{ellipsis}{labels}->{term}")
     return _build([ellipsis + labels], term, [found])
 
 
 def _ones_along(x: Tensor, axis: int) -> Tensor:
     known = None if x.shape.dims is None else x.shape.dims[axis]
     length = shape_op(x)[axis] if known is None else known
-    return fill([length], np.ones((), x.dtype.numpy))  # type: ignore[no-any-return]
+    return fill([length], np.ones((), x.dtype.numpy))
 
 
 def _build(names: list[str], output: str, operands: list[Tensor]) -> Tensor:
     equation = f"{','.join(names)}->{output}"
-    result: Tensor = einsum_op(operands, equation=equation, sums_rest=True)
-    return result
+    return einsum_op(operands, equation=equation, sums_rest=True)
 
 
 def _einsum_flops(op: Operation) -> int:
@@ -380,8 +377,7 @@ def einsum(equation: str, *inputs: Any, name: str | None = None) -> Tensor:
         inputs = tuple(inputs[0])
     with located("Einsum"):
         text = _normalised(equation, len(inputs))
-    result: Tensor = einsum_op(list(inputs), equation=text, name=name)
-    return result
+    return einsum_op(list(inputs), equation=text, name=name)
 
 
 def _on_diagonal(xp: Any, values: Any, like: Any, equation: str) -> Any:

@@ -51,7 +51,7 @@ def _pinv_gradient(op: Operation, dy: Tensor) -> Tensor:
     from_left = matmul(dyh, gram_right)
     da = da + from_left - matmul(matmul(a, y), from_left)
     from_right = matmul(gram_left, dyh)
-    return da + from_right - matmul(from_right, matmul(y, a))  # type: ignore[no-any-return]
+    return da + from_right - matmul(from_right, matmul(y, a))
 
 
 def _pinv_flops(op: Operation) -> int:
@@ -88,8 +88,7 @@ def pinv(a: Any, rcond: float | None = None, name: str | None = None) -> Tensor:
     """
     __tracebackhide__ = True
     limit = None if rcond is None else float(rcond)
-    result: Tensor = pinv_op(a, rcond=limit, name=name)
-    return result
+    return pinv_op(a, rcond=limit, name=name)
 
 
 def _rank_shape(a: Tensor, tol: float | None) -> Shape:
@@ -134,8 +133,7 @@ def matrix_rank(a: Any, tol: float | None = None, name: str | None = None) -> Te
     """
     __tracebackhide__ = True
     limit = None if tol is None else float(tol)
-    result: Tensor = matrix_rank_op(a, tol=limit, name=name)
-    return result
+    return matrix_rank_op(a, tol=limit, name=name)
 
 
 def matrix_solve_ls(
@@ -183,14 +181,14 @@ def matrix_solve_ls(
     else:
         is_tall = None if None in (rows, columns) else rows >= columns  # type: ignore[operator]
     if not fast or is_tall is None:
-        return matmul(pinv(matrix), rhs, name=name)  # type: ignore[no-any-return]
+        return matmul(pinv(matrix), rhs, name=name)
     gram = matmul(matrix, matrix, adjoint_a=is_tall, adjoint_b=not is_tall)
     if weight:
         gram = _with_diagonal(gram, weight)
     factor = cholesky(gram)
     if is_tall:
         return cholesky_solve(factor, matmul(matrix, rhs, adjoint_a=True), name=name)
-    return matmul(matrix, cholesky_solve(factor, rhs), adjoint_a=True, name=name)  # type: ignore[no-any-return]
+    return matmul(matrix, cholesky_solve(factor, rhs), adjoint_a=True, name=name)
 
 
 def _sides(matrix: Tensor, rhs: Tensor) -> tuple[int | None, int | None]:
@@ -209,4 +207,4 @@ def _sides(matrix: Tensor, rhs: Tensor) -> tuple[int | None, int | None]:
 def _with_diagonal(matrix: Tensor, weight: float) -> Tensor:
     """Square matrices with a number added to their diagonals."""
     diagonal = diag_part_op(matrix)
-    return set_diag_op(matrix, diagonal + weight)  # type: ignore[no-any-return]
+    return set_diag_op(matrix, diagonal + weight)

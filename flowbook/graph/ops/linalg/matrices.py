@@ -168,7 +168,7 @@ _conjugate = conjugate
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
     """The conjugate transpose of matrices [..., n, m]: [..., m, n]."""
     __tracebackhide__ = True
-    return matrix_transpose(matrix, conjugate=True, name=name)  # type: ignore[no-any-return]
+    return matrix_transpose(matrix, conjugate=True, name=name)
 
 
 def real_part(x: Tensor) -> Tensor:

@@ -127,7 +127,7 @@ def _gradient_of_shared(op: Operation, x: Tensor, dc: Tensor) -> Tensor | None:
     rows, columns = (reshape_op(t, [-1, width]) for t, width in zip((x, dc), widths, strict=True))
     if op.attributes["transpose_b"]:
         rows, columns = columns, rows
-    return matmul_op(rows, columns, True, False)  # type: ignore[no-any-return]
+    return matmul_op(rows, columns, True, False)
 
 
 def _product_flops(op: Operation) -> int:
@@ -263,8 +263,7 @@ def matvec(
             raise InvalidArgumentError("a vector has at least one dimension, but b is a scalar")
     column = expand_dims_op(b, axis=(-1,))
     product = matmul(a, column, transpose_a, False, adjoint_a, False, name=name)
-    result: Tensor = squeeze_op(product, axis=(-1,))
-    return result
+    return squeeze_op(product, axis=(-1,))
 
 
 def _cross_shape(a: Tensor, b: Tensor) -> Shape:

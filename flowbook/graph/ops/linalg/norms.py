@@ -130,7 +130,7 @@ def norm(
         _check_order(ord, axes)
     with name_scope(name or "norm") as scope:
         if ord in ("euclidean", "fro") or (ord == 2 and not isinstance(axes, tuple)):
-            return reduce_euclidean_norm(x, axes, keepdims, name=scope)  # type: ignore[no-any-return]
+            return reduce_euclidean_norm(x, axes, keepdims, name=scope)
         if isinstance(axes, tuple):
             return _matrix_norm(x, ord, axes, keepdims, scope)
         return _vector_norm(abs(x), ord, axes, keepdims, scope)
@@ -201,9 +201,9 @@ def _check_order(ord: Any, axes: Any) -> None:
 
 def _vector_norm(x: Tensor, ord: float, axis: Any, keepdims: bool, scope: str) -> Tensor:
     if ord == 1:
-        return reduce_sum(x, axis, keepdims, name=scope)  # type: ignore[no-any-return]
+        return reduce_sum(x, axis, keepdims, name=scope)
     if ord == math.inf:
-        return reduce_max(x, axis, keepdims, name=scope)  # type: ignore[no-any-return]
+        return reduce_max(x, axis, keepdims, name=scope)
     # What it is scaled by cancels, so that no gradient flows through it.
     largest = stop_gradient(reduce_max(x, axis, keepdims=True))
     is_zero = equal(largest, 0)
@@ -211,8 +211,8 @@ def _vector_norm(x: Tensor, ord: float, axis: Any, keepdims: bool, scope: str) -
     total = reduce_sum((x / where_op(is_zero, one, largest)) ** float(ord), axis, keepdims=True)
     root = where_op(is_zero, one, total) ** (1 / float(ord))
     if keepdims:
-        return multiply(largest, root, name=scope)  # type: ignore[no-any-return]
-    return reduce_sum(largest * root, axis, name=scope)  # type: ignore[no-any-return]
+        return multiply(largest, root, name=scope)
+    return reduce_sum(largest * root, axis, name=scope)
 
 
 def _matrix_norm(x: Tensor, ord: float, axes: Sequence[int], keepdims: bool, scope: str) -> Tensor:
@@ -221,8 +221,8 @@ def _matrix_norm(x: Tensor, ord: float, axes: Sequence[int], keepdims: bool, sco
     summed, compared = axes if ord == 1 else axes[::-1]
     sums = reduce_sum(abs(x), summed, keepdims=True)
     if keepdims:
-        return reduce_max(sums, compared, keepdims=True, name=scope)  # type: ignore[no-any-return]
-    return squeeze(reduce_max(sums, compared, keepdims=True), axes, name=scope)  # type: ignore[no-any-return]
+        return reduce_max(sums, compared, keepdims=True, name=scope)
+    return squeeze(reduce_max(sums, compared, keepdims=True), axes, name=scope)
 
 
 def _spectral_norm(x: Tensor, axes: Sequence[int], keepdims: bool, scope: str) -> Tensor:
@@ -237,6 +237,5 @@ def _spectral_norm(x: Tensor, axes: Sequence[int], keepdims: bool, scope: str) -
         )
     values = svd(x, compute_uv=False)
     if not keepdims:
-        return reduce_max(values, -1, name=scope)  # type: ignore[no-any-return]
-    result: Tensor = expand_dims_op(reduce_max(values, -1), axis=tuple(sorted(axes)), name=scope)
-    return result
+        return reduce_max(values, -1, name=scope)
+    return expand_dims_op(reduce_max(values, -1), axis=tuple(sorted(axes)), name=scope)

@@ -54,7 +54,7 @@ def _inverse(xp: Any, input: Any) -> Any:
 
 def _inverse_gradient(op: Operation, dy: Tensor) -> Tensor:
     y = op.outputs[0]
-    return -matmul(matmul(y, dy, adjoint_a=True), y, adjoint_b=True)  # type: ignore[no-any-return]
+    return -matmul(matmul(y, dy, adjoint_a=True), y, adjoint_b=True)
 
 
 inverse_op = OpDef(
@@ -100,8 +100,7 @@ def _with_nan(xp: Any, found: Any, input: Any) -> Any:
 
 def _scaled_inverse(scale: Tensor, matrix: Tensor) -> Tensor:
     """The adjoint of the inverses of matrices, each times one number."""
-    whole: Tensor = expand_dims_op(scale, axis=(-2, -1)) * matrix_inverse(matrix, adjoint=True)
-    return whole
+    return expand_dims_op(scale, axis=(-2, -1)) * matrix_inverse(matrix, adjoint=True)
 
 
 matrix_determinant = OpDef(
@@ -138,7 +137,7 @@ def _log_determinant_gradient(op: Operation, dsign: Tensor, dlog: Tensor) -> Ten
     return _scaled_inverse(scale, op.inputs[0])
 
 
-log_matrix_determinant = OpDef(
+log_matrix_determinant: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "LogMatrixDeterminant",
     "input: T -> sign: T, log_abs_determinant: T",
     T=SOLVABLE,
@@ -204,8 +203,7 @@ def _solution_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, Tensor]:
 
 def _triangle(matrix: Tensor, lower: bool) -> Tensor:
     numbers = (-1, 0) if lower else (0, -1)
-    result: Tensor = band_part_op(matrix, num_lower=numbers[0], num_upper=numbers[1])
-    return result
+    return band_part_op(matrix, num_lower=numbers[0], num_upper=numbers[1])
 
 
 def _substitution_flops(op: Operation) -> int:
@@ -275,8 +273,7 @@ def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None 
     [1.  0.5]
     """
     __tracebackhide__ = True
-    result: Tensor = solve_op(matrix, rhs, adjoint=bool(adjoint), name=name)
-    return result
+    return solve_op(matrix, rhs, adjoint=bool(adjoint), name=name)
 
 
 def _solve_triangular(xp: Any, matrix: Any, rhs: Any, lower: bool, adjoint: bool) -> Any:
@@ -340,10 +337,7 @@ def matrix_triangular_solve(
             diagonal.
     """
     __tracebackhide__ = True
-    result: Tensor = triangular_solve_op(
-        matrix, rhs, lower=bool(lower), adjoint=bool(adjoint), name=name
-    )
-    return result
+    return triangular_solve_op(matrix, rhs, lower=bool(lower), adjoint=bool(adjoint), name=name)
 
 
 def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
@@ -359,5 +353,4 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
     """
     __tracebackhide__ = True
     half = triangular_solve_op(chol, rhs)
-    result: Tensor = triangular_solve_op(chol, half, adjoint=True, name=name)
-    return result
+    return triangular_solve_op(chol, half, adjoint=True, name=name)

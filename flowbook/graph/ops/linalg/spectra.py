@@ -82,14 +82,12 @@ def _svd_of_finite(
 def _inverse_or_zero(x: Tensor) -> Tensor:
     """`1 / x`, and 0 where x is."""
     is_there = equal(x, zeros_like_op(x))
-    return where(  # type: ignore[no-any-return]
-        is_there, zeros_like_op(x), reciprocal(where(is_there, ones_like_op(x), x))
-    )
+    return where(is_there, zeros_like_op(x), reciprocal(where(is_there, ones_like_op(x), x)))
 
 
 def _differences(x: Tensor) -> Tensor:
     """For each vector x the matrix of `x[j] - x[i]`."""
-    return expand_dims_op(x, axis=(-2,)) - expand_dims_op(x, axis=(-1,))  # type: ignore[no-any-return]
+    return expand_dims_op(x, axis=(-2,)) - expand_dims_op(x, axis=(-1,))
 
 
 def _svd_gradient(op: Operation, ds: Tensor, *duv: Tensor) -> Tensor:
@@ -107,7 +105,7 @@ def _svd_gradient(op: Operation, ds: Tensor, *duv: Tensor) -> Tensor:
         _check_svd_gradient(op)
     middle = diag_op(_as(ds, input))
     if du is None or dv is None:
-        return matmul(matmul(u, middle), v, adjoint_b=True)  # type: ignore[no-any-return]
+        return matmul(matmul(u, middle), v, adjoint_b=True)
     s = _as(s, input)
     columns, rows = expand_dims_op(s, axis=(-2,)), expand_dims_op(s, axis=(-1,))
     # s[j]^2 - s[i]^2 as a product: squares of close values would lose the difference.
@@ -122,7 +120,7 @@ def _svd_gradient(op: Operation, ds: Tensor, *duv: Tensor) -> Tensor:
     # What leaves the space that the vectors span.
     outside_u = (du - matmul(u, of_u)) * inverse
     outside_v = (dv - matmul(v, of_v)) * inverse
-    return da + matmul(outside_u, v, adjoint_b=True) + matmul(u, outside_v, adjoint_b=True)  # type: ignore[no-any-return]
+    return da + matmul(outside_u, v, adjoint_b=True) + matmul(u, outside_v, adjoint_b=True)
 
 
 def _check_svd_gradient(op: Operation) -> None:
@@ -146,7 +144,7 @@ def _svd_flops(op: Operation) -> int:
     return count_flops(op.inputs[0].shape)
 
 
-svd_op = OpDef(
+svd_op: OpDef[tuple[Tensor, ...]] = OpDef(
     "Svd",
     "input: T -> s: real, vectors: *Tout",
     T=SOLVABLE,
@@ -245,7 +243,7 @@ def _eigh_flops(op: Operation) -> int:
     return count_flops(op)
 
 
-eigh_op = OpDef(
+eigh_op: OpDef[tuple[Tensor, ...]] = OpDef(
     "SelfAdjointEig",
     "input: T -> e: T, vectors: *Tout",
     T=SOLVABLE,

@@ -206,8 +206,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     with located("TensorDot"):
         a, b = both(a, b)
         chosen = _as_axes(axes)
-    result: Tensor = tensordot_op(a, b, axes=chosen, name=name)
-    return result
+    return tensordot_op(a, b, axes=chosen, name=name)
 
 
 def _as_axes(axes: Any) -> Any:

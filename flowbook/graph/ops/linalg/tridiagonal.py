@@ -66,13 +66,13 @@ def _next(x: Tensor, axis: int) -> Tensor:
     """For each element along an axis, counted from the last, the one after it; 0 for the last."""
     rest = (slice(None),) * (-1 - axis)
     first = x[(..., slice(None, 1), *rest)]
-    return concat([x[(..., slice(1, None), *rest)], zeros_like_op(first)], axis)  # type: ignore[no-any-return]
+    return concat([x[(..., slice(1, None), *rest)], zeros_like_op(first)], axis)
 
 
 def _previous(x: Tensor, axis: int) -> Tensor:
     rest = (slice(None),) * (-1 - axis)
     first = x[(..., slice(None, 1), *rest)]
-    return concat([zeros_like_op(first), x[(..., slice(None, -1), *rest)]], axis)  # type: ignore[no-any-return]
+    return concat([zeros_like_op(first), x[(..., slice(None, -1), *rest)]], axis)
 
 
 def _adjoint(diagonals: Tensor) -> Tensor:
@@ -113,11 +113,11 @@ def _compact(diagonals: Any, diagonals_format: str) -> Tensor:
         n = on.shape.dims[-1] if on.shape.dims else None
         if above.shape.dims and n is not None and above.shape.dims[-1] == n - 1:
             above, below = _fill(above, after=True), _fill(below, after=False)
-        return stack([above, on, below], -2)  # type: ignore[no-any-return]
+        return stack([above, on, below], -2)
     if diagonals_format == "matrix":
         x = convert_to_tensor(diagonals)
         above, below = matrix_diag_part(x[..., :-1, 1:]), matrix_diag_part(x[..., 1:, :-1])
-        return stack([_fill(above, after=True), matrix_diag_part(x), _fill(below, after=False)], -2)  # type: ignore[no-any-return]
+        return stack([_fill(above, after=True), matrix_diag_part(x), _fill(below, after=False)], -2)
     raise InvalidArgumentError(
         f'diagonals_format is "compact", "sequence" or "matrix", not {diagonals_format!r}'
     )
@@ -126,7 +126,7 @@ def _compact(diagonals: Any, diagonals_format: str) -> Tensor:
 def _fill(band: Tensor, after: bool) -> Tensor:
     """A diagonal beside the main one with the element that lies outside."""
     zero = zeros_like_op(reduce_sum(band, -1, keepdims=True))
-    return concat([band, zero] if after else [zero, band], -1)  # type: ignore[no-any-return]
+    return concat([band, zero] if after else [zero, band], -1)
 
 
 @solve_op.front
@@ -172,10 +172,10 @@ def tridiagonal_solve(
         if conjugate_rhs:
             right = conj(right)
         if is_vector:
-            return squeeze(solve_op(bands, expand_dims(right, -1)), -1, name=scope)  # type: ignore[no-any-return]
+            return squeeze(solve_op(bands, expand_dims(right, -1)), -1, name=scope)
         if transpose_rhs:
             right = matrix_transpose(right)
-        return solve_op(bands, right, name=scope)  # type: ignore[no-any-return]
+        return solve_op(bands, right, name=scope)
 
 
 def tridiagonal_matmul(
@@ -198,4 +198,4 @@ def tridiagonal_matmul(
         x = convert_to_tensor(rhs, bands.dtype)
         above, on, below = (expand_dims(band, -1) for band in _bands(bands))
         terms = [above * _next(x, -2), on * x, below * _previous(x, -2)]
-        return add_n(terms, name=scope)  # type: ignore[no-any-return]
+        return add_n(terms, name=scope)

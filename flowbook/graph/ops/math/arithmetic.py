@@ -112,8 +112,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
             cast(v, wanted) if isinstance(v, Arithmetic) and v.dtype is given else v  # type: ignore[attr-defined]
             for v in (x, y)
         )
-    result: Tensor = div_op(x, y, name=name)
-    return result
+    return div_op(x, y, name=name)
 
 
 def _given_dtype(*values: Any) -> DType | None:
@@ -260,10 +259,8 @@ def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
         given = x.dtype
     if given.is_complex:
         difference = subtract(x, y)
-        product: Tensor = multiply(difference, conj_op(difference), name=name)
-        return product
-    result: Tensor = squared_difference_op(x, y, name=name)
-    return result
+        return multiply(difference, conj_op(difference), name=name)
+    return squared_difference_op(x, y, name=name)
 
 
 def _all_alike(inputs: list[Tensor]) -> Shape:

@@ -25,8 +25,7 @@ def _of_integers(op_def: OpDef, *values: Any, name: str | None) -> Tensor:
                     hint="for bool tensors there are logical_and, logical_or, logical_xor and "
                     "logical_not",
                 )
-    result: Tensor = op_def(*tensors, name=name)
-    return result
+    return op_def(*tensors, name=name)
 
 
 def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:

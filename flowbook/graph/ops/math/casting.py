@@ -43,9 +43,9 @@ def _saturate_gradient(op: Operation, dy: Tensor) -> Tensor | None:
         return None
     found = cast(dy, value.dtype)
     if wanted.size >= value.dtype.size:
-        return found  # type: ignore[no-any-return]
+        return found
     beyond = less(value, float(wanted.min)) | greater(value, float(wanted.max))
-    return where_op(beyond, zeros_like_op(found), found)  # type: ignore[no-any-return]
+    return where_op(beyond, zeros_like_op(found), found)
 
 
 saturate_cast_op = OpDef(
@@ -84,8 +84,7 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
         wanted = as_dtype(dtype)
         if wanted not in REALS:
             raise InvalidTypeError(f"{wanted.name} has no smallest and largest value")
-    result: Tensor = saturate_cast_op(value, dtype=wanted, name=name)
-    return result
+    return saturate_cast_op(value, dtype=wanted, name=name)
 
 
 def _reinterpreted(input: Tensor, dtype: DType) -> Shape:
@@ -167,5 +166,4 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
         if wanted not in bitcast_op.type_variables["T"]:
             raise InvalidTypeError(f"{wanted.name} is no number of whole bytes")
         input = convert_to_tensor(input)
-    result: Tensor = bitcast_op(input, dtype=wanted, name=name)
-    return result
+    return bitcast_op(input, dtype=wanted, name=name)

@@ -29,8 +29,7 @@ def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5, name: str | None 
     __tracebackhide__ = True
     with name_scope(name or "approximate_equal") as scope:
         distance = abs_of(subtract(x, y))
-        result: Tensor = less(distance, float(tolerance), name=scope)
-        return result
+        return less(distance, float(tolerance), name=scope)
 
 
 def isclose(
@@ -64,4 +63,4 @@ def isclose(
         close = near | equal(a, b)
         if equal_nan:
             close = close | (not_equal(a, a) & not_equal(b, b))
-        return identity(close, name=scope)  # type: ignore[no-any-return]
+        return identity(close, name=scope)

@@ -74,8 +74,7 @@ not_op = _logic("Not", "x: T -> y: T", "invert(x)", same_as_input)
 def _of_bools(op_def: OpDef, *values: Any, name: str | None) -> Tensor:
     with located(op_def.type):
         tensors = [convert_to_tensor(value, bool_) for value in values]
-    result: Tensor = op_def(*tensors, name=name)
-    return result
+    return op_def(*tensors, name=name)
 
 
 def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:

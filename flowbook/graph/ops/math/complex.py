@@ -84,8 +84,7 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
                 f"parts of complex numbers are float32 or float64, not {dtype.name}",
                 hint="fb.cast converts",
             )
-    result: Tensor = complex_op(real, imag, Tout=_COMPLEX[dtype], name=name)
-    return result
+    return complex_op(real, imag, Tout=_COMPLEX[dtype], name=name)
 
 
 def _part(type: str, kernel: Callable[..., Any], grad: Any, aliases: Any, flops: int) -> OpDef:
@@ -105,7 +104,7 @@ def _part(type: str, kernel: Callable[..., Any], grad: Any, aliases: Any, flops:
 
 def _as_complex(x: Tensor) -> Tensor:
     """Real numbers as complex ones."""
-    return cast(x, _COMPLEX[x.dtype])  # type: ignore[no-any-return]
+    return cast(x, _COMPLEX[x.dtype])
 
 
 def _angle_gradient(op: Operation, dy: Tensor) -> Tensor:
@@ -113,7 +112,7 @@ def _angle_gradient(op: Operation, dy: Tensor) -> Tensor:
     z = op.inputs[0]
     turned: Tensor = complex_op(-imag(z), real(z), Tout=z.dtype)
     distance = _as_complex(complex_abs(z))
-    return div_no_nan(div_no_nan(turned, distance), distance) * _as_complex(dy)  # type: ignore[no-any-return]
+    return div_no_nan(div_no_nan(turned, distance), distance) * _as_complex(dy)
 
 
 real_op: OpDef = _part("Real", lambda xp, x: x.real, lambda op, dy: _as_complex(dy), {0: 0}, 0)
@@ -135,8 +134,7 @@ complex_abs_op = _part(
 
 
 def _of_parts(op_def: OpDef, x: Tensor, name: str | None) -> Tensor:
-    result: Tensor = op_def(x, Tout=_REAL[x.dtype], name=name)
-    return result
+    return op_def(x, Tout=_REAL[x.dtype], name=name)
 
 
 @complex_abs_op.front
@@ -161,7 +159,7 @@ def imag(input: Any, name: str | None = None) -> Tensor:
     with located("Imag"):
         input = numbers(input)
     if not input.dtype.is_complex:
-        return zeros_like_op(input, name=name)  # type: ignore[no-any-return]
+        return zeros_like_op(input, name=name)
     return _of_parts(imag_op, input, name)
 
 
@@ -184,8 +182,7 @@ def angle(input: Any, name: str | None = None) -> Tensor:
     if input.dtype.is_complex:
         return _of_parts(angle_op, input, name)
     zeros = zeros_like_op(input)
-    result: Tensor = where(less(input, zeros), zeros + np.pi, zeros, name=name)
-    return result
+    return where(less(input, zeros), zeros + np.pi, zeros, name=name)
 
 
 abs_op = OpDef(
@@ -216,19 +213,18 @@ def abs(x: Any, name: str | None = None) -> Tensor:
     with located("Abs"):
         x = x if isinstance(x, SparseTensor) else numbers(x)
     op_def = complex_abs if x.dtype.is_complex else abs_op
-    result: Tensor = op_def(x, name=name)
-    return result
+    return op_def(x, name=name)
 
 
 def _sign_gradient(op: Operation, dy: Tensor) -> Tensor:
     x, y = op.inputs[0], op.outputs[0]
     if not x.dtype.is_complex:
-        return zeros_like_op(dy)  # type: ignore[no-any-return]
+        return zeros_like_op(dy)
     # On the unit circle only what goes around it counts.
     along = real(dy * conjugate(y))
     around = dy - y * complex(along, zeros_like_op(along))
     size = complex_abs(x)
-    return div_no_nan(around, complex(size, zeros_like_op(size)))  # type: ignore[no-any-return]
+    return div_no_nan(around, complex(size, zeros_like_op(size)))
 
 
 sign: OpDef = OpDef(

@@ -214,8 +214,7 @@ def round(x: Any, name: str | None = None) -> Tensor:
     __tracebackhide__ = True
     with located("Round"):
         x = x if isinstance(x, SparseTensor) else convert_to_tensor(x)
-    result: Tensor = identity(x, name=name) if x.dtype.is_integer else round_op(x, name=name)
-    return result
+    return identity(x, name=name) if x.dtype.is_integer else round_op(x, name=name)
 
 
 is_nan = function_of_one(

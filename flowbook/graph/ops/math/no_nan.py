@@ -46,8 +46,7 @@ def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
     __tracebackhide__ = True
     with located("DivNoNan"):
         x = convert_to_tensor(x)
-    result: Tensor = div_no_nan(ones_like_op(x), x, name=name)
-    return result
+    return div_no_nan(ones_like_op(x), x, name=name)
 
 
 def _product_gradient(op: Operation, dz: Tensor) -> Any:
@@ -72,7 +71,7 @@ multiply_no_nan: OpDef = OpDef(
 
 def _counts(x: Tensor) -> Tensor:
     """1 where a factor is not 0, else 0."""
-    return cast(not_equal(x, 0), x.dtype)  # type: ignore[no-any-return]
+    return cast(not_equal(x, 0), x.dtype)
 
 
 def _xlogy_gradient(op: Operation, dz: Tensor) -> Any:

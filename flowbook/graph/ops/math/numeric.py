@@ -75,7 +75,7 @@ def _sinc_gradient(op: Operation, dy: Tensor) -> Tensor:
     for n in range(len(_SERIES) - 1, 0, -1):
         slope = slope * squared + 2 * n * _SERIES[n]
     outer = (cos(x * math.pi) - y) / where(is_small, one, x)
-    return dy * where(is_small, slope * inner * math.pi, outer)  # type: ignore[no-any-return]
+    return dy * where(is_small, slope * inner * math.pi, outer)
 
 
 sinc = function_of_one(

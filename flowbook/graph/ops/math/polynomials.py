@@ -35,5 +35,4 @@ def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
         value = zeros_like_op(x)
         for place, coefficient in enumerate(coeffs):
             value = (value * x if place else value) + coefficient
-        result: Tensor = identity(value, name=scope)
-        return result
+        return identity(value, name=scope)

@@ -60,7 +60,7 @@ def _function(
 
 
 def _density(x: Tensor) -> Tensor:
-    return exp(-square(x)) * (2 / math.sqrt(math.pi))  # type: ignore[no-any-return]
+    return exp(-square(x)) * (2 / math.sqrt(math.pi))
 
 
 erf = _function(
@@ -214,8 +214,7 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
         x = convert_to_tensor(x)
     with name_scope(name or "lbeta") as scope:
         whole = lgamma(reduce_sum(x, -1))
-        result: Tensor = subtract(reduce_sum(lgamma(x), -1), whole, name=scope)
-        return result
+        return subtract(reduce_sum(lgamma(x), -1), whole, name=scope)
 
 
 # Modified Bessel functions of the first kind
@@ -223,19 +222,19 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
 
 def _i1_gradient(op: Operation, dy: Tensor) -> Tensor:
     x, y = op.inputs[0], op.outputs[0]
-    return dy * (bessel_i0(x) - _over(y, x))  # type: ignore[no-any-return]
+    return dy * (bessel_i0(x) - _over(y, x))
 
 
 def _i1e_gradient(op: Operation, dy: Tensor) -> Tensor:
     x, y = op.inputs[0], op.outputs[0]
-    return dy * (bessel_i0e(x) - y * sign(x) - _over(y, x))  # type: ignore[no-any-return]
+    return dy * (bessel_i0e(x) - y * sign(x) - _over(y, x))
 
 
 def _over(y: Tensor, x: Tensor) -> Tensor:
     """`y / x`, which tends to 0.5 where `x` does to 0."""
     is_zero = equal(x, 0)
     one = ones_like_op(x)
-    return where(is_zero, one * 0.5, y / where(is_zero, one, x))  # type: ignore[no-any-return]
+    return where(is_zero, one * 0.5, y / where(is_zero, one, x))
 
 
 bessel_i0: OpDef = _function(

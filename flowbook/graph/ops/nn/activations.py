@@ -56,7 +56,7 @@ relu = OpDef(
 def _relu6_gradient(op: Operation, dy: Tensor) -> Tensor:
     y = op.outputs[0]
     inside = greater(y, 0) & less(y, 6)
-    return where(inside, dy, zeros_like_op(dy))  # type: ignore[no-any-return]
+    return where(inside, dy, zeros_like_op(dy))
 
 
 relu6 = OpDef(
@@ -75,7 +75,7 @@ relu6 = OpDef(
 def _elu_gradient(op: Operation, dy: Tensor) -> Tensor:
     # exp(min(x, 0)) is 1 for positive x, as the derivative is.
     x = op.inputs[0]
-    return dy * exp(minimum(x, zeros_like_op(x)))  # type: ignore[no-any-return]
+    return dy * exp(minimum(x, zeros_like_op(x)))
 
 
 elu = OpDef(
@@ -92,7 +92,7 @@ elu = OpDef(
 
 
 def _leaky_gradient(op: Operation, dy: Tensor) -> Tensor:
-    return where(greater(op.inputs[0], 0), dy, dy * op.attributes["alpha"])  # type: ignore[no-any-return]
+    return where(greater(op.inputs[0], 0), dy, dy * op.attributes["alpha"])
 
 
 leaky_relu_op = OpDef(
@@ -123,8 +123,7 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
         if features.dtype.is_integer:
             features = cast(features, float32)
         slope = float(to_array(alpha, float64))
-    result: Tensor = leaky_relu_op(features, alpha=slope, name=name)
-    return result
+    return leaky_relu_op(features, alpha=slope, name=name)
 
 
 softplus = OpDef(
@@ -151,7 +150,7 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     with located("log_sigmoid"):
         x = convert_to_tensor(x)
     with name_scope(name or "log_sigmoid") as scope:
-        return negative(softplus(-x), name=scope)  # type: ignore[no-any-return]
+        return negative(softplus(-x), name=scope)
 
 
 # The fixed point of mean 0 and variance 1 (Klambauer et al. 2017, equation 14).
@@ -163,7 +162,7 @@ def _selu_gradient(op: Operation, dy: Tensor) -> Tensor:
     x = op.inputs[0]
     below = exp(minimum(x, zeros_like_op(x))) * _SELU_LIMIT
     # At 0 the slope is that of the right side, as in TensorFlow.
-    return where(greater_equal(x, 0), dy * _SELU_SCALE, dy * below)  # type: ignore[no-any-return]
+    return where(greater_equal(x, 0), dy * _SELU_SCALE, dy * below)
 
 
 selu = OpDef(
@@ -183,7 +182,7 @@ selu = OpDef(
 
 
 def _softsign_gradient(op: Operation, dy: Tensor) -> Tensor:
-    return dy / square(abs_op(op.inputs[0]) + 1.0)  # type: ignore[no-any-return]
+    return dy / square(abs_op(op.inputs[0]) + 1.0)
 
 
 softsign = OpDef(
@@ -215,7 +214,7 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
     with located("crelu"):
         features = convert_to_tensor(features)
     with name_scope(name or "crelu") as scope:
-        return relu(concat([features, -features], axis), name=scope)  # type: ignore[no-any-return]
+        return relu(concat([features, -features], axis), name=scope)
 
 
 def _shape_with_axis(logits: Tensor, axis: int) -> Shape:
@@ -254,7 +253,7 @@ def _log_softmax(xp: Any, logits: Any, axis: int) -> Any:
 
 
 def _sum_along(op: Operation, tensor: Tensor) -> Tensor:
-    return sum_op(tensor, axis=(op.attributes["axis"],), keepdims=True)  # type: ignore[no-any-return]
+    return sum_op(tensor, axis=(op.attributes["axis"],), keepdims=True)
 
 
 def _softmax_gradient(op: Operation, dy: Tensor) -> Tensor:
@@ -263,7 +262,7 @@ def _softmax_gradient(op: Operation, dy: Tensor) -> Tensor:
 
 
 def _log_softmax_gradient(op: Operation, dy: Tensor) -> Tensor:
-    return dy - exp(op.outputs[0]) * _sum_along(op, dy)  # type: ignore[no-any-return]
+    return dy - exp(op.outputs[0]) * _sum_along(op, dy)
 
 
 def _normalised(type: str, kernel: Callable[..., Any], grad: Callable[..., Any]) -> OpDef:
@@ -311,8 +310,7 @@ def _normalise(op_def: OpDef, logits: Any, axis: Any, name: str | None) -> Tenso
     __tracebackhide__ = True
     with located(op_def.type):
         axis = as_axis(axis)
-    result: Tensor = op_def(logits, axis=axis, name=name)
-    return result
+    return op_def(logits, axis=axis, name=name)
 
 
 def _biased_shape(value: Tensor, bias: Tensor) -> Shape:
@@ -376,5 +374,4 @@ def bias_add(value: Any, bias: Any, data_format: str = "NHWC", name: str | None 
     __tracebackhide__ = True
     with located("BiasAdd"):
         check_any_channels_last(data_format)
-    result: Tensor = bias_add_op(value, bias, name=name)
-    return result
+    return bias_add_op(value, bias, name=name)

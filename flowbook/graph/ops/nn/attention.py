@@ -74,11 +74,11 @@ def scaled_dot_product_attention(
         if bias is not None:
             scores = scores + bias
         if allowed is None:
-            return matmul(softmax(scores), value, name=scope)  # type: ignore[no-any-return]
+            return matmul(softmax(scores), value, name=scope)
         # Not -inf: in a row without anything else that would make NaN of it.
         lowest = -6e4 if scores.dtype is float16 else -3e38
         weights = softmax(where(allowed, scores, lowest))
-        return matmul(where(allowed, weights, 0.0), value, name=scope)  # type: ignore[no-any-return]
+        return matmul(where(allowed, weights, 0.0), value, name=scope)
 
 
 def _inverse_root_of_width(query: Tensor) -> Any:
@@ -115,7 +115,7 @@ def _causal(scores: Tensor) -> Tensor:
         for d, axis in zip(dims, (-2, -1), strict=True)
     )
     rows, columns = range_of(0, n, dtype=int32), range_of(0, m, dtype=int32)
-    return greater_equal(expand_dims(rows, 1) + (m - n), columns)  # type: ignore[no-any-return]
+    return greater_equal(expand_dims(rows, 1) + (m - n), columns)
 
 
 def multi_head_attention(
@@ -190,7 +190,7 @@ def multi_head_attention(
         batch, steps, _, _ = _dims(together)
         columns = kernels[2].shape.dims[1]  # type: ignore[index]
         joined = reshape(together, [batch, steps, -1 if columns is None else columns])
-        return identity(_projected(joined, output_kernel, output_bias), name=scope)  # type: ignore[no-any-return]
+        return identity(_projected(joined, output_kernel, output_bias), name=scope)
 
 
 def _dims(tensor: Tensor) -> list[Any]:
@@ -206,11 +206,11 @@ def _projected(x: Tensor, kernel: Any, bias: Any) -> Tensor:
     product = matmul(reshape(x, [-1, width]), kernel)
     if bias is not None:
         product = bias_add(product, bias)
-    return reshape(product, [batch, steps, _dims(kernel)[1]])  # type: ignore[no-any-return]
+    return reshape(product, [batch, steps, _dims(kernel)[1]])
 
 
 def _heads(x: Tensor, count: int) -> Tensor:
     """[batch, steps, count * width] as [batch, count, steps, width]."""
     batch, steps, columns = _dims(x)
     width = columns // count
-    return transpose(reshape(x, [batch, steps, count, width]), [0, 2, 1, 3])  # type: ignore[no-any-return]
+    return transpose(reshape(x, [batch, steps, count, width]), [0, 2, 1, 3])

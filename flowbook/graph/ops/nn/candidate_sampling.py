@@ -43,7 +43,7 @@ def _candidate_shapes(
 
 def _sampler(
     type: str, inputs: str, draw: Callable[..., Any], probability: Callable[..., Any]
-) -> OpDef:
+) -> OpDef[Candidates]:
     """A sampler.
 
     Args:
@@ -176,7 +176,7 @@ def _positive(**numbers: Any) -> dict[str, int]:
 
 
 def _sample(
-    op_def: OpDef,
+    op_def: OpDef[Candidates],
     true_classes: Any,
     *inputs: Any,
     num_true: Any,
@@ -198,8 +198,7 @@ def _sample(
             )
         seeds = {"seed": as_seed(seed), "graph_seed": get_default_graph().seed}
         classes = as_classes(true_classes)
-    found: Candidates = op_def(classes, *inputs, unique=bool(unique), **numbers, **seeds, name=name)
-    return found
+    return op_def(classes, *inputs, unique=bool(unique), **numbers, **seeds, name=name)
 
 
 def as_classes(value: Any) -> Tensor:
@@ -393,7 +392,7 @@ def _accidental_hits(xp: Any, true_classes: Any, sampled: Any, num_true: int) ->
     return indices, ids, xp.full(ids.shape, np.finfo(np.float32).min, np.float32)
 
 
-compute_accidental_hits = OpDef(
+compute_accidental_hits: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     "ComputeAccidentalHits",
     "true_classes: int64, sampled_candidates: int64 "
     "-> indices: int32, ids: int64, weights: float32",

@@ -180,7 +180,7 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
             raise InvalidArgumentError("there is no tensor to take a norm of")
     with name_scope(name or "global_norm") as scope:
         norms = stack([reduce_euclidean_norm(t) for t in counted])
-        return reduce_euclidean_norm(norms, name=scope)  # type: ignore[no-any-return]
+        return reduce_euclidean_norm(norms, name=scope)
 
 
 def _listed(t_list: Any) -> list[Any]:

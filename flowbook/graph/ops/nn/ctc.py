@@ -64,7 +64,7 @@ def _ctc_loss(
 
 def _gradient_along(op: Operation, directions: list[Tensor]) -> Tensor:
     options = {name: op.attributes[name] for name in _OPTIONS}
-    return ctc_gradient_along(*op.inputs[:4], directions, **options)  # type: ignore[no-any-return]
+    return ctc_gradient_along(*op.inputs[:4], directions, **options)
 
 
 def _loss_gradient(op: Operation, dloss: Tensor, dgradient: Tensor) -> Any:
@@ -75,7 +75,7 @@ def _loss_gradient(op: Operation, dloss: Tensor, dgradient: Tensor) -> Any:
     return by_inputs, None, None, None
 
 
-ctc_loss_op = OpDef(
+ctc_loss_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "CTCLoss",
     "inputs: T, labels_indices: int64, labels_values: int32, sequence_length: int32 "
     "-> loss: T, gradient: T",
@@ -171,4 +171,4 @@ def ctc_loss(
         ignore_longer_outputs_than_inputs=bool(ignore_longer_outputs_than_inputs),
         name=name,
     )
-    return loss  # type: ignore[no-any-return]
+    return loss

@@ -53,7 +53,7 @@ def _greedy(xp: Any, inputs: Any, sequence_length: Any, merge_repeated: bool) ->
     )
 
 
-greedy_op = OpDef(
+greedy_op: OpDef[tuple[Tensor, Tensor, Tensor, Tensor]] = OpDef(
     "CTCGreedyDecoder",
     "inputs: T, sequence_length: int32 -> decoded_indices: int64, decoded_values: int64, "
     "decoded_shape: int64, neg_sum_logits: T",
@@ -215,7 +215,7 @@ def _as_sparse(rows: list[list[int]]) -> tuple[Any, Any, Any]:
     )
 
 
-beam_search_op = OpDef(
+beam_search_op: OpDef[tuple[Tensor, ...]] = OpDef(
     "CTCBeamSearchDecoder",
     "inputs: T, sequence_length: int32 -> decoded: *decoded_types, log_probability: T",
     T=FLOATS,

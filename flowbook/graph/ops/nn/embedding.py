@@ -135,32 +135,32 @@ def _from_shards(tables: list[Any], ids: Tensor, place: Callable[..., Any]) -> T
     rows: Tensor = dynamic_stitch(orders, found)
     if ids.shape.rank == 1 and not ids.shape.is_fully_defined:
         return rows
-    width = strided_slice(shape(rows), np.s_[1:])
+    width: Any = strided_slice(shape(rows), np.s_[1:])
     known = tables[0].shape.dims
     if known is not None and None not in known[1:]:
         width = np.array(known[1:], np.int32)
-    return reshape(rows, concat([shape_of(ids), width], 0))  # type: ignore[no-any-return]
+    return reshape(rows, concat([shape_of(ids), width], 0))
 
 
 def _clipped(rows: Tensor, ids: Tensor, rank: int | None, max_norm: Any) -> Tensor:
     """Rows of a table of that rank with norms of at most `max_norm`."""
     if rank is None:
         matrix = _clipped(_as_matrix(rows, ids), ids, 2, max_norm)
-        return reshape(matrix, shape(rows))  # type: ignore[no-any-return]
+        return reshape(matrix, shape(rows))
     axes = tuple(range(1 - rank, 0))
     squares = reduce_sum(square(rows), axes, keepdims=True) if axes else square(rows)
     # The root's slope at 0 is infinite; a row of zeros is left as it is.
     is_zero = equal(squares, 0)
     norm = where(is_zero, 0.0, sqrt(where(is_zero, ones_like(squares), squares)))
     limit = convert_to_tensor(max_norm, rows.dtype)
-    return rows * (limit / maximum(limit, norm))  # type: ignore[no-any-return]
+    return rows * (limit / maximum(limit, norm))
 
 
 def _as_matrix(rows: Tensor, ids: Tensor) -> Tensor:
     """Looked up rows of any rank as [ids, width]."""
     first = rank_of(ids) if ids.shape.rank is None else ids.shape.rank
     width = reduce_prod(strided_slice(shape(rows), slice(first, None)))
-    return reshape(rows, [size(ids), width])  # type: ignore[no-any-return]
+    return reshape(rows, [size(ids), width])
 
 
 _COMBINED: dict[str, Callable[[Tensor], Tensor] | None] = {
@@ -224,7 +224,7 @@ def embedding_lookup_sparse(
         if matrix is not rows:
             row = strided_slice(shape(rows), np.s_[1:])
             result = reshape(result, concat([strided_slice(shape(result), np.s_[:1]), row], 0))
-        return identity(result, name=scope)  # type: ignore[no-any-return]
+        return identity(result, name=scope)
 
 
 def safe_embedding_lookup_sparse(
@@ -291,7 +291,7 @@ def safe_embedding_lookup_sparse(
             return rows
         before = cast(strided_slice(whole, np.s_[:-1]), int32)
         row = strided_slice(shape(rows), np.s_[1:])
-        return reshape(rows, concat([before, row], 0), name=scope)  # type: ignore[no-any-return]
+        return reshape(rows, concat([before, row], 0), name=scope)
 
 
 def _combined(
@@ -311,7 +311,7 @@ def _combined(
     is_nothing = equal(amount, 0)
     amount = where(is_nothing, ones_like(amount), amount)
     amount = sqrt(amount) if combiner == "sqrtn" else amount
-    return where(_beside(is_nothing, rank), 0.0, total / _beside(amount, rank))  # type: ignore[no-any-return]
+    return where(_beside(is_nothing, rank), 0.0, total / _beside(amount, rank))
 
 
 def _beside(values: Tensor, rank: int) -> Tensor:

@@ -21,7 +21,7 @@ from flowbook.graph.ops.nn.clipping import clip_by_value
 
 
 def _normal_gradient(op: Operation, dy: Tensor) -> Tensor:
-    return dy * exp(square(op.inputs[0]) * -0.5) * (1 / math.sqrt(2 * math.pi))  # type: ignore[no-any-return]
+    return dy * exp(square(op.inputs[0]) * -0.5) * (1 / math.sqrt(2 * math.pi))
 
 
 # Accurate in the lower tail too, where (1 + erf(x / sqrt(2))) / 2 has rounded to 0.
@@ -56,7 +56,7 @@ def _swish_gradient(op: Operation, dy: Tensor, dgate: Tensor) -> Tensor:
 
 
 # The gate is an output for the gradient's sake, where it saves the exponential.
-swish_op = OpDef(
+swish_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "Swish",
     "features: T -> activations: T, gate: T",
     T=FLOATS,
@@ -82,8 +82,8 @@ def swish(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:
     x = _features("swish", features)
     with name_scope(name or "swish") as scope:
         if not isinstance(beta, Arithmetic) and beta == 1:
-            return swish_op(x, name=scope)[0]  # type: ignore[no-any-return]
-        return multiply(x, sigmoid(x * beta), name=scope)  # type: ignore[no-any-return]
+            return swish_op(x, name=scope)[0]
+        return multiply(x, sigmoid(x * beta), name=scope)
 
 
 # The gate of GELU's approximate form: of this polynomial in x, c x + d x ** 3, the sigmoid.
@@ -108,7 +108,7 @@ def _gelu_tanh_gradient(op: Operation, dy: Tensor, dgate: Tensor) -> Tensor:
 
 
 # `x` times its gate: `x * (1 + tanh(...)) / 2` without its cancellation for negative x.
-gelu_tanh_op = OpDef(
+gelu_tanh_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "GeluTanh",
     "features: T -> activations: T, gate: T",
     T=FLOATS,
@@ -140,5 +140,5 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
     x = _features("gelu", features)
     with name_scope(name or "gelu") as scope:
         if approximate:
-            return gelu_tanh_op(x, name=scope)[0]  # type: ignore[no-any-return]
-        return multiply(x, normal_distribution_op(x), name=scope)  # type: ignore[no-any-return]
+            return gelu_tanh_op(x, name=scope)[0]
+        return multiply(x, normal_distribution_op(x), name=scope)

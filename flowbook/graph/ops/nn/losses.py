@@ -79,17 +79,17 @@ def _cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
 
 
 def _times_rows(rows: Tensor, matrix: Tensor) -> Tensor:
-    return expand_dims_op(rows, axis=(-1,)) * matrix  # type: ignore[no-any-return]
+    return expand_dims_op(rows, axis=(-1,)) * matrix
 
 
 def _sum_classes(tensor: Tensor) -> Tensor:
-    return sum_op(tensor, axis=(-1,), keepdims=True)  # type: ignore[no-any-return]
+    return sum_op(tensor, axis=(-1,), keepdims=True)
 
 
 def _through_softmax(logits: Tensor, gradient: Tensor) -> Tensor:
     """The gradient of `softmax(logits)`."""
     y = softmax_op(logits)
-    return (gradient - _sum_classes(gradient * y)) * y  # type: ignore[no-any-return]
+    return (gradient - _sum_classes(gradient * y)) * y
 
 
 def _cross_entropy_gradient(op: Operation, dloss: Tensor, dbackprop: Tensor) -> Any:
@@ -104,7 +104,7 @@ def _cross_entropy_gradient(op: Operation, dloss: Tensor, dbackprop: Tensor) -> 
     return dlabels, dlogits
 
 
-cross_entropy_op = OpDef(
+cross_entropy_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "SoftmaxCrossEntropyWithLogits",
     "labels: T, logits: T -> loss: T, backprop: T",
     T=FLOATS,
@@ -123,7 +123,7 @@ def _classes_last(tensor: Tensor, axis: int) -> Tensor:
         )
     axis = in_range(axis, tensor.shape.rank)
     order = [i for i in range(tensor.shape.rank) if i != axis]
-    return transpose(tensor, [*order, axis])  # type: ignore[no-any-return]
+    return transpose(tensor, [*order, axis])
 
 
 @cross_entropy_op.front
@@ -150,7 +150,7 @@ def softmax_cross_entropy_with_logits(
             logits = convert_to_tensor(logits)
             labels = convert_to_tensor(labels, logits.dtype)
             labels, logits = _classes_last(labels, axis), _classes_last(logits, axis)
-    return cross_entropy_op(labels, logits, name=name)[0]  # type: ignore[no-any-return]
+    return cross_entropy_op(labels, logits, name=name)[0]
 
 
 def _sparse_shapes(labels: Tensor, logits: Tensor) -> list[Shape]:
@@ -200,7 +200,7 @@ def _sparse_gradient(op: Operation, dloss: Tensor, dbackprop: Tensor) -> Any:
     return None, dlogits
 
 
-sparse_cross_entropy_op = OpDef(
+sparse_cross_entropy_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "SparseSoftmaxCrossEntropyWithLogits",
     "labels: I, logits: T -> loss: T, backprop: T",
     I=INDICES,
@@ -231,7 +231,7 @@ def sparse_softmax_cross_entropy_with_logits(
         OutOfRangeError: in the run, if a label is no class.
     """
     __tracebackhide__ = True
-    return sparse_cross_entropy_op(labels, logits, name=name)[0]  # type: ignore[no-any-return]
+    return sparse_cross_entropy_op(labels, logits, name=name)[0]
 
 
 sigmoid_cross_entropy_op = OpDef(
@@ -262,8 +262,7 @@ def sigmoid_cross_entropy_with_logits(
         The loss of each element.
     """
     __tracebackhide__ = True
-    result: Tensor = sigmoid_cross_entropy_op(labels, logits, name=name)
-    return result
+    return sigmoid_cross_entropy_op(labels, logits, name=name)
 
 
 def _weighted_shape(labels: Tensor, logits: Tensor, pos_weight: Tensor) -> Shape:
@@ -330,8 +329,7 @@ def weighted_cross_entropy_with_logits(
         z and the probability p.
     """
     __tracebackhide__ = True
-    result: Tensor = weighted_cross_entropy_op(labels, logits, pos_weight, name=name)
-    return result
+    return weighted_cross_entropy_op(labels, logits, pos_weight, name=name)
 
 
 def log_poisson_loss(
@@ -356,13 +354,13 @@ def log_poisson_loss(
         _same_shapes(targets, log_input)
     with name_scope(name or "log_poisson_loss") as scope:
         if not compute_full_loss:
-            return subtract(exp(log_input), log_input * targets, name=scope)  # type: ignore[no-any-return]
+            return subtract(exp(log_input), log_input * targets, name=scope)
         loss = exp(log_input) - log_input * targets
         is_large = greater(targets, 1)
         # Where it is not wanted, its logarithm must still have a gradient.
         count = where(is_large, targets, ones_like(targets))
         stirling = count * log(count) - count + 0.5 * log(count * (2 * math.pi))
-        return add(loss, where(is_large, stirling, zeros_like(stirling)), name=scope)  # type: ignore[no-any-return]
+        return add(loss, where(is_large, stirling, zeros_like(stirling)), name=scope)
 
 
 def _half_of_squares(xp: Any, t: Any) -> Any:

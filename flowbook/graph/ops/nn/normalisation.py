@@ -49,7 +49,7 @@ def _without(tensor: Tensor, axes: Any, keepdims: bool) -> Tensor:
     """A statistic without the axes, of size 1, that it was taken over."""
     if keepdims:
         return tensor
-    return reshape(tensor, []) if axes is None else squeeze(tensor, axes)  # type: ignore[no-any-return]
+    return reshape(tensor, []) if axes is None else squeeze(tensor, axes)
 
 
 def moments(
@@ -215,7 +215,7 @@ def l2_normalize(
         scaled = x / scale
         squares = reduce_sum(square(scaled), axes, keepdims=True)
         floor = square(least / scale)
-        return multiply(scaled, rsqrt(maximum(squares, floor)), name=scope)  # type: ignore[no-any-return]
+        return multiply(scaled, rsqrt(maximum(squares, floor)), name=scope)
 
 
 def batch_normalization(
@@ -253,7 +253,7 @@ def batch_normalization(
             factor = factor * scale
         # The mean first: beside a large one, the products would lose what differs.
         normal = (cast(x, variance.dtype) - mean) * factor
-        return cast(normal if offset is None else normal + offset, x.dtype)  # type: ignore[no-any-return]
+        return cast(normal if offset is None else normal + offset, x.dtype)
 
 
 def fused_batch_norm(
@@ -432,7 +432,7 @@ def group_normalization(
             axes=(1, 3),
             epsilon=_number(epsilon),
         )
-        return reshape(y, shape, name=scope)  # type: ignore[no-any-return]
+        return reshape(y, shape, name=scope)
 
 
 def local_response_normalization(
@@ -465,13 +465,12 @@ def local_response_normalization(
         if depth_radius < 0:
             raise InvalidArgumentError(f"depth_radius is a count, not {depth_radius!r}")
         settings = {"bias": bias, "alpha": alpha, "beta": beta}
-    result: Tensor = normalize_responses_op(
+    return normalize_responses_op(
         input,
         depth_radius=depth_radius,
         **{key: float(value) for key, value in settings.items()},
         name=name or "local_response_normalization",
     )
-    return result
 
 
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:
@@ -485,4 +484,4 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
     with name_scope(name or "zero_fraction") as scope:
         value = convert_to_tensor(value)
         zeros = cast(equal(value, zeros_like(value)), float32)
-        return reduce_mean(zeros, name=scope)  # type: ignore[no-any-return]
+        return reduce_mean(zeros, name=scope)

@@ -35,7 +35,7 @@ def _linear(x: Any, h: Any, kernel: Any, bias: Any) -> Tensor:
     product = matmul(concat([x, h], 1), kernel)
     if product.shape.rank is None and columns is not None:
         product = reshape(product, [-1, columns])
-    return product if bias is None else bias_add(product, bias)  # type: ignore[no-any-return]
+    return product if bias is None else bias_add(product, bias)
 
 
 def rnn_cell(
@@ -236,7 +236,7 @@ def _one_each(lengths: Tensor, output: Tensor) -> Tensor:
     batch = output.shape.dims[0] if output.shape.dims else None
     given = lengths.shape.dims[0] if lengths.shape.dims else None
     if batch is None or given is None:
-        return reshape(lengths, shape_of(output)[:1])  # type: ignore[no-any-return]
+        return reshape(lengths, shape_of(output)[:1])
     if given != batch:
         raise InvalidArgumentError(f"sequence_length has {given} lengths for {batch} examples")
     return lengths
@@ -249,7 +249,7 @@ def _chosen(condition: Tensor, x: Any, y: Any) -> Tensor:
         raise InvalidArgumentError("sequence_length needs outputs and states of known rank")
     for _ in range(rank - 1):
         condition = expand_dims(condition, -1)
-    return where(condition, x, y)  # type: ignore[no-any-return]
+    return where(condition, x, y)
 
 
 def _chosen_each(condition: Tensor, old: Any, new: Any) -> Any:

@@ -57,15 +57,15 @@ def dropout(
                 raise InvalidArgumentError(f"rate is a probability in [0, 1), not {rate}")
         _check_noise_shape(x, noise_shape)
     if is_number and rate == 0:
-        return identity(x, name=name)  # type: ignore[no-any-return]
+        return identity(x, name=name)
     with name_scope(name or "dropout") as scope:
         rate = convert_to_tensor(rate, x.dtype)
         noise = random_uniform(_noise_shape(x, noise_shape), dtype=x.dtype, seed=seed)
         kept = cast(greater_equal(noise, rate), x.dtype)
         if noise_shape is None or noise.shape.is_fully_defined:
-            return multiply(x / (1 - rate), kept, name=scope)  # type: ignore[no-any-return]
+            return multiply(x / (1 - rate), kept, name=scope)
         # Choices of a shape that only the run knows do not make the result larger than x.
-        return ensure_shape(x / (1 - rate) * kept, x.shape, name=scope)  # type: ignore[no-any-return]
+        return ensure_shape(x / (1 - rate) * kept, x.shape, name=scope)
 
 
 def _check_noise_shape(x: Tensor, noise_shape: Any) -> None:

@@ -89,7 +89,7 @@ def sampled_softmax_loss(
         )
         wanted = concat([ones_like(true_logits) / num_true, zeros_like(sampled_logits)], 1)
         logits = concat([true_logits, sampled_logits], 1)
-        return softmax_cross_entropy_with_logits(labels=stop_gradient(wanted), logits=logits)  # type: ignore[no-any-return]
+        return softmax_cross_entropy_with_logits(labels=stop_gradient(wanted), logits=logits)
 
 
 def nce_loss(
@@ -135,7 +135,7 @@ def nce_loss(
         drawn = sigmoid_cross_entropy_with_logits(
             labels=zeros_like(sampled_logits), logits=sampled_logits
         )
-        return reduce_sum(right, 1) + reduce_sum(drawn, 1)  # type: ignore[no-any-return]
+        return reduce_sum(right, 1) + reduce_sum(drawn, 1)
 
 
 def _logits(

@@ -88,8 +88,7 @@ def string_format(
                 f"the template has {len(texts) - 1} placeholders {placeholder!r} for "
                 f"{len(values)} inputs"
             )
-    result: Tensor = format_op(values, template=tuple(texts), summarize=summarize, name=name)
-    return result
+    return format_op(values, template=tuple(texts), summarize=summarize, name=name)
 
 
 def _write(text: Any, stream: str) -> None:
@@ -105,7 +104,7 @@ def _print_text(xp: Any, text: Any, stream: str, end: str) -> tuple[()]:
     return ()
 
 
-print_text_op = OpDef(
+print_text_op: OpDef[Operation] = OpDef(
     "PrintText",
     "text: string ->",
     attributes={"stream": "stderr", "end": "\n"},
@@ -249,7 +248,7 @@ def Print(
     with located("Print"):
         if not isinstance(data, list | tuple):
             raise InvalidTypeError(f"what to print is a list of tensors, not {data!r}")
-    result: Tensor = print_op(
+    return print_op(
         input_,
         list(data),
         message=message or "",
@@ -257,4 +256,3 @@ def Print(
         summarize=3 if summarize is None else summarize,
         name=name,
     )
-    return result

@@ -77,7 +77,7 @@ def _unknown_shapes(inp: Sequence[Tensor], Tout: tuple[DType, ...], **_: Any) ->
     return [UNKNOWN] * len(Tout)
 
 
-def _function_op(type: str, touches: Touch | None) -> OpDef:
+def _function_op(type: str, touches: Touch | None) -> OpDef[Any]:
     return OpDef(
         type,
         "inp: *inp -> outputs: *Tout",

@@ -16,7 +16,7 @@ import numpy as np
 from flowbook.graph.building.graph import get_default_graph
 from flowbook.graph.definition.inference import elementwise, no_flops, same_as_input
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, Built, OpDef
 from flowbook.graph.model.dtypes import FLOATS, REALS, uint8
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import SCALAR, Shape
@@ -90,8 +90,7 @@ def scalar(name: str, tensor: Any) -> Tensor:
     [(0, 25.0), (1, 6.25), (2, 1.5625)]
     """
     __tracebackhide__ = True
-    result: Tensor = _built(scalar_op, name, tensor)
-    return result
+    return _built(scalar_op, name, tensor)
 
 
 def _histogram_shapes(values: Tensor, **_: Any) -> list[Shape]:
@@ -126,7 +125,7 @@ def _histogram(xp: Any, values: Any) -> Any:
     return xp.asarray(statistics, dtype=xp.float64), xp.stack([limits, counts * 1.0], axis=1)
 
 
-histogram_op = OpDef(
+histogram_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "HistogramSummary",
     "values: T -> statistics: float64, buckets: float64",
     T=REALS,
@@ -154,8 +153,7 @@ def histogram(name: str, values: Any) -> tuple[Tensor, Tensor]:
         limit and number of each. Nobody has to fetch them.
     """
     __tracebackhide__ = True
-    result: tuple[Tensor, Tensor] = _built(histogram_op, name, values)
-    return result
+    return _built(histogram_op, name, values)
 
 
 def _image_shape(images: Tensor, max_outputs: int, **_: Any) -> Shape:
@@ -249,8 +247,7 @@ def image(name: str, tensor: Any, max_outputs: int = 3) -> Tensor:
         The pixels, uint8; nobody has to fetch them.
     """
     __tracebackhide__ = True
-    result: Tensor = _built(image_op, name, tensor, max_outputs=max_outputs)
-    return result
+    return _built(image_op, name, tensor, max_outputs=max_outputs)
 
 
 text_op = OpDef(
@@ -278,11 +275,10 @@ def text(name: str, tensor: Any) -> Tensor:
         The strings; nobody has to fetch them.
     """
     __tracebackhide__ = True
-    result: Tensor = _built(text_op, name, tensor)
-    return result
+    return _built(text_op, name, tensor)
 
 
-def _built(op_def: OpDef, name: str, tensor: Any, **attributes: Any) -> Any:
+def _built(op_def: OpDef[Built], name: str, tensor: Any, **attributes: Any) -> Built:
     with located(op_def.type):
         if not isinstance(name, str) or not name:
             raise InvalidTypeError(f"a summary is named by a text, not {name!r:.80}")

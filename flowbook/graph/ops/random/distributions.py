@@ -147,7 +147,7 @@ def scaled_gamma(
     sample = draw(each)
     scaled = sample if beta is None else divide(sample, beta)
     least = float(finfo(alpha.dtype.numpy).tiny)  # type: ignore[no-untyped-call]
-    return maximum(scaled, least, name=name)  # type: ignore[no-any-return]
+    return maximum(scaled, least, name=name)
 
 
 def poisson_samples(start: Start, dims: tuple[int, ...], lam: Any, dtype: DType) -> Any:
@@ -215,8 +215,7 @@ def random_poisson(
     with located("RandomPoisson"):
         attributes = seeded(dtype, seed, FLOATS + INDICES)
         shape = shape_argument(shape)
-    result: Tensor = poisson_op(shape, lam, **attributes, name=name)
-    return result
+    return poisson_op(shape, lam, **attributes, name=name)
 
 
 def categorical_shape(logits: Tensor, num_samples: Tensor, *_: Any, **__: Any) -> Shape:
@@ -319,5 +318,4 @@ def random_categorical(
     __tracebackhide__ = True
     with located("RandomCategorical"):
         attributes = seeded(dtype, seed, INDICES)
-    result: Tensor = categorical_op(logits, num_samples, **attributes, name=name)
-    return result
+    return categorical_op(logits, num_samples, **attributes, name=name)

@@ -63,8 +63,7 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
     __tracebackhide__ = True
     with located("RandomShuffle"):
         attributes = seeds(seed)
-    result: Tensor = shuffle_op(value, **attributes, name=name)
-    return result
+    return shuffle_op(value, **attributes, name=name)
 
 
 def _stateless_shape(value: Tensor, seed: Tensor) -> Shape:
@@ -109,8 +108,7 @@ def stateless_random_shuffle(value: Any, seed: Any, name: str | None = None) -> 
     [2 4 3 1 0]
     """
     __tracebackhide__ = True
-    result: Tensor = stateless_shuffle_op(value, seed, name=name)
-    return result
+    return stateless_shuffle_op(value, seed, name=name)
 
 
 def random_permutation(
@@ -138,7 +136,7 @@ def random_permutation(
             known = constant_value(n)
             if known is not None and known < 0:
                 raise InvalidArgumentError(f"there are no permutations of {known} things")
-        return random_shuffle(range_of(cast(n, dtype)), seed=seed, name=scope)  # type: ignore[no-any-return]
+        return random_shuffle(range_of(cast(n, dtype)), seed=seed, name=scope)
 
 
 def _check_part(size: Tensor, value: Tensor) -> None:
@@ -183,4 +181,4 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
             random_uniform(shape_of(whole), maxval=size.dtype.max, dtype=size.dtype, seed=seed)
             % room
         )
-        return slice_of(value, start, size, name=scope)  # type: ignore[no-any-return]
+        return slice_of(value, start, size, name=scope)

@@ -267,7 +267,7 @@ def between(
         result = multiply(result, span, name=last if _is(low, 0) else None)
         if not _is(low, 0):
             result = add(result, low, name=last)
-        return result if below is None else minimum(result, below, name=scope)  # type: ignore[no-any-return]
+        return result if below is None else minimum(result, below, name=scope)
 
 
 def _span(low: Any, high: Any, dtype: DType) -> tuple[Any, Any, Any]:

@@ -153,8 +153,7 @@ def stateless_random_poisson(
     with located("StatelessRandomPoisson"):
         wanted = drawn_dtype(dtype, FLOATS + INDICES)
         shape = shape_argument(shape)
-    result: Tensor = stateless_poisson_op(shape, seed, lam, dtype=wanted, name=name)
-    return result
+    return stateless_poisson_op(shape, seed, lam, dtype=wanted, name=name)
 
 
 def _classes_shape(logits: Tensor, num_samples: Tensor, seed: Tensor, **_: Any) -> Shape:
@@ -205,5 +204,4 @@ def stateless_random_categorical(
     __tracebackhide__ = True
     with located("StatelessRandomCategorical"):
         wanted = drawn_dtype(dtype, INDICES)
-    result: Tensor = stateless_categorical_op(logits, num_samples, seed, dtype=wanted, name=name)
-    return result
+    return stateless_categorical_op(logits, num_samples, seed, dtype=wanted, name=name)

@@ -147,10 +147,7 @@ def stateless_random_uniform(
         if wanted.is_integer and maxval is None:
             raise InvalidArgumentError("random integers need a maxval")
     if wanted.is_integer:
-        result: Tensor = stateless_uniform_int_op(
-            shape, seed, minval, maxval, dtype=wanted, name=name
-        )
-        return result
+        return stateless_uniform_int_op(shape, seed, minval, maxval, dtype=wanted, name=name)
     return between(
         lambda name: stateless_uniform_op(shape, seed, dtype=wanted, name=name),
         minval,

@@ -240,8 +240,7 @@ def histogram_fixed_width_bins(
         if wanted not in INDICES:
             raise InvalidTypeError(f"bins are numbered by int32 or int64, not {wanted.name}")
         values = convert_to_tensor(values)
-    result: Tensor = bins_op(values, value_range, nbins=count, dtype=wanted, name=name)
-    return result
+    return bins_op(values, value_range, nbins=count, dtype=wanted, name=name)
 
 
 def _bin_count(nbins: Any) -> int:
@@ -266,7 +265,7 @@ def histogram_fixed_width(
     __tracebackhide__ = True
     with name_scope(name or "histogram_fixed_width") as scope:
         bins = histogram_fixed_width_bins(values, value_range, nbins)
-        return bincount(bins, minlength=nbins, maxlength=nbins, dtype=dtype, name=scope)  # type: ignore[no-any-return]
+        return bincount(bins, minlength=nbins, maxlength=nbins, dtype=dtype, name=scope)
 
 
 def count_nonzero(
@@ -292,7 +291,7 @@ def count_nonzero(
     with name_scope(name or "count_nonzero") as scope:
         is_counted = x if x.dtype is bool_ else not_equal(x, b"" if x.dtype is string else 0)
         total = reduce_sum(cast(is_counted, int64), axis, keepdims)
-        return cast(total, wanted, name=scope)  # type: ignore[no-any-return]
+        return cast(total, wanted, name=scope)
 
 
 # Pairs
@@ -399,7 +398,4 @@ def confusion_matrix(
         predictions = squeeze(predictions, -1) if ranks == (1, 2) else predictions
         if weights is None:
             weights = ones_like_op(labels)
-    result: Tensor = confusion_op(
-        labels, predictions, weights, num_classes=count, dtype=wanted, name=name
-    )
-    return result
+    return confusion_op(labels, predictions, weights, num_classes=count, dtype=wanted, name=name)

@@ -40,5 +40,4 @@ def _ordered(x: Any, comparison: Any, name: str) -> Tensor:
         x = convert_to_tensor(x)
     with name_scope(name) as scope:
         row = reshape(x, [-1])
-        result: Tensor = reduce_all(comparison(row[:-1], row[1:]), name=scope)
-        return result
+        return reduce_all(comparison(row[:-1], row[1:]), name=scope)

@@ -49,9 +49,7 @@ def _product_of_others(xp: Any, x: Any, axis: Axes) -> Any:
 
 
 def _grad(op: Operation, dy: Tensor) -> Tensor:
-    return product_of_others_gradient(  # type: ignore[no-any-return]
-        conjugate(op.inputs[0]), [dy], axis=op.attributes["axis"]
-    )
+    return product_of_others_gradient(conjugate(op.inputs[0]), [dy], axis=op.attributes["axis"])
 
 
 product_of_others = OpDef(
@@ -105,8 +103,7 @@ def _grads(op: Operation, dy: Tensor) -> list[Tensor]:
     x, *directions = (conjugate(t) for t in op.inputs)
 
     def along(chosen: list[Tensor]) -> Tensor:
-        result: Tensor = product_of_others_gradient(x, chosen, axis=op.attributes["axis"])
-        return result
+        return product_of_others_gradient(x, chosen, axis=op.attributes["axis"])
 
     return gradients_along(along, directions, dy)
 

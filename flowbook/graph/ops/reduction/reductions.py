@@ -102,7 +102,7 @@ def _prod_gradient(op: Operation, dy: Tensor) -> Tensor | None:
     if x.dtype.is_integer:
         return None
     others = product_of_others(conjugate(x), axis=op.attributes["axis"])
-    return with_reduced_axes(op, dy) * others  # type: ignore[no-any-return]
+    return with_reduced_axes(op, dy) * others
 
 
 prod_op = reduction("Prod", _prod, _prod_gradient, NUMBERS)
@@ -226,7 +226,7 @@ def _logsumexp_gradient(op: Operation, dy: Tensor) -> Tensor:
     is_nothing = equal(y, -np.inf)
     y = where_op(is_nothing, zeros_like_op(y), y)
     share = exp(op.inputs[0] - with_reduced_axes(op, y))
-    return share * with_reduced_axes(op, dy)  # type: ignore[no-any-return]
+    return share * with_reduced_axes(op, dy)
 
 
 # Each element is compared, subtracted from, exponentiated and added.
@@ -322,5 +322,4 @@ def _find(op_def: OpDef, input: Any, axis: Any, output_type: Any, name: str | No
         output_type = as_dtype(output_type)
         if output_type not in INDICES:
             raise InvalidTypeError(f"indices are int32 or int64, not {output_type.name}")
-    result: Tensor = op_def(input, axis=axis, output_type=output_type, name=name)
-    return result
+    return op_def(input, axis=axis, output_type=output_type, name=name)

@@ -163,7 +163,7 @@ def _settings(op: Operation) -> tuple[int, bool, bool]:
 
 def _sum_gradient(op: Operation, dy: Tensor) -> Tensor:
     axis, exclusive, reverse = _settings(op)
-    return cumsum_op(dy, axis=axis, exclusive=exclusive, reverse=not reverse)  # type: ignore[no-any-return]
+    return cumsum_op(dy, axis=axis, exclusive=exclusive, reverse=not reverse)
 
 
 def _product_gradient(op: Operation, dy: Tensor) -> Tensor | None:
@@ -175,7 +175,7 @@ def _product_gradient(op: Operation, dy: Tensor) -> Tensor | None:
     after = linear_recurrence(dy, x, axis=axis, reverse=not reverse, own=exclusive)
     if exclusive:
         after = shift_by_one(after, axis=axis, reverse=not reverse)
-    return before * after  # type: ignore[no-any-return]
+    return before * after
 
 
 def _logsumexp_gradient(op: Operation, dy: Tensor) -> Tensor:
@@ -190,7 +190,7 @@ def _logsumexp_gradient(op: Operation, dy: Tensor) -> Tensor:
     if exclusive:
         total = shift_by_one(total, axis=axis, reverse=not reverse)
         y = following
-    return exp(x - y) * total  # type: ignore[no-any-return]
+    return exp(x - y) * total
 
 
 cumsum_op: OpDef = _scan(
@@ -289,7 +289,4 @@ def _scanned(
     __tracebackhide__ = True
     with located(op_def.type):
         axis = as_axis(axis)
-    result: Tensor = op_def(
-        x, axis=axis, exclusive=bool(exclusive), reverse=bool(reverse), name=name
-    )
-    return result
+    return op_def(x, axis=axis, exclusive=bool(exclusive), reverse=bool(reverse), name=name)

@@ -60,8 +60,7 @@ def _gradients(op: Operation, dy: Tensor) -> list[Tensor | None]:
     data, ids, *directions = op.inputs
 
     def along(chosen: list[Tensor]) -> Tensor:
-        result: Tensor = segment_product_of_others(conjugate(data), ids, chosen)
-        return result
+        return segment_product_of_others(conjugate(data), ids, chosen)
 
     first, *rest = gradients_along(along, [conjugate(d) for d in directions], dy)
     return [first, None, *rest]

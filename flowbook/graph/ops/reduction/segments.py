@@ -151,8 +151,7 @@ def _count_of(op: Operation) -> Tensor:
     """The number of an operation's segments."""
     if len(op.inputs) > 2:
         return op.inputs[2]
-    count: Tensor = strided_slice(shape_op(op.outputs[0]), 0)
-    return count
+    return strided_slice(shape_op(op.outputs[0]), 0)
 
 
 def _nones(op: Operation) -> tuple[None, ...]:
@@ -322,8 +321,7 @@ def unsorted_segment_mean(
     Means of integers lose their fraction. Arguments and errors as for `unsorted_segment_sum`.
     """
     __tracebackhide__ = True
-    result: Tensor = segment_mean_op(data, segment_ids, num_segments, name=name)
-    return result
+    return segment_mean_op(data, segment_ids, num_segments, name=name)
 
 
 def unsorted_segment_sqrt_n(
@@ -334,8 +332,7 @@ def unsorted_segment_sqrt_n(
     Floating point and complex. Arguments and errors as for `unsorted_segment_sum`.
     """
     __tracebackhide__ = True
-    result: Tensor = segment_mean_op(data, segment_ids, num_segments, power=0.5, name=name)
-    return result
+    return segment_mean_op(data, segment_ids, num_segments, power=0.5, name=name)
 
 
 def _taken_shape(segments: Tensor, segment_ids: Tensor, **_: Any) -> Shape:

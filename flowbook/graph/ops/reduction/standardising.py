@@ -138,7 +138,7 @@ def _moments_shapes(x: Tensor, axes: Axes | None) -> list[Shape]:
 def distances_from(x: Tensor, mean: Tensor, axes: Axes | None) -> Tensor:
     """How far elements lie from their mean, the rounding of which does not count."""
     distances = x - mean
-    return distances - mean_op(distances, axis=axes, keepdims=True)  # type: ignore[no-any-return]
+    return distances - mean_op(distances, axis=axes, keepdims=True)
 
 
 def _moments_gradient(op: Operation, dmean: Tensor, dvariance: Tensor) -> Tensor:
@@ -147,7 +147,7 @@ def _moments_gradient(op: Operation, dmean: Tensor, dvariance: Tensor) -> Tensor
     return (dmean + 2.0 * distances * dvariance) / elements_per(x, mean)  # type: ignore[no-any-return]
 
 
-moments_op = OpDef(
+moments_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "Moments",
     "x: T -> mean: T, variance: T",
     T=FLOATS,
@@ -248,7 +248,7 @@ def _second_gradient(op: Operation, *given: Tensor) -> Any:
     axes = op.attributes["axes"]
 
     def average(t: Tensor) -> Tensor:
-        return mean_op(t, axis=axes, keepdims=True)  # type: ignore[no-any-return]
+        return mean_op(t, axis=axes, keepdims=True)
 
     mean, variance = moments_op(x, axes=axes)
     steepness = rsqrt(variance + op.attributes["epsilon"])
@@ -274,7 +274,7 @@ def elements_per(x: Tensor, reduced: Tensor) -> Any:
     return cast(size_op(x) // maximum(size_op(reduced), 1), x.dtype)
 
 
-normalize_op = OpDef(
+normalize_op: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     "Normalize",
     "x: T, scale: T, offset: T -> y: T, mean: T, variance: T",
     T=FLOATS,
@@ -286,7 +286,7 @@ normalize_op = OpDef(
     cost=lambda op: 8 * (op.inputs[0].shape.size or 0),
 )
 
-normalize_gradient_op = OpDef(
+normalize_gradient_op: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     "NormalizeGrad",
     "x: T, scale: T, mean: T, variance: T, dy: T, dmean: T, dvariance: T"
     " -> dx: T, dscale: T, doffset: T",

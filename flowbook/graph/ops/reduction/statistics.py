@@ -86,8 +86,7 @@ def reduce_variance(
     if not x.dtype.is_complex:
         return reduce(variance_op, x, axis, keepdims, name)
     parts = real(x), imag(x)
-    result: Tensor = add(*(reduce(variance_op, p, axis, keepdims, None) for p in parts), name=name)
-    return result
+    return add(*(reduce(variance_op, p, axis, keepdims, None) for p in parts), name=name)
 
 
 @deviation_op.front
@@ -103,5 +102,4 @@ def reduce_std(
         x = _real_or_complex(input_tensor, "a standard deviation")
     if not x.dtype.is_complex:
         return reduce(deviation_op, x, axis, keepdims, name)
-    result: Tensor = sqrt(reduce_variance(x, axis, keepdims), name=name)
-    return result
+    return sqrt(reduce_variance(x, axis, keepdims), name=name)

@@ -67,7 +67,7 @@ def _transform(xp: Any, input: Any, type: int, norm: str | None, transposed: boo
 
 def _gradient(op: Operation, dy: Tensor) -> Tensor:
     attributes = {**op.attributes, "transposed": not op.attributes["transposed"]}
-    return dct_op(dy, **attributes)  # type: ignore[no-any-return]
+    return dct_op(dy, **attributes)
 
 
 def _flops(op: Operation) -> int:
@@ -147,8 +147,7 @@ def _cosines(input: Any, type: Any, n: Any, axis: int, norm: Any, name: str | No
             raise InvalidArgumentError(f"the axis is the last one, -1, not {axis!r}")
         if n is not None:
             input = _fitted(input, as_axis(n))
-    result: Tensor = dct_op(input, type=type, norm=norm, name=name)
-    return result
+    return dct_op(input, type=type, norm=norm, name=name)
 
 
 def _fitted(signals: Tensor, n: int) -> Tensor:
@@ -165,4 +164,4 @@ def _fitted(signals: Tensor, n: int) -> Tensor:
     widths = stack([0, n - length])
     before = [[0, 0]] * (len(dims) - 1)
     rows = [*(stack(pair) for pair in before), widths]
-    return pad(cut, stack(rows))  # type: ignore[no-any-return]
+    return pad(cut, stack(rows))

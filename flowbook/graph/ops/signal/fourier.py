@@ -117,48 +117,42 @@ def fft(input: Any, name: str | None = None) -> Tensor:
         A tensor of the input's shape and dtype, not scaled.
     """
     __tracebackhide__ = True
-    result: Tensor = fft_op(input, name=name)
-    return result
+    return fft_op(input, name=name)
 
 
 @ifft_op.front
 def ifft(input: Any, name: str | None = None) -> Tensor:
     """The inverse of `fft`: the sum over frequencies divided by their number."""
     __tracebackhide__ = True
-    result: Tensor = ifft_op(input, name=name)
-    return result
+    return ifft_op(input, name=name)
 
 
 @fft2d_op.front
 def fft2d(input: Any, name: str | None = None) -> Tensor:
     """As `fft`, over the last two dimensions."""
     __tracebackhide__ = True
-    result: Tensor = fft2d_op(input, name=name)
-    return result
+    return fft2d_op(input, name=name)
 
 
 @ifft2d_op.front
 def ifft2d(input: Any, name: str | None = None) -> Tensor:
     """As `ifft`, over the last two dimensions."""
     __tracebackhide__ = True
-    result: Tensor = ifft2d_op(input, name=name)
-    return result
+    return ifft2d_op(input, name=name)
 
 
 @fft3d_op.front
 def fft3d(input: Any, name: str | None = None) -> Tensor:
     """As `fft`, over the last three dimensions."""
     __tracebackhide__ = True
-    result: Tensor = fft3d_op(input, name=name)
-    return result
+    return fft3d_op(input, name=name)
 
 
 @ifft3d_op.front
 def ifft3d(input: Any, name: str | None = None) -> Tensor:
     """As `ifft`, over the last three dimensions."""
     __tracebackhide__ = True
-    result: Tensor = ifft3d_op(input, name=name)
-    return result
+    return ifft3d_op(input, name=name)
 
 
 # Real transforms
@@ -345,10 +339,9 @@ def _real(
     with located(op_def.type):
         input = convert_to_tensor(input)
         lengths = _lengths(fft_length, rank)
-    result: Tensor = op_def(
+    return op_def(
         input, fft_length=lengths, rank=rank, Tout=dtypes.get(input.dtype, complex64), name=name
     )
-    return result
 
 
 @rfft_op.front

@@ -178,7 +178,7 @@ def frame(
         length, step = _positive("frame_length", frame_length), _positive("frame_step", frame_step)
         rank, along = signal.shape.rank, as_axis(axis)
         if along == -1 and not pad_end:
-            return frame_op(signal, length, frame_step=step, name=scope)  # type: ignore[no-any-return]
+            return frame_op(signal, length, frame_step=step, name=scope)
         if rank is None:
             raise InvalidArgumentError(
                 f"the rank of {signal.name} is not known",
@@ -195,9 +195,9 @@ def frame(
             signal, length, frame_step=step, name=scope if along == rank - 1 else None
         )
         if along == rank - 1:
-            return frames  # type: ignore[no-any-return]
+            return frames
         back = [*range(along), rank - 1, rank, *range(along, rank - 1)]
-        return transpose(frames, back, name=scope)  # type: ignore[no-any-return]
+        return transpose(frames, back, name=scope)
 
 
 def _missing(samples: Any, length: int, step: int) -> Any:
@@ -231,8 +231,7 @@ def overlap_and_add(signal: Any, frame_step: int, name: str | None = None) -> Te
         frames = convert_to_tensor(signal)
         step = _positive("frame_step", frame_step)
         samples = _extent(frames, step)
-    result: Tensor = overlap_and_add_op(frames, samples, frame_step=step, name=name)
-    return result
+    return overlap_and_add_op(frames, samples, frame_step=step, name=name)
 
 
 def _extent(frames: Tensor, step: int) -> Any:

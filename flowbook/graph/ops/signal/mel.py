@@ -94,4 +94,4 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None 
         bands = x.shape.dims[-1] if x.shape.dims else None
         if not bands:
             raise InvalidArgumentError(f"how many bands {x.name} has is not known: {x.shape}")
-        return dct(x * (1 / math.sqrt(2 * bands)), 2, name=scope)  # type: ignore[no-any-return]
+        return dct(x * (1 / math.sqrt(2 * bands)), 2, name=scope)

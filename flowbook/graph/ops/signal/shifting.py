@@ -48,4 +48,4 @@ def _shifted(what: str, x: Any, axes: Any, name: str | None, by: Any) -> Tensor:
         given = as_axes(axes)
         along = range(x.shape.rank) if given is None else all_in_range(given, x.shape.rank)
         dims = shape_of(x)
-        return roll(x, [by(dims[k]) for k in along], list(along), name=scope)  # type: ignore[no-any-return]
+        return roll(x, [by(dims[k]) for k in along], list(along), name=scope)

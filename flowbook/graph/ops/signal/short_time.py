@@ -78,7 +78,7 @@ def stft(
         frames = frame(signals, frame_length, frame_step, pad_end)
         if window_fn is not None:
             frames = frames * window_fn(frame_length, dtype=frames.dtype)
-        return rfft(frames, [length], name=scope)  # type: ignore[no-any-return]
+        return rfft(frames, [length], name=scope)
 
 
 def inverse_stft_window_fn(
@@ -104,7 +104,7 @@ def inverse_stft_window_fn(
             overlaps = -(-length // step)
             squares = pad(window * window, [[0, overlaps * step - length]])
             total = reduce_sum(reshape(squares, [overlaps, step]), 0)
-            return window / tile(total, [overlaps])[:length]  # type: ignore[no-any-return]
+            return window / tile(total, [overlaps])[:length]
 
     return inverse_window
 
@@ -160,7 +160,7 @@ def inverse_stft(
         if window_fn is not None:
             real = float32 if stfts.dtype is complex64 else float64
             frames = frames * window_fn(kept, dtype=real)
-        return overlap_and_add(frames, frame_step, name=scope)  # type: ignore[no-any-return]
+        return overlap_and_add(frames, frame_step, name=scope)
 
 
 def _quarters(frame_length: Any) -> int:
@@ -202,7 +202,7 @@ def mdct(
         weights = np.sqrt(0.5) if window_fn is None else window_fn(length, dtype=frames.dtype)
         a, b, c, d = split(frames * weights, 4, -1)
         folded = concat([-reverse(c, [-1]) - d, a - reverse(b, [-1])], -1)
-        return dct(folded, 4, norm=norm, name=scope)  # type: ignore[no-any-return]
+        return dct(folded, 4, norm=norm, name=scope)
 
 
 def inverse_mdct(
@@ -241,4 +241,4 @@ def inverse_mdct(
         a, b = split(folded if norm == "ortho" else folded * (0.5 / half), 2, -1)
         frames = concat([b, -reverse(b, [-1]), -reverse(a, [-1]), -a], -1)
         weights = np.sqrt(0.5) if window_fn is None else window_fn(length, dtype=mdcts.dtype)
-        return overlap_and_add(frames * weights, half, name=scope)  # type: ignore[no-any-return]
+        return overlap_and_add(frames * weights, half, name=scope)

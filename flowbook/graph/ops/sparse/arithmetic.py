@@ -86,7 +86,7 @@ def _union(xp: Any, a: Any, a_shape: Any, b: Any, b_shape: Any) -> Any:
     return indices[first], segments.astype(np.int64)
 
 
-sparse_union = OpDef(
+sparse_union: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "SparseUnion",
     "a_indices: int64, a_shape: int64, b_indices: int64, b_shape: int64 "
     "-> indices: int64, segments: int64",
@@ -259,7 +259,7 @@ def _greatest_gradient(op: Operation, dy: Tensor) -> Any:
         return None, None, None, None
 
     def of_group(dense: Tensor) -> Tensor:
-        return sparse_pick(indices, dense_shape, dense)  # type: ignore[no-any-return]
+        return sparse_pick(indices, dense_shape, dense)
 
     is_chosen = cast(equal(values, of_group(op.outputs[0])), values.dtype)
     ties = of_group(sparse_sum_into(indices, dense_shape, is_chosen, shape))
@@ -324,9 +324,8 @@ def reduce_sum(
 
         def into(x: SparseTensor, shape: Any) -> Tensor:
             if isinstance(shape, np.ndarray):
-                total: Tensor = dense_reduce_sum(x.values)
-                return total
-            return sparse_sum_into(x.indices, x.dense_shape, x.values, shape)  # type: ignore[no-any-return]
+                return dense_reduce_sum(x.values)
+            return sparse_sum_into(x.indices, x.dense_shape, x.values, shape)
 
         return _reduce(into, x, axis, keepdims, "SparseReduceSum")
 
@@ -350,7 +349,7 @@ def reduce_max(
     with x.graph.as_default(), name_scope(name or "SparseReduceMax"):
 
         def into(x: SparseTensor, shape: Any) -> Tensor:
-            return sparse_max_into(x.indices, x.dense_shape, x.values, shape)  # type: ignore[no-any-return]
+            return sparse_max_into(x.indices, x.dense_shape, x.values, shape)
 
         return _reduce(into, x, axis, keepdims, "SparseReduceMax")
 

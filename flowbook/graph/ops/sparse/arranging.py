@@ -62,7 +62,7 @@ def known_shape(dense_shape: Tensor, shape: Shape) -> Tensor:
         strided_slice(dense_shape, i) if d is None else np.int64(d)
         for i, d in enumerate(shape.dims)
     ]
-    return stack_op(parts)  # type: ignore[no-any-return]
+    return stack_op(parts)
 
 
 # Order
@@ -196,7 +196,7 @@ def _reshape(xp: Any, indices: Any, dense_shape: Any, new_shape: Any) -> Any:
     return result, np.array(found, np.int64)
 
 
-sparse_reshape = OpDef(
+sparse_reshape: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "SparseReshape",
     "indices: int64, dense_shape: int64, new_shape: int64 "
     "-> new_indices: int64, new_dense_shape: int64",

@@ -17,4 +17,4 @@ def dims_beside(x: SparseTensor, axes: tuple[int, ...]) -> Tensor:
     given = np.array(axes, np.int32)
     from_first = rank * (given < 0).astype(np.int32) + given
     named = scatter_nd(from_first[:, None], np.ones(len(axes), np.int32), rank)
-    return equal(named, 0)  # type: ignore[no-any-return]
+    return equal(named, 0)

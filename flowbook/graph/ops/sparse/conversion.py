@@ -278,7 +278,7 @@ def to_dense(
     x = SparseTensor.from_value(sp_input)
     if default_value is None:
         default_value = b"" if x.dtype is string else np.zeros((), x.dtype.numpy)
-    result: Tensor = sparse_to_dense(
+    return sparse_to_dense(
         x.indices,
         x.dense_shape,
         x.values,
@@ -286,7 +286,6 @@ def to_dense(
         validate_indices=bool(validate_indices),
         name=name,
     )
-    return result
 
 
 def _nonzero_shapes(dense: Tensor) -> list[Shape]:
@@ -302,10 +301,10 @@ def _nonzero(xp: Any, dense: Any) -> Any:
 
 def _nonzero_gradient(op: Operation, dindices: Any, dvalues: Tensor) -> Tensor:
     shape = shape_op(op.inputs[0], out_type=int64)
-    return sparse_sum_into(op.outputs[0], shape, dvalues, shape)  # type: ignore[no-any-return]
+    return sparse_sum_into(op.outputs[0], shape, dvalues, shape)
 
 
-dense_to_sparse = OpDef(
+dense_to_sparse: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "DenseToSparse",
     "dense: T -> indices: int64, values: T",
     T=MOVABLE,
@@ -369,8 +368,7 @@ def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Ten
         size = reshape_op(convert_to_tensor(vocab_size, int64), [1])
         shape = concat_op([strided_slice(x.dense_shape, np.s_[:-1]), size], axis=0)
         present = fill(shape_op(x.values), True)
-        result: Tensor = sparse_to_dense(indices, shape, present, False, validate_indices=False)
-        return result
+        return sparse_to_dense(indices, shape, present, False, validate_indices=False)
 
 
 # Made from nothing
@@ -440,5 +438,4 @@ def _shape_placeholder(shape: Shape) -> Tensor:
         placeholder(int64, [], name=f"dimension_{i}") if d is None else np.int64(d)
         for i, d in enumerate(shape.dims)
     ]
-    result: Tensor = stack(dims, name="dense_shape")
-    return result
+    return stack(dims, name="dense_shape")

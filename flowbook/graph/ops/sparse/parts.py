@@ -68,7 +68,7 @@ def _slice(xp: Any, indices: Any, dense_shape: Any, start: Any, size: Any) -> An
     return places, indices[places] - start
 
 
-sparse_slice = OpDef(
+sparse_slice: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "SparseSlice",
     "indices: int64, dense_shape: int64, start: int64, size: int64 "
     "-> places: int64, new_indices: int64",
@@ -218,7 +218,7 @@ def _joined(
     return result, np.array(found, np.int64)
 
 
-sparse_concat = OpDef(
+sparse_concat: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "SparseConcat",
     "dense_shapes: int64, indices: N*int64 -> joined: int64, dense_shape: int64",
     attributes={"axis": REQUIRED, "expand_nonconcat_dims": False},

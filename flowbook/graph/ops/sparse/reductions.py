@@ -32,7 +32,8 @@ def _of_known_rank(
     """The indices of a reduction before equal ones are combined, and its shape."""
     rank = known_rank(x)
     gone = range(rank) if axes is None else all_in_range(axes, rank)
-    columns, dims = [], []
+    columns: list[Tensor] = []
+    dims: list[Any] = []
     for k in range(rank):
         column = x.indices[:, k : k + 1]
         if k not in gone:

@@ -175,7 +175,7 @@ def _fill_empty_rows(xp: Any, indices: Any, dense_shape: Any) -> Any:
     return joined[order], places[order].astype(np.int64), is_empty
 
 
-sparse_fill_empty_rows = OpDef(
+sparse_fill_empty_rows: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     "SparseFillEmptyRows",
     "indices: int64, dense_shape: int64 "
     "-> new_indices: int64, places: int64, empty_row_indicator: bool",

@@ -101,7 +101,7 @@ def _combined(
     return indices, elements[codes], xp.array((*dims[0][:-1], longest), np.int64)
 
 
-set_operation_op = OpDef(
+set_operation_op: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     "SetOperation",
     "a_indices: int64, a_values: T, a_shape: int64, b_indices: int64, b_values: T, b_shape: int64"
     " -> indices: int64, values: T, dense_shape: int64",
@@ -192,8 +192,7 @@ def size(a: Any, name: str | None = None) -> Tensor:
     """
     __tracebackhide__ = True
     x = SparseTensor.from_value(a)
-    result: Tensor = set_size_op(x.indices, x.values, x.dense_shape, name=name)
-    return result
+    return set_size_op(x.indices, x.values, x.dense_shape, name=name)
 
 
 def intersection(a: Any, b: Any, name: str | None = None) -> SparseTensor:

@@ -17,7 +17,7 @@ from flowbook.graph.model.updates import MARK
 Marked = TypeVar("Marked", Operation, Tensor)
 
 # An operation does not change: the mark is one of its own, which waits for what it marks.
-mark_update_op = OpDef(
+mark_update_op: OpDef[Operation] = OpDef(
     MARK,
     "->",
     infer=nothing,
@@ -66,7 +66,7 @@ def mark_as_update(operation: Marked) -> Marked:
     return operation
 
 
-mark_training_op = OpDef(
+mark_training_op: OpDef[Operation] = OpDef(
     TRAINING_MARK,
     "->",
     infer=nothing,

@@ -354,7 +354,7 @@ class Variable(Arithmetic):
             # Without control dependencies every read means the same: one is enough.
             return self.value
         with self.graph.as_default(), name_scope(self.name_prefix):
-            return read_variable(self.handle, dtype=self.dtype, shape=self.shape, name="read")  # type: ignore[no-any-return]
+            return read_variable(self.handle, dtype=self.dtype, shape=self.shape, name="read")
 
     def __iter__(self) -> Any:
         return iter(self.as_tensor(False))

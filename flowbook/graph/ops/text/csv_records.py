@@ -84,7 +84,7 @@ def _decode(
     return tuple(found)
 
 
-decode_csv_op = OpDef(
+decode_csv_op: OpDef[list[Tensor]] = OpDef(
     "DecodeCSV",
     "records: string, defaults: *defaults -> output: *Tout",
     attributes={
@@ -155,7 +155,7 @@ def decode_csv(
         for default in defaults:
             if default.dtype not in _READABLE:
                 raise InvalidTypeError(f"fields are not read as {default.dtype.name}")
-    return decode_csv_op(  # type: ignore[no-any-return]
+    return decode_csv_op(
         records,
         defaults,
         Tout=[t.dtype for t in defaults],

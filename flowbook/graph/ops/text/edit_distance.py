@@ -164,5 +164,4 @@ def edit_distance(
                     f"edit_distance compares sparse tensors, with .indices, .values and "
                     f".dense_shape, not {given!r}"
                 ) from None
-    result: Tensor = edit_distance_op(*parts, normalize=bool(normalize), name=name)
-    return result
+    return edit_distance_op(*parts, normalize=bool(normalize), name=name)

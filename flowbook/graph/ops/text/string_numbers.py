@@ -89,8 +89,7 @@ def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> T
         wanted = as_dtype(out_type)
         if wanted not in (float32, float64, *INDICES):
             raise InvalidTypeError(f"numbers are read as floats or int32, int64, not {wanted.name}")
-    result: Tensor = to_number_op(input, out_type=wanted, name=name)
-    return result
+    return to_number_op(input, out_type=wanted, name=name)
 
 
 def _as_string(
@@ -188,7 +187,7 @@ def as_string(
     array([b'  3.14', b'  2.00'], dtype=object)
     """
     __tracebackhide__ = True
-    result: Tensor = as_string_op(
+    return as_string_op(
         input,
         precision=precision,
         scientific=bool(scientific),
@@ -197,7 +196,6 @@ def as_string(
         fill=fill,
         name=name,
     )
-    return result
 
 
 def _check_buckets(input: Tensor, num_buckets: int, **_: Any) -> Shape:
@@ -240,8 +238,7 @@ def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -
     Source: FarmHash's 64-bit fingerprint.
     """
     __tracebackhide__ = True
-    result: Tensor = hash_bucket_fast_op(input, num_buckets=num_buckets, name=name)
-    return result
+    return hash_bucket_fast_op(input, num_buckets=num_buckets, name=name)
 
 
 def _strong(xp: Any, input: Any, num_buckets: int, key: tuple[int, int]) -> Any:
@@ -286,8 +283,7 @@ def to_hash_bucket_strong(
         words = tuple(int(k) for k in key)
         if len(words) != 2:
             raise InvalidArgumentError(f"a key is two ints, not {list(words)}")
-    result: Tensor = hash_bucket_strong_op(input, num_buckets=num_buckets, key=words, name=name)
-    return result
+    return hash_bucket_strong_op(input, num_buckets=num_buckets, key=words, name=name)
 
 
 def _encode_base64(xp: Any, input: Any, pad: bool) -> Any:
@@ -311,8 +307,7 @@ def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Ten
         name: the operation's name.
     """
     __tracebackhide__ = True
-    result: Tensor = encode_base64_op(input, pad=bool(pad), name=name)
-    return result
+    return encode_base64_op(input, pad=bool(pad), name=name)
 
 
 def _decode_base64(text: bytes) -> bytes:
@@ -341,8 +336,7 @@ def decode_base64(input: Any, name: str | None = None) -> Tensor:
         InvalidArgumentError: in the run, if a string is no base64.
     """
     __tracebackhide__ = True
-    result: Tensor = decode_base64_op(input, name=name)
-    return result
+    return decode_base64_op(input, name=name)
 
 
 def _raw_shape(input_bytes: Tensor, **_: Any) -> Shape:
@@ -404,7 +398,4 @@ def decode_raw(
         wanted = as_dtype(out_type)
         if not (wanted.is_numeric or wanted is bool_):
             raise InvalidTypeError(f"bytes are numbers or truth values, not {wanted.name}")
-    result: Tensor = decode_raw_op(
-        input_bytes, out_type=wanted, little_endian=bool(little_endian), name=name
-    )
-    return result
+    return decode_raw_op(input_bytes, out_type=wanted, little_endian=bool(little_endian), name=name)

@@ -154,10 +154,7 @@ def regex_replace(
             known only then.
     """
     __tracebackhide__ = True
-    result: Tensor = regex_replace_op(
-        input, pattern, rewrite, replace_global=bool(replace_global), name=name
-    )
-    return result
+    return regex_replace_op(input, pattern, rewrite, replace_global=bool(replace_global), name=name)
 
 
 def _matched_shape(input: Tensor, pattern: Tensor) -> Shape:
@@ -210,7 +207,7 @@ def _split(xp: Any, input: Any, sep: Any, maxsplit: int) -> Any:
     return indices, values, np.array([len(rows), counts.max(initial=0)], np.int64)
 
 
-split_op = OpDef(
+split_op: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     "StringSplit",
     "input: string, sep: string -> indices: int64, values: string, shape: int64",
     attributes={"maxsplit": -1},

@@ -79,8 +79,7 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
     with located("StringJoin"):
         if not isinstance(inputs, list | tuple):
             raise InvalidTypeError(f"what to join is a list of tensors, not {inputs!r}")
-    result: Tensor = join_op(list(inputs), separator=separator, name=name)
-    return result
+    return join_op(list(inputs), separator=separator, name=name)
 
 
 def _reduced_shape(
@@ -140,10 +139,9 @@ def reduce_join(
     __tracebackhide__ = True
     with located("ReduceJoin"):
         axes = as_axes(axis, inputs)
-    result: Tensor = reduce_join_op(
+    return reduce_join_op(
         inputs, axis=axes, keepdims=bool(keepdims), separator=separator, name=name
     )
-    return result
 
 
 # Measuring and cutting
@@ -194,8 +192,7 @@ def length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
         unit: "BYTE" counts bytes, "UTF8_CHAR" the characters of text in UTF-8.
     """
     __tracebackhide__ = True
-    result: Tensor = length_op(input, unit=unit, name=name)
-    return result
+    return length_op(input, unit=unit, name=name)
 
 
 def _part_shape(input: Tensor, pos: Tensor, count: Tensor, unit: str) -> Shape:
@@ -250,8 +247,7 @@ def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = 
         InvalidArgumentError: in the run, if a part begins outside of its string.
     """
     __tracebackhide__ = True
-    result: Tensor = substr_op(input, pos, len, unit=unit, name=name)
-    return result
+    return substr_op(input, pos, len, unit=unit, name=name)
 
 
 # Changing

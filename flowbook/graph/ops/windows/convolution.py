@@ -187,8 +187,7 @@ def _convolve(
     __tracebackhide__ = True
     with located(what):
         attributes = attributes_of(count, *how)
-    result: Tensor = conv_op(input, filters, **attributes, name=name or what)
-    return result
+    return conv_op(input, filters, **attributes, name=name or what)
 
 
 def conv1d(
@@ -345,8 +344,7 @@ def _transposed(
     with located(what):
         attributes = attributes_of(count, *how)
         sizes = shape_argument(output_shape)
-    result: Tensor = input_gradient_op(sizes, filters, input, **attributes, name=name or what)
-    return result
+    return input_gradient_op(sizes, filters, input, **attributes, name=name or what)
 
 
 def conv1d_transpose(
@@ -492,7 +490,6 @@ def conv2d_backprop_filter(
     with located("Conv2DBackpropFilter"):
         attributes = attributes_of(2, strides, padding, data_format, dilations)
         sizes = shape_argument(filter_sizes)
-    result: Tensor = filter_gradient_op(
+    return filter_gradient_op(
         input, sizes, out_backprop, **attributes, name=name or "Conv2DBackpropFilter"
     )
-    return result

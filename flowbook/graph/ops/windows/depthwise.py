@@ -253,8 +253,7 @@ def depthwise_conv2d(
     __tracebackhide__ = True
     with located("DepthwiseConvolution"):
         attributes = attributes_of(2, strides, padding, data_format, dilations)
-    result: Tensor = depthwise_op(input, filter, **attributes, name=name or "DepthwiseConv2D")
-    return result
+    return depthwise_op(input, filter, **attributes, name=name or "DepthwiseConv2D")
 
 
 def separable_conv2d(
@@ -294,7 +293,7 @@ def separable_conv2d(
         between = depthwise_conv2d(
             input, depthwise_filter, strides, padding, dilations, data_format, name="depthwise"
         )
-        result: Tensor = conv_op(
+        return conv_op(
             between,
             pointwise_filter,
             strides=(1, 1),
@@ -302,4 +301,3 @@ def separable_conv2d(
             dilations=(1, 1),
             name=scope,
         )
-        return result

@@ -70,7 +70,7 @@ def _sequence(length: Any, count: Any, pseudo_random: bool, seed: int | None) ->
         is_longer = less(random_permutation(count, int64, seed), length % count)
         sizes = length // count + cast(is_longer, int64)
         inner = cumsum(sizes)[:-1]
-    return concat([[0], inner, expand_dims(length, 0)], 0)  # type: ignore[no-any-return]
+    return concat([[0], inner, expand_dims(length, 0)], 0)
 
 
 # The maximum
@@ -132,7 +132,7 @@ def _max_gradient(op: Operation, dy: Tensor, _: Any) -> tuple[Tensor, None, None
     return reshape(flat, dims), None, None
 
 
-max_pool_op = OpDef(
+max_pool_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "FractionalMaxPool",
     "value: T, rows: int64, columns: int64 -> output: T, argmax: int64",
     T=REALS,
@@ -155,7 +155,7 @@ def _mean_over(places: Tensor, length: Any, overlapping: bool, dtype: Any) -> Te
     start, end = expand_dims(places[:-1], 1), expand_dims(places[1:], 1)
     is_before = greater_equal(end, element) if overlapping else greater(end, element)
     inside = cast(logical_and(greater_equal(element, start), is_before), dtype)
-    return inside / reduce_sum(inside, 1, keepdims=True)  # type: ignore[no-any-return]
+    return inside / reduce_sum(inside, 1, keepdims=True)
 
 
 # Public functions

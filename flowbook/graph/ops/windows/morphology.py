@@ -136,7 +136,7 @@ def _flops(op: Operation) -> int:
 
 # Where the maxima lie does not change with the values, but for jumps: input and filters have no
 # part in the derivatives of these two, each of which is the other's.
-dilation_gradient_op: OpDef = OpDef(
+dilation_gradient_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "Dilation2DGrad",
     "input: T, filters: T, dy: T -> d_input: T, d_filters: T",
     T=FLOATS,
@@ -217,8 +217,7 @@ def dilation2d(
     __tracebackhide__ = True
     with located("Dilation2D"):
         how = _how(strides, dilations, padding)
-    result: Tensor = dilation_op(input, filters, **how, name=name)
-    return result
+    return dilation_op(input, filters, **how, name=name)
 
 
 def erosion2d(
@@ -241,4 +240,4 @@ def erosion2d(
         with located("Dilation2D"):
             turned = reverse(convert_to_tensor(kernel), [0, 1])
         dilated = dilation2d(negative(value), turned, strides, dilations, padding)
-        return negative(dilated, name=scope)  # type: ignore[no-any-return]
+        return negative(dilated, name=scope)

@@ -50,7 +50,7 @@ def _extract(xp: Any, images: Any, ksizes: Ints, strides: Ints, rates: Ints, pad
 
 
 def _patches_gradient(op: Operation, dy: Tensor) -> Tensor:
-    return patches_gradient_op(dy, shape_of(op.inputs[0]), **op.attributes)  # type: ignore[no-any-return]
+    return patches_gradient_op(dy, shape_of(op.inputs[0]), **op.attributes)
 
 
 extract_patches_op = OpDef(
@@ -114,8 +114,7 @@ def _patches(
             "rates": inner_numbers("'rates'", rates, count),
             "padding": padding,
         }
-    result: Tensor = extract_patches_op(images, **how, name=name or what)
-    return result
+    return extract_patches_op(images, **how, name=name or what)
 
 
 @extract_patches_op.front

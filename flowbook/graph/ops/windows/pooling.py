@@ -57,7 +57,7 @@ def _argmax_shapes(input: Tensor, include_batch_in_index: bool, **how: Any) -> l
 
 def _max_gradient(op: Operation, dy: Tensor, *_: Any) -> Tensor:
     how = {k: op.attributes[k] for k in _WINDOWS}
-    return max_pool_gradient(op.inputs[0], op.outputs[0], dy, **how)  # type: ignore[no-any-return]
+    return max_pool_gradient(op.inputs[0], op.outputs[0], dy, **how)
 
 
 def _like_input(orig_input: Tensor, orig_output: Tensor, grad: Tensor, **how: Any) -> Shape:
@@ -125,7 +125,7 @@ max_pool_choice: OpDef = OpDef(
     cost=_flops_of_gradient,
 )
 
-max_pool_with_argmax_op = OpDef(
+max_pool_with_argmax_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "MaxPoolWithArgmax",
     "input: T -> output: T, argmax: int64",
     T=REALS,
@@ -198,8 +198,7 @@ def _pool(op_def: OpDef, what: str, count: int, input: Any, name: str | None, *h
     __tracebackhide__ = True
     with located(what):
         attributes = _windows(count, *how)
-    result: Tensor = op_def(input, **attributes, name=name or what)
-    return result
+    return op_def(input, **attributes, name=name or what)
 
 
 @max_pool_op.front

@@ -1,0 +1,52 @@
+"""What type checkers are told that a definition builds is what its signature says."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import flowbook as fb
+from flowbook.graph.model.registry import op_definitions
+
+# Made by functions that are annotated themselves.
+SAMPLERS = {"UniformCandidateSampler", "LogUniformCandidateSampler", "FixedUnigramCandidateSampler"}
+PYTHON_FUNCTIONS = {"PyFunc", "PyFuncStateless"}
+
+
+def annotations() -> dict[str, str]:
+    """Return the annotation of each operation type that has one, as it is written."""
+    return {
+        vars(module)[name].type: annotation
+        for module in list(sys.modules.values())
+        for name, annotation in getattr(module, "__annotations__", {}).items()
+        if module.__name__.startswith("flowbook.") and annotation.startswith("OpDef")
+    }
+
+
+ANNOTATIONS = annotations()
+
+
+def built(op_def: fb.OpDef) -> set[str]:
+    """Return the annotations that fit a signature."""
+    lists = [argument.is_list for argument in op_def.outputs]
+    if not lists:
+        return {"OpDef[Operation]"}
+    if len(lists) == 1:
+        return {"OpDef[list[Tensor]]"} if lists[0] else {"OpDef"}
+    if any(lists):
+        return {"OpDef[tuple[Tensor, ...]]"}
+    return {f"OpDef[tuple[{', '.join(['Tensor'] * len(lists))}]]", "OpDef[tuple[Tensor, ...]]"}
+
+
+@pytest.mark.parametrize(
+    "op_def",
+    [
+        op_def
+        for op_def in op_definitions().values()
+        if op_def.is_builtin and op_def.type not in SAMPLERS | PYTHON_FUNCTIONS
+    ],
+    ids=lambda op_def: op_def.type,
+)
+def test_annotation_fits_the_signature(op_def: fb.OpDef) -> None:
+    assert ANNOTATIONS.get(op_def.type, "OpDef") in built(op_def)
