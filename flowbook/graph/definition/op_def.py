@@ -51,8 +51,8 @@ from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Touch
 
-# What calling a definition builds: one tensor, unless the definition is annotated with another
-# type. Type checkers know defaults of type variables; Python does from 3.13 on.
+# What calling a definition builds: one tensor, unless its annotation says otherwise.
+# Type checkers know defaults of type variables; Python does from 3.13 on.
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
