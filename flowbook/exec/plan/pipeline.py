@@ -148,7 +148,7 @@ def freeze(graph: Subgraph, device: str, base: Part | None = None) -> Part:
             node.operation.shapes,
             node.owner.key if node.owner is not None else None,
             node.operation.name,
-            tuple([o.id for o in (node.operation, *node.joined)]),
+            (node.operation.id, *[operation.id for operation in node.joined]),
         )
         for node in graph.new
     ]
