@@ -66,6 +66,22 @@ def fails_in_a_writing(x: fb.Tensor, wrong: fb.Tensor) -> fb.Tensor:
     return fb.scatter_add(W, fb.reshape(wrong * SIZE, [1]), noted(x)[:1])
 
 
+def _refuse(xp: Any, wrong: Any) -> Any:
+    if wrong:
+        raise ValueError("as asked")
+    return np.int32(0)
+
+
+refusing = fb.OpDef(
+    "RetentionRefusing", "x: int32 -> y: int32", infer=lambda x: x.shape, kernel=_refuse
+)
+
+
+def fails_in_users_code(x: fb.Tensor, wrong: fb.Tensor) -> fb.Tensor:
+    """A frame of which stays visible, and knows those that it was called from."""
+    return fb.gather(noted(x), refusing(wrong))
+
+
 def fails_after_waiting(x: fb.Tensor, wrong: fb.Tensor) -> fb.Tensor:
     more, _ = delayed(fb.cast(wrong, fb.float32))
     return fb.gather(noted(x), fb.cast((more - 1.0) * SIZE, fb.int32))
@@ -76,7 +92,13 @@ def is_not_finite(x: fb.Tensor, wrong: fb.Tensor) -> fb.Tensor:
     return fb.log(noted(x) - fb.cast(wrong, fb.float64) * 100.0)
 
 
-FAILING = [fails_by_numpy, fails_by_itself, fails_in_a_writing, fails_after_waiting]
+FAILING = [
+    fails_by_numpy,
+    fails_by_itself,
+    fails_in_a_writing,
+    fails_in_users_code,
+    fails_after_waiting,
+]
 Failing = Callable[[fb.Tensor, fb.Tensor], fb.Tensor]
 
 
