@@ -59,7 +59,6 @@ GROWTH = "exec/engine/test_growth.py"
 STEP = "exec/engine/test_step.py"
 FAILURES = "exec/engine/test_errors.py"
 RETENTION = "exec/engine/test_retention.py"
-PARTIAL = "exec/session/test_partial_run.py"
 OWNERSHIP = "exec/session/test_ownership.py"
 CODEC = "exec/plan/test_codec.py"
 PLAN = "exec/plan/test_plan.py"
@@ -221,12 +220,6 @@ CHANGES = (
         "map(_read_only, feeds) if self._has_users_kernels else feeds",
         "feeds",
         (FAILURES,),
-    ),
-    Change(
-        "exec/engine/runner.py",
-        "        frames[0].members = [*frames[0].members, *self.late_units.values()]\n",
-        "",
-        (PARTIAL,),
     ),
     Change(
         "exec/engine/runner.py",
