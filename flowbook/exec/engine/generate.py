@@ -167,6 +167,8 @@ class Generated:
                     return None
                 given = traceback.tb_frame.f_locals
                 failure = UnitFailure(index, [given.get(n, self._scope.get(n)) for n in names])
+                if isinstance(given, dict):
+                    given.clear()  # A copy, which its frame keeps even when that is emptied.
                 failure.__cause__ = error
                 return failure
             traceback = traceback.tb_next

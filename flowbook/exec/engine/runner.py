@@ -259,8 +259,6 @@ class Runner:
             stop = start + len(block.nodes)
             frames.append(Frame(block.frame, block.parallel_iterations, range(start, stop)))
             start = stop
-        # Late feeds arrive in the outermost frame, after all other units.
-        frames[0].members = [*frames[0].members, *self.late_units.values()]
         return Structure(self._units, self._bound.known, self._part.fetches, frames)
 
     @cached_property

@@ -247,6 +247,25 @@ def test_an_asynchronous_operation_fails(sess, x, how):
     assert sess.run(before, {x: [0.0, 0.0]}).tolist() == [4.0, 4.0]
 
 
+@pytest.mark.parametrize("second", ["complete", "fail"])
+def test_the_first_report_of_an_asynchronous_operation_counts(sess, x, second):
+    def report(context, given):
+        context.complete((given,))
+        if second == "complete":
+            context.complete((given + 1,))
+        else:
+            context.fail(ValueError("too late"))
+
+    reporting = fb.OpDef(
+        "ReportsTwice", "x: float32 -> y: float32", infer=lambda x: x.shape, kernel=report,
+        is_async=True, aliases={0: 0},
+    )  # fmt: skip
+    # The second operation waits when the first one's second report comes.
+    y = reporting(reporting(x) * 2.0)
+    for _ in range(3):
+        np.testing.assert_array_equal(sess.run(y, {x: [1.0, 2.0]}), [2.0, 4.0])
+
+
 def test_callbacks_of_what_is_given_up_are_called(sess, x):
     cancelled = []
 

@@ -80,6 +80,26 @@ def test_one_operation_more_on_the_loss_of_a_training(
     assert sess.run(W).max() < 1.0
 
 
+def test_a_guard_rewrites_what_was_not_grown(sess: fb.Session, prepared: list[int]) -> None:
+    x = fb.placeholder(fb.float32, [None, 3])
+    W = fb.Variable(np.ones((3, 2), np.float32), name="W")
+    loss = fb.reduce_mean(fb.square(chain(x @ W)))
+    train = fb.train.AdamOptimizer(0.1).minimize(loss)
+    feeds = {x: np.ones((4, 3), np.float32)}
+    sess.run([train, loss], feeds)
+    more = fb.log(loss - 1.0, name="logs")
+    with sess.guard():
+        before = sess.run(W)
+        for turn in range(3):
+            assert np.isfinite(sess.run([train, loss, more], feeds)[2])
+            changed = sess.run(W)
+            assert (changed < before).all(), turn
+            with pytest.raises(fb.errors.InvalidArgumentError, match="'logs'"):
+                sess.run([train, loss, more], {x: np.zeros((4, 3), np.float32)})
+            np.testing.assert_array_equal(sess.run(W), changed)
+            before = changed
+
+
 def test_writes_happen_once(sess: fb.Session, prepared: list[int]) -> None:
     counter = fb.Variable(0.0)
     y = chain(fb.assign_add(counter, 1.0))

@@ -66,9 +66,47 @@ def fails_in_a_writing(x: fb.Tensor, wrong: fb.Tensor) -> fb.Tensor:
     return fb.scatter_add(W, fb.reshape(wrong * SIZE, [1]), noted(x)[:1])
 
 
+def _refuse(xp: Any, wrong: Any) -> Any:
+    if wrong:
+        raise ValueError("as asked")
+    return np.int32(0)
+
+
+refusing = fb.OpDef(
+    "RetentionRefusing", "x: int32 -> y: int32", infer=lambda x: x.shape, kernel=_refuse
+)
+
+
+def fails_in_users_code(x: fb.Tensor, wrong: fb.Tensor) -> fb.Tensor:
+    """A frame of which stays visible, and knows those that it was called from."""
+    return fb.gather(noted(x), refusing(wrong))
+
+
 def fails_after_waiting(x: fb.Tensor, wrong: fb.Tensor) -> fb.Tensor:
     more, _ = delayed(fb.cast(wrong, fb.float32))
     return fb.gather(noted(x), fb.cast((more - 1.0) * SIZE, fb.int32))
+
+
+def _report(context: Any, x: Any, wrong: Any) -> None:
+    if wrong:
+        context.fail(ValueError("as asked"))
+    else:
+        context.complete((x,))
+
+
+reporting = fb.OpDef(
+    "RetentionReporting",
+    "x: float64, wrong: int32 -> y: float64",
+    infer=lambda x, wrong: x.shape,
+    kernel=_report,
+    is_async=True,
+    aliases={0: 0},
+)
+
+
+def fails_by_report(x: fb.Tensor, wrong: fb.Tensor) -> fb.Tensor:
+    """An asynchronous kernel that reports an error."""
+    return reporting(noted(x), wrong)
 
 
 def is_not_finite(x: fb.Tensor, wrong: fb.Tensor) -> fb.Tensor:
@@ -76,7 +114,14 @@ def is_not_finite(x: fb.Tensor, wrong: fb.Tensor) -> fb.Tensor:
     return fb.log(noted(x) - fb.cast(wrong, fb.float64) * 100.0)
 
 
-FAILING = [fails_by_numpy, fails_by_itself, fails_in_a_writing, fails_after_waiting]
+FAILING = [
+    fails_by_numpy,
+    fails_by_itself,
+    fails_in_a_writing,
+    fails_in_users_code,
+    fails_after_waiting,
+    fails_by_report,
+]
 Failing = Callable[[fb.Tensor, fb.Tensor], fb.Tensor]
 
 
@@ -155,6 +200,31 @@ def test_values_go_with_the_step(kind: str, failing: Failing) -> None:
                 run_in(kind, sess, y, {x: data(), wrong: np.int32(1)})
             assert len(made) == 2 * turn + 2
             assert alive() == []
+
+
+@pytest.mark.parametrize("kind", EXECUTORS)
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_value_goes_after_its_last_use_while_the_step_goes_on(kind: str, waits: bool) -> None:
+    counts: list[int] = []
+    counting = fb.OpDef(
+        "RetentionCounting",
+        "x: float64 -> y: float64",
+        infer=lambda x: x.shape,
+        kernel=lambda xp, x: counts.append(len(alive())) or x,
+        aliases={0: 0},
+    )
+    x = fb.placeholder(fb.float64, [None])
+    large = noted(x)
+    before = counting(fb.reduce_sum(large))
+    with fb.control_dependencies([before]):
+        total = fb.reduce_sum(large * 3.0)
+    after = counting(total)
+    fetches = [after, delayed(fb.cast(total, fb.float32))[0]] if waits else [after]
+    with fb.Session() as sess:
+        for _ in range(2):
+            assert run_in(kind, sess, fetches, {x: data()})[0] == 6 * SIZE
+            assert counts == [1, 0]
+            counts.clear()
 
 
 def test_values_go_with_a_partial_run() -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import flowbook as fb
 from flowbook.exec.devices.cpu import local_devices
 from flowbook.exec.engine.runner import Runner
-from flowbook.exec.engine.step import Step, Structure
+from flowbook.exec.engine.step import Frame, Step, Structure
 from flowbook.exec.engine.units import LateFeed, Unit
 from flowbook.exec.plan.memory import Ownership
 from flowbook.exec.plan.program import Block, Feed, Part, PlanNode, Program
@@ -355,3 +355,62 @@ def test_a_merge_of_dead_values_is_dead_and_a_dead_control_edge_kills() -> None:
     assert [i for i, _ in step.complete(1, step.root, ("alive",))] == [2]
     assert step.complete(0, step.root, (DEAD,)) == []
     assert [i for i, _ in step.complete(2, step.root, ("alive",))] == [3]
+
+
+class Seeing(Unit):
+    __slots__ = ()
+    sees_dead = True
+
+
+def test_what_sees_dead_values_runs_on_them_and_is_not_dead_itself() -> None:
+    units = [
+        unit(outputs=[0]),
+        unit([0], [1], kind=Seeing),
+        unit([0], [2]),
+        unit([2], [3], kind=Seeing),
+    ]
+    step = Step(Structure(units, {}, kept=[1, 2, 3]), [None] * 4)
+    step.begin()
+    assert sorted(i for i, _ in step.complete(0, step.root, (DEAD,))) == [1, 3]
+    assert step.has_run(2)
+    step.complete(1, step.root, ("seen",))
+    assert step.root.values[1:3] == ["seen", DEAD]
+
+
+class Entering(Unit):
+    __slots__ = ()
+    retag = Retag.PUSH
+    enters = "inner"
+
+
+class Iterating(Unit):
+    __slots__ = ()
+    retag = Retag.INCREMENT
+
+
+@pytest.mark.parametrize("parallel", [1, 2, 3])
+def test_no_more_iterations_are_under_way_than_may_be(parallel: int) -> None:
+    merge, following, slow = 1, 2, 3
+    units = [
+        unit(outputs=[0], kind=Entering),
+        unit([0, 2], [1], kind=Merging),
+        unit([1], [2], kind=Iterating),
+        unit([1], [3]),
+    ]
+    frames = [Frame("", 1, range(1)), Frame("inner", parallel, range(1, 4))]
+    step = Step(Structure(units, {}, kept=[], frames=frames), [None] * 4)
+    step.begin()
+    [(index, tag)] = step.complete(0, step.root, ("x",))
+    under_way = []
+    while True:
+        assert index == merge
+        under_way.append(tag)
+        assert [i for i, _ in step.complete(merge, tag, ("x",))] == [following, slow]
+        ready = step.complete(following, tag, ("x",))
+        if not ready:
+            break
+        [(index, tag)] = ready
+    assert [tag.number for tag in under_way] == list(range(parallel))
+    # Room for one more is there when the oldest has ended.
+    [(index, tag)] = step.complete(slow, under_way[0], (None,))
+    assert (index, tag.number) == (merge, parallel)

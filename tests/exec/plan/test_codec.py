@@ -100,6 +100,7 @@ def test_damage_is_noticed() -> None:
 
 def test_failures_come_back_whole() -> None:
     error = fb.errors.ResourceExhaustedError("full", hint="less")
+    error.details.append("in the gradient of Exp")
     failure = Failure(error, 3, (Summary("[2]", "all NaN"), None), ("changed: W",))
     found = decode_failure(encode_failure(failure))
     assert found[1:] == failure[1:]

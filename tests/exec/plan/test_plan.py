@@ -23,6 +23,17 @@ def parts_of(value: Any) -> list[Any]:
     return [value]
 
 
+def test_a_node_names_all_operations_that_it_stands_for() -> None:
+    feeds = [fb.placeholder(fb.float32, [2, 5]) for _ in range(3)]
+    products = [fb.matmul(x, x, transpose_a=True) for x in feeds]
+    total = fb.add_n(products)
+    prepared = prepare(Signature((total,), (), tuple(feeds)), local_devices())
+    [node] = prepared.program.parts[0].nodes
+    operations = [total.op, *[product.op for product in products]]
+    assert node.sources == tuple([operation.id for operation in operations])
+    assert [prepared.sources[source] for source in node.sources] == operations
+
+
 def test_a_training_step_is_plain_data() -> None:
     x = fb.placeholder(fb.float32, [None, 4])
     W = fb.Variable(fb.random_normal([4, 2]))

@@ -228,6 +228,15 @@ def test_a_feed_stands_for_a_value_and_not_for_an_effect(sess):
     assert calls == ["a"]
 
 
+def test_a_fed_write_happens_where_something_waits_for_it(sess):
+    W = fb.Variable(1.0)
+    written = fb.assign(W, 2.0)
+    with fb.control_dependencies([written]):
+        y = fb.constant(3.0) * 1.0
+    assert sess.run([y, written + 0.0], {written: 7.0}) == [3.0, 7.0]
+    assert sess.run(W) == 2.0
+
+
 def test_many_signatures_are_remembered_within_bounds(sess, monkeypatch):
     monkeypatch.setattr("flowbook.exec.session.session._REMEMBERED", 3)
     tensors = [fb.constant(float(i)) for i in range(8)]

@@ -306,6 +306,12 @@ def test_generations_in_a_named_container_are_one_resource() -> None:
         fb.reset_container("handles")
 
 
+def test_only_kinds_that_are_shared_are_shared_by_a_named_container() -> None:
+    with fb.container("handles"):
+        drawn = fb.random_uniform([], name="drawn")
+    assert drawn.op.key == ResourceKey("", "drawn", 1)
+
+
 def test_a_value_goes_with_the_last_reference_to_a_retired_operation() -> None:
     old = fb.Variable(np.zeros(10), name="W")
     added = fb.assign_add(old, np.ones(10))

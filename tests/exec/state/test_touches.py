@@ -156,6 +156,33 @@ def test_reads_without_an_order_are_neither_merged_nor_folded() -> None:
         assert sorted(found) == [1, 2], kind
 
 
+def test_what_writes_to_a_queue_is_not_put_after_what_reads_it() -> None:
+    """The order of touches is a policy of the kind, not of how it is touched."""
+    put = fb.OpDef(
+        "TouchesPut",
+        "queue: resource, element: float32 ->",
+        infer=lambda queue, element: [],
+        kernel=lambda context, queue, element: queue.enqueue(context, element),
+        touches=Touch(Access.WRITE, 0),
+        is_async=True,
+    )
+    take = fb.OpDef(
+        "TouchesTake",
+        "queue: resource -> element: float32",
+        infer=scalar,
+        kernel=lambda context, queue: queue.dequeue(context),
+        touches=Touch(Access.READ, 0),
+        is_async=True,
+        aliases={},
+    )
+    queue = queue_op()
+    taken, given = take(queue), put(queue, 8.0)
+    nodes = prepared_for([taken], [given]).program.parts[0].nodes
+    assert [node.after for node in nodes] == [()] * 3
+    with fb.Session() as sess:
+        assert [sess.run([taken, given])[0] for _ in range(3)] == [8.0] * 3
+
+
 def test_a_dequeue_that_is_given_up_waits_no_more() -> None:
     queue = queue_op()
     taken, put = dequeue(queue), enqueue(queue, 5.0)
