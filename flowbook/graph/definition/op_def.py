@@ -102,11 +102,6 @@ def NO_GRADIENT(op: Operation, *dys: Any) -> tuple[None, ...]:
     return (None,) * len(op.inputs)
 
 
-def is_unused(gradient: Tensor) -> bool:
-    """Whether a gradient only stands in for that of an output that nothing uses."""
-    return gradient.op.type == "ZerosLike"
-
-
 class AsyncContext(Protocol):
     """What an asynchronous kernel gets in place of `xp`."""
 
@@ -145,7 +140,9 @@ class OpDef(Generic[Built]):
             alone.
         grad: `grad(op, *dys)` gives the gradient for each input (one for a single input), None
             where there is none. `NO_GRADIENT` says that no gradient flows; without `grad`,
-            asking for it is a LookupError.
+            asking for it is a LookupError. Zeros stand in for the gradients of outputs that nothing
+            uses; a function with a keyword-only parameter `used` is told for each output whether
+            something does.
         attributes: default values by name; REQUIRED where there is none.
         kinds: the kinds of device on which that kernel is right. By default every kind, as a
             kernel is that computes with `xp` alone; `("cpu",)` if it computes with NumPy itself. A

@@ -9,7 +9,8 @@ the forward operation.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+import inspect
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -236,7 +237,7 @@ class _Backward:
                 for total, output in zip(totals, op.outputs, strict=True)
             ]
             try:
-                found = grad(op, *dys)
+                found = _call(grad, op, dys, [total is not None for total in totals])
             except OpError as error:
                 what = f"the gradient of {op.type} {op.name!r}"
                 if error.details:
@@ -293,6 +294,17 @@ def _between(xs: list[Tensor], ys: list[Tensor], stopped: set[Tensor]) -> set[Op
             between.add(op)
             reached.update(t for t in op.outputs if t not in stopped)
     return between
+
+
+def _call(
+    grad: Callable[..., Any], op: Operation, dys: list[Gradient | None], used: list[bool]
+) -> Any:
+    """What a gradient function gives; see `OpDef`."""
+    if any(a.is_list for a in op.op_def.outputs) or len(op.op_def.outputs) > 1:
+        asked = inspect.signature(grad).parameters.get("used")
+        if asked is not None and asked.kind is asked.KEYWORD_ONLY:
+            return grad(op, *dys, used=used)
+    return grad(op, *dys)
 
 
 def _dense_unless_read(op: Operation, gradient: Gradient) -> Gradient:
