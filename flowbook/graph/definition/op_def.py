@@ -143,6 +143,8 @@ class OpDef(Generic[Built]):
             asking for it is a LookupError. Zeros stand in for the gradients of outputs that nothing
             uses; a function with a keyword-only parameter `used` is told for each output whether
             something does.
+        grad_takes_slices: whether `grad` takes gradients of a few rows as they are, as
+            `IndexedSlices`; otherwise it gets tensors.
         attributes: default values by name; REQUIRED where there is none.
         kinds: the kinds of device on which that kernel is right. By default every kind, as a
             kernel is that computes with `xp` alone; `("cpu",)` if it computes with NumPy itself. A
@@ -203,6 +205,7 @@ class OpDef(Generic[Built]):
         kernel: Callable[..., Any] | None = None,
         expression: str | None = None,
         grad: Callable[..., Any] | None = None,
+        grad_takes_slices: bool = False,
         attributes: Mapping[str, Any] | None = None,
         kinds: tuple[str, ...] | None = None,
         host_args: tuple[str, ...] = (),
@@ -236,6 +239,7 @@ class OpDef(Generic[Built]):
         self.is_inlined = False
         self.kernel = kernel
         self.grad = grad
+        self.grad_takes_slices = grad_takes_slices
         defaults = {
             k: v if v is REQUIRED else self._fixed(k, v) for k, v in (attributes or {}).items()
         }

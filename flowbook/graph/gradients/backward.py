@@ -229,7 +229,7 @@ class _Backward:
             )
         with self._on_behalf_of(op, f"{op.name.replace('@', '_')}_grad"):
             dys = [
-                _dense_unless_read(op, total)
+                _taken(op, total)
                 if total is not None
                 else zeros_like(output)
                 if is_differentiable(output)
@@ -307,9 +307,9 @@ def _call(
     return grad(op, *dys)
 
 
-def _dense_unless_read(op: Operation, gradient: Gradient) -> Gradient:
-    """Sparse gradients pass through reads and identities as they are; others need them dense."""
-    if isinstance(gradient, IndexedSlices) and op.type not in ("ReadVariable", "Identity"):
+def _taken(op: Operation, gradient: Gradient) -> Gradient:
+    """The gradient of an output as the operation's gradient function takes it."""
+    if isinstance(gradient, IndexedSlices) and not op.op_def.grad_takes_slices:
         return gradient.as_tensor()
     return gradient
 
