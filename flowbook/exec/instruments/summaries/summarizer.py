@@ -28,6 +28,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.summaries import tag_of, trainings_among
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
+from flowbook.graph.ops.basis.constants import placeholder_op
 from flowbook.graph.storing import files
 
 
@@ -269,7 +270,7 @@ def _missing(operation: Operation, needed: set[Operation], fed: set[Tensor]) -> 
         definition = source.op_def
         moves = definition.is_pure and definition.only_moves
         reads = definition.access is Access.READ and len(source.inputs) == 1
-        if (not moves and not reads) or source.type == "Placeholder":
+        if (not moves and not reads) or definition is placeholder_op:
             return source.name
         found = _missing(source, needed, fed)
         if found is not None:
