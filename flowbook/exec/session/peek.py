@@ -29,6 +29,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import ResourceKey, touched_by
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
+from flowbook.graph.ops.basis.constants import placeholder_op
 from flowbook.graph.rewrite.prune import closure
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _changes_something(operation: Operation) -> bool:
 
 
 def _is_open(operation: Operation, given: Collection[Tensor]) -> bool:
-    return operation.type == "Placeholder" and operation.outputs[0] not in given
+    return operation.op_def is placeholder_op and operation.outputs[0] not in given
 
 
 def _read_handles(operations: list[Operation], given: Collection[Tensor]) -> Iterator[Operation]:

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol
 from flowbook.graph.building.graph import Graph, get_default_graph, mixed_graphs
 from flowbook.graph.definition.arguments import Argument, Resolver
 from flowbook.graph.definition.expression import Expression
+from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.keywords import no_such_keyword
 from flowbook.graph.definition.packing import tensors_in
 from flowbook.graph.definition.soundness import check_definition
@@ -102,11 +103,6 @@ def NO_GRADIENT(op: Operation, *dys: Any) -> tuple[None, ...]:
     return (None,) * len(op.inputs)
 
 
-def is_unused(gradient: Tensor) -> bool:
-    """Whether a gradient only stands in for that of an output that nothing uses."""
-    return gradient.op.type == "ZerosLike"
-
-
 class AsyncContext(Protocol):
     """What an asynchronous kernel gets in place of `xp`."""
 
@@ -134,8 +130,8 @@ class OpDef(Generic[Built]):
         infer: `infer(*inputs, **attributes)` gives the output's Shape, or a list of Shapes where
             the outputs are not exactly one. Raises InvalidArgumentError where inputs do not fit.
         kernel: `kernel(xp, *inputs, **attributes)` gives the output, or a tuple of them. It takes
-            those attributes that it names. `xp` is NumPy or a module like it. Values of bfloat16
-            arrive as float32, and its results are rounded, unless a type variable admits strings.
+            those attributes that it names. `xp` is NumPy or a module like it. If the operation
+            computes, values of bfloat16 arrive as float32, and the results are rounded.
         expression: in place of a kernel, for elementwise operations: an expression of the inputs
             and of functions of `xp`, from which all code for it is generated, such as
             "logaddexp(x, 0)"; several outputs have one each, separated by commas. What takes
@@ -145,7 +141,11 @@ class OpDef(Generic[Built]):
             alone.
         grad: `grad(op, *dys)` gives the gradient for each input (one for a single input), None
             where there is none. `NO_GRADIENT` says that no gradient flows; without `grad`,
-            asking for it is a LookupError.
+            asking for it is a LookupError. Zeros stand in for the gradients of outputs that nothing
+            uses; a function with a keyword-only parameter `used` is told for each output whether
+            something does.
+        grad_takes_slices: whether `grad` takes gradients of a few rows as they are, as
+            `IndexedSlices`; otherwise it gets tensors.
         attributes: default values by name; REQUIRED where there is none.
         kinds: the kinds of device on which that kernel is right. By default every kind, as a
             kernel is that computes with `xp` alone; `("cpu",)` if it computes with NumPy itself. A
@@ -169,6 +169,9 @@ class OpDef(Generic[Built]):
         sees_dead: whether it runs, and is not passed by, where an input is dead.
         gives_dead: whether its kernel may give `DEAD` for an output, as a Switch does.
         runs_users_code: whether the kernel calls a Python function that an attribute holds.
+        computes: whether it computes with the numbers of its type variables, rather than to move,
+            compare or choose them as they are. By default all operations do, but those whose cost
+            is `no_flops`.
         keeps_zeros: whether it is elementwise, of one argument, and zero where that is: of a
             sparse tensor it computes the elements alone, and gives a sparse tensor.
         is_constant: whether its output is its attribute `value`, wherever it is not fed.
@@ -189,9 +192,10 @@ class OpDef(Generic[Built]):
         cost: `cost(operation)` estimates the floating-point operations (FLOPs) of one run, whatever
             the dtype: one for a sum, difference, product, quotient, comparison, selection or
             rounding, so two for a product that is added; 4 for a square root; 10 for an
-            exponential, a logarithm or a function of angles. What only moves data has none. Where
-            the number depends on the values, as in a decomposition, the leading terms count. It is
-            0 where it takes shapes that are not known, which `fb.forecast` says.
+            exponential, a logarithm or a function of angles. What only moves or names data has
+            none, and says so with `no_flops`. Where the number depends on the values, as in a
+            decomposition, the leading terms count. It is 0 where it takes shapes that are not
+            known, which `fb.forecast` says.
         doc: the documentation of the public function.
         function: its name, where it is not the type's in lower case.
         type_variables: the dtypes that each type variable admits.
@@ -206,6 +210,7 @@ class OpDef(Generic[Built]):
         kernel: Callable[..., Any] | None = None,
         expression: str | None = None,
         grad: Callable[..., Any] | None = None,
+        grad_takes_slices: bool = False,
         attributes: Mapping[str, Any] | None = None,
         kinds: tuple[str, ...] | None = None,
         host_args: tuple[str, ...] = (),
@@ -220,6 +225,7 @@ class OpDef(Generic[Built]):
         sees_dead: bool = False,
         gives_dead: bool = False,
         runs_users_code: bool = False,
+        computes: bool | None = None,
         keeps_zeros: bool = False,
         is_constant: bool = False,
         computes_shapes: bool = False,
@@ -239,6 +245,7 @@ class OpDef(Generic[Built]):
         self.is_inlined = False
         self.kernel = kernel
         self.grad = grad
+        self.grad_takes_slices = grad_takes_slices
         defaults = {
             k: v if v is REQUIRED else self._fixed(k, v) for k, v in (attributes or {}).items()
         }
@@ -275,11 +282,10 @@ class OpDef(Generic[Built]):
         self.inputs = [Argument(text) for text in inputs.split(",") if text.strip()]
         self.outputs = [Argument(text) for text in outputs.split(",") if text.strip()]
         check_definition(self)
-        # What admits strings moves values; other types compute with them.
-        self.computes = any(
-            dtypes.bfloat16 in admitted and dtypes.string not in admitted
-            for admitted in type_variables.values()
-        )
+        self.only_moves = cost is no_flops
+        # What takes bfloat16, but by no type variable, as a user's function may, gets it as it is.
+        takes_it = any(dtypes.bfloat16 in admitted for admitted in type_variables.values())
+        self.computes = takes_it and (not self.only_moves if computes is None else computes)
         if expression is not None:
             self.expression = Expression(
                 expression, [a.name for a in self.inputs], list(self.attributes)

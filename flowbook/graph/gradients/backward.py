@@ -9,7 +9,8 @@ the forward operation.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+import inspect
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -228,7 +229,7 @@ class _Backward:
             )
         with self._on_behalf_of(op, f"{op.name.replace('@', '_')}_grad"):
             dys = [
-                _dense_unless_read(op, total)
+                _taken(op, total)
                 if total is not None
                 else zeros_like(output)
                 if is_differentiable(output)
@@ -236,7 +237,7 @@ class _Backward:
                 for total, output in zip(totals, op.outputs, strict=True)
             ]
             try:
-                found = grad(op, *dys)
+                found = _call(grad, op, dys, [total is not None for total in totals])
             except OpError as error:
                 what = f"the gradient of {op.type} {op.name!r}"
                 if error.details:
@@ -295,9 +296,20 @@ def _between(xs: list[Tensor], ys: list[Tensor], stopped: set[Tensor]) -> set[Op
     return between
 
 
-def _dense_unless_read(op: Operation, gradient: Gradient) -> Gradient:
-    """Sparse gradients pass through reads and identities as they are; others need them dense."""
-    if isinstance(gradient, IndexedSlices) and op.type not in ("ReadVariable", "Identity"):
+def _call(
+    grad: Callable[..., Any], op: Operation, dys: list[Gradient | None], used: list[bool]
+) -> Any:
+    """What a gradient function gives; see `OpDef`."""
+    if any(a.is_list for a in op.op_def.outputs) or len(op.op_def.outputs) > 1:
+        asked = inspect.signature(grad).parameters.get("used")
+        if asked is not None and asked.kind is asked.KEYWORD_ONLY:
+            return grad(op, *dys, used=used)
+    return grad(op, *dys)
+
+
+def _taken(op: Operation, gradient: Gradient) -> Gradient:
+    """The gradient of an output as the operation's gradient function takes it."""
+    if isinstance(gradient, IndexedSlices) and not op.op_def.grad_takes_slices:
         return gradient.as_tensor()
     return gradient
 

@@ -13,6 +13,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import touched_by
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
+from flowbook.graph.ops.basis.constants import placeholder_op
 from flowbook.graph.rewrite.subgraph import Subgraph
 
 # So many new operations are looked for.
@@ -75,7 +76,7 @@ def _may_follow(base: Subgraph, operation: Operation) -> bool:
     """Whether an operation can be added at the end without a change to what comes before it."""
     op_def = operation.op_def
     if (
-        op_def.type == "Placeholder"
+        op_def is placeholder_op
         or op_def.is_async
         or operation.settled_by
         or operation.device

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 
+from flowbook.graph.ops.linalg.matrix_products import matmul_op
 from flowbook.graph.ops.linalg.product_sums import sum_of_products_op
+from flowbook.graph.ops.math.arithmetic import add_n
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 
 def join_products(graph: Subgraph) -> None:
     """Replace sums of products `transpose(a) b` that nothing else uses."""
-    sums = [node for node in graph.new if node.op_def.type == "AddN" and len(node.inputs) > 2]
+    sums = [node for node in graph.new if node.op_def is add_n and len(node.inputs) > 2]
     if not sums:
         return
     uses = Counter(graph.fetches)
@@ -42,7 +44,7 @@ def join_products(graph: Subgraph) -> None:
 
 def _pays(node: Node) -> bool:
     """Whether a node is a product of matrices, each of them smaller than it."""
-    if node.op_def.type != "MatMul" or node.after:
+    if node.op_def is not matmul_op or node.after:
         return False
     if not node.attributes["transpose_a"] or node.attributes["transpose_b"]:
         return False

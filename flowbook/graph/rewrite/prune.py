@@ -10,6 +10,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import touched_by
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
+from flowbook.graph.ops.basis.constants import placeholder_op
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 
@@ -45,7 +46,7 @@ def prune(
     value_of = values.__getitem__ if base is None else graph.value_of
     for op in operations:
         op_def, attributes = op.op_def, op.attributes
-        if op_def.type == "Placeholder":
+        if op_def is placeholder_op:
             if op.outputs[0] in fed:
                 continue  # A target that the feed stands for.
             raise _unfed(op, operations, fetches, targets)

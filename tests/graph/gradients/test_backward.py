@@ -150,3 +150,30 @@ def test_slices_are_made_of_values_too() -> None:
         pytest.raises(fb.errors.InvalidArgumentError, match="different graphs"),
     ):
         fb.IndexedSlices(fb.constant([1.0]), other)
+
+
+def test_a_gradient_function_is_told_which_outputs_are_used() -> None:
+    told: list[list[bool]] = []
+
+    def gradient(op: fb.Operation, *dys: fb.Tensor, used: list[bool]) -> Any:
+        told.append(used)
+        return fb.add_n(list(dys))
+
+    pair = fb.OpDef(
+        "TestPair",
+        "x: T -> y: T, z: T",
+        T=fb.FLOATS,
+        infer=lambda x: [x.shape] * 2,
+        kernel=lambda xp, x: (x + 0, x + 1),
+        grad=gradient,
+    )
+    x = fb.placeholder(fb.float32, [])
+    y, z = pair(x)
+    # Zeros that someone takes the gradient of are none that stand in for one.
+    fetches = [
+        fb.gradients(y, x)[0],
+        fb.gradients(z, x)[0],
+        fb.gradients([y, z], x, grad_ys=[fb.zeros_like(y), 1.0])[0],
+    ]
+    assert told == [[True, False], [False, True], [True, True]]
+    assert evaluate(fetches, {x: 1.0}) == [1.0, 1.0, 1.0]

@@ -26,6 +26,14 @@ def test_long_sums_do_not_stop_growing() -> None:
         assert float(total) == 4096
 
 
+def test_long_sums_of_scattered_rows_do_not_either() -> None:
+    ones = fb.placeholder(fb.bfloat16, [4096])
+    sums = fb.scatter_nd(np.zeros((4096, 1), np.int32), ones, [1])
+    for total in both(sums, {ones: np.ones(4096, BF16)}):
+        assert total.dtype == BF16
+        assert total.tolist() == [4096]
+
+
 def test_an_operation_rounds_once() -> None:
     """Each of the functions in sigmoid's expression would round otherwise."""
     x = fb.placeholder(fb.bfloat16, [None])

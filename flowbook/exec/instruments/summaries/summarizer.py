@@ -23,12 +23,12 @@ from flowbook.exec.plan.instrument import Instrument, Tap
 from flowbook.exec.signature.fetches import flatten
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.summaries import tag_of, trainings_among
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
+from flowbook.graph.ops.basis.constants import placeholder_op
 from flowbook.graph.storing import files
 
 
@@ -268,9 +268,9 @@ def _missing(operation: Operation, needed: set[Operation], fed: set[Tensor]) -> 
         if tensor in fed or source in needed:
             continue
         definition = source.op_def
-        moves = definition.is_pure and definition.cost is no_flops
+        moves = definition.is_pure and definition.only_moves
         reads = definition.access is Access.READ and len(source.inputs) == 1
-        if (not moves and not reads) or source.type == "Placeholder":
+        if (not moves and not reads) or definition is placeholder_op:
             return source.name
         found = _missing(source, needed, fed)
         if found is not None:

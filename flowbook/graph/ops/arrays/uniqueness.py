@@ -95,6 +95,7 @@ unique_op: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     kernel=_unique,
     grad=NO_GRADIENT,
     aliases={},
+    computes=False,
     cost=_comparisons,
 )
 
@@ -156,6 +157,7 @@ set_difference_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     kernel=_difference,
     grad=NO_GRADIENT,
     aliases={},
+    computes=False,
     cost=_comparisons,
 )
 

@@ -208,6 +208,7 @@ identity = OpDef(
     is_identity=True,
     computes_shapes=True,
     elements=lambda op, known: known(op.inputs[0]),
+    grad_takes_slices=True,
     cost=no_flops,
     doc="""The same value, as an operation of its own.
 

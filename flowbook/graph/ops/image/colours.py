@@ -20,7 +20,7 @@ from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.ops.basis.broadcasting import reduce_sum
 from flowbook.graph.ops.basis.cast import cast
-from flowbook.graph.ops.basis.constants import convert_to_tensor, identity
+from flowbook.graph.ops.basis.constants import convert_to_tensor, identity, no_op
 from flowbook.graph.ops.basis.joining import concat, stack
 from flowbook.graph.ops.basis.shaping import expand_dims, squeeze
 from flowbook.graph.ops.basis.shaping import shape as shape_of
@@ -177,7 +177,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
     with name_scope("adjust_gamma") as scope, located("adjust_gamma"):
         floats, given = _as_floats(image)
         checks = [assert_non_negative(gamma, message="gamma is not negative")]
-        with control_dependencies([c for c in checks if c.type != "NoOp"]):
+        with control_dependencies([c for c in checks if c.op_def is not no_op]):
             power = pow(floats, scalar_like(gamma, floats))
         return _back(power * scalar_like(gain, floats), given, scope)
 

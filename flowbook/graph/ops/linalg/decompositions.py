@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import HOST, OpDef, is_unused
+from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import INDICES, DType, as_dtype, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
 from flowbook.graph.model.operation import Operation
@@ -139,7 +140,7 @@ def _qr(xp: Any, input: Any, full_matrices: bool) -> tuple[Any, Any]:
     return q, r
 
 
-def _qr_gradient(op: Operation, dq: Tensor, dr: Tensor) -> Tensor:
+def _qr_gradient(op: Operation, dq: Tensor, dr: Tensor, *, used: Sequence[bool]) -> Tensor:
     """The gradient through both factors.
 
     Source: Walter and Lehmann 2018, "Algorithmic differentiation of linear algebra functions"; for
@@ -149,7 +150,7 @@ def _qr_gradient(op: Operation, dq: Tensor, dr: Tensor) -> Tensor:
     input, (q, r) = op.inputs[0], op.outputs
     excess = _excess_columns(input)
     if op.attributes["full_matrices"] and (excess is None or excess < 0):
-        if not is_unused(dq):
+        if used[0]:
             raise UnimplementedError(
                 f"the gradient of all of Q is not defined for the shape {input.shape}",
                 hint="full_matrices=False",

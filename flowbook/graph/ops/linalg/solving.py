@@ -7,11 +7,12 @@ and reverse mode automatic differentiation".
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.op_def import HOST, OpDef, is_unused
+from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
@@ -128,11 +129,13 @@ def _log_determinant(xp: Any, input: Any) -> tuple[Any, Any]:
     return sign, logarithm.astype(input.dtype, copy=False)
 
 
-def _log_determinant_gradient(op: Operation, dsign: Tensor, dlog: Tensor) -> Tensor:
+def _log_determinant_gradient(
+    op: Operation, dsign: Tensor, dlog: Tensor, *, used: Sequence[bool]
+) -> Tensor:
     # With t = tr(A^-1 dA), the logarithm moves by the real part of t and a complex sign turns by
     # its imaginary part; a real sign does not move.
     scale = real_part(dlog)
-    if dsign.dtype.is_complex and not is_unused(dsign):
+    if dsign.dtype.is_complex and used[0]:
         scale = scale + imaginary_part(conjugate(op.outputs[0]) * dsign)
     return _scaled_inverse(scale, op.inputs[0])
 

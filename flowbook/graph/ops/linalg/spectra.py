@@ -5,12 +5,13 @@ Signs and phases of vectors are LAPACK's; gradients are right for what does not 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import REQUIRED, OpDef, is_unused
+from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.errors import InvalidArgumentError, UnimplementedError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
@@ -90,14 +91,14 @@ def _differences(x: Tensor) -> Tensor:
     return expand_dims_op(x, axis=(-2,)) - expand_dims_op(x, axis=(-1,))
 
 
-def _svd_gradient(op: Operation, ds: Tensor, *duv: Tensor) -> Tensor:
+def _svd_gradient(op: Operation, ds: Tensor, *duv: Tensor, used: Sequence[bool]) -> Tensor:
     """The gradient through all three factors.
 
     Source: Ionescu, Vantzos and Sminchisescu 2015, "Training deep networks with structured layers
     by matrix backpropagation"; for complex matrices Wan and Zhang 2019, arXiv:1909.02659.
     """
     input = op.inputs[0]
-    du, dv = duv if duv and not all(map(is_unused, duv)) else (None, None)
+    du, dv = duv if any(used[1:]) else (None, None)
     if du is None:
         s, u, v = svd(input) if not duv or op.attributes["full_matrices"] else op.outputs
     else:
@@ -226,12 +227,12 @@ def _eigh(xp: Any, input: Any, compute_v: bool) -> tuple[Any, ...]:
         ) from None
 
 
-def _eigh_gradient(op: Operation, de: Tensor, *dvs: Tensor) -> Tensor:
+def _eigh_gradient(op: Operation, de: Tensor, *dvs: Tensor, used: Sequence[bool]) -> Tensor:
     """Giles 2008, section 3.1; of the lower triangle, which alone is read."""
     input = op.inputs[0]
     e, v = op.outputs if dvs else self_adjoint_eig(input)
     middle = diag_op(real_part(de))
-    if dvs and not is_unused(dvs[0]):
+    if any(used[1:]):
         gaps = _inverse_or_zero(_differences(e))
         middle = middle + matmul(v, dvs[0], adjoint_a=True) * gaps
     da = matmul(matmul(v, middle), v, adjoint_b=True)

@@ -135,8 +135,6 @@ bitcast_op = OpDef(
     aliases={0: 0},
     cost=no_flops,
 )
-# Not on bfloat16 either: widened to float32 it would have other bits.
-bitcast_op.computes = False
 
 
 @bitcast_op.front

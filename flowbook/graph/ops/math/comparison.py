@@ -27,7 +27,9 @@ from flowbook.graph.ops.basis.constants import convert_to_tensor, zeros_like_op
 from flowbook.graph.ops.basis.shaping import reshape
 
 
-def _comparison(type: str, ufunc: str, doc: str, T: tuple[DType, ...] = REALS) -> OpDef:
+def _comparison(
+    type: str, ufunc: str, doc: str, T: tuple[DType, ...] = REALS, **facts: Any
+) -> OpDef:
     return OpDef(
         type,
         "x: T, y: T -> z: bool",
@@ -37,12 +39,15 @@ def _comparison(type: str, ufunc: str, doc: str, T: tuple[DType, ...] = REALS) -
         grad=NO_GRADIENT,
         cost=elementwise(),
         doc=f"{doc}, elementwise with broadcasting: a bool tensor.",
+        **facts,
     )
 
 
-equal = _comparison("Equal", "equal", "Whether `x` equals `y`", VALUES)
+equal = _comparison("Equal", "equal", "Whether `x` equals `y`", VALUES, computes=False)
 
-not_equal = _comparison("NotEqual", "not_equal", "Whether `x` differs from `y`", VALUES)
+not_equal = _comparison(
+    "NotEqual", "not_equal", "Whether `x` differs from `y`", VALUES, computes=False
+)
 
 less = _comparison("Less", "less", "Whether `x` is below `y`")
 
@@ -157,6 +162,7 @@ where_op: OpDef = OpDef(
     kernel=selected,
     expression="where(condition, x, y)",
     grad=_where_gradient,
+    computes=False,
     cost=elementwise(),
 )
 

@@ -8,10 +8,11 @@ labels, by the forward-backward recursion over the labels with a blank around ea
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import HOST, OpDef, is_unused
+from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -67,10 +68,10 @@ def _gradient_along(op: Operation, directions: list[Tensor]) -> Tensor:
     return ctc_gradient_along(*op.inputs[:4], directions, **options)
 
 
-def _loss_gradient(op: Operation, dloss: Tensor, dgradient: Tensor) -> Any:
+def _loss_gradient(op: Operation, dloss: Tensor, dgradient: Tensor, *, used: Sequence[bool]) -> Any:
     by_inputs = expand_dims_op(dloss, axis=(0, 2)) * op.outputs[1]
     # Only a second derivative asks for more than the loss.
-    if not is_unused(dgradient):
+    if used[1]:
         by_inputs = by_inputs + _gradient_along(op, [dgradient])
     return by_inputs, None, None, None
 

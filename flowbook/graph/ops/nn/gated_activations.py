@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import elementwise, same_as_input
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import OpDef, is_unused
+from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -48,11 +49,11 @@ def _features(what: str, features: Any) -> Tensor:
     return tensor
 
 
-def _swish_gradient(op: Operation, dy: Tensor, dgate: Tensor) -> Tensor:
+def _swish_gradient(op: Operation, dy: Tensor, dgate: Tensor, *, used: Sequence[bool]) -> Tensor:
     x, gate = op.inputs[0], op.outputs[1]
     slope = gate * (1.0 - gate)
     dx = dy * (gate + x * slope)
-    return dx if is_unused(dgate) else dx + dgate * slope
+    return dx + dgate * slope if used[1] else dx
 
 
 # The gate is an output for the gradient's sake, where it saves the exponential.
@@ -96,12 +97,14 @@ _SATURATED = 20.0
 _POWER = f"exp(multiply(add(multiply(square(features), {-CUBIC}), {-LINEAR}), features))"
 
 
-def _gelu_tanh_gradient(op: Operation, dy: Tensor, dgate: Tensor) -> Tensor:
+def _gelu_tanh_gradient(
+    op: Operation, dy: Tensor, dgate: Tensor, *, used: Sequence[bool]
+) -> Tensor:
     gate = op.outputs[1]
     near = clip_by_value(op.inputs[0], -_SATURATED, _SATURATED)
     steepness = square(near) * (3 * CUBIC) + LINEAR
     dx = dy * gate * (near * steepness * (1.0 - gate) + 1.0)
-    if is_unused(dgate):
+    if not used[1]:
         return dx  # type: ignore[no-any-return]
     # In this order half precision does not overflow where the gate is 0 or 1.
     return dx + dgate * (steepness * (gate * (1.0 - gate)))  # type: ignore[no-any-return]

@@ -7,13 +7,14 @@ same exponentials.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.inference import elementwise, scalar
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef, is_unused
+from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES
 from flowbook.graph.model.errors import InvalidArgumentError, OutOfRangeError
 from flowbook.graph.model.operation import Operation
@@ -92,11 +93,13 @@ def _through_softmax(logits: Tensor, gradient: Tensor) -> Tensor:
     return (gradient - _sum_classes(gradient * y)) * y
 
 
-def _cross_entropy_gradient(op: Operation, dloss: Tensor, dbackprop: Tensor) -> Any:
+def _cross_entropy_gradient(
+    op: Operation, dloss: Tensor, dbackprop: Tensor, *, used: Sequence[bool]
+) -> Any:
     labels, logits = op.inputs
     dlabels = _times_rows(-dloss, log_softmax_op(logits))
     dlogits = _times_rows(dloss, op.outputs[1])
-    if not is_unused(dbackprop):
+    if used[1]:
         # backprop = softmax(logits) * sum(labels) - labels
         mass = _sum_classes(labels)
         dlogits += _through_softmax(logits, dbackprop) * mass
@@ -193,9 +196,11 @@ def _sparse_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
     return loss, backprop
 
 
-def _sparse_gradient(op: Operation, dloss: Tensor, dbackprop: Tensor) -> Any:
+def _sparse_gradient(
+    op: Operation, dloss: Tensor, dbackprop: Tensor, *, used: Sequence[bool]
+) -> Any:
     dlogits = _times_rows(dloss, op.outputs[1])
-    if not is_unused(dbackprop):
+    if used[1]:
         dlogits += _through_softmax(op.inputs[1], dbackprop)
     return None, dlogits
 

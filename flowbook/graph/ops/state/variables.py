@@ -55,6 +55,7 @@ read_variable = OpDef(
     touches=READS,
     reads_as=identity,
     aliases={0: 0},
+    grad_takes_slices=True,
     cost=no_flops,
 )
 
