@@ -132,7 +132,7 @@ CHANGES = (
     Change("graph/rewrite/cse.py", "                operation.device,\n", "", (REWRITE,)),
     Change("graph/rewrite/fold.py", "and node.op_def.is_pure", "and True", (REWRITE, TOUCHES)),
     Change("graph/rewrite/fold.py", "all(n in folded for n in node.after)", "True", (REWRITE,)),
-    Change("graph/rewrite/simplify.py", "if node.after or len(", "if len(", (REWRITE,)),
+    Change("graph/rewrite/simplify.py", "if node.after or not", "if not", (REWRITE,)),
     Change(
         "graph/rewrite/join_products.py", "[p.outputs[0]] == 1", "[p.outputs[0]] >= 1", (REWRITE,)
     ),
@@ -165,14 +165,14 @@ CHANGES = (
     ),
     Change(
         "exec/plan/pipeline.py",
-        "tuple([o.id for o in (node.operation, *node.joined)]),",
+        "(node.operation.id, *[operation.id for operation in node.joined]),",
         "(node.operation.id,),",
         (PLAN,),
     ),
     Change(
         "exec/plan/schedule.py",
-        "return node.op_def.access is Access.WRITE, node.operation.id",
-        "return False, node.operation.id",
+        "(node.op_def.access is Access.WRITE)\n    graph",
+        "0\n    graph",
         ("exec/plan/test_schedule.py", LEASES),
     ),
     # The engine
@@ -190,8 +190,8 @@ CHANGES = (
     ),
     Change(
         "exec/engine/step.py",
-        "if index in tag.dead and not unit.sees_dead:",
-        "if index in tag.dead:",
+        "if tag.dead and index in tag.dead and not unit.sees_dead:",
+        "if tag.dead and index in tag.dead:",
         (STEP,),
     ),
     Change(
@@ -202,13 +202,13 @@ CHANGES = (
     ),
     Change(
         "exec/engine/step.py",
-        "if not uses[value]:\n                values[value] = None",
-        "if not uses[value]:\n                pass",
+        "if not left:\n                    values[value] = None",
+        "if not left:\n                    pass",
         (STEP,),
     ),
     Change(
         "exec/engine/segment.py",
-        "            for value in dying:\n                values[value] = None\n",
+        "                for value in dying:\n                    values[value] = None\n",
         "",
         (RETENTION,),
     ),
@@ -284,7 +284,12 @@ CHANGES = (
         ("exec/instruments/test_guard_again.py",),
     ),
     Change("exec/instruments/guarded_plan.py", "after += (before[index],)", "pass", (GUARD,)),
-    Change("exec/instruments/guarded_plan.py", '"ZerosLike",', '"ZerosLike", "Exp",', (GUARD,)),
+    Change(
+        "exec/instruments/guarded_plan.py",
+        "keeps = op_keyed(node.type).keeps_finite and all(",
+        "keeps = all(",
+        (GUARD,),
+    ),
     Change(
         "exec/instruments/attached.py",
         "                start = end\n",
