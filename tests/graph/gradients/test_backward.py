@@ -150,3 +150,11 @@ def test_slices_are_made_of_values_too() -> None:
         pytest.raises(fb.errors.InvalidArgumentError, match="different graphs"),
     ):
         fb.IndexedSlices(fb.constant([1.0]), other)
+
+
+def test_one_output_may_be_stopped_and_another_not() -> None:
+    x = fb.constant([2.0, 3.0])
+    first, second = fb.unstack(x)
+    [found] = fb.gradients(first * second, x, stop_gradients=[first])
+    with fb.Session() as sess:
+        assert sess.run(found).tolist() == [0.0, 2.0]
