@@ -105,6 +105,14 @@ CASES = [
         empty=[NONE, NONE],
         tensorflow=lambda tf, dy, y: tf.raw_ops.ReluGrad(gradients=dy, features=y),
     ),
+    Case(
+        "ReluGrad",
+        activations.relu_gradient,
+        [OTHER, np.maximum(SOME, 0)],
+        lambda dy, y: dy * (y > 0),
+        [0],
+        note="at zero",
+    ),
     unary(
         activations.relu6,
         lambda x: np.clip(x, 0, 6),

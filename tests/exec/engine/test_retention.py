@@ -89,7 +89,7 @@ def fails_after_waiting(x: fb.Tensor, wrong: fb.Tensor) -> fb.Tensor:
 
 def _report(context: Any, x: Any, wrong: Any) -> None:
     if wrong:
-        context.fail(ValueError("as asked"))
+        context.fail(fb.errors.UnavailableError("as asked"))
     else:
         context.complete((x,))
 
@@ -183,6 +183,22 @@ def test_a_kept_error_of_a_partial_run_keeps_nothing_of_it(
         # The step is over, and may be kept too.
         assert step.closed
         assert alive() == []
+
+
+def test_a_kept_error_of_a_partial_run_keeps_nothing_of_what_was_fed() -> None:
+    x = fb.placeholder(fb.float64, [None], name="x")
+    wrong = fb.placeholder(fb.int32, [], name="wrong")
+    y = fails_by_itself(x, wrong)
+    with fb.Session() as sess:
+        step = sess.partial_run(y, [x, wrong])
+        fed = data()
+        reference = weakref.ref(fed)
+        with pytest.raises(fb.errors.OpError) as caught:
+            step.run(y, {x: fed, wrong: 1})
+        error = caught.value
+        del fed, caught
+        assert error.operation is y.op
+        assert reference() is None
 
 
 @pytest.mark.parametrize("kind", EXECUTORS)

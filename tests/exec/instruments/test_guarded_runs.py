@@ -11,6 +11,9 @@ import pytest
 from hypothesis import given, settings
 
 import flowbook as fb
+from flowbook.exec.signature.signature import Signature
+from flowbook.graph.model.registry import op_keyed
+from flowbook.graph.ops.checks.checking import check_finite_op
 from tests.exec.random_graphs import delayed, examples
 
 NAN, INF = float("nan"), float("inf")
@@ -356,3 +359,19 @@ def test_guarded_and_plain_partial_runs_give_equal_results(example: Any) -> None
     for plain, guarded in zip(*results, strict=True):
         for a, b in zip(plain, guarded, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+def test_a_write_waits_for_its_check_wherever_it_runs() -> None:
+    """The order of the nodes is enough for a step on one thread; the edges are for the others."""
+    x = fb.placeholder(fb.float32, [], name="x")
+    v, w = fb.Variable(0.0, name="v"), fb.Variable(0.0, name="w")
+    first = fb.assign(v, fb.log(x))
+    second = fb.assign(w, fb.sqrt(first))
+    with fb.Session() as sess:
+        signature = Signature((first, second), (), (x,))
+        part = sess._master.prepare(signature, [sess.guard()]).program.parts[0]
+        checks = {i for i, n in enumerate(part.nodes) if n.type == check_finite_op.key}
+        written = [n for n in part.nodes if op_keyed(n.type).access is fb.Access.WRITE]
+        waited = [checks.intersection(node.after) for node in written]
+        assert [len(found) for found in waited] == [1, 1]
+        assert waited[0] != waited[1]

@@ -177,3 +177,11 @@ def test_a_gradient_function_is_told_which_outputs_are_used() -> None:
     ]
     assert told == [[True, False], [False, True], [True, True]]
     assert evaluate(fetches, {x: 1.0}) == [1.0, 1.0, 1.0]
+
+
+def test_one_output_may_be_stopped_and_another_not() -> None:
+    x = fb.constant([2.0, 3.0])
+    first, second = fb.unstack(x)
+    [found] = fb.gradients(first * second, x, stop_gradients=[first])
+    with fb.Session() as sess:
+        assert sess.run(found).tolist() == [0.0, 2.0]
