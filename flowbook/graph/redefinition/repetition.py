@@ -173,7 +173,12 @@ def _loop_of(building: Iterable[Position], running: Iterable[Position]) -> Posit
 
 
 def _loops(code: CodeType) -> list[tuple[int, int]]:
-    """From where to where the loops of a code object reach, in offsets."""
+    """From where to where the loops of a code object reach, in offsets.
+
+    The compiled code tells it where there is no source any more, as of an edited file, and exactly:
+    a frame that is seen at the same call again may have come round a loop of its own, or be waiting
+    for a `map` all the while.
+    """
     return [
         (instruction.argval, instruction.offset)
         for instruction in dis.get_instructions(code)
