@@ -448,8 +448,8 @@ from flowbook.widgets.progress import progress
 from flowbook.widgets.summary_view import SummaryView
 
 __all__ = [
-    "Assert",
     "Access",
+    "Assert",
     "AsyncContext",
     "COMPLEX",
     "DType",

@@ -264,7 +264,7 @@ def function_of(
     """
     values = _given(feeds)
     order = _ordered(_needed([fetch.op], values), values)
-    if any(operation.op_def.is_stateful for operation in order):
+    if not all(operation.op_def.is_pure for operation in order):
         return lambda value: evaluate(fetch, {**feeds, changing: value})
     reached, again, once = {changing}, [], []
     for operation in order:

@@ -6,10 +6,10 @@ needs them. A session holds what `prepare` gave, and knows nothing of what stand
 
 from __future__ import annotations
 
-import itertools
 import secrets
 import threading
 import weakref
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -20,7 +20,7 @@ from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.engine.runner import Runner, Stage
 from flowbook.exec.plan.failure import Failure, StepFailed
 from flowbook.exec.plan.instrument import Instrument
-from flowbook.exec.plan.pipeline import Prepared, prepare
+from flowbook.exec.plan.pipeline import Growing, Prepared, grow
 from flowbook.exec.resources.store import Store
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph
@@ -38,7 +38,7 @@ KEPT_NODES_IN_USE = 1_000_000
 # What a program costs besides its nodes, in nodes.
 OVERHEAD = 20
 
-# So many programs are looked at for one that a new signature begins with.
+# So many of the latest programs are kept for what a new signature may begin with.
 MOST_BASES = 8
 
 
@@ -129,6 +129,7 @@ class LocalMaster:
         self._lock = threading.RLock()
         self._prepared: dict[Any, Prepared] = {}
         self._runners: dict[Prepared, Runner] = {}
+        self._growing: deque[Growing] = deque(maxlen=MOST_BASES)
         self._owners: dict[ResourceKey, weakref.ref[Operation]] = {}
         self._nodes = 0
         self._retirements = graph.retirements
@@ -159,10 +160,13 @@ class LocalMaster:
             found = self._prepared.get(key)
             if found is None:
                 base = None if instruments else self._base_of(signature)
-                found = prepare(signature, self._devices, base)
+                growing = grow(signature, self._devices, base)
+                found = growing.prepared
                 if instruments:
                     found = _rewritten(found, instruments)
-                begun = self._runners.get(base) if base is not None else None
+                else:
+                    self._growing.append(growing)
+                begun = self._runners.get(base.prepared) if base is not None else None
                 self._runners[found] = self._runner(found, begun)
                 self._prepared[key] = found
                 self._nodes += len(found.program.parts[0].nodes) + OVERHEAD
@@ -170,7 +174,7 @@ class LocalMaster:
             return found
 
     def _runner(self, prepared: Prepared, begun: Runner | None = None) -> Runner:
-        for operation in prepared.operations:
+        for operation in prepared.stateful:
             if operation.key is not None and not operation.key.container:
                 self._watch(operation, operation.key)
         return Runner(
@@ -183,10 +187,9 @@ class LocalMaster:
             begun,
         )
 
-    def _base_of(self, signature: Signature) -> Prepared | None:
+    def _base_of(self, signature: Signature) -> Growing | None:
         """Something prepared that a signature begins with; the latest is the likeliest."""
-        latest = itertools.islice(reversed(self._prepared.values()), MOST_BASES)
-        return next((prepared for prepared in latest if prepared.grows_into(signature)), None)
+        return next((each for each in reversed(self._growing) if each.grows_into(signature)), None)
 
     def keeps(self, prepared: Prepared) -> bool:
         """Whether what stands behind a prepared signature is still there."""
@@ -205,6 +208,8 @@ class LocalMaster:
     def _drop(self, key: Any) -> None:
         prepared = self._prepared.pop(key)
         del self._runners[prepared]
+        kept = [each for each in self._growing if each.prepared is not prepared]
+        self._growing = deque(kept, MOST_BASES)
         self._nodes -= len(prepared.program.parts[0].nodes) + OVERHEAD
         self.drops += 1
 
@@ -264,13 +269,14 @@ class LocalMaster:
     ) -> Runner:
         """What runs a prepared signature, whose variables have been seen to."""
         runner = self._runner_of(prepared)
-        epoch = self.store.epoch
         fed = prepared.signature.feeds
         # Late feeds have no values yet.
         given = dict(zip(fed, feeds, strict=True)) if feeds else {}
-        self._initialisation.prepare_for(prepared.operations, fed, given, deadline)
-        # Values that were lost meanwhile are asked for again: the store's epoch is another one.
-        runner.epoch = epoch
+        # Other threads may have values lost meanwhile, of variables that were seen to already.
+        while runner.epoch != self.store.epoch:
+            epoch = self.store.epoch
+            self._initialisation.prepare_for(prepared.stateful, fed, given, deadline)
+            runner.epoch = epoch
         return runner
 
     # Resources
@@ -303,6 +309,7 @@ class LocalMaster:
         with self._lock:
             self._prepared.clear()
             self._runners.clear()
+            self._growing.clear()
             self._nodes = 0
             self.store.close()
             self.graph.values.let_go(self)
@@ -363,7 +370,7 @@ def _rewritten(prepared: Prepared, instruments: Sequence[Instrument]) -> Prepare
     program = prepared.program
     for instrument in instruments:
         program = instrument.rewritten(program, any(prepared.signature.is_late))
-    return replace(prepared, program=program, instruments=tuple(instruments), subgraph=None)
+    return replace(prepared, program=program, instruments=tuple(instruments))
 
 
 def located(failure: Failure, prepared: Prepared) -> OpError:

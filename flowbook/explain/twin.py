@@ -25,6 +25,7 @@ from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.dtypes import DType, as_dtype, resource
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.resource_key import touched_by
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
 from flowbook.graph.ops.basis.cast import cast
@@ -86,12 +87,11 @@ def source_of(sess: Session, fetches: Any, feeds: Mapping[Any, Any] | None) -> S
     check_no_duplicates(specs)
     values = {s.tensor: s.value(v) for s, v in zip(specs, (feeds or {}).values(), strict=True)}
     operations = prune(flat.tensors, flat.targets, list(values)).operations
+    touched = (touched_by(op) for op in operations)
     handles = {
-        t.op
-        for op in operations
-        if op.op_def.access in (Access.READ, Access.WRITE)
-        for t in op.inputs[:1]
-        if t not in values
+        owner
+        for owner in touched
+        if owner is not None and owner.op_def.owns == "variable" and owner.outputs[0] not in values
     }
     known = [op for op in sorted(handles, key=lambda op: op.id) if _has_value(sess, op, operations)]
     found = sess.run([op.outputs[0] for op in known], values)
@@ -100,7 +100,7 @@ def source_of(sess: Session, fetches: Any, feeds: Mapping[Any, Any] | None) -> S
 
 def _has_value(sess: Session, handle: Operation, operations: Sequence[Operation]) -> bool:
     """Whether the run starts from the variable's value, and does not only overwrite it."""
-    uses = [op for op in operations if handle.outputs[0] in op.inputs]
+    uses = [op for op in operations if touched_by(op) is handle]
     return any(op.op_def.needs_value for op in uses)
 
 

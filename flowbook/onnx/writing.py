@@ -23,6 +23,7 @@ from flowbook.graph.model.errors import (
     UnimplementedError,
 )
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.resource_key import owner_of
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.state.variables import Variable
@@ -203,7 +204,7 @@ class _Model:
     def _write_variables(self) -> None:
         """Store the values that the session has of the variables."""
         reads = [o for o in self._operations if o.type in ("ReadVariable", "VariableGather")]
-        handles = list(dict.fromkeys(op.inputs[0].op for op in reads))
+        handles = list(dict.fromkeys(owner_of(op.inputs[0]) for op in reads))
         if not handles:
             return
         if self._session is None:

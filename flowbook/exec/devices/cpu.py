@@ -32,6 +32,8 @@ class Cpu(Device):
         index: its number.
     """
 
+    array_type = np.ndarray
+
     def __init__(self, index: int = 0) -> None:
         _keep_freed_memory()
         super().__init__(f"/job:localhost/task:0/device:cpu:{index}", np)
@@ -42,7 +44,19 @@ class Cpu(Device):
 
     def fetch(self, array: Any) -> Any:
         """A copy of an array; what has no dimensions is a scalar."""
-        return array.copy() if array.ndim else array[()]
+        if type(array) is np.ndarray:
+            return array.copy() if array.ndim else array[()]
+        return array
+
+    def fetch_own(self, array: Any) -> Any:
+        """An array itself; what has no dimensions is a scalar."""
+        return array[()] if type(array) is np.ndarray and not array.ndim else array
+
+    def fetch_view(self, array: Any) -> Any:
+        """An array itself, or a copy where it cannot be written to."""
+        if type(array) is np.ndarray and array.ndim:
+            return array if array.flags.writeable else array.copy()
+        return self.fetch_own(array)
 
     def check(self, value: Any) -> bool:
         """Whether a value is NumPy's."""

@@ -16,7 +16,11 @@ class Device(ABC):
         name: in full, such as "/job:localhost/task:0/device:cpu:0".
         spec: the name, taken apart.
         xp: NumPy, or a module like it, whose functions take this device's arrays.
+        array_type: what is of exactly this type is an array of the device; None if the type alone
+            does not tell.
     """
+
+    array_type: type[Any] | None = None
 
     def __init__(self, name: str, xp: ModuleType | Any) -> None:
         self.spec = DeviceSpec.parse(name)
@@ -35,6 +39,14 @@ class Device(ABC):
     @abstractmethod
     def fetch(self, array: Any) -> Any:
         """The values of an array of this device, as a host array or scalar of the caller's own."""
+
+    def fetch_own(self, array: Any) -> Any:
+        """As `fetch`, of an array that nobody else has: its memory may be handed over."""
+        return self.fetch(array)
+
+    def fetch_view(self, array: Any) -> Any:
+        """As `fetch`, of a view of such an array, which may overlap itself and be read-only."""
+        return self.fetch(array)
 
     @abstractmethod
     def check(self, value: Any) -> bool:

@@ -27,11 +27,17 @@ class Bound(NamedTuple):
         units: one for each node.
         known: constants and handles, by value.
         specs: the dtype and the known shape of all values.
+        waits: whether a kernel is asynchronous.
+        is_routed: whether a kernel says where values go.
+        has_users_kernels: whether a kernel is a user's.
     """
 
     units: list[Unit]
     known: dict[int, Any]
     specs: dict[int, Spec]
+    waits: bool
+    is_routed: bool
+    has_users_kernels: bool
 
 
 class _Found(NamedTuple):
@@ -70,7 +76,7 @@ def bind(
     units = [] if begun is None else begun.units.copy()
     for value, constant in part.constants.items():
         if value not in known:
-            known[value] = constant
+            known[value] = constant if device.check(constant) else device.own(constant)
             specs[value] = as_dtype(constant.dtype), Shape.of(constant.shape)
     types: dict[str, _Found] = {}
     nodes = part.nodes[len(units) :]
@@ -81,7 +87,15 @@ def bind(
         if found is None:
             found = types[node.type] = _find(op_keyed(node.type), device)
         units.append(_unit(index, node, found, device, store, known, specs))
-    return Bound(units, known, specs)
+    calls = [found for found in types.values() if found.function is not None]
+    return Bound(
+        units,
+        known,
+        specs,
+        any(f.op_def.is_async for f in calls) or (begun is not None and begun.waits),
+        any(f.op_def.is_router for f in calls) or (begun is not None and begun.is_routed),
+        any(f.call.is_users for f in calls) or (begun is not None and begun.has_users_kernels),
+    )
 
 
 def _unit(

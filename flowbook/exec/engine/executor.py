@@ -14,6 +14,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from flowbook.exec.engine.step import Iteration, Step, Structure
@@ -48,7 +49,7 @@ class Execution:
             queue.SimpleQueue()
         )
         self._waiting: set[AsyncCall] = set()
-        self._cancelled: BaseException | None = None
+        self._is_cancelled = False
 
     @property
     def values(self) -> list[Any]:
@@ -62,8 +63,8 @@ class Execution:
             DeadlineExceededError: if the deadline passes first.
             UnitFailure: if a unit or an asynchronous kernel failed; its cause is what it raised.
         """
-        if self._cancelled is not None:
-            raise self._cancelled
+        if self._is_cancelled:
+            raise _closed()
         try:
             self._run_ready()
             while self._waiting:
@@ -81,10 +82,10 @@ class Execution:
         """Note that a late feed has arrived."""
         self._add(self._step.complete(unit, self._step.root, (value,)))
 
-    def cancel(self, error: BaseException) -> None:
-        """Make the thread that advances this step fail with `error` where it waits or goes on."""
-        self._cancelled = error
-        self._reports.put((None, None, error))
+    def cancel(self) -> None:
+        """Make the thread that advances this step fail where it waits or goes on."""
+        self._is_cancelled = True
+        self._reports.put((None, None, None))
 
     def _add(self, ready: Sequence[tuple[int, Iteration]]) -> None:
         for index, tag in ready:
@@ -92,8 +93,9 @@ class Execution:
 
     def _run_ready(self) -> None:
         ready, units, deadline, step = self._ready, self._units, self.deadline, self._step
+        pop, push, serial = heapq.heappop, heapq.heappush, self._serial
         while ready:
-            index, _, tag = heapq.heappop(ready)
+            index, _, tag = pop(ready)
             if deadline is not None and time.monotonic() > deadline:
                 raise _late(len(self._waiting))
             unit = units[index]
@@ -103,30 +105,31 @@ class Execution:
                 self._waiting.add(call)
                 unit.start(tag.values, call)
             else:
-                self._add(step.complete(index, tag, unit.run(tag.values)))
+                for other, where in step.complete(index, tag, unit.run(tag.values)):
+                    push(ready, (other, next(serial), where))
 
     def _next_report(self) -> tuple[AsyncCall | None, Any, BaseException | None]:
         deadline = self.deadline
         while True:
             left = LONGEST_WAIT if deadline is None else deadline - time.monotonic()
-            try:
+            with suppress(queue.Empty):
                 return self._reports.get(timeout=max(0.0, min(left, LONGEST_WAIT)))
-            except queue.Empty:
-                if left <= 0:
-                    raise _late(len(self._waiting)) from None
+            # Not where that is handled: its frame would be kept with this error.
+            if left <= 0:
+                raise _late(len(self._waiting))
 
     def _finish(self, call: AsyncCall | None, outputs: Any, error: BaseException | None) -> None:
         if call is None:
-            assert error is not None
-            raise error
-        if error is None:
-            try:
-                outputs = call.unit.checked_all(outputs)
-            except Exception as wrong:
-                error = wrong
-        if error is not None:
+            raise _closed()
+        try:
+            if error is not None:
+                raise error
+            outputs = call.unit.checked_all(outputs)
+        except BaseException as wrong:
             given = [call.tag.values[v] for v in call.unit.inputs]
-            raise UnitFailure(call.unit.index, given) from error
+            raise UnitFailure(call.unit.index, given) from wrong
+        finally:
+            del error  # It may hold this frame.
         if call in self._waiting:
             self._waiting.remove(call)
             self._add(self._step.complete(call.index, call.tag, outputs))
@@ -170,7 +173,7 @@ class Executions:
             self._is_closed = True
             steps = list(self._steps)
         for execution in steps:
-            execution.cancel(_closed())
+            execution.cancel()
 
 
 def _closed() -> CancelledError:
@@ -193,7 +196,7 @@ class AsyncCall:
         self.index = index
         self.tag = tag
         self.unit = unit
-        self.xp = unit.device.xp
+        self.xp = unit.xp
         self._reports = reports
         self._callbacks: list[Callable[[], None]] = []
         self._lock = threading.Lock()

@@ -12,8 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
+from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.units import Kernel, Unit, Values
 from flowbook.exec.plan.failure import UnitFailure, late
 from flowbook.exec.plan.memory import Ownership
@@ -22,6 +21,19 @@ from flowbook.exec.plan.memory import Ownership
 LONGEST = 4000
 
 _serial = itertools.count()
+
+
+# How a fetched value becomes the caller's own, by the name that generated code has for it.
+FINISHER_OF = {
+    Ownership.FRESH: "scalar",
+    Ownership.VIEW: "owned",
+    Ownership.FOREIGN: "copied",
+}
+
+
+def finishers(device: Device) -> dict[str, Callable[[Any], Any]]:
+    """What makes fetched values of a device the caller's own, by those names."""
+    return {"scalar": device.fetch_own, "owned": device.fetch_view, "copied": device.fetch}
 
 
 class Generated:
@@ -34,7 +46,7 @@ class Generated:
         inputs: the values that it takes.
         outputs: the values that it returns.
         finish: for each output the expression that is returned, such as "copied({})".
-        xp: the device's array module.
+        device: where it runs.
         with_deadline: whether the function takes a deadline first, and keeps it.
         is_wary: whether what kernels give is checked against what was inferred.
 
@@ -53,7 +65,7 @@ class Generated:
         inputs: Sequence[int],
         outputs: Sequence[int],
         finish: Sequence[str],
-        xp: Any,
+        device: Device,
         with_deadline: bool,
         is_wary: bool = False,
     ) -> None:
@@ -62,16 +74,14 @@ class Generated:
         self.sources: list[str] = []
         self._places: dict[str, list[tuple[int, tuple[str, ...]]]] = {}
         self._scope: dict[str, Any] = {
-            "xp": xp,
-            "copied": copied,
-            "owned": owned,
-            "scalar": scalar,
+            "xp": device.xp,
+            **finishers(device),
             "clock": time.monotonic,
             "late": late,
         }
         self._with_deadline = with_deadline
         parts = [nodes[i : i + LONGEST] for i in range(0, len(nodes), LONGEST)] or [nodes]
-        writer = _Writer(units, known, xp, self._scope, with_deadline, is_wary)
+        writer = _Writer(units, known, device.xp, self._scope, with_deadline, is_wary)
         last_use = _last_uses(units, nodes, outputs)
         if len(parts) == 1:
             self.function = self._single(writer, parts[0], last_use, finish)
@@ -194,7 +204,10 @@ class Region(Unit):
             failure = self.generated.failure(error)
             if failure is None:
                 raise
-            raise failure from error
+            try:
+                raise failure from error
+            finally:
+                del failure  # It holds this frame.
 
 
 class _Writer:
@@ -275,12 +288,12 @@ class _Writer:
                 self.line("if clock() > deadline: raise late()", index)
             if self.is_wary:
                 checked = f"checked{index}"
-                is_single = kernel.call.is_single
+                is_single = kernel.is_single
                 self.scope[checked] = kernel.checked if is_single else kernel.checked_all
                 call = f"{checked}({call})"
             if not targets:
                 text = call
-            elif kernel.call.is_single:
+            elif kernel.is_single:
                 text = f"{targets[0]} = {call}"
             else:
                 text = f"{', '.join(targets)}, = {call}"
@@ -348,32 +361,3 @@ def _last_uses(
     for value in outputs:
         last[value] = beyond
     return last
-
-
-def copied(value: Any) -> Any:
-    """A fetched value whose memory may be somebody else's, as the caller's own."""
-    if type(value) is np.ndarray:
-        return value.copy() if value.ndim else value[()]
-    return value
-
-
-def owned(value: Any) -> Any:
-    """A fetched value that is a view of what is the caller's own; a read-only one is copied."""
-    if type(value) is np.ndarray and value.ndim:
-        return value if value.flags.writeable else value.copy()
-    return scalar(value)
-
-
-def scalar(value: Any) -> Any:
-    """A fetched value that is the caller's own; what has no dimensions is a scalar."""
-    if type(value) is np.ndarray and not value.ndim:
-        return value[()]
-    return value
-
-
-# How a fetched value becomes the caller's own.
-FINISHED = {
-    Ownership.FRESH: scalar,
-    Ownership.VIEW: owned,
-    Ownership.FOREIGN: copied,
-}

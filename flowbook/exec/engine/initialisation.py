@@ -23,7 +23,7 @@ from flowbook.exec.resources.kinds import Definition
 from flowbook.exec.resources.store import Store
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.model.errors import DeadlineExceededError
+from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import touched_by
 from flowbook.graph.model.tensor import Tensor
@@ -78,7 +78,7 @@ class Initialisation:
             self._retirements = graph.retirements
             self._readers, self._seen = {}, 0
         new = graph.variables_registered(self._seen)
-        readers = {variable.op: _variables_read(variable.op, ()) for variable in new}
+        readers = {variable.op: _known_to_read(variable.op) for variable in new}
         self._seen += len(new)
         for reader, read in readers.items():
             for other in read:
@@ -96,7 +96,7 @@ class Initialisation:
         """Initialise what a step needs.
 
         Args:
-            operations: all that the step needs.
+            operations: those that the step needs and that own or touch something.
             fed: what it is fed with.
             given: the values of those feeds that are there; the initialising step sees them too.
             deadline: when to give up.
@@ -248,6 +248,14 @@ def _variables_read(variable: Operation, given: Collection[Tensor]) -> list[Oper
             and not _is_fed_read(operation, owner, given)
         )
     )
+
+
+def _known_to_read(variable: Operation) -> list[Operation]:
+    """The variables that a variable's initial value reads; none where nobody can say which."""
+    try:
+        return _variables_read(variable, ())
+    except InvalidArgumentError:
+        return []  # It fails the runs that need it, and no others.
 
 
 def _runs_users_code(variable: Operation, given: Collection[Tensor]) -> bool:

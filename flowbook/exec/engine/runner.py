@@ -22,13 +22,13 @@ import numpy as np
 from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.bind import Bound, bind
 from flowbook.exec.engine.executor import Execution, Executions
-from flowbook.exec.engine.generate import FINISHED, Generated, Region
+from flowbook.exec.engine.generate import FINISHER_OF, Generated, Region, finishers
 from flowbook.exec.engine.quiet import quietly
 from flowbook.exec.engine.regions import find_regions
 from flowbook.exec.engine.run_errors import as_op_error, cause_of
 from flowbook.exec.engine.segment import Segment
 from flowbook.exec.engine.step import Frame, Structure
-from flowbook.exec.engine.units import Kernel, LateFeed, Router, Unit
+from flowbook.exec.engine.units import Kernel, LateFeed, Unit
 from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of
 from flowbook.exec.plan.program import Program
 from flowbook.exec.resources.store import Store
@@ -88,6 +88,7 @@ class Runner:
         self._device = device
         self._executions = executions
         self._diagnoses = diagnoses
+        self._finishers = finishers(device)
         self._begun = begun
         fed = [(program.feeds[place].dtype, program.feeds[place].shape) for place in part.feeds]
         self._bound: Bound = bind(part, fed, device, store, begun._bound if begun else None)
@@ -95,11 +96,9 @@ class Runner:
         nodes = len(self._bound.units)
         self.late_units = {place: nodes + i for i, place in enumerate(late)}
         self._units: list[Unit] = [*self._bound.units, *[LateFeed((), (p,), ()) for p in late]]
-        self._waits = any(unit.waits for unit in self._units)
-        self._is_routed = any(isinstance(unit, Router) for unit in self._units)
-        self._has_users_kernels = any(
-            isinstance(unit, Kernel) and unit.call.is_users for unit in self._units
-        )
+        self._waits = self._bound.waits or bool(late)
+        self._is_routed = self._bound.is_routed
+        self._has_users_kernels = self._bound.has_users_kernels
         # Shapes may have been inferred from a constant that is fed now: nothing is sure of them.
         self._is_wary = any(feed.replaces_constant for feed in program.feeds)
         self.stage = Stage.NEW
@@ -221,7 +220,7 @@ class Runner:
                 hint="fetch what comes after the merge of the branches",
             )
             raise StepFailed(Failure(error, self._producer(place), ()))
-        return FINISHED[self._part.ownership[place]](value)
+        return self._finishers[FINISHER_OF[self._part.ownership[place]]](value)
 
     def _producer(self, place: int) -> int:
         value = self._part.fetches[place]
@@ -337,7 +336,7 @@ class Runner:
             inputs,
             outputs,
             ["{}"] * len(outputs),
-            self._device.xp,
+            self._device,
             with_deadline,
             self._is_wary,
         )
@@ -358,7 +357,7 @@ class Runner:
                 known[value] = constant[()]  # NumPy's scalars cannot change: no copy.
                 finish.append("{}")
             else:
-                finish.append(FINISHED[ownership].__name__ + "({})")
+                finish.append(FINISHER_OF[ownership] + "({})")
         return Generated(
             self._units,
             known,
@@ -366,7 +365,7 @@ class Runner:
             range(len(part.feeds)),
             part.fetches,
             finish,
-            self._device.xp,
+            self._device,
             with_deadline,
             self._is_wary,
         )

@@ -1,8 +1,7 @@
 """Units that need no waiting between them, run one after the other: how a plan first runs.
 
 Every kernel's result is checked against its definition, and a value that the segment made is let go
-after its last use.
-The state machine of the step sees the segment as one unit.
+after its last use. The state machine of the step sees the segment as one unit.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from flowbook.exec.engine.units import Handle, Unit, Values
-from flowbook.exec.plan.failure import late
+from flowbook.exec.engine.units import Handle, Kernel, Unit, Values
+from flowbook.exec.plan.failure import UnitFailure, late
 
 
 class Segment(Unit):
@@ -82,16 +81,16 @@ class Segment(Unit):
             DeadlineExceededError: if the deadline passes first.
         """
         deadline = values[self._deadline]
-        for unit, dying in zip(self.members, self._dying, strict=True):
-            if deadline is not None and time.monotonic() > deadline:
-                raise late()
-            _put(values, unit.outputs, unit.run(values))
-            for value in dying:
-                values[value] = None
+        unit = None
+        try:
+            for unit, dying in zip(self.members, self._dying, strict=True):
+                if deadline is not None and time.monotonic() > deadline:
+                    raise late()
+                unit.put(values)
+                for value in dying:
+                    values[value] = None
+        except Exception as error:
+            if isinstance(unit, Kernel):
+                raise UnitFailure(unit.index, [values[v] for v in unit.inputs]) from error
+            raise
         return [values[v] for v in self.outputs]
-
-
-def _put(values: Values, places: Sequence[int], outputs: Sequence[Any]) -> None:
-    """Put outputs into their places; nothing else holds them when this has returned."""
-    for place, output in zip(places, outputs, strict=True):
-        values[place] = output

@@ -68,9 +68,9 @@ class Structure:
         frames: the outermost frame and those within it, whose units follow one another.
 
     Attributes:
+        taken: for each unit the values that it takes, each once.
         takers: for each value the units that take it.
         followers: for each unit those that wait for it otherwise.
-        frame_of: for each unit its frame.
         first: the units that wait for nothing.
     """
 
@@ -87,10 +87,9 @@ class Structure:
         producer = {value: unit for unit in units for value in unit.outputs}
         self.takers: dict[int, list[int]] = {}
         self.followers: list[list[int] | tuple[()]] = [()] * len(units)
-        self.frame_of = [self.root] * len(units)
+        self.taken: list[tuple[int, ...]] = [()] * len(units)
         for frame in self.frames.values():
             for index in frame.members:
-                self.frame_of[index] = frame
                 self._add(index, units[index], frame, producer, known)
         for value in kept:
             self.root.uses[value] = self.root.uses.get(value, 0) + 1
@@ -112,7 +111,7 @@ class Structure:
             self.frames[unit.enters].entrances += 1
         elif unit.retag is Retag.POP:
             frame.exits.append(index)
-        taken = dict.fromkeys(unit.inputs)
+        taken = self.taken[index] = tuple(dict.fromkeys(unit.inputs))
         for value in taken:
             frame.uses[value] = frame.uses.get(value, 0) + 1
             if value in producer and value not in known:
@@ -238,69 +237,68 @@ class Step:
     def _end(self, index: int, tag: Iteration, outputs: Sequence[Any], is_dead: bool) -> None:
         """Send a unit's outputs to where they belong, and those of dead units that follow."""
         work = [(index, tag, outputs, is_dead)]
+        units, taken = self._units, self._structure.taken
         while work:
             index, tag, outputs, is_dead = work.pop()
-            unit = self._units[index]
+            uses, values = tag.uses, tag.values
+            for value in taken[index]:
+                left = uses[value] = uses[value] - 1
+                if not left:
+                    values[value] = None
             if tag is self.root:
                 self._complete.add(index)
-            self._release_inputs(unit, tag)
-            if unit.retag is Retag.NONE:
+            unit = units[index]
+            retag = unit.retag
+            if retag is Retag.NONE:
                 self._deliver(index, tag, outputs, is_dead, work)
-            elif unit.retag is Retag.PUSH:
+            elif retag is Retag.PUSH:
                 self._enter(index, unit, tag, outputs, is_dead, work)
             elif is_dead or outputs[0] is DEAD:
                 continue  # It starts no iteration; what leaves dead, leaves when the frame ends.
-            elif unit.retag is Retag.POP:
+            elif retag is Retag.POP:
                 tag.run.exited.add(index)
                 assert tag.run.parent is not None
                 self._deliver(index, tag.run.parent, outputs, False, work)
             else:
                 self._iterate(index, tag, outputs, work)
 
-    def _release_inputs(self, unit: Unit, tag: Iteration) -> None:
-        uses, values = tag.uses, tag.values
-        for value in dict.fromkeys(unit.inputs):
-            uses[value] -= 1
-            if not uses[value]:
-                values[value] = None
-
     def _deliver(
         self, index: int, tag: Iteration, outputs: Sequence[Any], is_dead: bool, work: list[Any]
     ) -> None:
         """Let outputs appear in an iteration, and those who wait for the unit go on."""
-        structure = self._structure
+        structure, uses, choices = self._structure, tag.uses, tag.choices
+        takers = structure.takers
         for value, output in zip(self._units[index].outputs, outputs, strict=True):
-            if tag.uses.get(value):
+            if uses.get(value):
                 tag.values[value] = output
-            for taker in structure.takers.get(value, ()):
-                if structure.frame_of[taker] is tag.frame:
-                    self._arrive(taker, tag, output is DEAD, work)
+                for taker in takers.get(value, ()):
+                    if taker in choices:
+                        self._arrive(taker, tag, output is DEAD, work)
+                    else:
+                        self._wait_less(taker, tag, output is DEAD, work)
         for follower in structure.followers[index]:
             self._wait_less(follower, tag, is_dead, work)
 
     def _arrive(self, index: int, tag: Iteration, is_dead: bool, work: list[Any]) -> None:
-        """Note that one of a unit's inputs is there."""
-        if index not in tag.choices:
-            self._wait_less(index, tag, is_dead, work)
-        elif index in tag.fired:
+        """Note that an input is there of a unit that fires on any."""
+        if index in tag.fired:
             return
-        elif not is_dead:
-            tag.fired.add(index)
-            self._wait_less(index, tag, False, work)
-        else:
+        if is_dead:
             tag.choices[index] -= 1
-            if not tag.choices[index]:
-                tag.fired.add(index)
-                self._wait_less(index, tag, True, work)
+            if tag.choices[index]:
+                return
+        tag.fired.add(index)
+        self._wait_less(index, tag, is_dead, work)
 
     def _wait_less(self, index: int, tag: Iteration, is_dead: bool, work: list[Any]) -> None:
+        """Note that one of those that a unit waits for has ended."""
         if is_dead:
             tag.dead.add(index)
-        tag.waits[index] -= 1
-        if tag.waits[index]:
+        left = tag.waits[index] = tag.waits[index] - 1
+        if left:
             return
         unit = self._units[index]
-        if index in tag.dead and not unit.sees_dead:
+        if tag.dead and index in tag.dead and not unit.sees_dead:
             work.append((index, tag, (DEAD,) * len(unit.outputs), True))
         else:
             tag.pending += 1

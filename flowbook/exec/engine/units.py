@@ -68,6 +68,11 @@ class Unit:
         """
         return ()
 
+    def put(self, values: Values) -> None:
+        """Read the inputs, and put the outputs into their places."""
+        for place, output in zip(self.outputs, self.run(values), strict=True):
+            values[place] = output
+
 
 class Handle(Unit):
     """Gives the handle of a resource, which is known before the step."""
@@ -117,12 +122,30 @@ class Kernel(Unit):
         node: what it computes.
         function: called as `function(xp, *leading, *inputs, **attributes)`.
         device: where it runs.
+        xp: the device's array module.
+        array_type: that of the device's arrays, if it tells that they are its own.
         leading: the resource that the operation owns, if it has one.
         attributes: those attributes that the function takes.
         call: how the function is called.
+        is_single: see `Call`.
+        dtype: NumPy's, of the one output.
+        dims: its dimensions, as far as they are known.
     """
 
-    __slots__ = ("attributes", "call", "device", "function", "index", "leading", "node")
+    __slots__ = (
+        "array_type",
+        "attributes",
+        "call",
+        "device",
+        "dims",
+        "dtype",
+        "function",
+        "index",
+        "is_single",
+        "leading",
+        "node",
+        "xp",
+    )
 
     def __init__(
         self,
@@ -139,6 +162,11 @@ class Kernel(Unit):
         self.node = node
         self.function = function
         self.device = device
+        self.xp = device.xp
+        self.array_type = device.array_type
+        self.is_single = call.is_single
+        if call.is_single:
+            self.dtype, self.dims = node.dtypes[0].numpy, node.shapes[0].dims
         self.leading = leading
         self.attributes = attributes
         self.call = call
@@ -147,19 +175,34 @@ class Kernel(Unit):
         """Call the kernel, and hold what it gives against what the definition declares."""
         given = [values[v] for v in self.inputs]
         try:
-            found = self.function(self.device.xp, *self.leading, *given, **self.attributes)
-            if self.call.is_single:
-                return (self.checked(found),)
-            return self.checked_all(found)
+            found = self.function(self.xp, *self.leading, *given, **self.attributes)
+            return (self.checked(found),) if self.is_single else self.checked_all(found)
         except Exception as error:
             raise UnitFailure(self.index, given) from error
 
+    def put(self, values: Values) -> None:
+        """Call the kernel, and put what it gives into its places; as `run`, without a detour.
+
+        Raises:
+            Exception: what the kernel raised, as it is.
+        """
+        if self.leading or self.attributes:
+            given = [values[v] for v in self.inputs]
+            found = self.function(self.xp, *self.leading, *given, **self.attributes)
+        else:
+            found = self.function(self.xp, *[values[v] for v in self.inputs])
+        if self.is_single:
+            values[self.outputs[0]] = self.checked(found)
+            return
+        for place, output in zip(self.outputs, self.checked_all(found), strict=True):
+            values[place] = output
+
     def checked(self, found: Any) -> Any:
         """The one output, if it is what the definition declares."""
-        node = self.node
         if (
-            getattr(found, "dtype", None) is not node.dtypes[0].numpy
-            or found.shape != node.shapes[0].dims
+            type(found) is not self.array_type
+            or found.dtype is not self.dtype
+            or found.shape != self.dims
         ):
             self._check(0, found)
         return found
@@ -240,8 +283,8 @@ class Router(Kernel):
         """Call the kernel; an input that has not come is `DEAD`, and so may outputs be."""
         given = [DEAD if values[v] is None else values[v] for v in self.inputs]
         try:
-            found = self.function(self.device.xp, *self.leading, *given, **self.attributes)
-            outputs = (found,) if self.call.is_single else found
+            found = self.function(self.xp, *self.leading, *given, **self.attributes)
+            outputs = (found,) if self.is_single else found
             if not isinstance(outputs, list | tuple) or len(outputs) != len(self.outputs):
                 return self.checked_all(outputs)
             for port, output in enumerate(outputs):

@@ -1,8 +1,8 @@
 """Where a guarded plan checks its values, and which of them it looks at (see `guard.py`).
 
-Most operations pass on what is not finite, whatever else they are given (`PASSES_ON`): where their
-outputs are finite, so were their inputs. Some give finite values for finite ones (`KEEPS`). Only
-what is left is looked at.
+Most operations pass on what is not finite, whatever else they are given
+(`OpDef.spreads_nonfinite`): where their outputs are finite, so were their inputs. Some give finite
+values for finite ones (`OpDef.keeps_finite`). Only what is left is looked at.
 
 The plan is put in an order in which variables are written as late as they can be, and everything
 that was computed is checked before: a step that fails has not changed them. In a step whose writes
@@ -11,7 +11,7 @@ depend on other writes, as Adam's do, those come first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,52 +21,6 @@ from flowbook.graph.model.dtypes import DType, float32, float64
 from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.touch import Access
 from flowbook.graph.ops.checks.checking import check_finite_op
-
-# The inputs of which a value that is not finite surely makes one in the output; None: all of them.
-PASSES_ON: dict[str, tuple[int, ...] | None] = {
-    "Abs": None,
-    "Add": None,
-    "AddN": None,
-    "BiasAdd": None,
-    "BroadcastTo": (0,),
-    "Cast": None,
-    "Concat": None,
-    "Div": (0,),
-    "ExpandDims": (0,),
-    "Identity": None,
-    "Log": None,
-    "MatMul": None,
-    "Mean": (0,),
-    "Mul": None,
-    "Neg": None,
-    "ReluGrad": (0,),
-    "Reshape": (0,),
-    "Sqrt": None,
-    "Square": None,
-    "Squeeze": (0,),
-    "Stack": None,
-    "StopGradient": None,
-    "Sub": None,
-    "Sum": (0,),
-    "Transpose": (0,),
-}
-
-# Those that give finite values where all of their inputs are finite, and pass nothing on: what is
-# known of their inputs is never known by them.
-KEEPS = frozenset(
-    (
-        "Gather",
-        "Maximum",
-        "Minimum",
-        "OnesLike",
-        "Relu",
-        "Sigmoid",
-        "Softmax",
-        "StridedSlice",
-        "Tanh",
-        "ZerosLike",
-    )
-)
 
 # A finite sum of squares of these bounds what is added so far below the largest number that the sum
 # is finite, too.
@@ -209,7 +163,7 @@ def _check_of(facts: _Facts, group: _Group) -> PlanNode | None:
     checked: list[int] = []
     for index in group.nodes:
         node = nodes[index]
-        keeps = node.type in KEEPS and all(
+        keeps = op_keyed(node.type).keeps_finite and all(
             v in cleared if v in dtypes else v not in facts.unsure for v in node.inputs
         )
         for value in node.outputs:
@@ -239,10 +193,18 @@ def _passed_on(facts: _Facts, group: _Group) -> set[int]:
     seen: set[int] = set()
     for index in group.nodes:
         node = facts.nodes[index]
-        if node.type in PASSES_ON and facts.matters(node.outputs[0]):
-            places = PASSES_ON[node.type]
-            seen.update(node.inputs if places is None else [node.inputs[p] for p in places])
+        if op_keyed(node.type).spreads_nonfinite and facts.matters(node.outputs[0]):
+            seen.update(_spread(node))
     return seen
+
+
+def _spread(node: PlanNode) -> Iterator[int]:
+    """The values of which what is not finite makes something such in a node's output."""
+    definition = op_keyed(node.type)
+    grouped = definition.grouped(node.inputs, node.attributes)
+    for argument, given in zip(definition.inputs, grouped, strict=True):
+        if argument.name in definition.spreads_nonfinite:
+            yield from given if argument.is_list else (given,)
 
 
 def _given(facts: _Facts, group: _Group) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from flowbook.exec.devices.device import Device
 from flowbook.exec.plan.instrument import Instrument
@@ -37,36 +38,51 @@ class Prepared:
         signature: what is asked for.
         program: what runs.
         operations: all operations that the signature needs, before rewriting.
+        stateful: those of them that own or touch something.
         sources: the operations that the program's nodes stand for, by their ids.
         went: what became of operations that have no node of their own.
         placement: where everything runs, and why.
         instruments: what has rewritten the program.
-        subgraph: what the passes have left, if it is large enough for what it may grow into.
     """
 
     signature: Signature
     program: Program
     operations: Sequence[Operation] = field(repr=False)
+    stateful: Sequence[Operation] = field(repr=False)
     sources: dict[int, Operation] = field(repr=False)
     went: dict[Operation, str] = field(repr=False)
     placement: Placement = field(repr=False)
-    subgraph: Subgraph | None = field(repr=False)
     instruments: tuple[Instrument, ...] = ()
+
+
+class Growing(NamedTuple):
+    """A prepared signature, and what others can begin with.
+
+    Attributes:
+        prepared: the prepared signature.
+        graph: what the passes have left of it.
+    """
+
+    prepared: Prepared
+    graph: Subgraph
 
     def grows_into(self, signature: Signature) -> bool:
         """Whether what another signature needs is all of this and a little more."""
-        own = self.signature
+        own = self.prepared.signature
         waits = any(own.is_late) or any(signature.is_late)
-        if self.subgraph is None or waits or signature.feeds != own.feeds:
+        if waits or signature.feeds != own.feeds or len(self.graph.nodes) < LEAST_TO_GROW:
             return False
         fed = set(own.feeds)
         roots = [*own.targets, *[t.op for t in own.fetches if t not in fed]]
-        return grows(self.subgraph, roots, signature.fetches, signature.targets)
+        return grows(self.graph, roots, signature.fetches, signature.targets)
 
 
-def prepare(
-    signature: Signature, devices: Sequence[Device], base: Prepared | None = None
-) -> Prepared:
+def prepare(signature: Signature, devices: Sequence[Device]) -> Prepared:
+    """Compile a signature to a program; as `grow`, from nothing."""
+    return grow(signature, devices).prepared
+
+
+def grow(signature: Signature, devices: Sequence[Device], base: Growing | None = None) -> Growing:
     """Compile a signature to a program.
 
     Args:
@@ -78,20 +94,21 @@ def prepare(
         InvalidArgumentError: if a needed placeholder is not fed, or a device request cannot be met.
     """
     fetches, targets, feeds, _ = signature
-    graph = prune(fetches, targets, feeds, base.subgraph if base is not None else None)
+    before = base.prepared if base is not None else None
+    graph = prune(fetches, targets, feeds, base.graph if base is not None else None)
     order_state(graph)
     rewrite(graph)
-    placement = place(graph, devices, base.placement if base is not None else None)
+    placement = place(graph, devices, before.placement if before is not None else None)
     # One device, one part: partitioning has its place here.
     schedule(graph)
-    sources = dict(base.sources) if base is not None else {}
+    sources = dict(before.sources) if before is not None else {}
     for node in graph.new:
         sources[node.operation.id] = node.operation
         for operation in node.joined:
             sources[operation.id] = operation
-    begun = base.program.parts[0] if base is not None else None
+    begun = before.program.parts[0] if before is not None else None
     part = freeze(graph, placement.default.name, begun)
-    return Prepared(
+    prepared = Prepared(
         signature,
         Program(
             tuple([_feed(tensor) for tensor in feeds]),
@@ -99,11 +116,12 @@ def prepare(
             (part,),
         ),
         graph.operations,
+        graph.stateful,
         sources,
         graph.went,
         placement,
-        graph if len(graph.nodes) >= LEAST_TO_GROW else None,
     )
+    return Growing(prepared, graph)
 
 
 def rewrite(graph: Subgraph) -> None:

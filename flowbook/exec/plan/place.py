@@ -59,11 +59,13 @@ def place(graph: Subgraph, devices: Sequence[Device], before: Placement | None =
     placement = before if before is not None else Placement(devices[0])
     if before is None:
         _place_constrained(graph.operations, devices, placement)
+    served: set[tuple[OpDef, str]] = set()
     for node in graph.new:
-        kind = placement.device_of(node.operation).kind
-        op_def = node.op_def
-        if not op_def.is_handle and kernel_for(op_def, kind) is None:
-            raise _without_kernel(node.operation, op_def, kind)
+        op_def, kind = node.op_def, placement.device_of(node.operation).kind
+        if (op_def, kind) not in served:
+            if not op_def.is_handle and kernel_for(op_def, kind) is None:
+                raise _without_kernel(node.operation, op_def, kind)
+            served.add((op_def, kind))
     return placement
 
 

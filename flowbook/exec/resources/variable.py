@@ -54,6 +54,7 @@ class VariableResource:
         "_announce",
         "_buffer",
         "_claim",
+        "_claimer",
         "_lock",
         "_view",
         "dtype",
@@ -73,6 +74,7 @@ class VariableResource:
         self.shape = shape
         self._announce = announce
         self._claim: weakref.ref[threading.Event] | None = None
+        self._claimer = 0
         self._lock = threading.Lock()
         self._buffer: Array | None = None
         self._view: Array | None = None
@@ -183,12 +185,21 @@ class VariableResource:
         with self._lock:
             if self._view is not None or self._claimed() is not None:
                 return False
-            self._claim = weakref.ref(claim)
+            self._claim, self._claimer = weakref.ref(claim), threading.get_ident()
             return True
 
     def wait_for_claim(self, seconds: float) -> bool:
-        """Wait until nobody is initialising it; whether that is so."""
+        """Wait until nobody is initialising it; whether that is so.
+
+        Raises:
+            FailedPreconditionError: if it is this very thread that initialises it.
+        """
         claim = self._claimed()
+        if claim is not None and self._claimer == threading.get_ident():
+            raise FailedPreconditionError(
+                f"the initial value of variable {self.name!r} is computed by a function that runs "
+                "something which needs the variable itself"
+            )
         return claim is None or claim.wait(seconds)
 
     def _claimed(self) -> threading.Event | None:

@@ -89,6 +89,7 @@ class PartialRun:
                 check_mapping(feeds)
                 return self._run(fetches, feeds or {})
         except Exception as error:
+            feeds = None  # The error holds this frame.
             raise without_internal_frames(error) from error.__cause__
 
     def _run(self, fetches: Any, feeds: Mapping[Any, Any]) -> Any:
@@ -105,7 +106,7 @@ class PartialRun:
         try:
             self._step.advance()
         except BaseException:
-            self._end = "an error or an interrupt stopped it"
+            self._finish("an error or an interrupt stopped it")
             raise
         results = [self._take(tensor) for tensor in flat.tensors]
         self._check_has_run(flat.targets)

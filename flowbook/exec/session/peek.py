@@ -37,10 +37,6 @@ if TYPE_CHECKING:
 MOST_BYTES = 1 << 26
 SECONDS = 10.0
 
-_HARMLESS = (None, Access.READ)
-# They take part in the order of what happens outside, and do nothing there but fail the step.
-_ONLY_CHECK = frozenset({"Assert", "AssertShapes"})
-
 _WHY: dict[Access | None, str] = {
     Access.WRITE: "changes a variable",
     Access.DRAW: "draws random numbers, after which later runs would draw others",
@@ -79,7 +75,8 @@ def needs(tensor: Tensor, fed: Collection[Tensor] = ()) -> Needs:
 
 
 def _changes_something(operation: Operation) -> bool:
-    return operation.op_def.access not in _HARMLESS and operation.type not in _ONLY_CHECK
+    touch = operation.op_def.touches
+    return touch is not None and touch.access is not Access.READ and not touch.only_fails
 
 
 def _is_open(operation: Operation, given: Collection[Tensor]) -> bool:

@@ -96,7 +96,7 @@ class Session:
             raise InvalidTypeError(f"graph is an fb.Graph, not {graph!r}")
         self.graph = graph if graph is not None else get_default_graph()
         self._site = sites.capture()
-        self._master: Master = LocalMaster(self.graph, auto_initialize)
+        self._master = self._made_master(auto_initialize)
         self._calls: dict[Any, _Call] = {}
         self._instruments = Instruments(self.graph, self._forget_calls)
         self._changes = 0
@@ -110,6 +110,10 @@ class Session:
         if self._site.author is not None:
             # When its cell runs again, the session that it made before is over.
             self._site.author.own(self, _STARTS_AFRESH, holds_values=True)
+
+    def _made_master(self, auto_initialize: bool) -> Master:
+        """Who carries out what this session asks for; a session of another kind has another."""
+        return LocalMaster(self.graph, auto_initialize)
 
     # Running
 
@@ -158,6 +162,7 @@ class Session:
             if isinstance(feeds, Mapping) and has_compound(feeds):
                 return self.run(fetches, self._guarded(expanded, feeds), timeout=timeout)
             call = self._guarded(self._prepare, fetches, feeds)
+        values: Sequence[Any] = ()
         try:
             values = [f.value(v) for f, v in zip(call.feeds, feeds.values())] if feeds else ()  # noqa: B905
             deadline = None if timeout is None else deadline_after(timeout)
@@ -166,6 +171,7 @@ class Session:
             if feeds and not isinstance(feeds, Mapping):
                 # It spells a signature that is known: its parts are the keys of one.
                 self._guarded(check_mapping, feeds)
+            feeds, values = None, ()  # The error holds this frame.
             raise without_internal_frames(error) from error.__cause__
 
     def _prepare(self, fetches: Any, feeds: Mapping[Any, Any] | None) -> _Call:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -145,7 +146,7 @@ class Expression:
         outputs = [text if i in wanted else None for i, text in enumerate(self._outputs)]
         text = self.render(names) if self.is_single else _nested(self._steps, outputs)
         head = f"lambda xp, {', '.join(self.parameters)}:"
-        whole: Callable[..., Any] = eval(f"{head} {text}")
+        whole: Callable[..., Any] = eval(_compiled(f"{head} {text}"))
         if not self.has_steps:
             return whole
         blocks = Blocks(self.parameters, list(self._steps.values()), [t for t in outputs if t])
@@ -159,15 +160,19 @@ class Expression:
             results = iter(found)
             return tuple([next(results) if text else None for text in outputs])
 
-        kernel: Callable[..., Any] = eval(
-            f"{head} {self._unless_large(text, names, 'large')}", {"large": large}
-        )
+        unless_large = self._unless_large(text, names, "large")
+        kernel: Callable[..., Any] = eval(_compiled(f"{head} {unless_large}"), {"large": large})
         return kernel
 
     def _unless_large(self, text: str, names: Mapping[str, str], kernel: str) -> str:
         are_small = " and ".join([f"{names[name]}.size < {self._least}" for name in self._inputs])
         given = ", ".join(names[name] for name in self.parameters)
         return f"({text}) if {are_small} else {kernel}(xp, {given})"
+
+
+def _compiled(text: str) -> CodeType:
+    """Code whose frames are Flowbook's own, as errors tell them."""
+    return compile(text, "<flowbook expression>", "eval")
 
 
 class _NotElementwise(Exception):

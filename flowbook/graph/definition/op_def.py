@@ -171,6 +171,21 @@ class OpDef(Generic[Built]):
         runs_users_code: whether the kernel calls a Python function that an attribute holds.
         keeps_zeros: whether it is elementwise, of one argument, and zero where that is: of a
             sparse tensor it computes the elements alone, and gives a sparse tensor.
+        is_constant: whether its output is its attribute `value`, wherever it is not fed.
+        computes_shapes: whether shapes are computed with it. Of a few integers that the graph
+            determines it is computed while the graph is built, and what is built with its output
+            knows of which shape it is.
+        elements: what the graph tells of the elements of an integer output, where it does not
+            determine all of them: `elements(op, known)` gives them row after row, None for each
+            that only the run knows, or None if it does not even know how many there are.
+            `known(tensor)` tells the same of an input.
+        is_identity: whether its output is its input, where both are of one dtype: consumers of the
+            output then take the input, and the operation drops out of the run.
+        spreads_nonfinite: the names of those inputs of which each NaN, and each infinity, surely
+            makes one in the output, whatever the other inputs hold: where the output is finite,
+            they were.
+        keeps_finite: whether the output is finite where all of the inputs are, for an operation
+            that may hide what is not, as a maximum does.
         cost: `cost(operation)` estimates the floating-point operations (FLOPs) of one run, whatever
             the dtype: one for a sum, difference, product, quotient, comparison, selection or
             rounding, so two for a product that is added; 4 for a square root; 10 for an
@@ -206,6 +221,12 @@ class OpDef(Generic[Built]):
         gives_dead: bool = False,
         runs_users_code: bool = False,
         keeps_zeros: bool = False,
+        is_constant: bool = False,
+        computes_shapes: bool = False,
+        elements: Callable[..., Any] | None = None,
+        is_identity: bool = False,
+        spreads_nonfinite: tuple[str, ...] = (),
+        keeps_finite: bool = False,
         cost: Callable[[Operation], int] | None = None,
         doc: str | None = None,
         function: str | None = None,
@@ -236,12 +257,18 @@ class OpDef(Generic[Built]):
         self.is_router = fires_on_any or sees_dead or gives_dead or retag is not Retag.NONE
         self.runs_users_code = runs_users_code
         self.keeps_zeros = keeps_zeros
+        self.is_constant = is_constant
+        self.computes_shapes = computes_shapes
+        self.elements = elements
+        self.is_identity = is_identity
+        self.spreads_nonfinite = spreads_nonfinite
+        self.keeps_finite = keeps_finite
         self.cost = cost
         self.type_variables = type_variables
         self.access = touches.access if touches is not None else None
         self.is_pure = touches is None and owns is None
         self.is_handle = owns is not None and kernel is None
-        self.is_builtin = sites.calling_module(2).startswith("flowbook.")
+        self.is_builtin = registry.defines_own()
         inputs, arrow, outputs = signature.partition("->")
         if not arrow:
             raise InvalidArgumentError(f"the signature {signature!r} of {type} has no '->'")
@@ -469,8 +496,12 @@ class OpDef(Generic[Built]):
 
     # What others ask of a definition
 
-    def grouped(self, inputs: Sequence[Tensor], attributes: Mapping[str, Any]) -> list[Any]:
+    def grouped(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[Any]:
         """An operation's inputs by arguments of the signature: a list for each that takes one.
+
+        Args:
+            inputs: the tensors, or what stands for them, such as numbers of values in a plan.
+            attributes: the operation's.
 
         Raises:
             InvalidArgumentError: if they are too few or too many.

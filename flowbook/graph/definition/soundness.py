@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from flowbook.graph.model import dtypes
@@ -36,12 +37,16 @@ def check_definition(op_def: OpDef[Any]) -> None:
         if len({*names}) < len(names):
             raise InvalidArgumentError(f"{op_def.type}: a name is twice in {op_def.signature!r}")
     _check_names("kinds", op_def.kinds or ())
-    _check_names("host_args", op_def.host_args)
-    for name in op_def.host_args:
-        if name not in [argument.name for argument in op_def.inputs]:
-            raise InvalidArgumentError(
-                f"{op_def.type}: {name!r} in host_args is no input of {op_def.signature!r}"
-            )
+    _check_inputs(op_def, "host_args", op_def.host_args)
+    _check_inputs(op_def, "spreads_nonfinite", op_def.spreads_nonfinite)
+    if op_def.is_identity and not (_is_single(op_def.inputs) and _is_single(op_def.outputs)):
+        raise InvalidArgumentError(f"{op_def.type}: an identity has one input and one output")
+    if op_def.is_constant and "value" not in op_def.attributes:
+        raise InvalidArgumentError(f"{op_def.type}: a constant has the attribute 'value'")
+    if (op_def.computes_shapes or op_def.elements) and not _is_single(op_def.outputs):
+        raise InvalidArgumentError(f"{op_def.type}: what is known of shapes is one output")
+    if op_def.spreads_nonfinite:
+        _check_spreading(op_def)
     given = {argument.token for argument in op_def.inputs}
     for argument in op_def.outputs:
         if argument.token in op_def.type_variables and argument.token not in given:
@@ -54,6 +59,31 @@ def check_definition(op_def: OpDef[Any]) -> None:
 def _check_names(what: str, names: object) -> None:
     if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
         raise InvalidTypeError(f"{what} is a tuple of names, not {names!r:.80}")
+
+
+def _is_single(arguments: Sequence[Argument]) -> bool:
+    return len(arguments) == 1 and not arguments[0].is_list
+
+
+def _check_inputs(op_def: OpDef[Any], what: str, names: tuple[str, ...]) -> None:
+    _check_names(what, names)
+    for name in names:
+        if name not in [argument.name for argument in op_def.inputs]:
+            raise InvalidArgumentError(
+                f"{op_def.type}: {name!r} in {what} is no input of {op_def.signature!r}"
+            )
+
+
+def _check_spreading(op_def: OpDef[Any]) -> None:
+    if not _is_single(op_def.outputs):
+        raise InvalidArgumentError(f"{op_def.type}: with spreads_nonfinite it has one output")
+    if op_def.keeps_finite:
+        # The guard would take the input to be finite for the output's sake, and the other way
+        # round, and look at neither.
+        raise InvalidArgumentError(
+            f"{op_def.type} has both spreads_nonfinite and keeps_finite",
+            hint="spreads_nonfinite is enough: what the operation gives is looked at",
+        )
 
 
 def _check_variable(op_def: OpDef[Any], name: str, admitted: object, tokens: set[str]) -> None:

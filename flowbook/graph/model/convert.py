@@ -44,6 +44,11 @@ def dtype_of(array: np.ndarray[Any, Any]) -> DType:
     return dtypes.as_dtype(array.dtype)
 
 
+def _is_masked(array: Any) -> bool:
+    """Whether an element of an array is masked; `numpy.ma` is not imported for that."""
+    return bool(np.any(getattr(array, "mask", False)))
+
+
 def _plain_array(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
     if isinstance(value, Arithmetic):
         raise InvalidTypeError(
@@ -51,6 +56,12 @@ def _plain_array(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
             hint="fetch it with sess.run first",
         )
     first = _first(value)
+    arrays = [value] if first is value else value
+    if isinstance(first, np.ndarray) and any(map(_is_masked, arrays)):
+        raise InvalidArgumentError(
+            "a masked array has elements without values, which an array cannot have",
+            hint="array.filled(0) gives them one",
+        )
     try:
         # NumPy's own dtypes for bytes and text lose trailing zeros.
         array = np.asarray(value, dtype=object if isinstance(first, bytes | str) else None)

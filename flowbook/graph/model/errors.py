@@ -7,6 +7,7 @@ the class derives from it too, so that `except ValueError` works as a user of Py
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
@@ -14,7 +15,7 @@ from flowbook.graph.model.options import options
 from flowbook.graph.model.site import is_internal
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    from types import FrameType, TracebackType
 
     from flowbook.graph.model.operation import Operation
     from flowbook.graph.model.site import Site
@@ -228,12 +229,18 @@ def without_internal_frames(error: BaseException) -> BaseException:
 
     An error says so in a note and names the switch that shows them. Frames hold the values of the
     step, so dropping them also gives back memory and variables' buffers.
+
+    A user's frame that stays visible keeps those that it was called from: they are emptied.
     """
     if options.full_tracebacks:
         return error
     if isinstance(error, Exception) and HIDDEN_FRAMES not in getattr(error, "__notes__", ()):
         error.add_note(HIDDEN_FRAMES)
-    return error.with_traceback(users_frames(error.__traceback__))
+    for shown in (error, error.__cause__):
+        if shown is not None:
+            shown.with_traceback(users_frames(shown.__traceback__))
+            _empty_internal_frames(shown.__traceback__)
+    return error
 
 
 def users_frames(traceback: TracebackType | None) -> TracebackType | None:
@@ -241,3 +248,16 @@ def users_frames(traceback: TracebackType | None) -> TracebackType | None:
     while traceback is not None and is_internal(traceback.tb_frame.f_code.co_filename):
         traceback = traceback.tb_next
     return traceback
+
+
+def _empty_internal_frames(traceback: TracebackType | None) -> None:
+    """Have the frames of Flowbook's own behind those of a traceback hold nothing any more."""
+    while traceback is not None:
+        frame: FrameType | None = traceback.tb_frame
+        # What still runs cannot be emptied, and has been called by what still runs.
+        with suppress(RuntimeError):
+            while frame is not None:
+                if is_internal(frame.f_code.co_filename):
+                    frame.clear()
+                frame = frame.f_back
+        traceback = traceback.tb_next

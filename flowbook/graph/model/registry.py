@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -68,6 +69,8 @@ _kernels: WeakKeyDictionary[OpDef[Any], dict[str, tuple[Registered, ...]]] = Wea
 _by_key: WeakValueDictionary[str, OpDef[Any]] = WeakValueDictionary()
 # The kinds of devices that there are kernels for; each is named by the module of its devices.
 _device_kinds: set[str] = set()
+# Whether what is defined now is Flowbook's own.
+_defines_own = False
 
 
 def op_named(type_name: str) -> OpDef[Any]:
@@ -100,6 +103,25 @@ def op_keyed(key: str) -> OpDef[Any]:
 def op_definitions() -> dict[str, OpDef[Any]]:
     """All definitions, by type name, in the order of their definition."""
     return dict(_definitions)
+
+
+@contextmanager
+def own_definitions() -> Iterator[None]:
+    """A block that defines Flowbook's own types: the import of `flowbook.graph.ops`, and no other.
+
+    Nobody can define a type of his own meanwhile: to import Flowbook is to wait for that import.
+    """
+    global _defines_own
+    _defines_own = True
+    try:
+        yield
+    finally:
+        _defines_own = False
+
+
+def defines_own() -> bool:
+    """Whether what is defined now is one of Flowbook's own types."""
+    return _defines_own
 
 
 def define(op_def: OpDef[Any]) -> None:

@@ -170,12 +170,6 @@ class Site:
         return f"<Site {self.place}>"
 
 
-def calling_module(depth: int) -> str:
-    """The name of the module whose code runs `depth` frames above this function."""
-    name: str = sys._getframe(depth).f_globals.get("__name__", "")
-    return name
-
-
 UNKNOWN_SITE = Site(None, 0, None)
 
 

@@ -30,16 +30,20 @@ class Touch(NamedTuple):
         access: what is done to it.
         argument: the place of the input that takes its handle; None for the resource that the
             operation owns, and for the world outside.
+        only_fails: whether nobody can tell that it ran unless it fails the step, as an assertion,
+            which only takes part in the order of what happens outside.
     """
 
     access: Access
     argument: int | None = None
+    only_fails: bool = False
 
 
 READS = Touch(Access.READ, 0)
 WRITES = Touch(Access.WRITE, 0)
 DRAWS = Touch(Access.DRAW)
 OUTSIDE = Touch(Access.OUTSIDE)
+ASSERTS = Touch(Access.OUTSIDE, only_fails=True)
 
 
 class Order(Enum):

@@ -70,6 +70,6 @@ def _ancestors(operations: Iterable[Operation], seen: set[Operation]) -> Iterato
         definition = operation.op_def
         if definition.reads_as is not None:
             stack.extend([tensor.op for tensor in operation.inputs])
-        elif (definition.owns is None or definition.kernel) and operation.type != "Const":
+        elif not definition.is_handle and not definition.is_constant:
             yield operation
             stack.extend(_sources(operation))

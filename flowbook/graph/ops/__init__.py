@@ -3,5 +3,8 @@
 from importlib import import_module
 from pkgutil import walk_packages
 
-for _module in walk_packages(__path__, f"{__name__}."):
-    import_module(_module.name)
+from flowbook.graph.model.registry import own_definitions
+
+with own_definitions():
+    for _module in walk_packages(__path__, f"{__name__}."):
+        import_module(_module.name)

@@ -58,25 +58,33 @@ def prune(
                 values[tensor] = count
             outputs.append(count)
             count += 1
-        if op_def.type == "Const" and not op.control_inputs:
+        if op_def.is_constant and not op.control_inputs:
             constants[outputs[0]] = attributes["value"]
             continue
         owner = None
         if not op_def.is_pure:
+            graph.stateful.append(op)
             owner = op if op_def.owns is not None else touched_by(op)
         numbers = [value_of(t) for t in op.inputs]
-        if owner is not None and op_def.reads_as is not None and _handle(owner) in fed_variables:
-            op_def, owner = op_def.reads_as, None
-            attributes = {
-                name: attributes.get(name, default) for name, default in op_def.attributes.items()
-            }
-            numbers[0] = feeds.index(_handle(touched_by(op)))
         after: tuple[Node, ...] = ()
         if op.control_inputs:
             after = tuple([n for c in op.control_inputs for n in graph.nodes_for(c)])
-        node = Node(op, op_def, attributes, tuple(numbers), tuple(outputs), after, owner)
         if owner is not None and owner is not op:
-            _take_handle_from_owner(node, graph)
+            assert op_def.touches is not None
+            assert op_def.touches.argument is not None
+            passed_by = op.inputs[op_def.touches.argument].op
+            if passed_by is not owner:
+                # Its handle comes from the owner, past what only hands it on; it waits for that.
+                numbers[op_def.touches.argument] = value_of(owner.outputs[0])
+                after += graph.nodes_for(passed_by)
+            if op_def.reads_as is not None and owner.outputs[0] in fed_variables:
+                numbers[0] = feeds.index(owner.outputs[0])
+                op_def, owner = op_def.reads_as, None
+                attributes = {
+                    name: attributes.get(name, default)
+                    for name, default in op_def.attributes.items()
+                }
+        node = Node(op, op_def, attributes, tuple(numbers), tuple(outputs), after, owner)
         node_of[op] = node
         nodes.append(node)
         for value in outputs:
@@ -85,27 +93,6 @@ def prune(
     graph.fetches = [value_of(t) for t in fetches]
     graph.targets = list(dict.fromkeys(n for op in targets for n in graph.nodes_for(op)))
     return graph
-
-
-def _handle(owner: Operation | None) -> Tensor:
-    assert owner is not None
-    return owner.outputs[0]
-
-
-def _take_handle_from_owner(node: Node, graph: Subgraph) -> None:
-    """Let a node take its resource's handle from who owns it, past what only hands it on.
-
-    It still waits for that: what a handle has come through may itself wait for something.
-    """
-    touch, owner = node.op_def.touches, node.owner
-    assert touch is not None
-    assert touch.argument is not None
-    passed_by = node.operation.inputs[touch.argument].op
-    if passed_by is not owner:
-        inputs = list(node.inputs)
-        inputs[touch.argument] = graph.value_of(_handle(owner))
-        node.inputs = tuple(inputs)
-        node.after = (*node.after, *graph.nodes_for(passed_by))
 
 
 def closure(

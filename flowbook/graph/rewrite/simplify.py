@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from flowbook.graph.model.dtypes import resource
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
-
-_PASSED_ON = frozenset({"Identity", "StopGradient", "PreventGradient"})
 
 
 def simplify(graph: Subgraph) -> None:
@@ -32,14 +31,11 @@ def simplify(graph: Subgraph) -> None:
 
 
 def _passes_on(node: Node) -> bool:
-    if node.after or len(node.inputs) != 1:
-        return False
-    kind = node.op_def.type
-    if kind not in _PASSED_ON and kind != "Cast":
+    if node.after or not node.op_def.is_identity:
         return False
     operation = node.operation
-    source = operation.inputs[0].op
+    given, source = operation.inputs[0].dtype, operation.inputs[0].op
     if operation.device != source.device or operation.colocation != source.colocation:
         return False
-    # The operation may be a variable's read that a feed made an identity of.
-    return kind in _PASSED_ON or operation.inputs[0].dtype is operation.outputs[0].dtype
+    # A resource is given to a variable's read that a feed made an identity of.
+    return given is operation.outputs[0].dtype or given is resource

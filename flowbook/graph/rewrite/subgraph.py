@@ -85,6 +85,7 @@ class Subgraph:
 
     Attributes:
         operations: all operations that are needed, before any rewriting.
+        stateful: those of them that own or touch something.
         feeds: the fed tensors; a variable's handle stands for all its reads.
         fetches: the values to return.
         targets: nodes to run without returning anything.
@@ -114,6 +115,7 @@ class Subgraph:
     went: dict[Operation, str] = field(default_factory=dict)
     start: int = 0
     count: int = 0
+    stateful: list[Operation] = field(default_factory=list)
     values: dict[Tensor, int] = field(default_factory=dict)
     node_of: dict[Operation, Node] = field(default_factory=dict)
     instead: dict[int, int] = field(default_factory=dict)
@@ -127,6 +129,7 @@ class Subgraph:
         return replace(
             self,
             operations=self.operations.copy(),
+            stateful=self.stateful.copy(),
             fetches=[],
             targets=[],
             nodes=self.nodes.copy(),

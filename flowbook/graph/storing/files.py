@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
-from flowbook.graph.model.errors import InvalidTypeError, NotFoundError
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, NotFoundError
 
 
 def as_path(path: Any) -> str:
@@ -31,8 +31,18 @@ def written_whole(path: str) -> Iterator[BinaryIO]:
     """A stream whose content becomes the file when the block ends without an error.
 
     Until then, and if it ends with one, the file stays as it was: readers never see a part.
+
+    Raises:
+        InvalidArgumentError: if there is something else than a regular file of that name, such as a
+            folder, a device or a pipe: it is not replaced.
     """
-    folder, name = os.path.split(os.path.realpath(path))  # A link stays, and leads to it.
+    target = os.path.realpath(path)  # A link stays, and leads to it.
+    if os.path.exists(target) and not os.path.isfile(target):
+        raise InvalidArgumentError(
+            f"{path!r} is no regular file, and is not replaced",
+            hint="give the name of a file",
+        )
+    folder, name = os.path.split(target)
     # In the same folder, as renaming is atomic within one file system only.
     temporary = os.path.join(folder, f".{name}.{secrets.token_hex(4)}.tmp")
     try:

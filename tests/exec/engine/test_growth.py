@@ -20,12 +20,13 @@ def prepared(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     sizes: list[int] = []
 
     def counted(signature: Any, devices: Any, base: Any = None) -> Any:
-        found = master_prepare(signature, devices, base)
-        sizes.append(len(found.operations) - (len(base.operations) if base is not None else 0))
+        found = grow(signature, devices, base)
+        before = len(base.prepared.operations) if base is not None else 0
+        sizes.append(len(found.prepared.operations) - before)
         return found
 
-    master_prepare = master.prepare
-    monkeypatch.setattr(master, "prepare", counted)
+    grow = master.grow
+    monkeypatch.setattr(master, "grow", counted)
     return sizes
 
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import flowbook as fb
 from flowbook.exec.instruments.guard import Guard
-from flowbook.exec.instruments.guarded_plan import KEEPS, PASSES_ON
-from flowbook.graph.model.registry import op_named
+from flowbook.graph.model.registry import op_definitions, op_named
 from tests.exec.random_graphs import delayed, examples
 from tests.op_cases import CASES
 
@@ -258,9 +257,11 @@ def test_summaries_and_the_guard_go_together() -> None:
         assert [p.step for p in kept.history.points("loss")] == [0, 2]
 
 
-# The tables
+# What definitions say
 
-TRIED = [c for c in CASES if c.type in PASSES_ON or c.type in KEEPS]
+SPREADING = {d.type for d in op_definitions().values() if d.is_builtin and d.spreads_nonfinite}
+KEEPING = {d.type for d in op_definitions().values() if d.is_builtin and d.keeps_finite}
+TRIED = [c for c in CASES if c.type in SPREADING or c.type in KEEPING]
 
 
 def _is_alone(case: Any) -> bool:
@@ -276,14 +277,14 @@ def _is_alone(case: Any) -> bool:
         )
 
 
-PASSING = [
+SPREADING_CASES = [
     case
     for case in TRIED
-    if case.type in PASSES_ON
+    if case.type in SPREADING
     and any(np.asarray(a).dtype == np.float64 for a in case.inputs)
     and _is_alone(case)
 ]
-KEEPING = [c for c in TRIED if c.type in KEEPS and _is_alone(c)]
+KEEPING_CASES = [c for c in TRIED if c.type in KEEPING and _is_alone(c)]
 
 
 def _runs(case: Any, arrays: list[Any]) -> Any:
@@ -296,21 +297,28 @@ def _runs(case: Any, arrays: list[Any]) -> Any:
         return [np.asarray(v) for v in sess.run(list(listed))]
 
 
-def test_the_tables_name_operation_types() -> None:
-    assert KEEPS.isdisjoint(PASSES_ON)
-    for name in (*PASSES_ON, *KEEPS):
-        definition = op_named(name)
-        assert len(definition.outputs) == 1, name
-        assert name in {c.type for c in (*PASSING, *KEEPING)}, name
+def test_all_that_say_so_are_tried() -> None:
+    assert {case.type for case in SPREADING_CASES} == SPREADING
+    assert {case.type for case in KEEPING_CASES} == KEEPING
+    assert SPREADING
+    assert KEEPING
 
 
-@pytest.mark.parametrize("case", PASSING, ids=lambda case: case.name)
+def _spread_places(case: Any) -> list[int]:
+    """Which of a row's inputs are surely told by the output."""
+    definition = op_named(case.type)
+    if definition.inputs[0].is_list:
+        return list(range(len(case.inputs)))
+    names = [argument.name for argument in definition.inputs][: len(case.inputs)]
+    return [place for place, name in enumerate(names) if name in definition.spreads_nonfinite]
+
+
+@pytest.mark.parametrize("case", SPREADING_CASES, ids=lambda case: case.name)
 @pytest.mark.parametrize("wrong", [NAN, INF, -INF])
-def test_what_passes_on_does(case: Any, wrong: float) -> None:
+def test_what_spreads_does(case: Any, wrong: float) -> None:
     arrays = [np.asarray(a) for a in case.inputs]
-    places = PASSES_ON[case.type]
     tried = 0
-    for k in range(len(arrays)) if places is None else places:
+    for k in _spread_places(case):
         if arrays[k].dtype != np.float64 or k in case.fixed:
             continue
         for element in np.ndindex(arrays[k].shape):
@@ -323,7 +331,7 @@ def test_what_passes_on_does(case: Any, wrong: float) -> None:
     assert tried
 
 
-@pytest.mark.parametrize("case", KEEPING, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", KEEPING_CASES, ids=lambda case: case.name)
 def test_what_keeps_does(case: Any) -> None:
     for scale in (0.0, 1.0, 1e30, 1e-300):
         arrays = [

@@ -419,3 +419,18 @@ def test_a_fed_array_is_not_kept(sess, run):
     gc.collect()
     assert kept() is None
     assert found[1].sum() == 1000
+
+
+def test_a_masked_array_is_refused_where_its_mask_would_be_lost() -> None:
+    x = fb.placeholder(fb.float32, [3])
+    masked = np.ma.masked_less(np.arange(3, dtype=np.float32), 1)
+    with fb.Session() as sess:
+        for value in (masked, [masked[0:1], masked[1:2]]):
+            with pytest.raises(fb.errors.InvalidArgumentError, match="masked") as caught:
+                sess.run(x, {x: value})
+            assert "filled" in str(caught.value)
+        with pytest.raises(fb.errors.InvalidArgumentError, match="masked"):
+            fb.constant(masked)
+        assert sess.run(x, {x: masked.filled(7)}).tolist() == [7.0, 1.0, 2.0]
+        # Nothing is lost of one without a masked element.
+        assert sess.run(x, {x: np.ma.array([1.0, 2.0, 3.0])}).tolist() == [1.0, 2.0, 3.0]

@@ -50,8 +50,13 @@ def run_in(
     try:
         found = EXECUTORS[kind](runner, list((feeds or {}).values()))
     except StepFailed as failed:
-        raise located(failed.failure, prepared) from failed.__cause__
-    return flatten(sess.graph, fetches).rebuild(found)
+        error, cause = located(failed.failure, prepared), failed.__cause__
+    else:
+        return flatten(sess.graph, fetches).rebuild(found)
+    try:
+        raise error from cause
+    finally:
+        del error, cause  # They hold this frame.
 
 
 def everywhere(

@@ -294,6 +294,28 @@ def test_concurrent_first_runs_initialise_once() -> None:
         assert [c.calls for c in counters] == [1, 1, 1, 1]
 
 
+def test_an_initial_value_that_runs_what_needs_it_is_an_error() -> None:
+    W = fb.Variable(fb.py_func(lambda: sess.run(W) + 1, [], fb.float32), name="W")
+    with fb.Session() as sess:
+        with pytest.raises(fb.errors.OpError, match="needs the variable itself"):
+            sess.run(W)
+        assert sess.run(fb.constant(1.0)) == 1.0
+
+
+def test_an_initial_value_may_wait_for_a_thread_that_initialises_a_sibling() -> None:
+    def of_sibling() -> Any:
+        found: list[Any] = []
+        other = threading.Thread(target=lambda: found.append(sess.run(B)), daemon=True)
+        other.start()
+        other.join(60)
+        return np.float32(found[0] + 1)
+
+    A = fb.Variable(fb.py_func(of_sibling, [], fb.float32), name="A")
+    B = fb.Variable(3.0, name="B")
+    with fb.Session() as sess:
+        assert sess.run([A, B]) == [4.0, 3.0]
+
+
 def test_sessions_start_fresh() -> None:
     W = fb.Variable(1.0)
     add = fb.assign_add(W, 1.0)

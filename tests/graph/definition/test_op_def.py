@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
+from flowbook.graph.model.registry import op_named
 from tests.interpreter import evaluate
 
 HERE = "test_op_def.py"
@@ -99,6 +100,13 @@ def test_a_users_inference_may_give_lists_of_dimensions() -> None:
         ("x: T -> y: T", {"T": fb.float32}, "'T' is a tuple of dtypes, not"),
         ("x: T -> y: T", {"T": ("float32",)}, "'T' is a tuple of dtypes, not"),
         ("x: T -> y: T", {"gradient": lambda op, dy: dy}, "OpDef has no argument 'gradient'"),
+        ("x: T -> y: T", {"host_args": ("z",)}, "'z' in host_args is no input of"),
+        ("x: T -> y: T", {"is_constant": True}, "a constant has the attribute 'value'"),
+        ("x: T -> y: T, z: T", {"computes_shapes": True}, "what is known of shapes is one output"),
+        ("x: N*T -> y: T", {"is_identity": True}, "an identity has one input and one output"),
+        ("x: T -> y: T", {"spreads_nonfinite": ("z",)}, "'z' in spreads_nonfinite is no input of"),
+        ("x: T -> y: T, z: T", {"spreads_nonfinite": ("x",)}, "with spreads_nonfinite it has one"),
+        ("x: T -> y: T", {"spreads_nonfinite": ("x",), "keeps_finite": True}, "has both"),
         ("x: T -> y: T", {"expression": "exp(x"}, "is not Python's: '\\(' was never closed"),
         ("x: T -> y: T", {"expression": "xp.exp(x)"}, "'xp' in the expression .* is neither"),
     ],
@@ -111,6 +119,14 @@ def test_a_definition_is_checked(signature: str, given: dict[str, Any], message:
 def test_a_type_has_a_name() -> None:
     with pytest.raises(fb.errors.InvalidArgumentError, match="'My op' is no name"):
         fb.OpDef("My op", "x: T -> y: T", T=fb.FLOATS)
+
+
+def test_flowbooks_own_types_are_those_defined_by_its_import() -> None:
+    assert op_named("Add").is_builtin
+    source = "mine = fb.OpDef('Mine', 'x: T -> y: T', T=fb.FLOATS, kernel=lambda xp, x: x)"
+    for name in ("flowbook_of_a_user", "flowbook.graph.ops.mine"):
+        exec(source, {"__name__": name, "fb": fb})
+        assert not op_named("Mine").is_builtin
 
 
 def test_a_failing_gradient_names_its_operation() -> None:

@@ -353,3 +353,23 @@ def test_an_inference_over_very_many_paths_is_quick() -> None:
         fb.reshape(fb.zeros([1]), empty)
         fb.zeros(fb.placeholder(fb.int32, [2**40]))
     assert loaded(saved(graph)).to_bytes() == graph.to_bytes()
+
+
+def test_only_regular_files_are_replaced(tmp_path: Path) -> None:
+    graph = fb.Graph()
+    pipe, folder, link = tmp_path / "pipe", tmp_path / "folder", tmp_path / "link"
+    os.mkfifo(pipe)
+    folder.mkdir()
+    link.symlink_to(pipe)
+    for path in (pipe, folder, link, "/dev/null"):
+        with pytest.raises(fb.errors.InvalidArgumentError, match="no regular file"):
+            graph.save(path)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert link.is_symlink()
+    file = tmp_path / "file"
+    file.write_bytes(b"old")
+    link.unlink()
+    link.symlink_to(file)
+    graph.save(link)
+    assert link.is_symlink()
+    assert fb.Graph.load(file).operations == []

@@ -156,6 +156,8 @@ gather_op = OpDef(
     kinds=HOST,
     grad=_gather_gradient,
     aliases={},
+    keeps_finite=True,
+    computes_shapes=True,
     cost=no_flops,
 )
 

@@ -34,7 +34,7 @@ def _masked_shape(tensor: Tensor, mask: Tensor, axis: int) -> Shape:
         raise InvalidArgumentError(
             f"a mask of shape {mask.shape} does not fit the shape {tensor.shape} at axis {axis}"
         )
-    known = mask.op.attributes["value"] if mask.op.type == "Const" else None
+    known = mask.op.attributes["value"] if mask.op.op_def.is_constant else None
     count = None if known is None else int(np.count_nonzero(known))
     return Shape.of((*dims[:axis], count, *dims[end:]))
 

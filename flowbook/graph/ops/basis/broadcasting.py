@@ -68,6 +68,7 @@ broadcast_to_op = OpDef(
     host_args=("shape",),
     grad=lambda op, dy: (sum_to_shape(dy, op.inputs[0]), None),
     aliases={0: 0},
+    spreads_nonfinite=("input",),
     cost=no_flops,
 )
 
@@ -127,6 +128,7 @@ broadcast_shape_op = OpDef(
     host_args=("shape_x", "shape_y"),
     grad=NO_GRADIENT,
     aliases={},
+    computes_shapes=True,
     cost=no_flops,
 )
 
@@ -247,8 +249,12 @@ def reduction(
     T: tuple[DType, ...],
     *,
     flops: int = 1,
+    **facts: Any,
 ) -> OpDef:
-    """An operation type that reduces over axes; `flops` are those per element of the input."""
+    """An operation type that reduces over axes.
+
+    Per element of the input it takes so many `flops`; the `facts` are further arguments of `OpDef`.
+    """
 
     def checked(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
         try:
@@ -268,6 +274,7 @@ def reduction(
         # Over no axes at all NumPy may give back what it got.
         aliases={0: 0},
         cost=lambda op: flops * flops_of_input(op),
+        **facts,
     )
 
 
@@ -289,7 +296,14 @@ def _sum(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
     return sum_over(xp, x, axis, keepdims).astype(x.dtype, copy=False)
 
 
-sum_op = reduction("Sum", _sum, lambda op, dy: spread(op, dy), NUMBERS)
+sum_op = reduction(
+    "Sum",
+    _sum,
+    lambda op, dy: spread(op, dy),
+    NUMBERS,
+    spreads_nonfinite=("input_tensor",),
+    computes_shapes=True,
+)
 
 
 @sum_op.front

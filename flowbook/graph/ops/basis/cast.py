@@ -38,6 +38,10 @@ cast_op = OpDef(
     grad=_cast_gradient,
     aliases={},
     keeps_zeros=True,
+    spreads_nonfinite=("x",),
+    is_identity=True,
+    computes_shapes=True,
+    elements=lambda op, known: known(op.inputs[0]),
     cost=elementwise(),
 )
 

@@ -41,6 +41,7 @@ const = OpDef(
     infer=_constant_shape,
     kernel=lambda xp, value: xp.asarray(value),
     aliases=None,
+    is_constant=True,
     cost=no_flops,
 )
 
@@ -200,6 +201,10 @@ identity = OpDef(
     kernel=lambda xp, x: x,
     grad=lambda op, dy: dy,
     aliases={0: 0},
+    spreads_nonfinite=("input",),
+    is_identity=True,
+    computes_shapes=True,
+    elements=lambda op, known: known(op.inputs[0]),
     cost=no_flops,
     doc="""The same value, as an operation of its own.
 
@@ -228,6 +233,8 @@ stop_gradient = OpDef(
     kernel=lambda xp, x: x,
     grad=NO_GRADIENT,
     aliases={0: 0},
+    spreads_nonfinite=("input",),
+    is_identity=True,
     cost=no_flops,
     doc="The same value, through which no gradient flows.",
     keeps_zeros=True,
@@ -248,6 +255,7 @@ prevent_gradient = OpDef(
     kernel=lambda xp, x: x,
     grad=_prevented,
     aliases={0: 0},
+    is_identity=True,
     cost=no_flops,
     doc="The same value; asking for a gradient through it is a LookupError with `message`.",
 )
@@ -319,6 +327,7 @@ zeros_like_op = OpDef(
     kernel=_zeros_like,
     grad=NO_GRADIENT,
     aliases={},
+    keeps_finite=True,
     cost=no_flops,
 )
 
@@ -330,5 +339,6 @@ ones_like_op = OpDef(
     kernel=lambda xp, input: xp.ones(input.shape, input.dtype),
     grad=NO_GRADIENT,
     aliases={},
+    keeps_finite=True,
     cost=no_flops,
 )

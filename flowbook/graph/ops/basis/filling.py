@@ -194,6 +194,7 @@ range_op = OpDef(
     host_args=("start", "limit", "delta"),
     grad=NO_GRADIENT,
     aliases={},
+    computes_shapes=True,
     cost=elementwise(),
 )
 

@@ -14,7 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.inference import constant_value, no_flops, shape_from
+from flowbook.graph.definition.inference import (
+    Elements,
+    Known,
+    constant_value,
+    no_flops,
+    shape_from,
+)
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OutOfRangeError
@@ -231,6 +237,14 @@ def _strided_slice_gradient(op: Operation, dy: Tensor) -> Any:
     return grad, *(None,) * len(bounds)
 
 
+def _part_elements(op: Operation, known: Known) -> Elements | None:
+    whole, dims = known(op.inputs[0]), op.inputs[0].shape.dims
+    if len(op.inputs) > 1 or whole is None or dims is None or None in dims:
+        return None
+    array = np.array(whole, object).reshape(dims)  # type: ignore[arg-type]
+    return tuple(np.ravel(array[decoded(op.attributes["key"], ())]).tolist())
+
+
 strided_slice_op = OpDef(
     "StridedSlice",
     "input: T, bounds: *bounds -> output: T",
@@ -241,6 +255,9 @@ strided_slice_op = OpDef(
     host_args=("bounds",),
     grad=_strided_slice_gradient,
     aliases={0: 0},
+    keeps_finite=True,
+    computes_shapes=True,
+    elements=_part_elements,
     cost=no_flops,
 )
 

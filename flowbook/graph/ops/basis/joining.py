@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from flowbook.graph.definition.axes import as_axis, in_range
-from flowbook.graph.definition.inference import constant_value, no_flops, shape_from
+from flowbook.graph.definition.inference import (
+    Elements,
+    Known,
+    constant_value,
+    no_flops,
+    shape_from,
+)
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.definition.packing import packed
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, DType
@@ -68,6 +75,13 @@ def _concat_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
     return pieces
 
 
+def _concatenated_elements(op: Operation, known: Known) -> Elements | None:
+    if op.attributes["axis"] != 0 and op.outputs[0].shape.rank != 1:
+        return None
+    parts = [known(tensor) for tensor in op.inputs]
+    return None if None in parts else tuple(chain.from_iterable(parts))  # type: ignore[arg-type]
+
+
 concat_op = OpDef(
     "Concat",
     "values: N*T -> output: T",
@@ -77,6 +91,9 @@ concat_op = OpDef(
     kernel=_concat,
     grad=_concat_gradient,
     aliases={},
+    spreads_nonfinite=("values",),
+    computes_shapes=True,
+    elements=_concatenated_elements,
     cost=no_flops,
 )
 
@@ -328,6 +345,13 @@ def _stack(xp: Any, *values: Any, axis: int) -> Any:
         ) from None
 
 
+def _stacked_elements(op: Operation, known: Known) -> Elements | None:
+    if op.outputs[0].shape.rank != 1:
+        return _concatenated_elements(op, known)
+    # Of a tensor beside scalars it is known that it is one, whatever its shape says.
+    return tuple(chain.from_iterable(known(tensor) or (None,) for tensor in op.inputs))
+
+
 stack_op = OpDef(
     "Stack",
     "values: N*T -> output: T",
@@ -339,6 +363,9 @@ stack_op = OpDef(
         dy, axis=op.attributes["axis"], Tout=(dy.dtype,) * len(op.inputs)
     ),
     aliases={},
+    spreads_nonfinite=("values",),
+    computes_shapes=True,
+    elements=_stacked_elements,
     cost=no_flops,
 )
 

@@ -87,6 +87,7 @@ slice_op = OpDef(
     host_args=("begin", "size"),
     grad=_slice_gradient,
     aliases={0: 0},
+    computes_shapes=True,
     cost=no_flops,
 )
 

@@ -101,6 +101,7 @@ shape_op = OpDef(
     kernel=_cast_shape,
     grad=NO_GRADIENT,
     aliases={},
+    elements=lambda op, known: op.inputs[0].shape.dims,
     cost=no_flops,
 )
 
@@ -145,6 +146,7 @@ size_op = OpDef(
     kernel=lambda xp, input, out_type: xp.asarray(input.size, out_type.numpy),
     grad=NO_GRADIENT,
     aliases={},
+    elements=lambda op, known: (op.inputs[0].shape.size,),
     cost=no_flops,
 )
 
@@ -186,6 +188,7 @@ rank_op = OpDef(
     kernel=lambda xp, input: xp.asarray(input.ndim, np.int32),
     grad=NO_GRADIENT,
     aliases={},
+    elements=lambda op, known: (op.inputs[0].shape.rank,),
     cost=no_flops,
 )
 
@@ -288,6 +291,8 @@ reshape_op: OpDef = OpDef(
     host_args=("shape",),
     grad=lambda op, dy: (reshape_op(dy, shape_of(op.inputs[0])), None),
     aliases={0: 0},
+    spreads_nonfinite=("tensor",),
+    computes_shapes=True,
     cost=no_flops,
 )
 
@@ -332,6 +337,8 @@ expand_dims_op = OpDef(
     kernel=lambda xp, input, axis: xp.expand_dims(input, axis),
     grad=lambda op, dy: reshape_op(dy, shape_of(op.inputs[0])),
     aliases={0: 0},
+    spreads_nonfinite=("input",),
+    computes_shapes=True,
     cost=no_flops,
 )
 
@@ -392,6 +399,8 @@ squeeze_op = OpDef(
     kernel=_squeeze,
     grad=lambda op, dy: reshape_op(dy, shape_of(op.inputs[0])),
     aliases={0: 0},
+    spreads_nonfinite=("input",),
+    computes_shapes=True,
     cost=no_flops,
 )
 
@@ -455,6 +464,7 @@ transpose_op = OpDef(
     kernel=_transpose,
     grad=_transpose_gradient,
     aliases={0: 0},
+    spreads_nonfinite=("a",),
     cost=no_flops,
 )
 

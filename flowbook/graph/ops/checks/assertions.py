@@ -21,7 +21,7 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.model.touch import OUTSIDE
+from flowbook.graph.model.touch import ASSERTS
 from flowbook.graph.numerics.tensor_text import text_of
 from flowbook.graph.ops.basis.constants import convert_to_tensor, no_op
 from flowbook.graph.ops.basis.joining import stack
@@ -71,7 +71,7 @@ assert_op: OpDef[Operation] = OpDef(
     kernel=_assert,
     kinds=HOST,
     host_args=("condition",),
-    touches=OUTSIDE,
+    touches=ASSERTS,
     aliases={},
     cost=no_flops,
 )

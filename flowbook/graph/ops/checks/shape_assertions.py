@@ -12,7 +12,7 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Dims, Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.model.touch import OUTSIDE
+from flowbook.graph.model.touch import ASSERTS
 from flowbook.graph.numerics.tensor_text import text_of
 from flowbook.graph.ops.basis.constants import convert_to_tensor, no_op
 
@@ -81,7 +81,7 @@ assert_shapes_op: OpDef[Operation] = OpDef(
     infer=_no_conflict,
     kernel=_check,
     kinds=HOST,
-    touches=OUTSIDE,
+    touches=ASSERTS,
     aliases={},
     cost=no_flops,
 )

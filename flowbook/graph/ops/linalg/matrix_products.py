@@ -145,6 +145,7 @@ matmul_op = OpDef(
     kernel=_matmul,
     grad=_product_gradient,
     aliases={},
+    spreads_nonfinite=("a", "b"),
     cost=_product_flops,
 )
 

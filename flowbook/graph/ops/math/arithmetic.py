@@ -35,6 +35,8 @@ add = OpDef(
     infer=broadcast_inputs,
     expression="add(x, y)",
     grad=lambda op, dz: gradients_of_two(op, dz, dz),
+    spreads_nonfinite=("x", "y"),
+    computes_shapes=True,
     cost=elementwise(),
     doc="""The sum `x + y`, elementwise with broadcasting; both of one numeric dtype.
 
@@ -49,6 +51,8 @@ subtract = OpDef(
     infer=broadcast_inputs,
     expression="subtract(x, y)",
     grad=lambda op, dz: gradients_of_two(op, dz, -dz),
+    spreads_nonfinite=("x", "y"),
+    computes_shapes=True,
     cost=elementwise(),
     doc="The difference `x - y`, elementwise with broadcasting; both of one numeric dtype.",
     function="subtract",
@@ -63,6 +67,8 @@ multiply = OpDef(
     grad=lambda op, dz: gradients_of_two(
         op, dz * conjugate(op.inputs[1]), dz * conjugate(op.inputs[0])
     ),
+    spreads_nonfinite=("x", "y"),
+    computes_shapes=True,
     cost=elementwise(),
     doc="The product `x * y`, elementwise with broadcasting; both of one numeric dtype.",
     function="multiply",
@@ -81,6 +87,7 @@ div_op = OpDef(
     infer=broadcast_inputs,
     expression="divide(x, y)",
     grad=_div_gradient,
+    spreads_nonfinite=("x",),
     cost=elementwise(),
 )
 
@@ -147,6 +154,7 @@ floordiv = OpDef(
     kernel=_floordiv,
     grad=NO_GRADIENT,
     aliases={},
+    computes_shapes=True,
     cost=elementwise(),
     doc="""The quotient `x // y` rounded down, elementwise with broadcasting.
 
@@ -169,6 +177,7 @@ mod = OpDef(
     kernel=_mod,
     grad=lambda op, dz: gradients_of_two(op, dz, -dz * floordiv(*op.inputs)),
     aliases={},
+    computes_shapes=True,
     cost=elementwise(),
     doc="""The remainder `x - (x // y) * y`, elementwise with broadcasting.
 
@@ -184,6 +193,8 @@ negative = OpDef(
     infer=same_as_input,
     expression="negative(x)",
     grad=lambda op, dy: -dy,
+    spreads_nonfinite=("x",),
+    computes_shapes=True,
     cost=elementwise(),
     doc="`-x`, elementwise.",
     function="negative",
@@ -207,6 +218,8 @@ maximum = OpDef(
     infer=broadcast_inputs,
     expression="maximum(x, y)",
     grad=_larger_gradient(greater_equal),
+    keeps_finite=True,
+    computes_shapes=True,
     cost=elementwise(),
     doc="""The larger of `x` and `y`, elementwise with broadcasting; NaN where either is.
 
@@ -221,6 +234,8 @@ minimum = OpDef(
     infer=broadcast_inputs,
     expression="minimum(x, y)",
     grad=_larger_gradient(less_equal),
+    keeps_finite=True,
+    computes_shapes=True,
     cost=elementwise(),
     doc="""The smaller of `x` and `y`, elementwise with broadcasting; NaN where either is.
 
@@ -292,6 +307,7 @@ add_n = OpDef(
     kernel=_add_n,
     grad=lambda op, dy: [dy] * len(op.inputs),
     aliases={},
+    spreads_nonfinite=("inputs",),
     cost=lambda op: (len(op.inputs) - 1) * (op.outputs[0].shape.size or 0),
     doc="""The sum of a list of tensors of one dtype and shape. It does not broadcast.""",
     function="add_n",

@@ -108,7 +108,7 @@ def logical_not(x: Any, name: str | None = None) -> Tensor:
 
 
 def _indices_shape(condition: Tensor) -> Shape:
-    known = condition.op.attributes["value"] if condition.op.type == "Const" else None
+    known = condition.op.attributes["value"] if condition.op.op_def.is_constant else None
     count = None if known is None else int(np.count_nonzero(known))
     return Shape.of((count, condition.shape.rank))
 

@@ -183,6 +183,7 @@ abs_op = OpDef(
     infer=same_as_input,
     expression="absolute(x)",
     grad=lambda op, dy: dy * sign(op.inputs[0]),
+    spreads_nonfinite=("x",),
     cost=elementwise(),
     function="abs",
     keeps_zeros=True,

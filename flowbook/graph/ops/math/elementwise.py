@@ -29,9 +29,12 @@ def function_of_one(
     flops: int = 10,
     T: tuple[DType, ...] = FLOATS,
     output: str = "T",
-    keeps_zeros: bool = False,
+    **facts: Any,
 ) -> OpDef:
-    """A function of one argument, elementwise; `output` is the dtype of what it gives."""
+    """A function of one argument, elementwise; `output` is the dtype of what it gives.
+
+    The `facts` are further arguments of `OpDef`.
+    """
     return OpDef(
         type,
         f"x: T -> y: {output}",
@@ -39,9 +42,9 @@ def function_of_one(
         infer=same_as_input,
         expression=expression,
         grad=grad,
-        keeps_zeros=keeps_zeros,
         cost=elementwise(flops),
         doc=doc,
+        **facts,
     )
 
 
@@ -59,6 +62,7 @@ log = function_of_one(
     lambda op, dy: dy / conjugate(op.inputs[0]),
     "The natural logarithm, elementwise: -inf at 0, NaN below.",
     T=INEXACT,
+    spreads_nonfinite=("x",),
 )
 
 log1p = function_of_one(
@@ -87,6 +91,7 @@ sqrt = function_of_one(
     T=INEXACT,
     flops=4,
     keeps_zeros=True,
+    spreads_nonfinite=("x",),
 )
 
 
@@ -112,6 +117,7 @@ square = function_of_one(
     T=NUMBERS,
     flops=1,
     keeps_zeros=True,
+    spreads_nonfinite=("x",),
 )
 
 
@@ -153,6 +159,7 @@ tanh = function_of_one(
     "The hyperbolic tangent, elementwise.",
     T=INEXACT,
     keeps_zeros=True,
+    keeps_finite=True,
 )
 
 
@@ -169,6 +176,7 @@ sigmoid = function_of_one(
     "`1 / (1 + exp(-x))`, elementwise.",
     T=INEXACT,
     flops=13,
+    keeps_finite=True,
 )
 
 floor = function_of_one(

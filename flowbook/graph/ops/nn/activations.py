@@ -35,6 +35,7 @@ relu_gradient: OpDef = OpDef(
     infer=same_as_input,
     expression="multiply(gradients, greater(activations, 0))",
     grad=lambda op, dy: (relu_gradient(dy, op.inputs[1]), None),
+    spreads_nonfinite=("gradients",),
     cost=elementwise(flops=2),
 )
 
@@ -47,6 +48,7 @@ relu = OpDef(
     expression="maximum(features, 0)",
     # From the output, so that the input's memory is free by then.
     grad=lambda op, dy: relu_gradient(dy, op.outputs[0]),
+    keeps_finite=True,
     cost=elementwise(),
     doc="The rectified linear unit, `max(x, 0)` (Nair and Hinton 2010); the gradient at 0 is 0.",
 )
@@ -258,7 +260,9 @@ def _log_softmax_gradient(op: Operation, dy: Tensor) -> Tensor:
     return dy - exp(op.outputs[0]) * _sum_along(op, dy)
 
 
-def _normalised(type: str, kernel: Callable[..., Any], grad: Callable[..., Any]) -> OpDef:
+def _normalised(
+    type: str, kernel: Callable[..., Any], grad: Callable[..., Any], **facts: Any
+) -> OpDef:
     return OpDef(
         type,
         "logits: T -> output: T",
@@ -269,10 +273,11 @@ def _normalised(type: str, kernel: Callable[..., Any], grad: Callable[..., Any])
         grad=grad,
         aliases={},
         cost=elementwise(flops=14),
+        **facts,
     )
 
 
-softmax_op = _normalised("Softmax", _softmax, _softmax_gradient)
+softmax_op = _normalised("Softmax", _softmax, _softmax_gradient, keeps_finite=True)
 log_softmax_op = _normalised("LogSoftmax", _log_softmax, _log_softmax_gradient)
 
 
@@ -342,6 +347,7 @@ bias_add_op = OpDef(
     kernel=_bias_add,
     grad=_bias_gradient,
     aliases={},
+    spreads_nonfinite=("value", "bias"),
     cost=elementwise(),
 )
 

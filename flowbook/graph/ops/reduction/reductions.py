@@ -75,7 +75,7 @@ def _mean_gradient(op: Operation, dy: Tensor) -> Tensor | None:
     return spread(op, dy / count_of_each(op))
 
 
-mean_op = reduction("Mean", _mean, _mean_gradient, NUMBERS)
+mean_op = reduction("Mean", _mean, _mean_gradient, NUMBERS, spreads_nonfinite=("input_tensor",))
 
 
 @mean_op.front
@@ -103,7 +103,7 @@ def _prod_gradient(op: Operation, dy: Tensor) -> Tensor | None:
     return with_reduced_axes(op, dy) * others
 
 
-prod_op = reduction("Prod", _prod, _prod_gradient, NUMBERS)
+prod_op = reduction("Prod", _prod, _prod_gradient, NUMBERS, computes_shapes=True)
 
 
 @prod_op.front

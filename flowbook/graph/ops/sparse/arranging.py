@@ -46,7 +46,7 @@ def _place_count(indices: Tensor, dense_shape: Tensor, **_: Any) -> Shape:
 def int64_vector(values: Any) -> Tensor:
     """A shape argument as an int64 vector."""
     tensor = convert_to_tensor(shape_argument(values))
-    if tensor.op.type == "Const":
+    if tensor.op.op_def.is_constant:
         return constant(tensor.op.attributes["value"].astype(np.int64))
     return tensor if tensor.dtype is int64 else cast(tensor, int64)
 

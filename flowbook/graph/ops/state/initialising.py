@@ -8,6 +8,7 @@ from flowbook.graph.building.graph import get_default_graph
 from flowbook.graph.building.scopes import control_dependencies, device, name_scope
 from flowbook.graph.model.ancestors import ancestors
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.resource_key import touched_by
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
 from flowbook.graph.ops.basis.constants import group
@@ -30,15 +31,16 @@ def _initializer_after(variable: Variable, assigned: Mapping[Operation, Operatio
     """A variable's initializer; built anew if it reads what others assign, to wait for them."""
     rebuilt: dict[Operation, Operation] = {}
     for op in sorted(ancestors(variable.initializer, by_control=True), key=lambda op: op.id):
-        reads = op.op_def.access is Access.READ and op.inputs[0].op in assigned
+        owner = touched_by(op) if op.op_def.access is Access.READ else None
+        reads = owner in assigned
         if not reads and rebuilt.keys().isdisjoint(
             (*[t.op for t in op.inputs], *op.control_inputs)
         ):
             continue
         inputs = [rebuilt[t.op].outputs[t.index] if t.op in rebuilt else t for t in op.inputs]
         waits = [rebuilt.get(c, c) for c in op.control_inputs]
-        if reads:
-            waits.append(assigned[op.inputs[0].op])
+        if owner is not None and reads:
+            waits.append(assigned[owner])
         with control_dependencies(waits), device(op.device), name_scope(variable.name_prefix):
             built = op.op_def(
                 *op.op_def.grouped(inputs, op.attributes),

@@ -203,3 +203,21 @@ def test_iteration_and_unpacking() -> None:
     first, second = fb.constant(X)
     assert first.shape == Shape([3])
     assert evaluate(second).tolist() == [3, 4, 5]
+
+
+def test_a_row_of_a_constant_tells_a_shape() -> None:
+    sizes = fb.constant([[2, 3], [3, 2]])
+    assert fb.reshape(fb.placeholder(fb.float32, [None]), sizes[1]).shape == Shape([3, 2])
+
+
+def test_a_part_of_a_shape_that_is_known_in_part() -> None:
+    whole = fb.shape(fb.placeholder(fb.float32, [None, 4, 5]))
+    flat = fb.placeholder(fb.float32, [None])
+    assert fb.reshape(flat, whole[1:]).shape == Shape([4, 5])
+    assert fb.reshape(flat, whole[::-1]).shape == Shape([5, 4, None])
+    assert fb.reshape(flat, [whole[0], whole[1] * whole[2]]).shape == Shape([None, 20])
+
+
+def test_floats_that_are_cast_tell_no_shape() -> None:
+    sizes = fb.cast(fb.constant([2.7, 3.0]), fb.int32)
+    assert fb.reshape(fb.placeholder(fb.float32, [None]), sizes).shape == Shape([None, None])

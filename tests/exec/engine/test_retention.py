@@ -1,0 +1,194 @@
+"""What a step leaves behind without a garbage collection: nothing, whether it ends or fails."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flowbook as fb
+from tests.exec.random_graphs import delayed
+from tests.exec.state.executors import EXECUTORS, run_in
+
+SIZE = 1000
+
+
+@pytest.fixture(autouse=True)
+def _no_collection() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+made: list[weakref.ref[Any]] = []
+
+
+def _make(xp: Any, x: Any) -> Any:
+    array = np.array(x) * 2.0
+    made.append(weakref.ref(array))
+    return array
+
+
+# Its result is known to the test, which cannot hold it.
+noted = fb.OpDef(
+    "RetentionNoted", "x: float64 -> y: float64", infer=lambda x: x.shape, kernel=_make
+)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_made() -> Iterator[None]:
+    made.clear()
+    yield
+    made.clear()
+
+
+def alive() -> list[Any]:
+    return [array for reference in made if (array := reference()) is not None]
+
+
+def fails_by_numpy(x: fb.Tensor, wrong: fb.Tensor) -> fb.Tensor:
+    """A kernel in which NumPy raises."""
+    return fb.add(noted(x), fb.zeros(fb.cast([SIZE + wrong], fb.int32), fb.float64))
+
+
+def fails_by_itself(x: fb.Tensor, wrong: fb.Tensor) -> fb.Tensor:
+    """A kernel that raises an error of Flowbook's own."""
+    return fb.gather(noted(x), wrong * SIZE)
+
+
+def fails_in_a_writing(x: fb.Tensor, wrong: fb.Tensor) -> fb.Tensor:
+    W = fb.Variable(np.zeros(SIZE), name="W")
+    return fb.scatter_add(W, fb.reshape(wrong * SIZE, [1]), noted(x)[:1])
+
+
+def fails_after_waiting(x: fb.Tensor, wrong: fb.Tensor) -> fb.Tensor:
+    more, _ = delayed(fb.cast(wrong, fb.float32))
+    return fb.gather(noted(x), fb.cast((more - 1.0) * SIZE, fb.int32))
+
+
+def is_not_finite(x: fb.Tensor, wrong: fb.Tensor) -> fb.Tensor:
+    """What a guard finds."""
+    return fb.log(noted(x) - fb.cast(wrong, fb.float64) * 100.0)
+
+
+FAILING = [fails_by_numpy, fails_by_itself, fails_in_a_writing, fails_after_waiting]
+Failing = Callable[[fb.Tensor, fb.Tensor], fb.Tensor]
+
+
+def data() -> np.ndarray[Any, Any]:
+    """A fed array that the caller has no other reference to than the returned one."""
+    return np.ones(SIZE)
+
+
+@pytest.mark.parametrize("timeout", [None, 100.0])
+@pytest.mark.parametrize("is_guarded", [False, True])
+@pytest.mark.parametrize("runs", [0, 1, 2, 3])
+@pytest.mark.parametrize("failing", [*FAILING, is_not_finite])
+def test_a_kept_error_keeps_nothing_of_the_step(
+    failing: Failing, runs: int, is_guarded: bool, timeout: float | None
+) -> None:
+    x = fb.placeholder(fb.float64, [None], name="x")
+    wrong = fb.placeholder(fb.int32, [], name="wrong")
+    y = failing(x, wrong)
+    if failing is is_not_finite and not is_guarded:
+        y = fb.check_numerics(y, "wrong")
+    with fb.Session() as sess:
+        if is_guarded:
+            sess.guard()
+        for _ in range(runs):
+            sess.run(y, {x: data(), wrong: 0}, timeout=timeout)
+        fed = data()
+        reference = weakref.ref(fed)
+        with pytest.raises(fb.errors.OpError) as caught:
+            sess.run(y, {x: fed, wrong: 1}, timeout=timeout)
+        error = caught.value
+        del fed, caught
+        assert error.operation is not None
+        assert len(made) >= runs + 1
+        assert alive() == []
+        assert reference() is None
+
+
+@pytest.mark.parametrize("is_guarded", [False, True])
+@pytest.mark.parametrize("failing", [*FAILING, is_not_finite])
+def test_a_kept_error_of_a_partial_run_keeps_nothing_of_it(
+    failing: Failing, is_guarded: bool
+) -> None:
+    x = fb.placeholder(fb.float64, [None], name="x")
+    wrong = fb.placeholder(fb.int32, [], name="wrong")
+    y = failing(x, wrong)
+    if failing is is_not_finite and not is_guarded:
+        y = fb.check_numerics(y, "wrong")
+    with fb.Session() as sess:
+        if is_guarded:
+            sess.guard()
+        step = sess.partial_run(y, [x, wrong])
+        step.run([], {x: data()})
+        assert len(alive()) == 1
+        with pytest.raises(fb.errors.OpError) as caught:
+            step.run(y, {wrong: 1})
+        error = caught.value
+        del caught
+        assert error.operation is not None
+        # The step is over, and may be kept too.
+        assert step.closed
+        assert alive() == []
+
+
+@pytest.mark.parametrize("kind", EXECUTORS)
+@pytest.mark.parametrize("failing", FAILING)
+def test_values_go_with_the_step(kind: str, failing: Failing) -> None:
+    x = fb.placeholder(fb.float64, [None], name="x")
+    wrong = fb.placeholder(fb.int32, [], name="wrong")
+    y = fb.reduce_sum(failing(x, wrong))
+    with fb.Session() as sess:
+        for turn in range(3):
+            run_in(kind, sess, y, {x: data(), wrong: np.int32(0)})
+            assert len(made) == 2 * turn + 1
+            assert alive() == []
+            with pytest.raises(fb.errors.OpError):
+                run_in(kind, sess, y, {x: data(), wrong: np.int32(1)})
+            assert len(made) == 2 * turn + 2
+            assert alive() == []
+
+
+def test_values_go_with_a_partial_run() -> None:
+    x = fb.placeholder(fb.float64, [None])
+    late = fb.placeholder(fb.float64, [])
+    y = fb.reduce_sum(noted(x) * late)
+    with fb.Session() as sess:
+        step = sess.partial_run(y, [x, late])
+        step.run([], {x: data()})
+        assert len(alive()) == 1
+        assert step.run(y, {late: 2.0}) == 4 * SIZE
+        assert alive() == []
+        step = sess.partial_run(y, [x, late])
+        step.run([], {x: data()})
+        assert len(alive()) == 1
+        step.close()
+        assert alive() == []
+
+
+@pytest.mark.parametrize("runs", [0, 1, 3])
+def test_what_waits_in_vain_goes_too(runs: int) -> None:
+    x = fb.placeholder(fb.float64, [None])
+    y = noted(x)
+    silent = fb.OpDef(
+        "RetentionSilent",
+        "x: float64 -> y: float64",
+        infer=lambda x: x.shape,
+        kernel=lambda context, x: None,
+        is_async=True,
+    )
+    waits = silent(y)
+    with fb.Session() as sess:
+        for _ in range(runs + 1):
+            with pytest.raises(fb.errors.DeadlineExceededError) as caught:
+                sess.run(waits, {x: data()}, timeout=0.02)
+            assert alive() == []
+        assert caught.value is not None

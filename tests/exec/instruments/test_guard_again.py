@@ -1,0 +1,118 @@
+"""A guard asked for again finds what the first one left: nothing is compiled a second time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import flowbook as fb
+from flowbook.exec import master
+from flowbook.exec.engine import runner
+
+
+class Made:
+    """What was prepared, and how many functions were generated."""
+
+    def __init__(self) -> None:
+        self.prepared = 0
+        self.generated = 0
+
+    def take(self) -> tuple[int, int]:
+        found = self.prepared, self.generated
+        self.prepared = self.generated = 0
+        return found
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> Made:
+    noted = Made()
+    grow, generated = master.grow, runner.Generated
+
+    def preparing(*args: Any) -> Any:
+        noted.prepared += 1
+        return grow(*args)
+
+    def generating(*args: Any) -> Any:
+        noted.generated += 1
+        return generated(*args)
+
+    monkeypatch.setattr(master, "grow", preparing)
+    monkeypatch.setattr(runner, "Generated", generating)
+    return noted
+
+
+@pytest.fixture
+def sess() -> Iterator[fb.Session]:
+    with fb.Session() as session:
+        yield session
+
+
+def kept(sess: fb.Session) -> int:
+    """How many programs the session keeps."""
+    prepared, runners = sess._master._prepared, sess._master._runners
+    assert {*prepared.values()} == {*runners}
+    return len(prepared)
+
+
+def test_thirty_entries_compile_once_and_keep_one_program(sess: fb.Session, made: Made) -> None:
+    x = fb.placeholder(fb.float32, [])
+    W = fb.Variable(1.0)
+    train = fb.train.GradientDescentOptimizer(0.1).minimize(fb.square(W) * x)
+    for _ in range(3):
+        sess.run(train, {x: 1.0})
+    made.take()
+    plain = kept(sess)
+    with sess.guard(allow=["some", "other"]):
+        for _ in range(3):
+            sess.run(train, {x: 1.0})
+    assert made.take() == (1, 1)
+    for turn in range(30):
+        with sess.guard(allow=["other", "some"] if turn % 2 else ("some", "other", "other")):
+            for _ in range(3):
+                sess.run(train, {x: 1.0})
+        sess.run(train, {x: 1.0})
+    assert made.take() == (0, 0)
+    assert kept(sess) == plain + 1
+
+
+def test_entries_that_allow_something_else_are_others(sess: fb.Session, made: Made) -> None:
+    x = fb.placeholder(fb.float32, [], name="x")
+    y = fb.log(x, name="logs")
+    for allow, gives in (((), False), ("logs", True), ((), False), ("logs", True)):
+        with sess.guard(allow=allow):
+            if gives:
+                assert str(sess.run(y, {x: -1.0})) == "nan"
+            else:
+                with pytest.raises(fb.errors.InvalidArgumentError, match="'logs'"):
+                    sess.run(y, {x: -1.0})
+    assert made.take()[0] == 2
+
+
+def test_partial_runs_and_callables_find_theirs_too(sess: fb.Session, made: Made) -> None:
+    x = fb.placeholder(fb.float32, [])
+    y = fb.log(x)
+    called = sess.make_callable(y, [x])
+    for turn in range(4):
+        with sess.guard():
+            assert sess.partial_run(y, [x]).run(y, {x: 1.0}) == 0.0
+            for _ in range(3):
+                assert called(1.0) == 0.0
+        # The callable's plain signature, and two under the guard.
+        assert made.take() == ((3, 1) if not turn else (0, 0))
+    assert kept(sess) == 3
+
+
+def test_a_guard_goes_with_what_a_cell_redefined(sess: fb.Session) -> None:
+    x = fb.placeholder(fb.float32, [])
+    y = fb.log(x)
+    for _ in range(3):
+        with sess.guard():
+            sess.run(y, {x: 1.0})
+    assert kept(sess) == 1
+    sess.graph.retire(y.op)
+    z = fb.exp(x)
+    with sess.guard():
+        sess.run(z, {x: 1.0})
+    assert kept(sess) == 1
