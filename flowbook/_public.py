@@ -29,8 +29,6 @@ def make_public(namespaces: Iterable[str]) -> None:
                     op_def = definitions.get(member)
                     spelt = f"{namespace}.{name}" if namespace else name
                     made[member] = public(member, spelt if op_def is None else op_def.type)
-                    if op_def is not None:
-                        op_def.public = made[member]
                     # The module that defines it is where pickle looks for it.
                     setattr(sys.modules[member.__module__], member.__name__, made[member])
                 setattr(module, name, made[member])
@@ -38,3 +36,6 @@ def make_public(namespaces: Iterable[str]) -> None:
                 pass  # It asks which module calls it.
             elif isinstance(member, type) and "__init__" in vars(member):
                 member.__init__ = public(member.__init__)  # type: ignore[misc]
+    for function, op_def in definitions.items():
+        if isinstance(function, FunctionType):  # What Python's operators call.
+            op_def.public = made.get(function) or public(function, op_def.type)
