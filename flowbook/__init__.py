@@ -21,7 +21,8 @@ from flowbook import (
     summary,
     train,
 )
-from flowbook._renamed import explain_keywords as _explain_keywords
+from flowbook._public import make_public as _make_public
+from flowbook._renamed import NAMESPACES as _NAMESPACES
 from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.engine import blas_threads as _blas_threads
 from flowbook.exec.kernels import compiling as _compiling
@@ -879,5 +880,5 @@ __all__ = [
 _act_on("intra_op_threads", _blas_threads.limit)
 _act_on("machine_code", _compiling.choose)
 _compile_with(_compiling.compile_behind)
-_explain_keywords()
+_make_public(_NAMESPACES)
 _notebook.connect()

@@ -9,10 +9,7 @@ import difflib
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
-from types import FunctionType
 from typing import NoReturn
-
-from flowbook.graph.definition.keywords import explained
 
 _INSTEAD = {
     "ConfigProto": "arguments of fb.Session, and fb.options.intra_op_threads",
@@ -364,7 +361,7 @@ _INSTEAD_IN: dict[str, dict[str, str]] = {
 }
 
 # A namespace in front of or behind what it holds, as TensorFlow 1 spells the name outside of it.
-_SPELT = {
+NAMESPACES = {
     "image": ("image_{}",),
     "initializers": ("{}_initializer",),
     "layers": (),
@@ -409,28 +406,10 @@ def _no_such_name(namespace: str, table: Mapping[str, str], name: str) -> NoRetu
     )
 
 
-def explain_keywords() -> None:
-    """Have what flowbook names say what to write for a keyword that it does not take.
-
-    Flowbook's own modules call what they imported of each other as it is.
-    """
-    for namespace in ("", *_SPELT):
-        module = sys.modules[f"flowbook.{namespace}" if namespace else "flowbook"]
-        for name in module.__all__:
-            member = getattr(module, name)
-            if isinstance(member, FunctionType):
-                found = explained(member)
-                setattr(module, name, found)
-                # The module that defines it is where pickle looks for it.
-                setattr(sys.modules[member.__module__], member.__name__, found)
-            elif isinstance(member, type) and "__init__" in vars(member):
-                member.__init__ = explained(member.__init__)  # type: ignore[misc]
-
-
 def _elsewhere(name: str) -> list[str]:
     """Where flowbook has a name that was looked for in another place."""
     found = [f"fb.{name}"] if name in sys.modules["flowbook"].__all__ else []
-    for namespace, spelt in _SPELT.items():
+    for namespace, spelt in NAMESPACES.items():
         own = sys.modules[f"flowbook.{namespace}"].__all__
         found += [f"fb.{namespace}.{n}" for n in own if name in (n, *(s.format(n) for s in spelt))]
     return found

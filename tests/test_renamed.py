@@ -11,6 +11,7 @@ import pytest
 import flowbook as fb
 from flowbook import _renamed
 from flowbook.graph.definition import keywords
+from flowbook.graph.definition.public import public
 
 TABLES = {"": _renamed._INSTEAD, **_renamed._INSTEAD_IN}
 HINTS = [(space, name, hint) for space, table in TABLES.items() for name, hint in table.items()]
@@ -136,12 +137,12 @@ def test_other_errors_of_calls_stay_as_they_are() -> None:
         raise TypeError("from within")
 
     with pytest.raises(TypeError, match="from within"):
-        keywords.explained(wrong)(x=1)
+        public(wrong)(x=1)
 
 
 def test_what_a_keyword_is_called_instead_is_one() -> None:
     taken: set[str] = set()
-    for space in ("", *_renamed._SPELT):
+    for space in ("", *_renamed.NAMESPACES):
         module = reached(f"fb.{space}" if space else "fb")
         for name in module.__all__:
             member = getattr(module, name)
@@ -151,7 +152,7 @@ def test_what_a_keyword_is_called_instead_is_one() -> None:
 
 
 def test_functions_are_pickled_by_name_and_copied_as_themselves() -> None:
-    namespaces = [fb, *(reached(f"fb.{space}") for space in _renamed._SPELT)]
+    namespaces = [fb, *(reached(f"fb.{space}") for space in _renamed.NAMESPACES)]
     for namespace in namespaces:
         for name in namespace.__all__:
             member = getattr(namespace, name)

@@ -64,7 +64,6 @@ def load(
         [scores] = sess.run(list(model.outputs.values()), {model.inputs["image"]: image})
     ```
     """
-    __tracebackhide__ = True
     from flowbook.onnx.reading import load as read
 
     try:
@@ -119,7 +118,6 @@ def save(
     fb.onnx.save({"scores": scores}, {"image": x}, "model.onnx", session=sess)
     ```
     """
-    __tracebackhide__ = True
     from flowbook.onnx.writing import save as write
 
     try:

@@ -94,7 +94,6 @@ class LBFGSOptimizer:
         var_to_bounds: Mapping[Variable, tuple[Any, Any]] | None = None,
         name: str = "LBFGS",
     ) -> None:
-        __tracebackhide__ = True
         if not isinstance(loss, Tensor):
             raise InvalidTypeError(f"the loss is a tensor, not {loss!r}")
         if loss.shape.rank not in (None, 0):
@@ -162,7 +161,6 @@ class LBFGSOptimizer:
             search found no better point, as when the loss is not smooth, and one that begins where
             the loss is not finite.
         """
-        __tracebackhide__ = True
         from scipy.optimize import minimize
 
         start = [np.asarray(v) for v in sess.run(self.variables, feeds)]

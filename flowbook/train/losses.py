@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 from flowbook.graph.building.scopes import control_dependencies, name_scope
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import DType, float32, int64
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -98,13 +97,11 @@ def compute_weighted_loss(
     ...     print(sess.run(loss))
     1.5
     """
-    __tracebackhide__ = True
-    with located("compute_weighted_loss"):
-        losses = _floating(losses)
-        if reduction != Reduction.NONE and reduction not in _DIVISORS:
-            known = ", ".join(map(repr, (Reduction.NONE, *_DIVISORS)))
-            raise InvalidArgumentError(f"reduction is one of {known}, not {reduction!r}")
-        weights = _checked_weights(losses, weights)
+    losses = _floating(losses)
+    if reduction != Reduction.NONE and reduction not in _DIVISORS:
+        known = ", ".join(map(repr, (Reduction.NONE, *_DIVISORS)))
+        raise InvalidArgumentError(f"reduction is one of {known}, not {reduction!r}")
+    weights = _checked_weights(losses, weights)
     with name_scope(name, "weighted_loss", [losses]):
         wide = float32 if losses.dtype.size < 4 else losses.dtype
         values, weights = cast(losses, wide), cast(weights, wide)
@@ -171,11 +168,9 @@ def _compared(
     name: str | None,
 ) -> Tensor:
     """The weighted loss of predictions that have the labels' shape."""
-    __tracebackhide__ = True
-    with located(what):
-        labels, predictions = _pair(labels, predictions)
-        with name_scope(name, what, [predictions]) as scope:
-            return compute_weighted_loss(loss(labels, predictions), weights, reduction, scope)
+    labels, predictions = _pair(labels, predictions)
+    with name_scope(name, what, [predictions]) as scope:
+        return compute_weighted_loss(loss(labels, predictions), weights, reduction, scope)
 
 
 def absolute_difference(
@@ -205,7 +200,6 @@ def absolute_difference(
     ...     print(sess.run(fb.losses.absolute_difference([1.0, 2.0], [1.5, 4.0])))
     1.25
     """
-    __tracebackhide__ = True
     return _compared(
         "absolute_difference",
         lambda wanted, given: absolute(given - wanted),
@@ -225,7 +219,6 @@ def mean_squared_error(
     name: str | None = None,
 ) -> Tensor:
     """The loss `(predictions - labels)²` of each element. Arguments as `absolute_difference`."""
-    __tracebackhide__ = True
     return _compared(
         "mean_squared_error", squared_difference, labels, predictions, weights, reduction, name
     )
@@ -244,7 +237,6 @@ def huber_loss(
     Other arguments as `absolute_difference`. Source: Huber, "Robust estimation of a location
     parameter", 1964.
     """
-    __tracebackhide__ = True
 
     def loss(wanted: Tensor, given: Tensor) -> Tensor:
         distance = absolute(given - wanted)
@@ -267,7 +259,6 @@ def log_loss(
     It is `-labels log(predictions + epsilon) - (1 - labels) log(1 - predictions + epsilon)`. Other
     arguments as `absolute_difference`. From logits, `sigmoid_cross_entropy` is more exact.
     """
-    __tracebackhide__ = True
 
     def loss(wanted: Tensor, given: Tensor) -> Tensor:
         no = (1.0 - wanted) * log(1.0 - given + epsilon)
@@ -287,7 +278,6 @@ def hinge_loss(
 
     Other arguments as `absolute_difference`.
     """
-    __tracebackhide__ = True
     return _compared(
         "hinge_loss",
         lambda wanted, given: relu(1.0 - (wanted * 2.0 - 1.0) * given),
@@ -311,7 +301,6 @@ def cosine_distance(
 
     Other arguments as `absolute_difference`; weights broadcast to a shape that is 1 along the axis.
     """
-    __tracebackhide__ = True
     return _compared(
         "cosine_distance",
         lambda wanted, given: 1.0 - reduce_sum(wanted * given, axis, keepdims=True),
@@ -345,12 +334,10 @@ def mean_pairwise_squared_error(
     Raises:
         InvalidArgumentError: if shapes do not go together.
     """
-    __tracebackhide__ = True
-    with located("mean_pairwise_squared_error"):
-        labels, predictions = _pair(labels, predictions)
-        if predictions.shape.rank == 0:
-            raise InvalidArgumentError("predictions are [batch, ...], not a scalar")
-        weights = _checked_weights(predictions, weights)
+    labels, predictions = _pair(labels, predictions)
+    if predictions.shape.rank == 0:
+        raise InvalidArgumentError("predictions are [batch, ...], not a scalar")
+    weights = _checked_weights(predictions, weights)
     with name_scope(name, "mean_pairwise_squared_error", [predictions]) as scope:
         differences = predictions - labels
         dims, dtype = shape_of(differences), differences.dtype
@@ -397,7 +384,6 @@ def sigmoid_cross_entropy(
     Raises:
         InvalidArgumentError: if shapes do not go together.
     """
-    __tracebackhide__ = True
     return _compared(
         "sigmoid_cross_entropy_loss",
         lambda wanted, given: sigmoid_cross_entropy_with_logits(
@@ -441,7 +427,6 @@ def softmax_cross_entropy(
     Raises:
         InvalidArgumentError: if shapes do not go together.
     """
-    __tracebackhide__ = True
 
     def loss(wanted: Tensor, given: Tensor) -> Tensor:
         classes = cast(shape_of(given)[-1], given.dtype) if label_smoothing else None
@@ -483,15 +468,13 @@ def sparse_softmax_cross_entropy(
     ...     print(round(float(sess.run(loss)), 4))
     0.3466
     """
-    __tracebackhide__ = True
-    with located("sparse_softmax_cross_entropy_loss"):
-        logits, labels = _floating(logits), convert_to_tensor(labels)
-        with name_scope(name, "sparse_softmax_cross_entropy_loss", [logits]) as scope:
-            labels = _without_column(labels, logits)
-            if weights is not None:
-                weights = _without_column(convert_to_tensor(weights), logits)
-            losses = sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-            return compute_weighted_loss(losses, weights, reduction, scope)
+    logits, labels = _floating(logits), convert_to_tensor(labels)
+    with name_scope(name, "sparse_softmax_cross_entropy_loss", [logits]) as scope:
+        labels = _without_column(labels, logits)
+        if weights is not None:
+            weights = _without_column(convert_to_tensor(weights), logits)
+        losses = sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+        return compute_weighted_loss(losses, weights, reduction, scope)
 
 
 def _without_column(x: Tensor, logits: Tensor) -> Tensor:

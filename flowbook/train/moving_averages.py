@@ -45,7 +45,6 @@ def assign_moving_average(
     Source: the correction: Kingma, Ba, "Adam: a method for stochastic optimization", 2015,
     section 3.
     """
-    __tracebackhide__ = True
     if not isinstance(variable, Variable) or not variable.dtype.is_floating:
         raise InvalidTypeError(f"an average is kept in a floating-point variable, not {variable!r}")
     graph = variable.graph
@@ -112,7 +111,6 @@ class ExponentialMovingAverage:
             InvalidTypeError: if something listed has no average.
             InvalidArgumentError: if there is nothing to average, or a tensor's shape is not known.
         """
-        __tracebackhide__ = True
         averaged = list(get_default_graph().variables(True) if var_list is None else var_list)
         if not averaged:
             raise InvalidArgumentError("there is nothing to average")

@@ -16,7 +16,7 @@ import numpy as np
 from flowbook.graph.building.graph import Graph, get_default_graph
 from flowbook.graph.building.scopes import control_dependencies, name_scope, within
 from flowbook.graph.building.surroundings import Scope
-from flowbook.graph.definition.keywords import explained
+from flowbook.graph.definition.public import public
 from flowbook.graph.gradients.backward import gradients
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -134,7 +134,7 @@ class Optimizer:
         self._slots = Remembered()
         self._others = Remembered()
 
-    @explained
+    @public
     def minimize(
         self,
         loss: Tensor | Variable,
@@ -158,7 +158,6 @@ class Optimizer:
         Raises:
             InvalidArgumentError: if the loss depends on none of the variables.
         """
-        __tracebackhide__ = True
         loss = _as_loss(loss)
         pairs = self.compute_gradients(loss, var_list, grad_loss)
         if all(gradient is None for gradient, _ in pairs):
@@ -168,7 +167,7 @@ class Optimizer:
             )
         return self._apply(pairs, global_step, name, loss.graph.updates(of=loss))
 
-    @explained
+    @public
     def compute_gradients(
         self,
         loss: Tensor | Variable,
@@ -185,7 +184,6 @@ class Optimizer:
         Returns:
             Pairs of a gradient (None where the loss does not depend on it) and a variable.
         """
-        __tracebackhide__ = True
         loss = _as_loss(loss)
         if isinstance(var_list, Variable):
             var_list = [var_list]
@@ -199,7 +197,7 @@ class Optimizer:
         found = gradients(loss, variables, None if grad_loss is None else [grad_loss])
         return list(zip(found, variables, strict=True))
 
-    @explained
+    @public
     def apply_gradients(
         self,
         grads_and_vars: Iterable[GradientAndVariable],
@@ -222,7 +220,6 @@ class Optimizer:
             InvalidArgumentError: if no variable has a gradient, one is listed twice, or a gradient
                 has another shape than its variable.
         """
-        __tracebackhide__ = True
         return self._apply(grads_and_vars, global_step, name, [])
 
     def _apply(

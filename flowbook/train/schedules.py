@@ -116,7 +116,6 @@ def piecewise_constant(
     Raises:
         InvalidArgumentError: if the boundaries do not increase, or the values are not one more.
     """
-    __tracebackhide__ = True
     if len(values) != len(boundaries) + 1:
         raise InvalidArgumentError(
             f"{len(boundaries)} boundaries part {len(boundaries) + 1} values, not {len(values)}"
@@ -217,7 +216,6 @@ def cosine_decay_restarts(
 
     Source: Loshchilov, Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017.
     """
-    __tracebackhide__ = True
     if not t_mul >= 1:
         raise InvalidArgumentError(f"t_mul is at least 1, not {t_mul!r}")
     with name_scope(name or "SGDRDecay"):

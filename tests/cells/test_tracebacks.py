@@ -78,7 +78,7 @@ def test_the_switch_shows_everything(ready: Any, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(fb.options, "full_tracebacks", True)
     with capture_output() as captured:
         ready.shell.run_line_magic("tb", "")
-    assert "op_def.py" in captured.stdout
+    assert "public.py" in captured.stdout
     text = shown(ready, "x @ W")
     assert "op_def.py" in text
     assert "_product_shape" in text

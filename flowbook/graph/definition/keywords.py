@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import difflib
-import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from flowbook.graph.model import site as sites
 from flowbook.graph.model.errors import InvalidTypeError
@@ -97,8 +96,6 @@ GONE = {
     "verify_shape": "give an array of that shape",
 }
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
 
 def no_such_keyword(function: str, keyword: str, taken: Sequence[str]) -> InvalidTypeError:
     """The error for a keyword that a function does not take.
@@ -142,33 +139,19 @@ def _not_by_name(function: str, by_name: Sequence[str]) -> InvalidTypeError:
     return error
 
 
-def explained(function: Function) -> Function:
-    """The same function, in which a keyword that it does not take gives `no_such_keyword`.
-
-    So does an argument without its name, where the function wants names. One that takes any
-    keyword stays as it is.
-    """
-    if function.__code__.co_flags & inspect.CO_VARKEYWORDS:
-        return function
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        __tracebackhide__ = True
-        try:
-            return function(*args, **kwargs)
-        except TypeError as error:
-            # One from within has a frame of the function.
-            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
-                raise
-            parameters = inspect.signature(function).parameters
-            taken = [n for n in parameters if n != "self"]
-            unknown = [keyword for keyword in kwargs if keyword not in taken]
-            name = function.__qualname__.removesuffix(".__init__")
-            if unknown:
-                raise no_such_keyword(name, unknown[0], taken) from None
-            by_name = [n for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY]
-            if by_name and len(args) > len(parameters) - len(by_name):
-                raise _not_by_name(name, by_name) from None
-            raise
-
-    return call  # type: ignore[return-value]
+def misfit(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> InvalidTypeError | None:
+    """The error for arguments that Python refused to call a function with, if it says more."""
+    parameters = inspect.signature(function).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return None
+    taken = [n for n in parameters if n != "self"]
+    unknown = [keyword for keyword in kwargs if keyword not in taken]
+    name = function.__qualname__.removesuffix(".__init__")
+    if unknown:
+        return no_such_keyword(name, unknown[0], taken)
+    by_name = [n for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY]
+    if by_name and len(args) > len(parameters) - len(by_name):
+        return _not_by_name(name, by_name)
+    return None

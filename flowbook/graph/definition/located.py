@@ -1,4 +1,7 @@
-"""Errors of public functions that check before they build name the user's line, as OpDef's do."""
+"""Errors of methods, and of functions that users were given, name the user's line.
+
+Those of public functions do so by themselves: see `flowbook/graph/definition/public.py`.
+"""
 
 from __future__ import annotations
 

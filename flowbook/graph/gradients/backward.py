@@ -78,7 +78,6 @@ def gradients(
     ...     print(sess.run(g, {x: 3.0}))
     6.0
     """
-    __tracebackhide__ = True
     try:
         return _gradients(ys, xs, grad_ys, stop_gradients, name, unconnected_gradients)
     except OpError as error:

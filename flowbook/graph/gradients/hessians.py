@@ -44,7 +44,6 @@ def hessians(ys: Any, xs: Any, name: str = "hessians") -> list[Tensor | None]:
     [[6. 4.]
      [4. 0.]]
     """
-    __tracebackhide__ = True
     try:
         x_list = list(xs) if isinstance(xs, list | tuple) else [xs]
         with name_scope(name):

@@ -75,7 +75,6 @@ def import_graph_def(
     ...     print(sess.run(y))
     6.0
     """
-    __tracebackhide__ = True
     site = sites.capture()
     graph = get_default_graph()
     try:

@@ -86,7 +86,6 @@ def conv1d(
     **variables: Any,
 ) -> Tensor:
     """A convolution over sequences [batch, steps, channels]; arguments as for `conv2d`."""
-    __tracebackhide__ = True
     padding = _in_capitals(padding)
     [stride], [dilation] = each("strides", strides, 1), each("dilations", dilations, 1)
     return _convolved(
@@ -132,7 +131,6 @@ def conv2d(
     Returns:
         [batch, out_height, out_width, filters].
     """
-    __tracebackhide__ = True
     padding = _in_capitals(padding)
     how: dict[str, Any] = {
         "strides": each("strides", strides, 2),
@@ -168,7 +166,6 @@ def conv3d(
 
     Arguments as for `conv2d`, with three dimensions in place of two.
     """
-    __tracebackhide__ = True
     padding = _in_capitals(padding)
     how: dict[str, Any] = {
         "strides": each("strides", strides, 3),
@@ -216,7 +213,6 @@ def conv2d_transpose(
         [batch, out_height, out_width, filters], where an image of height h becomes `h * stride`
         high with "SAME", and `h * stride + max(size - stride, 0)` with "VALID".
     """
-    __tracebackhide__ = True
     padding = _in_capitals(padding)
     steps = each("strides", strides, 2)
     sizes = each("kernel_size", kernel_size, 2)
@@ -284,7 +280,6 @@ def separable_conv2d(
 
     Source: Chollet, "Xception: deep learning with depthwise separable convolutions", 2017.
     """
-    __tracebackhide__ = True
     padding = _in_capitals(padding)
     multiplier = positive("depth_multiplier", depth_multiplier)
     steps = [1, *each("strides", strides, 2), 1]
@@ -315,7 +310,6 @@ def max_pooling1d(
     inputs: Any, pool_size: Any, strides: Any, padding: Any = "VALID", name: str | None = None
 ) -> Tensor:
     """The largest value of each window of sequences [batch, steps, channels]."""
-    __tracebackhide__ = True
     padding = _in_capitals(padding)
     size, step = each("pool_size", pool_size, 1), each("strides", strides, 1)
     return pooling.max_pool1d(inputs, size, step, padding, name=name or "max_pooling1d")
@@ -333,7 +327,6 @@ def max_pooling2d(
         padding: "valid" or "same", in capitals or not.
         name: the operation's name.
     """
-    __tracebackhide__ = True
     padding = _in_capitals(padding)
     size, step = each("pool_size", pool_size, 2), each("strides", strides, 2)
     return pooling.max_pool(inputs, size, step, padding, name=name or "max_pooling2d")
@@ -346,7 +339,6 @@ def max_pooling3d(
 
     Arguments as for `max_pooling2d`, with three dimensions in place of two.
     """
-    __tracebackhide__ = True
     padding = _in_capitals(padding)
     size, step = each("pool_size", pool_size, 3), each("strides", strides, 3)
     return pooling.max_pool3d(inputs, size, step, padding, name=name or "max_pooling3d")
@@ -356,7 +348,6 @@ def average_pooling1d(
     inputs: Any, pool_size: Any, strides: Any, padding: Any = "VALID", name: str | None = None
 ) -> Tensor:
     """The mean of each window of sequences [batch, steps, channels]."""
-    __tracebackhide__ = True
     padding = _in_capitals(padding)
     size, step = each("pool_size", pool_size, 1), each("strides", strides, 1)
     return pooling.avg_pool1d(inputs, size, step, padding, name=name or "average_pooling1d")
@@ -374,7 +365,6 @@ def average_pooling2d(
         padding: "valid" or "same", in capitals or not.
         name: the operation's name.
     """
-    __tracebackhide__ = True
     padding = _in_capitals(padding)
     size, step = each("pool_size", pool_size, 2), each("strides", strides, 2)
     return pooling.avg_pool(inputs, size, step, padding, name=name or "average_pooling2d")
@@ -387,7 +377,6 @@ def average_pooling3d(
 
     Arguments as for `average_pooling2d`, with three dimensions in place of two.
     """
-    __tracebackhide__ = True
     padding = _in_capitals(padding)
     size, step = each("pool_size", pool_size, 3), each("strides", strides, 3)
     return pooling.avg_pool3d(inputs, size, step, padding, name=name or "average_pooling3d")

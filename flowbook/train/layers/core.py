@@ -68,7 +68,6 @@ def dense(
     >>> [v.op.name for v in fb.get_default_graph().variables()]
     ['dense/kernel', 'dense/bias']
     """
-    __tracebackhide__ = True
     check_activation(activation)
     inputs = layer_input(inputs, "dense")
     units = positive("units", units)
@@ -106,7 +105,6 @@ def embedding(
     Returns:
         The shape of `ids`, then `width`.
     """
-    __tracebackhide__ = True
     ids = convert_to_tensor(ids)
     with ids.graph.as_default(), name_scope(name or "embedding"):
         table = weights(
@@ -142,7 +140,6 @@ def dropout(
     Source: Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting",
     2014.
     """
-    __tracebackhide__ = True
     check_training(training)
     inputs = convert_to_tensor(inputs)
     with inputs.graph.as_default(), name_scope(name or "dropout"):
@@ -164,7 +161,6 @@ def flatten(inputs: Any, name: str | None = None) -> Tensor:
     Returns:
         [batch, the product of the others].
     """
-    __tracebackhide__ = True
     inputs = convert_to_tensor(inputs)
     dims = inputs.shape.dims
     if dims == ():

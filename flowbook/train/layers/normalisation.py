@@ -71,7 +71,6 @@ def batch_normalization(
     Source: Ioffe, Szegedy, "Batch normalization: accelerating deep network training by reducing
     internal covariate shift", 2015.
     """
-    __tracebackhide__ = True
     check_training(training)
     axis = as_axis(axis)
     inputs = layer_input(inputs, "batch_normalization", axis=axis)
@@ -171,7 +170,6 @@ def layer_normalization(
 
     Source: Ba, Kiros, Hinton, "Layer normalization", 2016.
     """
-    __tracebackhide__ = True
     inputs = layer_input(inputs, "layer_normalization")
     shape, dtype = [last(inputs)], inputs.dtype
     with inputs.graph.as_default(), name_scope(name or "layer_normalization"):

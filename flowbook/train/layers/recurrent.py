@@ -79,7 +79,6 @@ def lstm(
     Source: Hochreiter, Schmidhuber, "Long short-term memory", 1997; the forget gate: Gers et al.,
     "Learning to forget", 2000.
     """
-    __tracebackhide__ = True
     inputs = _sequences(inputs, "lstm")
     units = positive("units", units)
     with inputs.graph.as_default(), name_scope(name or "lstm"):
@@ -141,7 +140,6 @@ def gru(
     Source: Cho et al., "Learning phrase representations using RNN encoder-decoder for statistical
     machine translation", 2014.
     """
-    __tracebackhide__ = True
     inputs = _sequences(inputs, "gru")
     units = positive("units", units)
     width, dtype = last(inputs) + units, inputs.dtype

@@ -8,7 +8,6 @@ import numpy as np
 
 from flowbook.graph.definition.axes import as_axis
 from flowbook.graph.definition.inference import constant_value, no_flops
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import MOVABLE, NUMBERS, DType, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -115,11 +114,9 @@ def dynamic_partition(
     ...     print(*sess.run(parts))
     [20] [10 30]
     """
-    __tracebackhide__ = True
-    with located("DynamicPartition"):
-        data, count = convert_to_tensor(data), as_axis(num_partitions)
-        if count < 1:
-            raise InvalidArgumentError(f"there is at least one partition, not {count}")
+    data, count = convert_to_tensor(data), as_axis(num_partitions)
+    if count < 1:
+        raise InvalidArgumentError(f"there is at least one partition, not {count}")
     return partition_op(
         data, partitions, num_partitions=count, Tout=(data.dtype,) * count, name=name
     )
@@ -215,13 +212,11 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     ...     print(sess.run(whole))
     [1. 4. 3. 2.]
     """
-    __tracebackhide__ = True
-    with located("DynamicStitch"):
-        if not isinstance(indices, list | tuple) or not isinstance(data, list | tuple):
-            raise InvalidTypeError("indices and data are lists of tensors")
-        if not indices or len(indices) != len(data):
-            raise InvalidArgumentError(f"{len(indices)} lists of indices for {len(data)} of data")
-        places = [convert_to_tensor(i, int32) for i in indices]
+    if not isinstance(indices, list | tuple) or not isinstance(data, list | tuple):
+        raise InvalidTypeError("indices and data are lists of tensors")
+    if not indices or len(indices) != len(data):
+        raise InvalidArgumentError(f"{len(indices)} lists of indices for {len(data)} of data")
+    places = [convert_to_tensor(i, int32) for i in indices]
     return stitch_op(places, list(data), Tindices=(int32,) * len(places), name=name)
 
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.inference import constant_value, no_flops, shape_from
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, DType, as_dtype, float32, uint8
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -283,12 +282,10 @@ def gather(
     >>> fb.gather(fb.zeros([2, 10]), [[1, 2, 5], [3, 1, 0]], batch_dims=1).shape
     Shape([2, 3])
     """
-    __tracebackhide__ = True
-    with located("Gather"):
-        batch = as_batch(batch_dims, indices)
-        axis = batch if axis is None else as_axis(axis)
-        rank = getattr(getattr(params, "shape", None), "rank", None)
-        axis = axis + rank if rank is not None and -rank <= axis < 0 else axis
+    batch = as_batch(batch_dims, indices)
+    axis = batch if axis is None else as_axis(axis)
+    rank = getattr(getattr(params, "shape", None), "rank", None)
+    axis = axis + rank if rank is not None and -rank <= axis < 0 else axis
     result: Tensor
     if isinstance(params, Variable) and axis == 0 and not batch:
         with params.graph.as_default():
@@ -393,15 +390,13 @@ def one_hot(
         dtype: the dtype of the result; by default that of the values, or float32.
         name: the operation's name.
     """
-    __tracebackhide__ = True
-    with located("OneHot"):
-        axis = as_axis(axis)
-        given = [v for v in (on_value, off_value) if v is not None]
-        wanted = as_dtype(dtype) if dtype is not None else None
-        if wanted is None:
-            wanted = convert_to_tensor(given[0]).dtype if given else float32
-        values = [
-            convert_to_tensor(np.asarray(default, wanted.numpy) if v is None else v, wanted)
-            for v, default in ((on_value, 1), (off_value, 0))
-        ]
+    axis = as_axis(axis)
+    given = [v for v in (on_value, off_value) if v is not None]
+    wanted = as_dtype(dtype) if dtype is not None else None
+    if wanted is None:
+        wanted = convert_to_tensor(given[0]).dtype if given else float32
+    values = [
+        convert_to_tensor(np.asarray(default, wanted.numpy) if v is None else v, wanted)
+        for v, default in ((on_value, 1), (off_value, 0))
+    ]
     return one_hot_op(indices, depth, *values, axis=axis, name=name)

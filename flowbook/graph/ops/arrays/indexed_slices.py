@@ -73,7 +73,6 @@ class IndexedSlices:
     __array_ufunc__ = None
 
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
-        __tracebackhide__ = True
         with located("IndexedSlices"):
             self._values: Tensor = convert_to_tensor(values, name="values")
             with self._values.graph.as_default():
@@ -139,7 +138,6 @@ class IndexedSlices:
 
     def _scaled(self, type_name: str, other: Any) -> IndexedSlices | Tensor:
         """Each row scaled alike; by what is no scalar, the whole."""
-        __tracebackhide__ = True
         build = op_named(type_name).public
         if not isinstance(other, Number) and getattr(other, "shape", None) != ():
             return build(self.as_tensor(), other)  # type: ignore[no-any-return]

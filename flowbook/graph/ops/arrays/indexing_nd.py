@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.inference import constant_value, no_flops, shape_from
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, VALUES
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -145,9 +144,7 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None =
     ...     print(sess.run(chosen))
     [1 3]
     """
-    __tracebackhide__ = True
-    with located("GatherNd"):
-        batch = as_batch(batch_dims, indices)
+    batch = as_batch(batch_dims, indices)
     return gather_nd_op(params, indices, batch_dims=batch, name=name)
 
 
@@ -233,9 +230,7 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
     ...     print(sess.run(sums))
     [0. 5. 0. 2.]
     """
-    __tracebackhide__ = True
-    with located("ScatterNd"):
-        shape = shape_argument(shape)
+    shape = shape_argument(shape)
     return scatter_nd_op(indices, updates, shape, name=name)
 
 
@@ -324,7 +319,6 @@ def tensor_scatter_nd_add(
 
     Numbers only; arguments and errors as for `tensor_scatter_nd_update`.
     """
-    __tracebackhide__ = True
     tensor = convert_to_tensor(tensor)
     changes = scatter_nd_op(indices, convert_to_tensor(updates, tensor.dtype), shape_of(tensor))
     return add(tensor, changes, name=name)
@@ -337,7 +331,6 @@ def tensor_scatter_nd_sub(
 
     Numbers only; arguments and errors as for `tensor_scatter_nd_update`.
     """
-    __tracebackhide__ = True
     tensor = convert_to_tensor(tensor)
     changes = scatter_nd_op(indices, convert_to_tensor(updates, tensor.dtype), shape_of(tensor))
     return subtract(tensor, changes, name=name)

@@ -8,7 +8,6 @@ import numpy as np
 
 from flowbook.graph.definition.axes import as_axis
 from flowbook.graph.definition.inference import constant_value, no_flops, shape_from
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, as_dtype
 from flowbook.graph.model.dtypes import bool as bool_
@@ -93,14 +92,12 @@ def boolean_mask(tensor: Any, mask: Any, axis: int = 0, name: str | None = None)
     ...     print(sess.run(fb.boolean_mask(x, x > 2)))
     [3 4]
     """
-    __tracebackhide__ = True
-    with located("BooleanMask"):
-        axis = as_axis(axis)
-        tensor = convert_to_tensor(tensor)
-        if axis < 0:
-            if tensor.shape.rank is None or axis + tensor.shape.rank < 0:
-                raise InvalidArgumentError(f"axis {axis} of the shape {tensor.shape} is not known")
-            axis += tensor.shape.rank
+    axis = as_axis(axis)
+    tensor = convert_to_tensor(tensor)
+    if axis < 0:
+        if tensor.shape.rank is None or axis + tensor.shape.rank < 0:
+            raise InvalidArgumentError(f"axis {axis} of the shape {tensor.shape} is not known")
+        axis += tensor.shape.rank
     return boolean_mask_op(tensor, mask, axis=axis, name=name)
 
 
@@ -151,14 +148,12 @@ def sequence_mask(
     [[1 0 0]
      [1 1 1]]
     """
-    __tracebackhide__ = True
-    with located("SequenceMask"):
-        lengths = convert_to_tensor(lengths)
-        wanted = as_dtype(dtype)
-        if lengths.dtype not in INDICES:
-            raise InvalidTypeError(f"lengths are int32 or int64, not {lengths.dtype.name}")
-        if isinstance(maxlen, Arithmetic):
-            maxlen = cast(convert_to_tensor(maxlen), lengths.dtype)
+    lengths = convert_to_tensor(lengths)
+    wanted = as_dtype(dtype)
+    if lengths.dtype not in INDICES:
+        raise InvalidTypeError(f"lengths are int32 or int64, not {lengths.dtype.name}")
+    if isinstance(maxlen, Arithmetic):
+        maxlen = cast(convert_to_tensor(maxlen), lengths.dtype)
     if maxlen is None:
         known = constant_value(lengths)
         if known is None:

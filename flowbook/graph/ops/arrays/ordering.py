@@ -12,7 +12,6 @@ import numpy as np
 
 from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.inference import halvings, no_flops, shape_from
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, REALS
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -88,9 +87,7 @@ def sort(
     Raises:
         InvalidArgumentError: if there is no such axis or direction.
     """
-    __tracebackhide__ = True
-    with located("Sort"):
-        axis, descending = as_axis(axis), _is_descending(direction)
+    axis, descending = as_axis(axis), _is_descending(direction)
     return sort_op(values, axis=axis, descending=descending, name=name)
 
 
@@ -139,9 +136,7 @@ def argsort(
     Raises:
         InvalidArgumentError: if there is no such axis or direction.
     """
-    __tracebackhide__ = True
-    with located("ArgSort"):
-        axis, descending = as_axis(axis), _is_descending(direction)
+    axis, descending = as_axis(axis), _is_descending(direction)
     return argsort_op(values, axis=axis, descending=descending, name=name)
 
 

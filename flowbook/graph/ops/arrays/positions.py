@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.inference import constant_value, halvings, no_flops
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES, REALS, DType, as_dtype, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OutOfRangeError
@@ -90,13 +89,11 @@ def searchsorted(
     ...     print(sess.run(fb.searchsorted([1.0, 3.0, 5.0], [3.0, 9.0])))
     [1 3]
     """
-    __tracebackhide__ = True
-    with located("SearchSorted"):
-        wanted = as_dtype(out_type)
-        if wanted not in INDICES:
-            raise InvalidTypeError(f"out_type is int32 or int64, not {wanted.name}")
-        if side not in ("left", "right"):
-            raise InvalidArgumentError(f"a side is 'left' or 'right', not {side!r}")
+    wanted = as_dtype(out_type)
+    if wanted not in INDICES:
+        raise InvalidTypeError(f"out_type is int32 or int64, not {wanted.name}")
+    if side not in ("left", "right"):
+        raise InvalidArgumentError(f"a side is 'left' or 'right', not {side!r}")
     return search_sorted_op(sorted_sequence, values, side=side, out_type=wanted, name=name)
 
 
@@ -202,7 +199,5 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     Raises:
         OutOfRangeError: if an index lies outside; in the run, where it is known only then.
     """
-    __tracebackhide__ = True
-    with located("UnravelIndex"):
-        dims = shape_argument(dims)
+    dims = shape_argument(dims)
     return unravel_index_op(indices, dims, name=name)

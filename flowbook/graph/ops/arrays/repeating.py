@@ -6,7 +6,6 @@ from typing import Any
 
 from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.inference import constant_value, known_elements, no_flops
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -101,9 +100,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
         multiples: for each axis how often, an int vector tensor or a sequence.
         name: the operation's name.
     """
-    __tracebackhide__ = True
-    with located("Tile"):
-        multiples = shape_argument(multiples)
+    multiples = shape_argument(multiples)
     return tile_op(input, multiples, name=name)
 
 
@@ -189,9 +186,7 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
     ...     print(sess.run(fb.repeat([3, 5, 7], [2, 0, 1])))
     [3 3 7]
     """
-    __tracebackhide__ = True
     if axis is None:
         input, axis = reshape(input, [-1]), 0
-    with located("Repeat"):
-        input, axis = convert_to_tensor(input), as_axis(axis)
+    input, axis = convert_to_tensor(input), as_axis(axis)
     return repeat_op(input, repeats, axis=axis, name=name)

@@ -6,7 +6,6 @@ from typing import Any
 
 from flowbook.graph.definition.axes import all_in_range, as_axes, as_axis, in_range
 from flowbook.graph.definition.inference import constant_value, no_flops
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -53,9 +52,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     Raises:
         InvalidArgumentError: if there is no such axis, or one is named twice.
     """
-    __tracebackhide__ = True
-    with located("Reverse"):
-        axes = as_axes([] if axis is None else axis, tensor)
+    axes = as_axes([] if axis is None else axis, tensor)
     return reverse_op(tensor, axis=axes, name=name)
 
 
@@ -147,9 +144,7 @@ def reverse_sequence(
         InvalidArgumentError: if a length is negative or larger than the axis; in the run, where it
             is known only then.
     """
-    __tracebackhide__ = True
-    with located("ReverseSequence"):
-        axes = {"seq_axis": as_axis(seq_axis), "batch_axis": as_axis(batch_axis)}
+    axes = {"seq_axis": as_axis(seq_axis), "batch_axis": as_axis(batch_axis)}
     return reverse_sequence_op(input, seq_lengths, **axes, name=name)
 
 
@@ -217,7 +212,5 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     ...     print(sess.run(fb.roll([1, 2, 3, 4], 1, 0)))
     [4 1 2 3]
     """
-    __tracebackhide__ = True
-    with located("Roll"):
-        axes = as_axes([] if axis is None else axis, input)
+    axes = as_axes([] if axis is None else axis, input)
     return roll_op(input, shift, axis=axes, name=name)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.definition.inference import no_flops
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, INEXACT
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -31,30 +30,25 @@ scatter_min_op = scatter_definition("ScatterMin", "minimum")
 
 def scatter_mul(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """Multiply rows of a variable; rows named twice by both. As `scatter_add`."""
-    __tracebackhide__ = True
     return write(scatter_mul_op, ref, indices, updates, name=name)
 
 
 def scatter_div(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """Divide rows of a variable of floating point; rows named twice by both. As `scatter_add`."""
-    __tracebackhide__ = True
-    with located("ScatterDiv"):
-        if isinstance(ref, Variable) and ref.dtype not in INEXACT:
-            raise InvalidTypeError(
-                f"scatter_div writes quotients, which a variable of {ref.dtype.name} does not hold"
-            )
+    if isinstance(ref, Variable) and ref.dtype not in INEXACT:
+        raise InvalidTypeError(
+            f"scatter_div writes quotients, which a variable of {ref.dtype.name} does not hold"
+        )
     return write(scatter_div_op, ref, indices, updates, name=name)
 
 
 def scatter_max(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """Keep the maximum of rows of a variable and updates. As `scatter_add`."""
-    __tracebackhide__ = True
     return write(scatter_max_op, ref, indices, updates, name=name)
 
 
 def scatter_min(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """Keep the minimum of rows of a variable and updates. As `scatter_add`."""
-    __tracebackhide__ = True
     return write(scatter_min_op, ref, indices, updates, name=name)
 
 
@@ -114,19 +108,16 @@ def scatter_nd_add(ref: Variable, indices: Any, updates: Any, name: str | None =
         OutOfRangeError: if an index lies outside; nothing is written then.
         InvalidArgumentError: if the shapes do not fit.
     """
-    __tracebackhide__ = True
     return write(scatter_nd_add_op, ref, indices, updates, name=name)
 
 
 def scatter_nd_sub(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """Subtract from parts of a variable. Arguments and errors as for `scatter_nd_add`."""
-    __tracebackhide__ = True
     return write(scatter_nd_sub_op, ref, indices, updates, name=name)
 
 
 def scatter_nd_update(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """Replace parts of a variable; of parts named twice the last wins. As `scatter_nd_add`."""
-    __tracebackhide__ = True
     return write(scatter_nd_update_op, ref, indices, updates, name=name)
 
 
@@ -197,7 +188,5 @@ def assign_slice(ref: Variable, key: Any, value: Any, name: str | None = None) -
     ...     print(sess.run(fb.assign_slice(v, slice(None, None, 2), [10, 30, 50])))
     [10  2 30  4 50]
     """
-    __tracebackhide__ = True
-    with located("StridedSliceAssign"):
-        stored, bounds = encoded(key)
+    stored, bounds = encoded(key)
     return write(assign_slice_op, ref, value, bounds, name=name, key=stored)

@@ -140,7 +140,6 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
     ...     print(*sess.run(best))
     [4. 3.] [1 2]
     """
-    __tracebackhide__ = True
     values, indices = top_k_op(input, k, name=name)
     return TopK(values, indices)
 
@@ -203,5 +202,4 @@ def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = No
     Raises:
         OutOfRangeError: if `n` lies outside; in the run, where it is known only then.
     """
-    __tracebackhide__ = True
     return nth_element_op(input, n, reverse=bool(reverse), name=name)

@@ -10,7 +10,6 @@ import numpy as np
 
 from flowbook.graph.definition.axes import as_axis
 from flowbook.graph.definition.inference import constant_value, no_flops
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -120,15 +119,13 @@ depth_to_space_op: OpDef = OpDef(
 
 
 def _checked(op_def: OpDef, input: Any, block_size: Any, data_format: str, name: Any) -> Tensor:
-    __tracebackhide__ = True
-    with located(op_def.type):
-        size = as_axis(block_size)
-        if size < 1:
-            raise InvalidArgumentError(f"a block is not of size {size}")
-        if data_format not in _FORMATS:
-            raise InvalidArgumentError(
-                f"a data format is {' or '.join(map(repr, _FORMATS))}, not {data_format!r}"
-            )
+    size = as_axis(block_size)
+    if size < 1:
+        raise InvalidArgumentError(f"a block is not of size {size}")
+    if data_format not in _FORMATS:
+        raise InvalidArgumentError(
+            f"a data format is {' or '.join(map(repr, _FORMATS))}, not {data_format!r}"
+        )
     return op_def(input, block_size=size, data_format=data_format, name=name)
 
 
@@ -151,7 +148,6 @@ def space_to_depth(
         InvalidArgumentError: if the sizes do not divide; in the run, where they are known only
             then.
     """
-    __tracebackhide__ = True
     return _checked(space_to_depth_op, input, block_size, data_format, name)
 
 
@@ -170,7 +166,6 @@ def depth_to_space(
     Raises:
         InvalidArgumentError: if the depth does not divide; in the run, where it is known only then.
     """
-    __tracebackhide__ = True
     return _checked(depth_to_space_op, input, block_size, data_format, name)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from flowbook.graph.definition.inference import halvings
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES, VALUES, DType, as_dtype, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -47,12 +46,11 @@ def _check_rank(name: str, value: Any) -> None:
         raise InvalidArgumentError(f"{name!r} is a vector, not of shape {list(value.shape)}")
 
 
-def _index_dtype(what: str, name: str, dtype: Any) -> DType:
-    with located(what):
-        found = as_dtype(dtype)
-        if found not in INDICES:
-            raise InvalidTypeError(f"{name} is int32 or int64, not {found.name}")
-        return found
+def _index_dtype(name: str, dtype: Any) -> DType:
+    found = as_dtype(dtype)
+    if found not in INDICES:
+        raise InvalidTypeError(f"{name} is int32 or int64, not {found.name}")
+    return found
 
 
 def _unique_shapes(x: Tensor, out_idx: DType) -> list[Shape]:
@@ -118,8 +116,7 @@ def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
     ...     print(*sess.run(fb.unique([7, 3, 7, 7, 5])))
     [7 3 5] [0 1 0 0 2]
     """
-    __tracebackhide__ = True
-    y, idx, _ = unique_op(x, out_idx=_index_dtype("Unique", "out_idx", out_idx), name=name)
+    y, idx, _ = unique_op(x, out_idx=_index_dtype("out_idx", out_idx), name=name)
     return Unique(y, idx)
 
 
@@ -131,8 +128,7 @@ def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) ->
     Returns:
         `.y` and `.idx` as of `unique`, and `.count`, of the same length as `.y`.
     """
-    __tracebackhide__ = True
-    wanted = _index_dtype("Unique", "out_idx", out_idx)
+    wanted = _index_dtype("out_idx", out_idx)
     return UniqueWithCounts(*unique_op(x, out_idx=wanted, name=name))
 
 
@@ -175,6 +171,5 @@ def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None)
     Returns:
         `.out`, the elements, how many only the run knows; and `.idx`, where in `x` they stand.
     """
-    __tracebackhide__ = True
-    wanted = _index_dtype("ListDiff", "index_dtype", index_dtype)
+    wanted = _index_dtype("index_dtype", index_dtype)
     return ListDiff(*set_difference_op(x, y, out_idx=wanted, name=name))

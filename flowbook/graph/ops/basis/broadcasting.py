@@ -13,7 +13,6 @@ import numpy as np
 
 from flowbook.graph.definition.axes import all_in_range, as_axes, reduced
 from flowbook.graph.definition.inference import no_flops, shape_from
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, DType
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -86,9 +85,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     Raises:
         InvalidArgumentError: if it does not broadcast; in the run, where it is known only then.
     """
-    __tracebackhide__ = True
-    with located("BroadcastTo"):
-        shape = shape_argument(shape)
+    shape = shape_argument(shape)
     return broadcast_to_op(input, shape, name=name)
 
 
@@ -148,9 +145,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any, name: str | None = None)
     Raises:
         InvalidArgumentError: if they do not broadcast; in the run, where it is known only then.
     """
-    __tracebackhide__ = True
-    with located("BroadcastArgs"):
-        shape_x, shape_y = shape_argument(shape_x), shape_argument(shape_y)
+    shape_x, shape_y = shape_argument(shape_x), shape_argument(shape_y)
     return broadcast_shape_op(shape_x, shape_y, name=name)
 
 
@@ -334,13 +329,10 @@ def reduce_sum(
     >>> fb.reduce_sum(fb.zeros([2, 3, 4]), [0, -1]).shape
     Shape([3])
     """
-    __tracebackhide__ = True
     return reduce(sum_op, input_tensor, axis, keepdims, name)
 
 
 def reduce(op_def: OpDef, x: Any, axis: Any, keepdims: bool, name: str | None) -> Tensor:
     """Build a reduction, from axes as users write them."""
-    __tracebackhide__ = True
-    with located(op_def.type):
-        axes = as_axes(axis, x)
+    axes = as_axes(axis, x)
     return op_def(x, axis=axes, keepdims=bool(keepdims), name=name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.definition.inference import elementwise, same_as_input
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import NUMBERS, SMALL, DType, as_dtype, string, widened
 from flowbook.graph.model.dtypes import bool as bool_
@@ -68,14 +67,12 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     >>> fb.cast([1.7, -1.7], fb.int32).dtype
     fb.int32
     """
-    __tracebackhide__ = True
-    with located("Cast"):
-        wanted = as_dtype(dtype)
-        if not (wanted.is_numeric or wanted is bool_ or wanted in SMALL):
-            raise InvalidTypeError(
-                f"nothing can be cast to {wanted.name}",
-                hint="fb.strings.as_string(x) writes numbers" if wanted is string else None,
-            )
+    wanted = as_dtype(dtype)
+    if not (wanted.is_numeric or wanted is bool_ or wanted in SMALL):
+        raise InvalidTypeError(
+            f"nothing can be cast to {wanted.name}",
+            hint="fb.strings.as_string(x) writes numbers" if wanted is string else None,
+        )
     if name is None and isinstance(x, Tensor) and x.dtype is wanted:
         return x
     return cast_op(x, dtype=wanted, name=name)

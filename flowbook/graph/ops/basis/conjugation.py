@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.definition.inference import elementwise, same_as_input
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import COMPLEX
 from flowbook.graph.model.tensor import Tensor
@@ -25,9 +24,7 @@ conj_op: OpDef = OpDef(
 @conj_op.front
 def conj(x: Any, name: str | None = None) -> Tensor:
     """The complex conjugate, elementwise; real numbers are their own."""
-    __tracebackhide__ = True
-    with located("Conj"):
-        x = numbers(x)
+    x = numbers(x)
     return conj_op(x, name=name) if x.dtype.is_complex else x
 
 

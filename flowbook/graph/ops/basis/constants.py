@@ -64,7 +64,6 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     >>> fb.constant([1, 2, 3])
     <Tensor 'Const:0' shape=[3] dtype=int32>
     """
-    __tracebackhide__ = True
     site = sites.capture()
     try:
         array = to_array(value, None if dtype is None else as_dtype(dtype))
@@ -108,7 +107,6 @@ def placeholder(dtype: Any = REQUIRED, shape: Any = None, name: str | None = Non
     >>> fb.placeholder(fb.float32, [None, 784], name="x")
     <Tensor 'x:0' shape=[?, 784] dtype=float32>
     """
-    __tracebackhide__ = True
     site = sites.capture()
     try:
         if dtype is REQUIRED:
@@ -172,7 +170,6 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
     ...     print(sess.run(rate), sess.run(rate, {rate: 2.0}))
     0.5 2.0
     """
-    __tracebackhide__ = True
     site = sites.capture()
     try:
         wanted = Shape(shape)
@@ -225,7 +222,6 @@ def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
         input: a list of tensors.
         name: the name scope.
     """
-    __tracebackhide__ = True
     with name_scope(name or "IdentityN"):
         return [identity(tensor) for tensor in input]
 

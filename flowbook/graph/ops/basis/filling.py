@@ -15,7 +15,6 @@ from flowbook.graph.definition.inference import (
     no_flops,
     shape_from,
 )
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import (
     FLOATS,
@@ -96,19 +95,15 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
         value: a scalar of any dtype, which the result has too.
         name: the operation's name.
     """
-    __tracebackhide__ = True
-    with located("Fill"):
-        dims = shape_argument(dims)
+    dims = shape_argument(dims)
     return fill_op(dims, value, name=name)
 
 
 def _fill_with(number: int, shape: Any, dtype: Any, name: str | None) -> Tensor:
-    __tracebackhide__ = True
-    with located("Fill"):
-        wanted = as_dtype(dtype)
-        blank = wanted is string and number == 0
-        value = np.full((), b"" if blank else number, dtype=wanted.numpy)
-        shape = shape_argument(shape)
+    wanted = as_dtype(dtype)
+    blank = wanted is string and number == 0
+    value = np.full((), b"" if blank else number, dtype=wanted.numpy)
+    shape = shape_argument(shape)
     return fill_op(shape, value, name=name)
 
 
@@ -124,13 +119,11 @@ def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
     >>> fb.zeros([2, 3])
     <Tensor 'zeros:0' shape=[2, 3] dtype=float32>
     """
-    __tracebackhide__ = True
     return _fill_with(0, shape, dtype, name or "zeros")
 
 
 def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
     """A tensor of ones. Arguments as for `zeros`."""
-    __tracebackhide__ = True
     return _fill_with(1, shape, dtype, name or "ones")
 
 
@@ -143,22 +136,18 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None) -> Tenso
         dtype: the result's dtype; by default the tensor's. It may be any that `zeros` takes.
         name: the operation's name.
     """
-    __tracebackhide__ = True
     return _like(zeros_like_op, 0, tensor, dtype, name)
 
 
 @ones_like_op.front
 def ones_like(tensor: Any, dtype: Any = None, name: str | None = None) -> Tensor:
     """Ones of a tensor's shape. Arguments as for `zeros_like`."""
-    __tracebackhide__ = True
     return _like(ones_like_op, 1, tensor, dtype, name)
 
 
 def _like(op_def: OpDef, number: int, input: Any, dtype: Any, name: str | None) -> Tensor:
-    __tracebackhide__ = True
-    with located(op_def.type):
-        tensor = convert_to_tensor(input)
-        wanted = tensor.dtype if dtype is None else as_dtype(dtype)
+    tensor = convert_to_tensor(input)
+    wanted = tensor.dtype if dtype is None else as_dtype(dtype)
     if wanted is not tensor.dtype:
         return _fill_with(number, shape_of(tensor), wanted, name or op_def.__name__)
     return op_def(tensor, name=name)
@@ -231,15 +220,13 @@ def range(
     >>> fb.range(10, 0, -3).shape
     Shape([4])
     """
-    __tracebackhide__ = True
     if limit is None:
         start, limit = 0, start
     values = [start, limit, delta]
-    with located("Range"):
-        wanted = _common_dtype(values) if dtype is None else as_dtype(dtype)
-        values = [convert_to_tensor(v, wanted) if _is_value(v) else v for v in values]
-        if dtype is not None:
-            values = [cast(v, wanted) for v in values]
+    wanted = _common_dtype(values) if dtype is None else as_dtype(dtype)
+    values = [convert_to_tensor(v, wanted) if _is_value(v) else v for v in values]
+    if dtype is not None:
+        values = [cast(v, wanted) for v in values]
     return range_op(*values, name=name)
 
 
@@ -306,7 +293,6 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor
         num: how many, an int scalar of at least 1.
         name: the operation's name.
     """
-    __tracebackhide__ = True
     return linspace_op(start, stop, num, name=name)
 
 
@@ -359,10 +345,8 @@ def eye(
     >>> fb.eye(2, batch_shape=[5]).shape
     Shape([5, 2, 2])
     """
-    __tracebackhide__ = True
-    with located("Eye"):
-        wanted = as_dtype(dtype)
-        batch = None if batch_shape is None else shape_argument(batch_shape)
+    wanted = as_dtype(dtype)
+    batch = None if batch_shape is None else shape_argument(batch_shape)
     columns = num_rows if num_columns is None else num_columns
     result: Tensor
     if batch is None:
@@ -397,10 +381,8 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
     [[11 12 13]
      [21 22 23]]
     """
-    __tracebackhide__ = True
-    with located("meshgrid"):
-        if indexing not in ("xy", "ij"):
-            raise InvalidArgumentError(f"indexing is 'xy' or 'ij', not {indexing!r}")
+    if indexing not in ("xy", "ij"):
+        raise InvalidArgumentError(f"indexing is 'xy' or 'ij', not {indexing!r}")
     with name_scope(name or "meshgrid"):
         order = list(builtins.range(len(args)))
         if indexing == "xy" and len(args) > 1:

@@ -21,7 +21,6 @@ from flowbook.graph.definition.inference import (
     no_flops,
     shape_from,
 )
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OutOfRangeError
@@ -277,9 +276,7 @@ def strided_slice(x: Any, key: Any, name: str | None = None) -> Tensor:
         OutOfRangeError: if an index is out of range; in the run, where it is known only then.
         InvalidTypeError: if an index is an array, a bool or a float.
     """
-    __tracebackhide__ = True
-    with located("StridedSlice"):
-        stored, bounds = encoded(key)
+    stored, bounds = encoded(key)
     return strided_slice_op(x, bounds, key=stored, name=name)
 
 

@@ -16,7 +16,6 @@ from flowbook.graph.definition.inference import (
     no_flops,
     shape_from,
 )
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.definition.packing import packed
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, DType
@@ -115,9 +114,7 @@ def concat(values: Sequence[Any], axis: int, name: str | None = None) -> Tensor:
     >>> fb.concat([fb.zeros([2, 3]), fb.zeros([4, 3])], 0).shape
     Shape([6, 3])
     """
-    __tracebackhide__ = True
-    with located("Concat"):
-        axis = as_axis(axis)
+    axis = as_axis(axis)
     return concat_op(values, axis=axis, name=name)
 
 
@@ -288,10 +285,8 @@ def split(
     >>> [piece.shape for piece in fb.split(fb.zeros([5, 6]), [1, -1], axis=1)]
     [Shape([5, 1]), Shape([5, 5])]
     """
-    __tracebackhide__ = True
-    with located("Split"):
-        value, axis = convert_to_tensor(value), as_axis(axis)
-        sizes, count = _pieces(num_or_size_splits, num)
+    value, axis = convert_to_tensor(value), as_axis(axis)
+    sizes, count = _pieces(num_or_size_splits, num)
     typed: dict[str, Any] = {"axis": axis, "Tout": (value.dtype,) * count, "name": name}
     result: list[Tensor]
     if isinstance(sizes, Tensor):
@@ -387,9 +382,7 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
     Raises:
         InvalidArgumentError: if the shapes differ; in the run, where it is known only then.
     """
-    __tracebackhide__ = True
-    with located("Stack"):
-        axis = as_axis(axis)
+    axis = as_axis(axis)
     if isinstance(values, np.ndarray) and values.ndim:
         values = list(values)
     return stack_op(values, axis=axis, name=name)
@@ -445,17 +438,15 @@ def unstack(
     Raises:
         InvalidArgumentError: if the axis has not `num` elements.
     """
-    __tracebackhide__ = True
-    with located("Unstack"):
-        value, axis = convert_to_tensor(value), as_axis(axis)
-        dims = value.shape.dims
-        if num is None:
-            num = None if dims is None else dims[in_range(axis, len(dims))]
-        if num is None:
-            raise InvalidArgumentError(
-                f"the size of axis {axis} of {value.shape} is not known before the run",
-                hint="say how many parts there are: num=...",
-            )
+    value, axis = convert_to_tensor(value), as_axis(axis)
+    dims = value.shape.dims
+    if num is None:
+        num = None if dims is None else dims[in_range(axis, len(dims))]
+    if num is None:
+        raise InvalidArgumentError(
+            f"the size of axis {axis} of {value.shape} is not known before the run",
+            hint="say how many parts there are: num=...",
+        )
     if not num:
         return []
     return unstack_op(value, axis=axis, Tout=(value.dtype,) * as_axis(num), name=name)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.inference import constant_value, known_elements, no_flops
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, DType, string
 from flowbook.graph.model.dtypes import bool as bool_
@@ -106,9 +105,7 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor
     Raises:
         OutOfRangeError: if the block leaves the tensor; in the run, where it is known only then.
     """
-    __tracebackhide__ = True
-    with located("Slice"):
-        begin, size = shape_argument(begin), shape_argument(size)
+    begin, size = shape_argument(begin), shape_argument(size)
     return slice_op(input_, begin, size, name=name)
 
 
@@ -314,16 +311,12 @@ def pad(
     ...     print(sess.run(fb.pad([1, 2, 3], [[2, 1]], "REFLECT")))
     [3 2 1 2 3 2]
     """
-    __tracebackhide__ = True
-    with located("Pad"):
-        mode = str(mode).upper()
-        if mode not in _MODES:
-            raise InvalidArgumentError(
-                f"a mode is one of {', '.join(map(repr, _MODES))}, not {mode!r}"
-            )
-        tensor = convert_to_tensor(tensor)
-        if type(constant_values) is int and constant_values == 0:
-            constant_values = _BLANKS.get(tensor.dtype, constant_values)
+    mode = str(mode).upper()
+    if mode not in _MODES:
+        raise InvalidArgumentError(f"a mode is one of {', '.join(map(repr, _MODES))}, not {mode!r}")
+    tensor = convert_to_tensor(tensor)
+    if type(constant_values) is int and constant_values == 0:
+        constant_values = _BLANKS.get(tensor.dtype, constant_values)
     result: Tensor
     if mode == "CONSTANT":
         result = pad_op(tensor, paddings, constant_values, name=name)

@@ -14,7 +14,6 @@ import numpy as np
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import all_in_range, as_axes, in_range
 from flowbook.graph.definition.inference import constant_value, no_flops, scalar, shape_from
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.definition.packing import packed, tensors_in
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, as_dtype, int32
@@ -124,8 +123,7 @@ def shape(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
     >>> fb.shape(fb.placeholder(fb.float32, [None, 3])).shape
     Shape([2])
     """
-    __tracebackhide__ = True
-    wanted = _index_dtype("Shape", out_type)
+    wanted = _index_dtype(out_type)
     whole = _dense_shape(input)
     if whole is not None:
         return cast(whole, wanted, name=name)
@@ -159,8 +157,7 @@ def size(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
 
     Arguments as for `shape`.
     """
-    __tracebackhide__ = True
-    wanted = _index_dtype("Size", out_type)
+    wanted = _index_dtype(out_type)
     whole = _dense_shape(input)
     if whole is not None:
         with name_scope(name or "Size") as scope:
@@ -171,18 +168,16 @@ def size(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
 
 def shape_n(input: Sequence[Any], out_type: Any = int32, name: str | None = None) -> list[Tensor]:
     """The shapes of several tensors, as the run finds them: a list of vectors as of `shape`."""
-    __tracebackhide__ = True
-    wanted = _index_dtype("Shape", out_type)
+    wanted = _index_dtype(out_type)
     with name_scope(name or "ShapeN"):
         return [shape_op(tensor, out_type=wanted) for tensor in input]
 
 
-def _index_dtype(what: str, dtype: Any) -> Any:
-    with located(what):
-        found = as_dtype(dtype)
-        if found not in INDICES:
-            raise InvalidTypeError(f"out_type is int32 or int64, not {found.name}")
-        return found
+def _index_dtype(dtype: Any) -> Any:
+    found = as_dtype(dtype)
+    if found not in INDICES:
+        raise InvalidTypeError(f"out_type is int32 or int64, not {found.name}")
+    return found
 
 
 rank_op = OpDef(
@@ -206,7 +201,6 @@ def rank(input: Any, name: str | None = None) -> Tensor:
         input: a tensor of any shape and dtype, or a sparse tensor.
         name: the operation's name. What is known before the run is `tensor.shape.rank`.
     """
-    __tracebackhide__ = True
     whole = _dense_shape(input)
     return rank_op(input, name=name) if whole is None else size_op(whole, name=name)
 
@@ -321,9 +315,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     >>> fb.reshape(fb.zeros([6, 4]), [3, -1]).shape
     Shape([3, 8])
     """
-    __tracebackhide__ = True
-    with located("Reshape"):
-        shape = shape_argument(shape)
+    shape = shape_argument(shape)
     return reshape_op(tensor, shape, name=name)
 
 
@@ -364,11 +356,9 @@ def expand_dims(input: Any, axis: int, name: str | None = None) -> Tensor:
     Raises:
         InvalidArgumentError: if the axis is out of range.
     """
-    __tracebackhide__ = True
-    with located("ExpandDims"):
-        axes = as_axes(axis)
-        if axes is None:
-            raise InvalidTypeError("an axis is an int, not None")
+    axes = as_axes(axis)
+    if axes is None:
+        raise InvalidTypeError("an axis is an int, not None")
     return expand_dims_op(input, axis=axes, name=name)
 
 
@@ -427,9 +417,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     Raises:
         InvalidArgumentError: if one of them is not 1; in the run, where it is known only then.
     """
-    __tracebackhide__ = True
-    with located("Squeeze"):
-        axes = as_axes(axis, input) or None
+    axes = as_axes(axis, input) or None
     return squeeze_op(input, axis=axes, name=name)
 
 
@@ -500,10 +488,8 @@ def transpose(
     >>> fb.transpose(fb.zeros([2, 3, 4]), [0, 2, 1]).shape
     Shape([2, 4, 3])
     """
-    __tracebackhide__ = True
-    with located("Transpose"):
-        order = as_axes(perm)
-        a = convert_to_tensor(a)
-        turned = conjugate and a.dtype.is_complex
+    order = as_axes(perm)
+    a = convert_to_tensor(a)
+    turned = conjugate and a.dtype.is_complex
     result: Tensor = transpose_op(a, perm=order, name=None if turned else name)
     return conj_op(result, name=name) if turned else result

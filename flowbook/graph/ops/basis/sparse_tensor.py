@@ -74,7 +74,6 @@ class SparseTensor:
     is_sparse = True
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
-        __tracebackhide__ = True
         parts = {"indices": indices, "values": values, "dense_shape": dense_shape}
         given = {name: part for name, part in parts.items() if isinstance(part, Arithmetic)}
         graphs = [part.graph for part in given.values()]  # type: ignore[attr-defined]
@@ -94,7 +93,6 @@ class SparseTensor:
         Raises:
             InvalidTypeError: if it is neither.
         """
-        __tracebackhide__ = True
         if isinstance(value, SparseTensor):
             return value
         if isinstance(value, SparseTensorValue):
@@ -179,7 +177,6 @@ class SparseTensor:
 
     def _combined(self, type_name: str, other: Any) -> SparseTensor:
         """The elements combined with those of a dense tensor that stand at the same places."""
-        __tracebackhide__ = True
         with self.graph.as_default():
             dense = convert_to_tensor(other, None if isinstance(other, Arithmetic) else self.dtype)
             if dense.shape.rank != 0:

@@ -101,10 +101,8 @@ def Assert(
     >>> with fb.control_dependencies([fb.Assert(fb.size(x) > 0, ["no elements:", x])]):
     ...     mean = fb.reduce_mean(x)
     """
-    __tracebackhide__ = True
-    with located("Assert"):
-        if not isinstance(data, list | tuple):
-            raise InvalidTypeError(f"what to show is a list of tensors, not {data!r}")
+    if not isinstance(data, list | tuple):
+        raise InvalidTypeError(f"what to show is a list of tensors, not {data!r}")
     return assert_op(
         condition, list(data), summarize=3 if summarize is None else summarize, name=name
     )
@@ -137,7 +135,6 @@ def _of_two(name: str, symbol: str, condition: OpDef, words: str) -> Callable[..
         message: str | None = None,
         name: str | None = None,
     ) -> Operation:
-        __tracebackhide__ = True
         what = f"x {symbol} y does not hold for all elements"
         with name_scope(name or check.__name__) as scope, located(check.__name__):
             x, y = _both(x, y)
@@ -159,7 +156,6 @@ def _of_sign(name: str, symbol: str, condition: OpDef, words: str) -> Callable[.
         message: str | None = None,
         name: str | None = None,
     ) -> Operation:
-        __tracebackhide__ = True
         what = f"x {symbol} 0 does not hold for all elements"
         with name_scope(name or check.__name__) as scope, located(check.__name__):
             x = convert_to_tensor(x)
@@ -261,8 +257,7 @@ def assert_near(
     Raises:
         InvalidArgumentError: in the run, if it does not hold.
     """
-    __tracebackhide__ = True
-    with name_scope(name or "assert_near") as scope, located("assert_near"):
+    with name_scope(name or "assert_near") as scope:
         x, y = _both(x, y)
         if not x.dtype.is_floating:
             raise InvalidTypeError(
@@ -297,7 +292,6 @@ def assert_rank(
     Raises:
         InvalidArgumentError: if it has another; in the run, where it is known only then.
     """
-    __tracebackhide__ = True
     return _rank("assert_rank", x, [rank], equal, data, summarize, message, name)
 
 
@@ -310,7 +304,6 @@ def assert_rank_at_least(
     name: str | None = None,
 ) -> Operation:
     """Fail the step unless `x` has at least so many dimensions. Arguments as for `assert_rank`."""
-    __tracebackhide__ = True
     return _rank("assert_rank_at_least", x, [rank], greater_equal, data, summarize, message, name)
 
 
@@ -326,7 +319,6 @@ def assert_rank_in(
 
     Arguments as for `assert_rank`, with a sequence `ranks`.
     """
-    __tracebackhide__ = True
     return _rank("assert_rank_in", x, list(ranks), equal, data, summarize, message, name)
 
 
@@ -340,7 +332,7 @@ def _rank(
     message: str | None,
     name: str | None,
 ) -> Operation:
-    with name_scope(name or what) as scope, located(what):
+    with name_scope(name or what) as scope:
         x = convert_to_tensor(x)
         wanted = [convert_to_tensor(rank, int32) for rank in ranks]
         for rank in wanted:
@@ -368,13 +360,11 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
     Raises:
         InvalidArgumentError: if it is not known to be one.
     """
-    __tracebackhide__ = True
-    with located("assert_scalar"):
-        tensor = convert_to_tensor(tensor, name=name)
-        if tensor.shape.rank != 0:
-            first = f"{tensor.name} is not known to be a scalar: its shape is {tensor.shape}"
-            raise InvalidArgumentError(f"{message}: {first}" if message else first)
-        return tensor  # type: ignore[no-any-return]
+    tensor = convert_to_tensor(tensor, name=name)
+    if tensor.shape.rank != 0:
+        first = f"{tensor.name} is not known to be a scalar: its shape is {tensor.shape}"
+        raise InvalidArgumentError(f"{message}: {first}" if message else first)
+    return tensor  # type: ignore[no-any-return]
 
 
 def assert_type(tensor: Any, tf_type: Any, message: str | None = None) -> None:
@@ -383,10 +373,8 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None) -> None:
     Raises:
         InvalidTypeError: if it has another.
     """
-    __tracebackhide__ = True
-    with located("assert_type"):
-        tensor, wanted = convert_to_tensor(tensor), as_dtype(tf_type)
-        _check_type(tensor, tensor.dtype is wanted, wanted.name, message)
+    tensor, wanted = convert_to_tensor(tensor), as_dtype(tf_type)
+    _check_type(tensor, tensor.dtype is wanted, wanted.name, message)
 
 
 def assert_integer(x: Any, message: str | None = None) -> None:
@@ -395,10 +383,8 @@ def assert_integer(x: Any, message: str | None = None) -> None:
     Raises:
         InvalidTypeError: if it has another.
     """
-    __tracebackhide__ = True
-    with located("assert_integer"):
-        tensor = convert_to_tensor(x)
-        _check_type(tensor, tensor.dtype.is_integer, "an integer dtype", message)
+    tensor = convert_to_tensor(x)
+    _check_type(tensor, tensor.dtype.is_integer, "an integer dtype", message)
 
 
 def _check_type(tensor: Tensor, holds: bool, wanted: str, message: str | None) -> None:

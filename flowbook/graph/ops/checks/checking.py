@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.definition.inference import elementwise, no_flops, nothing, same_as_input
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS, MOVABLE
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -97,9 +96,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     >>> fb.ensure_shape(x, [None, 3]).shape
     Shape([None, 3])
     """
-    __tracebackhide__ = True
-    with located("EnsureShape"):
-        wanted = Shape(shape)
+    wanted = Shape(shape)
     return ensure_shape_op(x, shape=wanted, name=name)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import no_flops
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, REQUIRED, OpDef
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -121,8 +120,7 @@ def assert_shapes(
     >>> with fb.control_dependencies([check]):
     ...     y = x @ w
     """
-    __tracebackhide__ = True
-    with name_scope(name or "assert_shapes") as scope, located("assert_shapes"):
+    with name_scope(name or "assert_shapes") as scope:
         pairs = shapes.items() if isinstance(shapes, Mapping) else shapes
         tensors, sizes = [], []
         for pair in pairs:

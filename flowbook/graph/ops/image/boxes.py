@@ -118,5 +118,4 @@ def draw_bounding_boxes(
      [1. 0. 0. 1.]
      [1. 1. 1. 1.]]
     """
-    __tracebackhide__ = True
     return draw_bounding_boxes_op(images, boxes, _COLOURS if colors is None else colors, name=name)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
@@ -43,13 +42,11 @@ def rgb_to_yiq(images: Any) -> Tensor:
     Raises:
         InvalidArgumentError: if the images are not of such a shape or dtype.
     """
-    __tracebackhide__ = True
     return _mixed("rgb_to_yiq", images, _YIQ)
 
 
 def yiq_to_rgb(images: Any) -> Tensor:
     """What `rgb_to_yiq` came from. Arguments likewise."""
-    __tracebackhide__ = True
     return _mixed("yiq_to_rgb", images, np.linalg.inv(_YIQ))
 
 
@@ -65,18 +62,16 @@ def rgb_to_yuv(images: Any) -> Tensor:
     Raises:
         InvalidArgumentError: if the images are not of such a shape or dtype.
     """
-    __tracebackhide__ = True
     return _mixed("rgb_to_yuv", images, _YUV)
 
 
 def yuv_to_rgb(images: Any) -> Tensor:
     """What `rgb_to_yuv` came from. Arguments likewise."""
-    __tracebackhide__ = True
     return _mixed("yuv_to_rgb", images, np.linalg.inv(_YUV))
 
 
 def _mixed(what: str, images: Any, matrix: Any) -> Tensor:
-    with name_scope(what), located(what):
+    with name_scope(what):
         images = convert_to_tensor(images)
         if images.dtype not in FLOATS:
             raise InvalidTypeError(

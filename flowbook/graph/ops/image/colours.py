@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.scopes import control_dependencies, name_scope
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.dtypes import FLOATS, DType, as_dtype, bfloat16, float16, float32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -49,13 +48,11 @@ def convert_image_dtype(
             wrap around.
         name: the operation's name.
     """
-    __tracebackhide__ = True
     with name_scope(name or "convert_image") as scope:
-        with located("convert_image_dtype"):
-            image, wanted = convert_to_tensor(image), as_dtype(dtype)
-            for used in (image.dtype, wanted):
-                if not (used.is_integer or used.is_floating):
-                    raise InvalidTypeError(f"pixels are integers or floats, not {used.name}")
+        image, wanted = convert_to_tensor(image), as_dtype(dtype)
+        for used in (image.dtype, wanted):
+            if not (used.is_integer or used.is_floating):
+                raise InvalidTypeError(f"pixels are integers or floats, not {used.name}")
         given: DType = image.dtype
         if given is wanted:
             return identity(image, name=scope)
@@ -133,8 +130,7 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
     Returns:
         Images of the same dtype. Integer ones stay within their range.
     """
-    __tracebackhide__ = True
-    with name_scope("adjust_brightness") as scope, located("adjust_brightness"):
+    with name_scope("adjust_brightness") as scope:
         floats, given = _as_floats(image)
         return _back(floats + scalar_like(delta, floats), given, scope)
 
@@ -149,8 +145,7 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
     Returns:
         Images of the same dtype. Integer ones stay within their range.
     """
-    __tracebackhide__ = True
-    with name_scope("adjust_contrast") as scope, located("adjust_contrast"):
+    with name_scope("adjust_contrast") as scope:
         floats, given = _as_floats(as_images(images))
         factor = scalar_like(contrast_factor, floats)
         if Shape(factor.shape).rank:
@@ -173,8 +168,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
     Raises:
         InvalidArgumentError: if gamma is negative; in the run, where it is known only then.
     """
-    __tracebackhide__ = True
-    with name_scope("adjust_gamma") as scope, located("adjust_gamma"):
+    with name_scope("adjust_gamma") as scope:
         floats, given = _as_floats(image)
         checks = [assert_non_negative(gamma, message="gamma is not negative")]
         with control_dependencies([c for c in checks if c.op_def is not no_op]):
@@ -192,8 +186,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
     Returns:
         [..., 1] of the same dtype.
     """
-    __tracebackhide__ = True
-    with name_scope(name or "rgb_to_grayscale") as scope, located("rgb_to_grayscale"):
+    with name_scope(name or "rgb_to_grayscale") as scope:
         floats, given = _as_floats(images)
         _check_rgb(floats)
         weights = np.array([0.2989, 0.5870, 0.1140], floats.dtype.numpy)
@@ -202,8 +195,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """Images of three equal channels, [..., 3], from images of one, [..., 1]."""
-    __tracebackhide__ = True
-    with name_scope(name or "grayscale_to_rgb") as scope, located("grayscale_to_rgb"):
+    with name_scope(name or "grayscale_to_rgb") as scope:
         images = convert_to_tensor(images)
         dims = images.shape.dims
         if dims is not None and (len(dims) < 2 or dims[-1] not in (None, 1)):
@@ -244,8 +236,7 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
         [..., 3] of the same dtype: the hue in [0, 1) where 0 is red, 1/3 green and 2/3 blue; the
         saturation and the value in [0, 1]. Grey has the hue 0.
     """
-    __tracebackhide__ = True
-    with name_scope(name or "rgb_to_hsv") as scope, located("rgb_to_hsv"):
+    with name_scope(name or "rgb_to_hsv") as scope:
         images = _floating(images)
         red, green, blue = (images[..., i] for i in range(3))
         value, least = reduce_max(images, -1), reduce_min(images, -1)
@@ -268,8 +259,7 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
         images: [..., 3] of a floating-point dtype; hues are in [0, 1].
         name: the name scope.
     """
-    __tracebackhide__ = True
-    with name_scope(name or "hsv_to_rgb") as scope, located("hsv_to_rgb"):
+    with name_scope(name or "hsv_to_rgb") as scope:
         images = _floating(images)
         hue, saturation, value = (images[..., i] for i in range(3))
         around = hue * 6.0
@@ -293,8 +283,7 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
     Returns:
         Images of the same dtype.
     """
-    __tracebackhide__ = True
-    with name_scope(name or "adjust_hue") as scope, located("adjust_hue"):
+    with name_scope(name or "adjust_hue") as scope:
         floats, given = _as_floats(image)
         hsv = rgb_to_hsv(floats)
         hue = hsv[..., :1] + scalar_like(delta, floats)
@@ -313,8 +302,7 @@ def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = Non
     Returns:
         Images of the same dtype.
     """
-    __tracebackhide__ = True
-    with name_scope(name or "adjust_saturation") as scope, located("adjust_saturation"):
+    with name_scope(name or "adjust_saturation") as scope:
         floats, given = _as_floats(image)
         hsv = rgb_to_hsv(floats)
         saturation = clip_by_value(hsv[..., 1:2] * scalar_like(saturation_factor, floats), 0.0, 1.0)
@@ -322,17 +310,15 @@ def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = Non
         return _back(hsv_to_rgb(changed), given, scope)
 
 
-def _between(name: str, low: Any, high: Any, seed: int | None, order: bool = True) -> Tensor:
-    with located(name):
-        if order and not (0 <= low < high):
-            raise InvalidArgumentError(f"limits are 0 <= lower < upper, not {low} and {high}")
-        return random_uniform([], low, high, seed=seed)
+def _between(low: Any, high: Any, seed: int | None, order: bool = True) -> Tensor:
+    if order and not (0 <= low < high):
+        raise InvalidArgumentError(f"limits are 0 <= lower < upper, not {low} and {high}")
+    return random_uniform([], low, high, seed=seed)
 
 
-def _check_delta(name: str, max_delta: Any, most: float) -> None:
-    with located(name):
-        if not isinstance(max_delta, Real) or not 0 <= float(max_delta) <= most:
-            raise InvalidArgumentError(f"max_delta is from 0 to {most}, not {max_delta}")
+def _check_delta(max_delta: Any, most: float) -> None:
+    if not isinstance(max_delta, Real) or not 0 <= float(max_delta) <= most:
+        raise InvalidArgumentError(f"max_delta is from 0 to {most}, not {max_delta}")
 
 
 def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
@@ -343,9 +329,8 @@ def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> 
         max_delta: a number, not negative.
         seed: an int that makes the numbers reproducible, see `set_random_seed`.
     """
-    __tracebackhide__ = True
     with name_scope("random_brightness"):
-        _check_delta("random_brightness", max_delta, float("inf"))
+        _check_delta(max_delta, float("inf"))
         return adjust_brightness(image, random_uniform([], -max_delta, max_delta, seed=seed))
 
 
@@ -358,9 +343,8 @@ def random_contrast(image: Any, lower: float, upper: float, seed: int | None = N
         upper: a number above `lower`.
         seed: an int that makes the numbers reproducible, see `set_random_seed`.
     """
-    __tracebackhide__ = True
     with name_scope("random_contrast"):
-        return adjust_contrast(image, _between("random_contrast", lower, upper, seed))
+        return adjust_contrast(image, _between(lower, upper, seed))
 
 
 def random_saturation(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:
@@ -372,9 +356,8 @@ def random_saturation(image: Any, lower: float, upper: float, seed: int | None =
         upper: a number above `lower`.
         seed: an int that makes the numbers reproducible, see `set_random_seed`.
     """
-    __tracebackhide__ = True
     with name_scope("random_saturation"):
-        return adjust_saturation(image, _between("random_saturation", lower, upper, seed))
+        return adjust_saturation(image, _between(lower, upper, seed))
 
 
 def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
@@ -385,9 +368,8 @@ def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
         max_delta: a number in [0, 0.5].
         seed: an int that makes the numbers reproducible, see `set_random_seed`.
     """
-    __tracebackhide__ = True
     with name_scope("random_hue"):
-        _check_delta("random_hue", max_delta, 0.5)
+        _check_delta(max_delta, 0.5)
         return adjust_hue(image, random_uniform([], -max_delta, max_delta, seed=seed))
 
 
@@ -402,10 +384,8 @@ def per_image_standardization(image: Any, name: str | None = None) -> Tensor:
         Images of that dtype if it is floating-point, else float32. The standard deviation that they
         are divided by is at least `1 / sqrt(pixels)`, so that uniform images become 0.
     """
-    __tracebackhide__ = True
     with name_scope(name or "per_image_standardization") as scope:
-        with located("per_image_standardization"):
-            image = as_images(image)
+        image = as_images(image)
         if not image.dtype.is_floating:
             image = cast(image, float32)
         mean, variance = moments(image, (-3, -2, -1), keepdims=True)

@@ -174,7 +174,6 @@ def combined_non_max_suppression(
         InvalidArgumentError: if shapes or limits do not fit; in the run, where they are known
             only then.
     """
-    __tracebackhide__ = True
     limits = max_output_size_per_class, max_total_size, iou_threshold, score_threshold
     how = {"pad_per_class": bool(pad_per_class), "clip_boxes": bool(clip_boxes)}
     return Detections(*combined_op(boxes, scores, *limits, **how, name=name))

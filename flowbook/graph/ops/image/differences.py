@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.dtypes import FLOATS, float32, int32, int64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -44,8 +43,7 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
         A scalar, or a vector with an element for each image of a batch; of the images' dtype, or
         int64 where that could not hold the sum.
     """
-    __tracebackhide__ = True
-    with name_scope(name or "total_variation") as scope, located("total_variation"):
+    with name_scope(name or "total_variation") as scope:
         images = as_images(images)
         if images.dtype.is_integer and images.dtype not in (int32, int64):
             images = cast(images, int64)
@@ -65,8 +63,7 @@ def image_gradients(image: Any) -> tuple[Tensor, Tensor]:
     Returns:
         The two differences, each of the images' shape; 0 in the last row, or column.
     """
-    __tracebackhide__ = True
-    with name_scope("image_gradients"), located("image_gradients"):
+    with name_scope("image_gradients"):
         images = as_images(image)
         down = images[..., 1:, :, :] - images[..., :-1, :, :]
         right = images[..., :, 1:, :] - images[..., :, :-1, :]
@@ -91,8 +88,7 @@ def sobel_edges(image: Any) -> Tensor:
         [batch, height, width, channels, 2]: the derivative down, and that to the right. Beyond its
         borders an image goes on mirrored.
     """
-    __tracebackhide__ = True
-    with name_scope("sobel_edges"), located("sobel_edges"):
+    with name_scope("sobel_edges"):
         images = convert_to_tensor(image)
         if images.dtype not in FLOATS or images.shape.rank != 4:
             raise InvalidTypeError(
@@ -146,8 +142,7 @@ def psnr(a: Any, b: Any, max_val: Any, name: str | None = None) -> Tensor:
     Returns:
         float32, an element for each image.
     """
-    __tracebackhide__ = True
-    with name_scope(name or "psnr") as scope, located("psnr"):
+    with name_scope(name or "psnr") as scope:
         a, b, peak = _compared(a, b, max_val)
         noise = a - b
         mean = reduce_mean(noise * noise, (-3, -2, -1))
@@ -186,8 +181,7 @@ def ssim(
     Source: Wang et al., "Image quality assessment: from error visibility to structural similarity",
     2004.
     """
-    __tracebackhide__ = True
-    with name_scope(name or "ssim") as scope, located("ssim"):
+    with name_scope(name or "ssim") as scope:
         x, y, peak = _compared(img1, img2, max_val)
         _check_windows(x, filter_size)
         x, y, outer = _in_one_batch(x, y)
@@ -262,8 +256,7 @@ def ssim_multiscale(
 
     Source: Wang et al., "Multiscale structural similarity for image quality assessment", 2003.
     """
-    __tracebackhide__ = True
-    with name_scope(name or "ssim_multiscale") as scope, located("ssim_multiscale"):
+    with name_scope(name or "ssim_multiscale") as scope:
         x, y, peak = _compared(img1, img2, max_val)
         powers = [float(power) for power in power_factors]
         if not powers:

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -238,14 +237,12 @@ def sample_distorted_bounding_box(
     ...     print(sess.run(fb.slice(image, part.begin, part.size)).shape[2])
     3
     """
-    __tracebackhide__ = True
-    with located("SampleDistortedBoundingBox"):
-        how = {
-            "aspect_ratio_range": _range("aspect_ratio_range", aspect_ratio_range, math.inf),
-            "area_range": _range("area_range", area_range, 1),
-        }
-        if max_attempts < 1:
-            raise InvalidArgumentError(f"max_attempts is at least 1, not {max_attempts}")
+    how = {
+        "aspect_ratio_range": _range("aspect_ratio_range", aspect_ratio_range, math.inf),
+        "area_range": _range("area_range", area_range, 1),
+    }
+    if max_attempts < 1:
+        raise InvalidArgumentError(f"max_attempts is at least 1, not {max_attempts}")
     result = sample_distorted_bounding_box_op(
         image_size,
         bounding_boxes,

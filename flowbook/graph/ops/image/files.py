@@ -8,7 +8,6 @@ import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import scalar, uncounted
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, DType, as_dtype, int32, uint8, uint16
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -68,13 +67,12 @@ def _decoded(
     name: str | None,
     ratio: int = 1,
 ) -> Tensor:
-    with located(what):
-        channels = channels or 0
-        if channels not in admitted:
-            raise InvalidArgumentError(
-                f"channels are {', '.join(map(str, admitted))}, not {channels!r}",
-                hint="0 takes as many as the image has",
-            )
+    channels = channels or 0
+    if channels not in admitted:
+        raise InvalidArgumentError(
+            f"channels are {', '.join(map(str, admitted))}, not {channels!r}",
+            hint="0 takes as many as the image has",
+        )
     return decode_op(
         contents, channels=channels, dtype=dtype, formats=formats, ratio=ratio, name=name or what
     )
@@ -99,11 +97,9 @@ def decode_png(
     Raises:
         InvalidArgumentError: in the run, if the image is damaged or larger than Pillow admits.
     """
-    __tracebackhide__ = True
-    with located("decode_png"):
-        wanted = as_dtype(dtype)
-        if wanted not in (uint8, uint16):
-            raise InvalidTypeError(f"PNG images are decoded as uint8 or uint16, not {wanted.name}")
+    wanted = as_dtype(dtype)
+    if wanted not in (uint8, uint16):
+        raise InvalidTypeError(f"PNG images are decoded as uint8 or uint16, not {wanted.name}")
     return _decoded("decode_png", contents, channels, wanted, ("PNG",), (0, 1, 2, 3, 4), name)
 
 
@@ -124,10 +120,8 @@ def decode_jpeg(
     Raises:
         InvalidArgumentError: in the run, if the image is damaged or larger than Pillow admits.
     """
-    __tracebackhide__ = True
-    with located("decode_jpeg"):
-        if ratio not in (1, 2, 4, 8):
-            raise InvalidArgumentError(f"the ratio is 1, 2, 4 or 8, not {ratio!r}")
+    if ratio not in (1, 2, 4, 8):
+        raise InvalidArgumentError(f"the ratio is 1, 2, 4 or 8, not {ratio!r}")
     return _decoded("decode_jpeg", contents, channels, uint8, ("JPEG",), (0, 1, 3), name, ratio)
 
 
@@ -149,7 +143,6 @@ def decode_image(
     Raises:
         InvalidArgumentError: in the run, if the image is damaged or larger than Pillow admits.
     """
-    __tracebackhide__ = True
     formats = ("PNG", "JPEG", "GIF", "BMP")
     wanted = as_dtype(dtype)
     if wanted in (uint8, uint16):
@@ -175,7 +168,6 @@ def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Ten
     Raises:
         InvalidArgumentError: in the run, if the image is damaged or larger than Pillow admits.
     """
-    __tracebackhide__ = True
     return _decoded("decode_bmp", contents, channels, uint8, ("BMP",), (0, 1, 3, 4), name)
 
 
@@ -216,13 +208,11 @@ def decode_gif(contents: Any, name: str | None = None) -> Tensor:
     Raises:
         InvalidArgumentError: in the run, if the image is damaged or larger than Pillow admits.
     """
-    __tracebackhide__ = True
     return decode_gif_op(contents, name=name)
 
 
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
     """Whether the contents of a file, string scalars, begin as a JPEG image does."""
-    __tracebackhide__ = True
     with name_scope(name or "is_jpeg") as scope:
         return equal(substr(contents, 0, 3), b"\xff\xd8\xff", name=scope)
 
@@ -262,11 +252,9 @@ def extract_jpeg_shape(contents: Any, output_type: Any = int32, name: str | None
     Raises:
         InvalidArgumentError: in the run, if it is no such image.
     """
-    __tracebackhide__ = True
-    with located("ExtractJpegShape"):
-        wanted = as_dtype(output_type)
-        if wanted not in INDICES:
-            raise InvalidTypeError(f"output_type is int32 or int64, not {wanted.name}")
+    wanted = as_dtype(output_type)
+    if wanted not in INDICES:
+        raise InvalidTypeError(f"output_type is int32 or int64, not {wanted.name}")
     return jpeg_shape_op(contents, output_type=wanted, name=name)
 
 
@@ -289,7 +277,6 @@ def decode_and_crop_jpeg(
         InvalidArgumentError: in the run, if the image is damaged.
         OutOfRangeError: there, if the part does not lie inside it.
     """
-    __tracebackhide__ = True
     with name_scope(name or "decode_and_crop_jpeg") as scope:
         window = convert_to_tensor(crop_window, int32)
         image = decode_jpeg(contents, channels, ratio)
@@ -356,10 +343,8 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
     Raises:
         InvalidArgumentError: if the shape does not fit.
     """
-    __tracebackhide__ = True
-    with located("EncodePng"):
-        if compression not in range(-1, 10):
-            raise InvalidArgumentError(f"compression is from -1 to 9, not {compression!r}")
+    if compression not in range(-1, 10):
+        raise InvalidArgumentError(f"compression is from -1 to 9, not {compression!r}")
     return encode_png_op(image, compression=compression, name=name)
 
 
@@ -437,12 +422,10 @@ def encode_jpeg(
     Raises:
         InvalidArgumentError: if the shape does not fit.
     """
-    __tracebackhide__ = True
-    with located("EncodeJpeg"):
-        if quality not in range(101):
-            raise InvalidArgumentError(f"quality is from 0 to 100, not {quality!r}")
-        if format not in ("", "grayscale", "rgb"):
-            raise InvalidArgumentError(f"the format is '', 'grayscale' or 'rgb', not {format!r}")
+    if quality not in range(101):
+        raise InvalidArgumentError(f"quality is from 0 to 100, not {quality!r}")
+    if format not in ("", "grayscale", "rgb"):
+        raise InvalidArgumentError(f"the format is '', 'grayscale' or 'rgb', not {format!r}")
     return encode_jpeg_op(
         image,
         format=format,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import FLOATS, float32, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
@@ -64,8 +63,7 @@ def extract_glimpse(
     [[0. 1.]
      [3. 4.]]
     """
-    __tracebackhide__ = True
-    with name_scope(name or "extract_glimpse") as scope, located("extract_glimpse"):
+    with name_scope(name or "extract_glimpse") as scope:
         images, window = convert_to_tensor(input), convert_to_tensor(size, int32)
         places = convert_to_tensor(offsets, float32)
         if images.dtype not in FLOATS:

@@ -13,7 +13,6 @@ import numpy as np
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import as_axis
 from flowbook.graph.definition.inference import constant_value
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import INDICES, float32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Arithmetic, Tensor
@@ -148,8 +147,7 @@ def crop_to_bounding_box(
     Raises:
         InvalidArgumentError: if it exceeds the images; in the run, where it is known only then.
     """
-    __tracebackhide__ = True
-    with name_scope(name or "crop_to_bounding_box") as scope, located("crop_to_bounding_box"):
+    with name_scope(name or "crop_to_bounding_box") as scope:
         image = as_images(image)
         top, left = _whole("offset_height", offset_height), _whole("offset_width", offset_width)
         height, width = (
@@ -181,8 +179,7 @@ def pad_to_bounding_box(
     Raises:
         InvalidArgumentError: if images do not fit; in the run, where it is known only then.
     """
-    __tracebackhide__ = True
-    with name_scope(name or "pad_to_bounding_box") as scope, located("pad_to_bounding_box"):
+    with name_scope(name or "pad_to_bounding_box") as scope:
         image = as_images(image)
         top, left = _whole("offset_height", offset_height), _whole("offset_width", offset_width)
         height, width = (
@@ -203,11 +200,7 @@ def resize_image_with_crop_or_pad(
         target_width: the number of columns, likewise.
         name: the name scope.
     """
-    __tracebackhide__ = True
-    with (
-        name_scope(name or "resize_image_with_crop_or_pad") as scope,
-        located("resize_image_with_crop_or_pad"),
-    ):
+    with name_scope(name or "resize_image_with_crop_or_pad") as scope:
         image = as_images(image)
         wanted = _whole("target_height", target_height), _whole("target_width", target_width)
         _not_negative(target_height=wanted[0], target_width=wanted[1])
@@ -244,11 +237,7 @@ def resize_image_with_pad(
     >>> fb.image.resize_image_with_pad(fb.zeros([8, 40, 60, 3]), 30, 30).shape
     Shape([8, 30, 30, 3])
     """
-    __tracebackhide__ = True
-    with (
-        name_scope(name or "resize_image_with_pad") as scope,
-        located("resize_image_with_pad"),
-    ):
+    with name_scope(name or "resize_image_with_pad") as scope:
         image = as_images(image)
         wanted = _whole("target_height", target_height), _whole("target_width", target_width)
         for side in wanted:
@@ -295,8 +284,7 @@ def central_crop(image: Any, central_fraction: float, name: str | None = None) -
         central_fraction: how much of the height and the width to keep, in (0, 1].
         name: the operation's name.
     """
-    __tracebackhide__ = True
-    with name_scope(name or "central_crop") as scope, located("central_crop"):
+    with name_scope(name or "central_crop") as scope:
         image = as_images(image)
         if isinstance(central_fraction, Arithmetic | str) or not 0 < central_fraction <= 1:
             raise InvalidArgumentError(
@@ -318,23 +306,19 @@ def _margin(side: Any, fraction: float) -> Any:
 
 def flip_left_right(image: Any) -> Tensor:
     """Images mirrored: the first column becomes the last."""
-    __tracebackhide__ = True
-    with name_scope("flip_left_right"), located("flip_left_right"):
+    with name_scope("flip_left_right"):
         return as_images(image)[..., ::-1, :]
 
 
 def flip_up_down(image: Any) -> Tensor:
     """Images mirrored: the first row becomes the last."""
-    __tracebackhide__ = True
-    with name_scope("flip_up_down"), located("flip_up_down"):
+    with name_scope("flip_up_down"):
         return as_images(image)[..., ::-1, :, :]
 
 
 def transpose_image(image: Any, name: str | None = None) -> Tensor:
     """Images with rows as columns."""
-    __tracebackhide__ = True
-    with located("transpose_image"):
-        image = as_images(image)
+    image = as_images(image)
     order = [1, 0, 2] if image.shape.rank == 3 else [0, 2, 1, 3]
     return transpose(image, order, name=name or "transpose_image")
 
@@ -347,8 +331,7 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
         k: how often, an int or an int scalar tensor.
         name: the name scope.
     """
-    __tracebackhide__ = True
-    with name_scope(name or "rot90") as scope, located("rot90"):
+    with name_scope(name or "rot90") as scope:
         image = as_images(image)
         k = _whole("k", k)
         if isinstance(k, Tensor):
@@ -386,7 +369,6 @@ def random_flip_left_right(image: Any, seed: int | None = None) -> Tensor:
         image: one image or a batch of them.
         seed: an int that makes the choices reproducible, see `set_random_seed`.
     """
-    __tracebackhide__ = True
     with name_scope("random_flip_left_right"):
         return _chosen(image, seed, flip_left_right)
 
@@ -398,14 +380,12 @@ def random_flip_up_down(image: Any, seed: int | None = None) -> Tensor:
         image: one image or a batch of them.
         seed: an int that makes the choices reproducible, see `set_random_seed`.
     """
-    __tracebackhide__ = True
     with name_scope("random_flip_up_down"):
         return _chosen(image, seed, flip_up_down)
 
 
 def _chosen(image: Any, seed: int | None, change: Any) -> Tensor:
-    with located(change.__name__):
-        image = as_images(image)
+    image = as_images(image)
     assert image.shape.dims is not None
     one = shape_argument([1, 1, 1])
     if image.shape.rank == 4:

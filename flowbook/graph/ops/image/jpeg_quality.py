@@ -6,7 +6,6 @@ from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import constant_value, scalar
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import int32, uint8
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -65,8 +64,7 @@ def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) 
         InvalidArgumentError: if the shape or the quality does not fit; in the run, where they are
             known only then.
     """
-    __tracebackhide__ = True
-    with name_scope(name or "adjust_jpeg_quality") as scope, located("adjust_jpeg_quality"):
+    with name_scope(name or "adjust_jpeg_quality") as scope:
         image = convert_to_tensor(image)
         pixels = convert_image_dtype(image, uint8, saturate=True)
         contents = encode_op(pixels, convert_to_tensor(jpeg_quality, int32))
@@ -95,8 +93,7 @@ def random_jpeg_quality(
     Raises:
         InvalidArgumentError: if these are not qualities in order.
     """
-    __tracebackhide__ = True
-    with name_scope(name or "random_jpeg_quality") as scope, located("random_jpeg_quality"):
+    with name_scope(name or "random_jpeg_quality") as scope:
         if not 0 <= min_jpeg_quality < max_jpeg_quality <= 100:
             raise InvalidArgumentError(
                 f"qualities are from 0 to 100, the second larger than the first, not "

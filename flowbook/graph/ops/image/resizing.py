@@ -12,7 +12,6 @@ import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import constant_value, shape_from
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES, REALS, float32, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -156,10 +155,9 @@ def _as_size(size: Any) -> Tensor:
 def _interpolated(
     method: str, images: Any, size: Any, align: bool, half: bool, name: str | None
 ) -> Tensor:
-    with located("Resize"):
-        images, size = convert_to_tensor(images), _as_size(size)
-        if method != "nearest" and not images.dtype.is_floating:
-            images = cast(images, float32)
+    images, size = convert_to_tensor(images), _as_size(size)
+    if method != "nearest" and not images.dtype.is_floating:
+        images = cast(images, float32)
     how = {"align_corners": bool(align), "half_pixel_centers": bool(half)}
     return resize_op(images, size, method=method, **how, name=name or f"resize_{method}")
 
@@ -181,7 +179,6 @@ def resize_nearest_neighbor(
             TensorFlow 1 has them, which moves images by part of a pixel.
         name: the operation's name.
     """
-    __tracebackhide__ = True
     return _interpolated("nearest", images, size, align_corners, half_pixel_centers, name)
 
 
@@ -211,7 +208,6 @@ def resize_bilinear(
     >>> fb.image.resize_bilinear(fb.zeros([8, 32, 32, 3]), [64, 48]).shape
     Shape([8, 64, 48, 3])
     """
-    __tracebackhide__ = True
     return _interpolated("bilinear", images, size, align_corners, half_pixel_centers, name)
 
 
@@ -229,7 +225,6 @@ def resize_bicubic(
     Source: Keys, "Cubic convolution interpolation for digital image processing", 1981; with the
     parameter -0.5 for half-pixel centres and -0.75 otherwise, as TensorFlow has it.
     """
-    __tracebackhide__ = True
     return _interpolated("bicubic", images, size, align_corners, half_pixel_centers, name)
 
 
@@ -240,7 +235,6 @@ def resize_area(
 
     Arguments and result as for `resize_bilinear`.
     """
-    __tracebackhide__ = True
     return _interpolated("area", images, size, align_corners, False, name)
 
 
@@ -279,18 +273,16 @@ def resize_images(
     Raises:
         InvalidArgumentError: if ranks or sizes do not fit.
     """
-    __tracebackhide__ = True
     with name_scope(name or "resize_images") as scope:
-        with located("resize_images"):
-            if method not in (0, 1, 2, 3):
-                raise InvalidArgumentError(f"{method!r} is no ResizeMethod")
-            images = convert_to_tensor(images)
-            rank = images.shape.rank
-            if rank not in (3, 4):
-                raise InvalidArgumentError(
-                    f"images have 3 or 4 dimensions, known at construction, not {images.shape}"
-                )
-            size = _as_size(size)
+        if method not in (0, 1, 2, 3):
+            raise InvalidArgumentError(f"{method!r} is no ResizeMethod")
+        images = convert_to_tensor(images)
+        rank = images.shape.rank
+        if rank not in (3, 4):
+            raise InvalidArgumentError(
+                f"images have 3 or 4 dimensions, known at construction, not {images.shape}"
+            )
+        size = _as_size(size)
         if preserve_aspect_ratio:
             size = _fitting(images, size)
         wanted, dims = constant_value(size), images.shape.dims
@@ -349,15 +341,13 @@ def crop_and_resize(
     Raises:
         OutOfRangeError: in the run, if an element of `box_ind` is no image's.
     """
-    __tracebackhide__ = True
     with name_scope(name or "crop_and_resize") as scope:
-        with located("crop_and_resize"):
-            if method not in ("bilinear", "nearest"):
-                raise InvalidArgumentError(f"crops are 'bilinear' or 'nearest', not {method!r}")
-            image = convert_to_tensor(image)
-            boxes, box_ind = convert_to_tensor(boxes, float32), convert_to_tensor(box_ind, int32)
-            size = _as_size(crop_size)
-            _check_boxes(image, boxes, box_ind)
+        if method not in ("bilinear", "nearest"):
+            raise InvalidArgumentError(f"crops are 'bilinear' or 'nearest', not {method!r}")
+        image = convert_to_tensor(image)
+        boxes, box_ind = convert_to_tensor(boxes, float32), convert_to_tensor(box_ind, int32)
+        size = _as_size(crop_size)
+        _check_boxes(image, boxes, box_ind)
         if image.dtype is not float32:
             image = cast(image, float32)
         whole = shape_in_run(image)

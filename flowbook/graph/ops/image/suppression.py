@@ -15,7 +15,6 @@ import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import constant_value
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -189,7 +188,6 @@ def non_max_suppression(
     ...     print(sess.run(best))
     [1 2]
     """
-    __tracebackhide__ = True
     limits = max_output_size, iou_threshold, score_threshold
     return non_max_suppression_op(boxes, scores, *limits, name=name)
 
@@ -218,8 +216,7 @@ def non_max_suppression_padded(
         `(selected_indices, valid_outputs)`: int32 [taken], or [max_output_size]; and how many of
         them are boxes, an int32 scalar.
     """
-    __tracebackhide__ = True
-    with name_scope(name or "non_max_suppression_padded"), located("non_max_suppression_padded"):
+    with name_scope(name or "non_max_suppression_padded"):
         most = convert_to_tensor(max_output_size)
         found = non_max_suppression(boxes, scores, most, iou_threshold, score_threshold)
         count = size(found)
@@ -306,7 +303,6 @@ def non_max_suppression_with_scores(
     ...     print(sess.run(best), sess.run(scores).round(3))
     [0 2 1] [0.9   0.7   0.294]
     """
-    __tracebackhide__ = True
     limits = max_output_size, iou_threshold, score_threshold, soft_nms_sigma
     found, having = with_scores_op(boxes, scores, *limits, name=name)
     return found, having
@@ -375,6 +371,5 @@ def non_max_suppression_overlaps(
     Returns:
         int32 [taken], the indices from the best on; how many only the run knows.
     """
-    __tracebackhide__ = True
     limits = max_output_size, overlap_threshold, score_threshold
     return overlaps_op(overlaps, scores, *limits, name=name)

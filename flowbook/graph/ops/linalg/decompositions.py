@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import INDICES, DType, as_dtype, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
@@ -114,7 +113,6 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
     Raises:
         InvalidArgumentError: in the run, if a matrix is not positive definite.
     """
-    __tracebackhide__ = True
     diagonal = diag_part_op(cholesky(matrix))
     if diagonal.dtype.is_complex:
         diagonal = cast_op(diagonal, dtype=real_dtype(diagonal.dtype))
@@ -218,7 +216,6 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> tupl
     Returns:
         Q [..., m, k] and R [..., k, n]. The gradient needs the first k columns to be independent.
     """
-    __tracebackhide__ = True
     q, r = qr_op(input, full_matrices=bool(full_matrices), name=name)
     return q, r
 
@@ -294,11 +291,9 @@ def lu(input: Any, output_idx_type: Any = int32, name: str | None = None) -> tup
     Raises:
         InvalidArgumentError: in the run, if a matrix is singular or holds NaN.
     """
-    __tracebackhide__ = True
-    with located("Lu"):
-        wanted = as_dtype(output_idx_type)
-        if wanted not in INDICES:
-            raise InvalidTypeError(f"output_idx_type is int32 or int64, not {wanted.name}")
+    wanted = as_dtype(output_idx_type)
+    if wanted not in INDICES:
+        raise InvalidTypeError(f"output_idx_type is int32 or int64, not {wanted.name}")
     factors, order = lu_op(input, output_idx_type=wanted, name=name)
     return factors, order
 
@@ -324,8 +319,7 @@ def lu_solve(lower_upper: Any, perm: Any, rhs: Any, name: str | None = None) -> 
     ...     print(sess.run(fb.lu_solve(*factors, [[6.0], [8.0]])).tolist())
     [[2.0], [3.0]]
     """
-    __tracebackhide__ = True
-    with name_scope(name or "lu_solve") as scope, located("lu_solve"):
+    with name_scope(name or "lu_solve") as scope:
         factors, order = convert_to_tensor(lower_upper), convert_to_tensor(perm)
         rhs = convert_to_tensor(rhs, factors.dtype)
         ordered = matmul(_permutation(order, factors.dtype), rhs)
@@ -346,8 +340,7 @@ def lu_reconstruct(lower_upper: Any, perm: Any, name: str | None = None) -> Tens
     Returns:
         [..., n, n] of the factors' dtype.
     """
-    __tracebackhide__ = True
-    with name_scope(name or "lu_reconstruct") as scope, located("lu_reconstruct"):
+    with name_scope(name or "lu_reconstruct") as scope:
         factors, order = convert_to_tensor(lower_upper), convert_to_tensor(perm)
         lower = _with_diagonal(_lower(factors), ones_like_op)
         product = matmul(lower, band_part_op(factors, num_lower=0, num_upper=-1))
@@ -357,8 +350,7 @@ def lu_reconstruct(lower_upper: Any, perm: Any, name: str | None = None) -> Tens
 
 def lu_matrix_inverse(lower_upper: Any, perm: Any, name: str | None = None) -> Tensor:
     """The inverses of matrices that `lu` has factored. Arguments as for `lu_reconstruct`."""
-    __tracebackhide__ = True
-    with name_scope(name or "lu_matrix_inverse") as scope, located("lu_matrix_inverse"):
+    with name_scope(name or "lu_matrix_inverse") as scope:
         factors, order = convert_to_tensor(lower_upper), convert_to_tensor(perm)
         one = _with_diagonal(zeros_like_op(factors), ones_like_op)
         return lu_solve(factors, order, one, name=scope)

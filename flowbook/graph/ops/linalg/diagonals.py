@@ -13,7 +13,6 @@ import numpy as np
 
 from flowbook.graph.definition.axes import as_axis, settled
 from flowbook.graph.definition.inference import no_flops
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import ZEROED
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -127,9 +126,7 @@ def matrix_diag_part(
     >>> fb.matrix_diag_part(fb.zeros([5, 2, 3]), k=1).shape
     Shape([5, 2])
     """
-    __tracebackhide__ = True
-    with located("MatrixDiagPart"):
-        band = _band(k)
+    band = _band(k)
     return diag_part_op(input, k=band, padding_value=padding_value, name=name)
 
 
@@ -239,11 +236,9 @@ def matrix_diag(
     >>> fb.matrix_diag(fb.zeros([5, 3])).shape
     Shape([5, 3, 3])
     """
-    __tracebackhide__ = True
-    with located("MatrixDiag"):
-        band = _band(k)
-        sides = {"num_rows": as_axis(num_rows, "'num_rows'")}
-        sides["num_cols"] = as_axis(num_cols, "'num_cols'")
+    band = _band(k)
+    sides = {"num_rows": as_axis(num_rows, "'num_rows'")}
+    sides["num_cols"] = as_axis(num_cols, "'num_cols'")
     return diag_op(diagonal, k=band, **sides, padding_value=padding_value, name=name)
 
 
@@ -303,9 +298,7 @@ def matrix_set_diag(input: Any, diagonal: Any, k: Any = 0, name: str | None = No
     Raises:
         InvalidArgumentError: if the diagonals do not fit; in the run, where it is known only then.
     """
-    __tracebackhide__ = True
-    with located("MatrixSetDiag"):
-        band = _band(k)
+    band = _band(k)
     return set_diag_op(input, diagonal, k=band, name=name)
 
 
@@ -366,18 +359,14 @@ def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | Non
     Raises:
         InvalidArgumentError: if there are not so many.
     """
-    __tracebackhide__ = True
-    with located("MatrixBandPart"):
-        numbers = {"num_lower": as_axis(num_lower, "'num_lower'")}
-        numbers["num_upper"] = as_axis(num_upper, "'num_upper'")
+    numbers = {"num_lower": as_axis(num_lower, "'num_lower'")}
+    numbers["num_upper"] = as_axis(num_upper, "'num_upper'")
     return band_part_op(input, **numbers, name=name)
 
 
 def trace(x: Any, name: str | None = None) -> Tensor:
     """The sums of the main diagonals of matrices [..., n, m] of a number dtype: [...]."""
-    __tracebackhide__ = True
-    with located("MatrixDiagPart"):
-        x = convert_to_tensor(x)
+    x = convert_to_tensor(x)
     return sum_op(diag_part_op(x), axis=(-1,), name=name)
 
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.inference import no_flops
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import NUMBERS
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -372,11 +371,9 @@ def einsum(equation: str, *inputs: Any, name: str | None = None) -> Tensor:
     >>> fb.einsum("bij,bjk->bik", fb.zeros([5, 2, 3]), fb.zeros([5, 3, 4])).shape
     Shape([5, 2, 4])
     """
-    __tracebackhide__ = True
     if len(inputs) == 1 and isinstance(inputs[0], list | tuple) and "," in str(equation):
         inputs = tuple(inputs[0])
-    with located("Einsum"):
-        text = _normalised(equation, len(inputs))
+    text = _normalised(equation, len(inputs))
     return einsum_op(list(inputs), equation=text, name=name)
 
 

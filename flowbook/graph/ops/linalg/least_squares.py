@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -86,7 +85,6 @@ def pinv(a: Any, rcond: float | None = None, name: str | None = None) -> Tensor:
     Returns:
         [..., n, m]. Its gradient is that for changes which do not change the rank.
     """
-    __tracebackhide__ = True
     limit = None if rcond is None else float(rcond)
     return pinv_op(a, rcond=limit, name=name)
 
@@ -131,7 +129,6 @@ def matrix_rank(a: Any, tol: float | None = None, name: str | None = None) -> Te
     Returns:
         int32 [...].
     """
-    __tracebackhide__ = True
     limit = None if tol is None else float(tol)
     return matrix_rank_op(a, tol=limit, name=name)
 
@@ -165,17 +162,15 @@ def matrix_solve_ls(
         InvalidArgumentError: if the shapes do not fit or the regularizer is negative; in the run,
             if `fast` is given a matrix without full rank.
     """
-    __tracebackhide__ = True
-    with located("MatrixSolveLs"):
-        weight = float(l2_regularizer)
-        if not weight >= 0:
-            raise InvalidArgumentError(f"l2_regularizer is not negative, but it is {weight}")
-        if weight and not fast:
-            raise InvalidArgumentError(
-                f"with fast=False there is no l2_regularizer, but it is {weight}"
-            )
-        matrix, rhs = both(matrix, rhs)
-        rows, columns = _sides(matrix, rhs)
+    weight = float(l2_regularizer)
+    if not weight >= 0:
+        raise InvalidArgumentError(f"l2_regularizer is not negative, but it is {weight}")
+    if weight and not fast:
+        raise InvalidArgumentError(
+            f"with fast=False there is no l2_regularizer, but it is {weight}"
+        )
+    matrix, rhs = both(matrix, rhs)
+    rows, columns = _sides(matrix, rhs)
     if fast and weight:
         is_tall: bool | None = None in (rows, columns) or rows >= columns  # type: ignore[operator]
     else:

@@ -157,7 +157,6 @@ def matrix_transpose(a: Any, conjugate: bool = False, name: str | None = None) -
     >>> fb.matrix_transpose(fb.zeros([5, 2, 3])).shape
     Shape([5, 3, 2])
     """
-    __tracebackhide__ = True
     result: Tensor = matrix_transpose_op(a, name=name)
     return _conjugate(result) if conjugate else result
 
@@ -167,7 +166,6 @@ _conjugate = conjugate
 
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
     """The conjugate transpose of matrices [..., n, m]: [..., m, n]."""
-    __tracebackhide__ = True
     return matrix_transpose(matrix, conjugate=True, name=name)
 
 

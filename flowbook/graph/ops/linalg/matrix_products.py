@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.inference import elementwise
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.definition.packing import packed
 from flowbook.graph.model.convert import to_array
@@ -184,7 +183,6 @@ def matmul(
     >>> fb.matmul(fb.zeros([32, 784]), fb.zeros([784, 10])).shape
     Shape([32, 10])
     """
-    __tracebackhide__ = True
     a, b = packed(a), packed(b)
     if adjoint_a or adjoint_b:
         a, transpose_a = _conjugated("a", a, transpose_a, adjoint_a)
@@ -209,14 +207,13 @@ def matmul(
 
 def _conjugated(what: str, x: Any, transpose: bool, adjoint: bool) -> tuple[Any, bool]:
     """A factor, and whether it is to be transposed; the adjoint is conjugated here."""
-    with located("MatMul"):
-        if transpose and adjoint:
-            raise InvalidArgumentError(f"transpose_{what} and adjoint_{what} are both given")
-        if not adjoint:
-            return x, transpose
-        if not hasattr(x, "as_tensor") and not isinstance(x, Tensor):
-            return (np.conj(x) if np.iscomplexobj(x) else x), True
-        return conjugate(convert_to_tensor(x)), True
+    if transpose and adjoint:
+        raise InvalidArgumentError(f"transpose_{what} and adjoint_{what} are both given")
+    if not adjoint:
+        return x, transpose
+    if not hasattr(x, "as_tensor") and not isinstance(x, Tensor):
+        return (np.conj(x) if np.iscomplexobj(x) else x), True
+    return conjugate(convert_to_tensor(x)), True
 
 
 def _rank(value: Any) -> int | None:
@@ -257,11 +254,9 @@ def matvec(
     Raises:
         InvalidArgumentError: if the sizes differ; in the run, where it is known only then.
     """
-    __tracebackhide__ = True
-    with located("MatMul"):
-        a, b = both(a, b)
-        if b.shape.rank == 0:
-            raise InvalidArgumentError("a vector has at least one dimension, but b is a scalar")
+    a, b = both(a, b)
+    if b.shape.rank == 0:
+        raise InvalidArgumentError("a vector has at least one dimension, but b is a scalar")
     column = expand_dims_op(b, axis=(-1,))
     product = matmul(a, column, transpose_a, False, adjoint_a, False, name=name)
     return squeeze_op(product, axis=(-1,))

@@ -14,7 +14,6 @@ import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import as_axis, in_range
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import REALS
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
 from flowbook.graph.model.operation import Operation
@@ -79,11 +78,9 @@ def reduce_euclidean_norm(
     The gradient where all are zero is 0. Norms of integers lose their fraction; those of complex
     numbers are real. Arguments and errors as for `reduce_sum`.
     """
-    __tracebackhide__ = True
-    with located("EuclideanNorm"):
-        x = convert_to_tensor(input_tensor)
-        if x.dtype.is_complex:
-            x = abs(x)
+    x = convert_to_tensor(input_tensor)
+    if x.dtype.is_complex:
+        x = abs(x)
     return reduce(euclidean_norm_op, x, axis, keepdims, name)
 
 
@@ -118,16 +115,14 @@ def norm(
     ...     print(sess.run(fb.norm([[3.0, 4.0], [0.0, 2.0]], axis=1)))
     [5. 2.]
     """
-    __tracebackhide__ = True
-    with located("norm"):
-        x = convert_to_tensor(tensor)
-        if not (x.dtype.is_floating or x.dtype.is_complex):
-            raise InvalidTypeError(
-                f"norms are of floating-point or complex tensors, not {x.dtype.name}",
-                hint="fb.cast converts",
-            )
-        axes = _norm_axes(axis, x)
-        _check_order(ord, axes)
+    x = convert_to_tensor(tensor)
+    if not (x.dtype.is_floating or x.dtype.is_complex):
+        raise InvalidTypeError(
+            f"norms are of floating-point or complex tensors, not {x.dtype.name}",
+            hint="fb.cast converts",
+        )
+    axes = _norm_axes(axis, x)
+    _check_order(ord, axes)
     with name_scope(name or "norm") as scope:
         if ord in ("euclidean", "fro") or (ord == 2 and not isinstance(axes, tuple)):
             return reduce_euclidean_norm(x, axes, keepdims, name=scope)
@@ -156,10 +151,8 @@ def normalize(
     ...     print(sess.run(fb.normalize([3.0, 4.0])[0]))
     [0.6 0.8]
     """
-    __tracebackhide__ = True
     with name_scope(name or "normalize") as scope:
-        with located("normalize"):
-            x = convert_to_tensor(tensor)
+        x = convert_to_tensor(tensor)
         size = norm(x, ord, axis, keepdims=True)
         return divide(x, cast(size, x.dtype), name=scope), size
 

@@ -83,7 +83,6 @@ def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -
     Raises:
         InvalidArgumentError: in the run, if a matrix is singular or holds NaN.
     """
-    __tracebackhide__ = True
     result: Tensor = inverse_op(input, name=name)
     return _adjoint(result) if adjoint else result
 
@@ -275,7 +274,6 @@ def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None 
     ...     print(sess.run(x).ravel())
     [1.  0.5]
     """
-    __tracebackhide__ = True
     return solve_op(matrix, rhs, adjoint=bool(adjoint), name=name)
 
 
@@ -339,7 +337,6 @@ def matrix_triangular_solve(
         InvalidArgumentError: if the shapes do not fit; in the run, if there is a zero on a
             diagonal.
     """
-    __tracebackhide__ = True
     return triangular_solve_op(matrix, rhs, lower=bool(lower), adjoint=bool(adjoint), name=name)
 
 
@@ -354,6 +351,5 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
     Returns:
         [..., n, m].
     """
-    __tracebackhide__ = True
     half = triangular_solve_op(chol, rhs)
     return triangular_solve_op(chol, half, adjoint=True, name=name)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.errors import InvalidArgumentError, UnimplementedError
 from flowbook.graph.model.operation import Operation
@@ -180,9 +179,7 @@ def svd(
     >>> s.shape, u.shape, v.shape
     (Shape([3]), Shape([5, 3]), Shape([3, 3]))
     """
-    __tracebackhide__ = True
-    with located("Svd"):
-        tensor = _converted(tensor)
+    tensor = _converted(tensor)
     found = svd_op(
         tensor,
         compute_uv=bool(compute_uv),
@@ -273,22 +270,18 @@ def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tens
     Raises:
         InvalidArgumentError: in the run, if the input is not finite.
     """
-    __tracebackhide__ = True
     e, v = _eigh_of(tensor, True, name)
     return e, v
 
 
 def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
     """The eigenvalues of Hermitian matrices, as `self_adjoint_eig` gives them."""
-    __tracebackhide__ = True
     [e] = _eigh_of(tensor, False, name)
     return e
 
 
 def _eigh_of(tensor: Any, compute_v: bool, name: str | None) -> list[Tensor]:
-    __tracebackhide__ = True
-    with located("SelfAdjointEig"):
-        tensor = _converted(tensor)
+    tensor = _converted(tensor)
     found = eigh_op(
         tensor,
         compute_v=compute_v,

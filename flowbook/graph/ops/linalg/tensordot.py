@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.axes import all_in_range, as_axis, settled
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import NUMBERS
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -202,10 +201,8 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     >>> fb.tensordot(fb.zeros([2, 3, 4]), fb.zeros([4, 3, 5]), [[1, 2], [1, 0]]).shape
     Shape([2, 5])
     """
-    __tracebackhide__ = True
-    with located("TensorDot"):
-        a, b = both(a, b)
-        chosen = _as_axes(axes)
+    a, b = both(a, b)
+    chosen = _as_axes(axes)
     return tensordot_op(a, b, axes=chosen, name=name)
 
 

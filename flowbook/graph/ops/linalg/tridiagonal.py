@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -164,8 +163,7 @@ def tridiagonal_solve(
     ...     print(sess.run(fb.tridiagonal_solve(bands, [3.0, 4.0, 3.0])))
     [1. 1. 1.]
     """
-    __tracebackhide__ = True
-    with name_scope(name or "tridiagonal_solve") as scope, located("tridiagonal_solve"):
+    with name_scope(name or "tridiagonal_solve") as scope:
         bands = _compact(diagonals, diagonals_format)
         right = convert_to_tensor(rhs, bands.dtype)
         is_vector = bands.shape.rank is not None and right.shape.rank == bands.shape.rank - 1
@@ -192,8 +190,7 @@ def tridiagonal_matmul(
     Returns:
         [..., n, k].
     """
-    __tracebackhide__ = True
-    with name_scope(name or "tridiagonal_matmul") as scope, located("tridiagonal_matmul"):
+    with name_scope(name or "tridiagonal_matmul") as scope:
         bands = _compact(diagonals, diagonals_format)
         x = convert_to_tensor(rhs, bands.dtype)
         above, on, below = (expand_dims(band, -1) for band in _bands(bands))

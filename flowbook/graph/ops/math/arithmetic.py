@@ -108,7 +108,6 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     >>> fb.divide(fb.constant([3, 4]), 2).dtype
     fb.float64
     """
-    __tracebackhide__ = True
     given = _given_dtype(x, y)
     if given is None:
         x = convert_to_tensor(x)
@@ -267,7 +266,6 @@ def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
 
     Of complex numbers the square of their distance, in their own dtype.
     """
-    __tracebackhide__ = True
     given = _given_dtype(x, y)
     if given is None:
         x = convert_to_tensor(x)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.definition.inference import broadcast_inputs, elementwise, same_as_input
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INTS
 from flowbook.graph.model.errors import InvalidTypeError
@@ -15,40 +14,35 @@ from flowbook.graph.ops.math.comparison import and_op, not_op, or_op, xor_op
 
 
 def _of_integers(op_def: OpDef, *values: Any, name: str | None) -> Tensor:
-    with located(op_def.type):
-        given = next((v.dtype for v in values if isinstance(v, Arithmetic)), None)  # type: ignore[attr-defined]
-        tensors = [convert_to_tensor(value, given) for value in values]
-        for tensor in tensors:
-            if not tensor.dtype.is_integer:
-                raise InvalidTypeError(
-                    f"{tensor.name} is {tensor.dtype.name}, and bits are those of integers",
-                    hint="for bool tensors there are logical_and, logical_or, logical_xor and "
-                    "logical_not",
-                )
+    given = next((v.dtype for v in values if isinstance(v, Arithmetic)), None)  # type: ignore[attr-defined]
+    tensors = [convert_to_tensor(value, given) for value in values]
+    for tensor in tensors:
+        if not tensor.dtype.is_integer:
+            raise InvalidTypeError(
+                f"{tensor.name} is {tensor.dtype.name}, and bits are those of integers",
+                hint="for bool tensors there are logical_and, logical_or, logical_xor and "
+                "logical_not",
+            )
     return op_def(*tensors, name=name)
 
 
 def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The bits that are set in both of two integer tensors, elementwise; `x & y` is the same."""
-    __tracebackhide__ = True
     return _of_integers(and_op, x, y, name=name)
 
 
 def bitwise_or(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The bits that are set in one of two integer tensors, elementwise; `x | y` is the same."""
-    __tracebackhide__ = True
     return _of_integers(or_op, x, y, name=name)
 
 
 def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
     """The bits that differ between two integer tensors, elementwise; `x ^ y` is the same."""
-    __tracebackhide__ = True
     return _of_integers(xor_op, x, y, name=name)
 
 
 def invert(x: Any, name: str | None = None) -> Tensor:
     """All bits of an integer tensor turned around, elementwise; `~x` is the same."""
-    __tracebackhide__ = True
     return _of_integers(not_op, x, name=name)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.inference import elementwise, no_flops, same_as_input
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import NUMBERS, REALS, SMALL_FLOATS, DType, as_dtype
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -79,11 +78,9 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     ...     print(sess.run(fb.saturate_cast([-3.0, 7.5, 300.0], fb.uint8)))
     [  0   7 255]
     """
-    __tracebackhide__ = True
-    with located("SaturateCast"):
-        wanted = as_dtype(dtype)
-        if wanted not in REALS:
-            raise InvalidTypeError(f"{wanted.name} has no smallest and largest value")
+    wanted = as_dtype(dtype)
+    if wanted not in REALS:
+        raise InvalidTypeError(f"{wanted.name} has no smallest and largest value")
     return saturate_cast_op(value, dtype=wanted, name=name)
 
 
@@ -158,10 +155,8 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
     >>> fb.bitcast(fb.zeros([2, 3]), fb.uint8).shape
     Shape([2, 3, 4])
     """
-    __tracebackhide__ = True
-    with located("Bitcast"):
-        wanted = as_dtype(type)
-        if wanted not in bitcast_op.type_variables["T"]:
-            raise InvalidTypeError(f"{wanted.name} is no number of whole bytes")
-        input = convert_to_tensor(input)
+    wanted = as_dtype(type)
+    if wanted not in bitcast_op.type_variables["T"]:
+        raise InvalidTypeError(f"{wanted.name} is no number of whole bytes")
+    input = convert_to_tensor(input)
     return bitcast_op(input, dtype=wanted, name=name)

@@ -26,7 +26,6 @@ def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5, name: str | None 
     ...     print(sess.run(fb.approximate_equal([1.0, 2.0], [1.000001, 2.1])))
     [ True False]
     """
-    __tracebackhide__ = True
     with name_scope(name or "approximate_equal") as scope:
         distance = abs_of(subtract(x, y))
         return less(distance, float(tolerance), name=scope)
@@ -53,7 +52,6 @@ def isclose(
     Returns:
         A bool tensor. Infinities are close to their equals only.
     """
-    __tracebackhide__ = True
     with name_scope(name or "isclose") as scope:
         given = next((v.dtype for v in (a, b) if isinstance(v, Arithmetic)), None)  # type: ignore[attr-defined]
         a, b = convert_to_tensor(a, given), convert_to_tensor(b, given)

@@ -12,7 +12,6 @@ from flowbook.graph.definition.inference import (
     no_flops,
     same_as_input,
 )
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.definition.packing import packed
 from flowbook.graph.model.dtypes import INTS, MOVABLE, NUMBERS, REALS, VALUES, DType
@@ -77,8 +76,7 @@ not_op = _logic("Not", "x: T -> y: T", "invert(x)", same_as_input)
 
 
 def _of_bools(op_def: OpDef, *values: Any, name: str | None) -> Tensor:
-    with located(op_def.type):
-        tensors = [convert_to_tensor(value, bool_) for value in values]
+    tensors = [convert_to_tensor(value, bool_) for value in values]
     return op_def(*tensors, name=name)
 
 
@@ -87,7 +85,6 @@ def logical_and(x: Any, y: Any, name: str | None = None) -> Tensor:
 
     `x & y` is the same, and for integers works on their bits.
     """
-    __tracebackhide__ = True
     return _of_bools(and_op, x, y, name=name)
 
 
@@ -96,7 +93,6 @@ def logical_or(x: Any, y: Any, name: str | None = None) -> Tensor:
 
     `x | y` is the same, and for integers works on their bits.
     """
-    __tracebackhide__ = True
     return _of_bools(or_op, x, y, name=name)
 
 
@@ -105,7 +101,6 @@ def logical_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
 
     `x ^ y` is the same, and for integers works on their bits.
     """
-    __tracebackhide__ = True
     return _of_bools(xor_op, x, y, name=name)
 
 
@@ -114,7 +109,6 @@ def logical_not(x: Any, name: str | None = None) -> Tensor:
 
     `~x` is the same, and for integers works on their bits.
     """
-    __tracebackhide__ = True
     return _of_bools(not_op, x, name=name)
 
 
@@ -194,17 +188,14 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     >>> fb.where(x > 0.0)
     <Tensor 'TrueIndices:0' shape=[?, 1] dtype=int64>
     """
-    __tracebackhide__ = True
     result: Tensor
     if x is None and y is None:
         result = true_indices(condition, name=name)
         return result
     if x is None or y is None:
-        with located("Where"):
-            raise InvalidTypeError("where takes both x and y, or neither of them")
+        raise InvalidTypeError("where takes both x and y, or neither of them")
     condition, x, y = packed(condition), packed(x), packed(y)
-    with located("Where"):
-        condition = _by_rows(condition, x, y)
+    condition = _by_rows(condition, x, y)
     result = where_op(condition, x, y, name=name)
     return result
 

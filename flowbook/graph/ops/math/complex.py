@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.inference import broadcast_inputs, elementwise, same_as_input
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import (
     COMPLEX,
@@ -73,17 +72,15 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
     >>> fb.complex([1.0, 2.0], [0.5, -1.0]).dtype
     fb.complex64
     """
-    __tracebackhide__ = True
-    with located("Complex"):
-        if not isinstance(real, Arithmetic):
-            given = imag.dtype if isinstance(imag, Arithmetic) else None  # type: ignore[attr-defined]
-            real = convert_to_tensor(real, given)
-        dtype = real.dtype
-        if dtype not in _COMPLEX:
-            raise InvalidTypeError(
-                f"parts of complex numbers are float32 or float64, not {dtype.name}",
-                hint="fb.cast converts",
-            )
+    if not isinstance(real, Arithmetic):
+        given = imag.dtype if isinstance(imag, Arithmetic) else None  # type: ignore[attr-defined]
+        real = convert_to_tensor(real, given)
+    dtype = real.dtype
+    if dtype not in _COMPLEX:
+        raise InvalidTypeError(
+            f"parts of complex numbers are float32 or float64, not {dtype.name}",
+            hint="fb.cast converts",
+        )
     return complex_op(real, imag, Tout=_COMPLEX[dtype], name=name)
 
 
@@ -146,18 +143,14 @@ def complex_abs(x: Any, name: str | None = None) -> Tensor:
 @real_op.front
 def real(input: Any, name: str | None = None) -> Tensor:
     """The real part, elementwise; real numbers as they are."""
-    __tracebackhide__ = True
-    with located("Real"):
-        input = numbers(input)
+    input = numbers(input)
     return _of_parts(real_op, input, name) if input.dtype.is_complex else input
 
 
 @imag_op.front
 def imag(input: Any, name: str | None = None) -> Tensor:
     """The imaginary part, elementwise; 0 of real numbers."""
-    __tracebackhide__ = True
-    with located("Imag"):
-        input = numbers(input)
+    input = numbers(input)
     if not input.dtype.is_complex:
         return zeros_like_op(input, name=name)
     return _of_parts(imag_op, input, name)
@@ -174,11 +167,9 @@ def angle(input: Any, name: str | None = None) -> Tensor:
     ...     print(sess.run(fb.angle(fb.constant([2 + 2j, -1j]))))
     [ 0.78539816 -1.57079633]
     """
-    __tracebackhide__ = True
-    with located("Angle"):
-        input = numbers(input)
-        if not (input.dtype.is_complex or input.dtype.is_floating):
-            raise InvalidTypeError(f"an integer ({input.dtype.name}) has no angle of its dtype")
+    input = numbers(input)
+    if not (input.dtype.is_complex or input.dtype.is_floating):
+        raise InvalidTypeError(f"an integer ({input.dtype.name}) has no angle of its dtype")
     if input.dtype.is_complex:
         return _of_parts(angle_op, input, name)
     zeros = zeros_like_op(input)
@@ -210,9 +201,7 @@ def abs(x: Any, name: str | None = None) -> Tensor:
     ...     print(sess.run(fb.abs(fb.constant([3 + 4j]))))
     [5.]
     """
-    __tracebackhide__ = True
-    with located("Abs"):
-        x = x if isinstance(x, SparseTensor) else numbers(x)
+    x = x if isinstance(x, SparseTensor) else numbers(x)
     op_def = complex_abs if x.dtype.is_complex else abs_op
     return op_def(x, name=name)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from flowbook.graph.definition.inference import elementwise, same_as_input
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import (
     FLOATS,
@@ -219,9 +218,7 @@ def round(x: Any, name: str | None = None) -> Tensor:
     ...     print(sess.run(fb.round([0.5, 1.5, -0.7])))
     [ 0.  2. -1.]
     """
-    __tracebackhide__ = True
-    with located("Round"):
-        x = x if isinstance(x, SparseTensor) else convert_to_tensor(x)
+    x = x if isinstance(x, SparseTensor) else convert_to_tensor(x)
     return identity(x, name=name) if x.dtype.is_integer else round_op(x, name=name)
 
 

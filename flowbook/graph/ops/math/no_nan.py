@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.definition.inference import broadcast_inputs, elementwise
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import INEXACT
 from flowbook.graph.model.operation import Operation
@@ -43,9 +42,7 @@ div_no_nan: OpDef = OpDef(
 
 def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
     """`1 / x`, and 0 where `x` is 0, elementwise; of a floating-point or complex dtype."""
-    __tracebackhide__ = True
-    with located("DivNoNan"):
-        x = convert_to_tensor(x)
+    x = convert_to_tensor(x)
     return div_no_nan(ones_like_op(x), x, name=name)
 
 

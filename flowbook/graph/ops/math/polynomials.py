@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor, identity, zeros_like_op
@@ -26,11 +25,9 @@ def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
     ...     print(sess.run(fb.polyval([2.0, 0.0, 1.0], [0.0, 3.0])))
     [ 1. 19.]
     """
-    __tracebackhide__ = True
-    with located("polyval"):
-        if not isinstance(coeffs, list | tuple):
-            raise InvalidTypeError(f"the coefficients are a list, not {coeffs!r}")
-        x = convert_to_tensor(x)
+    if not isinstance(coeffs, list | tuple):
+        raise InvalidTypeError(f"the coefficients are a list, not {coeffs!r}")
+    x = convert_to_tensor(x)
     with name_scope(name or "polyval") as scope:
         value = zeros_like_op(x)
         for place, coefficient in enumerate(coeffs):

@@ -7,7 +7,6 @@ from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import broadcast_inputs, elementwise, same_as_input
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.operation import Operation
@@ -209,9 +208,7 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
         `reduce_sum(lgamma(x), -1) - lgamma(reduce_sum(x, -1))`, of the shape [...]; -inf of
         nothing.
     """
-    __tracebackhide__ = True
-    with located("lbeta"):
-        x = convert_to_tensor(x)
+    x = convert_to_tensor(x)
     with name_scope(name or "lbeta") as scope:
         whole = lgamma(reduce_sum(x, -1))
         return subtract(reduce_sum(lgamma(x), -1), whole, name=scope)

@@ -8,7 +8,6 @@ from typing import Any
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.inference import elementwise, same_as_input
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.dtypes import FLOATS, NUMBERS, REALS, float32, float64
@@ -119,12 +118,10 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
         alpha: the slope for negative values, a number.
         name: the operation's name.
     """
-    __tracebackhide__ = True
-    with located("LeakyRelu"):
-        features = convert_to_tensor(features)
-        if features.dtype.is_integer:
-            features = cast(features, float32)
-        slope = float(to_array(alpha, float64))
+    features = convert_to_tensor(features)
+    if features.dtype.is_integer:
+        features = cast(features, float32)
+    slope = float(to_array(alpha, float64))
     return leaky_relu_op(features, alpha=slope, name=name)
 
 
@@ -148,9 +145,7 @@ def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
         x: of a floating-point dtype.
         name: the name scope.
     """
-    __tracebackhide__ = True
-    with located("log_sigmoid"):
-        x = convert_to_tensor(x)
+    x = convert_to_tensor(x)
     with name_scope(name or "log_sigmoid") as scope:
         return negative(softplus(-x), name=scope)
 
@@ -212,9 +207,7 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
 
     Source: Shang et al., "Concatenated Rectified Linear Units", 2016.
     """
-    __tracebackhide__ = True
-    with located("crelu"):
-        features = convert_to_tensor(features)
+    features = convert_to_tensor(features)
     with name_scope(name or "crelu") as scope:
         return relu(concat([features, -features], axis), name=scope)
 
@@ -300,21 +293,17 @@ def softmax(logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
     Raises:
         InvalidArgumentError: if there is no such axis.
     """
-    __tracebackhide__ = True
     return _normalise(softmax_op, logits, axis, name)
 
 
 @log_softmax_op.front
 def log_softmax(logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
     """The logarithm of `softmax(logits)`, accurate where that is small. Arguments as there."""
-    __tracebackhide__ = True
     return _normalise(log_softmax_op, logits, axis, name)
 
 
 def _normalise(op_def: OpDef, logits: Any, axis: Any, name: str | None) -> Tensor:
-    __tracebackhide__ = True
-    with located(op_def.type):
-        axis = as_axis(axis)
+    axis = as_axis(axis)
     return op_def(logits, axis=axis, name=name)
 
 
@@ -377,7 +366,5 @@ def bias_add(value: Any, bias: Any, data_format: str = "NHWC", name: str | None 
         InvalidArgumentError: if the sizes differ; in the run, where they are known only then.
         UnimplementedError: for data_format "NCHW".
     """
-    __tracebackhide__ = True
-    with located("BiasAdd"):
-        check_any_channels_last(data_format)
+    check_any_channels_last(data_format)
     return bias_add_op(value, bias, name=name)

@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.dtypes import float16, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -55,13 +54,11 @@ def scaled_dot_product_attention(
     >>> fb.nn.scaled_dot_product_attention(x, x, x, is_causal=True).shape
     Shape([8, 10, 64])
     """
-    __tracebackhide__ = True
-    with located("scaled_dot_product_attention"):
-        query = convert_to_tensor(query)
-        key, value = convert_to_tensor(key, query.dtype), convert_to_tensor(value, query.dtype)
-        if not query.dtype.is_floating:
-            raise InvalidTypeError(f"attention takes floating-point tensors, not {query.dtype}")
-        mask = _as_mask(mask, query)
+    query = convert_to_tensor(query)
+    key, value = convert_to_tensor(key, query.dtype), convert_to_tensor(value, query.dtype)
+    if not query.dtype.is_floating:
+        raise InvalidTypeError(f"attention takes floating-point tensors, not {query.dtype}")
+    mask = _as_mask(mask, query)
     with name_scope(name or "attention") as scope:
         if scale is None:
             scale = _inverse_root_of_width(query)
@@ -163,22 +160,19 @@ def multi_head_attention(
 
     Source: Vaswani et al., "Attention Is All You Need", 2017, section 3.2.2.
     """
-    __tracebackhide__ = True
-    with located("multi_head_attention"):
-        if isinstance(num_heads, Arithmetic) or not hasattr(num_heads, "__index__"):
-            raise InvalidTypeError(f"num_heads is an int, not {num_heads!r}")
-        if num_heads < 1:
-            raise InvalidArgumentError(f"num_heads is at least 1, not {num_heads}")
-        inputs = [convert_to_tensor(x) for x in (query, key, value)]
-        kernels = [convert_to_tensor(k) for k in (query_kernel, key_kernel, value_kernel)]
-        for what, x, kernel in zip(("query", "key", "value"), inputs, kernels, strict=True):
-            x.shape.with_rank(3)
-            columns = kernel.shape.with_rank(2).dims[1]  # type: ignore[index]
-            if columns is not None and columns % num_heads:
-                raise InvalidArgumentError(
-                    f"the {columns} columns of the {what} kernel do not divide into {num_heads} "
-                    "heads"
-                )
+    if isinstance(num_heads, Arithmetic) or not hasattr(num_heads, "__index__"):
+        raise InvalidTypeError(f"num_heads is an int, not {num_heads!r}")
+    if num_heads < 1:
+        raise InvalidArgumentError(f"num_heads is at least 1, not {num_heads}")
+    inputs = [convert_to_tensor(x) for x in (query, key, value)]
+    kernels = [convert_to_tensor(k) for k in (query_kernel, key_kernel, value_kernel)]
+    for what, x, kernel in zip(("query", "key", "value"), inputs, kernels, strict=True):
+        x.shape.with_rank(3)
+        columns = kernel.shape.with_rank(2).dims[1]  # type: ignore[index]
+        if columns is not None and columns % num_heads:
+            raise InvalidArgumentError(
+                f"the {columns} columns of the {what} kernel do not divide into {num_heads} heads"
+            )
     with name_scope(name or "multi_head_attention") as scope:
         biases = (query_bias, key_bias, value_bias)
         queries, keys, values = (

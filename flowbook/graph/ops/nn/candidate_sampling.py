@@ -15,7 +15,6 @@ import numpy as np
 
 from flowbook.graph.building.graph import get_default_graph
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import float32, float64, int32, int64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -187,17 +186,15 @@ def _sample(
     seed: Any,
     name: str | None,
 ) -> Candidates:
-    __tracebackhide__ = True
-    with located(op_def.type):
-        numbers = _positive(num_true=num_true, num_sampled=num_sampled, range_max=range_max)
-        available = numbers["range_max"] if available is None else available
-        if unique and numbers["num_sampled"] > available:
-            raise InvalidArgumentError(
-                f"{num_sampled} different classes cannot be drawn of {available}",
-                hint="unique=False draws with repetition",
-            )
-        seeds = {"seed": as_seed(seed), "graph_seed": get_default_graph().seed}
-        classes = as_classes(true_classes)
+    numbers = _positive(num_true=num_true, num_sampled=num_sampled, range_max=range_max)
+    available = numbers["range_max"] if available is None else available
+    if unique and numbers["num_sampled"] > available:
+        raise InvalidArgumentError(
+            f"{num_sampled} different classes cannot be drawn of {available}",
+            hint="unique=False draws with repetition",
+        )
+    seeds = {"seed": as_seed(seed), "graph_seed": get_default_graph().seed}
+    classes = as_classes(true_classes)
     return op_def(classes, *inputs, unique=bool(unique), **numbers, **seeds, name=name)
 
 
@@ -237,7 +234,6 @@ def uniform_candidate_sampler(
         InvalidArgumentError: if more different classes are wanted than there are.
         OutOfRangeError: in the run, if a right class is none of them.
     """
-    __tracebackhide__ = True
     return _sample(
         uniform_op,
         true_classes,
@@ -265,7 +261,6 @@ def log_uniform_candidate_sampler(
     That is Zipf's law: it fits words numbered from the most frequent to the rarest. Arguments,
     results and errors as for `uniform_candidate_sampler`.
     """
-    __tracebackhide__ = True
     return _sample(
         log_uniform_op,
         true_classes,
@@ -310,14 +305,12 @@ def fixed_unigram_candidate_sampler(
         seed: an int that makes the draws reproducible, see `set_random_seed`.
         name: the operation's name.
     """
-    __tracebackhide__ = True
-    with located("FixedUnigramCandidateSampler"):
-        weights = _weights(unigrams, distortion, num_reserved_ids, num_shards, shard)
-        if len(weights) != range_max:
-            raise InvalidArgumentError(
-                f"range_max is {range_max}, but there are {len(weights)} classes: {len(unigrams)} "
-                f"counts and {num_reserved_ids} reserved, in {num_shards} shards"
-            )
+    weights = _weights(unigrams, distortion, num_reserved_ids, num_shards, shard)
+    if len(weights) != range_max:
+        raise InvalidArgumentError(
+            f"range_max is {range_max}, but there are {len(weights)} classes: {len(unigrams)} "
+            f"counts and {num_reserved_ids} reserved, in {num_shards} shards"
+        )
     return _sample(
         fixed_unigram_op,
         true_classes,
@@ -359,11 +352,9 @@ def all_candidate_sampler(
 
     Arguments and results as for `uniform_candidate_sampler`; all expected counts are 1.
     """
-    __tracebackhide__ = True
-    with located("all_candidate_sampler"):
-        count = _positive(num_true=num_true, num_sampled=num_sampled)["num_sampled"]
-        classes = as_classes(true_classes)
-        classes.shape.merge(Shape.of((None, num_true)))
+    count = _positive(num_true=num_true, num_sampled=num_sampled)["num_sampled"]
+    classes = as_classes(true_classes)
+    classes.shape.merge(Shape.of((None, num_true)))
     with name_scope(name or "all_candidate_sampler"):
         return range_of(0, count, dtype=int64), ones_like(classes, float32), ones([count])
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import constant_value, elementwise
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import REALS
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -84,7 +83,6 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
     Returns:
         What `t` was: a tensor or IndexedSlices.
     """
-    __tracebackhide__ = True
     if isinstance(t, IndexedSlices):
         rows = clip_op(t.values, clip_value_min, clip_value_max, name=name)
         return IndexedSlices(rows, t.indices, t.dense_shape)
@@ -105,11 +103,10 @@ def _scaled(t: Any, factor: Tensor, name: str | None = None) -> Any:
 
 def _limit(clip_norm: Any, like: Tensor) -> Tensor:
     """The greatest norm, of a tensor's dtype."""
-    with located("clip_norm"):
-        limit: Tensor = convert_to_tensor(clip_norm, like.dtype)
-        known = constant_value(limit)
-        if known is not None and (known < 0).any():
-            raise InvalidArgumentError(f"a norm is not negative: {known.min()}")
+    limit: Tensor = convert_to_tensor(clip_norm, like.dtype)
+    known = constant_value(limit)
+    if known is not None and (known < 0).any():
+        raise InvalidArgumentError(f"a norm is not negative: {known.min()}")
     return limit
 
 
@@ -132,16 +129,14 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     ...     print(sess.run(fb.clip_by_norm([3.0, 4.0], 1.0)))
     [0.6 0.8]
     """
-    __tracebackhide__ = True
     with name_scope(name or "clip_by_norm") as scope:
         t = t if isinstance(t, IndexedSlices) else convert_to_tensor(t)
         length = reduce_euclidean_norm(_measured(t), axes, keepdims=True)
         limit = _limit(clip_norm, length)
         clipped = _scaled(t, limit / maximum(length, limit), scope)
         given, found = _measured(t).shape, _measured(clipped).shape
-        with located("clip_by_norm"):
-            if not given.is_compatible_with(found):
-                raise InvalidArgumentError(f"a clip_norm {limit.shape} does not fit t {given}")
+        if not given.is_compatible_with(found):
+            raise InvalidArgumentError(f"a clip_norm {limit.shape} does not fit t {given}")
         return clipped
 
 
@@ -153,7 +148,6 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Ten
         clip_norm: the greatest `norm(t) / size(t)`, a positive scalar of `t`'s dtype.
         name: the name scope.
     """
-    __tracebackhide__ = True
     with name_scope(name or "clip_by_average_norm") as scope:
         t = convert_to_tensor(t)
         average = norm(t) / cast(size(t), t.dtype)
@@ -173,11 +167,9 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
         InvalidTypeError: if `t_list` is no list.
         InvalidArgumentError: if nothing in it counts.
     """
-    __tracebackhide__ = True
-    with located("global_norm"):
-        counted = [_measured(t) for t in _listed(t_list) if t is not None]
-        if not counted:
-            raise InvalidArgumentError("there is no tensor to take a norm of")
+    counted = [_measured(t) for t in _listed(t_list) if t is not None]
+    if not counted:
+        raise InvalidArgumentError("there is no tensor to take a norm of")
     with name_scope(name or "global_norm") as scope:
         norms = stack([reduce_euclidean_norm(t) for t in counted])
         return reduce_euclidean_norm(norms, name=scope)
@@ -216,9 +208,7 @@ def clip_by_global_norm(
     ...     print(*sess.run([clipped[0], clipped[2], length]))
     [0.6] 0.8 5.0
     """
-    __tracebackhide__ = True
-    with located("clip_by_global_norm"):
-        tensors = _listed(t_list)
+    tensors = _listed(t_list)
     with name_scope(name or "clip_by_global_norm"):
         if use_norm is None:
             use_norm = global_norm(tensors)

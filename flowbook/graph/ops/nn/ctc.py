@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -156,10 +155,8 @@ def ctc_loss(
 
     Source: Graves et al., "Connectionist Temporal Classification", 2006.
     """
-    __tracebackhide__ = True
-    with located("CTCLoss"):
-        indices, values, _ = sparse_parts("labels", labels)
-        inputs = convert_to_tensor(inputs)
+    indices, values, _ = sparse_parts("labels", labels)
+    inputs = convert_to_tensor(inputs)
     if not time_major:
         inputs = transpose(inputs, [1, 0, 2])
     loss, _ = ctc_loss_op(

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS, DType, int64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -85,7 +84,6 @@ def ctc_greedy_decoder(
         `([decoded], neg_sum_logits)`: an int64 sparse tensor [batch, longest] of labels, and
         [batch, 1], the negative sum of the best logits.
     """
-    __tracebackhide__ = True
     indices, values, shape, total = greedy_op(
         inputs, sequence_length, merge_repeated=bool(merge_repeated), name=name
     )
@@ -264,15 +262,13 @@ def ctc_beam_search_decoder(
     Source: Graves, "Sequence Transduction with Recurrent Neural Networks", 2012; Hannun et al.,
     "First-Pass Large Vocabulary Continuous Speech Recognition", 2014.
     """
-    __tracebackhide__ = True
-    with located("CTCBeamSearchDecoder"):
-        for what, number in (("beam_width", beam_width), ("top_paths", top_paths)):
-            if isinstance(number, Arithmetic) or not hasattr(number, "__index__"):
-                raise InvalidTypeError(f"{what!r} is an int, not {number!r}")
-            if number < 1:
-                raise InvalidArgumentError(f"{what!r} is at least 1, not {number}")
-        if top_paths > beam_width:
-            raise InvalidArgumentError(f"a beam of {beam_width} has no {top_paths} paths")
+    for what, number in (("beam_width", beam_width), ("top_paths", top_paths)):
+        if isinstance(number, Arithmetic) or not hasattr(number, "__index__"):
+            raise InvalidTypeError(f"{what!r} is an int, not {number!r}")
+        if number < 1:
+            raise InvalidArgumentError(f"{what!r} is at least 1, not {number}")
+    if top_paths > beam_width:
+        raise InvalidArgumentError(f"a beam of {beam_width} has no {top_paths} paths")
     *parts, scores = beam_search_op(
         inputs,
         sequence_length,

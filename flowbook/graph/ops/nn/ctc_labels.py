@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.indexing_nd import gather_nd, scatter_nd
@@ -45,8 +44,7 @@ def collapse_repeated(
     ...     print(sess.run(collapsed).tolist(), sess.run(lengths))
     [[1, 2, 1], [3, 4, 0]] [3 2]
     """
-    __tracebackhide__ = True
-    with name_scope(name or "collapse_repeated"), located("collapse_repeated"):
+    with name_scope(name or "collapse_repeated"):
         labels, lengths = convert_to_tensor(labels), convert_to_tensor(seq_length)
         if labels.shape.rank not in (None, 2):
             raise InvalidArgumentError(f"labels are [batch, most], not of shape {labels.shape}")

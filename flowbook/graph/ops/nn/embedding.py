@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import INDICES, float32, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Arithmetic, Tensor
@@ -75,21 +74,17 @@ def embedding_lookup(
     >>> fb.nn.embedding_lookup(table, [3, 999]).shape
     Shape([2, 16])
     """
-    __tracebackhide__ = True
-    with located("embedding_lookup"):
-        if partition_strategy not in _PLACES:
-            raise InvalidArgumentError(
-                f"partition_strategy is 'mod' or 'div', not {partition_strategy!r}"
-            )
-        shards = params if isinstance(params, list | tuple) else [params]
-        tables: list[Any] = [
-            t if isinstance(t, Arithmetic) else convert_to_tensor(t) for t in shards
-        ]
-        if not tables:
-            raise InvalidArgumentError("an empty list of shards has no rows")
-        ids = convert_to_tensor(ids)
-        if ids.dtype not in INDICES:
-            raise InvalidTypeError(f"ids are int32 or int64, not {ids.dtype.name}")
+    if partition_strategy not in _PLACES:
+        raise InvalidArgumentError(
+            f"partition_strategy is 'mod' or 'div', not {partition_strategy!r}"
+        )
+    shards = params if isinstance(params, list | tuple) else [params]
+    tables: list[Any] = [t if isinstance(t, Arithmetic) else convert_to_tensor(t) for t in shards]
+    if not tables:
+        raise InvalidArgumentError("an empty list of shards has no rows")
+    ids = convert_to_tensor(ids)
+    if ids.dtype not in INDICES:
+        raise InvalidTypeError(f"ids are int32 or int64, not {ids.dtype.name}")
     with name_scope(name or "embedding_lookup"):
         if len(tables) == 1:
             rows = gather(tables[0], ids)
@@ -200,20 +195,18 @@ def embedding_lookup_sparse(
     Raises:
         OutOfRangeError: in the run, if an id is no row.
     """
-    __tracebackhide__ = True
-    with located("embedding_lookup_sparse"):
-        if combiner not in _COMBINED:
-            raise InvalidArgumentError(f"combiner is 'sum', 'mean' or 'sqrtn', not {combiner!r}")
-        indices, ids, dense_shape = sparse_parts("sp_ids", sp_ids)
-        if ids.dtype not in INDICES:
-            raise InvalidTypeError(f"ids are int32 or int64, not {ids.dtype.name}")
-        weights = None
-        if sp_weights is not None:
-            _, weights, _ = sparse_parts("sp_weights", sp_weights)
-            if not weights.shape.is_compatible_with(ids.shape):
-                raise InvalidArgumentError(
-                    f"{weights.shape} weights do not fit {ids.shape} ids: one for each"
-                )
+    if combiner not in _COMBINED:
+        raise InvalidArgumentError(f"combiner is 'sum', 'mean' or 'sqrtn', not {combiner!r}")
+    indices, ids, dense_shape = sparse_parts("sp_ids", sp_ids)
+    if ids.dtype not in INDICES:
+        raise InvalidTypeError(f"ids are int32 or int64, not {ids.dtype.name}")
+    weights = None
+    if sp_weights is not None:
+        _, weights, _ = sparse_parts("sp_weights", sp_weights)
+        if not weights.shape.is_compatible_with(ids.shape):
+            raise InvalidArgumentError(
+                f"{weights.shape} weights do not fit {ids.shape} ids: one for each"
+            )
     with name_scope(name or "embedding_lookup_sparse") as scope:
         rows = embedding_lookup(params, ids, partition_strategy, max_norm)
         if rows.dtype.size < 4:
@@ -265,10 +258,8 @@ def safe_embedding_lookup_sparse(
     ...     print(sess.run(fb.nn.safe_embedding_lookup_sparse(table, ids)).tolist())
     [[2.0, 3.0], [0.0, 0.0], [0.0, 0.0]]
     """
-    __tracebackhide__ = True
-    with located("safe_embedding_lookup_sparse"):
-        ids = SparseTensor.from_value(sparse_ids)
-        weights = None if sparse_weights is None else SparseTensor.from_value(sparse_weights)
+    ids = SparseTensor.from_value(sparse_ids)
+    weights = None if sparse_weights is None else SparseTensor.from_value(sparse_weights)
     with name_scope(name or "safe_embedding_lookup_sparse") as scope:
         whole, rank = ids.dense_shape, ids.shape.rank
         if rank != 2:

@@ -8,7 +8,6 @@ from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import elementwise, same_as_input
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.errors import InvalidTypeError
@@ -39,13 +38,12 @@ normal_distribution_op = OpDef(
 
 
 def _features(what: str, features: Any) -> Tensor:
-    with located(what):
-        tensor = convert_to_tensor(features)
-        if not tensor.dtype.is_floating:
-            raise InvalidTypeError(
-                f"{what} takes floating-point features, not {tensor.dtype.name}",
-                hint="fb.cast converts them",
-            )
+    tensor = convert_to_tensor(features)
+    if not tensor.dtype.is_floating:
+        raise InvalidTypeError(
+            f"{what} takes floating-point features, not {tensor.dtype.name}",
+            hint="fb.cast converts them",
+        )
     return tensor
 
 
@@ -79,7 +77,6 @@ def swish(features: Any, beta: Any = 1.0, name: str | None = None) -> Tensor:
 
     Source: Ramachandran et al., "Searching for Activation Functions", 2017.
     """
-    __tracebackhide__ = True
     x = _features("swish", features)
     with name_scope(name or "swish") as scope:
         if not isinstance(beta, Arithmetic) and beta == 1:
@@ -139,7 +136,6 @@ def gelu(features: Any, approximate: bool = False, name: str | None = None) -> T
     ...     print(sess.run(fb.nn.gelu([-1.0, 0.0, 1.0])).round(4))
     [-0.1587  0.      0.8413]
     """
-    __tracebackhide__ = True
     x = _features("gelu", features)
     with name_scope(name or "gelu") as scope:
         if approximate:

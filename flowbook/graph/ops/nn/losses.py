@@ -13,7 +13,6 @@ from typing import Any
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.inference import elementwise, scalar
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES
 from flowbook.graph.model.errors import InvalidArgumentError, OutOfRangeError
@@ -146,13 +145,11 @@ def softmax_cross_entropy_with_logits(
     Returns:
         [...], the loss of each example: the shape of the logits without that axis.
     """
-    __tracebackhide__ = True
-    with located("SoftmaxCrossEntropyWithLogits"):
-        axis = as_axis(axis)
-        if axis != -1:
-            logits = convert_to_tensor(logits)
-            labels = convert_to_tensor(labels, logits.dtype)
-            labels, logits = _classes_last(labels, axis), _classes_last(logits, axis)
+    axis = as_axis(axis)
+    if axis != -1:
+        logits = convert_to_tensor(logits)
+        labels = convert_to_tensor(labels, logits.dtype)
+        labels, logits = _classes_last(labels, axis), _classes_last(logits, axis)
     return cross_entropy_op(labels, logits, name=name)[0]
 
 
@@ -235,7 +232,6 @@ def sparse_softmax_cross_entropy_with_logits(
     Raises:
         OutOfRangeError: in the run, if a label is no class.
     """
-    __tracebackhide__ = True
     return sparse_cross_entropy_op(labels, logits, name=name)[0]
 
 
@@ -266,7 +262,6 @@ def sigmoid_cross_entropy_with_logits(
     Returns:
         The loss of each element.
     """
-    __tracebackhide__ = True
     return sigmoid_cross_entropy_op(labels, logits, name=name)
 
 
@@ -333,7 +328,6 @@ def weighted_cross_entropy_with_logits(
         The loss of each element: `pos_weight * z * -log(p) + (1 - z) * -log(1 - p)` for the label
         z and the probability p.
     """
-    __tracebackhide__ = True
     return weighted_cross_entropy_op(labels, logits, pos_weight, name=name)
 
 
@@ -352,11 +346,9 @@ def log_poisson_loss(
     Returns:
         The loss of each element, `exp(log_input) - targets * log_input` and the above.
     """
-    __tracebackhide__ = True
-    with located("log_poisson_loss"):
-        log_input = convert_to_tensor(log_input)
-        targets = convert_to_tensor(targets, log_input.dtype)
-        _same_shapes(targets, log_input)
+    log_input = convert_to_tensor(log_input)
+    targets = convert_to_tensor(targets, log_input.dtype)
+    _same_shapes(targets, log_input)
     with name_scope(name or "log_poisson_loss") as scope:
         if not compute_full_loss:
             return subtract(exp(log_input), log_input * targets, name=scope)

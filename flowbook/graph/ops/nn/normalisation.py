@@ -8,7 +8,6 @@ from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import all_in_range, as_axes
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.dtypes import DType, float32, float64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -70,10 +69,8 @@ def moments(
     Raises:
         InvalidArgumentError: if there is no such axis, or one is named twice.
     """
-    __tracebackhide__ = True
-    with located("moments"):
-        x = _floating(x)
-        axes = as_axes(axes, x)
+    x = _floating(x)
+    axes = as_axes(axes, x)
     with name_scope(name or "moments"):
         mean, variance = (_without(t, axes, keepdims) for t in moments_op(x, axes=axes))
         return mean, variance
@@ -107,11 +104,9 @@ def weighted_moments(
     Returns:
         `(mean, variance)`; NaN where all weights are 0.
     """
-    __tracebackhide__ = True
-    with located("weighted_moments"):
-        x = _floating(x)
-        axes = as_axes(axes, x)
-        weights = convert_to_tensor(frequency_weights)
+    x = _floating(x)
+    axes = as_axes(axes, x)
+    weights = convert_to_tensor(frequency_weights)
     with name_scope(name or "weighted_moments"):
         data = _as(x, float32 if x.dtype.size == 2 else x.dtype)
         # Where weights are repeated along an axis, each repetition counts.
@@ -140,11 +135,9 @@ def sufficient_statistics(
     Returns:
         `(count, sum, sum of squares, shift)`: the count is a scalar of `x`'s dtype.
     """
-    __tracebackhide__ = True
-    with located("sufficient_statistics"):
-        x = _floating(x)
-        axes = as_axes(axes, x)
-        shift = None if shift is None else convert_to_tensor(shift, x.dtype)
+    x = _floating(x)
+    axes = as_axes(axes, x)
+    shift = None if shift is None else convert_to_tensor(shift, x.dtype)
     with name_scope(name or "sufficient_statistics"):
         values = x if shift is None else x - shift
         total = reduce_sum(values, axes, keepdims=keepdims, name="sum")
@@ -177,7 +170,6 @@ def normalize_moments(
         shift: what was subtracted from them first, or None.
         name: the name scope.
     """
-    __tracebackhide__ = True
     with name_scope(name or "normalize_moments"):
         divisor = 1.0 / convert_to_tensor(counts)
         shifted = mean_ss * divisor
@@ -199,14 +191,12 @@ def l2_normalize(
     Returns:
         `x / sqrt(max(sum(x ** 2), epsilon))`; squares neither overflow nor vanish.
     """
-    __tracebackhide__ = True
-    with located("l2_normalize"):
-        x = _floating(x)
-        axes = as_axes(axis, x)
-        if not isinstance(epsilon, Arithmetic):
-            epsilon = _number(epsilon)
-            if epsilon < 0:
-                raise InvalidArgumentError(f"epsilon is not negative: {epsilon}")
+    x = _floating(x)
+    axes = as_axes(axis, x)
+    if not isinstance(epsilon, Arithmetic):
+        epsilon = _number(epsilon)
+        if epsilon < 0:
+            raise InvalidArgumentError(f"epsilon is not negative: {epsilon}")
     with name_scope(name or "l2_normalize") as scope:
         # Any scale would give the same; this one keeps squares in range.
         largest = reduce_max(absolute(x), axes, keepdims=True)
@@ -243,7 +233,6 @@ def batch_normalization(
 
     Source: Ioffe and Szegedy, "Batch Normalization", 2015.
     """
-    __tracebackhide__ = True
     with name_scope(name or "batchnorm"):
         x = convert_to_tensor(x)
         is_tensor = isinstance(variance, Arithmetic)
@@ -291,21 +280,19 @@ def fused_batch_norm(
 
     Source: Ioffe and Szegedy, "Batch Normalization", 2015.
     """
-    __tracebackhide__ = True
-    with located("fused_batch_norm"):
-        check_any_channels_last(data_format)
-        x = _floating(x)
-        is_half = x.dtype.size == 2
-        scale = convert_to_tensor(scale, None if is_half else x.dtype)
-        dtype = scale.dtype if is_half else x.dtype
-        for given in (mean, variance):
-            if is_training and given is not None:
-                raise InvalidArgumentError(
-                    "in training mean and variance are the batch's own; they are not given",
-                    hint="pass is_training=False to use given ones",
-                )
-            if not is_training and given is None:
-                raise InvalidArgumentError("mean and variance are needed where not training")
+    check_any_channels_last(data_format)
+    x = _floating(x)
+    is_half = x.dtype.size == 2
+    scale = convert_to_tensor(scale, None if is_half else x.dtype)
+    dtype = scale.dtype if is_half else x.dtype
+    for given in (mean, variance):
+        if is_training and given is not None:
+            raise InvalidArgumentError(
+                "in training mean and variance are the batch's own; they are not given",
+                hint="pass is_training=False to use given ones",
+            )
+        if not is_training and given is None:
+            raise InvalidArgumentError("mean and variance are needed where not training")
     with name_scope(name or "fused_batch_norm"):
         data = _as(x, dtype)
         if not is_training:
@@ -351,14 +338,12 @@ def layer_normalization(
     [[-1.22  0.    1.22]
      [-1.22  0.    1.22]]
     """
-    __tracebackhide__ = True
-    with located("layer_normalization"):
-        x = _floating(x)
-        axes = as_axes(axis, x)
-        if axes is None and x.shape.rank is not None:
-            axes = all_in_range(None, x.shape.rank)
-        if not axes:
-            raise InvalidArgumentError(f"axis names one axis at least, not {axis!r}")
+    x = _floating(x)
+    axes = as_axes(axis, x)
+    if axes is None and x.shape.rank is not None:
+        axes = all_in_range(None, x.shape.rank)
+    if not axes:
+        raise InvalidArgumentError(f"axis names one axis at least, not {axis!r}")
     scale, offset = _scale_and_offset(x, scale, offset)
     y: Tensor
     y, _, _ = normalize_op(
@@ -407,17 +392,15 @@ def group_normalization(
 
     Source: Wu and He, "Group Normalization", 2018.
     """
-    __tracebackhide__ = True
-    with located("group_normalization"):
-        x = _floating(x)
-        channels = None if not x.shape.dims else x.shape.dims[-1]
-        if x.shape.rank in (0, 1):
-            raise InvalidArgumentError(f"it takes [batch, ..., channels], not the shape {x.shape}")
-        groups = whole("groups", groups)
-        if groups < 1 or (channels or 0) % groups:
-            raise InvalidArgumentError(
-                f"groups is an int that divides the {channels} channels, not {groups!r}"
-            )
+    x = _floating(x)
+    channels = None if not x.shape.dims else x.shape.dims[-1]
+    if x.shape.rank in (0, 1):
+        raise InvalidArgumentError(f"it takes [batch, ..., channels], not the shape {x.shape}")
+    groups = whole("groups", groups)
+    if groups < 1 or (channels or 0) % groups:
+        raise InvalidArgumentError(
+            f"groups is an int that divides the {channels} channels, not {groups!r}"
+        )
     with name_scope(name or "group_normalization") as scope:
         factors = [
             None if f is None else reshape(convert_to_tensor(f, x.dtype), [groups, -1])
@@ -458,13 +441,11 @@ def local_response_normalization(
 
     Source: Krizhevsky et al., "ImageNet Classification", 2012.
     """
-    __tracebackhide__ = True
-    with located("local_response_normalization"):
-        input = _floating(input)
-        depth_radius = whole("depth_radius", depth_radius)
-        if depth_radius < 0:
-            raise InvalidArgumentError(f"depth_radius is a count, not {depth_radius!r}")
-        settings = {"bias": bias, "alpha": alpha, "beta": beta}
+    input = _floating(input)
+    depth_radius = whole("depth_radius", depth_radius)
+    if depth_radius < 0:
+        raise InvalidArgumentError(f"depth_radius is a count, not {depth_radius!r}")
+    settings = {"bias": bias, "alpha": alpha, "beta": beta}
     return normalize_responses_op(
         input,
         depth_radius=depth_radius,
@@ -480,7 +461,6 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
         value: of a number dtype and any shape.
         name: the name scope.
     """
-    __tracebackhide__ = True
     with name_scope(name or "zero_fraction") as scope:
         value = convert_to_tensor(value)
         zeros = cast(equal(value, zeros_like(value)), float32)

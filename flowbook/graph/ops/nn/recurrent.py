@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import INDICES
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Arithmetic, Tensor
@@ -59,7 +58,6 @@ def rnn_cell(
     Returns:
         `(output, state)`, which are the same tensor [batch, units].
     """
-    __tracebackhide__ = True
     with name_scope(name or "rnn_cell"):
         output = activation(_linear(x, h, kernel, bias))
     return output, output
@@ -111,10 +109,8 @@ def lstm_cell(
     >>> output.shape
     Shape([2, 4])
     """
-    __tracebackhide__ = True
-    with located("lstm_cell"):
-        if not isinstance(state, list | tuple) or len(state) != 2:
-            raise InvalidTypeError(f"the state of an LSTM is a pair (c, h), not {state!r:.80}")
+    if not isinstance(state, list | tuple) or len(state) != 2:
+        raise InvalidTypeError(f"the state of an LSTM is a pair (c, h), not {state!r:.80}")
     c, h = state
     with name_scope(name or "lstm_cell"):
         i, j, f, o = split(_linear(x, h, kernel, bias), 4, axis=1)
@@ -164,7 +160,6 @@ def gru_cell(
 
     Source: Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder", 2014.
     """
-    __tracebackhide__ = True
     with name_scope(name or "gru_cell"):
         r, u = split(sigmoid(_linear(x, h, gate_kernel, gate_bias)), 2, axis=1)
         candidate = activation(_linear(x, r * h, candidate_kernel, candidate_bias))
@@ -200,29 +195,26 @@ def static_rnn(
     >>> len(outputs), state.shape
     (5, Shape([4, 2]))
     """
-    __tracebackhide__ = True
-    with located("static_rnn"):
-        if isinstance(inputs, Arithmetic) or not isinstance(inputs, Sequence):
-            raise InvalidTypeError(
-                f"inputs are a list with a tensor for each step, not {inputs!r:.80}",
-                hint="fb.unstack(inputs, axis=...) makes one of a tensor",
-            )
-        if not inputs:
-            raise InvalidArgumentError("an empty list of inputs has no steps")
-        lengths = None
-        if sequence_length is not None:
-            lengths = convert_to_tensor(sequence_length)
-            if lengths.dtype not in INDICES:
-                raise InvalidTypeError(f"sequence_length is integer, not {lengths.dtype.name}")
-            lengths.shape.with_rank(1)
+    if isinstance(inputs, Arithmetic) or not isinstance(inputs, Sequence):
+        raise InvalidTypeError(
+            f"inputs are a list with a tensor for each step, not {inputs!r:.80}",
+            hint="fb.unstack(inputs, axis=...) makes one of a tensor",
+        )
+    if not inputs:
+        raise InvalidArgumentError("an empty list of inputs has no steps")
+    lengths = None
+    if sequence_length is not None:
+        lengths = convert_to_tensor(sequence_length)
+        if lengths.dtype not in INDICES:
+            raise InvalidTypeError(f"sequence_length is integer, not {lengths.dtype.name}")
+        lengths.shape.with_rank(1)
     state, outputs = initial_state, []
     with name_scope(name or "static_rnn"):
         for step, x in enumerate(inputs):
             output, following = cell(x, state)
             if lengths is not None:
                 if not step:
-                    with located("static_rnn"):
-                        lengths = _one_each(lengths, output)
+                    lengths = _one_each(lengths, output)
                 is_over = less(lengths, step + 1)
                 output = _chosen(is_over, zeros_like(output), output)
                 following = _chosen_each(is_over, state, following)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.dtypes import float64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -45,17 +44,15 @@ def dropout(
 
     Source: Srivastava et al., "Dropout", 2014.
     """
-    __tracebackhide__ = True
-    with located("dropout"):
-        x = convert_to_tensor(x)
-        if not x.dtype.is_floating:
-            raise InvalidTypeError(f"dropout takes floating-point tensors, not {x.dtype.name}")
-        is_number = not isinstance(rate, Arithmetic)
-        if is_number:
-            rate = to_array(rate, float64)
-            if rate.ndim or not 0 <= rate < 1:
-                raise InvalidArgumentError(f"rate is a probability in [0, 1), not {rate}")
-        _check_noise_shape(x, noise_shape)
+    x = convert_to_tensor(x)
+    if not x.dtype.is_floating:
+        raise InvalidTypeError(f"dropout takes floating-point tensors, not {x.dtype.name}")
+    is_number = not isinstance(rate, Arithmetic)
+    if is_number:
+        rate = to_array(rate, float64)
+        if rate.ndim or not 0 <= rate < 1:
+            raise InvalidArgumentError(f"rate is a probability in [0, 1), not {rate}")
+    _check_noise_shape(x, noise_shape)
     if is_number and rate == 0:
         return identity(x, name=name)
     with name_scope(name or "dropout") as scope:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import float16
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
@@ -72,7 +71,6 @@ def sampled_softmax_loss(
     Source: Jean et al., "On Using Very Large Target Vocabulary for Neural Machine Translation",
     2014.
     """
-    __tracebackhide__ = True
     with name_scope(name or "sampled_softmax_loss"):
         true_logits, sampled_logits = _logits(
             weights,
@@ -114,7 +112,6 @@ def nce_loss(
 
     Source: Gutmann and Hyvärinen, "Noise-contrastive estimation", 2010.
     """
-    __tracebackhide__ = True
     with name_scope(name or "nce_loss"):
         true_logits, sampled_logits = _logits(
             weights,
@@ -155,13 +152,12 @@ def _logits(
 
     From each the logarithm of how often it is expected among the candidates is subtracted.
     """
-    with located("candidates"):
-        labels, inputs = as_classes(labels), convert_to_tensor(inputs)
-        if labels.shape.rank == 1 and num_true == 1:
-            raise InvalidArgumentError(
-                f"labels are [batch, {num_true}], not of the shape {labels.shape}",
-                hint="fb.expand_dims(labels, 1) makes a column of them",
-            )
+    labels, inputs = as_classes(labels), convert_to_tensor(inputs)
+    if labels.shape.rank == 1 and num_true == 1:
+        raise InvalidArgumentError(
+            f"labels are [batch, {num_true}], not of the shape {labels.shape}",
+            hint="fb.expand_dims(labels, 1) makes a column of them",
+        )
     if sampled_values is None:
         sampled_values = log_uniform_candidate_sampler(
             labels, num_true, num_sampled, True, num_classes, seed

@@ -14,7 +14,6 @@ import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import no_flops, nothing, same_as_input, scalar
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import MOVABLE
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -79,15 +78,13 @@ def string_format(
     ...     sess.run(fb.strings.format("x is {}.", fb.range(10)))
     b'x is [0 1 2 ... 7 8 9].'
     """
-    __tracebackhide__ = True
-    with located("StringFormat"):
-        texts = template.split(placeholder)
-        values = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
-        if len(texts) != len(values) + 1:
-            raise InvalidArgumentError(
-                f"the template has {len(texts) - 1} placeholders {placeholder!r} for "
-                f"{len(values)} inputs"
-            )
+    texts = template.split(placeholder)
+    values = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
+    if len(texts) != len(values) + 1:
+        raise InvalidArgumentError(
+            f"the template has {len(texts) - 1} placeholders {placeholder!r} for "
+            f"{len(values)} inputs"
+        )
     return format_op(values, template=tuple(texts), summarize=summarize, name=name)
 
 
@@ -150,9 +147,7 @@ def print(
     ...     y_value = sess.run(y)
     x is [1.0 2.0]
     """
-    __tracebackhide__ = True
-    with located("PrintText"):
-        stream = _stream_name(output_stream)
+    stream = _stream_name(output_stream)
     texts: list[str] = [""]
     tensors: list[Tensor] = []
     for i, item in enumerate(inputs):
@@ -244,10 +239,8 @@ def Print(
             default; -1 shows all.
         name: the operation's name.
     """
-    __tracebackhide__ = True
-    with located("Print"):
-        if not isinstance(data, list | tuple):
-            raise InvalidTypeError(f"what to print is a list of tensors, not {data!r}")
+    if not isinstance(data, list | tuple):
+        raise InvalidTypeError(f"what to print is a list of tensors, not {data!r}")
     return print_op(
         input_,
         list(data),

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.inference import uncounted
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, REQUIRED, OpDef
 from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.dtypes import DType, as_dtype
@@ -130,13 +129,11 @@ def py_func(
     ...     print(sess.run(doubled))
     8.0
     """
-    __tracebackhide__ = True
-    with located("PyFunc"):
-        if not callable(func):
-            raise InvalidTypeError(f"py_func takes a function, not {func!r}")
-        if not _is_sequence(inp):
-            raise InvalidTypeError(f"the inputs are a list of tensors, not {inp!r}")
-        dtypes = tuple(as_dtype(t) for t in (Tout if _is_sequence(Tout) else [Tout]))
+    if not callable(func):
+        raise InvalidTypeError(f"py_func takes a function, not {func!r}")
+    if not _is_sequence(inp):
+        raise InvalidTypeError(f"the inputs are a list of tensors, not {inp!r}")
+    dtypes = tuple(as_dtype(t) for t in (Tout if _is_sequence(Tout) else [Tout]))
     op_def = py_func_op if stateful else py_func_stateless_op
     outputs = op_def(list(inp), func=func, Tout=dtypes, name=name)
     return outputs if _is_sequence(Tout) else outputs[0]

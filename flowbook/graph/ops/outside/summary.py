@@ -15,7 +15,6 @@ import numpy as np
 
 from flowbook.graph.building.graph import get_default_graph
 from flowbook.graph.definition.inference import elementwise, no_flops, same_as_input
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, Built, OpDef
 from flowbook.graph.model.dtypes import FLOATS, REALS, uint8
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -89,7 +88,6 @@ def scalar(name: str, tensor: Any) -> Tensor:
     ...     [(p.step, p.value) for p in kept.history.points("loss")]
     [(0, 25.0), (1, 6.25), (2, 1.5625)]
     """
-    __tracebackhide__ = True
     return _built(scalar_op, name, tensor)
 
 
@@ -152,7 +150,6 @@ def histogram(name: str, values: Any) -> tuple[Tensor, Tensor]:
         values) and number of values that are not finite; and the buckets, float64 [n, 2]: upper
         limit and number of each. Nobody has to fetch them.
     """
-    __tracebackhide__ = True
     return _built(histogram_op, name, values)
 
 
@@ -246,7 +243,6 @@ def image(name: str, tensor: Any, max_outputs: int = 3) -> Tensor:
     Returns:
         The pixels, uint8; nobody has to fetch them.
     """
-    __tracebackhide__ = True
     return _built(image_op, name, tensor, max_outputs=max_outputs)
 
 
@@ -274,14 +270,12 @@ def text(name: str, tensor: Any) -> Tensor:
     Returns:
         The strings; nobody has to fetch them.
     """
-    __tracebackhide__ = True
     return _built(text_op, name, tensor)
 
 
 def _built(op_def: OpDef[Built], name: str, tensor: Any, **attributes: Any) -> Built:
-    with located(op_def.type):
-        if not isinstance(name, str) or not name:
-            raise InvalidTypeError(f"a summary is named by a text, not {name!r:.80}")
+    if not isinstance(name, str) or not name:
+        raise InvalidTypeError(f"a summary is named by a text, not {name!r:.80}")
     name = name.encode(errors="replace").decode()  # Python's texts may hold what UTF-8 cannot.
     # The tag is kept as it is, whatever an operation can be called.
     plain = _INVALID.sub("_", name)[:_LONGEST_NAME].lstrip("_\\/>-").rstrip("/") or "unnamed"

@@ -11,7 +11,6 @@ from ml_dtypes import finfo
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import constant_value, elementwise
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES, DType, float32, int64
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -128,13 +127,11 @@ def random_gamma(
     >>> fb.random_gamma([10], alpha=[0.5, 1.5]).shape
     Shape([10, 2])
     """
-    __tracebackhide__ = True
-    with located("RandomGamma"):
-        wanted = drawn_dtype(dtype, FLOATS)
-        shape = shape_argument(shape)
-        alpha = convert_to_tensor(alpha, wanted)
-        beta = None if beta is None else convert_to_tensor(beta, wanted)
-        attributes = seeds(seed)
+    wanted = drawn_dtype(dtype, FLOATS)
+    shape = shape_argument(shape)
+    alpha = convert_to_tensor(alpha, wanted)
+    beta = None if beta is None else convert_to_tensor(beta, wanted)
+    attributes = seeds(seed)
     with name_scope(name or "random_gamma") as scope:
         return scaled_gamma(lambda each: gamma_op(shape, each, **attributes), alpha, beta, scope)
 
@@ -211,10 +208,8 @@ def random_poisson(
     Source: Hoermann, "The transformed rejection method for generating Poisson random variables",
     1993, for means from 10; below, inversion.
     """
-    __tracebackhide__ = True
-    with located("RandomPoisson"):
-        attributes = seeded(dtype, seed, FLOATS + INDICES)
-        shape = shape_argument(shape)
+    attributes = seeded(dtype, seed, FLOATS + INDICES)
+    shape = shape_argument(shape)
     return poisson_op(shape, lam, **attributes, name=name)
 
 
@@ -315,7 +310,5 @@ def random_categorical(
     >>> fb.random_categorical(fb.log([[0.2, 0.8]]), 5).shape
     Shape([1, 5])
     """
-    __tracebackhide__ = True
-    with located("RandomCategorical"):
-        attributes = seeded(dtype, seed, INDICES)
+    attributes = seeded(dtype, seed, INDICES)
     return categorical_op(logits, num_samples, **attributes, name=name)

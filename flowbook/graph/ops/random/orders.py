@@ -6,7 +6,6 @@ from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import constant_value, no_flops, same_as_input
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -60,9 +59,7 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
         seed: an int that makes the orders reproducible, see `set_random_seed`.
         name: the operation's name.
     """
-    __tracebackhide__ = True
-    with located("RandomShuffle"):
-        attributes = seeds(seed)
+    attributes = seeds(seed)
     return shuffle_op(value, **attributes, name=name)
 
 
@@ -107,7 +104,6 @@ def stateless_random_shuffle(value: Any, seed: Any, name: str | None = None) -> 
     ...     print(sess.run(fb.stateless_random_shuffle(fb.range(5), seed=[3, 7])))
     [2 4 3 1 0]
     """
-    __tracebackhide__ = True
     return stateless_shuffle_op(value, seed, name=name)
 
 
@@ -127,15 +123,13 @@ def random_permutation(
     ...     print(sorted(sess.run(fb.random_permutation(4)).tolist()))
     [0, 1, 2, 3]
     """
-    __tracebackhide__ = True
     with name_scope(name or "random_permutation") as scope:
-        with located("RandomShuffle"):
-            n = convert_to_tensor(n)
-            if n.dtype not in INDICES or n.shape.rank not in (None, 0):
-                raise InvalidTypeError(f"a permutation is of an int, not of {n!r}")
-            known = constant_value(n)
-            if known is not None and known < 0:
-                raise InvalidArgumentError(f"there are no permutations of {known} things")
+        n = convert_to_tensor(n)
+        if n.dtype not in INDICES or n.shape.rank not in (None, 0):
+            raise InvalidTypeError(f"a permutation is of an int, not of {n!r}")
+        known = constant_value(n)
+        if known is not None and known < 0:
+            raise InvalidArgumentError(f"there are no permutations of {known} things")
         return random_shuffle(range_of(cast(n, dtype)), seed=seed, name=scope)
 
 
@@ -167,12 +161,10 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
     >>> fb.random_crop(fb.zeros([32, 32, 3]), [28, 28, 3]).shape
     Shape([28, 28, 3])
     """
-    __tracebackhide__ = True
     with name_scope(name or "random_crop") as scope:
         value = convert_to_tensor(value)
-        with located("random_crop"):
-            size = convert_to_tensor(shape_argument(size), name="size")
-            _check_part(size, value)
+        size = convert_to_tensor(shape_argument(size), name="size")
+        _check_part(size, value)
         whole = shape_of(value, out_type=size.dtype)
         # A part that is too large leaves no room; slicing tells of it.
         room = maximum(whole - size + 1, 1)

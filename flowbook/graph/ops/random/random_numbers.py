@@ -17,7 +17,6 @@ from ml_dtypes import finfo
 from flowbook.graph.building.graph import get_default_graph
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import constant_value, elementwise, shape_from
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.definition.packing import packed
 from flowbook.graph.model.convert import to_array
@@ -224,12 +223,10 @@ def random_uniform(
     >>> fb.random_uniform([784, 100], -1, 1).shape
     Shape([784, 100])
     """
-    __tracebackhide__ = True
-    with located("RandomUniform"):
-        attributes = seeded(dtype, seed, FLOATS + INDICES)
-        shape = shape_argument(shape)
-        if attributes["dtype"].is_integer and maxval is None:
-            raise InvalidArgumentError("random integers need a maxval")
+    attributes = seeded(dtype, seed, FLOATS + INDICES)
+    shape = shape_argument(shape)
+    if attributes["dtype"].is_integer and maxval is None:
+        raise InvalidArgumentError("random integers need a maxval")
     result: Tensor
     if attributes["dtype"].is_integer:
         result = uniform_int_op(shape, minval, maxval, **attributes, name=name)
@@ -261,8 +258,7 @@ def between(
         return draw(name)
     with name_scope(name or scope) as scope:
         result = draw(None)
-        with located(scope):
-            span, low, below = _span(low, high, dtype)
+        span, low, below = _span(low, high, dtype)
         last = scope if below is None else None
         result = multiply(result, span, name=last if _is(low, 0) else None)
         if not _is(low, 0):
@@ -299,8 +295,7 @@ def around(
     mean, stddev = packed(mean), packed(stddev)
     if _is(mean, 0) and _is(stddev, 1):
         return draw(name)
-    with located(scope):
-        mean, stddev = _of(mean, dtype), _of(stddev, dtype)
+    mean, stddev = _of(mean, dtype), _of(stddev, dtype)
     with name_scope(name or scope) as scope:
         result = draw(None)
         if not _is(stddev, 1):
@@ -333,10 +328,8 @@ def random_normal(
         seed: an int that makes the numbers reproducible, see `set_random_seed`.
         name: the operation's name.
     """
-    __tracebackhide__ = True
-    with located("RandomNormal"):
-        attributes = seeded(dtype, seed, FLOATS)
-        shape = shape_argument(shape)
+    attributes = seeded(dtype, seed, FLOATS)
+    shape = shape_argument(shape)
     return around(
         lambda name: normal_op(shape, **attributes, name=name),
         mean,
@@ -368,10 +361,8 @@ def truncated_normal(
         seed: an int that makes the numbers reproducible, see `set_random_seed`.
         name: the operation's name.
     """
-    __tracebackhide__ = True
-    with located("TruncatedNormal"):
-        attributes = seeded(dtype, seed, FLOATS)
-        shape = shape_argument(shape)
+    attributes = seeded(dtype, seed, FLOATS)
+    shape = shape_argument(shape)
     return around(
         lambda name: truncated_normal_op(shape, **attributes, name=name),
         mean,

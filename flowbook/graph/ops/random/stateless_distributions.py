@@ -11,7 +11,6 @@ from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import elementwise
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES, DType, float32, int32, int64
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -99,12 +98,10 @@ def stateless_random_gamma(
     >>> fb.stateless_random_gamma([10, 2], seed=[3, 7], alpha=[0.5, 1.5]).shape
     Shape([10, 2])
     """
-    __tracebackhide__ = True
-    with located("StatelessRandomGamma"):
-        wanted = drawn_dtype(dtype, FLOATS)
-        shape = shape_argument(shape)
-        alpha = convert_to_tensor(alpha, wanted)
-        beta = None if beta is None else convert_to_tensor(beta, wanted)
+    wanted = drawn_dtype(dtype, FLOATS)
+    shape = shape_argument(shape)
+    alpha = convert_to_tensor(alpha, wanted)
+    beta = None if beta is None else convert_to_tensor(beta, wanted)
     with name_scope(name or "stateless_random_gamma") as scope:
         return scaled_gamma(lambda each: stateless_gamma_op(shape, seed, each), alpha, beta, scope)
 
@@ -149,10 +146,8 @@ def stateless_random_poisson(
         InvalidArgumentError: if `shape` ends otherwise; in the run, if a mean is negative, NaN, or
             more than `dtype` holds.
     """
-    __tracebackhide__ = True
-    with located("StatelessRandomPoisson"):
-        wanted = drawn_dtype(dtype, FLOATS + INDICES)
-        shape = shape_argument(shape)
+    wanted = drawn_dtype(dtype, FLOATS + INDICES)
+    shape = shape_argument(shape)
     return stateless_poisson_op(shape, seed, lam, dtype=wanted, name=name)
 
 
@@ -201,7 +196,5 @@ def stateless_random_categorical(
     Raises:
         InvalidArgumentError: in the run, if a row's highest logit is not finite.
     """
-    __tracebackhide__ = True
-    with located("StatelessRandomCategorical"):
-        wanted = drawn_dtype(dtype, INDICES)
+    wanted = drawn_dtype(dtype, INDICES)
     return stateless_categorical_op(logits, num_samples, seed, dtype=wanted, name=name)

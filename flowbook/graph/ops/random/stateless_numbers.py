@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.definition.inference import elementwise
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES, DType, float32
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -140,12 +139,10 @@ def stateless_random_uniform(
     ...     print(sess.run(fb.stateless_random_uniform([3], seed=[3, 7])))
     [0.88220143 0.02823412 0.9534571 ]
     """
-    __tracebackhide__ = True
-    with located("StatelessRandomUniform"):
-        wanted = drawn_dtype(dtype, FLOATS + INDICES)
-        shape = shape_argument(shape)
-        if wanted.is_integer and maxval is None:
-            raise InvalidArgumentError("random integers need a maxval")
+    wanted = drawn_dtype(dtype, FLOATS + INDICES)
+    shape = shape_argument(shape)
+    if wanted.is_integer and maxval is None:
+        raise InvalidArgumentError("random integers need a maxval")
     if wanted.is_integer:
         return stateless_uniform_int_op(shape, seed, minval, maxval, dtype=wanted, name=name)
     return between(
@@ -161,9 +158,8 @@ def stateless_random_uniform(
 def _normal(
     op_def: OpDef, shape: Any, seed: Any, mean: Any, stddev: Any, dtype: Any, name: str | None
 ) -> Tensor:
-    with located(op_def.type):
-        wanted = drawn_dtype(dtype, FLOATS)
-        shape = shape_argument(shape)
+    wanted = drawn_dtype(dtype, FLOATS)
+    shape = shape_argument(shape)
     return around(
         lambda name: op_def(shape, seed, dtype=wanted, name=name),
         mean,
@@ -193,7 +189,6 @@ def stateless_random_normal(
         dtype: a floating-point dtype.
         name: the operation's name.
     """
-    __tracebackhide__ = True
     return _normal(stateless_normal_op, shape, seed, mean, stddev, dtype, name)
 
 
@@ -216,5 +211,4 @@ def stateless_truncated_normal(
         dtype: a floating-point dtype.
         name: the operation's name.
     """
-    __tracebackhide__ = True
     return _normal(stateless_truncated_op, shape, seed, mean, stddev, dtype, name)

@@ -9,7 +9,6 @@ import numpy as np
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import as_axis
 from flowbook.graph.definition.inference import elementwise
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import (
     INDICES,
@@ -142,11 +141,9 @@ def bincount(
     ...     print(sess.run(fb.bincount([1, 1, 3])))
     [0 2 0 1]
     """
-    __tracebackhide__ = True
-    with located("Bincount"):
-        least = 0 if minlength is None else _length("minlength", minlength)
-        most = None if maxlength is None else _length("maxlength", maxlength)
-        wanted = _numeric_dtype(dtype)
+    least = 0 if minlength is None else _length("minlength", minlength)
+    most = None if maxlength is None else _length("maxlength", maxlength)
+    wanted = _numeric_dtype(dtype)
     if weights is None:
         result: Tensor = bincount_op(arr, minlength=least, maxlength=most, dtype=wanted, name=name)
     else:
@@ -233,13 +230,11 @@ def histogram_fixed_width_bins(
     ...     print(sess.run(fb.histogram_fixed_width_bins([-1.0, 0.5, 2.5, 9.0], [0.0, 5.0], 5)))
     [0 0 2 4]
     """
-    __tracebackhide__ = True
-    with located("HistogramFixedWidthBins"):
-        count = _bin_count(nbins)
-        wanted = as_dtype(dtype)
-        if wanted not in INDICES:
-            raise InvalidTypeError(f"bins are numbered by int32 or int64, not {wanted.name}")
-        values = convert_to_tensor(values)
+    count = _bin_count(nbins)
+    wanted = as_dtype(dtype)
+    if wanted not in INDICES:
+        raise InvalidTypeError(f"bins are numbered by int32 or int64, not {wanted.name}")
+    values = convert_to_tensor(values)
     return bins_op(values, value_range, nbins=count, dtype=wanted, name=name)
 
 
@@ -262,7 +257,6 @@ def histogram_fixed_width(
     ...     print(sess.run(fb.histogram_fixed_width([-1.0, 0.5, 2.5, 9.0], [0.0, 5.0], 5)))
     [2 0 1 0 1]
     """
-    __tracebackhide__ = True
     with name_scope(name or "histogram_fixed_width") as scope:
         bins = histogram_fixed_width_bins(values, value_range, nbins)
         return bincount(bins, minlength=nbins, maxlength=nbins, dtype=dtype, name=scope)
@@ -284,10 +278,8 @@ def count_nonzero(
         dtype: the dtype of the counts.
         name: the name scope.
     """
-    __tracebackhide__ = True
-    with located("count_nonzero"):
-        x = convert_to_tensor(input)
-        wanted = _numeric_dtype(dtype)
+    x = convert_to_tensor(input)
+    wanted = _numeric_dtype(dtype)
     with name_scope(name or "count_nonzero") as scope:
         is_counted = x if x.dtype is bool_ else not_equal(x, b"" if x.dtype is string else 0)
         total = reduce_sum(cast(is_counted, int64), axis, keepdims)
@@ -386,16 +378,14 @@ def confusion_matrix(
     [[1 0]
      [1 1]]
     """
-    __tracebackhide__ = True
-    with located("ConfusionMatrix"):
-        count = None if num_classes is None else _length("num_classes", num_classes)
-        wanted = _numeric_dtype(dtype)
-        labels, predictions = _classes(labels), _classes(predictions)
-        if labels.dtype is not predictions.dtype:
-            labels, predictions = cast(labels, int64), cast(predictions, int64)
-        ranks = labels.shape.rank, predictions.shape.rank
-        labels = squeeze(labels, -1) if ranks == (2, 1) else labels
-        predictions = squeeze(predictions, -1) if ranks == (1, 2) else predictions
-        if weights is None:
-            weights = ones_like_op(labels)
+    count = None if num_classes is None else _length("num_classes", num_classes)
+    wanted = _numeric_dtype(dtype)
+    labels, predictions = _classes(labels), _classes(predictions)
+    if labels.dtype is not predictions.dtype:
+        labels, predictions = cast(labels, int64), cast(predictions, int64)
+    ranks = labels.shape.rank, predictions.shape.rank
+    labels = squeeze(labels, -1) if ranks == (2, 1) else labels
+    predictions = squeeze(predictions, -1) if ranks == (1, 2) else predictions
+    if weights is None:
+        weights = ones_like_op(labels)
     return confusion_op(labels, predictions, weights, num_classes=count, dtype=wanted, name=name)

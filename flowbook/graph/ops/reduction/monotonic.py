@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.shaping import reshape
@@ -20,7 +19,6 @@ def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
         x: of a real dtype and any shape, read row by row.
         name: the name scope.
     """
-    __tracebackhide__ = True
     return _ordered(x, less_equal, name or "is_non_decreasing")
 
 
@@ -31,13 +29,11 @@ def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
         x: of a real dtype and any shape, read row by row.
         name: the name scope.
     """
-    __tracebackhide__ = True
     return _ordered(x, less, name or "is_strictly_increasing")
 
 
 def _ordered(x: Any, comparison: Any, name: str) -> Tensor:
-    with located(name):
-        x = convert_to_tensor(x)
+    x = convert_to_tensor(x)
     with name_scope(name) as scope:
         row = reshape(x, [-1])
         return reduce_all(comparison(row[:-1], row[1:]), name=scope)

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.axes import as_axis, in_range, reduced
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES, NUMBERS, REALS, DType, as_dtype, int64
 from flowbook.graph.model.dtypes import bool as bool_
@@ -88,7 +87,6 @@ def reduce_mean(
     Means of integers lose their fraction; cast before to keep it. Over nothing the mean is NaN, of
     integers 0. Arguments and errors as for `reduce_sum`.
     """
-    __tracebackhide__ = True
     return reduce(mean_op, input_tensor, axis, keepdims, name)
 
 
@@ -113,7 +111,6 @@ def reduce_prod(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The product over axes. Arguments and errors as for `reduce_sum`."""
-    __tracebackhide__ = True
     return reduce(prod_op, input_tensor, axis, keepdims, name)
 
 
@@ -158,7 +155,6 @@ def reduce_max(
     Elements that share the maximum share its gradient equally. Arguments and errors as for
     `reduce_sum`; real dtypes.
     """
-    __tracebackhide__ = True
     return reduce(max_op, input_tensor, axis, keepdims, name)
 
 
@@ -171,7 +167,6 @@ def reduce_min(
     Elements that share the minimum share its gradient equally. Arguments and errors as for
     `reduce_sum`; real dtypes.
     """
-    __tracebackhide__ = True
     return reduce(min_op, input_tensor, axis, keepdims, name)
 
 
@@ -192,7 +187,6 @@ def reduce_any(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """Whether any element of a bool tensor is true, over axes as for `reduce_sum`."""
-    __tracebackhide__ = True
     return reduce(any_op, input_tensor, axis, keepdims, name)
 
 
@@ -201,7 +195,6 @@ def reduce_all(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """Whether all elements of a bool tensor are true, over axes as for `reduce_sum`."""
-    __tracebackhide__ = True
     return reduce(all_op, input_tensor, axis, keepdims, name)
 
 
@@ -241,7 +234,6 @@ def reduce_logsumexp(
 
     The gradient where all are -inf is 0. Arguments and errors as for `reduce_sum`.
     """
-    __tracebackhide__ = True
     return reduce(logsumexp_op, input_tensor, axis, keepdims, name)
 
 
@@ -302,7 +294,6 @@ def argmax(
     Raises:
         InvalidArgumentError: if there is no such axis, or it has no elements.
     """
-    __tracebackhide__ = True
     return _find(argmax_op, input, axis, output_type, name)
 
 
@@ -311,15 +302,12 @@ def argmin(
     input: Any, axis: int | None = None, output_type: Any = int64, name: str | None = None
 ) -> Tensor:
     """Where the smallest element along an axis is; the first of several. As `argmax`."""
-    __tracebackhide__ = True
     return _find(argmin_op, input, axis, output_type, name)
 
 
 def _find(op_def: OpDef, input: Any, axis: Any, output_type: Any, name: str | None) -> Tensor:
-    __tracebackhide__ = True
-    with located(op_def.type):
-        axis = 0 if axis is None else as_axis(axis)
-        output_type = as_dtype(output_type)
-        if output_type not in INDICES:
-            raise InvalidTypeError(f"indices are int32 or int64, not {output_type.name}")
+    axis = 0 if axis is None else as_axis(axis)
+    output_type = as_dtype(output_type)
+    if output_type not in INDICES:
+        raise InvalidTypeError(f"indices are int32 or int64, not {output_type.name}")
     return op_def(input, axis=axis, output_type=output_type, name=name)

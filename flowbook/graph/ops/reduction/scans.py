@@ -14,7 +14,6 @@ import numpy as np
 
 from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.inference import elementwise
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INEXACT, NUMBERS, DType
 from flowbook.graph.model.operation import Operation
@@ -247,7 +246,6 @@ def cumsum(
     [1 3 7]
     [6 4 0]
     """
-    __tracebackhide__ = True
     return _scanned(cumsum_op, x, axis, exclusive, reverse, name)
 
 
@@ -263,7 +261,6 @@ def cumprod(
 
     Arguments and errors as for `cumsum`. The gradient is right where elements are 0, too.
     """
-    __tracebackhide__ = True
     return _scanned(cumprod_op, x, axis, exclusive, reverse, name)
 
 
@@ -279,14 +276,11 @@ def cumulative_logsumexp(
 
     Arguments and errors as for `cumsum`; floating-point dtypes.
     """
-    __tracebackhide__ = True
     return _scanned(cumulative_logsumexp_op, x, axis, exclusive, reverse, name)
 
 
 def _scanned(
     op_def: OpDef, x: Any, axis: Any, exclusive: bool, reverse: bool, name: str | None
 ) -> Tensor:
-    __tracebackhide__ = True
-    with located(op_def.type):
-        axis = as_axis(axis)
+    axis = as_axis(axis)
     return op_def(x, axis=axis, exclusive=bool(exclusive), reverse=bool(reverse), name=name)

@@ -320,7 +320,6 @@ def unsorted_segment_mean(
 
     Means of integers lose their fraction. Arguments and errors as for `unsorted_segment_sum`.
     """
-    __tracebackhide__ = True
     return segment_mean_op(data, segment_ids, num_segments, name=name)
 
 
@@ -331,7 +330,6 @@ def unsorted_segment_sqrt_n(
 
     Floating point and complex. Arguments and errors as for `unsorted_segment_sum`.
     """
-    __tracebackhide__ = True
     return segment_mean_op(data, segment_ids, num_segments, power=0.5, name=name)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.axes import all_in_range
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -80,9 +79,7 @@ def reduce_variance(
     Divided by the number of elements, not by one less. Of complex tensors it is real, by the
     squares of distances in the plane. Arguments and errors as for `reduce_sum`.
     """
-    __tracebackhide__ = True
-    with located("Variance"):
-        x = _real_or_complex(input_tensor, "a variance")
+    x = _real_or_complex(input_tensor, "a variance")
     if not x.dtype.is_complex:
         return reduce(variance_op, x, axis, keepdims, name)
     parts = real(x), imag(x)
@@ -97,9 +94,7 @@ def reduce_std(
 
     The gradient where all are equal is 0. Arguments and errors as for `reduce_variance`.
     """
-    __tracebackhide__ = True
-    with located("Deviation"):
-        x = _real_or_complex(input_tensor, "a standard deviation")
+    x = _real_or_complex(input_tensor, "a standard deviation")
     if not x.dtype.is_complex:
         return reduce(deviation_op, x, axis, keepdims, name)
     return sqrt(reduce_variance(x, axis, keepdims), name=name)

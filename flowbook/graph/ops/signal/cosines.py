@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any
 
 from flowbook.graph.definition.axes import as_axis
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import float32, float64
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -115,7 +114,6 @@ def dct(
     Raises:
         InvalidArgumentError: if there is no such transform, or signals are too short for it.
     """
-    __tracebackhide__ = True
     return _cosines(input, type, n, axis, norm, name)
 
 
@@ -131,22 +129,19 @@ def idct(
 
     Arguments as for `dct`; the type is that of the transform to invert.
     """
-    __tracebackhide__ = True
     return _cosines(input, _PARTNERS.get(type, type), n, axis, norm, name)
 
 
 def _cosines(input: Any, type: Any, n: Any, axis: int, norm: Any, name: str | None) -> Tensor:
-    __tracebackhide__ = True
-    with located("DCT"):
-        input = convert_to_tensor(input)
-        if type not in _PARTNERS or norm not in (None, "ortho") or (type == 1 and norm):
-            raise InvalidArgumentError(
-                f"there is no cosine transform of type {type!r} with the norm {norm!r}"
-            )
-        if axis != -1:
-            raise InvalidArgumentError(f"the axis is the last one, -1, not {axis!r}")
-        if n is not None:
-            input = _fitted(input, as_axis(n))
+    input = convert_to_tensor(input)
+    if type not in _PARTNERS or norm not in (None, "ortho") or (type == 1 and norm):
+        raise InvalidArgumentError(
+            f"there is no cosine transform of type {type!r} with the norm {norm!r}"
+        )
+    if axis != -1:
+        raise InvalidArgumentError(f"the axis is the last one, -1, not {axis!r}")
+    if n is not None:
+        input = _fitted(input, as_axis(n))
     return dct_op(input, type=type, norm=norm, name=name)
 
 

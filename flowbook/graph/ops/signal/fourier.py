@@ -16,7 +16,6 @@ import numpy as np
 
 from flowbook.graph.definition.axes import as_axis, settled
 from flowbook.graph.definition.inference import shape_from
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import COMPLEX, INDICES, complex64, complex128, float32, float64
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -116,42 +115,36 @@ def fft(input: Any, name: str | None = None) -> Tensor:
     Returns:
         A tensor of the input's shape and dtype, not scaled.
     """
-    __tracebackhide__ = True
     return fft_op(input, name=name)
 
 
 @ifft_op.front
 def ifft(input: Any, name: str | None = None) -> Tensor:
     """The inverse of `fft`: the sum over frequencies divided by their number."""
-    __tracebackhide__ = True
     return ifft_op(input, name=name)
 
 
 @fft2d_op.front
 def fft2d(input: Any, name: str | None = None) -> Tensor:
     """As `fft`, over the last two dimensions."""
-    __tracebackhide__ = True
     return fft2d_op(input, name=name)
 
 
 @ifft2d_op.front
 def ifft2d(input: Any, name: str | None = None) -> Tensor:
     """As `ifft`, over the last two dimensions."""
-    __tracebackhide__ = True
     return ifft2d_op(input, name=name)
 
 
 @fft3d_op.front
 def fft3d(input: Any, name: str | None = None) -> Tensor:
     """As `fft`, over the last three dimensions."""
-    __tracebackhide__ = True
     return fft3d_op(input, name=name)
 
 
 @ifft3d_op.front
 def ifft3d(input: Any, name: str | None = None) -> Tensor:
     """As `ifft`, over the last three dimensions."""
-    __tracebackhide__ = True
     return ifft3d_op(input, name=name)
 
 
@@ -335,10 +328,8 @@ def _lengths(fft_length: Any, rank: int) -> Lengths:
 def _real(
     op_def: OpDef, input: Any, fft_length: Any, rank: int, dtypes: Any, name: str | None
 ) -> Tensor:
-    __tracebackhide__ = True
-    with located(op_def.type):
-        input = convert_to_tensor(input)
-        lengths = _lengths(fft_length, rank)
+    input = convert_to_tensor(input)
+    lengths = _lengths(fft_length, rank)
     return op_def(
         input, fft_length=lengths, rank=rank, Tout=dtypes.get(input.dtype, complex64), name=name
     )
@@ -362,7 +353,6 @@ def rfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> 
     >>> fb.rfft(fb.zeros([5, 8]))
     <Tensor 'RFFT:0' shape=[5, 5] dtype=complex64>
     """
-    __tracebackhide__ = True
     return _real(rfft_op, input_tensor, fft_length, 1, _TO_COMPLEX, name)
 
 
@@ -379,29 +369,24 @@ def irfft(input_tensor: Any, fft_length: Any = None, name: str | None = None) ->
     Returns:
         float32 or float64 [..., fft_length].
     """
-    __tracebackhide__ = True
     return _real(irfft_op, input_tensor, fft_length, 1, _TO_REAL, name)
 
 
 def rfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
     """As `rfft`, over the last two dimensions; `fft_length` is a pair of ints."""
-    __tracebackhide__ = True
     return _real(rfft_op, input_tensor, fft_length, 2, _TO_COMPLEX, name)
 
 
 def irfft2d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
     """As `irfft`, over the last two dimensions; `fft_length` is a pair of ints."""
-    __tracebackhide__ = True
     return _real(irfft_op, input_tensor, fft_length, 2, _TO_REAL, name)
 
 
 def rfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
     """As `rfft`, over the last three dimensions; `fft_length` is a triple of ints."""
-    __tracebackhide__ = True
     return _real(rfft_op, input_tensor, fft_length, 3, _TO_COMPLEX, name)
 
 
 def irfft3d(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
     """As `irfft`, over the last three dimensions; `fft_length` is a triple of ints."""
-    __tracebackhide__ = True
     return _real(irfft_op, input_tensor, fft_length, 3, _TO_REAL, name)

@@ -10,7 +10,6 @@ from typing import Any
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.inference import constant_value, no_flops
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, NUMBERS
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -172,8 +171,7 @@ def frame(
     [[1 2 3]
      [3 4 5]]
     """
-    __tracebackhide__ = True
-    with name_scope(name or "frame") as scope, located("frame"):
+    with name_scope(name or "frame") as scope:
         signal = convert_to_tensor(signal)
         length, step = _positive("frame_length", frame_length), _positive("frame_step", frame_step)
         rank, along = signal.shape.rank, as_axis(axis)
@@ -226,11 +224,9 @@ def overlap_and_add(signal: Any, frame_step: int, name: str | None = None) -> Te
     ...     print(sess.run(fb.signal.overlap_and_add([[1, 2, 3], [10, 20, 30]], 2)))
     [ 1  2 13 20 30]
     """
-    __tracebackhide__ = True
-    with located("OverlapAndAdd"):
-        frames = convert_to_tensor(signal)
-        step = _positive("frame_step", frame_step)
-        samples = _extent(frames, step)
+    frames = convert_to_tensor(signal)
+    step = _positive("frame_step", frame_step)
+    samples = _extent(frames, step)
     return overlap_and_add_op(frames, samples, frame_step=step, name=name)
 
 

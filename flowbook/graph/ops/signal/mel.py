@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import FLOATS, DType, as_dtype, float32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
@@ -54,20 +53,18 @@ def linear_to_mel_weight_matrix(
     >>> (spectra @ fb.signal.linear_to_mel_weight_matrix(40)).shape
     Shape([61, 40])
     """
-    __tracebackhide__ = True
-    with located("linear_to_mel_weight_matrix"):
-        bands = whole("num_mel_bins", num_mel_bins)
-        bins = whole("num_spectrogram_bins", num_spectrogram_bins)
-        wanted = as_dtype(dtype)
-        rate, low, high = float(sample_rate), float(lower_edge_hertz), float(upper_edge_hertz)
-        if bands < 1 or bins < 1:
-            raise InvalidArgumentError(f"{bins} frequencies do not make {bands} bands")
-        if not 0 <= low < high <= rate / 2:
-            raise InvalidArgumentError(
-                f"0 <= {low} < {high} <= {rate} / 2 is not true of the frequencies"
-            )
-        if wanted not in FLOATS:
-            raise InvalidTypeError(f"weights are of a floating-point dtype, not {wanted.name}")
+    bands = whole("num_mel_bins", num_mel_bins)
+    bins = whole("num_spectrogram_bins", num_spectrogram_bins)
+    wanted = as_dtype(dtype)
+    rate, low, high = float(sample_rate), float(lower_edge_hertz), float(upper_edge_hertz)
+    if bands < 1 or bins < 1:
+        raise InvalidArgumentError(f"{bins} frequencies do not make {bands} bands")
+    if not 0 <= low < high <= rate / 2:
+        raise InvalidArgumentError(
+            f"0 <= {low} < {high} <= {rate} / 2 is not true of the frequencies"
+        )
+    if wanted not in FLOATS:
+        raise InvalidTypeError(f"weights are of a floating-point dtype, not {wanted.name}")
     edges = np.linspace(_mel(low), _mel(high), bands + 2)
     places = _mel(np.linspace(0, rate / 2, bins))[:, None]
     width = np.diff(edges)
@@ -88,8 +85,7 @@ def mfccs_from_log_mel_spectrograms(log_mel_spectrograms: Any, name: str | None 
         The same shape and dtype: the orthogonal cosine transform but for the first, which is larger
         by the root of 2. Of speech the first 13 are kept.
     """
-    __tracebackhide__ = True
-    with name_scope(name or "mfccs_from_log_mel_spectrograms") as scope, located("mfccs"):
+    with name_scope(name or "mfccs_from_log_mel_spectrograms") as scope:
         x = convert_to_tensor(log_mel_spectrograms)
         bands = x.shape.dims[-1] if x.shape.dims else None
         if not bands:

@@ -6,7 +6,6 @@ from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import all_in_range, as_axes
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.reversing import roll
@@ -30,18 +29,16 @@ def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
     ...     print(sess.run(fb.signal.fftshift([0, 1, 2, -2, -1])))
     [-2 -1  0  1  2]
     """
-    __tracebackhide__ = True
     return _shifted("fftshift", x, axes, name, lambda size: size // 2)
 
 
 def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
     """Undo `fftshift`."""
-    __tracebackhide__ = True
     return _shifted("ifftshift", x, axes, name, lambda size: -(size // 2))
 
 
 def _shifted(what: str, x: Any, axes: Any, name: str | None, by: Any) -> Tensor:
-    with name_scope(name or what) as scope, located(what):
+    with name_scope(name or what) as scope:
         x = convert_to_tensor(x)
         if x.shape.rank is None:
             raise InvalidArgumentError(f"the rank of {x.name} is not known")

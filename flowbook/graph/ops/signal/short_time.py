@@ -71,8 +71,7 @@ def stft(
     >>> fb.signal.stft(fb.zeros([2, 8000]), frame_length=400, frame_step=160).shape
     Shape([2, 48, 257])
     """
-    __tracebackhide__ = True
-    with name_scope(name or "stft") as scope, located("stft"):
+    with name_scope(name or "stft") as scope:
         signals = convert_to_tensor(signals)
         length = _fft_length(frame_length, fft_length)
         frames = frame(signals, frame_length, frame_step, pad_end)
@@ -142,8 +141,7 @@ def inverse_stft(
     ...     print(sess.run(back[4:12]).round(6))
     [ 4.  5.  6.  7.  8.  9. 10. 11.]
     """
-    __tracebackhide__ = True
-    with name_scope(name or "inverse_stft") as scope, located("inverse_stft"):
+    with name_scope(name or "inverse_stft") as scope:
         stfts = convert_to_tensor(stfts)
         if not stfts.dtype.is_complex:
             raise InvalidTypeError(f"spectra are complex, not {stfts.dtype.name}")
@@ -195,8 +193,7 @@ def mdct(
     Raises:
         InvalidArgumentError: if the length is no multiple of 4.
     """
-    __tracebackhide__ = True
-    with name_scope(name or "mdct") as scope, located("mdct"):
+    with name_scope(name or "mdct") as scope:
         length = _quarters(frame_length)
         frames = frame(convert_to_tensor(signals), length, length // 2, pad_end)
         weights = np.sqrt(0.5) if window_fn is None else window_fn(length, dtype=frames.dtype)
@@ -230,8 +227,7 @@ def inverse_mdct(
     ...     print(sess.run(back[4:8]).round(6))
     [4. 5. 6. 7.]
     """
-    __tracebackhide__ = True
-    with name_scope(name or "inverse_mdct") as scope, located("inverse_mdct"):
+    with name_scope(name or "inverse_mdct") as scope:
         mdcts = convert_to_tensor(mdcts)
         half = mdcts.shape.dims[-1] if mdcts.shape.dims else None
         if half is None:

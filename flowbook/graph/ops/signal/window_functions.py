@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import FLOATS, DType, as_dtype, float32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
@@ -18,13 +17,12 @@ from flowbook.graph.ops.windows.windows import whole
 def _window(
     what: str, window_length: Any, dtype: Any, weights: Callable[[int], Any], name: str | None
 ) -> Tensor:
-    with located(what):
-        length, wanted = whole("window_length", window_length), as_dtype(dtype)
-        if length < 1:
-            raise InvalidArgumentError(f"window_length is at least 1, not {length}")
-        if wanted not in FLOATS:
-            raise InvalidTypeError(f"a window is of a floating-point dtype, not {wanted.name}")
-        found = weights(length).astype(wanted.numpy)
+    length, wanted = whole("window_length", window_length), as_dtype(dtype)
+    if length < 1:
+        raise InvalidArgumentError(f"window_length is at least 1, not {length}")
+    if wanted not in FLOATS:
+        raise InvalidTypeError(f"a window is of a floating-point dtype, not {wanted.name}")
+    found = weights(length).astype(wanted.numpy)
     return constant(found, name=name or what)
 
 
@@ -59,7 +57,6 @@ def hann_window(
     ...     print(sess.run(fb.signal.hann_window(4)))
     [0.  0.5 1.  0.5]
     """
-    __tracebackhide__ = True
     return _window("hann_window", window_length, dtype, _raised_cosine(0.5, periodic), name)
 
 
@@ -67,7 +64,6 @@ def hamming_window(
     window_length: int, periodic: bool = True, dtype: DType = float32, name: str | None = None
 ) -> Tensor:
     """As `hann_window`, from 0.08 to 1."""
-    __tracebackhide__ = True
     return _window("hamming_window", window_length, dtype, _raised_cosine(0.54, periodic), name)
 
 
@@ -76,7 +72,6 @@ def vorbis_window(window_length: int, dtype: DType = float32, name: str | None =
 
     Arguments as for `hann_window`.
     """
-    __tracebackhide__ = True
 
     def weights(length: int) -> Any:
         return np.sin(np.pi / 2 * np.sin(np.pi * (np.arange(length) + 0.5) / length) ** 2)

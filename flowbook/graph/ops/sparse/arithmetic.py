@@ -13,7 +13,6 @@ import numpy as np
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import all_in_range, as_axes
 from flowbook.graph.definition.inference import elementwise, no_flops
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS, NUMBERS, REALS
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -135,7 +134,6 @@ def add(a: Any, b: Any, threshold: Any = None, name: str | None = None) -> Any:
     ...     print(sess.run(fb.sparse.to_dense(total)).tolist())
     [[2.0, 0.0], [0.0, 2.0]]
     """
-    __tracebackhide__ = True
     kinds = (SparseTensor, SparseTensorValue)
     if not isinstance(a, kinds):
         a, b = b, a
@@ -146,17 +144,15 @@ def add(a: Any, b: Any, threshold: Any = None, name: str | None = None) -> Any:
         return result
     x, y = SparseTensor.from_value(a), SparseTensor.from_value(b)
     with x.graph.as_default(), name_scope(name or "SparseAdd"):
-        with located("SparseAdd"):
-            _check_two(x, y)
+        _check_two(x, y)
         indices, segments = sparse_union(x.indices, x.dense_shape, y.indices, y.dense_shape)
         count = strided_slice(shape_op(indices), 0)
         values = unsorted_segment_sum(concat_op([x.values, y.values], axis=0), segments, count)
         total = SparseTensor(indices, values, _shape_of_both(x, y))
         if threshold is None:
             return total
-        with located("SparseAdd"):
-            magnitudes = abs_of(values)
-            least = convert_to_tensor(threshold, magnitudes.dtype)
+        magnitudes = abs_of(values)
+        least = convert_to_tensor(threshold, magnitudes.dtype)
         counts = unsorted_segment_sum(ones_like(segments), segments, count)
         kept = logical_or(greater_equal(magnitudes, least), less(counts, np.int64(2)))
         return elements(total, sparse_kept(kept, values))
@@ -203,8 +199,7 @@ def _elementwise(op_def: OpDef, a: Any, b: Any, name: str | None) -> SparseTenso
     """A function of two elements; where only one has an element, the other's is zero."""
     x, y = SparseTensor.from_value(a), SparseTensor.from_value(b)
     with x.graph.as_default(), name_scope(name or f"Sparse{op_def.type}"):
-        with located(f"Sparse{op_def.type}"):
-            _check_two(x, y)
+        _check_two(x, y)
         indices, segments = sparse_union(x.indices, x.dense_shape, y.indices, y.dense_shape)
         count = strided_slice(shape_op(indices), 0)
         own = strided_slice(shape_op(x.values), 0)
@@ -228,13 +223,11 @@ def maximum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
     Raises:
         InvalidArgumentError: if the shapes differ; in the run, where it is known only then.
     """
-    __tracebackhide__ = True
     return _elementwise(arithmetic.maximum, sp_a, sp_b, name)
 
 
 def minimum(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
     """The smaller of two sparse tensors' elements. Arguments, result, errors as `maximum`."""
-    __tracebackhide__ = True
     return _elementwise(arithmetic.minimum, sp_a, sp_b, name)
 
 
@@ -282,11 +275,10 @@ sparse_max_into = OpDef(
 
 
 def _reduce(
-    reduce_into: Callable[..., Tensor], x: SparseTensor, axis: Any, keepdims: bool, what: str
+    reduce_into: Callable[..., Tensor], x: SparseTensor, axis: Any, keepdims: bool
 ) -> Tensor:
-    with located(what):
-        axes, rank = as_axes(axis), x.shape.rank
-        gone = axes if axes is None or rank is None else all_in_range(axes, rank)
+    axes, rank = as_axes(axis), x.shape.rank
+    gone = axes if axes is None or rank is None else all_in_range(axes, rank)
     if gone is None:
         whole = reduce_into(x, np.zeros(0, np.int64))
         return reshape_op(whole, ones_like(x.dense_shape)) if keepdims else whole
@@ -318,7 +310,6 @@ def reduce_sum(
     ...     print(sess.run(fb.sparse.reduce_sum(x, axis=1)))
     [5 0 8]
     """
-    __tracebackhide__ = True
     x = SparseTensor.from_value(sp_input)
     with x.graph.as_default(), name_scope(name or "SparseReduceSum"):
 
@@ -327,7 +318,7 @@ def reduce_sum(
                 return dense_reduce_sum(x.values)
             return sparse_sum_into(x.indices, x.dense_shape, x.values, shape)
 
-        return _reduce(into, x, axis, keepdims, "SparseReduceSum")
+        return _reduce(into, x, axis, keepdims)
 
 
 def reduce_max(
@@ -344,14 +335,13 @@ def reduce_max(
         keepdims: whether reduced dimensions stay, as 1.
         name: the name scope.
     """
-    __tracebackhide__ = True
     x = SparseTensor.from_value(sp_input)
     with x.graph.as_default(), name_scope(name or "SparseReduceMax"):
 
         def into(x: SparseTensor, shape: Any) -> Tensor:
             return sparse_max_into(x.indices, x.dense_shape, x.values, shape)
 
-        return _reduce(into, x, axis, keepdims, "SparseReduceMax")
+        return _reduce(into, x, axis, keepdims)
 
 
 # Softmax
@@ -443,11 +433,9 @@ def softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     Returns:
         A SparseTensor with the same indices, whose elements add up to 1 along the last dimension.
     """
-    __tracebackhide__ = True
     x = SparseTensor.from_value(sp_input)
-    with located("SparseSoftmax"):
-        if x.shape.rank is not None and x.shape.rank < 2:
-            raise InvalidArgumentError(f"at least two dimensions are wanted, not {x.shape}")
+    if x.shape.rank is not None and x.shape.rank < 2:
+        raise InvalidArgumentError(f"at least two dimensions are wanted, not {x.shape}")
     with x.graph.as_default(), name_scope(name or "SparseSoftmax"):
         segments = sparse_row_segments(x.indices, x.dense_shape)
         return SparseTensor(x.indices, sparse_softmax_op(x.values, segments), x.dense_shape)

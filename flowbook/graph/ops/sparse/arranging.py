@@ -13,7 +13,6 @@ import numpy as np
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import all_in_range, as_axes, as_axis, in_range
 from flowbook.graph.definition.inference import constant_value, no_flops
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import int64
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -110,7 +109,6 @@ def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     ...     print(sess.run(fb.sparse.reorder(x)).values.tolist())
     [b'a', b'b']
     """
-    __tracebackhide__ = True
     x = SparseTensor.from_value(sp_input)
     with x.graph.as_default(), name_scope(name or "SparseReorder"):
         return in_order(x.indices, x.values, x.dense_shape)
@@ -128,15 +126,13 @@ def transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> Spars
     Raises:
         InvalidArgumentError: if `perm` is not a permutation.
     """
-    __tracebackhide__ = True
     x = SparseTensor.from_value(sp_input)
-    with located("SparseTranspose"):
-        order = as_axes(perm)
-        rank = x.shape.rank
-        if order is not None:
-            if rank is not None and len(order) != rank:
-                raise InvalidArgumentError(f"perm {list(order)} does not permute {rank} dimensions")
-            order = all_in_range(order, len(order))
+    order = as_axes(perm)
+    rank = x.shape.rank
+    if order is not None:
+        if rank is not None and len(order) != rank:
+            raise InvalidArgumentError(f"perm {list(order)} does not permute {rank} dimensions")
+        order = all_in_range(order, len(order))
     with x.graph.as_default(), name_scope(name or "SparseTranspose"):
         if order is None:
             indices = strided_slice(x.indices, np.s_[:, ::-1])
@@ -225,11 +221,9 @@ def reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
     >>> fb.sparse.reshape(fb.sparse.eye(4), [2, -1])
     <SparseTensor shape=[2, 8] dtype=float32>
     """
-    __tracebackhide__ = True
     x = SparseTensor.from_value(sp_input)
     with x.graph.as_default(), name_scope(name or "SparseReshape"):
-        with located("SparseReshape"):
-            wanted = int64_vector(shape)
+        wanted = int64_vector(shape)
         indices, new_shape = sparse_reshape(x.indices, x.dense_shape, wanted)
         value = constant_value(wanted)
         if value is not None:
@@ -248,10 +242,8 @@ def expand_dims(sp_input: Any, axis: int = -1, name: str | None = None) -> Spars
         axis: where the new dimension stands in the result, negative ones from its end.
         name: the name scope.
     """
-    __tracebackhide__ = True
     x = SparseTensor.from_value(sp_input)
-    with located("SparseExpandDims"):
-        at = in_range(as_axis(axis), known_rank(x) + 1)
+    at = in_range(as_axis(axis), known_rank(x) + 1)
     with x.graph.as_default(), name_scope(name or "SparseExpandDims"):
         count = strided_slice(shape_op(x.indices), np.s_[:1])
         column = fill(concat_op([count, [1]], axis=0), np.int64(0))

@@ -12,7 +12,6 @@ import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import no_flops, shape_from
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import MOVABLE, NUMBERS, as_dtype, int64, string
 from flowbook.graph.model.dtypes import bool as bool_
@@ -274,7 +273,6 @@ def to_dense(
     ...     print(sess.run(fb.sparse.to_dense(x, default_value=-1)).tolist())
     [[-1, 5], [7, -1]]
     """
-    __tracebackhide__ = True
     x = SparseTensor.from_value(sp_input)
     if default_value is None:
         default_value = b"" if x.dtype is string else np.zeros((), x.dtype.numpy)
@@ -329,9 +327,7 @@ def from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
     ...     print(sess.run(fb.sparse.from_dense([[0, 3], [4, 0]])).indices.tolist())
     [[0, 1], [1, 0]]
     """
-    __tracebackhide__ = True
-    with located("DenseToSparse"):
-        dense = convert_to_tensor(tensor)
+    dense = convert_to_tensor(tensor)
     with dense.graph.as_default():
         if dense.shape.is_fully_defined:
             shape = constant(np.array(dense.shape.dims, np.int64))
@@ -356,11 +352,9 @@ def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Ten
     Raises:
         OutOfRangeError: in the run, if a number lies outside [0, vocab_size).
     """
-    __tracebackhide__ = True
     x = SparseTensor.from_value(sp_input)
-    with located("SparseToIndicator"):
-        if not x.dtype.is_integer:
-            raise InvalidTypeError(f"sets of integers are wanted, not of {x.dtype.name}")
+    if not x.dtype.is_integer:
+        raise InvalidTypeError(f"sets of integers are wanted, not of {x.dtype.name}")
     with x.graph.as_default(), name_scope(name or "SparseToIndicator"):
         before = strided_slice(x.indices, np.s_[:, :-1])
         members = reshape_op(cast(x.values, int64), [-1, 1])
@@ -385,12 +379,10 @@ def eye(
         dtype: the dtype of the ones.
         name: the name scope.
     """
-    __tracebackhide__ = True
-    with located("SparseEye"):
-        dims = [num_rows, num_rows if num_columns is None else num_columns]
-        rows, columns = integers(dims).tolist()
-        if rows < 0 or columns < 0:
-            raise InvalidArgumentError(f"a dimension is not negative: [{rows}, {columns}]")
+    dims = [num_rows, num_rows if num_columns is None else num_columns]
+    rows, columns = integers(dims).tolist()
+    if rows < 0 or columns < 0:
+        raise InvalidArgumentError(f"a dimension is not negative: [{rows}, {columns}]")
     with name_scope(name or "SparseEye"):
         diagonal = range_(np.int64(min(rows, columns)))
         indices = stack([diagonal, diagonal], axis=1)
@@ -417,9 +409,7 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
     ...     print(sess.run(total, {x: ([[0, 2], [1, 1]], [5.0, 7.0], [2, 3])}))
     [5. 7.]
     """
-    __tracebackhide__ = True
-    with located("SparsePlaceholder"):
-        wanted = Shape(shape)
+    wanted = Shape(shape)
     with name_scope(name or "SparsePlaceholder"):
         indices = placeholder(int64, [None, wanted.rank], name="indices")
         values = placeholder(dtype, [None], name="values")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
@@ -35,17 +34,15 @@ def map_values(function: Callable[..., Tensor], *args: Any, **kwargs: Any) -> Sp
     ...     print(sess.run(fb.sparse.to_dense(fb.sparse.map_values(fb.pow, x, 0.5))))
     [0. 2. 3.]
     """
-    __tracebackhide__ = True
     given = [a for a in (*args, *kwargs.values()) if isinstance(a, SparseTensor)]
-    with located("map_values"):
-        if not given:
-            raise InvalidArgumentError("there is no sparse tensor among the arguments")
-        x = given[0]
-        if any(other.indices is not x.indices for other in given):
-            raise InvalidArgumentError(
-                "the sparse tensors have indices of their own",
-                hint="fb.sparse.add, fb.sparse.maximum and fb.sparse.minimum take any two",
-            )
+    if not given:
+        raise InvalidArgumentError("there is no sparse tensor among the arguments")
+    x = given[0]
+    if any(other.indices is not x.indices for other in given):
+        raise InvalidArgumentError(
+            "the sparse tensors have indices of their own",
+            hint="fb.sparse.add, fb.sparse.maximum and fb.sparse.minimum take any two",
+        )
 
     def values_of(arg: Any) -> Any:
         return arg.values if isinstance(arg, SparseTensor) else arg

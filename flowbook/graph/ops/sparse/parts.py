@@ -13,7 +13,6 @@ import numpy as np
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.inference import constant_value, no_flops
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
@@ -104,11 +103,9 @@ def slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> Spar
     >>> fb.sparse.slice(fb.sparse.eye(4), start=[1, 0], size=[2, 9])
     <SparseTensor shape=[2, 4] dtype=float32>
     """
-    __tracebackhide__ = True
     x = SparseTensor.from_value(sp_input)
     with x.graph.as_default(), name_scope(name or "SparseSlice"):
-        with located("SparseSlice"):
-            bounds = int64_vector(start), int64_vector(size)
+        bounds = int64_vector(start), int64_vector(size)
         return _part(x, *bounds)
 
 
@@ -124,15 +121,13 @@ def split(sp_input: Any, num_split: int, axis: int, name: str | None = None) -> 
     Raises:
         InvalidArgumentError: if there are more parts than the dimension is long, where it is known.
     """
-    __tracebackhide__ = True
     x = SparseTensor.from_value(sp_input)
-    with located("SparseSplit"):
-        rank = known_rank(x)
-        at, count = in_range(as_axis(axis), rank), as_axis(num_split)
-        length = x.shape[at]
-        if count < 1 or (length is not None and count > length):
-            what = "an unknown length" if length is None else f"length {length}"
-            raise InvalidArgumentError(f"a dimension of {what} cannot be split into {count} parts")
+    rank = known_rank(x)
+    at, count = in_range(as_axis(axis), rank), as_axis(num_split)
+    length = x.shape[at]
+    if count < 1 or (length is not None and count > length):
+        what = "an unknown length" if length is None else f"length {length}"
+        raise InvalidArgumentError(f"a dimension of {what} cannot be split into {count} parts")
     with x.graph.as_default(), name_scope(name or "SparseSplit"):
         dim = strided_slice(x.dense_shape, at)
         return [
@@ -253,22 +248,20 @@ def concat(
     >>> fb.sparse.concat(1, [fb.sparse.eye(2), fb.sparse.eye(2, 5)])
     <SparseTensor shape=[2, 7] dtype=float32>
     """
-    __tracebackhide__ = True
-    with located("SparseConcat"):
-        if not isinstance(sp_inputs, list | tuple) or isinstance(sp_inputs, SparseTensor):
-            raise InvalidTypeError(f"a list of sparse tensors is wanted, not {sp_inputs!r:.80}")
-        if not sp_inputs:
-            raise InvalidArgumentError("there is nothing to put together")
-        parts = [SparseTensor.from_value(item) for item in sp_inputs]
-        ranks = {p.shape.rank for p in parts} - {None}
-        if len(ranks) > 1:
-            raise InvalidArgumentError(f"the sparse tensors differ in rank: {sorted(ranks)}")  # type: ignore[type-var]
-        at = as_axis(axis)
-        known: tuple[int | None, ...] | None = None
-        if ranks:
-            at = in_range(at, ranks.pop())  # type: ignore[arg-type]
-            if all(p.shape.dims is not None for p in parts):
-                known = _concat_dims([p.shape.dims for p in parts], at, expand_nonconcat_dims)  # type: ignore[misc]
+    if not isinstance(sp_inputs, list | tuple) or isinstance(sp_inputs, SparseTensor):
+        raise InvalidTypeError(f"a list of sparse tensors is wanted, not {sp_inputs!r:.80}")
+    if not sp_inputs:
+        raise InvalidArgumentError("there is nothing to put together")
+    parts = [SparseTensor.from_value(item) for item in sp_inputs]
+    ranks = {p.shape.rank for p in parts} - {None}
+    if len(ranks) > 1:
+        raise InvalidArgumentError(f"the sparse tensors differ in rank: {sorted(ranks)}")  # type: ignore[type-var]
+    at = as_axis(axis)
+    known: tuple[int | None, ...] | None = None
+    if ranks:
+        at = in_range(at, ranks.pop())  # type: ignore[arg-type]
+        if all(p.shape.dims is not None for p in parts):
+            known = _concat_dims([p.shape.dims for p in parts], at, expand_nonconcat_dims)  # type: ignore[misc]
     with parts[0].graph.as_default(), name_scope(name or "SparseConcat"):
         indices, shape = sparse_concat(
             stack_op([p.dense_shape for p in parts]),

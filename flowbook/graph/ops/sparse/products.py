@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.inference import constant_value
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES, NUMBERS
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -170,7 +169,6 @@ def sparse_dense_matmul(
     >>> fb.sparse.sparse_dense_matmul(fb.sparse.eye(3), fb.zeros([3, 5])).shape
     Shape([3, 5])
     """
-    __tracebackhide__ = True
     a = SparseTensor.from_value(sp_a)
     with a.graph.as_default():
         result: Tensor = sparse_product(
@@ -383,13 +381,9 @@ sparse_segment_spread: OpDef = OpDef(
 def _by_segments(
     combiner: str, data: Any, indices: Any, segment_ids: Any, num_segments: Any, name: str | None
 ) -> Tensor:
-    __tracebackhide__ = True
-    with located("SparseSegmentCombine"):
-        ids = convert_to_tensor(segment_ids)
-        if combiner != "sum" and _dtype_of(data) not in FLOATS:
-            raise InvalidArgumentError(
-                f"means are of floating-point rows, not of {_dtype_of(data)}"
-            )
+    ids = convert_to_tensor(segment_ids)
+    if combiner != "sum" and _dtype_of(data) not in FLOATS:
+        raise InvalidArgumentError(f"means are of floating-point rows, not of {_dtype_of(data)}")
     with ids.graph.as_default():
         if num_segments is None:
             known = constant_value(ids)
@@ -434,7 +428,6 @@ def sparse_segment_sum(
     ...     print(sess.run(sums).tolist())
     [[5.0, 10.0], [0.0, 0.0], [4.0, 8.0]]
     """
-    __tracebackhide__ = True
     return _by_segments("sum", data, indices, segment_ids, num_segments, name)
 
 
@@ -442,7 +435,6 @@ def sparse_segment_mean(
     data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, name: str | None = None
 ) -> Tensor:
     """For each segment the mean of some rows. Arguments, result, errors as `sparse_segment_sum`."""
-    __tracebackhide__ = True
     return _by_segments("mean", data, indices, segment_ids, num_segments, name)
 
 
@@ -453,5 +445,4 @@ def sparse_segment_sqrt_n(
 
     Arguments, result, errors as `sparse_segment_sum`.
     """
-    __tracebackhide__ = True
     return _by_segments("sqrt_n", data, indices, segment_ids, num_segments, name)

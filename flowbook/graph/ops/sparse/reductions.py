@@ -9,7 +9,6 @@ import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.axes import all_in_range, as_axes
-from flowbook.graph.definition.located import located
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.masking import boolean_mask
@@ -64,9 +63,8 @@ def _reduced(
     keepdims: bool,
     name: str | None,
 ) -> SparseTensor:
-    __tracebackhide__ = True
     x = SparseTensor.from_value(sp_input)
-    with x.graph.as_default(), name_scope(name or what), located(what):
+    with x.graph.as_default(), name_scope(name or what):
         taken = _of_any_rank if x.shape.rank is None else _of_known_rank
         indices, shape = taken(x, as_axes(axis), keepdims)
         none = strided_slice(indices, np.s_[:0])
@@ -92,7 +90,6 @@ def reduce_sum_sparse(
     ...     print(sess.run(fb.sparse.reduce_sum_sparse(x, axis=1)).values)
     [5 8]
     """
-    __tracebackhide__ = True
     how = sp_input, axis, keepdims, name
     return _reduced("SparseReduceSumSparse", unsorted_segment_sum, *how)
 
@@ -104,6 +101,5 @@ def reduce_max_sparse(
 
     What is not there does not count as zero. Arguments as for `reduce_sum_sparse`.
     """
-    __tracebackhide__ = True
     how = sp_input, axis, keepdims, name
     return _reduced("SparseReduceMaxSparse", unsorted_segment_max, *how)

@@ -8,7 +8,6 @@ import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import constant_value, no_flops
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE
 from flowbook.graph.model.dtypes import bool as bool_
@@ -88,11 +87,9 @@ def retain(sp_input: Any, to_retain: Any, name: str | None = None) -> SparseTens
     ...     print(sess.run(fb.sparse.retain(x, fb.greater(x.values, 0))).values)
     [5 7]
     """
-    __tracebackhide__ = True
     x = SparseTensor.from_value(sp_input)
     with x.graph.as_default(), name_scope(name or "SparseRetain"):
-        with located("SparseRetain"):
-            wanted = convert_to_tensor(to_retain, bool_)
+        wanted = convert_to_tensor(to_retain, bool_)
         return elements(x, sparse_kept(wanted, x.values))
 
 
@@ -125,13 +122,11 @@ def mask(a: Any, mask_indices: Any, name: str | None = None) -> IndexedSlices:
     Raises:
         InvalidTypeError: if `a` is something else.
     """
-    __tracebackhide__ = True
-    with located("SparseMask"):
-        if not isinstance(a, IndexedSlices):
-            raise InvalidTypeError(
-                f"rows of IndexedSlices are left out, not of {a!r:.80}",
-                hint="of a SparseTensor: fb.sparse.retain" if hasattr(a, "values") else None,
-            )
+    if not isinstance(a, IndexedSlices):
+        raise InvalidTypeError(
+            f"rows of IndexedSlices are left out, not of {a!r:.80}",
+            hint="of a SparseTensor: fb.sparse.retain" if hasattr(a, "values") else None,
+        )
     with a.graph.as_default(), name_scope(name or "SparseMask"):
         places = sparse_mask(a.indices, mask_indices)
         return IndexedSlices(
@@ -212,13 +207,11 @@ def fill_empty_rows(sp_input: Any, default_value: Any, name: str | None = None) 
     ...     print(sess.run([filled.values, was_empty]))
     [array([ 5, -1,  7], dtype=int32), array([False,  True, False])]
     """
-    __tracebackhide__ = True
     x = SparseTensor.from_value(sp_input)
     with x.graph.as_default(), name_scope(name or "SparseFillEmptyRows"):
-        with located("SparseFillEmptyRows"):
-            default = convert_to_tensor(default_value, x.dtype)
-            if default.shape.rank not in (None, 0):
-                raise InvalidArgumentError(f"the default is a scalar, not of {default.shape}")
+        default = convert_to_tensor(default_value, x.dtype)
+        if default.shape.rank not in (None, 0):
+            raise InvalidArgumentError(f"the default is a scalar, not of {default.shape}")
         indices, places, is_empty = sparse_fill_empty_rows(x.indices, x.dense_shape)
         values = sparse_take(concat_op([x.values, reshape_op(default, [1])], axis=0), places)
         return FilledRows(SparseTensor(indices, values, x.dense_shape), is_empty)
@@ -299,13 +292,11 @@ def reset_shape(sp_input: Any, new_shape: Any = None, name: str | None = None) -
         InvalidArgumentError: if the new shape has another rank or is smaller somewhere; in the
             run, where it is known only then.
     """
-    __tracebackhide__ = True
     x = SparseTensor.from_value(sp_input)
     with x.graph.as_default(), name_scope(name or "SparseResetShape"):
         if new_shape is None:
             return SparseTensor(x.indices, x.values, sparse_bounds(x.indices))
-        with located("SparseResetShape"):
-            wanted = int64_vector(new_shape)
+        wanted = int64_vector(new_shape)
         shape = sparse_reset_shape(x.dense_shape, wanted)
         known = constant_value(wanted)
         if known is not None and x.shape.is_fully_defined:

@@ -13,7 +13,6 @@ import numpy as np
 
 from flowbook.graph.building.graph import get_default_graph
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INTS, DType, int64, string
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -162,14 +161,9 @@ def _parts(value: Any, dtype: DType | None) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _operation(operation: str, a: Any, b: Any, name: str | None) -> SparseTensor:
-    __tracebackhide__ = True
     known: Any = next((x for x in (a, b) if isinstance(x, Arithmetic | SparseTensor)), None)
     graph, dtype = (get_default_graph(), None) if known is None else (known.graph, known.dtype)
-    with (
-        graph.as_default(),
-        name_scope(name or f"set_{operation}"),
-        located(f"sets.{operation}"),
-    ):
+    with graph.as_default(), name_scope(name or f"set_{operation}"):
         parts = *_parts(a, dtype), *_parts(b, dtype)
         return SparseTensor(*set_operation_op(*parts, operation=operation))
 
@@ -190,7 +184,6 @@ def size(a: Any, name: str | None = None) -> Tensor:
     ...     print(sess.run(fb.sets.size(sets)))
     [2 0 1]
     """
-    __tracebackhide__ = True
     x = SparseTensor.from_value(a)
     return set_size_op(x.indices, x.values, x.dense_shape, name=name)
 
@@ -216,7 +209,6 @@ def intersection(a: Any, b: Any, name: str | None = None) -> SparseTensor:
     ...     print(sess.run(fb.sparse.to_dense(common)).tolist())
     [[2, 0], [4, 5]]
     """
-    __tracebackhide__ = True
     return _operation("intersection", a, b, name)
 
 
@@ -232,11 +224,9 @@ def difference(a: Any, b: Any, aminusb: bool = True, name: str | None = None) ->
     Returns:
         A SparseTensor, as of `intersection`.
     """
-    __tracebackhide__ = True
     return _operation("difference", *((a, b) if aminusb else (b, a)), name)
 
 
 def union(a: Any, b: Any, name: str | None = None) -> SparseTensor:
     """What is in either of two sets, for each pair of sets. As `intersection`."""
-    __tracebackhide__ = True
     return _operation("union", a, b, name)

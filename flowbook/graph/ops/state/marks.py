@@ -54,7 +54,6 @@ def mark_as_update(operation: Marked) -> Marked:
     ...     print(sess.run(mean))
     2.0
     """
-    __tracebackhide__ = True
     if not isinstance(operation, Operation | Tensor):
         raise InvalidTypeError(f"what is marked is an operation, not {operation!r}").at(
             MARK, sites.capture()

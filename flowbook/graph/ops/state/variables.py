@@ -226,7 +226,6 @@ class Variable(Arithmetic):
         name: str | None = None,
         dtype: Any = None,
     ) -> None:
-        __tracebackhide__ = True
         # A value that cannot be an initial one is refused before the name is taken.
         with located("Variable"):
             given, graph = self._checked(initial_value, dtype)
@@ -379,7 +378,6 @@ class Variable(Arithmetic):
 
 def write(op_def: OpDef, ref: Any, *values: Any, name: str | None, **attributes: Any) -> Tensor:
     """Build a write to a variable."""
-    __tracebackhide__ = True
     if isinstance(ref, Tensor) and ref.op.variable is not None:
         ref = ref.op.variable
     if not isinstance(ref, Variable):
@@ -412,19 +410,16 @@ def assign(ref: Variable, value: Any, name: str | None = None) -> Tensor:
         InvalidArgumentError: if the shape does not fit.
         InvalidTypeError: if the dtype does not.
     """
-    __tracebackhide__ = True
     return write(assign_op, ref, value, name=name)
 
 
 def assign_add(ref: Variable, value: Any, name: str | None = None) -> Tensor:
     """Add to a variable; no concurrent addition is lost. Arguments and errors as `assign`."""
-    __tracebackhide__ = True
     return write(assign_add_op, ref, value, name=name)
 
 
 def assign_sub(ref: Variable, value: Any, name: str | None = None) -> Tensor:
     """Subtract from a variable. Arguments and errors as `assign`."""
-    __tracebackhide__ = True
     return write(assign_sub_op, ref, value, name=name)
 
 
@@ -443,19 +438,16 @@ def scatter_add(ref: Variable, indices: Any, updates: Any, name: str | None = No
     Raises:
         OutOfRangeError: in the run, if an index lies outside [0, n); nothing is written then.
     """
-    __tracebackhide__ = True
     return write(scatter_add_op, ref, indices, updates, name=name)
 
 
 def scatter_sub(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """Subtract rows from those of a variable. Arguments and errors as `scatter_add`."""
-    __tracebackhide__ = True
     return write(scatter_sub_op, ref, indices, updates, name=name)
 
 
 def scatter_update(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """Replace rows of a variable; of rows named twice the last wins. As `scatter_add`."""
-    __tracebackhide__ = True
     return write(scatter_update_op, ref, indices, updates, name=name)
 
 

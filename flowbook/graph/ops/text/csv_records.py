@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.inference import uncounted
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, DType, float32, float64, string
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -140,21 +139,19 @@ def decode_csv(
     ...     print(sess.run(x), sess.run(label))
     [0.5 1. ] [b'cat' b'a, b']
     """
-    __tracebackhide__ = True
-    with located("DecodeCSV"):
-        if len(field_delim) != 1 or not field_delim.isascii() or field_delim in '"\r\n':
-            raise InvalidArgumentError(f"field_delim is one character, not {field_delim!r}")
-        columns = tuple(select_cols or ())
-        if list(columns) != sorted({*columns}) or min(columns, default=0) < 0:
-            raise InvalidArgumentError(f"select_cols are in ascending order, not {list(columns)}")
-        if columns and len(columns) != len(record_defaults):
-            raise InvalidArgumentError(
-                f"there are {len(record_defaults)} defaults for {len(columns)} fields"
-            )
-        defaults = [convert_to_tensor(default) for default in record_defaults]
-        for default in defaults:
-            if default.dtype not in _READABLE:
-                raise InvalidTypeError(f"fields are not read as {default.dtype.name}")
+    if len(field_delim) != 1 or not field_delim.isascii() or field_delim in '"\r\n':
+        raise InvalidArgumentError(f"field_delim is one character, not {field_delim!r}")
+    columns = tuple(select_cols or ())
+    if list(columns) != sorted({*columns}) or min(columns, default=0) < 0:
+        raise InvalidArgumentError(f"select_cols are in ascending order, not {list(columns)}")
+    if columns and len(columns) != len(record_defaults):
+        raise InvalidArgumentError(
+            f"there are {len(record_defaults)} defaults for {len(columns)} fields"
+        )
+    defaults = [convert_to_tensor(default) for default in record_defaults]
+    for default in defaults:
+        if default.dtype not in _READABLE:
+            raise InvalidTypeError(f"fields are not read as {default.dtype.name}")
     return decode_csv_op(
         records,
         defaults,

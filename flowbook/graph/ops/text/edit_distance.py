@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.inference import constant_value
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import VALUES
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -154,15 +153,13 @@ def edit_distance(
     Source: V. Levenshtein, "Binary codes capable of correcting deletions, insertions, and
     reversals", 1966.
     """
-    __tracebackhide__ = True
-    with located("EditDistance"):
-        parts = []
-        for given in (hypothesis, truth):
-            try:
-                parts += [given.indices, given.values, given.dense_shape]
-            except AttributeError:
-                raise InvalidTypeError(
-                    f"edit_distance compares sparse tensors, with .indices, .values and "
-                    f".dense_shape, not {given!r}"
-                ) from None
+    parts = []
+    for given in (hypothesis, truth):
+        try:
+            parts += [given.indices, given.values, given.dense_shape]
+        except AttributeError:
+            raise InvalidTypeError(
+                f"edit_distance compares sparse tensors, with .indices, .values and "
+                f".dense_shape, not {given!r}"
+            ) from None
     return edit_distance_op(*parts, normalize=bool(normalize), name=name)

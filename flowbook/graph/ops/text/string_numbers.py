@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.inference import no_flops, same_as_input
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, INTS, NUMBERS, DType, as_dtype, float32, float64
 from flowbook.graph.model.dtypes import bool as bool_
@@ -84,11 +83,9 @@ def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> T
     Raises:
         InvalidArgumentError: in the run, if a string is no number, or too large an integer.
     """
-    __tracebackhide__ = True
-    with located("StringToNumber"):
-        wanted = as_dtype(out_type)
-        if wanted not in (float32, float64, *INDICES):
-            raise InvalidTypeError(f"numbers are read as floats or int32, int64, not {wanted.name}")
+    wanted = as_dtype(out_type)
+    if wanted not in (float32, float64, *INDICES):
+        raise InvalidTypeError(f"numbers are read as floats or int32, int64, not {wanted.name}")
     return to_number_op(input, out_type=wanted, name=name)
 
 
@@ -186,7 +183,6 @@ def as_string(
     ...     sess.run(fb.strings.as_string([3.14159, 2.0], precision=2, width=6))
     array([b'  3.14', b'  2.00'], dtype=object)
     """
-    __tracebackhide__ = True
     return as_string_op(
         input,
         precision=precision,
@@ -237,7 +233,6 @@ def to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -
 
     Source: FarmHash's 64-bit fingerprint.
     """
-    __tracebackhide__ = True
     return hash_bucket_fast_op(input, num_buckets=num_buckets, name=name)
 
 
@@ -276,13 +271,11 @@ def to_hash_bucket_strong(
 
     Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012.
     """
-    __tracebackhide__ = True
-    with located("StringToHashBucketStrong"):
-        if not all(hasattr(k, "__index__") for k in key):
-            raise InvalidTypeError(f"a key is two ints, not {key!r}")
-        words = tuple(int(k) for k in key)
-        if len(words) != 2:
-            raise InvalidArgumentError(f"a key is two ints, not {list(words)}")
+    if not all(hasattr(k, "__index__") for k in key):
+        raise InvalidTypeError(f"a key is two ints, not {key!r}")
+    words = tuple(int(k) for k in key)
+    if len(words) != 2:
+        raise InvalidArgumentError(f"a key is two ints, not {list(words)}")
     return hash_bucket_strong_op(input, num_buckets=num_buckets, key=words, name=name)
 
 
@@ -306,7 +299,6 @@ def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Ten
         pad: fill up with "=" to a multiple of four characters.
         name: the operation's name.
     """
-    __tracebackhide__ = True
     return encode_base64_op(input, pad=bool(pad), name=name)
 
 
@@ -335,7 +327,6 @@ def decode_base64(input: Any, name: str | None = None) -> Tensor:
     Raises:
         InvalidArgumentError: in the run, if a string is no base64.
     """
-    __tracebackhide__ = True
     return decode_base64_op(input, name=name)
 
 
@@ -393,9 +384,7 @@ def decode_raw(
     Raises:
         InvalidArgumentError: in the run, if lengths do not fit.
     """
-    __tracebackhide__ = True
-    with located("DecodeRaw"):
-        wanted = as_dtype(out_type)
-        if not (wanted.is_numeric or wanted is bool_):
-            raise InvalidTypeError(f"bytes are numbers or truth values, not {wanted.name}")
+    wanted = as_dtype(out_type)
+    if not (wanted.is_numeric or wanted is bool_):
+        raise InvalidTypeError(f"bytes are numbers or truth values, not {wanted.name}")
     return decode_raw_op(input_bytes, out_type=wanted, little_endian=bool(little_endian), name=name)

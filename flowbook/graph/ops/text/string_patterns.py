@@ -16,7 +16,6 @@ import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import constant_value, no_flops
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import string
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -153,7 +152,6 @@ def regex_replace(
         InvalidArgumentError: if the pattern or the rewrite is not valid; in the run, where it is
             known only then.
     """
-    __tracebackhide__ = True
     return regex_replace_op(input, pattern, rewrite, replace_global=bool(replace_global), name=name)
 
 
@@ -240,10 +238,8 @@ def split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = No
     ...     sess.run(parts.values)
     array([b'a', b'b', b'c'], dtype=object)
     """
-    __tracebackhide__ = True
     with name_scope(name or "StringSplit"):
-        with located("StringSplit"):
-            input = convert_to_tensor(input, string)
+        input = convert_to_tensor(input, string)
         if input.shape.rank == 0:
             input = reshape(input, [1])
         parts = split_op(input, "" if sep is None else sep, maxsplit=maxsplit)

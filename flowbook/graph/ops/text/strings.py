@@ -12,7 +12,6 @@ import numpy as np
 
 from flowbook.graph.definition.axes import all_in_range, as_axes, reduced
 from flowbook.graph.definition.inference import no_flops, same_as_input
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -75,10 +74,8 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
     ...     sess.run(fb.strings.join([["a", "b"], "c"], separator="-"))
     array([b'a-c', b'b-c'], dtype=object)
     """
-    __tracebackhide__ = True
-    with located("StringJoin"):
-        if not isinstance(inputs, list | tuple):
-            raise InvalidTypeError(f"what to join is a list of tensors, not {inputs!r}")
+    if not isinstance(inputs, list | tuple):
+        raise InvalidTypeError(f"what to join is a list of tensors, not {inputs!r}")
     return join_op(list(inputs), separator=separator, name=name)
 
 
@@ -136,9 +133,7 @@ def reduce_join(
         separator: what stands between two strings.
         name: the operation's name.
     """
-    __tracebackhide__ = True
-    with located("ReduceJoin"):
-        axes = as_axes(axis, inputs)
+    axes = as_axes(axis, inputs)
     return reduce_join_op(
         inputs, axis=axes, keepdims=bool(keepdims), separator=separator, name=name
     )
@@ -191,7 +186,6 @@ def length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
         name: the operation's name.
         unit: "BYTE" counts bytes, "UTF8_CHAR" the characters of text in UTF-8.
     """
-    __tracebackhide__ = True
     return length_op(input, unit=unit, name=name)
 
 
@@ -246,7 +240,6 @@ def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = 
     Raises:
         InvalidArgumentError: in the run, if a part begins outside of its string.
     """
-    __tracebackhide__ = True
     return substr_op(input, pos, len, unit=unit, name=name)
 
 

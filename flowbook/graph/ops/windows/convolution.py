@@ -11,7 +11,6 @@ from math import prod
 from typing import Any
 
 from flowbook.graph.definition.inference import shape_from
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -184,9 +183,7 @@ def attributes_of(
 def _convolve(
     what: str, count: int, input: Any, filters: Any, name: str | None, *how: Any
 ) -> Tensor:
-    __tracebackhide__ = True
-    with located(what):
-        attributes = attributes_of(count, *how)
+    attributes = attributes_of(count, *how)
     return conv_op(input, filters, **attributes, name=name or what)
 
 
@@ -213,7 +210,6 @@ def conv1d(
     Returns:
         [batch, new width, channels out].
     """
-    __tracebackhide__ = True
     return _convolve("Conv1D", 1, input, filters, name, stride, padding, data_format, dilations)
 
 
@@ -255,7 +251,6 @@ def conv2d(
     >>> fb.nn.conv2d(images, fb.zeros([5, 5, 1, 32]), 2, "SAME").shape
     Shape([None, 14, 14, 32])
     """
-    __tracebackhide__ = True
     return _convolve("Conv2D", 2, input, filters, name, strides, padding, data_format, dilations)
 
 
@@ -279,7 +274,6 @@ def conv3d(
         dilations: the distance of a window's elements, as for `strides`; 1 by default.
         name: the operation's name.
     """
-    __tracebackhide__ = True
     return _convolve("Conv3D", 3, input, filters, name, strides, padding, data_format, dilations)
 
 
@@ -307,10 +301,8 @@ def convolution(
     Raises:
         InvalidArgumentError: if the rank of both is unknown, or as for `conv2d`.
     """
-    __tracebackhide__ = True
-    with located("Convolution"):
-        data, weights = convert_to_tensor(input), convert_to_tensor(filters)
-        count = inner_rank(data, weights)
+    data, weights = convert_to_tensor(input), convert_to_tensor(filters)
+    count = inner_rank(data, weights)
     how = (1 if strides is None else strides, padding, data_format, dilations)
     return _convolve("Convolution", count, data, weights, name, *how)
 
@@ -327,7 +319,6 @@ def atrous_conv2d(
         padding: as for `conv2d`.
         name: the operation's name.
     """
-    __tracebackhide__ = True
     return _convolve("AtrousConv2D", 2, value, filters, name, 1, padding, "NHWC", rate)
 
 
@@ -340,10 +331,8 @@ def _transposed(
     name: str | None,
     *how: Any,
 ) -> Tensor:
-    __tracebackhide__ = True
-    with located(what):
-        attributes = attributes_of(count, *how)
-        sizes = shape_argument(output_shape)
+    attributes = attributes_of(count, *how)
+    sizes = shape_argument(output_shape)
     return input_gradient_op(sizes, filters, input, **attributes, name=name or what)
 
 
@@ -358,7 +347,6 @@ def conv1d_transpose(
     name: str | None = None,
 ) -> Tensor:
     """The transpose of `conv1d`: see `conv2d_transpose`, with one dimension in place of two."""
-    __tracebackhide__ = True
     how = (strides, padding, data_format, dilations)
     return _transposed("Conv1DTranspose", 1, input, filters, output_shape, name, *how)
 
@@ -392,7 +380,6 @@ def conv2d_transpose(
 
     Source: Zeiler et al., "Deconvolutional Networks", 2010.
     """
-    __tracebackhide__ = True
     how = (strides, padding, data_format, dilations)
     return _transposed("Conv2DTranspose", 2, input, filters, output_shape, name, *how)
 
@@ -415,7 +402,6 @@ def atrous_conv2d_transpose(
         padding: as for `conv2d`.
         name: the operation's name.
     """
-    __tracebackhide__ = True
     how = (1, padding, "NHWC", rate)
     return _transposed("AtrousConv2DTranspose", 2, value, filters, output_shape, name, *how)
 
@@ -431,7 +417,6 @@ def conv3d_transpose(
     name: str | None = None,
 ) -> Tensor:
     """The transpose of `conv3d`: see `conv2d_transpose`, with three dimensions in place of two."""
-    __tracebackhide__ = True
     how = (strides, padding, data_format, dilations)
     return _transposed("Conv3DTranspose", 3, input, filters, output_shape, name, *how)
 
@@ -458,7 +443,6 @@ def conv2d_backprop_input(
     Returns:
         Of the shape `input_sizes`.
     """
-    __tracebackhide__ = True
     how = (strides, padding, data_format, dilations)
     what = "Conv2DBackpropInput"
     return _transposed(what, 2, out_backprop, filters, input_sizes, name, *how)
@@ -486,10 +470,8 @@ def conv2d_backprop_filter(
     Returns:
         Of the shape `filter_sizes`.
     """
-    __tracebackhide__ = True
-    with located("Conv2DBackpropFilter"):
-        attributes = attributes_of(2, strides, padding, data_format, dilations)
-        sizes = shape_argument(filter_sizes)
+    attributes = attributes_of(2, strides, padding, data_format, dilations)
+    sizes = shape_argument(filter_sizes)
     return filter_gradient_op(
         input, sizes, out_backprop, **attributes, name=name or "Conv2DBackpropFilter"
     )

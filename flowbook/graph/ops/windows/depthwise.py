@@ -10,7 +10,6 @@ from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import shape_from
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -250,9 +249,7 @@ def depthwise_conv2d(
     Raises:
         InvalidArgumentError: as for `conv2d`.
     """
-    __tracebackhide__ = True
-    with located("DepthwiseConvolution"):
-        attributes = attributes_of(2, strides, padding, data_format, dilations)
+    attributes = attributes_of(2, strides, padding, data_format, dilations)
     return depthwise_op(input, filter, **attributes, name=name or "DepthwiseConv2D")
 
 
@@ -281,15 +278,13 @@ def separable_conv2d(
 
     Source: Chollet, "Xception", 2017.
     """
-    __tracebackhide__ = True
     with name_scope(name or "separable_conv2d") as scope:
-        with located("separable_conv2d"):
-            pointwise_filter = convert_to_tensor(pointwise_filter)
-            if not pointwise_filter.shape.is_compatible_with((1, 1, None, None)):
-                raise InvalidArgumentError(
-                    "'pointwise_filter' is [1, 1, channels in, channels out], "
-                    f"not of shape {pointwise_filter.shape}"
-                )
+        pointwise_filter = convert_to_tensor(pointwise_filter)
+        if not pointwise_filter.shape.is_compatible_with((1, 1, None, None)):
+            raise InvalidArgumentError(
+                "'pointwise_filter' is [1, 1, channels in, channels out], "
+                f"not of shape {pointwise_filter.shape}"
+            )
         between = depthwise_conv2d(
             input, depthwise_filter, strides, padding, dilations, data_format, name="depthwise"
         )

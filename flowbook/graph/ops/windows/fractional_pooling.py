@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import FLOATS, REALS, float64, int64
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -224,8 +223,7 @@ def fractional_max_pool(
     >>> fb.nn.fractional_max_pool(images, [1.0, 1.44, 1.44, 1.0], seed=1).output.shape
     Shape([8, 25, 25, 3])
     """
-    __tracebackhide__ = True
-    with name_scope(name or "fractional_max_pool"), located("fractional_max_pool"):
+    with name_scope(name or "fractional_max_pool"):
         images, _, places = _places(value, pooling_ratio, pseudo_random, seed)
         output, _ = max_pool_op(images, *places, overlapping=bool(overlapping))
         return FractionalPool(output, *places)
@@ -243,8 +241,7 @@ def fractional_avg_pool(
 
     `value` is of a floating-point dtype.
     """
-    __tracebackhide__ = True
-    with name_scope(name or "fractional_avg_pool"), located("fractional_avg_pool"):
+    with name_scope(name or "fractional_avg_pool"):
         images, lengths, places = _places(value, pooling_ratio, pseudo_random, seed)
         if images.dtype not in FLOATS:
             raise InvalidArgumentError(

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -214,9 +213,7 @@ def dilation2d(
     ...     print(sess.run(fb.nn.dilation2d(x, fb.zeros([1, 3, 1]), 1, 1, "SAME")).ravel())
     [5. 5. 5. 1.]
     """
-    __tracebackhide__ = True
-    with located("Dilation2D"):
-        how = _how(strides, dilations, padding)
+    how = _how(strides, dilations, padding)
     return dilation_op(input, filters, **how, name=name)
 
 
@@ -235,9 +232,7 @@ def erosion2d(
         padding: "SAME" or "VALID".
         name: the name scope.
     """
-    __tracebackhide__ = True
     with name_scope(name or "erosion2d") as scope:
-        with located("Dilation2D"):
-            turned = reverse(convert_to_tensor(kernel), [0, 1])
+        turned = reverse(convert_to_tensor(kernel), [0, 1])
         dilated = dilation2d(negative(value), turned, strides, dilations, padding)
         return negative(dilated, name=scope)

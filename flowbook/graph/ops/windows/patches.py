@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.inference import no_flops, shape_from
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, ZEROED
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -104,16 +103,14 @@ def _patches(
     padding: Any,
     name: Any,
 ) -> Tensor:
-    __tracebackhide__ = True
-    with located(what):
-        if padding not in ("VALID", "SAME"):
-            raise InvalidArgumentError(f"a padding is 'VALID' or 'SAME', not {padding!r}")
-        how = {
-            "ksizes": inner_numbers("'ksizes'", ksizes, count),
-            "strides": inner_numbers("'strides'", strides, count),
-            "rates": inner_numbers("'rates'", rates, count),
-            "padding": padding,
-        }
+    if padding not in ("VALID", "SAME"):
+        raise InvalidArgumentError(f"a padding is 'VALID' or 'SAME', not {padding!r}")
+    how = {
+        "ksizes": inner_numbers("'ksizes'", ksizes, count),
+        "strides": inner_numbers("'strides'", strides, count),
+        "rates": inner_numbers("'rates'", rates, count),
+        "padding": padding,
+    }
     return extract_patches_op(images, **how, name=name or what)
 
 
@@ -143,7 +140,6 @@ def extract_image_patches(
     >>> fb.extract_image_patches(images, [1, 3, 3, 1], [1, 2, 2, 1], [1, 1, 1, 1], "VALID").shape
     Shape([8, 4, 4, 27])
     """
-    __tracebackhide__ = True
     how = ksizes, strides, rates, padding
     return _patches("ExtractImagePatches", 2, images, *how, name)
 
@@ -166,5 +162,4 @@ def extract_volume_patches(
     Raises:
         InvalidArgumentError: if the sizes are not of this form, or the padding is neither.
     """
-    __tracebackhide__ = True
     return _patches("ExtractVolumePatches", 3, input, ksizes, strides, 1, padding, name)

@@ -11,7 +11,6 @@ from math import prod
 from typing import Any
 
 from flowbook.graph.definition.inference import shape_from
-from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES, REALS
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -195,9 +194,7 @@ def _windows(
 
 
 def _pool(op_def: OpDef, what: str, count: int, input: Any, name: str | None, *how: Any) -> Tensor:
-    __tracebackhide__ = True
-    with located(what):
-        attributes = _windows(count, *how)
+    attributes = _windows(count, *how)
     return op_def(input, **attributes, name=name or what)
 
 
@@ -236,7 +233,6 @@ def max_pool(
     >>> fb.nn.max_pool(images, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME").shape
     Shape([None, 14, 14, 32])
     """
-    __tracebackhide__ = True
     return _pool(max_pool_op, "MaxPool", 2, input, name, ksize, strides, padding, data_format)
 
 
@@ -253,7 +249,6 @@ def avg_pool(
 
     Arguments and errors as for `max_pool`; `input` is of a floating-point dtype.
     """
-    __tracebackhide__ = True
     return _pool(avg_pool_op, "AvgPool", 2, input, name, ksize, strides, padding, data_format)
 
 
@@ -266,7 +261,6 @@ def max_pool1d(
     name: str | None = None,
 ) -> Tensor:
     """The maxima of windows that move over sequences [batch, width, channels]: see `max_pool`."""
-    __tracebackhide__ = True
     return _pool(max_pool_op, "MaxPool1D", 1, input, name, ksize, strides, padding, data_format)
 
 
@@ -279,7 +273,6 @@ def avg_pool1d(
     name: str | None = None,
 ) -> Tensor:
     """The means of windows that move over sequences [batch, width, channels]: see `avg_pool`."""
-    __tracebackhide__ = True
     return _pool(avg_pool_op, "AvgPool1D", 1, input, name, ksize, strides, padding, data_format)
 
 
@@ -295,7 +288,6 @@ def max_pool3d(
 
     Arguments and errors as for `max_pool`, with three dimensions in place of two.
     """
-    __tracebackhide__ = True
     return _pool(max_pool_op, "MaxPool3D", 3, input, name, ksize, strides, padding, data_format)
 
 
@@ -311,7 +303,6 @@ def avg_pool3d(
 
     Arguments and errors as for `avg_pool`, with three dimensions in place of two.
     """
-    __tracebackhide__ = True
     return _pool(avg_pool_op, "AvgPool3D", 3, input, name, ksize, strides, padding, data_format)
 
 
@@ -337,14 +328,12 @@ def pool(
         data_format: channels last, such as "NHWC".
         name: the operation's name.
     """
-    __tracebackhide__ = True
     kinds = {"MAX": (max_pool_op, "MaxPool"), "AVG": (avg_pool_op, "AvgPool")}
-    with located("pool"):
-        input = convert_to_tensor(input)
-        if pooling_type not in kinds:
-            raise InvalidArgumentError(f'pooling_type is "MAX" or "AVG", not {pooling_type!r}')
-        listed = isinstance(window_shape, list | tuple)
-        count = len(window_shape) if listed else inner_rank(input)
+    input = convert_to_tensor(input)
+    if pooling_type not in kinds:
+        raise InvalidArgumentError(f'pooling_type is "MAX" or "AVG", not {pooling_type!r}')
+    listed = isinstance(window_shape, list | tuple)
+    count = len(window_shape) if listed else inner_rank(input)
     op_def, what = kinds[pooling_type]
     how = (window_shape, 1 if strides is None else strides, padding, data_format)
     return _pool(op_def, what, count, input, name, *how, 1 if dilations is None else dilations)
@@ -372,9 +361,7 @@ def max_pool_with_argmax(
         `(output, argmax)`: `max_pool`'s output, and for each of its elements the int64 index of
         the first maximum, `(y * width + x) * channels + channel`.
     """
-    __tracebackhide__ = True
-    with located("MaxPoolWithArgmax"):
-        attributes = _windows(2, ksize, strides, padding, data_format)
+    attributes = _windows(2, ksize, strides, padding, data_format)
     output, argmax = max_pool_with_argmax_op(
         input, **attributes, include_batch_in_index=bool(include_batch_in_index), name=name
     )

@@ -1,0 +1,52 @@
+"""What makes a function public: errors say what was called and where, without internal frames.
+
+`flowbook/_public.py` does so with all that the package names, so that functions need not: they
+raise errors, and check or build as they please. Flowbook's own modules call what they imported of
+each other as it is.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from flowbook.graph.building.graph import get_default_graph
+from flowbook.graph.definition.keywords import misfit
+from flowbook.graph.model import site as sites
+from flowbook.graph.model.errors import InvalidArgumentError, OpError, without_internal_frames
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def public(function: Function, what: str | None = None) -> Function:
+    """The same function, as users call it.
+
+    Arguments that it refuses name the user's line. A keyword that it does not take says what to
+    write instead.
+
+    Args:
+        function: a function, a method or an `__init__`.
+        what: what its errors call it, by default its name.
+    """
+    called = what or function.__qualname__.removesuffix(".__init__")
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        try:
+            return function(*args, **kwargs)
+        except OpError as error:
+            if isinstance(error, InvalidArgumentError):
+                error.at(called, get_default_graph().scope.site or sites.capture())
+            raise without_internal_frames(error) from error.__cause__
+        except TypeError as error:
+            # One from within has a frame of the function.
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise
+            explained = misfit(function, args, kwargs)
+            if explained is None:
+                raise
+            raise explained from None
+
+    return call  # type: ignore[return-value]

@@ -1,0 +1,70 @@
+"""Public functions: their errors say what was called and where, and show users' frames alone."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from traceback import extract_tb
+from types import TracebackType
+from typing import Any
+
+import pytest
+
+import flowbook as fb
+
+HERE = "test_public.py"
+
+CALLS = [
+    pytest.param("Concat", lambda: fb.concat([[1]], "rows"), id="operation"),
+    pytest.param("image.rot90", lambda: fb.image.rot90(3), id="several-operations"),
+    pytest.param("SparseTensor", lambda: fb.sparse.expand_dims(3, 0), id="inner"),
+    pytest.param("StridedSlice", lambda: fb.zeros([2])["a"], id="operator"),
+    pytest.param("Variable", lambda: fb.Variable(object()), id="class"),
+]
+
+
+def files(traceback: TracebackType | None) -> list[str]:
+    """Return the names of the files whose frames a traceback shows."""
+    return [frame.filename.rpartition("/")[2] for frame in extract_tb(traceback)]
+
+
+@pytest.mark.parametrize(("what", "call"), CALLS)
+def test_an_error_says_what_was_called_and_where(what: str, call: Callable[[], Any]) -> None:
+    with pytest.raises(fb.errors.InvalidArgumentError) as caught:
+        call()
+    assert str(caught.value).startswith(f"{what}: ")
+    assert f"defined at {HERE}, line {call.__code__.co_firstlineno}:" in str(caught.value)
+
+
+def test_frames_of_the_function_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(fb.errors.InvalidArgumentError) as caught:
+        fb.image.rot90(3)
+    assert files(caught.tb) == [HERE, "public.py"]
+    monkeypatch.setattr(fb.options, "full_tracebacks", True)
+    with pytest.raises(fb.errors.InvalidArgumentError) as caught:
+        fb.image.rot90(3)
+    assert len(files(caught.tb)) > 2
+
+
+def test_frames_of_what_a_user_gave_stay() -> None:
+    def change(values: fb.Tensor) -> fb.Tensor:
+        return fb.concat([values], "rows")  # type: ignore[arg-type]
+
+    with pytest.raises(fb.errors.InvalidArgumentError, match="Concat: ") as caught:
+        fb.sparse.map_values(change, fb.sparse.eye(2))
+    assert files(caught.tb).count(HERE) == 2
+
+
+def test_what_two_namespaces_name_is_one_function() -> None:
+    made: dict[Any, Any] = {}
+    for module in (fb, fb.image, fb.layers, fb.losses, fb.nn, fb.signal, fb.sparse, fb.train):
+        for name in module.__all__:
+            function = getattr(module, name)
+            inner = getattr(function, "__wrapped__", None)
+            if inner is not None:
+                assert made.setdefault(inner, function) is function, name
+    assert made
+
+
+def test_public_functions_are_pickled_by_name() -> None:
+    assert pickle.loads(pickle.dumps(fb.concat)) is fb.concat
