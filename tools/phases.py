@@ -52,7 +52,7 @@ PHASES = (
     Phase("front-end", 60, ("npm", "--prefix", "labextension", "test")),
     Phase("tests", 10 * 60, (*PYTEST, "tests")),
     Phase("notebooks", 4 * 60, (*PYTEST, *NOTEBOOKS, "notebooks")),
-    Phase("browser", 5 * 60, (*PYTEST, "-m", "browser", "tests/browser")),
+    Phase("browser", 7 * 60, (*PYTEST, "-m", "browser", "tests/browser")),
 )
 
 

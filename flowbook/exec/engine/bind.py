@@ -43,7 +43,7 @@ class Bound(NamedTuple):
 class _Found(NamedTuple):
     """What all nodes of one type share."""
 
-    op_def: OpDef
+    op_def: OpDef[Any]
     function: Callable[..., Any] | None
     attributes: list[str]
     call: Call
@@ -138,7 +138,7 @@ def _unit(
     return unit
 
 
-def _find(op_def: OpDef, device: Device) -> _Found:
+def _find(op_def: OpDef[Any], device: Device) -> _Found:
     registered = registered_kernels(op_def, device.kind)
     is_users = any(kernel.is_users for kernel in registered)
     function = kernel_for(op_def, device.kind)

@@ -459,7 +459,9 @@ def _has_few_neighbours(how: Mapping[str, Any]) -> bool:
 
 
 def _register(
-    op_def: OpDef, kernel: Kernel, suits: Callable[[Mapping[str, Any]], bool] = lambda how: True
+    op_def: OpDef[Any],
+    kernel: Kernel,
+    suits: Callable[[Mapping[str, Any]], bool] = lambda how: True,
 ) -> None:
     """Register a kernel for float32; its first argument is the one that does what it cannot."""
     own = op_def.kernel

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from flowbook.exec.devices.device import Device
 from flowbook.graph.definition.op_def import OpDef
@@ -59,7 +60,7 @@ def place(graph: Subgraph, devices: Sequence[Device], before: Placement | None =
     placement = before if before is not None else Placement(devices[0])
     if before is None:
         _place_constrained(graph.operations, devices, placement)
-    served: set[tuple[OpDef, str]] = set()
+    served: set[tuple[OpDef[Any], str]] = set()
     for node in graph.new:
         op_def, kind = node.op_def, placement.device_of(node.operation).kind
         if (op_def, kind) not in served:
@@ -109,7 +110,7 @@ def _colocated(operations: Sequence[Operation]) -> list[list[Operation]]:
     return list(groups.values())
 
 
-def _without_kernel(operation: Operation, op_def: OpDef, kind: str) -> InvalidArgumentError:
+def _without_kernel(operation: Operation, op_def: OpDef[Any], kind: str) -> InvalidArgumentError:
     others = kinds_with_kernel(op_def)
     return InvalidArgumentError(
         f"it has no kernel for {kind!r}" + (f", only for {', '.join(others)}" if others else ""),

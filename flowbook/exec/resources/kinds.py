@@ -6,7 +6,7 @@ A module of this folder registers what it holds; the store knows no kind by name
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.resource_key import ResourceKey
@@ -41,6 +41,21 @@ class Birth(NamedTuple):
     announce: Callable[[bool], None]
 
 
+class Shared(Protocol):
+    """What a resource of a kind that named containers share can be asked."""
+
+    @property
+    def is_initialized(self) -> bool:
+        """Whether it has a value; of a kind without values always false."""
+
+    def adopt(self, attributes: Mapping[str, Any]) -> str | None:
+        """Be what another graph's operation owns, if that is possible; else what it is instead."""
+
+    def forget(self) -> None:
+        """Drop its value, if it has one."""
+
+
+# What it makes is `Shared` if the kind is.
 Maker = Callable[[Birth], Any]
 
 _makers: dict[str, Maker] = {}

@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from flowbook.exec.resources.kinds import Birth, Definition, maker_of
+from flowbook.exec.resources.kinds import Birth, Definition, Shared, maker_of
 from flowbook.graph.model.errors import CancelledError, InvalidArgumentError
 from flowbook.graph.model.resource_key import ResourceKey
 
-_shared: dict[ResourceKey, Any] = {}
+_shared: dict[ResourceKey, Shared] = {}
 _stores: weakref.WeakSet[Store] = weakref.WeakSet()
 _lock = threading.Lock()
 # A resource announces under its own lock, and `_lock` is held where that is taken.
@@ -155,7 +155,7 @@ def reset_container(name: str) -> None:
     _forget(resources)
 
 
-def _forget(resources: Iterable[Any]) -> None:
+def _forget(resources: Iterable[Shared]) -> None:
     """Drop values; all sessions find out before their next steps."""
     for resource in resources:
         resource.forget()

@@ -53,7 +53,7 @@ class Node:
     def __init__(
         self,
         operation: Operation,
-        op_def: OpDef,
+        op_def: OpDef[Any],
         attributes: Mapping[str, Any],
         inputs: tuple[int, ...],
         outputs: tuple[int, ...],
