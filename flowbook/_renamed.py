@@ -13,6 +13,7 @@ from typing import NoReturn
 
 _INSTEAD = {
     "ConfigProto": "arguments of fb.Session, and fb.options.intra_op_threads",
+    "Effects": "fb.OpDef(..., touches=fb.Touch(fb.Access.OUTSIDE)) and the like",
     "GraphDef": "graph.save(path) and fb.Graph.load(path), or graph.to_bytes() for bytes",
     "InteractiveSession": "fb.Session(), and sess.run(tensor) for a value",
     "RegisterGradient": "fb.OpDef(..., grad=function)",

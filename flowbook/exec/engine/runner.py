@@ -15,7 +15,7 @@ import copy
 from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from flowbook.exec.engine.segment import Segment
 from flowbook.exec.engine.step import Frame, Structure
 from flowbook.exec.engine.units import Kernel, LateFeed, Unit
 from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of
+from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.program import Program
 from flowbook.exec.resources.store import Store
 from flowbook.graph.definition.op_def import DEAD
@@ -44,15 +45,6 @@ class Stage(Enum):
     WRITTEN = "runs as generated code"
 
 
-class Diagnosis(Protocol):
-    """What finds out more about a failure, where the values live."""
-
-    def diagnose(
-        self, program: Program, units: Sequence[Unit], failed: int, given: Sequence[Any]
-    ) -> Failure | None:
-        """The failure that was behind the one of a node; None if it knows nothing of that node."""
-
-
 class Runner:
     """A program ready to run on this process's device.
 
@@ -62,7 +54,7 @@ class Runner:
         store: where its resources live.
         is_late: for each feed whether it arrives after the step has begun; empty if none does.
         executions: where steps that may wait are listed.
-        diagnoses: what finds out more about failures.
+        instruments: what has rewritten the program, and finds out more about failures.
         begun: the runner of a program that this one begins with, node by node.
 
     Attributes:
@@ -79,7 +71,7 @@ class Runner:
         store: Store,
         is_late: Sequence[bool] = (),
         executions: Executions | None = None,
-        diagnoses: Sequence[Diagnosis] = (),
+        instruments: Sequence[Instrument] = (),
         begun: Runner | None = None,
     ) -> None:
         (part,) = program.parts
@@ -87,7 +79,7 @@ class Runner:
         self._part = part
         self._device = device
         self._executions = executions
-        self._diagnoses = diagnoses
+        self._instruments = instruments
         self._finishers = finishers(device)
         self._begun = begun
         fed = [(program.feeds[place].dtype, program.feeds[place].shape) for place in part.feeds]
@@ -376,9 +368,9 @@ class Runner:
             return error
         if not isinstance(error, UnitFailure):
             return StepFailed(Failure(_as_op_error(error), -1, ()))
-        for diagnosis in self._diagnoses:
+        for instrument in self._instruments:
             asked = self._program, self._units, error.index, error.given
-            failure = quietly(diagnosis.diagnose, asked)
+            failure = quietly(instrument.diagnose, asked)
             if failure is not None:
                 return StepFailed(failure)
         return StepFailed(failure_of(_as_op_error(_behind(error)), error.index, error.given))

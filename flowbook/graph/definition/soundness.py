@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from flowbook.graph.definition.op_def import OpDef
 
 
+# What definitions said otherwise before.
+_INSTEAD = {
+    "effects": "touches=fb.Touch(fb.Access.OUTSIDE) and the like",
+    "resource": "owns='variable' and the like",
+}
+
+
 def check_definition(op_def: OpDef[Any]) -> None:
     """Check name, signature and type variables of a definition, as far as it says them.
 
@@ -90,7 +97,8 @@ def _check_variable(op_def: OpDef[Any], name: str, admitted: object, tokens: set
     if not isinstance(admitted, list | tuple) or not all(isinstance(t, DType) for t in admitted):
         if name not in tokens:
             raise InvalidTypeError(
-                f"{op_def.type}: OpDef has no argument {name!r}", hint="see help(fb.OpDef)"
+                f"{op_def.type}: OpDef has no argument {name!r}",
+                hint=_INSTEAD.get(name, "see help(fb.OpDef)"),
             )
         raise InvalidTypeError(
             f"{op_def.type}: {name!r} is a tuple of dtypes, not {admitted!r:.80}",

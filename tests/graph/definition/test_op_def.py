@@ -188,3 +188,12 @@ def test_a_kernel_is_for_a_kind_of_device_that_there_is() -> None:
     with pytest.raises(fb.errors.NotFoundError, match="no devices of kind 'cpuu'") as caught:
         fb.register_kernel("MatMul", "cpuu")
     assert "known kinds are cpu" in str(caught.value)
+
+
+@pytest.mark.parametrize(("old", "new"), [("effects", "touches="), ("resource", "owns=")])
+def test_arguments_of_earlier_definitions_name_todays(old, new):
+    with pytest.raises(fb.errors.InvalidTypeError, match=f"no argument '{old}'") as caught:
+        fb.OpDef("Earlier", "x: float32 -> y: float32", **{old: "anything"})
+    assert new in caught.value.hint
+    with pytest.raises(AttributeError, match="touches="):
+        fb.Effects  # noqa: B018
