@@ -7,6 +7,7 @@ The public API is what `__all__` lists; `fb.nn` holds building blocks of neural 
 
 from flowbook import (
     _notebook,
+    control_flow,
     image,
     initializers,
     layers,
@@ -43,6 +44,8 @@ from flowbook.graph.building.scopes import (
     device,
     name_scope,
 )
+from flowbook.graph.control_flow.cond import cond
+from flowbook.graph.control_flow.while_loop import while_loop
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, AsyncContext, OpDef
 from flowbook.graph.gradients.backward import gradients
 from flowbook.graph.gradients.hessians import hessians
@@ -552,11 +555,13 @@ __all__ = [
     "complex128",
     "complex64",
     "concat",
+    "cond",
     "confusion_matrix",
     "conj",
     "constant",
     "container",
     "control_dependencies",
+    "control_flow",
     "convert_to_tensor",
     "copysign",
     "cos",
@@ -869,6 +874,7 @@ __all__ = [
     "unstack",
     "variables_initializer",
     "where",
+    "while_loop",
     "xdivy",
     "xlog1py",
     "xlogy",

@@ -363,6 +363,7 @@ _INSTEAD_IN: dict[str, dict[str, str]] = {
 
 # A namespace in front of or behind what it holds, as TensorFlow 1 spells the name outside of it.
 NAMESPACES = {
+    "control_flow": (),
     "image": ("image_{}",),
     "initializers": ("{}_initializer",),
     "layers": (),

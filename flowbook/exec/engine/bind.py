@@ -11,10 +11,11 @@ from flowbook.exec.engine.units import AsyncKernel, Call, Handle, Kernel, Router
 from flowbook.exec.plan.program import Part, PlanNode
 from flowbook.exec.resources.kinds import Definition
 from flowbook.exec.resources.store import Store
-from flowbook.graph.definition.op_def import OpDef, Retag
+from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.definition.widened import widened
 from flowbook.graph.model.dtypes import DType, as_dtype
 from flowbook.graph.model.registry import Asked, kernel_for, op_keyed, registered_kernels
+from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.shape import Shape
 
 Spec = tuple[DType, Shape]

@@ -33,8 +33,8 @@ from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.program import Program
 from flowbook.exec.resources.store import Store
-from flowbook.graph.definition.op_def import DEAD
 from flowbook.graph.model.errors import InvalidArgumentError, OpError
+from flowbook.graph.model.retag import DEAD
 
 
 class Stage(Enum):

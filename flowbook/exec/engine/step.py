@@ -24,7 +24,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from flowbook.exec.engine.units import Unit
-from flowbook.graph.definition.op_def import DEAD, Retag
+from flowbook.graph.model.retag import DEAD, Retag
 
 # A unit that may run, and the iteration in which it does.
 Ready = tuple[int, "Iteration"]
@@ -42,6 +42,7 @@ class Frame:
             in later ones.
         uses: for each value how many of its units take it.
         known: what is there before the step and its units take; of the outermost nothing.
+        fed: the fed values that its units take; of the outermost nothing.
         entrances: how many units of other frames enter it.
         exits: its units that leave it.
     """
@@ -54,6 +55,7 @@ class Frame:
         self.choices: dict[int, tuple[int, int]] = {}
         self.uses: dict[int, int] = {}
         self.known: dict[int, Any] = {}
+        self.fed: list[int] = []
         self.entrances = 0
         self.exits: list[int] = []
 
@@ -70,7 +72,8 @@ class Structure:
     Attributes:
         taken: for each unit the values that it takes, each once.
         takers: for each value the units that take it.
-        followers: for each unit those that wait for it otherwise.
+        followers: for each unit those that wait for it otherwise, and run only if it does.
+        later: for each unit those that wait for it, and run even if it does not.
         first: the units that wait for nothing.
     """
 
@@ -87,6 +90,7 @@ class Structure:
         producer = {value: unit for unit in units for value in unit.outputs}
         self.takers: dict[int, list[int]] = {}
         self.followers: list[list[int] | tuple[()]] = [()] * len(units)
+        self.later: dict[int, list[int]] = {}
         self.taken: list[tuple[int, ...]] = [()] * len(units)
         for frame in self.frames.values():
             for index in frame.members:
@@ -116,8 +120,12 @@ class Structure:
             frame.uses[value] = frame.uses.get(value, 0) + 1
             if value in producer and value not in known:
                 self.takers.setdefault(value, []).append(index)
-            elif frame is not self.root:
-                frame.known[value] = known[value]
+            elif value in known:
+                if frame is not self.root:
+                    frame.known[value] = known[value]
+            elif frame is not self.root:  # It is fed, and so there everywhere.
+                frame.fed.append(value)
+                self.root.uses[value] = self.root.uses.get(value, 0) + 1
         sources = [producer[v] for v in taken if v in producer and v not in known]
         for other in unit.after:
             followers = self.followers[other]
@@ -125,12 +133,15 @@ class Structure:
                 followers.append(index)
             else:
                 self.followers[other] = [index]
+        for other in unit.behind:
+            self.later.setdefault(other, []).append(index)
+        waited = len(unit.after) + len(unit.behind)
         if not unit.fires_on_any:
-            frame.waits[index] = len(sources) + len(unit.after)
+            frame.waits[index] = len(sources) + waited
             return
         later = sum(source.retag is Retag.INCREMENT for source in sources)
         there = len(sources) < len(taken)  # A feed or a constant is alive from the beginning.
-        frame.waits[index] = len(unit.after) + (not there)
+        frame.waits[index] = waited + (not there)
         frame.choices[index] = (len(sources) - later, later)
 
 
@@ -278,6 +289,8 @@ class Step:
                         self._wait_less(taker, tag, output is DEAD, work)
         for follower in structure.followers[index]:
             self._wait_less(follower, tag, is_dead, work)
+        for follower in structure.later.get(index, ()):
+            self._wait_less(follower, tag, False, work)
 
     def _arrive(self, index: int, tag: Iteration, is_dead: bool, work: list[Any]) -> None:
         """Note that an input is there of a unit that fires on any."""
@@ -338,6 +351,8 @@ class Step:
 
     def _new_iteration(self, run: FrameRun, number: int, work: list[Any]) -> Iteration:
         made = run.iterations[number] = Iteration(run, number, dict(run.frame.known))
+        for value in run.frame.fed:
+            made.values[value] = self.root.values[value]
         for value in made.uses:
             made.values.setdefault(value, None)
         for index, outputs in run.constants:

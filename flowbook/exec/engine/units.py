@@ -14,9 +14,10 @@ from flowbook.exec.devices.device import Device
 from flowbook.exec.plan.failure import UnitFailure
 from flowbook.exec.plan.program import PlanNode
 from flowbook.graph.definition.expression import Expression
-from flowbook.graph.definition.op_def import DEAD, AsyncContext, Retag
-from flowbook.graph.model.dtypes import resource
+from flowbook.graph.definition.op_def import AsyncContext
+from flowbook.graph.model.dtypes import resource, variant
 from flowbook.graph.model.errors import InternalError, InvalidArgumentError
+from flowbook.graph.model.retag import DEAD, Retag
 
 # The values of one iteration, by number: a list, or a dict where a frame has few of them.
 Values = Any
@@ -59,6 +60,11 @@ class Unit:
     def waits(self) -> bool:
         """Whether what needs it may have to wait for something outside the step's thread."""
         return self.is_async or self.is_external
+
+    @property
+    def behind(self) -> tuple[int, ...]:
+        """Units that must have ended, or be dead, first; they keep nothing from running."""
+        return ()
 
     def run(self, values: Values) -> Sequence[Any]:
         """Read the inputs, and give the outputs.
@@ -171,6 +177,11 @@ class Kernel(Unit):
         self.attributes = attributes
         self.call = call
 
+    @property
+    def behind(self) -> tuple[int, ...]:
+        """See `Unit`."""
+        return self.node.behind
+
     def run(self, values: Values) -> Sequence[Any]:
         """Call the kernel, and hold what it gives against what the definition declares."""
         given = [values[v] for v in self.inputs]
@@ -226,7 +237,7 @@ class Kernel(Unit):
 
     def _check(self, port: int, output: Any) -> None:
         dtype, shape = self.node.dtypes[port], self.node.shapes[port]
-        if dtype is resource:
+        if dtype is resource or dtype is variant:
             return
         if not self.device.check(output):
             raise InternalError(

@@ -156,6 +156,7 @@ def _write_node(node: PlanNode, message: NodeDef, values: ValueWriter) -> None:
         message.key.generation = node.key.generation
     message.name = encodable(node.name)
     message.sources.extend(node.sources)
+    message.behind.extend(node.behind)
 
 
 def _read_node(message: NodeDef, values: ValueReader) -> PlanNode:
@@ -171,6 +172,7 @@ def _read_node(message: NodeDef, values: ValueReader) -> PlanNode:
         ResourceKey(key.container, key.name, key.generation) if message.HasField("key") else None,
         message.name,
         tuple(message.sources),
+        tuple(message.behind),
     )
 
 

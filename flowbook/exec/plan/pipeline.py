@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from flowbook.exec.devices.device import Device
 from flowbook.exec.plan.instrument import Instrument
@@ -14,8 +14,10 @@ from flowbook.exec.plan.program import Block, Feed, Part, PlanNode, Program
 from flowbook.exec.plan.schedule import schedule
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.definition.inference import constant_value
+from flowbook.graph.model.context import Context, Frame, chain, frame_of, runs_in
 from flowbook.graph.model.dtypes import INDICES, resource
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.rewrite.cse import merge_common
 from flowbook.graph.rewrite.fold import fold
@@ -24,7 +26,7 @@ from flowbook.graph.rewrite.join_products import join_products
 from flowbook.graph.rewrite.order_state import order_state
 from flowbook.graph.rewrite.prune import prune
 from flowbook.graph.rewrite.simplify import simplify
-from flowbook.graph.rewrite.subgraph import Subgraph
+from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 # What is smaller is prepared in a millisecond.
 LEAST_TO_GROW = 200
@@ -69,7 +71,7 @@ class Growing(NamedTuple):
     def grows_into(self, signature: Signature) -> bool:
         """Whether what another signature needs is all of this and a little more."""
         own = self.prepared.signature
-        waits = any(own.is_late) or any(signature.is_late)
+        waits = any(own.is_late) or any(signature.is_late) or self.graph.is_routed
         if waits or signature.feeds != own.feeds or len(self.graph.nodes) < LEAST_TO_GROW:
             return False
         fed = set(own.feeds)
@@ -107,7 +109,10 @@ def grow(signature: Signature, devices: Sequence[Device], base: Growing | None =
         for operation in node.joined:
             sources[operation.id] = operation
     begun = before.program.parts[0] if before is not None else None
-    part = freeze(graph, placement.default.name, begun)
+    if graph.is_routed:
+        part = freeze_frames(graph, placement.default.name)
+    else:
+        part = freeze(graph, placement.default.name, begun)
     prepared = Prepared(
         signature,
         Program(
@@ -137,26 +142,98 @@ def freeze(graph: Subgraph, device: str, base: Part | None = None) -> Part:
     """The part that a subgraph is; one that was grown begins with the nodes of its base."""
     index = graph.index
     index.update(zip(graph.new, range(graph.start, len(graph.nodes)), strict=True))
-    nodes = [
-        PlanNode(
-            node.inputs,
-            node.outputs,
-            tuple([index[n] for n in node.after]) if node.after else (),
-            node.op_def.key,
-            node.attributes,
-            node.operation.dtypes,
-            node.operation.shapes,
-            node.owner.key if node.owner is not None else None,
-            node.operation.name,
-            (node.operation.id, *[operation.id for operation in node.joined]),
-        )
-        for node in graph.new
-    ]
+    nodes = [_frozen(node, index) for node in graph.new]
+    block = Block((*base.block.nodes, *nodes) if base is not None else tuple(nodes))
+    return _part(graph, device, block)
+
+
+def freeze_frames(graph: Subgraph, device: str) -> Part:
+    """The part that a subgraph with loops or branches is: a block for each frame."""
+    members: dict[Frame | None, list[Node]] = {None: []}
+    for node in graph.nodes:
+        frame = frame_of(runs_in(node.operation))
+        for each in (frame, *map(frame_of, _around(frame))):
+            members.setdefault(each, [])
+        members[frame].append(node)
+        if node.op_def.retag is Retag.PUSH:
+            members.setdefault(frame_of(node.operation.context), [])
+    names = _frame_names([frame for frame in members if frame is not None])
+    ordered = list(_walked(None, members))
+    numbered = (node for frame in ordered for node in members[frame])
+    graph.index.update(zip(numbered, range(len(graph.nodes)), strict=True))
+    closing = {node.closes: node.outputs for node in graph.nodes if node.closes is not None}
+
+    def block(frame: Frame | None) -> Block:
+        nodes = []
+        for node in members[frame]:
+            made = _frozen(node, graph.index)
+            if node in closing:
+                made = made._replace(inputs=made.inputs + closing[node])
+            if node.op_def.retag is Retag.PUSH:
+                entered = frame_of(node.operation.context)
+                assert entered is not None
+                made = made._replace(attributes={**made.attributes, "frame_name": names[entered]})
+            nodes.append(made)
+        inner = tuple([block(f) for f in members if f is not None and _parent(f) is frame])
+        if frame is None:
+            return Block(tuple(nodes), inner)
+        return Block(tuple(nodes), inner, names[frame], frame.parallel_iterations)
+
+    return _part(graph, device, block(None))
+
+
+def _parent(frame: Frame) -> Frame | None:
+    return frame_of(frame.outer)
+
+
+def _around(frame: Frame | None) -> Iterator[Context]:
+    return chain(frame.outer) if frame is not None else iter(())
+
+
+def _walked(frame: Frame | None, members: Mapping[Frame | None, Any]) -> Iterator[Frame | None]:
+    """A frame and those in it, in the order in which their nodes are numbered."""
+    yield frame
+    for other in members:
+        if other is not None and _parent(other) is frame:
+            yield from _walked(other, members)
+
+
+def _frame_names(frames: Sequence[Frame]) -> dict[Frame, str]:
+    """A name for each frame: its own, with a number if another one in the program has it."""
+    names: dict[Frame, str] = {}
+    for frame in frames:
+        name, number = frame.name, 1
+        while name in names.values():
+            number += 1
+            name = f"{frame.name}@{number}"
+        names[frame] = name
+    return names
+
+
+def _frozen(node: Node, index: Mapping[Node, int]) -> PlanNode:
+    """A node as plain data."""
+    return PlanNode(
+        node.inputs,
+        node.outputs,
+        tuple([index[n] for n in node.after]) if node.after else (),
+        node.op_def.key,
+        node.attributes,
+        node.operation.dtypes,
+        node.operation.shapes,
+        node.owner.key if node.owner is not None else None,
+        node.operation.name,
+        (node.operation.id, *[operation.id for operation in node.joined]),
+        tuple([index[n] for n in node.behind]) if node.behind else (),
+    )
+
+
+def _part(graph: Subgraph, device: str, block: Block) -> Part:
+    index = graph.index
     return Part(
         device=device,
         feeds=tuple(range(len(graph.feeds))),
         values=graph.count,
-        block=Block((*base.block.nodes, *nodes) if base is not None else tuple(nodes)),
+        block=block,
         fetches=tuple(graph.fetches),
         ownership=ownership(graph),
         targets=tuple([index[n] for n in graph.targets]),

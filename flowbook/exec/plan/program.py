@@ -35,6 +35,7 @@ class PlanNode(NamedTuple):
         shapes: what is known of the outputs' shapes.
         key: the resource that it owns or touches, if there is one.
         name: that of the first operation that it stands for; what the compiler added has one too.
+        behind: nodes that must have ended, or be dead, first; they keep nothing from running.
         sources: the operations that it stands for, by their ids in the graph: one, several where
             operations were joined, none of what the compiler added.
     """
@@ -49,6 +50,7 @@ class PlanNode(NamedTuple):
     key: ResourceKey | None
     name: str
     sources: tuple[int, ...]
+    behind: tuple[int, ...] = ()
 
 
 class Block(NamedTuple):

@@ -82,7 +82,7 @@ class BlockDef(_message.Message):
     def __init__(self, nodes: _Optional[_Iterable[_Union[NodeDef, _Mapping]]] = ..., blocks: _Optional[_Iterable[_Union[BlockDef, _Mapping]]] = ..., frame: _Optional[str] = ..., parallel_iterations: _Optional[int] = ...) -> None: ...
 
 class NodeDef(_message.Message):
-    __slots__ = ("type", "inputs", "outputs", "after", "attributes", "specs", "key", "name", "sources")
+    __slots__ = ("type", "inputs", "outputs", "after", "attributes", "specs", "key", "name", "sources", "behind")
     TYPE_FIELD_NUMBER: _ClassVar[int]
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     OUTPUTS_FIELD_NUMBER: _ClassVar[int]
@@ -92,6 +92,7 @@ class NodeDef(_message.Message):
     KEY_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     SOURCES_FIELD_NUMBER: _ClassVar[int]
+    BEHIND_FIELD_NUMBER: _ClassVar[int]
     type: str
     inputs: _containers.RepeatedScalarFieldContainer[int]
     outputs: _containers.RepeatedScalarFieldContainer[int]
@@ -101,7 +102,8 @@ class NodeDef(_message.Message):
     key: KeyDef
     name: str
     sources: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, type: _Optional[str] = ..., inputs: _Optional[_Iterable[int]] = ..., outputs: _Optional[_Iterable[int]] = ..., after: _Optional[_Iterable[int]] = ..., attributes: _Optional[_Iterable[_Union[_graph_pb2.Attribute, _Mapping]]] = ..., specs: _Optional[_Iterable[_Union[_graph_pb2.OutputDef, _Mapping]]] = ..., key: _Optional[_Union[KeyDef, _Mapping]] = ..., name: _Optional[str] = ..., sources: _Optional[_Iterable[int]] = ...) -> None: ...
+    behind: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, type: _Optional[str] = ..., inputs: _Optional[_Iterable[int]] = ..., outputs: _Optional[_Iterable[int]] = ..., after: _Optional[_Iterable[int]] = ..., attributes: _Optional[_Iterable[_Union[_graph_pb2.Attribute, _Mapping]]] = ..., specs: _Optional[_Iterable[_Union[_graph_pb2.OutputDef, _Mapping]]] = ..., key: _Optional[_Union[KeyDef, _Mapping]] = ..., name: _Optional[str] = ..., sources: _Optional[_Iterable[int]] = ..., behind: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class KeyDef(_message.Message):
     __slots__ = ("container", "name", "generation")

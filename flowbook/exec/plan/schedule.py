@@ -25,7 +25,7 @@ def schedule(graph: Subgraph) -> None:
         for value in node.inputs:
             if value in producer and value not in constants:
                 rank = max(rank, ranks[producer[value]])
-        for other in node.after:
+        for other in (*node.after, *node.behind):
             rank = max(rank, ranks[other])
         ranks[node] = rank + rank % 2 + (node.op_def.access is Access.WRITE)
     graph.nodes.sort(key=ranks.__getitem__)

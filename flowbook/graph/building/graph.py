@@ -159,8 +159,18 @@ class Graph(Members):
         if (settled := self._thread.settled) is not None:
             self._note_settled(settled, operation)
         author = operation.site.author
+        if scope is not _NO_SCOPE:
+            operation.control_inputs = scope.control_inputs
+            operation.device = scope.device
+            operation.colocation = scope.colocation
+            operation.container = scope.container if operation.op_def.owns else ""
+            operation.closes = scope.closes
+            if scope.flow is not None:
+                scope.flow.enclose(operation)
         with self.lock:
             self._check_open()
+            if self._is_routed or operation.op_def.is_router:
+                self._place(operation)
             exact = name.endswith("/")
             full = name[:-1] if exact else scope.prefix + name
             full = self._take(full, author) if exact else self._names.claim(full, author)
@@ -170,12 +180,10 @@ class Graph(Members):
                     claimed = self._names.claim(f"{full}/{argument}", author)
                     inputs[position] = self._join(constant, claimed, author).outputs[0]
                 operation.inputs = tuple(inputs)
-            if scope is not _NO_SCOPE:
-                operation.control_inputs = scope.control_inputs
-                operation.device = scope.device
-                operation.colocation = scope.colocation
-                operation.container = scope.container if operation.op_def.owns else ""
-            return self._join(operation, full, author)
+            operation = self._join(operation, full, author)
+        if scope.flow is not None:
+            scope.flow.joined(operation)
+        return operation
 
     def settle(self, tensors: Sequence[Tensor]) -> None:
         """Remember that the call which runs has read tensors' values, for what it builds next."""

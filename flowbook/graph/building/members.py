@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from flowbook.graph.building.names import Names, check_name
 from flowbook.graph.model import site as sites
+from flowbook.graph.model.context import Context, Frame, frame_of, is_within, joined
 from flowbook.graph.model.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
@@ -23,6 +24,7 @@ from flowbook.graph.model.errors import (
 )
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import key_of
+from flowbook.graph.model.retag import Retag
 from flowbook.graph.redefinition.repetition import Repetition
 from flowbook.graph.redefinition.unnamed import UnnamedVariables
 from flowbook.graph.redefinition.variable_values import VariableValues
@@ -66,10 +68,62 @@ class Members:
             weakref.WeakKeyDictionary()
         )
         self._next_id = 0
+        self._is_routed = False
+        self._frames: weakref.WeakValueDictionary[tuple[str, Frame | None], Frame] = (
+            weakref.WeakValueDictionary()
+        )
         self._generations: dict[str, int] = {}
         # What `Graph.consumers` found.
         self._consumers: dict[Tensor, list[Operation]] = {}
         self._consumers_version = (-1, -1)
+
+    # Where in the control flow
+
+    def open_frame(self, name: str, parallel_iterations: int, outer: Context | None) -> Frame:
+        """A new frame, which is entered by that name from there."""
+        with self.lock:
+            frame = self._frames[name, frame_of(outer)] = Frame(name, parallel_iterations, outer)
+        return frame
+
+    def _place(self, operation: Operation) -> None:
+        """Find where an operation is that is about to join.
+
+        Raises:
+            InvalidArgumentError: if what it takes is in different frames, or in opposite branches,
+                or in a frame to which nothing can be added, or it leaves a frame that it is not in.
+        """
+        self._is_routed |= operation.op_def.is_router
+        context, retag = joined(operation), operation.op_def.retag
+        frame = frame_of(context)
+        if retag is Retag.PUSH:
+            name = operation.attributes["frame_name"]
+            entered = self._frames.get((name, frame))
+            if entered is None:
+                entered = self.open_frame(
+                    name, operation.attributes["parallel_iterations"], context
+                )
+            elif is_within(context, entered.outer):
+                entered.outer = context
+            operation.context = entered
+            return
+        if retag is not Retag.NONE and frame is None:
+            raise InvalidArgumentError(
+                "its input is in no loop",
+                hint="fb.control_flow.enter takes a value into one",
+            )
+        if retag is Retag.POP:
+            assert frame is not None
+            operation.context = frame.outer
+        elif retag is Retag.INCREMENT:
+            merge = operation.closes
+            if merge is None or merge.context is not frame:
+                raise InvalidArgumentError(
+                    "it closes no Merge of its loop",
+                    hint="fb.control_flow.next_iteration(data, merge)",
+                )
+            operation.context = frame
+        else:
+            operation.context = context
 
     # Joining
 
@@ -92,6 +146,8 @@ class Members:
         operation.name = name
         operation.id = self._next_id
         self._next_id += 1
+        if operation.closes is not None:
+            operation.closes.closed_by = operation
         if operation.op_def.owns is not None:
             # Of which generation it will be when it is retired.
             operation.key = key_of(operation, name, self._generations.get(name, 0) + 1)
@@ -147,9 +203,11 @@ class Members:
             if retired:
                 if not (at and generation.isascii() and generation.isdigit()):
                     raise InvalidArgumentError(f"{name!r} is not the name of a retired operation")
+                self._place(operation)
                 self._join_retired(operation, plain, int(generation))
                 operation.name = name
                 return
+            self._place(operation)
             self._names.owners[name] = None
             self._join(operation, name, None)
 
@@ -171,6 +229,7 @@ class Members:
         for name, operation in named:
             if present:
                 operation.replace_inputs(present)
+            self._place(operation)
             if operation.retired:
                 plain, _, generation = name.partition("@")
                 latest = self._generations.get(plain, 0)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from flowbook.graph.building.flow import Flow
     from flowbook.graph.model.operation import Operation
     from flowbook.graph.model.site import Site
 
@@ -20,6 +21,8 @@ class Scope:
         device: the requested device.
         colocation: operations whose device what is built must share.
         container: the container for resources.
+        flow: the branch or loop whose inside is being built, or None.
+        closes: the Merge that a NextIteration which is built closes.
         site: the site to cite instead of the caller's (a gradient cites its forward operation).
     """
 
@@ -28,4 +31,6 @@ class Scope:
     device: str = ""
     colocation: tuple[Operation, ...] = ()
     container: str = ""
+    flow: Flow | None = None
+    closes: Operation | None = None
     site: Site | None = None

@@ -44,7 +44,8 @@ def check(what: Graph | Iterable[Operation]) -> None:
 
 def _references(operation: Operation) -> Iterable[Operation]:
     inputs = [tensor.op for tensor in (*operation.inputs, *operation.settled_by)]
-    return dict.fromkeys([*inputs, *operation.control_inputs, *operation.colocation])
+    loop = [other for other in (operation.closes, operation.closed_by) if other is not None]
+    return dict.fromkeys([*inputs, *operation.control_inputs, *operation.colocation, *loop])
 
 
 def _require(holds: bool, otherwise: str) -> None:
@@ -71,6 +72,8 @@ def _check_operation(operation: Operation) -> None:
     for other in operation.colocation:
         _require(isinstance(other, Operation), f"it is colocated with {other!r}, no operation")
         _check_earlier(operation, other, f"{other.name!r}, which it is colocated with,")
+    if operation.closes is not None:
+        _check_earlier(operation, operation.closes, "the Merge that it closes")
     _check_outputs(operation)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flowbook.graph.building.flow import Flow
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.definition.packing import packed
 from flowbook.graph.model import dtypes, registry
@@ -57,12 +58,18 @@ class Resolver:
     """Finds dtypes by a signature and turns values into tensors of them."""
 
     def __init__(
-        self, op_def: OpDef[Any], graph: Graph, attributes: Mapping[str, Any], site: sites.Site
+        self,
+        op_def: OpDef[Any],
+        graph: Graph,
+        attributes: Mapping[str, Any],
+        site: sites.Site,
+        flow: Flow | None,
     ) -> None:
         self.op_def = op_def
         self.graph = graph
         self.attributes = attributes
         self.site = site
+        self.flow = flow
         self.bound: dict[str, tuple[DType, str]] = {}
         self.pending: list[tuple[int, Operation, str]] = []
         self.position = 0
@@ -85,15 +92,18 @@ class Resolver:
             result.append(tensors if argument.is_list else tensors[0])
         return result
 
-    @staticmethod
-    def _as_tensor(argument: Argument, value: Any) -> Any:
+    def _as_tensor(self, argument: Argument, value: Any) -> Any:
         """A tensor, if something stands for one; a value as it is."""
         is_handle = argument.token == "resource"
         if hasattr(value, "as_tensor"):
-            return value.as_tensor(is_handle)
-        if isinstance(value, Tensor):
-            return value if is_handle else value_of(value)
-        return packed(value)
+            value = value.as_tensor(is_handle)
+        elif isinstance(value, Tensor):
+            value = value if is_handle else value_of(value)
+        else:
+            value = packed(value)
+        if self.flow is not None and isinstance(value, Tensor):
+            return self.flow.captured(value)
+        return value
 
     def _as_list(self, argument: Argument, value: Any) -> list[Any]:
         if not argument.is_list:

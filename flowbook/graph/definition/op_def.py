@@ -25,11 +25,11 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
 from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
+from flowbook.graph.building.flow import Flow
 from flowbook.graph.building.graph import Graph, get_default_graph, mixed_graphs
 from flowbook.graph.definition.arguments import Argument, Resolver
 from flowbook.graph.definition.expression import Expression
@@ -48,6 +48,7 @@ from flowbook.graph.model.errors import (
     without_internal_frames,
 )
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Touch
@@ -64,25 +65,6 @@ else:
     Built = TypeVar("Built")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-class Retag(Enum):
-    """Into which iteration an operation's outputs go, seen from the one that it runs in."""
-
-    NONE = "the same"
-    PUSH = "the first of the frame that it enters"
-    POP = "the one that its frame was entered from"
-    INCREMENT = "the next"
-
-
-class _Dead:
-    """What a kernel gives for an output that there is not, being of a branch not taken."""
-
-    def __repr__(self) -> str:
-        return "DEAD"
-
-
-DEAD = _Dead()
 
 
 class _Required:
@@ -167,7 +149,8 @@ class OpDef(Generic[Built]):
         retag: into which iteration its outputs go. What enters a frame has the attributes
             `frame_name`, and `is_constant`: whether they are there in each of its iterations.
         sees_dead: whether it runs, and is not passed by, where an input is dead.
-        gives_dead: whether its kernel may give `DEAD` for an output, as a Switch does.
+        gives_dead: whether its kernel gives `DEAD` for one of its two outputs: its last input, a
+            bool, names the other one, as that of a Switch does.
         runs_users_code: whether the kernel calls a Python function that an attribute holds.
         computes: whether it computes with the numbers of its type variables, rather than to move,
             compare or choose them as they are. By default all operations do, but those whose cost
@@ -261,6 +244,7 @@ class OpDef(Generic[Built]):
         self.fires_on_any = fires_on_any
         self.retag = retag
         self.sees_dead = sees_dead
+        self.gives_dead = gives_dead
         self.is_router = fires_on_any or sees_dead or gives_dead or retag is not Retag.NONE
         self.runs_users_code = runs_users_code
         self.keeps_zeros = keeps_zeros
@@ -360,7 +344,8 @@ class OpDef(Generic[Built]):
         graph = self._graph(args)
         scope = graph.scope
         site = scope.site or sites.capture()
-        single = self._single
+        flow = scope.flow
+        single = self._single if flow is None else None
         dtype: DType | None = None
         if single is not None:
             for arg in args:
@@ -374,7 +359,7 @@ class OpDef(Generic[Built]):
                 pending: list[tuple[int, Operation, str]] = []
                 found = tuple([t or dtype for t in self._output_dtypes])
             else:
-                inputs, args, pending, found = self._resolve(graph, args, attributes, site)
+                inputs, args, pending, found = self._resolve(graph, args, attributes, site, flow)
             shapes = self._infer(args, attributes, len(found))
         except OpError as error:
             what = f"{self.type} {scope.prefix + name!r}" if name else self.type
@@ -487,10 +472,15 @@ class OpDef(Generic[Built]):
         return tuple([Shape(shape) for shape in shapes])
 
     def _resolve(
-        self, graph: Graph, args: Sequence[Any], attributes: Mapping[str, Any], site: sites.Site
+        self,
+        graph: Graph,
+        args: Sequence[Any],
+        attributes: Mapping[str, Any],
+        site: sites.Site,
+        flow: Flow | None = None,
     ) -> tuple[tuple[Tensor, ...], tuple[Any, ...], list[Any], tuple[DType, ...]]:
         """Tensors for all arguments and dtypes for all outputs."""
-        resolver = Resolver(self, graph, attributes, site)
+        resolver = Resolver(self, graph, attributes, site, flow)
         tensors = resolver.inputs(args)
         flat: list[Tensor] = []
         for argument, value in zip(self.inputs, tensors, strict=True):

@@ -127,6 +127,8 @@ complex128 = DType("complex128", np.complex128)
 bool = DType("bool", np.bool_)
 string = DType("string", np.object_)
 resource = DType("resource", np.object_)
+# What only loops hold: stacks of values and arrays of tensors. It is neither fed nor fetched.
+variant = DType("variant", np.object_)
 
 INTS = (int8, int16, int32, int64, uint8, uint16, uint32, uint64)
 FLOATS = (bfloat16, float16, float32, float64)
@@ -153,7 +155,10 @@ SMALL = SMALL_FLOATS + SMALL_INTS
 MOVABLE = VALUES + SMALL
 ZEROED = tuple(t for t in MOVABLE if t not in (string, float8_e8m0fnu))  # These have no zero.
 
-BY_NAME: dict[str, DType] = {t.name: t for t in (*MOVABLE, resource)}
+# What loops and branches hand on: anything.
+ANYTHING = (*MOVABLE, resource, variant)
+
+BY_NAME: dict[str, DType] = {t.name: t for t in ANYTHING}
 _BY_NUMPY: dict[Any, DType] = {t.numpy: t for t in (*NUMBERS, bool, *SMALL)}
 _BY_PYTHON: dict[Any, DType] = {
     float: float32,

@@ -28,6 +28,7 @@ __all__ = [
     "DataLossError",
     "DeadlineExceededError",
     "FailedPreconditionError",
+    "ConstantConditionWarning",
     "GraphGrowthWarning",
     "InternalError",
     "InvalidArgumentError",
@@ -218,6 +219,10 @@ class StaleDefinitionError(FailedPreconditionError):
 
 class StaleDefinitionWarning(UserWarning):
     """A run used operations that were built from something since redefined by another cell."""
+
+
+class ConstantConditionWarning(UserWarning):
+    """A branch that never runs, because its predicate is a constant."""
 
 
 class GraphGrowthWarning(UserWarning):

@@ -1,9 +1,9 @@
 """An operation: a node of the graph (white paper, section 2).
 
-Invariant: an operation does not change after it joined its graph. Three things are about it rather
+Invariant: an operation does not change after it joined its graph. Four things are about it rather
 than part of it and may change: its `site`, when a re-run cell builds the same operation from
-another line; its name when it is retired (`name@generation`); and the `variable` that stands for
-the handle which it produces.
+another line; its name when it is retired (`name@generation`); the `variable` that stands for the
+handle which it produces; and of a loop's Merge the NextIteration that closes it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from flowbook.graph.model.tensor import Tensor
 if TYPE_CHECKING:
     from flowbook.graph.building.graph import Graph
     from flowbook.graph.definition.op_def import OpDef
+    from flowbook.graph.model.context import Context
     from flowbook.graph.model.dtypes import DType
     from flowbook.graph.model.resource_key import ResourceKey
     from flowbook.graph.model.shape import Shape
@@ -52,6 +53,11 @@ class Operation:
         colocation: operations whose device it must share.
         container: the container of its resource, if it has one; empty means the session's.
         key: the key of its resource, if it owns one.
+        context: where its outputs are in the control flow; None outside of all loops and branches.
+            Those of a Switch are each in a branch of that (`context.context_of`).
+        closes: of a NextIteration the Merge that takes its output in the next iteration. It is no
+            input: inputs are built before what takes them.
+        closed_by: of a Merge the latest operation that closes it, or None.
         site: where it was defined.
         graph: the graph that it belongs to.
         id: its place in the order of construction.
@@ -63,8 +69,11 @@ class Operation:
     __slots__ = (
         "__weakref__",
         "attributes",
+        "closed_by",
+        "closes",
         "colocation",
         "container",
+        "context",
         "control_inputs",
         "device",
         "dtypes",
@@ -108,6 +117,9 @@ class Operation:
         self.device = ""
         self.colocation: tuple[Operation, ...] = ()
         self.container = ""
+        self.context: Context | None = None
+        self.closes: Operation | None = None
+        self.closed_by: Operation | None = None
         self.key: ResourceKey | None = None
         self.variable: Any = None
 
@@ -123,6 +135,7 @@ class Operation:
             and self.inputs == other.inputs
             and self.control_inputs == other.control_inputs
             and self.settled_by == other.settled_by
+            and self.closes is other.closes
             and self.device == other.device
             and self.container == other.container
             and self.colocation == other.colocation
@@ -135,6 +148,8 @@ class Operation:
         self.settled_by = tuple([others.get(t.op, t.op).outputs[t.index] for t in self.settled_by])
         self.control_inputs = tuple([others.get(o, o) for o in self.control_inputs])
         self.colocation = tuple([others.get(o, o) for o in self.colocation])
+        if self.closes is not None:
+            self.closes = others.get(self.closes, self.closes)
 
     def __getattr__(self, name: str) -> NoReturn:
         instead = _ELSEWHERE.get(name)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.model.attributes import hashable
+from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.touch import Access, Order
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
@@ -29,7 +30,9 @@ def merge_common(graph: Subgraph) -> None:
         if node.after and merged:
             waited = [merged.get(n, (n,))[0] for n in node.after]
             node.after = tuple(dict.fromkeys(waited))
-        if node.op_def.is_pure or _reads_state(node):
+        if node.behind and merged:
+            node.behind = tuple(dict.fromkeys([merged.get(n, (n,))[0] for n in node.behind]))
+        if _is_mergeable(node):
             operation = node.operation
             attributes = attribute_keys.get(id(node.attributes))
             if attributes is None:
@@ -41,6 +44,8 @@ def merge_common(graph: Subgraph) -> None:
                 node.inputs,
                 attributes,
                 node.after and frozenset(node.after),
+                node.behind and frozenset(node.behind),
+                operation.context if node.op_def.is_router else None,
                 operation.device,
                 operation.colocation,
             )
@@ -53,6 +58,13 @@ def merge_common(graph: Subgraph) -> None:
         kept.append(node)
     if values:
         graph.replace(kept, values, merged)
+
+
+def _is_mergeable(node: Node) -> bool:
+    op_def = node.op_def
+    if op_def.fires_on_any or op_def.retag in (Retag.INCREMENT, Retag.POP):
+        return False  # Two loops may begin with the same values.
+    return op_def.is_pure or _reads_state(node)
 
 
 def _reads_state(node: Node) -> bool:

@@ -49,9 +49,10 @@ def _is_foldable(
 ) -> bool:
     return (
         all(v in constants for v in node.inputs)
-        and all(n in folded for n in node.after)
+        and all(n in folded for n in (*node.after, *node.behind))
         and node.op_def.is_pure
         and not node.op_def.is_async
+        and not node.op_def.is_router
         and kernel_for(node.op_def, "cpu") is not None
     )
 

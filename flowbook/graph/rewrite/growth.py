@@ -78,6 +78,8 @@ def _may_follow(base: Subgraph, operation: Operation) -> bool:
     if (
         op_def is placeholder_op
         or op_def.is_async
+        or op_def.is_router
+        or operation.context is not None
         or operation.settled_by
         or operation.device
         or operation.colocation

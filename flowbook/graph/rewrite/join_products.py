@@ -22,7 +22,9 @@ def join_products(graph: Subgraph) -> None:
     uses = Counter(graph.fetches)
     for node in graph.nodes:
         uses.update(node.inputs)
-    waited = {other for node in graph.nodes for other in node.after}.union(graph.targets)
+    waited = {other for node in graph.nodes for other in (*node.after, *node.behind)}.union(
+        graph.targets
+    )
     for node in sums:
         products = [graph.producer.get(value) for value in node.inputs]
         if all(
@@ -44,7 +46,7 @@ def join_products(graph: Subgraph) -> None:
 
 def _pays(node: Node) -> bool:
     """Whether a node is a product of matrices, each of them smaller than it."""
-    if node.op_def is not matmul_op or node.after:
+    if node.op_def is not matmul_op or node.after or node.behind:
         return False
     if not node.attributes["transpose_a"] or node.attributes["transpose_b"]:
         return False

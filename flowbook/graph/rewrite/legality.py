@@ -37,7 +37,7 @@ def _check_order(graph: Subgraph) -> None:
         missing = [value for value in node.inputs if value not in known]
         if missing:
             _broken(graph, node, f"takes the values {missing}, which nothing before it gives")
-        if not earlier.issuperset(node.after):
+        if not earlier.issuperset((*node.after, *node.behind)):
             _broken(graph, node, "waits for a node that does not come before it")
         if not known.isdisjoint(node.outputs):
             _broken(graph, node, "gives a value that is given already")

@@ -5,13 +5,19 @@ orders after a write sees the value from before it, and unordered writes go in t
 construction; an edge that would close a cycle yields to the order of construction. Other kinds get
 none: what meets in a queue may come in any order. What acts outside the graph goes in the order of
 construction.
+
+In a graph with loops and branches such an edge lets nothing die: one waits until the other has
+ended, or is dead. It joins what is in one frame. What is in an inner one is meant by all that
+enters that, or by all that leaves it; `while_loop` sees to it that this is enough.
 """
 
 from __future__ import annotations
 
 import itertools
 
+from flowbook.graph.model.context import Frame, frame_of, runs_in
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.touch import Access, Order
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
@@ -28,6 +34,9 @@ def order_state(graph: Subgraph) -> None:
         elif access is not None and node.owner is not None and node.order is Order.READS_FIRST:
             touching = writes if access is Access.WRITE else reads
             touching.setdefault(node.owner, []).append(node)
+    if graph.is_routed:
+        _Frames(graph).order(outside, writes, reads)
+        return
     _chain(outside)
     if not writes:
         return
@@ -65,7 +74,7 @@ def _reaching(graph: Subgraph, bits: dict[Node, int]) -> dict[Node, int]:
             source = producer.get(value)
             if source in reaching:
                 found |= reaching[source]
-        for other in node.after:
+        for other in (*node.after, *node.behind):
             found |= reaching.get(other, 0)
         if found:
             reaching[node] = found
@@ -80,13 +89,7 @@ def _insert_backward(graph: Subgraph, edges: list[tuple[Node, Node]]) -> None:
         edges: such reads and writes. A read precedes the first write of its variable that it can
             precede without closing a cycle, and so all later ones.
     """
-    successors: dict[Node, list[Node]] = {}
-    for node in graph.nodes:
-        for value in node.inputs:
-            if value in graph.producer:
-                successors.setdefault(graph.producer[value], []).append(node)
-        for other in node.after:
-            successors.setdefault(other, []).append(node)
+    successors = _successors(graph)
     done: set[tuple[Node, Operation | None]] = set()
     for read, write in sorted(edges, key=lambda e: (e[0].operation.id, e[1].operation.id)):
         placed = (read, write.owner)
@@ -108,3 +111,90 @@ def _leads_to(start: Node, goal: Node, successors: dict[Node, list[Node]]) -> bo
                 seen.add(other)
                 stack.append(other)
     return False
+
+
+def _successors(graph: Subgraph) -> dict[Node, list[Node]]:
+    """For every node those that take something of it, or wait for it."""
+    successors: dict[Node, list[Node]] = {}
+    for node in graph.nodes:
+        for value in node.inputs:
+            if value in graph.producer:
+                successors.setdefault(graph.producer[value], []).append(node)
+        for other in (*node.after, *node.behind):
+            successors.setdefault(other, []).append(node)
+    return successors
+
+
+class _Frames:
+    """Orders what touches a resource in a graph with loops and branches."""
+
+    def __init__(self, graph: Subgraph) -> None:
+        self._graph = graph
+        self._successors = _successors(graph)
+        self._entering: dict[Frame | None, list[Node]] = {}
+        self._leaving: dict[Frame | None, list[Node]] = {}
+        self._is_changed = False
+        for node in graph.nodes:
+            if node.op_def.retag is Retag.PUSH:
+                self._entering.setdefault(frame_of(node.operation.context), []).append(node)
+            elif node.op_def.retag is Retag.POP:
+                left = frame_of(runs_in(node.operation))
+                self._leaving.setdefault(left, []).append(node)
+
+    def order(
+        self,
+        outside: list[Node],
+        writes: dict[Operation, list[Node]],
+        reads: dict[Operation, list[Node]],
+    ) -> None:
+        """Add the edges, and bring the nodes into an order that obeys them."""
+        for chained in (outside, *writes.values()):
+            for earlier, later in itertools.pairwise(chained):
+                self._put_before(earlier, later)
+        for owner, chained in writes.items():
+            bits = {write: 1 << i for i, write in enumerate(chained)}
+            reaching = _reaching(self._graph, bits)
+            for read in reads.get(owner, ()):
+                seen = [i for i, w in enumerate(chained) if reaching.get(read, 0) & bits[w]]
+                for write in chained[seen[-1] + 1 if seen else 0 :]:
+                    if self._put_before(read, write):
+                        break  # The later ones follow this one.
+        if self._is_changed:
+            self._graph.sort(lambda node: node.operation.id)
+
+    def _put_before(self, earlier: Node, later: Node) -> bool:
+        """Whether one node could be put before another one."""
+        around = _frames_around(later)
+        shared = next(f for f in _frames_around(earlier) if f in around)
+        sources = self._outermost(earlier, shared, self._leaving)
+        targets = self._outermost(later, shared, self._entering)
+        if any(_leads_to(t, s, self._successors) for t in targets for s in sources):
+            return False
+        for target in targets:
+            target.behind = tuple(dict.fromkeys((*target.behind, *sources)))
+            for source in sources:
+                self._successors.setdefault(source, []).append(target)
+                self._is_changed |= source.operation.id > target.operation.id
+        return True
+
+    @staticmethod
+    def _outermost(
+        node: Node, shared: Frame | None, ends: dict[Frame | None, list[Node]]
+    ) -> list[Node]:
+        """The node itself, if it is in the frame, or else the ends of the loop there around it."""
+        inner: Frame | None = None
+        for frame in _frames_around(node):
+            if frame is shared:
+                break
+            inner = frame
+        return [node] if inner is None else ends.get(inner, [])
+
+
+def _frames_around(node: Node) -> list[Frame | None]:
+    """The frame that a node runs in, and those around that; None is the outermost."""
+    frame = frame_of(runs_in(node.operation))
+    found: list[Frame | None] = [frame]
+    while frame is not None:
+        frame = frame_of(frame.outer)
+        found.append(frame)
+    return found

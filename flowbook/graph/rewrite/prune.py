@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from flowbook.graph.model.context import frame_of, runs_in
 from flowbook.graph.model.dtypes import resource
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -34,6 +35,7 @@ def prune(
     """
     fed = set(feeds)
     fed_variables = {t for t in feeds if t.dtype is resource}
+    _check_frames(fetches, targets, feeds)
     operations = closure(fetches, targets, fed, fed_variables, base)
     if base is None:
         graph = Subgraph([], list(feeds), [], [], [], count=len(feeds))
@@ -44,6 +46,7 @@ def prune(
     producer, nodes, constants, values = graph.producer, graph.nodes, graph.constants, graph.values
     node_of, count = graph.node_of, graph.count
     value_of = values.__getitem__ if base is None else graph.value_of
+    closing: list[Node] = []
     for op in operations:
         op_def, attributes = op.op_def, op.attributes
         if op_def is placeholder_op:
@@ -74,7 +77,7 @@ def prune(
             assert op_def.touches is not None
             assert op_def.touches.argument is not None
             passed_by = op.inputs[op_def.touches.argument].op
-            if passed_by is not owner:
+            if passed_by is not owner and not passed_by.op_def.is_router:
                 # Its handle comes from the owner, past what only hands it on; it waits for that.
                 numbers[op_def.touches.argument] = value_of(owner.outputs[0])
                 after += graph.nodes_for(passed_by)
@@ -88,8 +91,15 @@ def prune(
         node = Node(op, op_def, attributes, tuple(numbers), tuple(outputs), after, owner)
         node_of[op] = node
         nodes.append(node)
+        if op_def.is_router:
+            graph.is_routed = True
+            if op.closes is not None:
+                closing.append(node)
         for value in outputs:
             producer[value] = node
+    for node in closing:
+        assert node.operation.closes is not None
+        node.closes = node_of[node.operation.closes]
     graph.count = count
     graph.fetches = [value_of(t) for t in fetches]
     graph.targets = list(dict.fromkeys(n for op in targets for n in graph.nodes_for(op)))
@@ -131,8 +141,32 @@ def closure(
         for control in op.control_inputs:
             if control not in seen and not is_replaced(control, fed):
                 stack.append(control)
+        if op.closed_by is not None and op.closed_by not in seen:
+            stack.append(op.closed_by)
     found.sort(key=lambda op: op.id)
     return found
+
+
+def _check_frames(
+    fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[Tensor]
+) -> None:
+    """Refuse what lies inside of a loop, where there is no single value of it."""
+    asked = [("fetched", t.name, t.op, t.op.context) for t in fetches]
+    asked += [("run", op.name, op, op.context and runs_in(op)) for op in targets]
+    asked += [("fed", t.name, t.op, t.op.context) for t in feeds]
+    for what, name, operation, context in asked:
+        frame = frame_of(context)
+        if frame is not None:
+            raise InvalidArgumentError(
+                f"{name!r} is inside of the loop {frame.name!r}, where it has a value for each "
+                f"iteration, and cannot be {what}",
+                operation,
+                hint="make it one of the loop's variables, and take what the loop returns"
+                if what == "fetched"
+                else "a loop is fed by what enters it"
+                if what == "fed"
+                else "run what the loop returns",
+            )
 
 
 def is_replaced(op: Operation, fed: Collection[Tensor]) -> bool:

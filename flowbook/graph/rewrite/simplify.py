@@ -15,13 +15,17 @@ def simplify(graph: Subgraph) -> None:
     kept: list[Node] = []
     values: dict[int, int] = {}
     instead: dict[Node, tuple[Node, ...]] = {}
+    waited = {other for node in graph.new for other in node.after} if graph.is_routed else ()
     for node in graph.new:
         if values:
             node.inputs = tuple([values.get(v, v) for v in node.inputs])
         if _passes_on(node):
             (value,) = node.inputs
-            values[node.outputs[0]] = value
             source = graph.producer.get(value)
+            if source is not None and source.op_def.gives_dead and node in waited:
+                kept.append(node)  # It is alive on one side only, and the Switch in any case.
+                continue
+            values[node.outputs[0]] = value
             instead[node] = (source,) if source is not None and value not in graph.constants else ()
             graph.went[node.operation] = "passed on: it only hands its input over"
         else:
@@ -31,7 +35,7 @@ def simplify(graph: Subgraph) -> None:
 
 
 def _passes_on(node: Node) -> bool:
-    if node.after or not node.op_def.is_identity:
+    if node.after or node.behind or not node.op_def.is_identity:
         return False
     operation = node.operation
     given, source = operation.inputs[0].dtype, operation.inputs[0].op

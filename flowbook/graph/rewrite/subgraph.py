@@ -35,6 +35,10 @@ class Node:
         inputs: the values that it takes.
         outputs: the values that it produces.
         after: nodes that must end before it starts, besides the producers of its inputs.
+        behind: nodes that must have ended, or be dead, before it starts: the order of what touches
+            one resource, which keeps nothing from running.
+        closes: of a NextIteration the Merge that takes its output in the next iteration. This goes
+            backwards in the order, and no pass follows it.
         owner: the operation that owns the resource which it touches or owns, if there is one.
         joined: further operations that it stands for.
     """
@@ -42,6 +46,8 @@ class Node:
     __slots__ = (
         "after",
         "attributes",
+        "behind",
+        "closes",
         "inputs",
         "joined",
         "op_def",
@@ -68,6 +74,8 @@ class Node:
         self.after = after
         self.owner = owner
         self.joined: tuple[Operation, ...] = ()
+        self.behind: tuple[Node, ...] = ()
+        self.closes: Node | None = None
 
     @property
     def order(self) -> Order | None:
@@ -101,6 +109,7 @@ class Subgraph:
             have been removed later.
         waited: likewise, for such a node those that its control successors wait for.
         equal: the first node of each meaning (`cse.py`).
+        is_routed: whether there are loops or branches in it.
         written: the operations that own what its nodes write to (`order_state.py`).
         index: the number of each node in the plan that was made of it.
     """
@@ -121,6 +130,7 @@ class Subgraph:
     instead: dict[int, int] = field(default_factory=dict)
     waited: dict[Node, tuple[Node, ...]] = field(default_factory=dict)
     equal: dict[Any, Node] = field(default_factory=dict)
+    is_routed: bool = False
     written: frozenset[Operation] = frozenset()
     index: dict[Node, int] = field(default_factory=dict)
 
@@ -195,8 +205,9 @@ class Subgraph:
         if instead:
             for node in nodes:
                 if node.after:
-                    waited = [n for w in node.after for n in instead.get(w, (w,))]
-                    node.after = tuple(dict.fromkeys(n for n in waited if n is not node))
+                    node.after = _standing(node.after, instead, node)
+                if node.behind:
+                    node.behind = _standing(node.behind, instead, node)
 
     def producers(self, node: Node) -> list[Node]:
         """The nodes that produce a node's inputs."""
@@ -210,10 +221,12 @@ class Subgraph:
         wanted = set(self.targets)
         new = self.new
         for node in reversed(new):
-            if node in wanted or not values.isdisjoint(node.outputs):
+            # What closes a loop is there for the Merge before it.
+            if node in wanted or node.closes is not None or not values.isdisjoint(node.outputs):
                 needed.add(node)
                 values.update(node.inputs)
                 wanted.update(node.after)
+                wanted.update(node.behind)
         if len(needed) < len(new):
             self.nodes[self.start :] = [n for n in new if n in needed]
         if not self.start:
@@ -225,8 +238,7 @@ class Subgraph:
         successors: dict[Node, list[Node]] = {}
         ready: list[tuple[Any, int, Node]] = []
         for index, node in enumerate(self.nodes):
-            before = set(self.producers(node))
-            before.update(node.after)
+            before = {*self.producers(node), *node.after, *node.behind}
             waiting[node] = len(before)
             for other in before:
                 successors.setdefault(other, []).append(node)
@@ -243,3 +255,11 @@ class Subgraph:
                 if not waiting[other]:
                     heapq.heappush(ready, (priority(other), position[other], other))
         self.nodes = order
+
+
+def _standing(
+    waited: tuple[Node, ...], instead: dict[Node, tuple[Node, ...]], waiting: Node
+) -> tuple[Node, ...]:
+    """The nodes that stand for those which are waited for."""
+    found = [n for w in waited for n in instead.get(w, (w,))]
+    return tuple(dict.fromkeys(n for n in found if n is not waiting))

@@ -33,7 +33,7 @@ class Version(_message.Message):
     def __init__(self, writer: _Optional[int] = ..., min_reader: _Optional[int] = ...) -> None: ...
 
 class OperationDef(_message.Message):
-    __slots__ = ("name", "type", "inputs", "control_inputs", "attributes", "outputs", "device", "colocation", "container", "site", "retired", "settled_by")
+    __slots__ = ("name", "type", "inputs", "control_inputs", "attributes", "outputs", "device", "colocation", "container", "site", "retired", "settled_by", "closes")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     INPUTS_FIELD_NUMBER: _ClassVar[int]
@@ -46,6 +46,7 @@ class OperationDef(_message.Message):
     SITE_FIELD_NUMBER: _ClassVar[int]
     RETIRED_FIELD_NUMBER: _ClassVar[int]
     SETTLED_BY_FIELD_NUMBER: _ClassVar[int]
+    CLOSES_FIELD_NUMBER: _ClassVar[int]
     name: str
     type: str
     inputs: _containers.RepeatedCompositeFieldContainer[TensorRef]
@@ -58,7 +59,8 @@ class OperationDef(_message.Message):
     site: int
     retired: bool
     settled_by: _containers.RepeatedCompositeFieldContainer[TensorRef]
-    def __init__(self, name: _Optional[str] = ..., type: _Optional[str] = ..., inputs: _Optional[_Iterable[_Union[TensorRef, _Mapping]]] = ..., control_inputs: _Optional[_Iterable[int]] = ..., attributes: _Optional[_Iterable[_Union[Attribute, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[OutputDef, _Mapping]]] = ..., device: _Optional[str] = ..., colocation: _Optional[_Iterable[int]] = ..., container: _Optional[str] = ..., site: _Optional[int] = ..., retired: _Optional[bool] = ..., settled_by: _Optional[_Iterable[_Union[TensorRef, _Mapping]]] = ...) -> None: ...
+    closes: int
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[str] = ..., inputs: _Optional[_Iterable[_Union[TensorRef, _Mapping]]] = ..., control_inputs: _Optional[_Iterable[int]] = ..., attributes: _Optional[_Iterable[_Union[Attribute, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[OutputDef, _Mapping]]] = ..., device: _Optional[str] = ..., colocation: _Optional[_Iterable[int]] = ..., container: _Optional[str] = ..., site: _Optional[int] = ..., retired: _Optional[bool] = ..., settled_by: _Optional[_Iterable[_Union[TensorRef, _Mapping]]] = ..., closes: _Optional[int] = ...) -> None: ...
 
 class TensorRef(_message.Message):
     __slots__ = ("operation", "port")

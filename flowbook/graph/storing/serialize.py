@@ -85,6 +85,7 @@ def with_retired(graph: Graph) -> list[Operation]:
         operation = stack.pop()
         referred = [tensor.op for tensor in (*operation.inputs, *operation.settled_by)]
         referred += (*operation.control_inputs, *operation.colocation)
+        referred += [o for o in (operation.closes, operation.closed_by) if o is not None]
         variable = graph.variable_of(operation)
         if variable is not None:
             # Initialising needs them, though nothing leads from the handle to them.
@@ -129,6 +130,8 @@ class _Writer:
         for tensor in operation.outputs:
             output = message.outputs.add(dtype=tensor.dtype.name)
             write_shape(tensor.shape, output.shape)
+        if operation.closes is not None:
+            message.closes = self._positions[operation.closes] + 1
         message.device = operation.device
         message.container = encodable(operation.container)
         message.site = self._site(operation.site)
@@ -238,6 +241,8 @@ class _Reader:
         operation.settled_by = self._tensors(stored.settled_by)
         operation.control_inputs = self._referred(stored.control_inputs)
         operation.colocation = self._referred(stored.colocation)
+        if stored.closes:
+            operation.closes = _at(self._operations, stored.closes - 1, "operation")
         DeviceSpec.parse(stored.device)
         operation.device = stored.device
         operation.container = stored.container

@@ -22,7 +22,7 @@ from flowbook.exec.engine.units import LateFeed, Unit
 from flowbook.exec.plan.memory import Ownership
 from flowbook.exec.plan.program import Block, Feed, Part, PlanNode, Program
 from flowbook.exec.resources.store import Store
-from flowbook.graph.definition.op_def import DEAD, Retag
+from flowbook.graph.model.retag import DEAD, Retag
 from flowbook.graph.model.shape import SCALAR
 
 

@@ -350,7 +350,8 @@ class Variable(Arithmetic):
         """Its handle, or its value at this point of the step."""
         if handle:
             return self.handle
-        if not self.graph.scope.control_inputs:
+        scope = self.graph.scope
+        if not scope.control_inputs and scope.flow is None:
             # Without control dependencies every read means the same: one is enough.
             return self.value
         with self.graph.as_default(), name_scope(self.name_prefix):

@@ -1,0 +1,35 @@
+"""What a graph asks of the branch or loop whose inside is being built."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from flowbook.graph.model.context import Context
+    from flowbook.graph.model.operation import Operation
+    from flowbook.graph.model.tensor import Tensor
+
+
+class Flow(Protocol):
+    """The branch or loop whose inside is being built; `flowbook.graph.control_flow` has them."""
+
+    @property
+    def place(self) -> Context:
+        """Where what is built inside runs."""
+
+    def captured(self, tensor: Tensor) -> Tensor:
+        """What stands inside for a tensor, which may be one from outside."""
+
+    def enclose(self, operation: Operation) -> None:
+        """See to it that an operation runs inside, before it joins the graph."""
+
+    def joined(self, operation: Operation) -> None:
+        """Note what has joined the graph inside."""
+
+    def note(self, operation: Operation, is_acting: bool) -> None:
+        """Note what ends when something inside has touched what it touches.
+
+        Args:
+            operation: what ends then.
+            is_acting: whether that is run whether or not something depends on it.
+        """

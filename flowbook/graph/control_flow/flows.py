@@ -1,0 +1,211 @@
+"""Branches and loops while their inside is being built: what they take from outside, and how.
+
+Whatever an operation inside takes from outside is taken in on the way: into a branch by a Switch,
+into a loop by an Enter whose value is there in every iteration. An operation that takes nothing of
+the inside waits for the pivot, which is alive exactly where it may run.
+
+What acts (writes, draws, and what happens outside the graph) belongs to the branch or the loop: it
+runs wherever that runs, whether or not a result depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from flowbook.graph.building.graph import Graph
+from flowbook.graph.building.scopes import within
+from flowbook.graph.control_flow.routing import enter_op, switch_op
+from flowbook.graph.model.context import (
+    Branch,
+    Context,
+    Frame,
+    chain,
+    context_of,
+    frame_of,
+    is_everywhere,
+    is_within,
+    joined,
+)
+from flowbook.graph.model.dtypes import MOVABLE
+from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import Access
+from flowbook.graph.ops.basis.constants import constant, identity, placeholder_op
+
+# Whatever does one of these is run, whether or not a result depends on it.
+ACTING = (Access.WRITE, Access.DRAW, Access.WAIT, Access.OUTSIDE)
+
+
+class Inside:
+    """The inside of a branch or a loop.
+
+    Args:
+        graph: where it is built.
+        context: where that is.
+        pivot: what is alive exactly where the inside runs.
+
+    Attributes:
+        acting: the operations in it, and in what lies in it, that act.
+        stateful: those that touch a resource, or the world outside, in whatever way.
+    """
+
+    def __init__(self, graph: Graph, context: Context, pivot: Operation) -> None:
+        self._graph = graph
+        self._context = context
+        self._place = context
+        self._pivot = pivot
+        self._around = graph.scope
+        self._taken: dict[Tensor, Tensor] = {}
+        self.acting: list[Operation] = []
+        self.stateful: list[Operation] = []
+
+    @property
+    def place(self) -> Context:
+        """Where what is built inside runs."""
+        return self._place
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Build inside, on this thread."""
+        with within(self._graph, lambda scope: replace(scope, flow=self, control_inputs=())):
+            yield
+
+    def captured(self, tensor: Tensor) -> Tensor:
+        """What stands inside for a tensor, which may be one from outside."""
+        if is_everywhere(tensor.op):
+            return tensor
+        found = self._taken.get(tensor)
+        if found is None:
+            where = context_of(tensor)
+            if is_within(where, self._context):
+                refuse_ended(tensor, self._context)
+                return tensor
+            outer = self._around.flow
+            if outer is not None:
+                tensor = outer.captured(tensor)
+            else:
+                refuse_ended(tensor, self._context)
+            found = self._taken[tensor] = self._taken_in(tensor)
+        return found
+
+    def _taken_in(self, tensor: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def enclose(self, operation: Operation) -> None:
+        """See to it that an operation runs inside, before it joins the graph."""
+        if operation.op_def.is_handle or operation.op_def is placeholder_op:
+            operation.control_inputs = ()
+            return
+        operation.control_inputs = tuple(
+            dict.fromkeys([self._waited(other) for other in operation.control_inputs])
+        )
+        if is_everywhere(operation):
+            return
+        # What touches a resource waits for what did so in the iteration before.
+        is_stateful = operation.op_def.access is not None
+        if is_stateful or not is_within(joined(operation), self._place):
+            waited = (*operation.control_inputs, self._pivot)
+            operation.control_inputs = tuple(dict.fromkeys(waited))
+
+    def joined(self, operation: Operation) -> None:
+        """Note what has joined the graph inside."""
+        access = operation.op_def.access
+        if access is not None:
+            self.note(operation, access in ACTING)
+
+    def note(self, operation: Operation, is_acting: bool) -> None:
+        """Note what ends when something inside has touched what it touches."""
+        self.stateful.append(operation)
+        if is_acting:
+            self.acting.append(operation)
+
+    def _waited(self, operation: Operation) -> Operation:
+        """What is waited for inside, where an operation from outside is."""
+        if frame_of(operation.context) is frame_of(self._context):
+            return operation
+        return self.captured(self._signal(operation)).op
+
+    def _signal(self, operation: Operation) -> Tensor:
+        """A tensor that is there when an operation has ended."""
+        with within(self._graph, lambda scope: replace(self._around, control_inputs=(operation,))):
+            return constant(False, name="waited")
+
+
+def refuse_ended(tensor: Tensor, inside: Context | None) -> None:
+    """Refuse a tensor of a loop that is complete.
+
+    Raises:
+        InvalidArgumentError: naming it.
+    """
+    for context in chain(context_of(tensor)):
+        if isinstance(context, Frame) and context.is_closed and not is_within(inside, context):
+            raise InvalidArgumentError(
+                f"{tensor.name!r} is inside of the loop {context.name!r}, where it has a value for "
+                "each iteration, and cannot be used outside of it",
+                hint="make it one of the loop's variables: what the loop returns can be used",
+            )
+
+
+class BranchInside(Inside):
+    """The inside of one of the two branches of a predicate."""
+
+    def __init__(self, graph: Graph, branch: Branch, pivot: Operation) -> None:
+        super().__init__(graph, branch, pivot)
+        self._branch = branch
+
+    def held(self, tensor: Tensor) -> Tensor:
+        """A tensor that is alive only where the branch is taken."""
+        if is_within(context_of(tensor), self._context):
+            return tensor
+        return self._taken_in(tensor)
+
+    def _taken_in(self, tensor: Tensor) -> Tensor:
+        around = replace(self._around, prefix=self._graph.scope.prefix)
+        with within(self._graph, lambda scope: around):
+            sides: tuple[Tensor, Tensor] = switch_op(tensor, self._branch.pred)
+        return sides[self._branch.side]
+
+
+class LoopInside(Inside):
+    """The inside of a loop: its condition, and then its body, which another iteration runs."""
+
+    def __init__(self, graph: Graph, frame: Frame, pivot: Operation) -> None:
+        super().__init__(graph, frame, pivot)
+        self.frame = frame
+        self._body: Branch | None = None
+        self._touched = False
+
+    def begin_body(self, branch: Branch, pivot: Operation) -> None:
+        """Go on with the body: what runs where the condition has said so."""
+        self._place = self._body = branch
+        self._pivot = pivot
+        self._touched = bool(self.stateful)
+        self.stateful = []
+
+    @property
+    def has_touched(self) -> bool:
+        """Whether anything in the loop touches something."""
+        return self._touched or bool(self.stateful)
+
+    def held(self, tensor: Tensor) -> Tensor:
+        """A tensor that is there only where the body runs."""
+        if is_within(context_of(tensor), self._place):
+            return tensor
+        if tensor.dtype in MOVABLE:
+            return identity(tensor)
+        assert self._body is not None
+        sides: tuple[Tensor, Tensor] = switch_op(tensor, self._body.pred)
+        return sides[1]
+
+    def _taken_in(self, tensor: Tensor) -> Tensor:
+        around = replace(self._around, prefix=self._graph.scope.prefix)
+        with within(self._graph, lambda scope: around):
+            return enter_op(
+                tensor,
+                frame_name=self.frame.name,
+                is_constant=True,
+                parallel_iterations=self.frame.parallel_iterations,
+            )

@@ -1,0 +1,310 @@
+"""The operations that branches and loops are made of (white paper, section 4.4).
+
+A Switch gives its value to one of two sides, and the other gets none; a Merge gives on whichever of
+its inputs there is. Enter, Exit and NextIteration take a value into a loop, out of it, and to its
+next iteration. What the executor knows of them is what their definitions say in general terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from flowbook.graph.building.scopes import within
+from flowbook.graph.definition.inference import no_flops, same_as_input
+from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.model.dtypes import ANYTHING
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.retag import DEAD, Retag
+from flowbook.graph.model.shape import SCALAR, UNKNOWN, Shape
+from flowbook.graph.model.tensor import Tensor
+
+
+class Sides(NamedTuple):
+    """What a Switch gives: the value on the side that the predicate takes, nothing on the other."""
+
+    output_false: Tensor
+    output_true: Tensor
+
+
+class Merged(NamedTuple):
+    """What a Merge gives: a value, and the place of the input that it was."""
+
+    output: Tensor
+    value_index: Tensor
+
+
+def _predicate(pred: Tensor) -> None:
+    if not pred.shape.is_compatible_with(SCALAR):
+        raise InvalidArgumentError(
+            f"the predicate {pred.name} is no scalar: its shape is {pred.shape}",
+            hint="fb.reduce_all or fb.reduce_any makes one of many; fb.where chooses elementwise",
+        )
+
+
+def _switch_shapes(data: Tensor, pred: Tensor) -> list[Shape]:
+    _predicate(pred)
+    return [data.shape, data.shape]
+
+
+def _is_true(pred: Any) -> bool:
+    if pred.shape:
+        raise InvalidArgumentError(f"the predicate is no scalar: its shape is {list(pred.shape)}")
+    return bool(pred)
+
+
+def _switched(xp: Any, data: Any, pred: Any) -> tuple[Any, Any]:
+    return (DEAD, data) if _is_true(pred) else (data, DEAD)
+
+
+switch_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
+    "Switch",
+    "data: T, pred: bool -> output_false: T, output_true: T",
+    T=ANYTHING,
+    infer=_switch_shapes,
+    kernel=_switched,
+    gives_dead=True,
+    host_args=("pred",),
+    aliases={0: 0, 1: 0},
+    cost=no_flops,
+)
+
+
+@switch_op.front
+def switch(data: Any, pred: Any, name: str | None = None) -> Sides:
+    """Give a value to one of two sides; on the other there is none, and nothing of it runs.
+
+    Args:
+        data: the value.
+        pred: a bool scalar.
+        name: the operation's name.
+
+    Returns:
+        `(output_false, output_true)`.
+
+    Source: white paper, section 4.4.
+    """
+    return Sides(*switch_op(data, pred, name=name))
+
+
+def _merge_shapes(*args: Any) -> list[Shape]:
+    (inputs,) = args
+    shape = inputs[0].shape
+    for tensor in inputs[1:]:
+        shape = _agreed(shape, tensor.shape)
+    return [shape, SCALAR]
+
+
+def _agreed(one: Shape, other: Shape) -> Shape:
+    """What is known of a shape that is one or the other."""
+    if one.dims is None or other.dims is None or one.rank != other.rank:
+        return UNKNOWN
+    return Shape.of(
+        tuple([a if a == b else None for a, b in zip(one.dims, other.dims, strict=True)])
+    )
+
+
+def _merged(xp: Any, *inputs: Any) -> tuple[Any, Any]:
+    for index, value in enumerate(inputs):
+        if value is not DEAD:
+            return value, xp.asarray(index, "int32")
+    return DEAD, DEAD
+
+
+merge_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
+    "Merge",
+    "inputs: N*T -> output: T, value_index: int32",
+    T=ANYTHING,
+    infer=_merge_shapes,
+    kernel=_merged,
+    fires_on_any=True,
+    cost=no_flops,
+)
+
+
+@merge_op.front
+def merge(inputs: Sequence[Any], name: str | None = None) -> Merged:
+    """Give on whichever of several values there is; the first that comes, if there are more.
+
+    Args:
+        inputs: tensors of one dtype, of which one is alive. For a loop the value that entered it
+            alone: `next_iteration(data, merge)` gives the others.
+        name: the operation's name.
+
+    Returns:
+        `(output, value_index)`: the value, and an int32 scalar: the place of the input that it was.
+        Both are dead if all inputs are.
+
+    Source: white paper, section 4.4.
+    """
+    return Merged(*merge_op(inputs, name=name))
+
+
+def _entered_shape(data: Tensor, shape: Shape | None, **_: Any) -> Shape:
+    return data.shape if shape is None else shape
+
+
+def check_parallel(parallel_iterations: Any) -> None:
+    """Refuse what is no number of iterations.
+
+    Raises:
+        InvalidTypeError: if it is no integer.
+        InvalidArgumentError: if it is not positive.
+    """
+    if isinstance(parallel_iterations, bool) or not isinstance(parallel_iterations, int):
+        raise InvalidTypeError(
+            f"parallel_iterations is a number of iterations, not {parallel_iterations!r}"
+        )
+    if parallel_iterations < 1:
+        raise InvalidArgumentError(
+            f"at least one iteration is under way, not {parallel_iterations} of them"
+        )
+
+
+enter_op = OpDef(
+    "Enter",
+    "data: T -> output: T",
+    T=ANYTHING,
+    attributes={
+        "frame_name": REQUIRED,
+        "is_constant": False,
+        "parallel_iterations": 10,
+        "shape": None,
+    },
+    infer=_entered_shape,
+    kernel=lambda xp, data: data,
+    retag=Retag.PUSH,
+    aliases={0: 0},
+    cost=no_flops,
+)
+
+
+@enter_op.front
+def enter(
+    data: Any,
+    frame_name: str,
+    is_constant: bool = False,
+    parallel_iterations: int = 10,
+    name: str | None = None,
+) -> Tensor:
+    """Take a value into a loop.
+
+    Args:
+        data: the value.
+        frame_name: the loop's name; all that enters by one name, from one place, enters one loop.
+        is_constant: whether the value is there in each of the loop's iterations, and not only in
+            the first one.
+        parallel_iterations: how many iterations may be under way at once.
+        name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: if the name is empty, or the number is not positive.
+
+    Source: white paper, section 4.4.
+    """
+    if not isinstance(frame_name, str) or not frame_name:
+        raise InvalidArgumentError(f"a loop is named by a string, not {frame_name!r}")
+    check_parallel(parallel_iterations)
+    return enter_op(
+        data,
+        frame_name=frame_name,
+        is_constant=bool(is_constant),
+        parallel_iterations=parallel_iterations,
+        name=name,
+    )
+
+
+exit = OpDef(
+    "Exit",
+    "data: T -> output: T",
+    T=ANYTHING,
+    infer=same_as_input,
+    kernel=lambda xp, data: data,
+    retag=Retag.POP,
+    aliases={0: 0},
+    cost=no_flops,
+    doc="""Take a value out of a loop: the white paper's Leave.
+
+    It is alive outside once it is alive in one of the loop's iterations, and dead if it is in none.
+
+    Source: white paper, section 4.4.
+    """,
+)
+
+
+next_iteration_op = OpDef(
+    "NextIteration",
+    "data: T -> output: T",
+    T=ANYTHING,
+    infer=same_as_input,
+    kernel=lambda xp, data: data,
+    retag=Retag.INCREMENT,
+    aliases={0: 0},
+    cost=no_flops,
+)
+
+
+@next_iteration_op.front
+def next_iteration(data: Any, merge: Any, name: str | None = None) -> Tensor:
+    """Take a value to a loop's next iteration, where a Merge gives it on.
+
+    Args:
+        data: the value.
+        merge: what `merge` gave of the value that entered the loop, of the same dtype.
+        name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: if `merge` is none of the same loop.
+        InvalidTypeError: if the dtypes differ.
+
+    Source: white paper, section 4.4.
+    """
+    given = merge[0] if isinstance(merge, tuple) else merge
+    operation = given.op if isinstance(given, Tensor) else given
+    if not isinstance(operation, Operation) or operation.op_def is not merge_op:
+        raise InvalidTypeError(
+            f"a loop is closed at what fb.control_flow.merge gave, not {merge!r}"
+        )
+    dtype = operation.outputs[0].dtype
+    if isinstance(data, Tensor) and data.dtype is not dtype:
+        raise InvalidTypeError(
+            f"{data.name} is {data.dtype.name}, but {operation.name} was given {dtype.name}"
+        )
+    with within(operation.graph, lambda scope: replace(scope, closes=operation)):
+        return next_iteration_op(data, name=name)
+
+
+def _loop_shape(input: Tensor) -> Shape:
+    _predicate(input)
+    return SCALAR
+
+
+loop_cond = OpDef(
+    "LoopCond",
+    "input: bool -> output: bool",
+    infer=_loop_shape,
+    kernel=lambda xp, input: input,
+    host_args=("input",),
+    aliases={0: 0},
+    cost=no_flops,
+    doc="""Mark a loop's condition: a bool scalar that says whether there is another iteration.
+
+    Source: white paper, section 4.4.
+    """,
+)
+
+
+control_trigger: OpDef[Operation] = OpDef(
+    "ControlTrigger",
+    "->",
+    infer=lambda: [],
+    kernel=lambda xp: (),
+    sees_dead=True,
+    cost=no_flops,
+    doc="""Do nothing, but even where what it waits for is dead.
+
+    What waits for it runs after those operations, whether or not they ran.
+    """,
+)

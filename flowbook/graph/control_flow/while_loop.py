@@ -1,0 +1,311 @@
+"""Loops: `while_loop`, whose body runs as often as a condition says in the run (section 4.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from flowbook.graph.building.graph import Graph
+from flowbook.graph.building.scopes import control_dependencies, name_scope, within
+from flowbook.graph.control_flow.flows import LoopInside
+from flowbook.graph.control_flow.routing import (
+    check_parallel,
+    enter_op,
+    exit,
+    loop_cond,
+    merge_op,
+    next_iteration_op,
+    switch_op,
+)
+from flowbook.graph.control_flow.structure import leaves, packed_like, parts_of, paths, require_same
+from flowbook.graph.model import dtypes
+from flowbook.graph.model.context import Branch
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.shape import SCALAR, Shape
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.basis.constants import convert_to_tensor, identity
+from flowbook.graph.ops.math.comparison import less, logical_and
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = True,
+) -> Any:
+    """Run a body as long as a condition holds, in the run.
+
+    The body's tensors have a value for each iteration; what it uses from outside is computed once,
+    before. What acts in the body (writes, draws, prints) runs in each iteration, after all that
+    touched something in the iteration before.
+
+    Args:
+        cond: called with the loop's variables, gives a bool scalar: whether there is another
+            iteration.
+        body: called with the loop's variables, gives what they are in the next iteration, in the
+            same structure.
+        loop_vars: what the variables are at first: a list, tuple or other nested structure of
+            tensors, or of what becomes tensors.
+        shape_invariants: for each variable, in the same structure, what is known of its shape in
+            every iteration; None stands for the shape that it has at first.
+        parallel_iterations: how many iterations may be under way at once.
+        back_prop: whether gradients are taken through the loop; it costs nothing if none are.
+        swap_memory: whether what gradients need of each iteration goes to host memory.
+        name: the name scope.
+        maximum_iterations: an int or an integer scalar: more iterations there are not.
+        return_same_structure: whether a single variable is given in the structure of `loop_vars`,
+            as a list of one, and not as it is.
+
+    Returns:
+        What the variables are at last, in the structure of `loop_vars`.
+
+    Raises:
+        InvalidTypeError: if structures or dtypes differ, or the condition gives no bool.
+        InvalidArgumentError: if a shape changes that is said to stay, or numbers of values differ.
+
+    Source: white paper, section 4.4.
+
+    >>> import flowbook as fb
+    >>> i, total = fb.while_loop(
+    ...     lambda i, total: i < 5, lambda i, total: (i + 1, total + i), (0, 0)
+    ... )
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(total))
+    10
+    """
+    for what, function in (("cond", cond), ("body", body)):
+        if not callable(function):
+            raise InvalidTypeError(
+                f"{what} is a function of the loop's variables, not {function!r:.80}"
+            )
+    check_parallel(parallel_iterations)
+    if not leaves(loop_vars):
+        raise InvalidArgumentError(
+            "a loop has at least one variable, by which its condition can come to be false"
+        )
+    limit = _limit(maximum_iterations)
+    if limit is not None:
+        loop_vars = (0 if limit.dtype is dtypes.int32 else _zero(limit), loop_vars)
+        shape_invariants = None if shape_invariants is None else (None, shape_invariants)
+        given_cond, given_body = cond, body
+
+        def cond(count: Tensor, inner: Any) -> Any:
+            holds = _called(given_cond, inner)
+            return logical_and(less(count, limit), _condition(holds))
+
+        def body(count: Tensor, inner: Any) -> Any:
+            return count + 1, _matched(inner, _called(given_body, inner))
+
+    with name_scope(name or "while") as prefix:
+        loop = _Loop(prefix, loop_vars, shape_invariants, parallel_iterations)
+        with loop.graph.as_default():
+            found = loop.build(cond, body)
+    if limit is not None:
+        found = found[1]
+    if not return_same_structure and isinstance(found, list | tuple) and len(found) == 1:
+        return found[0]
+    return found
+
+
+def _limit(maximum_iterations: Any) -> Tensor | None:
+    if maximum_iterations is None:
+        return None
+    limit = convert_to_tensor(maximum_iterations, name="maximum_iterations")
+    if limit.dtype not in dtypes.INDICES or not limit.shape.is_compatible_with(SCALAR):
+        raise InvalidTypeError(
+            "maximum_iterations is an int32 or int64 scalar, not a "
+            f"{limit.dtype.name} of shape {limit.shape}"
+        )
+    return limit
+
+
+def _zero(like: Tensor) -> Tensor:
+    return convert_to_tensor(0, like.dtype)
+
+
+def _called(function: Callable[..., Any], variables: Any) -> Any:
+    """What a function of the loop's variables gives; a list or tuple of them is its arguments."""
+    if isinstance(variables, list | tuple) and not hasattr(variables, "_fields"):
+        return function(*variables)
+    return function(variables)
+
+
+def _matched(variables: Any, given: Any) -> Any:
+    """What a body gave, in the structure of the variables: lists and tuples are alike here.
+
+    A single variable may be given by itself.
+    """
+    if not isinstance(variables, list | tuple) or hasattr(variables, "_fields"):
+        return given
+    kind = list if isinstance(variables, list) else tuple
+    if isinstance(given, list | tuple) and not hasattr(given, "_fields"):
+        return kind(given)
+    return kind([given]) if len(variables) == 1 else given
+
+
+def _condition(given: Any) -> Tensor:
+    if isinstance(given, list | tuple) and len(given) == 1:
+        (given,) = given
+    tensor = convert_to_tensor(given)
+    if tensor.dtype is not dtypes.bool or not tensor.shape.is_compatible_with(SCALAR):
+        raise InvalidTypeError(
+            f"the loop's condition gives a {tensor.dtype.name} of shape {tensor.shape}, "
+            "where a bool scalar is wanted",
+            hint="fb.reduce_all or fb.reduce_any makes one of many",
+        )
+    return tensor
+
+
+class _Loop:
+    """A loop that is being built."""
+
+    def __init__(self, prefix: str, loop_vars: Any, invariants: Any, parallel: int) -> None:
+        self.structure = loop_vars
+        self.where = [where for where, _ in paths(loop_vars)]
+        self.first = [convert_to_tensor(leaf) for leaf in leaves(loop_vars)]
+        self.graph: Graph = self.first[0].graph
+        flow = self.graph.scope.flow
+        if flow is not None:
+            self.first = [flow.captured(tensor) for tensor in self.first]
+        self.shapes = self._invariants(invariants)
+        outer = flow.place if flow is not None else None
+        self.frame = self.graph.open_frame(prefix.rstrip("/"), parallel, outer)
+
+    def _invariants(self, given: Any) -> list[Shape]:
+        """What is known of each variable's shape in all iterations."""
+        shapes = [tensor.shape for tensor in self.first]
+        if given is None:
+            return shapes
+        said = _shapes_like(self.structure, given)
+        for index, (shape, tensor) in enumerate(zip(said, self.first, strict=True)):
+            if shape is None:
+                continue
+            if not shape.admits(tensor.shape):
+                raise InvalidArgumentError(
+                    f"the loop's variable {self._name(index)} begins with the shape "
+                    f"{tensor.shape}, which its invariant {shape} does not admit"
+                )
+            shapes[index] = shape
+        return shapes
+
+    def _name(self, index: int) -> str:
+        tensor = self.first[index]
+        return f"{self.where[index] or 0} ({tensor.name!r})"
+
+    def build(self, cond: Callable[..., Any], body: Callable[..., Any]) -> Any:
+        """Build the whole loop; give what its variables are at last."""
+        name = self.frame.name
+        entered = [
+            enter_op(
+                tensor,
+                frame_name=name,
+                parallel_iterations=self.frame.parallel_iterations,
+                shape=None if shape == tensor.shape else shape,
+            )
+            for tensor, shape in zip(self.first, self.shapes, strict=True)
+        ]
+        merged = [merge_op([tensor])[0] for tensor in entered]
+        # What waits for an iteration's turn waits for this variable's value, a small one.
+        turn = next((i for i, t in enumerate(self.first) if t.shape.rank == 0), 0)
+        inside = LoopInside(self.graph, self.frame, merged[turn].op)
+        with inside.entered():
+            holds = _condition(_called(cond, packed_like(self.structure, merged)))
+            with control_dependencies(inside.stateful):
+                condition = loop_cond(inside.captured(holds))
+            switched: list[tuple[Tensor, Tensor]] = [switch_op(t, condition) for t in merged]
+            pivot = identity(switched[turn][1], name="pivot")
+        is_acting = bool(inside.acting)
+        inside.begin_body(Branch(condition, 1, self.frame), pivot.op)
+        with inside.entered():
+            variables = packed_like(self.structure, [yes for _, yes in switched])
+            given = _matched(variables, _called(body, variables))
+            require_same(self.structure, given, "loop_vars", "the loop's body")
+            following = [
+                inside.held(inside.captured(self._next(i, leaf, merged[i])))
+                for i, leaf in enumerate(leaves(given))
+            ]
+        is_acting |= bool(inside.acting)
+        for i, (tensor, merge) in enumerate(zip(following, merged, strict=True)):
+            waited = inside.stateful if is_acting and i == turn else []
+            self._close(tensor, merge.op, waited)
+        last = [no for no, _ in switched]
+        waited = [identity(last[turn], name="ended").op] if is_acting else []
+        with self._building(waited):
+            found = [exit(tensor) for tensor in last]
+        self.frame.is_closed = True
+        flow = self.graph.scope.flow
+        if flow is not None and inside.has_touched:
+            flow.note(found[turn].op, is_acting)
+        return packed_like(self.structure, found)
+
+    def _building(self, waited: Sequence[Operation]) -> Any:
+        """Build what routes the loop's values, which nothing from outside is waited for."""
+        return within(
+            self.graph, lambda scope: replace(scope, flow=None, control_inputs=tuple(waited))
+        )
+
+    def _close(self, tensor: Tensor, merge: Operation, waited: Sequence[Operation]) -> None:
+        with self._building(waited), within(self.graph, lambda s: replace(s, closes=merge)):
+            next_iteration_op(tensor)
+
+    def _next(self, index: int, leaf: Any, merged: Tensor) -> Tensor:
+        """What a variable is in the next iteration, seen to fit."""
+        dtype, shape = merged.dtype, self.shapes[index]
+        if isinstance(leaf, Operation) or leaf is None:
+            raise InvalidTypeError(
+                f"the loop's body gives no value for the variable {self._name(index)}"
+            )
+        tensor = leaf if isinstance(leaf, Tensor) else convert_to_tensor(leaf, dtype)
+        if tensor.dtype is not dtype:
+            raise InvalidTypeError(
+                f"the loop's variable {self._name(index)} is {dtype.name}, but its body gives "
+                f"{tensor.dtype.name}",
+                hint="convert one of them by fb.cast",
+            )
+        if not shape.admits(tensor.shape):
+            raise InvalidArgumentError(
+                f"the loop's variable {self._name(index)} has the shape {shape}, but its body "
+                f"gives {tensor.shape}",
+                hint="say by shape_invariants what is known of it in every iteration, such as "
+                f"{_both_admit(shape, tensor.shape)}",
+            )
+        return tensor
+
+
+def _both_admit(one: Shape, other: Shape) -> Shape:
+    """What is known of a shape that may be one or the other."""
+    if one.rank is None or one.rank != other.rank:
+        return Shape()
+    assert one.dims is not None
+    assert other.dims is not None
+    return Shape.of(
+        tuple([a if a == b else None for a, b in zip(one.dims, other.dims, strict=True)])
+    )
+
+
+def _shapes_like(structure: Any, given: Any) -> list[Shape | None]:
+    """A shape for each leaf of a structure, or None where nothing is said."""
+    if given is None:
+        return [None] * len(leaves(structure))
+    parts = parts_of(structure)
+    if parts is None:
+        return [Shape(given)]
+    stand = list(given.values()) if isinstance(given, dict) else given
+    if isinstance(given, Shape) or not isinstance(stand, list | tuple) or len(stand) != len(parts):
+        raise InvalidArgumentError(
+            f"shape_invariants has the structure of loop_vars, which is of {len(parts)}: {given!r}",
+            hint="None stands for the shape that a variable has at first",
+        )
+    return [
+        shape
+        for part, said in zip(parts.values(), stand, strict=True)
+        for shape in _shapes_like(part, said)
+    ]
