@@ -14,8 +14,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from flowbook.graph.building.flow import Flow
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.building.scopes import within
+from flowbook.graph.building.surroundings import Scope
 from flowbook.graph.control_flow.routing import enter_op, switch_op
 from flowbook.graph.model.context import (
     Branch,
@@ -66,6 +68,20 @@ class Inside:
     def place(self) -> Context:
         """Where what is built inside runs."""
         return self._place
+
+    @property
+    def outer(self) -> Flow | None:
+        """The branch or loop around it, if that is being built too."""
+        return self._around.flow
+
+    @contextmanager
+    def outside(self) -> Iterator[None]:
+        """Build around it."""
+        with within(self._graph, self._seen_from_outside):
+            yield
+
+    def _seen_from_outside(self, scope: Scope) -> Scope:
+        return replace(self._around, prefix=scope.prefix, site=scope.site)
 
     @contextmanager
     def entered(self) -> Iterator[None]:
@@ -163,8 +179,7 @@ class BranchInside(Inside):
         return self._taken_in(tensor)
 
     def _taken_in(self, tensor: Tensor) -> Tensor:
-        around = replace(self._around, prefix=self._graph.scope.prefix)
-        with within(self._graph, lambda scope: around):
+        with self.outside():
             sides: tuple[Tensor, Tensor] = switch_op(tensor, self._branch.pred)
         return sides[self._branch.side]
 
@@ -201,8 +216,7 @@ class LoopInside(Inside):
         return sides[1]
 
     def _taken_in(self, tensor: Tensor) -> Tensor:
-        around = replace(self._around, prefix=self._graph.scope.prefix)
-        with within(self._graph, lambda scope: around):
+        with self.outside():
             return enter_op(
                 tensor,
                 frame_name=self.frame.name,
