@@ -61,6 +61,8 @@ class Runner:
         stage: how far it has come.
         epoch: that of the store when what the program needs was last seen to be initialised; kept
             by whoever sees to that.
+        seen: an epoch, and how many of the first operations that touch something were seen to in
+            it, as another program needs them; kept likewise.
         late_units: for each late feed, by its place, the number of its unit.
     """
 
@@ -96,6 +98,7 @@ class Runner:
         self._setting = Setting(self._bound.known, device, is_wary)
         self.stage = Stage.NEW
         self.epoch = -1
+        self.seen = (-1, 0)
         self._step: Generated | None = None
 
     # Running

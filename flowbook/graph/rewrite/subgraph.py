@@ -101,6 +101,8 @@ class Subgraph:
             have been removed later.
         waited: likewise, for such a node those that its control successors wait for.
         equal: the first node of each meaning (`cse.py`).
+        alike: the first small constant of each meaning; it may not be there any more.
+        compared: how many constants have been compared with others.
         written: the operations that own what its nodes write to (`order_state.py`).
         index: the number of each node in the plan that was made of it.
     """
@@ -121,6 +123,8 @@ class Subgraph:
     instead: dict[int, int] = field(default_factory=dict)
     waited: dict[Node, tuple[Node, ...]] = field(default_factory=dict)
     equal: dict[Any, Node] = field(default_factory=dict)
+    alike: dict[Any, int] = field(default_factory=dict)
+    compared: int = 0
     written: frozenset[Operation] = frozenset()
     index: dict[Node, int] = field(default_factory=dict)
 
@@ -142,6 +146,8 @@ class Subgraph:
             instead=self.instead.copy(),
             waited=self.waited.copy(),
             equal=self.equal.copy(),
+            alike=self.alike.copy(),
+            compared=len(self.constants),
             index=self.index.copy(),
         )
 
