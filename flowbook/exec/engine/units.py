@@ -186,11 +186,16 @@ class Kernel(Unit):
         Raises:
             Exception: what the kernel raised, as it is.
         """
-        if self.leading or self.attributes:
-            given = [values[v] for v in self.inputs]
+        inputs = self.inputs
+        if self.leading or self.attributes or len(inputs) > 2:
+            given = [values[v] for v in inputs]
             found = self.function(self.xp, *self.leading, *given, **self.attributes)
+        elif len(inputs) == 2:
+            found = self.function(self.xp, values[inputs[0]], values[inputs[1]])
+        elif inputs:
+            found = self.function(self.xp, values[inputs[0]])
         else:
-            found = self.function(self.xp, *[values[v] for v in self.inputs])
+            found = self.function(self.xp)
         if self.is_single:
             values[self.outputs[0]] = self.checked(found)
             return
