@@ -167,23 +167,20 @@ class Segment(Unit):
         for index in range(start, len(units)):
             unit = units[index]
             if not isinstance(unit, Handle):
-                new.update(dict.fromkeys(unit.outputs, index))
+                for value in unit.outputs:
+                    new[value] = index
             for value in unit.inputs:
                 if value in new or value in last_use:
                     new[value] = index
-        for value in affected.union(new):
-            place = last_use.get(value)
-            if place is not None:
-                number = bisect_right(starts, place) - 1
-                dies = value not in new and value not in kept
-                stretches[number] = stretches[number].with_change(
-                    place - starts[number], value, dies
-                )
+        for value in last_use.keys() & affected.union(new):
+            place = last_use[value]
+            number = bisect_right(starts, place) - 1
+            dies = value not in new and value not in kept
+            stretches[number] = stretches[number].with_change(place - starts[number], value, dies)
         last_use.update(new)
         dying: list[tuple[int, ...]] = [()] * (len(units) - start)
-        for value, index in new.items():
-            if value not in kept:
-                dying[index - start] += (value,)
+        for value in new.keys() - kept:
+            dying[new[value] - start] += (value,)
         tail = Stretch(units[start:], dying, setting)
         # Twice as long at least as what follows it, so that there are few.
         while stretches and len(stretches[-1].units) <= len(tail.units) <= LONGEST // 2:
