@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -88,11 +88,11 @@ def bind(
     """
     known: dict[int, Any] = {} if begun is None else begun.known.copy()
     units = [] if begun is None else begun.units.copy()
-    for value, constant in part.constants.items():
-        if value not in known:
-            known[value] = constant if device.check(constant) else device.own(constant)
+    constants = [(v, c) for v, c in part.constants.items() if v not in known]
+    for value, constant in constants:
+        known[value] = constant if device.check(constant) else device.own(constant)
     nodes = part.nodes[len(units) :]
-    specs = _specs(feeds, part.constants, nodes, begun.specs if begun is not None else None)
+    specs = _specs(feeds, constants, nodes, begun.specs if begun is not None else None)
     types: dict[str, _Found] = {}
     for index, node in enumerate(nodes, len(units)):
         found = types.get(node.type)
@@ -112,7 +112,7 @@ def bind(
 
 def _specs(
     feeds: Sequence[tuple[DType, Shape]],
-    constants: Mapping[int, Any],
+    constants: Sequence[tuple[int, Any]],
     nodes: Sequence[PlanNode],
     begun: Specs | None,
 ) -> Specs:
@@ -121,9 +121,8 @@ def _specs(
     old = len(dtypes)
     for value, (dtype, shape) in enumerate(feeds):
         dtypes[value], shapes[value] = dtype, shape
-    for value, constant in constants.items():
-        if value not in dtypes:
-            dtypes[value], shapes[value] = as_dtype(constant.dtype), Shape.of(constant.shape)
+    for value, constant in constants:
+        dtypes[value], shapes[value] = as_dtype(constant.dtype), Shape.of(constant.shape)
     for node in nodes:
         dtypes.update(zip(node.outputs, node.dtypes, strict=False))
         shapes.update(zip(node.outputs, node.shapes, strict=False))

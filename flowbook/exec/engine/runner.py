@@ -1,8 +1,9 @@
 """The life of one program in this process: it runs, is checked, is written as code, runs fast.
 
 The first run goes kernel by kernel, so that nobody waits for a compiler and every kernel's result
-is checked. From the second run on what needs no waiting runs as generated Python; a program that
-never waits is one call. What this module keeps, nobody else writes to.
+is checked. From the second run on what needs no waiting runs as generated Python; a short program
+that never waits is one call. A program that another one has grown into lends it what is checked
+and written already (`segment.py`). What this module keeps, nobody else writes to.
 
 Users' kernels run unchecked from then on, like all others, as a check costs more than the dispatch.
 But what they do stays inside the step: they get feeds as read-only views, and what is fetched is
