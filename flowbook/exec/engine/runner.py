@@ -84,7 +84,6 @@ class Runner:
         self._executions = executions
         self._instruments = instruments
         self._finishers = finishers(device)
-        self._begun = begun
         fed = [(program.feeds[place].dtype, program.feeds[place].shape) for place in part.feeds]
         self._bound: Bound = bind(part, fed, device, store, begun._bound if begun else None)
         late = [place for place, arrives_late in enumerate(is_late) if arrives_late]
@@ -94,6 +93,7 @@ class Runner:
         self._waits = self._bound.waits or bool(late)
         self._is_routed = self._bound.is_routed
         self._has_users_kernels = self._bound.has_users_kernels
+        self._begun = begun if not self._waits and not self._is_routed else None
         # Shapes may have been inferred from a constant that is fed now: nothing is sure of them.
         is_wary = any(feed.replaces_constant for feed in program.feeds)
         self._setting = Setting(self._bound.known, device, is_wary)
