@@ -29,7 +29,12 @@ class Docstrings(griffe.Extension):
                     text = f"{inspect.cleandoc(found.__doc__ or '')}\n\n{_dtypes(found)}"
                     made = _function(name, found, text, _returned(found), module)
                     module.set_member(name, made)
-                elif inspect.isfunction(found) and found.__module__ == module.path and not seen:
+                elif seen is not None or not inspect.isfunction(found):
+                    continue
+                elif found.__module__ != module.path:
+                    alias = griffe.Alias(name, f"{found.__module__}.{name}", parent=module)
+                    module.set_member(name, alias)
+                else:
                     returned = str(inspect.signature(found).return_annotation)
                     text = inspect.cleandoc(found.__doc__ or "")
                     module.set_member(name, _function(name, found, text, returned, module))

@@ -378,19 +378,14 @@ NAMESPACES = {
 }
 
 
-def no_such_name(name: str) -> NoReturn:
-    """Raise the AttributeError for a name that `flowbook` does not have."""
-    _no_such_name("", _INSTEAD, name)
-
-
-def no_such_name_in(module: str) -> Callable[[str], NoReturn]:
-    """The `__getattr__` of one of flowbook's namespaces.
+def no_such_name_in(namespace: str) -> Callable[[str], NoReturn]:
+    """The `__getattr__` of flowbook, or of one of its namespaces.
 
     Args:
-        module: its `__name__`.
+        namespace: its name, "" for flowbook itself.
     """
-    namespace = module.rpartition(".")[2]
-    return partial(_no_such_name, namespace, _INSTEAD_IN.get(namespace, {}))
+    table = _INSTEAD_IN.get(namespace, {}) if namespace else _INSTEAD
+    return partial(_no_such_name, namespace, table)
 
 
 def _no_such_name(namespace: str, table: Mapping[str, str], name: str) -> NoReturn:

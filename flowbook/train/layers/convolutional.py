@@ -28,6 +28,20 @@ from flowbook.train.layers.weights import (
     weights,
 )
 
+__all__ = [
+    "average_pooling1d",
+    "average_pooling2d",
+    "average_pooling3d",
+    "conv1d",
+    "conv2d",
+    "conv2d_transpose",
+    "conv3d",
+    "max_pooling1d",
+    "max_pooling2d",
+    "max_pooling3d",
+    "separable_conv2d",
+]
+
 
 def each(name: str, value: Any, count: int) -> list[int]:
     """A size for each dimension of a window, from one number for all or from one each."""

@@ -34,6 +34,8 @@ from flowbook.train.layers.weights import (
     weights,
 )
 
+__all__ = ["dense", "dropout", "embedding", "flatten"]
+
 
 def dense(
     inputs: Any,

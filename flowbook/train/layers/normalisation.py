@@ -27,6 +27,8 @@ from flowbook.train.layers.weights import (
     weights,
 )
 
+__all__ = ["batch_normalization", "layer_normalization"]
+
 
 def batch_normalization(
     inputs: Any,

@@ -17,6 +17,8 @@ from flowbook.train.layers.initializers import Initializer
 from flowbook.train.layers.regularizers import Regularizer
 from flowbook.train.layers.weights import channels_of, layer_input, or_default, positive, weights
 
+__all__ = ["gru", "lstm"]
+
 Cell = Callable[[Any, Any], tuple[Any, Any]]
 
 

@@ -28,6 +28,20 @@ from flowbook.graph.ops.math.complex import abs_op
 from flowbook.graph.ops.math.elementwise import exp, sigmoid, square
 from flowbook.graph.ops.windows.layouts import layout_of
 
+__all__ = [
+    "bias_add",
+    "crelu",
+    "elu",
+    "leaky_relu",
+    "log_softmax",
+    "relu",
+    "relu6",
+    "selu",
+    "softmax",
+    "softplus",
+    "softsign",
+]
+
 relu_gradient: OpDef = OpDef(
     "ReluGrad",
     "gradients: T, activations: T -> backprops: T",

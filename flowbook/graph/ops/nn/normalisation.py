@@ -29,6 +29,20 @@ from flowbook.graph.ops.windows.layouts import layout_of
 from flowbook.graph.ops.windows.response_normalisation import normalize_responses_op
 from flowbook.graph.ops.windows.windows import whole
 
+__all__ = [
+    "batch_normalization",
+    "fused_batch_norm",
+    "group_normalization",
+    "l2_normalize",
+    "layer_normalization",
+    "local_response_normalization",
+    "moments",
+    "normalize_moments",
+    "sufficient_statistics",
+    "weighted_moments",
+    "zero_fraction",
+]
+
 
 def _floating(x: Any) -> Tensor:
     tensor: Tensor = convert_to_tensor(x)

@@ -30,6 +30,20 @@ from flowbook.graph.ops.windows.windows import (
     output_dims,
 )
 
+__all__ = [
+    "atrous_conv2d",
+    "atrous_conv2d_transpose",
+    "conv1d",
+    "conv1d_transpose",
+    "conv2d",
+    "conv2d_backprop_filter",
+    "conv2d_backprop_input",
+    "conv2d_transpose",
+    "conv3d",
+    "conv3d_transpose",
+    "convolution",
+]
+
 Ints = tuple[int, ...]
 
 

@@ -30,6 +30,8 @@ from flowbook.graph.ops.windows.convolution_kernels import check_gradients, chun
 from flowbook.graph.ops.windows.layouts import layout_of
 from flowbook.graph.ops.windows.windows import Padding, output_dims, taps
 
+__all__ = ["depthwise_conv2d", "separable_conv2d"]
+
 
 def _output(
     input: Shape, filters: Shape, strides: Ints, padding: Padding, dilations: Ints

@@ -30,6 +30,17 @@ from flowbook.graph.ops.windows.windows import (
     padding_of,
 )
 
+__all__ = [
+    "avg_pool",
+    "avg_pool1d",
+    "avg_pool3d",
+    "max_pool",
+    "max_pool1d",
+    "max_pool3d",
+    "max_pool_with_argmax",
+    "pool",
+]
+
 Ints = tuple[int, ...]
 
 
