@@ -390,12 +390,15 @@ def no_such_name_in(namespace: str) -> Callable[[str], NoReturn]:
 
 def _no_such_name(namespace: str, table: Mapping[str, str], name: str) -> NoReturn:
     where = f"flowbook.{namespace}" if namespace else "flowbook"
+    # What begins so is what tools look for, and they look for much.
+    is_asked_by_people = not name.startswith("_")
     instead = table.get(name)
-    if instead is None and not name.startswith("_"):
+    if instead is None and is_asked_by_people:
         instead = " or ".join(_elsewhere(name)) or None
     if instead is not None:
         raise AttributeError(f"{where} has no {name}: use {instead}")
-    close = difflib.get_close_matches(name, sys.modules[where].__all__, 3)
+    names = sys.modules[where].__all__ if is_asked_by_people else ()
+    close = difflib.get_close_matches(name, names, 3)
     raise AttributeError(
         f"module {where!r} has no attribute {name!r}"
         + (f": did you mean {' or '.join(close)}?" if close else "")
