@@ -41,10 +41,9 @@ class Layout:
 
     def listed(self, value: Any) -> Any:
         """An argument as where the channels are last: one entry for each axis changes places."""
-        is_list = isinstance(value, Sequence) and not isinstance(value, str)
-        if self.is_channels_first and is_list and len(value) == self.count + 2:
-            return [value[axis] for axis in self._order]
-        return value
+        if not self.is_channels_first or not isinstance(value, Sequence) or isinstance(value, str):
+            return value
+        return [value[axis] for axis in self._order] if len(value) == self.count + 2 else value
 
     def sizes(self, shape: Any) -> Any:
         """A shape of such data, ints or a vector tensor, as where the channels are last."""
@@ -60,12 +59,12 @@ class Layout:
         order = [0, self.count + 1, *range(1, self.count + 1)]
         return transpose(result, order, name=name) if self.is_channels_first else result
 
-    def through(self, build: Callable[..., Tensor], data: Any, name: str) -> Tensor:
-        """What `build(data, name=...)` makes of data with the channels last, in this layout."""
+    def through(self, build: Callable[[Any, str | None], Tensor], data: Any, name: str) -> Tensor:
+        """What `build(data, name)` makes of data with the channels last, in this layout."""
         if not self.is_channels_first:
-            return build(data, name=name)
+            return build(data, name)
         with name_scope(name) as scope:
-            return self.restored(build(self.channels_last(data), name=None), scope)
+            return self.restored(build(self.channels_last(data), None), scope)
 
 
 _LAYOUTS = {
