@@ -78,6 +78,20 @@ def test_what_a_family_calls_public_is(module: ModuleType) -> None:
 
 
 @MODULES
+def test_nothing_is_public_by_accident(module: ModuleType) -> None:
+    """What a namespace needs for itself is named with an underscore."""
+    members = {name: getattr(module, name) for name in module.__all__}
+    homes = {name: getattr(member, "__module__", None) for name, member in members.items()}
+    own = tuple(f"flowbook.{layer}." for layer in {*LAYERS, "train"})
+    strays = {
+        name: home
+        for name, home in homes.items()
+        if isinstance(home, str) and not f"{home}.".startswith((*own, "flowbook.onnx."))
+    }
+    assert strays == {}
+
+
+@MODULES
 def test_completion_shows_what_is_public(module: ModuleType) -> None:
     assert dir(module) == list(module.__all__)
 
