@@ -25,6 +25,8 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.redefinition.stale_runs import check_feeds, check_stale
 from flowbook.graph.rewrite.prune import is_replaced
 
+__all__ = ["PartialRun"]
+
 
 class PartialRun:
     """One step under way; made by `Session.partial_run`.

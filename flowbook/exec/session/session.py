@@ -43,6 +43,8 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.redefinition.repetition import check_repetition
 from flowbook.graph.redefinition.stale_runs import check_feeds, check_stale
 
+__all__ = ["Session"]
+
 # How many spellings of signatures a session remembers.
 _REMEMBERED = 4096
 

@@ -33,6 +33,8 @@ from flowbook.graph.model.updates import updates_among
 from flowbook.graph.redefinition.stale_operations import StaleOperations, stale_among
 from flowbook.graph.storing import files, graph_file, serialize
 
+__all__ = ["Graph", "get_default_graph", "reset_default_graph"]
+
 if TYPE_CHECKING:
     pass
 

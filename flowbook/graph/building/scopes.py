@@ -18,6 +18,8 @@ from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.tensor import Arithmetic
 
+__all__ = ["colocate_with", "container", "control_dependencies", "device", "name_scope"]
+
 
 @contextmanager
 def within(graph: Graph, change: Callable[[Scope], Scope]) -> Iterator[Scope]:

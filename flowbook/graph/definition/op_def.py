@@ -53,6 +53,8 @@ from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Touch
 
+__all__ = ["AsyncContext", "NO_GRADIENT", "OpDef", "REQUIRED"]
+
 # What calling a definition builds: one tensor, unless its annotation says otherwise.
 # Type checkers know defaults of type variables; Python does from 3.13 on.
 if TYPE_CHECKING:

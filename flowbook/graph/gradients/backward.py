@@ -46,6 +46,8 @@ from flowbook.graph.ops.basis.filling import ones_like, zeros_like
 from flowbook.graph.ops.basis.joining import concat
 from flowbook.graph.ops.math.arithmetic import add_n
 
+__all__ = ["gradients"]
+
 Gradient = Tensor | IndexedSlices
 
 

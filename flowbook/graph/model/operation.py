@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from flowbook.graph.model.shape import Shape
     from flowbook.graph.model.site import Site
 
+__all__ = ["Operation"]
+
 
 # What TensorFlow 1 calls otherwise.
 _ELSEWHERE = {

@@ -31,6 +31,8 @@ from flowbook.graph.storing import graph_file
 from flowbook.graph.storing.graph_pb2 import GraphDef
 from flowbook.graph.storing.serialize import with_retired
 
+__all__ = ["import_graph_def"]
+
 
 def import_graph_def(
     graph_def: Any,

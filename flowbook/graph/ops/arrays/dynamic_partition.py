@@ -21,6 +21,8 @@ from flowbook.graph.ops.basis.filling import range as range_
 from flowbook.graph.ops.basis.shaping import reshape_op, shape_of, size_op
 from flowbook.graph.ops.reduction.segments import order_by_id
 
+__all__ = ["dynamic_partition", "dynamic_stitch"]
+
 
 def _row_shape(data: Tensor, numbers: Tensor, what: str) -> Shape:
     """What is left of a shape that begins with that of a number for each row."""

@@ -36,6 +36,8 @@ from flowbook.graph.ops.basis.shaping import (
 from flowbook.graph.ops.reduction.segments import combined
 from flowbook.graph.ops.state.variables import Variable, read_variable
 
+__all__ = ["gather", "one_hot"]
+
 
 def _gathered_shape(params: Tensor, indices: Tensor, axis: int, batch_dims: int) -> Shape:
     dims = params.shape.dims

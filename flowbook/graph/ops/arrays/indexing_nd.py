@@ -25,6 +25,14 @@ from flowbook.graph.ops.basis.shaping import check_vector, dims_of, shape_argume
 from flowbook.graph.ops.math.arithmetic import add, subtract
 from flowbook.graph.ops.reduction.segments import combined
 
+__all__ = [
+    "gather_nd",
+    "scatter_nd",
+    "tensor_scatter_nd_add",
+    "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update",
+]
+
 
 def parts_shape(whole: Shape, indices: Tensor, batch_dims: int = 0) -> Shape:
     """The shape of the parts that vectors of indices name.

@@ -16,6 +16,8 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.bounds import check_indices
 from flowbook.graph.ops.basis.shaping import check_vector, dims_of, shape_argument
 
+__all__ = ["invert_permutation", "searchsorted", "unravel_index"]
+
 
 def _searched_shape(sorted_sequence: Tensor, values: Tensor, side: str, out_type: DType) -> Shape:
     rows, found = sorted_sequence.shape.dims, values.shape.dims

@@ -20,6 +20,17 @@ from flowbook.graph.ops.arrays.indexing_nd import check_updates, parts_shape, pl
 from flowbook.graph.ops.basis.indexing import Key, encoded, indexed_shape, place_of
 from flowbook.graph.ops.state.variables import Variable, flops_of_value, scatter_definition, write
 
+__all__ = [
+    "assign_slice",
+    "scatter_div",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_nd_add",
+    "scatter_nd_sub",
+    "scatter_nd_update",
+]
+
 _TYPED = {"dtype": REQUIRED, "shape": UNKNOWN}
 
 scatter_mul_op = scatter_definition("ScatterMul", "multiply")

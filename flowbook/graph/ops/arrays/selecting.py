@@ -23,6 +23,8 @@ from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.shaping import expand_dims, shape_of
 from flowbook.graph.ops.math.comparison import equal
 
+__all__ = ["nth_element", "top_k"]
+
 
 class TopK(NamedTuple):
     """The largest elements of each row, and where they stand."""

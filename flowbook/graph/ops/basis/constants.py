@@ -27,6 +27,19 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 
+__all__ = [
+    "constant",
+    "convert_to_tensor",
+    "group",
+    "identity",
+    "identity_n",
+    "no_op",
+    "placeholder",
+    "placeholder_with_default",
+    "prevent_gradient",
+    "stop_gradient",
+]
+
 
 def _constant_shape(value: Any, dtype: DType) -> Shape:
     if not isinstance(value, np.ndarray) or dtype_of(value) is not dtype:

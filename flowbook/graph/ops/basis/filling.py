@@ -45,6 +45,18 @@ from flowbook.graph.ops.basis.shaping import (
     size,
 )
 
+__all__ = [
+    "eye",
+    "fill",
+    "linspace",
+    "meshgrid",
+    "ones",
+    "ones_like",
+    "range",
+    "zeros",
+    "zeros_like",
+]
+
 
 def _filled_shape(dims: Tensor, value: Tensor) -> Shape:
     check_vector("dims", dims)

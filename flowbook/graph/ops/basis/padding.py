@@ -21,6 +21,8 @@ from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.joining import stack_op
 from flowbook.graph.ops.basis.shaping import check_vector, shape_argument, shape_op
 
+__all__ = ["pad", "slice"]
+
 
 def _slice_shape(input_: Tensor, begin: Tensor, size: Tensor) -> Shape:
     check_vector("begin", begin)

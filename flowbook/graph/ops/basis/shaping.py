@@ -27,6 +27,8 @@ from flowbook.graph.ops.basis.conjugation import conj_op
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.sparse_tensor import SparseTensor, SparseTensorValue
 
+__all__ = ["expand_dims", "rank", "reshape", "shape", "shape_n", "size", "squeeze", "transpose"]
+
 Array = np.ndarray[Any, Any]
 
 

@@ -38,6 +38,27 @@ from flowbook.graph.ops.math.comparison import (
 from flowbook.graph.ops.math.complex import abs as abs_of
 from flowbook.graph.ops.reduction.reductions import reduce_all, reduce_any
 
+__all__ = [
+    "Assert",
+    "assert_equal",
+    "assert_greater",
+    "assert_greater_equal",
+    "assert_integer",
+    "assert_less",
+    "assert_less_equal",
+    "assert_near",
+    "assert_negative",
+    "assert_non_negative",
+    "assert_non_positive",
+    "assert_none_equal",
+    "assert_positive",
+    "assert_rank",
+    "assert_rank_at_least",
+    "assert_rank_in",
+    "assert_scalar",
+    "assert_type",
+]
+
 
 def _condition(condition: Tensor, data: Sequence[Tensor], **_: Any) -> list[Shape]:
     if condition.shape.rank not in (None, 0):

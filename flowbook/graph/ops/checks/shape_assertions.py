@@ -16,6 +16,8 @@ from flowbook.graph.model.touch import ASSERTS
 from flowbook.graph.numerics.tensor_text import text_of
 from flowbook.graph.ops.basis.constants import convert_to_tensor, no_op
 
+__all__ = ["assert_shapes"]
+
 # An int is a size, a letter or word one that is the same wherever it stands, None any. The first
 # may be "...": any number of dimensions of any size.
 Sizes = tuple[int | str | None, ...]

@@ -38,6 +38,16 @@ from flowbook.graph.ops.math.comparison import logical_and, where
 from flowbook.graph.ops.math.elementwise import ceil, floor, round
 from flowbook.graph.ops.nn.clipping import clip_by_value
 
+__all__ = [
+    "ResizeMethod",
+    "crop_and_resize",
+    "resize_area",
+    "resize_bicubic",
+    "resize_bilinear",
+    "resize_images",
+    "resize_nearest_neighbor",
+]
+
 _HOW = {"method": REQUIRED, "align_corners": False, "half_pixel_centers": False}
 
 

@@ -28,6 +28,20 @@ from flowbook.graph.ops.basis.conjugation import conj_op, conjugate
 from flowbook.graph.ops.basis.constants import convert_to_tensor, zeros_like_op
 from flowbook.graph.ops.math.comparison import greater_equal, less_equal, where_op
 
+__all__ = [
+    "add",
+    "add_n",
+    "divide",
+    "floordiv",
+    "maximum",
+    "minimum",
+    "mod",
+    "multiply",
+    "negative",
+    "squared_difference",
+    "subtract",
+]
+
 add = OpDef(
     "Add",
     "x: T, y: T -> z: T",

@@ -33,6 +33,8 @@ from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 from flowbook.graph.ops.math.comparison import less, where
 from flowbook.graph.ops.math.no_nan import div_no_nan
 
+__all__ = ["abs", "angle", "complex", "imag", "real", "sign"]
+
 _REAL = {complex64: float32, complex128: float64}
 _COMPLEX = {float32: complex64, float64: complex128}
 

@@ -10,6 +10,8 @@ from flowbook.graph.model.dtypes import REALS
 from flowbook.graph.ops.basis.broadcasting import gradients_of_two
 from flowbook.graph.ops.math.arithmetic import refuse_zero
 
+__all__ = ["truncatediv", "truncatemod"]
+
 
 def _truncatediv(xp: Any, x: Any, y: Any) -> Any:
     refuse_zero(xp, x, y)

@@ -19,6 +19,28 @@ from flowbook.graph.ops.basis.conjugation import conjugate
 from flowbook.graph.ops.basis.constants import convert_to_tensor, identity
 from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 
+__all__ = [
+    "ceil",
+    "cos",
+    "exp",
+    "expm1",
+    "floor",
+    "is_finite",
+    "is_inf",
+    "is_nan",
+    "log",
+    "log1p",
+    "reciprocal",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sin",
+    "sqrt",
+    "square",
+    "tanh",
+    "trunc",
+]
+
 
 def function_of_one(
     type: str,

@@ -20,6 +20,8 @@ from flowbook.graph.ops.math.elementwise import log
 from flowbook.graph.ops.math.no_nan import multiply_no_nan
 from flowbook.graph.ops.math.special import digamma, in_dtype, polygamma
 
+__all__ = ["igamma", "igammac"]
+
 
 def _power_density(xp: Any, a: Any, x: Any, below: int) -> Any:
     special = special_of(xp)

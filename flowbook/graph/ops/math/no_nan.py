@@ -15,6 +15,8 @@ from flowbook.graph.ops.basis.conjugation import conjugate
 from flowbook.graph.ops.basis.constants import convert_to_tensor, ones_like_op
 from flowbook.graph.ops.math.comparison import not_equal
 
+__all__ = ["div_no_nan", "multiply_no_nan", "reciprocal_no_nan", "xdivy", "xlog1py", "xlogy"]
+
 
 def _div_gradient(op: Operation, dz: Tensor) -> Any:
     y = conjugate(op.inputs[1])

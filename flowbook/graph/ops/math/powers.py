@@ -18,6 +18,8 @@ from flowbook.graph.ops.math.comparison import equal, greater, not_equal, where_
 from flowbook.graph.ops.math.elementwise import function_of_one, is_inf, log, sigmoid, square
 from flowbook.graph.ops.math.no_nan import div_no_nan
 
+__all__ = ["cbrt", "exp2", "hypot", "log10", "log2", "logaddexp", "pow"]
+
 
 def _pow(xp: Any, x: Any, y: Any) -> Any:
     if y.dtype.kind == "i" and x.size and xp.any(y < 0):

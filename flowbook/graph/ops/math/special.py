@@ -20,6 +20,23 @@ from flowbook.graph.ops.math.complex import sign
 from flowbook.graph.ops.math.elementwise import exp, square
 from flowbook.graph.ops.math.no_nan import xlog1py, xlogy
 
+__all__ = [
+    "bessel_i0",
+    "bessel_i0e",
+    "bessel_i1",
+    "bessel_i1e",
+    "betainc",
+    "digamma",
+    "erf",
+    "erfc",
+    "erfinv",
+    "lbeta",
+    "lgamma",
+    "ndtri",
+    "polygamma",
+    "zeta",
+]
+
 
 def in_dtype(function: str) -> Any:
     """A kernel that calls a function of SciPy's."""

@@ -19,6 +19,8 @@ from flowbook.graph.ops.math.elementwise import function_of_one, reciprocal, sqr
 from flowbook.graph.ops.math.no_nan import div_no_nan
 from flowbook.graph.ops.math.powers import hypot
 
+__all__ = ["acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cosh", "sinh", "tan"]
+
 tan = function_of_one(
     "Tan",
     "tan(x)",

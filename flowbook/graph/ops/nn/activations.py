@@ -26,7 +26,21 @@ from flowbook.graph.ops.math.arithmetic import minimum, negative
 from flowbook.graph.ops.math.comparison import greater, greater_equal, less, where
 from flowbook.graph.ops.math.complex import abs_op
 from flowbook.graph.ops.math.elementwise import exp, sigmoid, square
-from flowbook.graph.ops.windows.windows import check_any_channels_last
+from flowbook.graph.ops.windows.layouts import layout_of
+
+__all__ = [
+    "bias_add",
+    "crelu",
+    "elu",
+    "leaky_relu",
+    "log_softmax",
+    "relu",
+    "relu6",
+    "selu",
+    "softmax",
+    "softplus",
+    "softsign",
+]
 
 relu_gradient: OpDef = OpDef(
     "ReluGrad",
@@ -353,18 +367,23 @@ bias_add_op = OpDef(
 
 
 @bias_add_op.front
-def bias_add(value: Any, bias: Any, data_format: str = "NHWC", name: str | None = None) -> Tensor:
+def bias_add(
+    value: Any, bias: Any, data_format: str | None = "NHWC", name: str | None = None
+) -> Tensor:
     """Add a vector along the last dimension.
 
     Args:
         value: [..., n] of a number dtype.
         bias: [n] of the same dtype.
-        data_format: channels last, such as "NHWC", whatever the number of dimensions.
+        data_format: channels last, such as "NHWC", whatever the number of dimensions; or "NCW",
+            "NCHW", "NCDHW" for [batch, n, ...], with as many.
         name: the operation's name.
 
     Raises:
         InvalidArgumentError: if the sizes differ; in the run, where they are known only then.
-        UnimplementedError: for data_format "NCHW".
     """
-    check_any_channels_last(data_format)
-    return bias_add_op(value, bias, name=name)
+
+    def build(value: Any, name: str | None) -> Tensor:
+        return bias_add_op(value, bias, name=name)
+
+    return layout_of(data_format or "NHWC").through(build, value, name or "BiasAdd")

@@ -24,6 +24,8 @@ from flowbook.graph.ops.nn.ctc_derivatives import derivative_of_gradient
 from flowbook.graph.ops.reduction.infinitesimals import gradients_along
 from flowbook.graph.ops.sparse.arguments import sparse_parts
 
+__all__ = ["ctc_loss"]
+
 
 def _loss_shapes(
     inputs: Tensor, indices: Tensor, values: Tensor, sequence_length: Tensor, **_: Any

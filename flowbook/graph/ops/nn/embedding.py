@@ -43,6 +43,8 @@ from flowbook.graph.ops.sparse.arguments import sparse_parts
 from flowbook.graph.ops.sparse.arranging import reshape as reshape_sparse
 from flowbook.graph.ops.sparse.selecting import fill_empty_rows, retain
 
+__all__ = ["embedding_lookup", "embedding_lookup_sparse", "safe_embedding_lookup_sparse"]
+
 
 def embedding_lookup(
     params: Any,

@@ -36,6 +36,16 @@ from flowbook.graph.ops.nn.activations import (
     softplus,
 )
 
+__all__ = [
+    "in_top_k",
+    "l2_loss",
+    "log_poisson_loss",
+    "sigmoid_cross_entropy_with_logits",
+    "softmax_cross_entropy_with_logits",
+    "sparse_softmax_cross_entropy_with_logits",
+    "weighted_cross_entropy_with_logits",
+]
+
 
 def _same_shapes(labels: Tensor, logits: Tensor) -> Shape:
     if not labels.shape.is_compatible_with(logits.shape):

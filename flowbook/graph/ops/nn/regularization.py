@@ -18,6 +18,8 @@ from flowbook.graph.ops.math.arithmetic import multiply
 from flowbook.graph.ops.math.comparison import greater_equal
 from flowbook.graph.ops.random.random_numbers import random_uniform
 
+__all__ = ["dropout"]
+
 
 def dropout(
     x: Any,

@@ -20,6 +20,8 @@ from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import OUTSIDE, Touch
 
+__all__ = ["py_func"]
+
 
 def _call(xp: Any, *inputs: Any, func: Callable[..., Any], Tout: tuple[DType, ...]) -> Any:
     returned = func(*[_read_only(value) for value in inputs])

@@ -37,6 +37,18 @@ from flowbook.graph.ops.math.comparison import equal, where_op
 from flowbook.graph.ops.math.elementwise import exp
 from flowbook.graph.ops.reduction.products import product_of_others
 
+__all__ = [
+    "argmax",
+    "argmin",
+    "reduce_all",
+    "reduce_any",
+    "reduce_logsumexp",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_prod",
+]
+
 
 def _mean(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
     if x.dtype.kind != "f" and x.dtype.kind != "c":

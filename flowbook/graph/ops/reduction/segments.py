@@ -30,6 +30,15 @@ from flowbook.graph.ops.math.comparison import equal, where
 from flowbook.graph.ops.reduction.reductions import whole_quotient
 from flowbook.graph.ops.reduction.segment_products import segment_product_of_others
 
+__all__ = [
+    "unsorted_segment_max",
+    "unsorted_segment_mean",
+    "unsorted_segment_min",
+    "unsorted_segment_prod",
+    "unsorted_segment_sqrt_n",
+    "unsorted_segment_sum",
+]
+
 Array = np.ndarray[Any, Any]
 
 

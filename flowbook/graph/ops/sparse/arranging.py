@@ -37,6 +37,8 @@ from flowbook.graph.ops.sparse.indices import (
     positions,
 )
 
+__all__ = ["expand_dims", "reorder", "reshape", "transpose"]
+
 
 def _place_count(indices: Tensor, dense_shape: Tensor, **_: Any) -> Shape:
     check_shapes(indices, dense_shape)

@@ -26,6 +26,8 @@ from flowbook.graph.ops.basis.shaping import reshape
 from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 from flowbook.graph.ops.text.strings import mapped
 
+__all__ = ["regex_full_match", "regex_replace", "split"]
+
 
 def _characters(text: bytes) -> str:
     return text.decode(errors="surrogateescape")
