@@ -35,6 +35,7 @@ from flowbook.exec.plan.program import Program
 from flowbook.exec.resources.store import Store
 from flowbook.graph.definition.op_def import DEAD
 from flowbook.graph.model.errors import InvalidArgumentError, OpError
+from flowbook.graph.model.registry import op_keyed
 
 
 class Stage(Enum):
@@ -367,13 +368,19 @@ class Runner:
         if isinstance(error, StepFailed):
             return error
         if not isinstance(error, UnitFailure):
-            return StepFailed(Failure(_as_op_error(error), -1, ()))
+            return StepFailed(Failure(_as_op_error(error, is_users=False), -1, ()))
         for instrument in self._instruments:
             asked = self._program, self._units, error.index, error.given
             failure = quietly(instrument.diagnose, asked)
             if failure is not None:
                 return StepFailed(failure)
-        return StepFailed(failure_of(_as_op_error(_behind(error)), error.index, error.given))
+        raised = _as_op_error(_behind(error), self._runs_users_code(error.index))
+        return StepFailed(failure_of(raised, error.index, error.given))
+
+    def _runs_users_code(self, index: int) -> bool:
+        unit = self._units[index]
+        assert isinstance(unit, Kernel)
+        return unit.call.is_users or op_keyed(unit.node.type).runs_users_code
 
 
 def _behind(error: Exception) -> Exception:
@@ -382,8 +389,8 @@ def _behind(error: Exception) -> Exception:
     return cause if isinstance(cause, Exception) else error
 
 
-def _as_op_error(error: Exception) -> OpError:
-    return error if isinstance(error, OpError) else as_op_error(error)
+def _as_op_error(error: Exception, is_users: bool) -> OpError:
+    return error if isinstance(error, OpError) else as_op_error(error, is_users)
 
 
 def _read_only(value: Any) -> Any:

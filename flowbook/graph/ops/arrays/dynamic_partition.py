@@ -106,7 +106,7 @@ def dynamic_partition(
         For each part its rows in their order, `[number of them] + data.shape[partitions.rank:]`.
 
     Raises:
-        OutOfRangeError: if a number lies outside; in the run, where it is known only then.
+        InvalidIndexError: if a number lies outside; in the run, where it is known only then.
 
     >>> import flowbook as fb
     >>> parts = fb.dynamic_partition([10, 20, 30], [1, 0, 1], 2)
@@ -203,7 +203,7 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
         alone gets a gradient; those with none are zeros.
 
     Raises:
-        OutOfRangeError: in the run, if an index is negative.
+        InvalidIndexError: in the run, if an index is negative.
         InvalidArgumentError: if the shapes do not fit.
 
     >>> import flowbook as fb

@@ -339,7 +339,7 @@ def crop_and_resize(
         float32 [boxes, *crop_size, channels].
 
     Raises:
-        OutOfRangeError: in the run, if an element of `box_ind` is no image's.
+        InvalidIndexError: in the run, if an element of `box_ind` is no image's.
     """
     with name_scope(name or "crop_and_resize") as scope:
         if method not in ("bilinear", "nearest"):

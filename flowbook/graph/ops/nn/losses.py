@@ -15,7 +15,7 @@ from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.inference import elementwise, scalar
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES
-from flowbook.graph.model.errors import InvalidArgumentError, OutOfRangeError
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidIndexError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape, broadcast
 from flowbook.graph.model.tensor import Tensor
@@ -178,7 +178,7 @@ def _sparse_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
     classes = logits.shape[-1]
     if not are_within(labels, classes):
         wrong = next(i for i in labels.ravel().tolist() if not 0 <= i < classes)
-        raise OutOfRangeError(f"label {wrong} is out of range: there are {classes} classes, from 0")
+        raise InvalidIndexError(f"label {wrong} is out of range: there are {classes} classes, from 0")
     if not logits.size:
         return xp.zeros(labels.shape, logits.dtype), logits.copy()
     # In row-major order, whatever the logits' is, so that reshaping gives a view to write to.
@@ -230,7 +230,7 @@ def sparse_softmax_cross_entropy_with_logits(
         [...] of the logits' dtype, the loss of each example.
 
     Raises:
-        OutOfRangeError: in the run, if a label is no class.
+        InvalidIndexError: in the run, if a label is no class.
     """
     return sparse_cross_entropy_op(labels, logits, name=name)[0]
 

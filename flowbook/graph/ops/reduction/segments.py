@@ -191,7 +191,7 @@ _ARGUMENTS = """
         A tensor of shape `[num_segments] + data.shape[segment_ids.rank:]`.
 
     Raises:
-        OutOfRangeError: in the run, if an id is not below `num_segments`.
+        InvalidIndexError: in the run, if an id is not below `num_segments`.
 """
 
 

@@ -157,5 +157,5 @@ def test_errors(build: Any, message: str) -> None:
 
 def test_boxes_of_no_image() -> None:
     for wrong in (-1, 2):
-        with pytest.raises(fb.errors.OutOfRangeError):
+        with pytest.raises(fb.errors.InvalidIndexError):
             evaluate(image.crop_and_resize(PIXELS, [[0.0, 0.0, 1.0, 1.0]], [wrong], [2, 2]))
