@@ -28,6 +28,7 @@ from flowbook.graph.ops.basis.shaping import expand_dims_op, transpose
 from flowbook.graph.ops.math.arithmetic import add, subtract
 from flowbook.graph.ops.math.comparison import greater, where
 from flowbook.graph.ops.math.elementwise import exp, log, sigmoid
+from flowbook.graph.ops.math.no_nan import multiply_no_nan
 from flowbook.graph.ops.nn.activations import (
     exponentials,
     less_largest,
@@ -294,9 +295,9 @@ def _weighted_gradient(op: Operation, dy: Tensor) -> Any:
     labels, logits, weight = op.inputs
     is_yes, is_no = softplus(-logits), softplus(logits)
     down = weight * labels * sigmoid(-logits)
-    dlogits = dy * ((1.0 - labels) * sigmoid(logits) - down)
-    dweight = sum_to_shape(dy * labels * is_yes, weight, labels)
-    return dy * (weight * is_yes - is_no), dlogits, dweight
+    dlogits = multiply_no_nan((1.0 - labels) * sigmoid(logits) - down, dy)
+    dweight = sum_to_shape(multiply_no_nan(labels * is_yes, dy), weight, labels)
+    return multiply_no_nan(weight * is_yes - is_no, dy), dlogits, dweight
 
 
 weighted_cross_entropy_op = OpDef(

@@ -27,6 +27,7 @@ from flowbook.graph.ops.basis.constants import ones_like_op, zeros_like_op
 from flowbook.graph.ops.basis.indexing import strided_slice
 from flowbook.graph.ops.basis.shaping import check_scalar_values, shape_op
 from flowbook.graph.ops.math.comparison import equal, where
+from flowbook.graph.ops.math.no_nan import multiply_no_nan
 from flowbook.graph.ops.reduction.reductions import whole_quotient
 from flowbook.graph.ops.reduction.segment_products import segment_product_of_others
 
@@ -176,7 +177,7 @@ def prod_gradient(op: Operation, dy: Tensor) -> Any:
     """The gradient of products: the product of the segment's other rows."""
     data, ids = op.inputs[:2]
     others = segment_product_of_others(conjugate(data), ids, [])
-    return unsorted_segment_take(dy, ids) * others, *_nones(op)
+    return multiply_no_nan(others, unsorted_segment_take(dy, ids)), *_nones(op)
 
 
 _ARGUMENTS = """
