@@ -73,7 +73,7 @@ multiply_no_nan: OpDef = OpDef(
     kernel=_product,
     expression="where(logical_and(equal(y, 0), isnan(multiply(x, y))), y, multiply(x, y))",
     grad=_product_gradient,
-    cost=elementwise(flops=3),
+    cost=elementwise(flops=5),
     doc="`x * y`, and 0 where `y` is 0, whatever `x` is: elementwise with broadcasting.",
     function="multiply_no_nan",
 )
