@@ -43,6 +43,7 @@ from flowbook.graph.building.scopes import (
     device,
     name_scope,
 )
+from flowbook.graph.definition.inference import constant_value
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, AsyncContext, OpDef
 from flowbook.graph.gradients.backward import gradients
 from flowbook.graph.gradients.hessians import hessians
@@ -555,6 +556,7 @@ __all__ = [
     "confusion_matrix",
     "conj",
     "constant",
+    "constant_value",
     "container",
     "control_dependencies",
     "convert_to_tensor",

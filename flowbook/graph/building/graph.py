@@ -189,7 +189,7 @@ class Graph(Members):
         if settled.call is not sites.running_call():
             self._thread.settled = None
         elif not operation.op_def.owns:  # Which is kept while its attributes stay the same.
-            operation.settled_by = settled.tensors
+            operation.settled_by += settled.tensors
 
     def stale(self) -> StaleOperations:
         """The operations that were built, directly or not, from something since redefined.

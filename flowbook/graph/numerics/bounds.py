@@ -50,7 +50,9 @@ def outside(indices: Any, wrong: Any, count: int, what: str) -> InvalidIndexErro
     """The error for the first of the wrong indices."""
     place = _first([wrong])
     found = int(indices[place])
-    return InvalidIndexError(f"{what} {found} is out of range: there are {count}, from 0{_at(place)}")
+    return InvalidIndexError(
+        f"{what} {found} is out of range: there are {count}, from 0{_at(place)}"
+    )
 
 
 def _first(wrong: list[Any]) -> tuple[int, ...]:

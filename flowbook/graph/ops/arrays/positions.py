@@ -9,7 +9,7 @@ import numpy as np
 from flowbook.graph.definition.inference import constant_value, halvings, no_flops
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES, REALS, DType, as_dtype, int32
-from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, InvalidIndexError
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidIndexError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor

@@ -23,7 +23,7 @@ from flowbook.graph.definition.inference import (
 )
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS
-from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, InvalidIndexError
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidIndexError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor

@@ -176,9 +176,7 @@ mod = OpDef(
     T=REALS,
     infer=broadcast_inputs,
     kernel=_mod,
-    grad=lambda op, dz: gradients_of_two(
-        op, dz, multiply_no_nan(floordiv(*op.inputs), -dz)
-    ),
+    grad=lambda op, dz: gradients_of_two(op, dz, multiply_no_nan(floordiv(*op.inputs), -dz)),
     aliases={},
     computes_shapes=True,
     cost=elementwise(),

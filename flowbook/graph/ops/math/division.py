@@ -52,9 +52,7 @@ truncatemod = OpDef(
     T=REALS,
     infer=broadcast_inputs,
     kernel=_truncatemod,
-    grad=lambda op, dz: gradients_of_two(
-        op, dz, multiply_no_nan(truncatediv(*op.inputs), -dz)
-    ),
+    grad=lambda op, dz: gradients_of_two(op, dz, multiply_no_nan(truncatediv(*op.inputs), -dz)),
     aliases={},
     cost=elementwise(flops=2),
     doc="""The remainder `x - truncatediv(x, y) * y`, elementwise with broadcasting.

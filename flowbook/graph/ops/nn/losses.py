@@ -179,7 +179,9 @@ def _sparse_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
     classes = logits.shape[-1]
     if not are_within(labels, classes):
         wrong = next(i for i in labels.ravel().tolist() if not 0 <= i < classes)
-        raise InvalidIndexError(f"label {wrong} is out of range: there are {classes} classes, from 0")
+        raise InvalidIndexError(
+            f"label {wrong} is out of range: there are {classes} classes, from 0"
+        )
     if not logits.size:
         return xp.zeros(labels.shape, logits.dtype), logits.copy()
     # In row-major order, whatever the logits' is, so that reshaping gives a view to write to.

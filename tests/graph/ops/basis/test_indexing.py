@@ -101,7 +101,9 @@ def test_a_static_index_out_of_range_is_an_error_at_construction(key: Any) -> No
 @pytest.mark.parametrize("row", [2, -3])
 def test_an_index_out_of_range_in_the_run_names_it(row: int) -> None:
     index = fb.placeholder(fb.int32, [])
-    with pytest.raises(fb.errors.InvalidIndexError, match=f"index {row} is out of range for axis 0"):
+    with pytest.raises(
+        fb.errors.InvalidIndexError, match=f"index {row} is out of range for axis 0"
+    ):
         evaluate(fb.constant(X)[index], {index: row})
 
 
