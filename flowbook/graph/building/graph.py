@@ -28,6 +28,7 @@ from flowbook.graph.model.errors import (
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.summaries import summaries_among
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import Access
 from flowbook.graph.model.updates import updates_among
 from flowbook.graph.redefinition.stale_operations import StaleOperations, stale_among
 from flowbook.graph.storing import files, graph_file, serialize
@@ -175,6 +176,15 @@ class Graph(Members):
                 operation.device = scope.device
                 operation.colocation = scope.colocation
                 operation.container = scope.container if operation.op_def.owns else ""
+            touches = operation.op_def.touches
+            if (
+                touches is not None
+                and touches.access is Access.WRITE
+                and touches.argument is not None
+            ):
+                # Whatever surrounds it, a write goes to where its variable lies.
+                handle = operation.inputs[touches.argument].op
+                operation.device, operation.colocation = handle.device, (handle,)
             return self._join(operation, full, author)
 
     def settle(self, tensors: Sequence[Tensor]) -> None:

@@ -263,13 +263,15 @@ class _Backward:
         prefix = f"{self.prefix}{name}/" if name else self.prefix
         author = sites.capture().author
         site = sites.Site(op.site.code, op.site.offset, author)
+        # A request in part admits several devices: it is the same one.
+        beside = (op,) if op.device or op.colocation else ()
 
         def change(scope: Scope) -> Scope:
             return replace(
                 scope,
                 prefix=prefix,
                 device=op.device,
-                colocation=op.colocation,
+                colocation=beside,
                 site=site,
             )
 
