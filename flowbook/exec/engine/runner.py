@@ -204,7 +204,7 @@ class Runner:
         """A fetched value, which is the caller's own; None if it is not there yet.
 
         Raises:
-            StepFailed: if it is of a branch that was not taken.
+            StepFailed: if it is of a branch that was not taken, or too large to be copied.
         """
         value = execution.values[self._part.fetches[place]]
         if value is DEAD:
@@ -213,7 +213,11 @@ class Runner:
                 hint="fetch what comes after the merge of the branches",
             )
             raise StepFailed(Failure(error, self._producer(place), ()))
-        return self._finishers[FINISHER_OF[self._part.ownership[place]]](value)
+        try:
+            return self._finishers[FINISHER_OF[self._part.ownership[place]]](value)
+        except MemoryError as error:
+            exhausted = as_op_error(error, is_users=False)
+        raise StepFailed(Failure(exhausted, self._producer(place), ()))
 
     def _producer(self, place: int) -> int:
         value = self._part.fetches[place]

@@ -47,6 +47,8 @@ def _partition_shapes(
     data: Tensor, partitions: Tensor, num_partitions: int, Tout: tuple[DType, ...]
 ) -> list[Shape]:
     row = _row_shape(data, partitions, "partitions")
+    if num_partitions != len(Tout):
+        raise InvalidArgumentError(f"{num_partitions} parts have {len(Tout)} dtypes")
     known = constant_value(partitions)
     if known is None:
         return [Shape.of((None,)).concatenate(row)] * num_partitions

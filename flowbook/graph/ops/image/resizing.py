@@ -149,6 +149,8 @@ resize_gradient_op = OpDef(
 def _as_size(size: Any) -> Tensor:
     """A size as an int32 vector."""
     tensor = convert_to_tensor(shape_argument(size), name="size")
+    if tensor.shape.rank not in (None, 1):
+        raise InvalidArgumentError(f"a size is [height, width], not of shape {tensor.shape}")
     return cast(tensor, int32) if tensor.dtype is not int32 else tensor
 
 

@@ -43,12 +43,27 @@ def _complex(xp: Any, real: Any, imag: Any, Tout: DType) -> Any:
     return joined
 
 
+def _joined(real: Tensor, imag: Tensor, Tout: DType) -> Shape:
+    _check_made(Tout, _COMPLEX[real.dtype])
+    return broadcast_inputs(real, imag)
+
+
+def _taken_apart(input: Tensor, Tout: DType) -> Shape:
+    _check_made(Tout, _REAL[input.dtype])
+    return input.shape
+
+
+def _check_made(Tout: DType, made: DType) -> None:
+    if Tout is not made:
+        raise InvalidTypeError(f"what is made is {made.name}, not {Tout!r}")
+
+
 complex_op = OpDef(
     "Complex",
     "real: T, imag: T -> out: Tout",
     T=(float32, float64),
     attributes={"Tout": REQUIRED},
-    infer=broadcast_inputs,
+    infer=_joined,
     kernel=_complex,
     grad=lambda op, dz: gradients_of_two(op, real_op.public(dz), imag_op.public(dz)),
     aliases={},
@@ -90,7 +105,7 @@ def _part(type: str, kernel: Callable[..., Any], grad: Any, aliases: Any, flops:
         "input: T -> output: Tout",
         T=COMPLEX,
         attributes={"Tout": REQUIRED},
-        infer=same_as_input,
+        infer=_taken_apart,
         kernel=kernel,
         grad=grad,
         aliases=aliases,

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from ml_dtypes import finfo
 
 from flowbook.graph.definition.inference import constant_value, no_flops
 from flowbook.graph.definition.op_def import HOST, REQUIRED, OpDef
@@ -203,6 +204,7 @@ def _unsorted(
     grad: Any,
     T: tuple[DType, ...],
     doc: str,
+    **facts: Any,
 ) -> OpDef:
     def kernel(xp: Any, data: Any, segment_ids: Any, num_segments: Any) -> Any:
         rows, ids, count = _kept(xp, data, segment_ids, num_segments)
@@ -222,11 +224,12 @@ def _unsorted(
         aliases={},
         cost=_no_flops_but_rows,
         doc=doc,
+        **facts,
     )
 
 
 def _limits(dtype: Any) -> Any:
-    return np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+    return np.iinfo(dtype) if dtype.kind in "iu" else finfo(dtype)  # type: ignore[no-untyped-call]
 
 
 unsorted_segment_sum = _unsorted(
@@ -263,6 +266,7 @@ unsorted_segment_max = _unsorted(
     REALS,
     "For each segment the maximum of its rows: the lowest finite value for empty segments."
     + _ARGUMENTS,
+    computes=False,
 )
 
 unsorted_segment_min = _unsorted(
@@ -273,6 +277,7 @@ unsorted_segment_min = _unsorted(
     REALS,
     "For each segment the minimum of its rows: the highest finite value for empty segments."
     + _ARGUMENTS,
+    computes=False,
 )
 
 
