@@ -47,8 +47,7 @@ def public(function: Function, what: str | None = None) -> Function:
                 error.at(called, get_default_graph().scope.site or sites.capture())
             raise without_internal_frames(error) from error.__cause__
         except _BARE as error:
-            assert error.__traceback__ is not None
-            within = error.__traceback__.tb_next
+            within = error.__traceback__ and error.__traceback__.tb_next
             if within is None:  # The function has not begun.
                 explained = misfit(function, args, kwargs)
                 if explained is None:

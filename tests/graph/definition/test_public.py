@@ -75,7 +75,7 @@ def test_what_python_raises_within_is_a_named_error() -> None:
         fb.matrix_rank(fb.eye(2), tol=[1.0, 2.0])  # type: ignore[arg-type]
     assert f"defined at {HERE}" in str(one.value)
     assert isinstance(one.value.__cause__, TypeError)
-    with pytest.raises(fb.errors.InvalidArgumentError, match="signal.linear_to_mel"):
+    with pytest.raises(fb.errors.InvalidArgumentError, match=r"signal\.linear_to_mel"):
         fb.signal.linear_to_mel_weight_matrix(sample_rate="x")
 
 

@@ -24,6 +24,7 @@ from flowbook.graph.model.dtypes import (
 )
 from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.ops.basis.broadcasting import gradients_of_two
 from flowbook.graph.ops.basis.cast import cast
