@@ -37,6 +37,7 @@ from flowbook.graph.building.graph import *
 from flowbook.graph.building.scopes import *
 from flowbook.graph.control_flow.cond import *
 from flowbook.graph.control_flow.while_loop import *
+from flowbook.graph.definition.inference import *
 from flowbook.graph.definition.op_def import *
 from flowbook.graph.gradients.backward import *
 from flowbook.graph.gradients.hessians import *

@@ -475,7 +475,7 @@ def sparse_softmax_cross_entropy(
 
     Raises:
         InvalidArgumentError: if shapes do not go together.
-        OutOfRangeError: in the run, if a label is no class.
+        InvalidIndexError: in the run, if a label is no class.
 
     >>> import flowbook as fb
     >>> loss = fb.losses.sparse_softmax_cross_entropy([1, 0], [[0.0, 9.0], [0.0, 0.0]])

@@ -35,6 +35,7 @@ from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.program import Program
 from flowbook.exec.resources.store import Store
 from flowbook.graph.model.errors import InvalidArgumentError, OpError
+from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.retag import DEAD
 
 
@@ -205,7 +206,7 @@ class Runner:
         """A fetched value, which is the caller's own; None if it is not there yet.
 
         Raises:
-            StepFailed: if it is of a branch that was not taken.
+            StepFailed: if it is of a branch that was not taken, or too large to be copied.
         """
         value = execution.values[self._part.fetches[place]]
         if value is DEAD:
@@ -214,7 +215,11 @@ class Runner:
                 hint="fetch what comes after the merge of the branches",
             )
             raise StepFailed(Failure(error, self._producer(place), ()))
-        return self._finishers[FINISHER_OF[self._part.ownership[place]]](value)
+        try:
+            return self._finishers[FINISHER_OF[self._part.ownership[place]]](value)
+        except MemoryError as error:
+            exhausted = as_op_error(error, is_users=False)
+        raise StepFailed(Failure(exhausted, self._producer(place), ()))
 
     def _producer(self, place: int) -> int:
         value = self._part.fetches[place]
@@ -333,13 +338,19 @@ class Runner:
         if isinstance(error, StepFailed):
             return error
         if not isinstance(error, UnitFailure):
-            return StepFailed(Failure(_as_op_error(error), -1, ()))
+            return StepFailed(Failure(_as_op_error(error, is_users=False), -1, ()))
         for instrument in self._instruments:
             asked = self._program, self._units, error.index, error.given
             failure = quietly(instrument.diagnose, asked)
             if failure is not None:
                 return StepFailed(failure)
-        return StepFailed(failure_of(_as_op_error(_behind(error)), error.index, error.given))
+        raised = _as_op_error(_behind(error), self._runs_users_code(error.index))
+        return StepFailed(failure_of(raised, error.index, error.given))
+
+    def _runs_users_code(self, index: int) -> bool:
+        unit = self._units[index]
+        assert isinstance(unit, Kernel)
+        return unit.call.is_users or op_keyed(unit.node.type).runs_users_code
 
 
 def _behind(error: Exception) -> Exception:
@@ -348,8 +359,8 @@ def _behind(error: Exception) -> Exception:
     return cause if isinstance(cause, Exception) else error
 
 
-def _as_op_error(error: Exception) -> OpError:
-    return error if isinstance(error, OpError) else as_op_error(error)
+def _as_op_error(error: Exception, is_users: bool) -> OpError:
+    return error if isinstance(error, OpError) else as_op_error(error, is_users)
 
 
 def _read_only(value: Any) -> Any:

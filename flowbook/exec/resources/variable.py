@@ -25,7 +25,7 @@ from flowbook.graph.model.dtypes import DType, float32
 from flowbook.graph.model.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
-    OutOfRangeError,
+    InvalidIndexError,
 )
 from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.model.touch import VARIABLE
@@ -278,11 +278,11 @@ def check_indices(indices: Any, length: int, what: str) -> None:
     """Refuse indices outside [0, length), naming the first of them.
 
     Raises:
-        OutOfRangeError: if there is one.
+        InvalidIndexError: if there is one.
     """
     array = np.asarray(indices)
     if array.size and (array.min() < 0 or array.max() >= length):
         wrong = array[(array < 0) | (array >= length)].flat[0]
         place = np.argwhere((array < 0) | (array >= length))[0].tolist()
         at = f" (element {place})" if place else ""
-        raise OutOfRangeError(f"index {wrong} is outside [0, {length}) of {what!r}{at}")
+        raise InvalidIndexError(f"index {wrong} is outside [0, {length}) of {what!r}{at}")

@@ -29,6 +29,7 @@ from flowbook.graph.model.errors import (
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.summaries import summaries_among
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import Access
 from flowbook.graph.model.updates import updates_among
 from flowbook.graph.redefinition.stale_operations import StaleOperations, stale_among
 from flowbook.graph.storing import files, graph_file, serialize
@@ -170,6 +171,11 @@ class Graph(Members):
             operation.closes = scope.closes
             if scope.flow is not None:
                 scope.flow.enclose(operation)
+        touches = operation.op_def.touches
+        if touches is not None and touches.access is Access.WRITE and touches.argument is not None:
+            # Whatever surrounds it, a write goes to where its variable lies.
+            handle = operation.inputs[touches.argument].op
+            operation.device, operation.colocation = handle.device, (handle,)
         with self.lock:
             self._check_open()
             if self._is_routed or operation.op_def.is_router:
@@ -210,7 +216,7 @@ class Graph(Members):
         if settled.call is not sites.running_call():
             self._thread.settled = None
         elif not operation.op_def.owns:  # Which is kept while its attributes stay the same.
-            operation.settled_by = settled.tensors
+            operation.settled_by += settled.tensors
 
     def stale(self) -> StaleOperations:
         """The operations that were built, directly or not, from something since redefined.

@@ -125,13 +125,19 @@ def device(name: str | None) -> Iterator[None]:
 
 @contextmanager
 def colocate_with(operation: Any) -> Iterator[None]:
-    """What is built in the block runs on the device of the given operation, tensor or variable."""
+    """What is built in the block runs on the device of the given operation, tensor or variable.
+
+    Args:
+        operation: what to run beside. A device requested outside the block does not count in it.
+    """
     graph = get_default_graph()
     other = graph.as_operation(operation)
-    with within(
-        graph,
-        lambda scope: replace(scope, colocation=tuple(dict.fromkeys((*scope.colocation, other)))),
-    ):
+
+    def change(scope: Scope) -> Scope:
+        together = tuple(dict.fromkeys((*scope.colocation, other)))
+        return replace(scope, device=other.device, colocation=together)
+
+    with within(graph, change):
         yield
 
 

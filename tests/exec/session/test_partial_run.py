@@ -142,7 +142,7 @@ def test_an_error_ends_the_step(sess, x, y):
 
     failing = fb.py_func(fail, [x], fb.float32, name="failing")
     step = sess.partial_run([failing, b], [x, y])
-    with pytest.raises(fb.errors.InternalError, match="PyFunc 'failing': KeyError: 'no'"):
+    with pytest.raises(fb.errors.UnknownError, match="PyFunc 'failing': KeyError: 'no'"):
         step.run(failing, {x: 1.0})
     with pytest.raises(fb.errors.FailedPreconditionError, match="has ended"):
         step.run(b, {y: 1.0})

@@ -61,7 +61,7 @@ def pool_rows(note: str, x: Array, attributes: dict[str, Any], special: Any = No
         ),
         [x, dy],
         lambda x, dy: naive.max_pool_gradient(x, dy, *args),
-        [1],
+        [0, 1],
         empty=[nothing, dy[:0]],
         special=None if special is None else [*special, dy],
         tensorflow=recorded(

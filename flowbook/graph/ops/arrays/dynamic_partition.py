@@ -49,6 +49,8 @@ def _partition_shapes(
     data: Tensor, partitions: Tensor, num_partitions: int, Tout: tuple[DType, ...]
 ) -> list[Shape]:
     row = _row_shape(data, partitions, "partitions")
+    if num_partitions != len(Tout):
+        raise InvalidArgumentError(f"{num_partitions} parts have {len(Tout)} dtypes")
     known = constant_value(partitions)
     if known is None:
         return [Shape.of((None,)).concatenate(row)] * num_partitions
@@ -108,7 +110,7 @@ def dynamic_partition(
         For each part its rows in their order, `[number of them] + data.shape[partitions.rank:]`.
 
     Raises:
-        OutOfRangeError: if a number lies outside; in the run, where it is known only then.
+        InvalidIndexError: if a number lies outside; in the run, where it is known only then.
 
     >>> import flowbook as fb
     >>> parts = fb.dynamic_partition([10, 20, 30], [1, 0, 1], 2)
@@ -205,7 +207,7 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
         alone gets a gradient; those with none are zeros.
 
     Raises:
-        OutOfRangeError: in the run, if an index is negative.
+        InvalidIndexError: in the run, if an index is negative.
         InvalidArgumentError: if the shapes do not fit.
 
     >>> import flowbook as fb

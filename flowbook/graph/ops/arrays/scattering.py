@@ -116,7 +116,7 @@ def scatter_nd_add(ref: Variable, indices: Any, updates: Any, name: str | None =
         The variable's value afterwards.
 
     Raises:
-        OutOfRangeError: if an index lies outside; nothing is written then.
+        InvalidIndexError: if an index lies outside; nothing is written then.
         InvalidArgumentError: if the shapes do not fit.
     """
     return write(scatter_nd_add_op, ref, indices, updates, name=name)
@@ -190,7 +190,7 @@ def assign_slice(ref: Variable, key: Any, value: Any, name: str | None = None) -
         The variable's value afterwards, all of it.
 
     Raises:
-        OutOfRangeError: if an index is out of range; in the run, where it is known only then.
+        InvalidIndexError: if an index is out of range; in the run, where it is known only then.
         InvalidArgumentError: if the value's shape does not fit.
 
     >>> import flowbook as fb

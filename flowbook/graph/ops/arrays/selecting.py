@@ -202,6 +202,6 @@ def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = No
         A tensor of shape `input.shape[:-1]`.
 
     Raises:
-        OutOfRangeError: if `n` lies outside; in the run, where it is known only then.
+        InvalidIndexError: if `n` lies outside; in the run, where it is known only then.
     """
     return nth_element_op(input, n, reverse=bool(reverse), name=name)

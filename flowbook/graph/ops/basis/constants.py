@@ -96,6 +96,18 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     return graph.add(operation, name).outputs[0]
 
 
+def told_by_shape(value: Any, dtype: DType, tensor: Tensor, name: str) -> Tensor:
+    """A constant that a tensor's known shape determines.
+
+    No feed of the tensor changes it, and once the tensor is redefined it is stale.
+    """
+    graph = tensor.graph
+    array = to_array(value, dtype)
+    operation = constant_operation(graph, array, graph.scope.site or sites.capture())
+    operation.settled_by = (tensor,)
+    return graph.add(operation, name).outputs[0]
+
+
 placeholder_op = OpDef(
     "Placeholder",
     "-> output: dtype",

@@ -388,27 +388,40 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
     return tensor  # type: ignore[no-any-return]
 
 
-def assert_type(tensor: Any, tf_type: Any, message: str | None = None) -> None:
+def assert_type(
+    tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None
+) -> Operation:
     """See at construction that a tensor has a dtype.
+
+    Returns:
+        An operation that does nothing, as there is nothing left to check.
 
     Raises:
         InvalidTypeError: if it has another.
     """
     tensor, wanted = convert_to_tensor(tensor), as_dtype(tf_type)
-    _check_type(tensor, tensor.dtype is wanted, wanted.name, message)
+    return _has_type(tensor, tensor.dtype is wanted, wanted.name, message, name or "assert_type")
 
 
-def assert_integer(x: Any, message: str | None = None) -> None:
+def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
     """See at construction that a tensor has an integer dtype.
+
+    Returns:
+        An operation that does nothing, as there is nothing left to check.
 
     Raises:
         InvalidTypeError: if it has another.
     """
     tensor = convert_to_tensor(x)
-    _check_type(tensor, tensor.dtype.is_integer, "an integer dtype", message)
+    is_integer = tensor.dtype.is_integer
+    return _has_type(tensor, is_integer, "an integer dtype", message, name or "assert_integer")
 
 
-def _check_type(tensor: Tensor, holds: bool, wanted: str, message: str | None) -> None:
+def _has_type(
+    tensor: Tensor, holds: bool, wanted: str, message: str | None, name: str
+) -> Operation:
     if not holds:
         first = f"{tensor.name} is {tensor.dtype.name}, not {wanted}"
         raise InvalidTypeError(f"{message}: {first}" if message else first)
+    with tensor.graph.as_default():
+        return no_op(name=name)

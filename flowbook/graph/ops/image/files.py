@@ -288,7 +288,7 @@ def decode_and_crop_jpeg(
 
     Raises:
         InvalidArgumentError: in the run, if the image is damaged.
-        OutOfRangeError: there, if the part does not lie inside it.
+        InvalidIndexError: there, if the part does not lie inside it.
     """
     with name_scope(name or "decode_and_crop_jpeg") as scope:
         window = convert_to_tensor(crop_window, int32)

@@ -240,7 +240,7 @@ def uniform_candidate_sampler(
 
     Raises:
         InvalidArgumentError: if more different classes are wanted than there are.
-        OutOfRangeError: in the run, if a right class is none of them.
+        InvalidIndexError: in the run, if a right class is none of them.
     """
     return _sample(
         uniform_op,

@@ -153,7 +153,7 @@ def ctc_loss(
 
     Raises:
         InvalidArgumentError: in the run, if there are more labels than steps.
-        OutOfRangeError: in the run, if a label is no class, or the blank.
+        InvalidIndexError: in the run, if a label is no class, or the blank.
 
     Source: Graves et al., "Connectionist Temporal Classification", 2006.
     """

@@ -103,7 +103,7 @@ def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
         name: the name scope.
 
     Raises:
-        OutOfRangeError: in the run, if an index lies outside the dense shape.
+        InvalidIndexError: in the run, if an index lies outside the dense shape.
 
     >>> import flowbook as fb
     >>> x = fb.SparseTensor([[1, 0], [0, 2]], ["b", "a"], [2, 3])

@@ -268,7 +268,7 @@ def to_dense(
 
     Raises:
         InvalidArgumentError: in the run, if indices are repeated or not in row-major order.
-        OutOfRangeError: in the run, if an index lies outside.
+        InvalidIndexError: in the run, if an index lies outside.
 
     >>> import flowbook as fb
     >>> x = fb.SparseTensor([[0, 1], [1, 0]], [5, 7], [2, 2])
@@ -353,7 +353,7 @@ def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Ten
         A bool tensor of shape `sp_input.shape[:-1] + [vocab_size]`.
 
     Raises:
-        OutOfRangeError: in the run, if a number lies outside [0, vocab_size).
+        InvalidIndexError: in the run, if a number lies outside [0, vocab_size).
     """
     x = SparseTensor.from_value(sp_input)
     if not x.dtype.is_integer:

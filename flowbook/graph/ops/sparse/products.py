@@ -421,7 +421,7 @@ def sparse_segment_sum(
         IndexedSlices.
 
     Raises:
-        OutOfRangeError: in the run, if an index or id lies outside.
+        InvalidIndexError: in the run, if an index or id lies outside.
         InvalidArgumentError: in the run, if ids are not in order.
 
     >>> import flowbook as fb

@@ -456,7 +456,7 @@ def scatter_add(ref: Variable, indices: Any, updates: Any, name: str | None = No
         The variable's value afterwards.
 
     Raises:
-        OutOfRangeError: in the run, if an index lies outside [0, n); nothing is written then.
+        InvalidIndexError: in the run, if an index lies outside [0, n); nothing is written then.
     """
     return write(scatter_add_op, ref, indices, updates, name=name)
 

@@ -17,7 +17,7 @@ from flowbook.graph.model.errors import InvalidArgumentError, UnimplementedError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.constants import convert_to_tensor, zeros_like_op
 from flowbook.graph.ops.basis.shaping import check_vector, shape_of
 from flowbook.graph.ops.windows import pooling_kernels as kernels
 from flowbook.graph.ops.windows.families import over_sequences_and_volumes
@@ -112,7 +112,7 @@ max_pool_gradient: OpDef = OpDef(
     kernel=kernels.max_pool_gradient,
     # Where the maxima lie does not change with the values, but for jumps.
     grad=lambda op, dx: (
-        None,
+        zeros_like_op(op.inputs[0]),
         None,
         max_pool_choice(op.inputs[0], op.inputs[1], dx, **op.attributes),
     ),
