@@ -30,7 +30,7 @@ from flowbook.exec.kernels.compiling import hot_loops
 from flowbook.exec.kernels.onednn_kernels import special_kernels
 from flowbook.exec.resources.store import reset_container
 from flowbook.exec.session.partial_run import PartialRun
-from flowbook.exec.session.session import Session
+from flowbook.exec.session.session import Session, open_sessions
 from flowbook.explain.compare import compare, observe
 from flowbook.explain.forecast import forecast
 from flowbook.explain.lint import lint
@@ -720,6 +720,7 @@ __all__ = [
     "ones",
     "ones_like",
     "onnx",
+    "open_sessions",
     "options",
     "pad",
     "parameter_counts",

@@ -146,6 +146,7 @@ class Tracker:
         author = self._author(cell, earlier, info)
         if earlier is not None:
             notices += earlier.close_owned()
+            author.succession.follow(earlier.succession)
         if info.cell_id is not None:
             self._latest[cell] = author
         running.executions.append(_Execution(info, author, outer, notices=notices))
@@ -178,9 +179,10 @@ class Tracker:
         if author is not None and not execution.is_part:
             self._threads.end(author)
             completed = result is not None and result.success
+            notices = [*notices, *author.succession.end(completed)]
             for graph in list(author.cell.graphs):
                 graph.end_execution(author, completed)
-            notices = [*notices, *notices_of(author, completed)]
+            notices += notices_of(author, completed)
             author.let_go()
         for notice in notices:
             print(f"flowbook: {notice}")
