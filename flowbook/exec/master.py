@@ -23,6 +23,7 @@ from flowbook.exec.plan.failure import Failure, StepFailed
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Growing, Prepared, grow
 from flowbook.exec.resources.kinds import Definition
+from flowbook.exec.resources.random_state import Draws
 from flowbook.exec.resources.store import Store
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph
@@ -349,6 +350,7 @@ class LocalPartialStep:
         self._prepared = prepared
         self._runner = runner
         self._execution: Execution = runner.begin()
+        self._draws = Draws()
 
     def feed(self, place: int, value: Any) -> None:
         """Give the feed of that place in the signature its value."""
@@ -357,7 +359,7 @@ class LocalPartialStep:
     def advance(self) -> None:
         """Run what is ready."""
         try:
-            self._runner.advance(self._execution)
+            self._draws.during(self._runner.advance, self._execution)
         except StepFailed as failed:
             error, cause = located(failed.failure, self._prepared), failed.__cause__
         else:

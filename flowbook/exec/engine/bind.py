@@ -16,6 +16,7 @@ from flowbook.graph.definition.widened import widened
 from flowbook.graph.model.dtypes import DType, as_dtype
 from flowbook.graph.model.registry import Asked, kernel_for, op_keyed, registered_kernels
 from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.touch import Access
 
 Spec = tuple[DType, Shape]
 
@@ -30,6 +31,7 @@ class Bound(NamedTuple):
         waits: whether a kernel is asynchronous.
         is_routed: whether a kernel says where values go.
         has_users_kernels: whether a kernel is a user's.
+        draws: whether a kernel draws random numbers.
     """
 
     units: list[Unit]
@@ -38,6 +40,7 @@ class Bound(NamedTuple):
     waits: bool
     is_routed: bool
     has_users_kernels: bool
+    draws: bool
 
 
 class _Found(NamedTuple):
@@ -95,6 +98,7 @@ def bind(
         any(f.op_def.is_async for f in calls) or (begun is not None and begun.waits),
         any(f.op_def.is_router for f in calls) or (begun is not None and begun.is_routed),
         any(f.call.is_users for f in calls) or (begun is not None and begun.has_users_kernels),
+        any(f.op_def.access is Access.DRAW for f in calls) or (begun is not None and begun.draws),
     )
 
 

@@ -32,6 +32,7 @@ from flowbook.exec.engine.units import Kernel, LateFeed, Unit
 from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.program import Program
+from flowbook.exec.resources.random_state import Draws
 from flowbook.exec.resources.store import Store
 from flowbook.graph.definition.op_def import DEAD
 from flowbook.graph.model.errors import InvalidArgumentError, OpError
@@ -112,6 +113,11 @@ class Runner:
         Raises:
             StepFailed: which node failed, and why.
         """
+        if self._bound.draws:
+            return Draws().during(self._run, feeds, deadline)  # type: ignore[no-any-return]
+        return self._run(feeds, deadline)
+
+    def _run(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
         step = self._step
         if step is None or deadline is not None:
             return self._run_otherwise(feeds, deadline)
@@ -146,7 +152,7 @@ class Runner:
             return self.run_regions(feeds, deadline)
         if deadline is None:
             self._step = self._generate(with_deadline=False)
-            return self.run(feeds)
+            return self._call(self._step, feeds)
         return self._call(self._timed_step, feeds, deadline)
 
     def run_reference(self, feeds: Sequence[Any], deadline: float | None = None) -> list[Any]:

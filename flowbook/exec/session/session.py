@@ -234,9 +234,13 @@ class Session:
 
         def call_session(*values: Any) -> Any:
             __tracebackhide__ = True
-            if len(values) != len(keys):
-                raise InvalidTypeError(f"{len(keys)} values are fed, {len(values)} given")
-            return self.run(fetches, dict(zip(keys, values, strict=True)))
+            try:
+                if len(values) != len(keys):
+                    raise InvalidTypeError(f"{len(keys)} values are fed, {len(values)} given")
+                return self.run(fetches, dict(zip(keys, values, strict=True)))
+            except BaseException:
+                values = ()  # The error holds this frame.
+                raise
 
         self._guarded(self._check_open)
         self._guarded(self.extend)
