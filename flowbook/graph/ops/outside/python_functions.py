@@ -1,7 +1,8 @@
 """Python functions as operations.
 
-Invariant: a function sees read-only arrays and gives up what it returns: results are copied, and
-have exactly the dtypes that were promised.
+Invariant: a function sees copies, which no way of writing makes anything else of, such as a
+variable; they are read-only, so that writing to them is no silent mistake. It gives up what it
+returns: results are copied too, and have exactly the dtypes that were promised.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from flowbook.graph.model.touch import OUTSIDE, Touch
 
 
 def _call(xp: Any, *inputs: Any, func: Callable[..., Any], Tout: tuple[DType, ...]) -> Any:
-    returned = func(*[_read_only(value) for value in inputs])
+    returned = func(*[_read_only_copy(value) for value in inputs])
     results = returned if _is_sequence(returned) else [returned]
     if not Tout and returned is None:
         results = []
@@ -55,10 +56,10 @@ def _name(func: Callable[..., Any]) -> str:
     return getattr(func, "__qualname__", None) or repr(func)
 
 
-def _read_only(value: Any) -> Any:
-    view = np.asarray(value).view()
-    view.flags.writeable = False
-    return view
+def _read_only_copy(value: Any) -> Any:
+    copy = np.array(value)
+    copy.flags.writeable = False
+    return copy
 
 
 def _checked(func: Callable[..., Any], index: int, value: Any, dtype: DType) -> Any:
@@ -106,7 +107,7 @@ def py_func(
     """Call a Python function in every run that needs it.
 
     Args:
-        func: takes one read-only array per input, and returns an array or a number, or a list or
+        func: takes a copy of each input, a read-only array, and returns an array or a number, or a list or
             tuple of one for each dtype.
         inp: its inputs, a list of tensors or values of any dtypes.
         Tout: the dtype of what it returns, or a list of dtypes for as many results.
