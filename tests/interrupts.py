@@ -16,28 +16,30 @@ class Interrupt(BaseException):
     """Not mistaken for the interrupt of who runs the tests."""
 
 
-def interrupted_at(number: int, function: Callable[[], Any]) -> bool:
+def interrupted_at(number: int, function: Callable[[], Any]) -> Interrupt | None:
     """Call a function, stopped at the place of that number, from 1.
 
     Returns:
-        Whether it came so far.
+        What stopped it, with all that it was in; None if it did not come so far.
     """
     passed = 0
+    stopped: Interrupt | None = None
 
     def pass_by(frame: FrameType, event: str, _: Any) -> None:
-        nonlocal passed
+        nonlocal passed, stopped
         if event in ("call", "c_return") and is_internal(frame.f_code.co_filename):
             passed += 1
             if passed == number:
                 sys.setprofile(None)
-                raise Interrupt
+                stopped = Interrupt()
+                raise stopped
 
     before = sys.getprofile()
     sys.setprofile(pass_by)
     try:
         function()
     except Interrupt:
-        return True
+        pass
     finally:
         sys.setprofile(before)
-    return False
+    return stopped  # Which Python drops where a generator is closed, and says so.

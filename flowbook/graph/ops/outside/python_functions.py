@@ -107,8 +107,8 @@ def py_func(
     """Call a Python function in every run that needs it.
 
     Args:
-        func: takes a copy of each input, a read-only array, and returns an array or a number, or a list or
-            tuple of one for each dtype.
+        func: takes a copy of each input, a read-only array, and returns an array or a number, or a
+            list or tuple of one for each dtype.
         inp: its inputs, a list of tensors or values of any dtypes.
         Tout: the dtype of what it returns, or a list of dtypes for as many results.
         stateful: whether it does more than compute its results from its inputs. If so, its calls
