@@ -12,6 +12,7 @@ what its definition declares.
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import cached_property, partial
@@ -29,7 +30,7 @@ from flowbook.exec.engine.run_errors import as_op_error, cause_of
 from flowbook.exec.engine.segment import Segment
 from flowbook.exec.engine.step import Frame, Structure
 from flowbook.exec.engine.units import Kernel, LateFeed, Unit
-from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of
+from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of, late
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.program import Program
 from flowbook.exec.resources.random_state import Draws
@@ -119,9 +120,13 @@ class Runner:
 
     def _run(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
         step = self._step
-        if step is None or deadline is not None:
-            return self._run_otherwise(feeds, deadline)
-        return self._call(step, feeds)
+        if step is not None and deadline is None:
+            return self._call(step, feeds)
+        found = self._run_otherwise(feeds, deadline)
+        # No kernel can be stopped, the last no more than others.
+        if deadline is not None and time.monotonic() > deadline:
+            raise StepFailed(Failure(late(), -1, ()))
+        return found
 
     def _call(self, step: Generated, feeds: Sequence[Any], *deadline: float) -> Sequence[Any]:
         """Run the whole step as generated code."""

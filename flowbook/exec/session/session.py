@@ -142,7 +142,9 @@ class Session:
                 SparseTensor or IndexedSlices a SparseTensorValue or IndexedSlicesValue is fed, or
                 a tuple of the three arrays; for a tuple of keys, such as the state of a recurrent
                 network, as many values.
-            timeout: seconds after which the run is given up; None never.
+            timeout: seconds after which the run is given up; None never. It ends what waits, and is
+                looked at between any two operations and at the end. An operation is not stopped: a
+                run that is given up late may have written what it writes.
 
         Returns:
             The values, in the structure of `fetches`: NumPy arrays that are the caller's own, and
