@@ -32,6 +32,8 @@ class Bound(NamedTuple):
         is_routed: whether a kernel says where values go.
         has_users_kernels: whether a kernel is a user's.
         draws: whether a kernel draws random numbers.
+        runs_users_code: whether the step's own thread runs a user's Python code, which may take any
+            time.
     """
 
     units: list[Unit]
@@ -41,6 +43,7 @@ class Bound(NamedTuple):
     is_routed: bool
     has_users_kernels: bool
     draws: bool
+    runs_users_code: bool
 
 
 class _Found(NamedTuple):
@@ -99,6 +102,8 @@ def bind(
         any(f.op_def.is_router for f in calls) or (begun is not None and begun.is_routed),
         any(f.call.is_users for f in calls) or (begun is not None and begun.has_users_kernels),
         any(f.op_def.access is Access.DRAW for f in calls) or (begun is not None and begun.draws),
+        any(not f.op_def.is_async and (f.op_def.runs_users_code or f.call.is_users) for f in calls)
+        or (begun is not None and begun.runs_users_code),
     )
 
 

@@ -24,6 +24,7 @@ from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.bind import Bound, bind
 from flowbook.exec.engine.executor import Execution, Executions
 from flowbook.exec.engine.generate import FINISHER_OF, Generated, Region, finishers
+from flowbook.exec.engine.given_up import call_until
 from flowbook.exec.engine.quiet import quietly
 from flowbook.exec.engine.regions import find_regions
 from flowbook.exec.engine.run_errors import as_op_error, cause_of
@@ -36,7 +37,8 @@ from flowbook.exec.plan.program import Program
 from flowbook.exec.resources.random_state import Draws
 from flowbook.exec.resources.store import Store
 from flowbook.graph.definition.op_def import DEAD
-from flowbook.graph.model.errors import InvalidArgumentError, OpError
+from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentError, OpError
+from flowbook.graph.ops.outside.python_functions import running
 
 
 class Stage(Enum):
@@ -122,11 +124,28 @@ class Runner:
         step = self._step
         if step is not None and deadline is None:
             return self._call(step, feeds)
-        found = self._run_otherwise(feeds, deadline)
+        if deadline is not None and self._bound.runs_users_code:
+            found = self._run_until(feeds, deadline)
+        else:
+            found = self._run_otherwise(feeds, deadline)
         # No kernel can be stopped, the last no more than others.
         if deadline is not None and time.monotonic() > deadline:
             raise StepFailed(Failure(late(), -1, ()))
         return found
+
+    def _run_until(self, feeds: Sequence[Any], deadline: float) -> Sequence[Any]:
+        """Run a step whose kernels may take any time."""
+        names: list[str] = []
+        try:
+            return call_until(deadline, names, self._run_named, names, feeds, deadline)  # type: ignore[no-any-return]
+        except DeadlineExceededError as error:
+            failed = StepFailed(Failure(error, -1, ()))
+        raise failed
+
+    def _run_named(self, names: list[str], feeds: Sequence[Any], deadline: float) -> Sequence[Any]:
+        """Run a step, with the names of the Python functions that it is in kept in a list."""
+        running.set(names)
+        return self._run_otherwise(feeds, deadline)
 
     def _call(self, step: Generated, feeds: Sequence[Any], *deadline: float) -> Sequence[Any]:
         """Run the whole step as generated code."""

@@ -18,6 +18,7 @@ import math
 import threading
 import weakref
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from operator import setitem
 from sys import getrefcount
 from typing import Any
@@ -35,6 +36,10 @@ from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.model.touch import VARIABLE
 
 Array = np.ndarray[Any, Any]
+
+
+# The claims of those whose steps this code runs for, on whatever thread.
+own_claims: ContextVar[tuple[threading.Event, ...]] = ContextVar("flowbook_claims", default=())
 
 
 @makes(VARIABLE)
@@ -58,7 +63,6 @@ class VariableResource:
         "_announce",
         "_buffer",
         "_claim",
-        "_claimer",
         "_lock",
         "_view",
         "dtype",
@@ -78,7 +82,6 @@ class VariableResource:
         self.shape = shape
         self._announce = announce
         self._claim: weakref.ref[threading.Event] | None = None
-        self._claimer = 0
         self._lock = threading.Lock()
         self._buffer: Array | None = None
         self._view: Array | None = None
@@ -189,17 +192,17 @@ class VariableResource:
         with self._lock:
             if self._view is not None or self._claimed() is not None:
                 return False
-            self._claim, self._claimer = weakref.ref(claim), threading.get_ident()
+            self._claim = weakref.ref(claim)
             return True
 
     def wait_for_claim(self, seconds: float) -> bool:
         """Wait until nobody is initialising it; whether that is so.
 
         Raises:
-            FailedPreconditionError: if it is this very thread that initialises it.
+            FailedPreconditionError: if it is the very step that asks which initialises it.
         """
         claim = self._claimed()
-        if claim is not None and self._claimer == threading.get_ident():
+        if claim is not None and claim in own_claims.get():
             raise FailedPreconditionError(
                 f"the initial value of variable {self.name!r} is computed by a function that runs "
                 "something which needs the variable itself"

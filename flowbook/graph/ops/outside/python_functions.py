@@ -8,6 +8,8 @@ returns: results are copied too, and have exactly the dtypes that were promised.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,27 @@ def _call(xp: Any, *inputs: Any, func: Callable[..., Any], Tout: tuple[DType, ..
             else None,
         )
     return tuple(_checked(func, i, *pair) for i, pair in enumerate(zip(results, Tout, strict=True)))
+
+
+def _call_on_thread(
+    context: Any, *inputs: Any, func: Callable[..., Any], Tout: tuple[DType, ...]
+) -> None:
+    context.call(partial(_call_named, context.xp, *inputs, func=func, Tout=Tout), _name(func))
+
+
+# The names of the functions that a step is in, where somebody wants to know.
+running: ContextVar[list[str] | None] = ContextVar("flowbook_running_functions", default=None)
+
+
+def _call_named(xp: Any, *inputs: Any, func: Callable[..., Any], Tout: tuple[DType, ...]) -> Any:
+    names = running.get()
+    if names is None:
+        return _call(xp, *inputs, func=func, Tout=Tout)
+    names.append(_name(func))
+    try:
+        return _call(xp, *inputs, func=func, Tout=Tout)
+    finally:
+        names.remove(_name(func))
 
 
 def _is_sequence(value: Any) -> bool:
@@ -77,13 +100,16 @@ def _unknown_shapes(inp: Sequence[Tensor], Tout: tuple[DType, ...], **_: Any) ->
     return [UNKNOWN] * len(Tout)
 
 
-def _function_op(type: str, touches: Touch | None) -> OpDef[Any]:
+def _function_op(
+    type: str, touches: Touch | None, kernel: Callable[..., Any], is_async: bool
+) -> OpDef[Any]:
     return OpDef(
         type,
         "inp: *inp -> outputs: *Tout",
         attributes={"func": REQUIRED, "Tout": REQUIRED},
         infer=_unknown_shapes,
-        kernel=_call,
+        kernel=kernel,
+        is_async=is_async,
         kinds=HOST,
         touches=touches,
         runs_users_code=True,
@@ -92,8 +118,8 @@ def _function_op(type: str, touches: Touch | None) -> OpDef[Any]:
     )
 
 
-py_func_op = _function_op("PyFunc", OUTSIDE)
-py_func_stateless_op = _function_op("PyFuncStateless", None)
+py_func_op = _function_op("PyFunc", OUTSIDE, _call_named, is_async=False)
+py_func_stateless_op = _function_op("PyFuncStateless", None, _call_on_thread, is_async=True)
 
 
 @py_func_op.front
@@ -112,11 +138,16 @@ def py_func(
         inp: its inputs, a list of tensors or values of any dtypes.
         Tout: the dtype of what it returns, or a list of dtypes for as many results.
         stateful: whether it does more than compute its results from its inputs. If so, its calls
-            happen in the order of construction and none is merged with another or left out.
+            happen in the order of construction, on the thread that runs the step, and none is
+            merged with another or left out. If not, each call has a thread of its own, so that
+            they may overlap and even wait for one another.
         name: the operation's name.
 
     Returns:
         A tensor of unknown shape, or a list of them if `Tout` is a list (of none: the operation).
+
+    A timeout ends the wait for any function, and so does an interrupt; the error names those that
+    still run. In a run with a timeout no function is called on the caller's own thread.
 
     Raises:
         InvalidArgumentError: in the run, if results do not fit `Tout` in number or dtype.
