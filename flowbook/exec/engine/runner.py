@@ -13,6 +13,7 @@ what its definition declares.
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Sequence
 from enum import Enum
 from functools import cached_property
@@ -24,19 +25,22 @@ from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.bind import Bound, bind
 from flowbook.exec.engine.executor import Execution, Executions
 from flowbook.exec.engine.generate import FINISHER_OF, Generated, Setting, finishers, whole_step
+from flowbook.exec.engine.given_up import call_until
 from flowbook.exec.engine.quiet import quietly
 from flowbook.exec.engine.regions import find_regions
 from flowbook.exec.engine.run_errors import as_op_error, cause_of
 from flowbook.exec.engine.segment import Region, Segment
 from flowbook.exec.engine.step import Frame, Structure
 from flowbook.exec.engine.units import Kernel, LateFeed, Unit
-from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of
+from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of, late
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.program import Program
+from flowbook.exec.resources.random_state import Draws
 from flowbook.exec.resources.store import Store
-from flowbook.graph.model.errors import InvalidArgumentError, OpError
+from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentError, OpError
 from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.retag import DEAD
+from flowbook.graph.ops.outside.python_functions import running
 
 
 class Stage(Enum):
@@ -118,10 +122,36 @@ class Runner:
         Raises:
             StepFailed: which node failed, and why.
         """
+        if self._bound.draws:
+            return Draws().during(self._run, feeds, deadline)  # type: ignore[no-any-return]
+        return self._run(feeds, deadline)
+
+    def _run(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
         step = self._step
-        if step is None or deadline is not None:
-            return self._run_otherwise(feeds, deadline)
-        return self._call(step, feeds)
+        if step is not None and deadline is None:
+            return self._call(step, feeds)
+        if deadline is not None and self._bound.runs_users_code:
+            found = self._run_until(feeds, deadline)
+        else:
+            found = self._run_otherwise(feeds, deadline)
+        # No kernel can be stopped, the last no more than others.
+        if deadline is not None and time.monotonic() > deadline:
+            raise StepFailed(Failure(late(), -1, ()))
+        return found
+
+    def _run_until(self, feeds: Sequence[Any], deadline: float) -> Sequence[Any]:
+        """Run a step whose kernels may take any time."""
+        names: list[str] = []
+        try:
+            return call_until(deadline, names, self._run_named, names, feeds, deadline)  # type: ignore[no-any-return]
+        except DeadlineExceededError as error:
+            failed = StepFailed(Failure(error, -1, ()))
+        raise failed
+
+    def _run_named(self, names: list[str], feeds: Sequence[Any], deadline: float) -> Sequence[Any]:
+        """Run a step, with the names of the Python functions that it is in kept in a list."""
+        running.set(names)
+        return self._run_otherwise(feeds, deadline)
 
     def _call(self, step: Generated, feeds: Sequence[Any], *deadline: float) -> Sequence[Any]:
         """Run the whole step as generated code."""
@@ -150,7 +180,7 @@ class Runner:
             return self.run_regions(feeds, deadline)
         if deadline is None:
             self._step = self._generate(with_deadline=False)
-            return self.run(feeds)
+            return self._call(self._step, feeds)
         return self._call(self._timed_step, feeds, deadline)
 
     def run_reference(self, feeds: Sequence[Any], deadline: float | None = None) -> list[Any]:

@@ -101,6 +101,12 @@ class AsyncContext(Protocol):
     def on_cancel(self, callback: Callable[[], None]) -> None:
         """Have `callback` called if the step is given up before this operation completes."""
 
+    def call(self, function: Callable[[], tuple[Any, ...]], name: str) -> None:
+        """Call a function that may take any time on a thread of its own, and report its outputs.
+
+        Errors of the step name it if it still runs when the step is given up.
+        """
+
 
 class OpDef(Generic[Built]):
     """An operation type; called with tensors, it builds an operation.

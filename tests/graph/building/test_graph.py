@@ -182,28 +182,6 @@ def test_control_dependencies_are_a_list(one: Callable[[], Any]) -> None:
     assert "[x]" in caught.value.hint
 
 
-def test_scopes_and_the_default_graph_are_put_back_after_an_interrupt(monkeypatch: Any) -> None:
-    graph = fb.get_default_graph()
-    before = graph.scope
-
-    def interrupted(self: fb.Graph, scope: Any) -> None:
-        self._thread.scope = scope
-        if scope is not before:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(fb.Graph, "scope", property(fb.Graph.scope.fget, interrupted))
-        with pytest.raises(KeyboardInterrupt), fb.device("/device:cpu:0"):
-            pass
-    assert graph.scope is before
-
-    with fb.Graph().as_default():
-        with pytest.raises(KeyboardInterrupt), fb.Graph().as_default():
-            raise KeyboardInterrupt
-        assert fb.get_default_graph() is not graph
-    assert fb.get_default_graph() is graph
-
-
 def test_an_operation_that_an_interrupt_kept_from_joining_does_not_run() -> None:
     class Interrupted(dict[str, Any]):
         def __setitem__(self, name: str, operation: Any) -> None:
