@@ -84,6 +84,11 @@ class Source:
         """What is wrong with its files."""
         return [] if self._follower is None else list(self._follower.problems)
 
+    def catch_up(self) -> None:
+        """Read what was written since, for a moment."""
+        if self._follower is not None:
+            self._follower.read(seconds=_FIRST_LOOK)
+
     def read(self) -> None:
         """Read what was written since, if it is time to: never for long."""
         started = time.monotonic()
@@ -129,6 +134,11 @@ class Sources:
     def version(self) -> tuple[int, ...]:
         """Grows with everything that is added to one of them, and with every problem."""
         return tuple(n for s in self.all for n in (s.history.version, len(s.problems)))
+
+    def catch_up(self) -> None:
+        """Read what was written to log directories, for a moment."""
+        for source in self.all:
+            source.catch_up()
 
     @property
     def problems(self) -> list[str]:

@@ -350,3 +350,15 @@ def test_without_the_package_the_error_says_what_to_install(
         pytest.raises(fb.errors.UnimplementedError, match=r"flowbook\[tensorboard\]"),
     ):
         sess.summarize(to=tmp_path)
+
+
+def test_who_reads_in_the_same_process_misses_nothing(tmp_path: Path) -> None:
+    log = fb.summary.LogDirectory(str(tmp_path), flush_seconds=1e6)
+    log.add([Summary("a", "x", "scalar", 0, 0.0, 1.0)])
+    link = tmp_path.parent / "link"
+    link.symlink_to(tmp_path)
+    followed = fb.summary.follow(link)
+    assert [p.value for p in followed.history.points("x")] == [1.0]
+    log.add([Summary("a", "x", "scalar", 1, 0.0, 2.0)])
+    assert fb.summary.follow(tmp_path / "a").history.points("x")[-1].value == 2.0
+    log.close()
