@@ -66,9 +66,9 @@ clean:
 
 # A stamp older than pyproject.toml asks for the installation anew.
 .venv/lab.stamp: pyproject.toml | .venv/bin/python
-	$(INSTALL) '.[lab,data]'
+	$(INSTALL) '.[notebooks]'
 	touch $@
 
 .venv/dev.stamp: pyproject.toml | .venv/bin/python
-	$(INSTALL) '.[lab,data,fast,onnx,tensorboard,docs,dev]'
+	$(INSTALL) '.[notebooks,fast,onnx,docs,dev]'
 	touch $@
