@@ -6,12 +6,11 @@ PYTHONPATH a kernel imports what `make lab` would have installed, and nothing el
 
 import re
 import sys
+import tomllib
 from importlib.abc import MetaPathFinder
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from pathlib import Path
 from types import ModuleType
-
-import tomllib
 
 ROOT = Path(__file__).parents[2]
 EXTRA = "notebooks"
