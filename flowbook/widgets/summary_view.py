@@ -104,7 +104,8 @@ class SummaryView:
             OSError: if the file cannot be written.
         """
         snapshot = self._sources.snapshot()
-        payload = everything(self._sources, sequence=0)
+        said = [*self._sources.problems, *self._sources.remarks]
+        payload = everything(self._sources, said, sequence=0)
         front_end.write_page(
             path,
             title(snapshot),

@@ -102,7 +102,7 @@ def test_hostile_names_and_values_are_text(tag: str) -> None:
         assert len(form) < 20_000
         assert "\x00" not in form
         assert "<img" not in form or form is forms["text/plain"]
-    [header, _] = unpacked(everything(Sources(made), 0))
+    [header, _] = unpacked(everything(Sources(made), [], 0))
     assert len(json.dumps(header)) < 100_000
 
 
@@ -184,7 +184,7 @@ def test_frames_hold_every_kind() -> None:
         Summary("a", "i", "image", 6, 7.0, Image(1, 2, 3, b"png")),
         Summary("b", "t", "text", 8, 9.0, ("one", "two")),
     )
-    header, columns = unpacked(everything(Sources(made), 3))
+    header, columns = unpacked(everything(Sources(made), [], 3))
     assert header["sequence"] == 3
     assert header["runs"] == [["a", "a"], ["b", "b"]]
     assert header["series"] == [
@@ -318,6 +318,21 @@ def test_a_closed_view_sends_nothing(live: Any) -> None:
     assert view.closed
     view.publish()
     assert view.sent == []
+
+
+def test_what_was_live_says_that_its_session_has_ended(live: Any) -> None:
+    def said(view: Any) -> list[str]:
+        return unpacked(view.payload_now())[0]["said"]
+
+    kept, other = history(*curve("x", [1.0])), history(*curve("x", [1.0]))
+    view = live([kept, other])
+    other.remark(["2 not computed"])
+    kept.close()
+    assert said(view) == ["2 not computed"]
+    other.close()
+    assert said(view) == ["2 not computed", "the session that this shows has ended"]
+    # What had ended before is shown for what it was.
+    assert said(live(kept)) == []
 
 
 def texts(svg: str) -> set[str]:

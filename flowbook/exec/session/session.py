@@ -267,14 +267,15 @@ class Session:
         to: Any = (),
         fetches: Any = None,
         series: str | None = None,
+        compute: bool = False,
     ) -> Summarizing:
         """Have runs give the graph's summaries (`fb.summary`), in the steps that they make anyway.
 
-        A summary joins a run that computes all that it takes; what it shows of a variable is the
-        value from before the step. Runs give summaries if they make a step of a training (of an
-        operation that `minimize` gave); other runs where they are named by what they fetch. The
-        step is what the optimizer's `global_step` counted before the run, or, without one, the
-        number of earlier runs of the same fetches and feeds.
+        A summary joins a run that computes all that it takes, or any with `compute=True`; what it
+        shows of a variable is the value from before the step. Runs give summaries if they make a
+        step of a training (of an operation that `minimize` gave); other runs where they are named
+        by what they fetch. The step is what the optimizer's `global_step` counted before the run,
+        or, without one, the number of earlier runs of the same fetches and feeds.
 
         Args:
             every: the first run of a signature gives summaries, and then each so many-th; 1 if
@@ -284,6 +285,8 @@ class Session:
                 list of them. Each session writes to a folder of its own in it.
             fetches: exactly what the runs fetch, if they do not train.
             series: what comes before the tags of such runs: "test" makes "test/loss" of "loss".
+            compute: whether what a run does not compute is computed for its summaries, in the same
+                step, where its feeds suffice and nothing but values is read.
 
         Returns:
             What it gives: `.history` keeps it for showing, in bounded memory; `.close()` ends it.
@@ -295,7 +298,7 @@ class Session:
         """
         __tracebackhide__ = True
         self._guarded(self._check_open)
-        rule = (every, seconds, to, fetches, series)
+        rule = (every, seconds, to, fetches, series, compute)
         return self._guarded(summarized, self._instruments, self.graph, rule)  # type: ignore[no-any-return]
 
     @property
