@@ -30,6 +30,7 @@ from flowbook.exec.signature.feeds import Feed, check_mapping, check_no_duplicat
 from flowbook.exec.signature.fetches import Rebuild, flatten
 from flowbook.exec.signature.signature import Signature
 from flowbook.exec.signature.spelling import is_lasting, spelling
+from flowbook.exec.signature.unasked import warn_of_unasked_values
 from flowbook.graph.building.graph import Graph, get_default_graph
 from flowbook.graph.definition.keywords import no_such_keyword
 from flowbook.graph.model import site as sites
@@ -202,6 +203,7 @@ class Session:
 
     def _call(self, fetches: Any, keys: Sequence[Any]) -> _Call:
         flat = flatten(self.graph, fetches)
+        warn_of_unasked_values(self.graph, fetches)
         specs = [Feed(feedable(self.graph, key)) for key in expanded_keys(keys)]
         check_no_duplicates(specs)
         signature = Signature(
