@@ -20,7 +20,7 @@ import flowbook as fb
 from flowbook.graph.building import verify
 from flowbook.graph.storing import graph_file
 from flowbook.graph.storing.graph_pb2 import GraphDef
-from tests.memory import bounded
+from tests.memory import refusing
 
 EACH = 2500
 LIMIT = 2**24
@@ -145,7 +145,9 @@ def test_damaged_graphs_are_refused_or_sound_and_change_nothing(kind: str) -> No
         fb.Variable(np.ones(3, np.float32), name="mine")
     before = graph.to_bytes()
     imported = slowest = 0.0
-    with bounded(LIMIT):
+    with refusing(LIMIT):
+        with pytest.raises(MemoryError):
+            np.empty(4 * LIMIT, np.uint8)
         for data in damages:
             start = time.perf_counter()
             try:
