@@ -26,8 +26,8 @@ def bounded(limit: int) -> Iterator[None]:
 def refusing(limit: int) -> Iterator[None]:
     """Have a MemoryError in the block for what would take the process `limit` bytes further.
 
-    It slows nothing down, as `bounded` does. What the allocator has at hand does not count: up to
-    32 MB, from which on it asks the system for each array.
+    It slows nothing down, as `bounded` does. What the allocator has at hand does not count, which
+    is much in a process that has done much: use it in a fresh one.
     """
     gc.collect()
     pages = int(Path("/proc/self/statm").read_text().split()[0])
