@@ -41,6 +41,7 @@ from flowbook.graph.building.scopes import (
     container,
     control_dependencies,
     device,
+    init_scope,
     name_scope,
 )
 from flowbook.graph.definition.inference import constant_value
@@ -122,8 +123,10 @@ from flowbook.graph.ops.arrays.scattering import (
     scatter_nd_update,
 )
 from flowbook.graph.ops.arrays.spaces import (
+    batch_to_space,
     batch_to_space_nd,
     depth_to_space,
+    space_to_batch,
     space_to_batch_nd,
     space_to_depth,
 )
@@ -424,6 +427,7 @@ from flowbook.graph.ops.sparse.products import (
 )
 from flowbook.graph.ops.state.initialising import (
     global_variables_initializer,
+    report_uninitialized_variables,
     variables_initializer,
 )
 from flowbook.graph.ops.state.marks import mark_as_update
@@ -432,6 +436,7 @@ from flowbook.graph.ops.state.variables import (
     assign,
     assign_add,
     assign_sub,
+    count_up_to,
     is_variable_initialized,
     scatter_add,
     scatter_sub,
@@ -520,6 +525,7 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "batch_to_space",
     "batch_to_space_nd",
     "bessel_i0",
     "bessel_i0e",
@@ -564,6 +570,7 @@ __all__ = [
     "cos",
     "cosh",
     "count_nonzero",
+    "count_up_to",
     "cross",
     "cumprod",
     "cumsum",
@@ -641,6 +648,7 @@ __all__ = [
     "imag",
     "image",
     "import_graph_def",
+    "init_scope",
     "initializers",
     "int16",
     "int2",
@@ -764,6 +772,7 @@ __all__ = [
     "register_kernel",
     "regularizers",
     "repeat",
+    "report_uninitialized_variables",
     "reset_container",
     "reset_default_graph",
     "reshape",
@@ -811,6 +820,7 @@ __all__ = [
     "size",
     "slice",
     "sort",
+    "space_to_batch",
     "space_to_batch_nd",
     "space_to_depth",
     "sparse",

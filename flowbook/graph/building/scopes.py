@@ -100,6 +100,16 @@ def control_dependencies(control_inputs: Iterable[Any] | None) -> Iterator[None]
 
 
 @contextmanager
+def init_scope() -> Iterator[None]:
+    """What is built in the block runs before everything else, as initial values do.
+
+    Control dependencies in force do not count in it; the name scope and the device do.
+    """
+    with control_dependencies(None):
+        yield
+
+
+@contextmanager
 def device(name: str | None) -> Iterator[None]:
     """Request a device for what is built in the block.
 
