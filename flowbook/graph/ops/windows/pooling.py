@@ -221,8 +221,8 @@ def max_pool(
         name: the operation's name.
 
     Returns:
-        [batch, new height, new width, channels]. Where a window holds NaN it is NaN; of equal
-        maxima the first has the gradient.
+        [batch, new height, new width, channels]. Where a window holds NaN it is NaN, as in JAX;
+        TensorFlow passes over it. Of equal maxima the first has the gradient.
 
     Raises:
         InvalidArgumentError: if a window does not fit; in the run, where that is known only then.
