@@ -61,12 +61,16 @@ def _reads_state(node: Node) -> bool:
 
 
 def _equal_constants(graph: Subgraph) -> dict[int, int]:
-    """For small constants the first one with the same bits. Large ones are not worth comparing."""
+    """For small constants the first one of the same bits in the same order of memory.
+
+    Large ones are not worth comparing.
+    """
     first: dict[Any, int] = {}
     values: dict[int, int] = {}
     for value, array in graph.constants.items():
         if array.nbytes <= SMALL and not array.dtype.hasobject:
-            same = first.setdefault((array.dtype, array.shape, array.tobytes()), value)
+            key = array.dtype, array.shape, array.strides, array.tobytes()
+            same = first.setdefault(key, value)
             if same != value:
                 values[value] = same
     return values

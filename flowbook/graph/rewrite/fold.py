@@ -3,8 +3,8 @@
 An error is left to the run, where it belongs; results above a megabyte are not kept, as they cost
 more memory than computing them again costs time. Nothing stateful or random is ever folded.
 
-It computes on the CPU, by the kernels that a run would take there, so that a value does not depend
-on whether it was folded.
+It computes on the CPU, by the kernels that a run would take there, and keeps views as the views
+that these would see: a value does not depend, to the bit, on whether it was folded.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _is_foldable(
 
 
 def _evaluate(node: Node, inputs: list[Any]) -> list[np.ndarray[Any, Any]] | None:
-    """The outputs, owned and read-only; None where folding is not worth it or fails."""
+    """The outputs, read-only; None where folding is not worth it or fails."""
     operation = node.operation
     asked = asked_of(operation)
     kernel = kernel_for(node.op_def, "cpu", asked if operation.op_def is node.op_def else None)
@@ -79,9 +79,11 @@ def _evaluate(node: Node, inputs: list[Any]) -> list[np.ndarray[Any, Any]] | Non
     for value, tensor in zip(outputs, tensors, strict=True):
         if not _fits(value, tensor) or value.nbytes > LARGEST:
             return None
-        owned = np.array(value)
-        owned.flags.writeable = False
-        results.append(owned)
+        # A part of a constant stays one: in another order of memory sums are rounded otherwise.
+        is_part = any(np.may_share_memory(value, i) for i in inputs)
+        kept = np.asarray(value).view() if is_part else np.array(value)
+        kept.flags.writeable = False
+        results.append(kept)
     return results
 
 
