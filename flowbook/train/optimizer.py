@@ -28,7 +28,7 @@ from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.constants import convert_to_tensor, group
 from flowbook.graph.ops.basis.filling import fill, zeros_like
 from flowbook.graph.ops.state.marks import mark_as_training
-from flowbook.graph.ops.state.variables import Variable, assign_add
+from flowbook.graph.ops.state.variables import Variable, assign, assign_add
 from flowbook.train.part import Part, Rows, Whole
 from flowbook.train.remembered import Remembered
 
@@ -244,7 +244,8 @@ class Optimizer:
             for gradient, variable in pairs:
                 label = variable.name_prefix[:-1]
                 with beside(variable), name_scope(f"update_{label}"):
-                    step.changes += self.changes(gradient, variable, step)
+                    changes = self.changes(gradient, variable, step)
+                    step.changes += _constrained(variable, changes)
             if global_step is not None:
                 with control_dependencies(step.changes):
                     step.changes.append(assign_add(global_step, 1))
@@ -344,6 +345,15 @@ def beside(variable: Variable) -> AbstractContextManager[Scope]:
             scope, device="", colocation=(variable.op,), container=variable.op.container
         ),
     )
+
+
+def _constrained(variable: Variable, changes: Sequence[Any]) -> Sequence[Any]:
+    """The changes of a variable, and after them what keeps it within its constraint."""
+    if variable.constraint is None:
+        return changes
+    with control_dependencies(changes):
+        value = variable.as_tensor(False)
+        return [*changes, assign(variable, variable.constraint(value))]
 
 
 def _names(pairs: Iterable[GradientAndVariable]) -> str:
