@@ -18,6 +18,7 @@ from flowbook.graph.building.scopes import control_dependencies, name_scope, wit
 from flowbook.graph.building.surroundings import Scope
 from flowbook.graph.definition.public import public
 from flowbook.graph.gradients.backward import gradients
+from flowbook.graph.model import site as sites
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -135,6 +136,7 @@ class Optimizer:
         self.name = name
         self._slots = Remembered()
         self._others = Remembered()
+        self._used: list[Variable] = []
 
     @public
     def minimize(
@@ -241,6 +243,7 @@ class Optimizer:
         with graph.as_default(), name_scope(name or self.name) as scope:
             step = Step(graph)
             step.changes += others
+            self._used = []
             for gradient, variable in pairs:
                 label = variable.name_prefix[:-1]
                 with beside(variable), name_scope(f"update_{label}"):
@@ -250,8 +253,16 @@ class Optimizer:
                 with control_dependencies(step.changes):
                     step.changes.append(assign_add(global_step, 1))
             train: Operation = group(*step.changes, name=scope)
+        self._keep_together()
         mark_as_training(train, None if global_step is None else global_step.op)
         return train
+
+    def _keep_together(self) -> None:
+        """Have slots renewed together that share a state, as one that counts their steps."""
+        author = sites.capture().author
+        shared = {variable for _, variable in self._others.items()}
+        if author is not None and not shared.isdisjoint(self._used):
+            author.together.append([variable.op for variable in self._used])
 
     # What a subclass says
 
@@ -297,7 +308,7 @@ class Optimizer:
                     name=f"{variable.name_prefix}{self.name}/{name}",
                 )
 
-        return self._slots.get((variable.op, name), make)
+        return self._use(self._slots.get((variable.op, name), make))
 
     def shared(
         self, graph: Graph, name: str, dtype: DType, initial: Callable[[], Tensor]
@@ -315,7 +326,11 @@ class Optimizer:
             with name_scope(None):
                 return Variable(initial, trainable=False, name=f"{self.name}/{name}")
 
-        return self._others.get((graph, name, dtype), make)
+        return self._use(self._others.get((graph, name, dtype), make))
+
+    def _use(self, variable: Variable) -> Variable:
+        self._used.append(variable)
+        return variable
 
     def get_slot(self, variable: Variable, name: str) -> Variable | None:
         """The variable that keeps something for `variable`, or None if there is none.
