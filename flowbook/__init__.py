@@ -44,6 +44,7 @@ from flowbook.graph.building.scopes import (
     device,
     name_scope,
 )
+from flowbook.graph.control_flow.case import case, switch_case
 from flowbook.graph.control_flow.cond import cond
 from flowbook.graph.control_flow.while_loop import while_loop
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, AsyncContext, OpDef
@@ -539,6 +540,7 @@ __all__ = [
     "broadcast_dynamic_shape",
     "broadcast_static_shape",
     "broadcast_to",
+    "case",
     "cast",
     "cbrt",
     "ceil",
@@ -840,6 +842,7 @@ __all__ = [
     "subtract",
     "summary",
     "svd",
+    "switch_case",
     "tan",
     "tanh",
     "tensor_scatter_nd_add",
