@@ -46,6 +46,7 @@ from flowbook.graph.building.scopes import (
 )
 from flowbook.graph.control_flow.case import case, switch_case
 from flowbook.graph.control_flow.cond import cond
+from flowbook.graph.control_flow.tensor_array import TensorArray
 from flowbook.graph.control_flow.while_loop import while_loop
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, AsyncContext, OpDef
 from flowbook.graph.gradients.backward import gradients
@@ -481,6 +482,7 @@ __all__ = [
     "SparseTensorValue",
     "SummaryView",
     "Tensor",
+    "TensorArray",
     "Touch",
     "VALUES",
     "Variable",

@@ -17,9 +17,10 @@ from typing import Any
 from flowbook.graph.building.graph import Graph, mixed_graphs
 from flowbook.graph.building.scopes import name_scope, within
 from flowbook.graph.building.surroundings import Scope
+from flowbook.graph.control_flow.array_ops import add_arrays
 from flowbook.graph.definition.op_def import NO_GRADIENT as NO_GRADIENT
 from flowbook.graph.model import site as sites
-from flowbook.graph.model.dtypes import resource
+from flowbook.graph.model.dtypes import resource, variant
 from flowbook.graph.model.errors import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -139,7 +140,7 @@ def _one_graph(tensors: Iterable[Tensor]) -> Graph:
 def is_differentiable(tensor: Tensor) -> bool:
     """Whether gradients flow through tensors of this dtype."""
     dtype = tensor.dtype
-    return dtype.is_floating or dtype.is_complex or dtype is resource
+    return dtype.is_floating or dtype.is_complex or dtype in (resource, variant)
 
 
 class _Backward:
@@ -343,4 +344,4 @@ def add_gradients(partials: list[Gradient]) -> Gradient:
             next((p.dense_shape for p in sparse if p.dense_shape is not None), None),
         )
     dense = [p.as_tensor() if isinstance(p, IndexedSlices) else p for p in partials]
-    return add_n(dense)
+    return add_arrays(dense) if dense[0].dtype is variant else add_n(dense)
