@@ -13,8 +13,8 @@ from flowbook.graph.control_flow.array_ops import (
     take_op,
     take_pieces_op,
     take_rows_op,
-    zero_array,
 )
+from flowbook.graph.control_flow.stacks import empty_stack
 from tests.op_cases.case import SOME, Case, Scenario, f
 
 
@@ -24,7 +24,7 @@ def _array(x, **options):
 
 def _rows(x, indices):
     """A gradient's array, zero but for some rows."""
-    return scatter_op(zero_array(), indices, x)
+    return scatter_op(empty_stack(), indices, x)
 
 
 COLUMN = f([[1.0, -2.0], [0.5, 3.0], [2.0, 4.0], [-1.0, 0.25]])
@@ -38,7 +38,15 @@ CASES = [
         lambda x: x[[1, 0, 1]],
         [0],
     ),
-    Case("TensorArrayGather", lambda x: _array(x).stack(), [SOME], lambda x: x, [0], note="all"),
+    Case(
+        "TensorArrayGather",
+        lambda x: _array(x).stack(),
+        [SOME],
+        lambda x: x,
+        [0],
+        note="all",
+        by_value=True,
+    ),
     Case(
         "TensorArrayConcat",
         lambda x: concat_op(
@@ -49,6 +57,7 @@ CASES = [
         [COLUMN],
         lambda x: (x, np.array([1, 0, 3])),
         [0],
+        by_value=True,
     ),
     Case("TensorArraySize", lambda x: _array(x).size(), [SOME], lambda x: np.array(len(x))),
     Case(
@@ -75,7 +84,7 @@ CASES = [
     Case(
         "TensorArrayTakePieces",
         lambda x: take_pieces_op(
-            split_op(zero_array(), x, [1, 3]), [1, 3, 2], [6, 2], dtype=x.dtype
+            split_op(empty_stack(), x, [1, 3]), [1, 3, 2], [6, 2], dtype=x.dtype
         ),
         [COLUMN],
         lambda x: np.concatenate([x, np.zeros((2, 2))]),

@@ -17,6 +17,10 @@ class Flow(Protocol):
     def place(self) -> Context:
         """Where what is built inside runs."""
 
+    @property
+    def outer(self) -> Flow | None:
+        """The branch or loop around it, if that is being built too."""
+
     def captured(self, tensor: Tensor) -> Tensor:
         """What stands inside for a tensor, which may be one from outside."""
 

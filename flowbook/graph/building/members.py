@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from flowbook.graph.building.names import Names, check_name
 from flowbook.graph.model import site as sites
-from flowbook.graph.model.context import Context, Frame, frame_of, is_within, joined
+from flowbook.graph.model.context import (
+    Context,
+    Frame,
+    chain,
+    context_of,
+    frame_of,
+    is_within,
+    joined,
+    runs_in,
+)
 from flowbook.graph.model.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
@@ -30,6 +39,7 @@ from flowbook.graph.redefinition.unnamed import UnnamedVariables
 from flowbook.graph.redefinition.variable_values import VariableValues
 
 if TYPE_CHECKING:
+    from flowbook.graph.building.flow import Flow
     from flowbook.graph.model.author import Author, Cell
     from flowbook.graph.model.tensor import Tensor
 
@@ -69,6 +79,7 @@ class Members:
         )
         self._next_id = 0
         self._is_routed = False
+        self._complete: weakref.WeakSet[Frame | Operation] = weakref.WeakSet()
         self._frames: weakref.WeakValueDictionary[tuple[str, Frame | None], Frame] = (
             weakref.WeakValueDictionary()
         )
@@ -124,6 +135,39 @@ class Members:
             operation.context = frame
         else:
             operation.context = context
+
+    def complete(self, *contexts: Frame | Tensor) -> None:
+        """Note that nothing else may join a loop, or the branches of a predicate."""
+        with self.lock:
+            for context in contexts:
+                self._complete.add(context if isinstance(context, Frame) else context.op)
+
+    def _refuse_complete(self, operation: Operation, flow: Flow | None) -> None:
+        """Refuse an operation that would join a loop or a branch which is complete.
+
+        Raises:
+            InvalidArgumentError: naming what it takes from there.
+        """
+        for context in chain(runs_in(operation)):
+            key = context if isinstance(context, Frame) else context.pred.op
+            if key not in self._complete or (flow is not None and is_within(flow.place, context)):
+                continue
+            source = next(
+                (t for t in operation.inputs if is_within(context_of(t), context)),
+                operation.control_inputs[-1] if operation.control_inputs else operation,
+            )
+            if isinstance(context, Frame):
+                where = (
+                    f"inside of the loop {context.name!r}, where it has a value for each iteration"
+                )
+                instead = "one of the loop's variables: use what the loop returns"
+            else:
+                where = f"inside of a branch of {context.pred.name!r}, which may not be taken"
+                instead = "what the branch's function gives: use what cond returns"
+            raise InvalidArgumentError(
+                f"{source.name!r} is {where}, and cannot be used outside of it",
+                hint=f"make it {instead}",
+            )
 
     # Joining
 

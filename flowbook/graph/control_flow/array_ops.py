@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from flowbook.graph.control_flow.stacks import empty_stack
 from flowbook.graph.definition.inference import no_flops, scalar, shape_from, uncounted
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import MOVABLE, DType
@@ -20,6 +21,7 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.tensor_list import Rules, TensorList
 from flowbook.graph.ops.basis.shaping import dims_of, shape_of
 
+_ZERO = Rules("gradient", adds_up=True)
 _TYPED = {"dtype": REQUIRED, "element_shape": UNKNOWN}
 
 
@@ -85,9 +87,9 @@ array_op = OpDef(
 )
 
 
-def zero_array() -> Tensor:
-    """The gradient of an array from which nothing was read."""
-    return array_op(0, adds_up=True, tensor_array_name="gradient")
+def _list(value: Any) -> TensorList:
+    """An array in a run; what is empty is the gradient of one from which nothing was read."""
+    return TensorList(_ZERO, 0, UNKNOWN) if isinstance(value, tuple) else value
 
 
 # Elements one by one
@@ -115,7 +117,7 @@ def _zeros(xp: Any, array: TensorList, shape: Shape, dtype: DType) -> Any:
 
 def _alone(op: Operation, dy: Tensor) -> tuple[Tensor, None]:
     """The gradient of what an element was read from: nothing but that element's."""
-    return write_op(zero_array(), op.inputs[1], dy), None
+    return write_op(empty_stack(), op.inputs[1], dy), None
 
 
 read_op = OpDef(
@@ -140,7 +142,7 @@ write_op = OpDef(
     "array: variant, index: int32, value: T -> written: variant",
     T=MOVABLE,
     infer=_written_at,
-    kernel=lambda xp, array, index, value: array.written({_index(index): value}),
+    kernel=lambda xp, array, index, value: _list(array).written({_index(index): value}),
     host_args=("index",),
     grad=lambda op, dy: (dy, None, _taken(op, dy)),
     cost=no_flops,
@@ -192,7 +194,7 @@ gather_op = OpDef(
     infer=_rows,
     kernel=_gathered,
     host_args=("indices",),
-    grad=lambda op, dy: (scatter_op(zero_array(), op.inputs[1], dy), None),
+    grad=lambda op, dy: (scatter_op(empty_stack(), op.inputs[1], dy), None),
     cost=no_flops,
 )
 
@@ -208,8 +210,8 @@ def _scattered(array: Tensor, indices: Tensor, value: Tensor) -> Shape:
     return SCALAR
 
 
-def _scatter(xp: Any, array: TensorList, indices: Any, value: Any) -> TensorList:
-    places = _indices(indices)
+def _scatter(xp: Any, array: Any, indices: Any, value: Any) -> TensorList:
+    array, places = _list(array), _indices(indices)
     if value.shape[:1] != (len(places),):
         raise InvalidArgumentError(
             f"{len(places)} indices are given for the rows of {list(value.shape)}"
@@ -284,7 +286,7 @@ concat_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     attributes=_TYPED,
     infer=_joined,
     kernel=_concatenated,
-    grad=lambda op, dy, _: split_op(zero_array(), dy, op.outputs[1]),
+    grad=lambda op, dy, _: split_op(empty_stack(), dy, op.outputs[1]),
     cost=no_flops,
 )
 
@@ -296,8 +298,8 @@ def _pieces(array: Tensor, value: Tensor, lengths: Tensor) -> Shape:
     return SCALAR
 
 
-def _split(xp: Any, array: TensorList, value: Any, lengths: Any) -> TensorList:
-    sizes = _indices(lengths)
+def _split(xp: Any, array: Any, value: Any, lengths: Any) -> TensorList:
+    array, sizes = _list(array), _indices(lengths)
     rules = array.rules
     if not rules.adds_up and len(sizes) != array.size and not rules.is_dynamic:
         raise InvalidArgumentError(
@@ -361,18 +363,19 @@ def _given_shape(array: Tensor, where: Tensor, shape: Tensor, dtype: DType) -> S
     return shape_from(shape)
 
 
-def _take(xp: Any, array: TensorList, index: Any, shape: Any, dtype: DType) -> Any:
-    found = array.read(_index(index))
+def _take(xp: Any, array: Any, index: Any, shape: Any, dtype: DType) -> Any:
+    found = _list(array).read(_index(index))
     return xp.zeros(dims_of(shape), dtype.numpy) if found is None else found
 
 
-def _take_rows(xp: Any, array: TensorList, indices: Any, shape: Any, dtype: DType) -> Any:
+def _take_rows(xp: Any, array: Any, indices: Any, shape: Any, dtype: DType) -> Any:
+    array = _list(array)
     rows = [array.read(index) for index in _indices(indices)]
     return _stacked(xp, array, rows, Shape.of(dims_of(shape)[1:]), dtype)
 
 
-def _take_pieces(xp: Any, array: TensorList, lengths: Any, shape: Any, dtype: DType) -> Any:
-    dims, pieces = dims_of(shape), []
+def _take_pieces(xp: Any, array: Any, lengths: Any, shape: Any, dtype: DType) -> Any:
+    array, dims, pieces = _list(array), dims_of(shape), []
     for index, length in enumerate(_indices(lengths)):
         found = array.read(index)
         pieces.append(xp.zeros((length, *dims[1:]), dtype.numpy) if found is None else found)
@@ -397,7 +400,7 @@ take_rows_op = OpDef(
     infer=_given_shape,
     kernel=_take_rows,
     host_args=("indices", "shape"),
-    grad=lambda op, dy: (scatter_op(zero_array(), op.inputs[1], dy), None, None),
+    grad=lambda op, dy: (scatter_op(empty_stack(), op.inputs[1], dy), None, None),
     cost=no_flops,
 )
 
@@ -408,15 +411,15 @@ take_pieces_op = OpDef(
     infer=_given_shape,
     kernel=_take_pieces,
     host_args=("lengths", "shape"),
-    grad=lambda op, dy: (split_op(zero_array(), dy, op.inputs[1]), None, None),
+    grad=lambda op, dy: (split_op(empty_stack(), dy, op.inputs[1]), None, None),
     cost=no_flops,
 )
 
 
-def _sum(xp: Any, first: TensorList, *others: TensorList) -> TensorList:
-    total = first
+def _sum(xp: Any, first: Any, *others: Any) -> TensorList:
+    total = _list(first)
     for other in others:
-        total = total.plus(other)
+        total = total.plus(_list(other))
     return total
 
 

@@ -110,6 +110,7 @@ def branches(
     if flow is not None and (true.inside.stateful or false.inside.stateful):
         is_acting = bool(true.inside.acting or false.inside.acting)
         flow.note(merged[0].op, is_acting)
+    graph.complete(predicate)
     if true.result is None or isinstance(true.result, Operation):
         return merged[0].op
     return packed_like(true.result, merged)
@@ -181,6 +182,12 @@ def _check(true: Side, false: Side) -> None:
     has_none = [s.result is None or isinstance(s.result, Operation) for s in (true, false)]
     if all(has_none):
         return
+    if any(has_none):
+        nothing, something = (true, false) if has_none[0] else (false, true)
+        raise InvalidTypeError(
+            f"{something.name} gives a value, but {nothing.name} gives none",
+            hint="both have to give the same structure",
+        )
     require_same(true.result, false.result, true.name, false.name)
     for (where, _), one, other in zip(paths(true.result), true.values, false.values, strict=True):
         if one.dtype is not other.dtype:

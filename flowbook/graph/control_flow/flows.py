@@ -14,14 +14,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from flowbook.graph.building.flow import Flow
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.building.scopes import within
+from flowbook.graph.building.surroundings import Scope
 from flowbook.graph.control_flow.routing import enter_op, switch_op
 from flowbook.graph.model.context import (
     Branch,
     Context,
     Frame,
-    chain,
     context_of,
     frame_of,
     is_everywhere,
@@ -29,7 +30,6 @@ from flowbook.graph.model.context import (
     joined,
 )
 from flowbook.graph.model.dtypes import MOVABLE
-from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
@@ -67,6 +67,20 @@ class Inside:
         """Where what is built inside runs."""
         return self._place
 
+    @property
+    def outer(self) -> Flow | None:
+        """The branch or loop around it, if that is being built too."""
+        return self._around.flow
+
+    @contextmanager
+    def outside(self) -> Iterator[None]:
+        """Build around it."""
+        with within(self._graph, self._seen_from_outside):
+            yield
+
+    def _seen_from_outside(self, scope: Scope) -> Scope:
+        return replace(self._around, prefix=scope.prefix, site=scope.site, extends=scope.extends)
+
     @contextmanager
     def entered(self) -> Iterator[None]:
         """Build inside, on this thread."""
@@ -81,13 +95,10 @@ class Inside:
         if found is None:
             where = context_of(tensor)
             if is_within(where, self._context):
-                refuse_ended(tensor, self._context)
                 return tensor
             outer = self._around.flow
             if outer is not None:
                 tensor = outer.captured(tensor)
-            else:
-                refuse_ended(tensor, self._context)
             found = self._taken[tensor] = self._taken_in(tensor)
         return found
 
@@ -134,21 +145,6 @@ class Inside:
             return constant(False, name="waited")
 
 
-def refuse_ended(tensor: Tensor, inside: Context | None) -> None:
-    """Refuse a tensor of a loop that is complete.
-
-    Raises:
-        InvalidArgumentError: naming it.
-    """
-    for context in chain(context_of(tensor)):
-        if isinstance(context, Frame) and context.is_closed and not is_within(inside, context):
-            raise InvalidArgumentError(
-                f"{tensor.name!r} is inside of the loop {context.name!r}, where it has a value for "
-                "each iteration, and cannot be used outside of it",
-                hint="make it one of the loop's variables: what the loop returns can be used",
-            )
-
-
 class BranchInside(Inside):
     """The inside of one of the two branches of a predicate."""
 
@@ -163,8 +159,7 @@ class BranchInside(Inside):
         return self._taken_in(tensor)
 
     def _taken_in(self, tensor: Tensor) -> Tensor:
-        around = replace(self._around, prefix=self._graph.scope.prefix)
-        with within(self._graph, lambda scope: around):
+        with self.outside():
             sides: tuple[Tensor, Tensor] = switch_op(tensor, self._branch.pred)
         return sides[self._branch.side]
 
@@ -201,8 +196,7 @@ class LoopInside(Inside):
         return sides[1]
 
     def _taken_in(self, tensor: Tensor) -> Tensor:
-        around = replace(self._around, prefix=self._graph.scope.prefix)
-        with within(self._graph, lambda scope: around):
+        with self.outside():
             return enter_op(
                 tensor,
                 frame_name=self.frame.name,

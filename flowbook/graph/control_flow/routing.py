@@ -14,12 +14,14 @@ from typing import Any, NamedTuple
 from flowbook.graph.building.scopes import within
 from flowbook.graph.definition.inference import no_flops, same_as_input
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
+from flowbook.graph.model.context import Branch, chain, context_of
 from flowbook.graph.model.dtypes import ANYTHING
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.retag import DEAD, Retag
 from flowbook.graph.model.shape import SCALAR, UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.math.comparison import equal
 
 
 class Sides(NamedTuple):
@@ -59,12 +61,29 @@ def _switched(xp: Any, data: Any, pred: Any) -> tuple[Any, Any]:
     return (DEAD, data) if _is_true(pred) else (data, DEAD)
 
 
+def held(tensor: Tensor, pred: Tensor, side: int) -> Tensor:
+    """A tensor that is alive on one side of a predicate only."""
+    if any(isinstance(c, Branch) and c.pred is pred for c in chain(context_of(tensor))):
+        return tensor
+    sides: tuple[Tensor, Tensor] = switch_op(tensor, pred)
+    return sides[side]
+
+
+def _switch_gradient(op: Operation, dfalse: Tensor, dtrue: Tensor) -> tuple[Tensor, None]:
+    pred = op.inputs[1]
+    flow = op.graph.scope.flow
+    if flow is not None:
+        pred = flow.captured(pred)
+    return merge_op([held(dfalse, pred, 0), held(dtrue, pred, 1)])[0], None
+
+
 switch_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "Switch",
     "data: T, pred: bool -> output_false: T, output_true: T",
     T=ANYTHING,
     infer=_switch_shapes,
     kernel=_switched,
+    grad=_switch_gradient,
     gives_dead=True,
     host_args=("pred",),
     aliases={0: 0, 1: 0},
@@ -113,12 +132,40 @@ def _merged(xp: Any, *inputs: Any) -> tuple[Any, Any]:
     return DEAD, DEAD
 
 
+def _merge_gradient(op: Operation, doutput: Tensor, dindex: None) -> list[Tensor]:
+    if op.closed_by is not None:
+        raise InvalidArgumentError(
+            "a gradient with respect to what came before a loop is taken outside of it", op
+        )
+    found = []
+    sides: dict[Tensor, tuple[Tensor, Tensor]] = {}
+    for index, source in enumerate(op.inputs):
+        pred, side = _decided_by(op, index, source)
+        if pred not in sides:
+            sides[pred] = switch_op(doutput, pred)
+        found.append(sides[pred][side])
+    return found
+
+
+def _decided_by(op: Operation, index: int, source: Tensor) -> tuple[Tensor, int]:
+    """A predicate, and the side of it on which a Merge gave a certain input on."""
+    found: Branch | None = None
+    for context in chain(context_of(source)):
+        if context == op.context or not isinstance(context, Branch):
+            break
+        found = context
+    if found is not None and len(op.inputs) == 2:
+        return found.pred, found.side
+    return equal(op.outputs[1], index), 1
+
+
 merge_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     "Merge",
     "inputs: N*T -> output: T, value_index: int32",
     T=ANYTHING,
     infer=_merge_shapes,
     kernel=_merged,
+    grad=_merge_gradient,
     fires_on_any=True,
     cost=no_flops,
 )
@@ -175,6 +222,7 @@ enter_op = OpDef(
     },
     infer=_entered_shape,
     kernel=lambda xp, data: data,
+    grad=lambda op, dy: dy,
     retag=Retag.PUSH,
     aliases={0: 0},
     cost=no_flops,

@@ -288,6 +288,7 @@ class TensorArray:
             flow = array_op(
                 self._count,
                 element_shape=lineage.element_shape,
+                clear_after_read=False,
                 infer_shape=lineage.is_uniform,
                 adds_up=True,
                 tensor_array_name=made.name,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,17 @@ from flowbook.graph.building.scopes import name_scope, within
 from flowbook.graph.building.surroundings import Scope
 from flowbook.graph.control_flow.array_ops import add_arrays
 from flowbook.graph.definition.op_def import NO_GRADIENT as NO_GRADIENT
+from flowbook.graph.gradients.loops import Loop, LoopGradients, is_differentiable
 from flowbook.graph.model import site as sites
+from flowbook.graph.model.context import (
+    Branch,
+    Context,
+    Frame,
+    chain,
+    frame_of,
+    is_everywhere,
+    runs_in,
+)
 from flowbook.graph.model.dtypes import resource, variant
 from flowbook.graph.model.errors import (
     InvalidArgumentError,
@@ -29,6 +39,7 @@ from flowbook.graph.model.errors import (
     without_internal_frames,
 )
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
 from flowbook.graph.ops.basis.constants import convert_to_tensor
@@ -100,8 +111,14 @@ def _gradients(
     if len(starts) != len(y_list):
         raise InvalidArgumentError(f"{len(y_list)} ys but {len(starts)} grad_ys")
     graph = _one_graph([*y_list, *x_list])
-    with graph.as_default(), name_scope(name) as prefix:
-        backward = _Backward(graph, prefix, y_list, x_list, stopped)
+    with (
+        graph.as_default(),
+        name_scope(name) as prefix,
+        within(graph, lambda scope: replace(scope, extends=True)),
+    ):
+        place = graph.scope.flow.place if graph.scope.flow is not None else None
+        loops = LoopGradients(graph)
+        backward = _Backward(graph, prefix, y_list, x_list, stopped, loops, place)
         for y, start in zip(y_list, starts, strict=True):
             backward.start(y, start)
         backward.run()
@@ -137,23 +154,25 @@ def _one_graph(tensors: Iterable[Tensor]) -> Graph:
     return graph
 
 
-def is_differentiable(tensor: Tensor) -> bool:
-    """Whether gradients flow through tensors of this dtype."""
-    dtype = tensor.dtype
-    return dtype.is_floating or dtype.is_complex or dtype in (resource, variant)
-
-
 class _Backward:
     """One backward pass: the partial gradients that have arrived at each tensor so far."""
 
     def __init__(
-        self, graph: Graph, prefix: str, ys: list[Tensor], xs: list[Tensor], stopped: set[Tensor]
+        self,
+        graph: Graph,
+        prefix: str,
+        ys: Sequence[Tensor],
+        xs: Sequence[Tensor],
+        stopped: set[Tensor],
+        loops: LoopGradients,
+        place: Context | None,
     ) -> None:
         self.graph = graph
         self.prefix = prefix
-        self.xs = set(xs)
         self.stopped = stopped
-        self.between = _between(xs, ys, stopped)
+        self.path = Path(xs, ys, stopped)
+        self.loops = loops
+        self.place = place
         self.partials: dict[Tensor, list[Gradient]] = {}
         self.ready: list[tuple[int, Operation]] = []
         self.queued: set[Operation] = set()
@@ -189,9 +208,13 @@ class _Backward:
         """Note one partial gradient of a tensor."""
         self.partials.setdefault(tensor, []).append(gradient)
         op = tensor.op
-        if op in self.between and op not in self.queued:
-            self.queued.add(op)
-            heapq.heappush(self.ready, (-op.id, op))
+        if op in self.path.operations:
+            loop = self.path.loop_left_by(op)
+            if loop is not None:  # It is taken as one, after all that uses any of its results.
+                op = min(loop.exits, key=lambda left_by: left_by.id)
+            if op not in self.queued:
+                self.queued.add(op)
+                heapq.heappush(self.ready, (-op.id, op))
 
     def total(self, tensor: Tensor) -> Gradient | None:
         """The sum of a tensor's partial gradients, or None."""
@@ -207,12 +230,60 @@ class _Backward:
         """Go through the operations between, each after all that consume its outputs."""
         while self.ready:
             _, op = heapq.heappop(self.ready)
+            loop = self.path.loop_left_by(op)
+            if loop is not None:
+                self._run_loop(loop)
+                continue
             totals = [None if t in self.stopped else self.total(t) for t in op.outputs]
             if not any(t is not None for t in totals):
                 continue
             for source, gradient in zip(op.inputs, self._gradients_of(op, totals), strict=True):
                 if gradient is not None and is_differentiable(source):
-                    self.add(source, gradient)
+                    self.add(source, self._taken_out(gradient, op.context, source))
+
+    def _run_loop(self, loop: Loop) -> None:
+        totals: dict[Operation, Tensor] = {}
+        for left_by in loop.exits:
+            tensor = left_by.outputs[0]
+            total = None if tensor in self.stopped else self.total(tensor)
+            if total is not None:
+                totals[left_by] = total.as_tensor() if isinstance(total, IndexedSlices) else total
+        if not totals:
+            return
+        with self._on_behalf_of(min(totals, key=lambda op: op.id), ""):
+            found = self.loops.of(
+                loop, totals, self.path.reached.__contains__, self.place, self._differentiate
+            )
+        for source, gradient in found:
+            self.add(source, self._taken_out(gradient, loop.frame.outer, source))
+
+    def _differentiate(
+        self, ys: Sequence[Tensor], dys: Sequence[Any], xs: Sequence[Tensor], place: Context
+    ) -> list[Tensor | None]:
+        """The gradients within one iteration of a loop."""
+        stopped = self.stopped.union(xs)
+        inner = _Backward(self.graph, self.prefix, ys, xs, stopped, self.loops, place)
+        for y, dy in zip(ys, dys, strict=True):
+            inner.add(y, dy)
+        inner.run()
+        totals = [inner.total(x) for x in xs]
+        return [t.as_tensor() if isinstance(t, IndexedSlices) else t for t in totals]
+
+    def _taken_out(self, gradient: Gradient, context: Context | None, source: Tensor) -> Gradient:
+        """The gradient of what is there everywhere, which an operation in a branch may have used.
+
+        It is zero where the branch is not taken.
+        """
+        if context is None or not is_everywhere(source.op):
+            return gradient
+        dense = gradient.as_tensor() if isinstance(gradient, IndexedSlices) else gradient
+        is_changed = False
+        for branch in chain(context):
+            if branch == self.place or not isinstance(branch, Branch):
+                break
+            dense = self.loops.or_zeros(dense, branch, source)
+            is_changed = True
+        return dense if is_changed else gradient
 
     def _gradients_of(self, op: Operation, totals: list[Gradient | None]) -> list[Gradient | None]:
         grad = op.op_def.grad
@@ -229,11 +300,7 @@ class _Backward:
             )
         with self._on_behalf_of(op, f"{op.name.replace('@', '_')}_grad"):
             dys = [
-                _taken(op, total)
-                if total is not None
-                else zeros_like(output)
-                if is_differentiable(output)
-                else None
+                _taken(op, total) if total is not None else self._zeros_for(output)
                 for total, output in zip(totals, op.outputs, strict=True)
             ]
             try:
@@ -257,6 +324,12 @@ class _Backward:
                 )
             return [_checked(op, s, g) for s, g in zip(op.inputs, found, strict=True)]
 
+    def _zeros_for(self, output: Tensor) -> Tensor | None:
+        """The gradient of an output that nothing uses."""
+        if output.dtype is variant:
+            return self.loops.zeros(output)
+        return zeros_like(output) if is_differentiable(output) else None
+
     def _on_behalf_of(self, op: Operation, name: str) -> Any:
         """Build with the forward operation's site and device, below `gradients/name/`."""
         prefix = f"{self.prefix}{name}/" if name else self.prefix
@@ -275,25 +348,47 @@ class _Backward:
         return within(self.graph, change)
 
 
-def _between(xs: list[Tensor], ys: list[Tensor], stopped: set[Tensor]) -> set[Operation]:
-    """The operations on a path from one of the xs to one of the ys, ends of it included.
+class Path:
+    """What lies on a path from one of the xs to one of the ys, ends of it included.
 
     A path may begin at a stopped tensor that is one of the xs, but not pass through one.
+
+    Attributes:
+        operations: the operations. Of a loop only those that leave it, for all of it.
+        reached: the tensors.
     """
-    ancestors: set[Operation] = set()
-    stack = [y.op for y in ys]
-    while stack:
-        op = stack.pop()
-        if op not in ancestors:
+
+    def __init__(self, xs: Sequence[Tensor], ys: Sequence[Tensor], stopped: set[Tensor]) -> None:
+        self._loops: dict[Frame, Loop] = {}
+        ancestors: set[Operation] = set()
+        stack = [y.op for y in ys if y not in stopped]
+        while stack:
+            op = stack.pop()
+            if op in ancestors:
+                continue
             ancestors.add(op)
-            stack.extend(t.op for t in op.inputs if t not in stopped)
-    reached: set[Tensor] = set(xs)
-    between: set[Operation] = set()
-    for op in sorted(ancestors, key=lambda op: op.id):
-        if any(t in reached and is_differentiable(t) for t in op.inputs):
-            between.add(op)
-            reached.update(t for t in op.outputs if t not in stopped)
-    return between
+            taken: Sequence[Tensor] = op.inputs
+            if op.op_def.retag is Retag.POP:
+                frame = frame_of(runs_in(op))
+                assert frame is not None
+                taken = self._loops.setdefault(frame, Loop(frame)).add(op)
+            stack.extend(t.op for t in taken if t not in stopped)
+        self.reached: set[Tensor] = set(xs)
+        self.operations: set[Operation] = set()
+        for op in sorted(ancestors, key=lambda op: op.id):
+            loop = self.loop_left_by(op)
+            taken = op.inputs if loop is None else loop.taken
+            if any(t in self.reached and is_differentiable(t) for t in taken):
+                self.operations.add(op)
+                self.reached.update(t for t in op.outputs if t not in stopped)
+
+    def loop_left_by(self, operation: Operation) -> Loop | None:
+        """The loop that an operation leaves, if it leaves one."""
+        if operation.op_def.retag is not Retag.POP:
+            return None
+        frame = frame_of(runs_in(operation))
+        assert frame is not None
+        return self._loops.get(frame)
 
 
 def _call(

@@ -107,16 +107,16 @@ def op_definitions() -> dict[str, OpDef[Any]]:
 
 @contextmanager
 def own_definitions() -> Iterator[None]:
-    """A block that defines Flowbook's own types: the import of `flowbook.graph.ops`, and no other.
+    """A block that defines Flowbook's own types: the import of what lies in `flowbook.graph`.
 
     Nobody can define a type of his own meanwhile: to import Flowbook is to wait for that import.
     """
     global _defines_own
-    _defines_own = True
+    before, _defines_own = _defines_own, True
     try:
         yield
     finally:
-        _defines_own = False
+        _defines_own = before
 
 
 def defines_own() -> bool:

@@ -1,0 +1,69 @@
+"""Stacks: what a loop's iterations leave for the loop that takes their gradients.
+
+A stack is a value like any other: pushing gives another one, which shares the rest. So nothing has
+to be put in order, iterations may overlap, and what nobody needs any more is let go. Pushing and
+popping are each other's gradients.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowbook.graph.definition.inference import no_flops, scalar
+from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.model.dtypes import ANYTHING
+from flowbook.graph.model.errors import FailedPreconditionError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.shape import SCALAR, UNKNOWN, Shape
+from flowbook.graph.model.tensor import Tensor
+
+empty_stack = OpDef(
+    "EmptyStack",
+    "-> stack: variant",
+    infer=scalar,
+    kernel=lambda xp: (),
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=no_flops,
+    doc="A stack with nothing on it.",
+)
+
+
+def _push_gradient(op: Operation, dstack: Tensor) -> tuple[Tensor, Tensor]:
+    value = op.inputs[1]
+    dvalue, rest = pop(dstack, dtype=value.dtype, shape=value.shape)
+    return rest, dvalue
+
+
+push = OpDef(
+    "StackPush",
+    "stack: variant, value: T -> pushed: variant",
+    T=ANYTHING,
+    infer=scalar,
+    kernel=lambda xp, stack, value: (value, stack),
+    grad=_push_gradient,
+    cost=no_flops,
+    doc="A stack with one more value on it.",
+)
+
+
+def _popped(xp: Any, stack: Any) -> Any:
+    if not stack:
+        raise FailedPreconditionError("the stack is empty")
+    return stack
+
+
+def _popped_shapes(stack: Tensor, shape: Shape, **_: Any) -> list[Shape]:
+    return [shape, SCALAR]
+
+
+pop: OpDef[tuple[Tensor, Tensor]] = OpDef(
+    "StackPop",
+    "stack: variant -> value: dtype, rest: variant",
+    attributes={"dtype": REQUIRED, "shape": UNKNOWN},
+    infer=_popped_shapes,
+    kernel=_popped,
+    grad=lambda op, dvalue, drest: push(drest, dvalue),
+    cost=no_flops,
+    doc="The value on top of a stack, and the stack without it.",
+)

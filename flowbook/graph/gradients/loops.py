@@ -1,0 +1,560 @@
+"""Gradients of loops: a loop is differentiated as one unit (white paper, 4.1 and 4.4).
+
+The backward loop runs as often as the forward one did, and takes its iterations in reverse. What it
+needs of each of them the forward loop pushes on a stack (`control_flow/stacks.py`), in the order in
+which the gradients of the body ask for it; what is the same in every iteration is taken as it is.
+
+While the backward loop's body is built, the forward loop's tensors are captured like any others
+from outside (`Backward.captured`): so gradient functions know nothing of loops, and loops and
+branches within loops are no special case. For that, a forward loop, which is complete, is extended
+by further variables (`Extension`): a count of its iterations, and the stacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from flowbook.graph.building.flow import Flow
+from flowbook.graph.building.graph import Graph
+from flowbook.graph.building.scopes import within
+from flowbook.graph.control_flow.array_ops import add_arrays
+from flowbook.graph.control_flow.flows import BranchInside, LoopInside
+from flowbook.graph.control_flow.routing import (
+    enter_op,
+    exit,
+    held,
+    loop_cond,
+    merge_op,
+    next_iteration_op,
+    switch_op,
+)
+from flowbook.graph.control_flow.stacks import empty_stack, pop, push
+from flowbook.graph.model.context import (
+    Branch,
+    Context,
+    Frame,
+    chain,
+    context_of,
+    frame_of,
+    is_everywhere,
+    is_within,
+)
+from flowbook.graph.model.dtypes import resource, string, variant
+from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.retag import Retag
+from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.basis.constants import constant, identity
+from flowbook.graph.ops.basis.filling import zeros, zeros_like
+from flowbook.graph.ops.basis.shaping import shape as shape_tensor
+from flowbook.graph.ops.math.arithmetic import add, subtract
+from flowbook.graph.ops.math.comparison import greater
+
+
+def is_differentiable(tensor: Tensor) -> bool:
+    """Whether gradients flow through tensors of this dtype."""
+    dtype = tensor.dtype
+    return dtype.is_floating or dtype.is_complex or dtype is resource or dtype is variant
+
+
+def is_entered(operation: Operation, frame: Frame) -> bool:
+    """Whether an operation takes its input into a frame."""
+    return operation.op_def.retag is Retag.PUSH and operation.context is frame
+
+
+class Variable(NamedTuple):
+    """A variable of a loop.
+
+    Attributes:
+        merge: gives its value in each iteration.
+        inside: the tensors that are that value in the body.
+        following: what it is in the next iteration.
+        first: what it is at first, outside.
+    """
+
+    merge: Operation
+    inside: tuple[Tensor, ...]
+    following: Tensor
+    first: Tensor
+
+
+@dataclass
+class Loop:
+    """What some of a loop's results depend on.
+
+    Attributes:
+        frame: the loop.
+        exits: the operations by which these results leave it.
+        operations: what runs in it, in loops within it too.
+        sources: the outside's tensor for each that stands for it in every iteration.
+        merges: what merges the values of its variables.
+        taken: the tensors of the outside that it depends on.
+    """
+
+    frame: Frame
+    exits: list[Operation] = field(default_factory=list)
+    operations: set[Operation] = field(default_factory=set)
+    sources: dict[Tensor, Tensor] = field(default_factory=dict)
+    merges: list[Operation] = field(default_factory=list)
+    taken: list[Tensor] = field(default_factory=list)
+
+    def add(self, left_by: Operation) -> list[Tensor]:
+        """Add a result; return the tensors of the outside that it depends on."""
+        self.exits.append(left_by)
+        found = []
+        stack = [t.op for t in left_by.inputs]
+        while stack:
+            op = stack.pop()
+            if op in self.operations:
+                continue
+            self.operations.add(op)
+            if is_everywhere(op):
+                for tensor in op.outputs:
+                    self.sources[tensor] = tensor
+                    found.append(tensor)
+            elif is_entered(op, self.frame):
+                found.append(op.inputs[0])
+                if op.attributes["is_constant"]:
+                    self.sources[op.outputs[0]] = op.inputs[0]
+            else:
+                stack.extend(t.op for t in op.inputs)
+                if op.closed_by is not None:
+                    stack.append(op.closed_by)
+                    if frame_of(op.context) is self.frame:
+                        self.merges.append(op)
+        self.taken += found
+        return found
+
+    @property
+    def pred(self) -> Tensor:
+        """The condition: whether there is another iteration."""
+        for branch in chain(context_of(self.exits[0].inputs[0])):
+            if isinstance(branch, Branch) and branch.outer is self.frame:
+                return branch.pred
+        raise InvalidArgumentError(
+            f"the loop {self.frame.name!r} has no condition that says when it ends: it has no "
+            "gradient",
+            self.exits[0],
+        )
+
+    def variables(self) -> dict[Operation, Variable]:
+        """Its variables, by what merges their values."""
+        body = Branch(self.pred, 1, self.frame)
+        inside: dict[Operation, list[Tensor]] = {merge: [merge.outputs[0]] for merge in self.merges}
+        for op in self.operations:
+            if op.op_def.gives_dead and op.inputs[0].op in inside:
+                inside[op.inputs[0].op] += [t for t in op.outputs if context_of(t) == body]
+        found = {}
+        for merge in sorted(self.merges, key=lambda op: op.id):
+            assert merge.closed_by is not None
+            following, entered = merge.closed_by.inputs[0], merge.inputs[0].op
+            found[merge] = Variable(merge, tuple(inside[merge]), following, entered.inputs[0])
+        return found
+
+    def dependence(self, variables: Mapping[Operation, Variable]) -> dict[Operation, set[Any]]:
+        """For each variable those, and those sources, that it follows from in one iteration."""
+        told: dict[Tensor, set[Any]] = {stands: {stands} for stands in self.sources}
+        for merge, variable in variables.items():
+            for tensor in variable.inside:
+                told[tensor] = {merge}
+        given = set(told)
+        ordered = sorted(self.operations, key=lambda op: op.id)
+        is_changed = True
+        while is_changed:  # Loops within it go round.
+            is_changed = False
+            for op in ordered:
+                taken = [*op.inputs, *(op.closed_by.outputs if op.closed_by is not None else ())]
+                known = [told[t] for t in taken if t in told and is_differentiable(t)]
+                found: set[Any] = set().union(*known)
+                for tensor in op.outputs:
+                    if tensor in given or not is_differentiable(tensor):
+                        continue
+                    if found - told.setdefault(tensor, set()):
+                        told[tensor] |= found
+                        is_changed = True
+        return {m: set(told.get(v.following, ())) for m, v in variables.items()}
+
+
+class Differentiate(Protocol):
+    """Takes the gradient of what one iteration computes."""
+
+    def __call__(
+        self, ys: Sequence[Tensor], dys: Sequence[Any], xs: Sequence[Tensor], place: Context
+    ) -> list[Tensor | None]:
+        """The gradients of `ys` with respect to `xs`, all of which run in one place."""
+
+
+class LoopGradients:
+    """Builds backward loops for one call of `gradients`.
+
+    Args:
+        graph: where.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._extensions: dict[Frame, Extension] = {}
+        self._preds: dict[Frame, Tensor] = {}
+
+    def of(
+        self,
+        loop: Loop,
+        totals: Mapping[Operation, Tensor],
+        is_wanted: Any,
+        place: Context | None,
+        differentiate: Differentiate,
+    ) -> list[tuple[Tensor, Tensor]]:
+        """The gradients of a loop's results with respect to what it takes from outside.
+
+        Args:
+            loop: the loop.
+            totals: the gradients of its results.
+            is_wanted: tells of a tensor outside whether its gradient is.
+            place: where the forward operations run whose gradients are being taken.
+            differentiate: takes the gradient of one iteration.
+
+        Returns:
+            Tensors of the outside, and their gradients.
+        """
+        variables = loop.variables()
+        dependence = loop.dependence(variables)
+        leaving = {_merge_of(op): op for op in loop.exits}
+        needed = {_merge_of(op) for op in totals}
+        _close(needed, lambda merge: [m for m in dependence[merge] if m in variables])
+        reached: set[Any] = {s for s, outer in loop.sources.items() if is_wanted(outer)}
+        reached |= {m for m, v in variables.items() if is_wanted(v.first)}
+        for _ in variables:
+            reached |= {m for m in variables if dependence[m] & reached}
+        active = [m for m in variables if m in needed & reached and is_differentiable(m.outputs[0])]
+        used = {s for m in active for s in dependence[m]} & reached
+        constants = [s for s in loop.sources if s in used]
+        if not active:
+            return []
+        self._preds[loop.frame] = loop.pred
+        forward = self._extension(loop.frame)
+        with self._inside(loop.frame.outer, place):
+            backward = Backward(self._graph, loop.frame, forward)
+            first = []
+            for merge in active:
+                left = leaving.get(merge)
+                total = totals.get(left) if left is not None else None
+                if total is None:
+                    total = self.zeros(variables[merge].first)
+                first.append(backward.variable(total, merge.outputs[0].shape))
+            with backward.entered():
+                found = differentiate(
+                    [variables[merge].following for merge in active],
+                    [variable.yes for variable in first],
+                    [*[t for m in active for t in variables[m].inside], *constants],
+                    forward.place,
+                )
+            given = iter(found)
+            results = []
+            for merge, variable in zip(active, first, strict=True):
+                parts = [next(given) for _ in variables[merge].inside]
+                with backward.entered():
+                    following = _sum(parts)
+                    if following is None:
+                        following = self._zeros_inside(backward, variables[merge].inside[0])
+                backward.close(variable, following)
+                if is_wanted(variables[merge].first):
+                    results.append((variables[merge].first, backward.left(variable)))
+            for stands in constants:
+                part = next(given)
+                if part is not None:
+                    outer = loop.sources[stands]
+                    results.append((outer, backward.accumulated(part, self.zeros(outer))))
+        return results
+
+    def or_zeros(self, gradient: Tensor, branch: Branch, like: Tensor) -> Tensor:
+        """A gradient that is there on one side of a predicate, and zeros on the other one."""
+        flow = self._graph.scope.flow
+        pred = branch.pred if flow is None else flow.captured(branch.pred)
+        other = switch_op(self.zeros(like), pred)[1 - branch.side]
+        own = held(gradient, pred, branch.side)
+        return merge_op([other, own] if branch.side else [own, other])[0]
+
+    def zeros(self, like: Tensor) -> Tensor:
+        """Zeros of a tensor's shape, in the present place."""
+        if like.dtype is variant:
+            return empty_stack()
+        if like.dtype is resource:
+            return zeros_like(like.op.variable.as_tensor(False))
+        if like.shape.is_fully_defined:
+            return zeros(like.shape.as_list(), like.dtype)
+        return zeros(self._shape(like), like.dtype)
+
+    def _zeros_inside(self, backward: Backward, like: Tensor) -> Tensor:
+        return backward.held(backward.captured(self.zeros(like)))
+
+    def _shape(self, like: Tensor) -> Tensor:
+        """The shape of a forward tensor, taken where that is."""
+        flow = self.flow_in(context_of(like))
+        with within(self._graph, lambda s: replace(s, flow=flow, control_inputs=())):
+            return shape_tensor(like)
+
+    # Where forward operations run
+
+    def _extension(self, frame: Frame) -> Extension:
+        found = self._extensions.get(frame)
+        if found is None:
+            outer = self.flow_in(frame.outer)
+            with within(self._graph, lambda s: replace(s, flow=outer, control_inputs=())):
+                found = Extension(self._graph, frame, self._preds[frame])
+            self._extensions[frame] = found
+        return found
+
+    def flow_in(self, context: Context | None) -> Flow | None:
+        """What builds in a place where forward operations run."""
+        if context is None:
+            return None
+        flow = self._graph.scope.flow
+        while flow is not None:
+            if flow.place == context:
+                return flow
+            flow = flow.outer
+        frame = context if isinstance(context, Frame) else context.outer
+        if isinstance(frame, Frame):
+            extension = self._extension(frame)
+            if isinstance(context, Frame) or extension.place == context:
+                return extension
+        assert isinstance(context, Branch)
+        return self._branch(context, self.flow_in(context.outer))
+
+    def _branch(self, branch: Branch, outer: Flow | None) -> BranchInside:
+        """What builds in a branch, or in the backward one that stands for it."""
+        with within(self._graph, lambda s: replace(s, flow=outer, control_inputs=())):
+            taken = switch_op(branch.pred, branch.pred)[branch.side]
+            context = context_of(taken)
+            assert isinstance(context, Branch)
+            return BranchInside(self._graph, context, identity(taken).op)
+
+    @contextmanager
+    def _inside(self, context: Context | None, place: Context | None) -> Iterator[None]:
+        """Build backward what belongs to a forward place within the one of the present pass."""
+        branches: list[Context] = []
+        for each in chain(context):
+            if each == place:
+                break
+            branches.insert(0, each)
+        flow = self._graph.scope.flow
+        for branch in branches:
+            if not isinstance(branch, Branch):
+                continue
+            flow = self._branch(branch, flow)
+        with within(self._graph, lambda s: replace(s, flow=flow, control_inputs=())):
+            yield
+
+
+def _merge_of(left_by: Operation) -> Operation:
+    """What merges the values of the variable that leaves a loop."""
+    return left_by.inputs[0].op.inputs[0].op
+
+
+def _close(found: set[Operation], following: Any) -> None:
+    stack = list(found)
+    while stack:
+        for other in following(stack.pop()):
+            if other not in found:
+                found.add(other)
+                stack.append(other)
+
+
+def _sum(parts: Sequence[Tensor | None]) -> Tensor | None:
+    there = [part for part in parts if part is not None]
+    if not there:
+        return None
+    total = there[0]
+    for part in there[1:]:
+        total = _added(total, part)
+    return total
+
+
+def _added(one: Tensor, other: Tensor) -> Tensor:
+    return add_arrays([one, other]) if one.dtype is variant else add(one, other)
+
+
+class Round(NamedTuple):
+    """A variable of a loop that is being built.
+
+    Attributes:
+        merge: gives its value in each iteration.
+        no: what it is at last, inside.
+        yes: its value in the body.
+    """
+
+    merge: Operation
+    no: Tensor
+    yes: Tensor
+
+
+class _Extended(LoopInside):
+    """A loop that variables are added to one by one, its condition being known."""
+
+    pred: Tensor
+
+    def variable(self, first: Any, shape: Shape | None = None) -> Round:
+        """A further variable."""
+        merged = self._merged(first, shape)
+        with self.routing():
+            no, yes = switch_op(merged, self.pred)
+        return Round(merged.op, no, yes)
+
+    def _merged(self, first: Any, shape: Shape | None) -> Tensor:
+        with self.outside():
+            entered = enter_op(
+                first,
+                frame_name=self.frame.name,
+                parallel_iterations=self.frame.parallel_iterations,
+                shape=shape,
+            )
+        with self.routing():
+            return merge_op([entered])[0]
+
+    def close(self, variable: Round, following: Tensor) -> None:
+        """Say what a variable is in the next iteration."""
+        with self.routing(), within(self._graph, lambda s: replace(s, closes=variable.merge)):
+            next_iteration_op(following)
+
+    def left(self, variable: Round) -> Tensor:
+        """What a variable is at last, outside."""
+        with self.routing():
+            return exit(variable.no)
+
+    @contextmanager
+    def routing(self) -> Iterator[None]:
+        """Build what runs inside, and is told where by what it takes."""
+        with within(self._graph, lambda s: replace(s, flow=None, control_inputs=())):
+            yield
+
+
+class Extension(_Extended):
+    """A complete loop, to which variables are added.
+
+    Attributes:
+        count: how often its body ran, outside.
+    """
+
+    def __init__(self, graph: Graph, frame: Frame, pred: Tensor) -> None:
+        entered = enter_op(
+            constant(0), frame_name=frame.name, parallel_iterations=frame.parallel_iterations
+        )
+        super().__init__(graph, frame, entered.op)
+        self.pred = pred
+        with self.routing():
+            merged = merge_op([entered])[0]
+            no, yes = switch_op(merged, pred)
+            counted = Round(merged.op, no, yes)
+            following = add(yes, 1)
+            pivot = identity(yes)
+        self.close(counted, following)
+        self.begin_body(Branch(pred, 1, frame), pivot.op)
+        self.count = self.left(counted)
+
+    def stacked(self, tensor: Tensor) -> Tensor:
+        """A stack, outside, of a tensor's values in all iterations; the last is on top."""
+        value = tensor
+        for branch in self.branches_of(tensor):
+            value = self._merged_with_nothing(value, branch)
+        with self.outside():
+            first = empty_stack()
+        stack = self.variable(first)
+        with self.routing():
+            pushed = push(stack.yes, value)
+        self.close(stack, pushed)
+        return self.left(stack)
+
+    def _merged_with_nothing(self, value: Tensor, branch: Branch) -> Tensor:
+        """A value that is there on both sides of a predicate; on the other one it means nothing."""
+        if value.dtype is variant:
+            with self.entered():
+                nothing = empty_stack()
+        else:
+            dims = value.shape.as_list() if value.shape.is_fully_defined else []
+            empty: Any = b"" if value.dtype is string else 0
+            nothing = constant(np.full(dims, empty, value.dtype.numpy), value.dtype)
+        with self.routing():
+            other = switch_op(nothing, branch.pred)[1 - branch.side]
+            return merge_op([other, value] if branch.side else [value, other])[0]
+
+    def branches_of(self, tensor: Tensor) -> list[Branch]:
+        """The branches in the loop's body that a tensor is in, the innermost first."""
+        found = []
+        for each in chain(context_of(tensor)):
+            if each == self.frame or each == self.place:
+                break
+            assert isinstance(each, Branch), tensor
+            found.append(each)
+        return found
+
+
+class Backward(_Extended):
+    """The loop that takes a loop's iterations in reverse."""
+
+    def __init__(self, graph: Graph, forward_frame: Frame, forward: Extension) -> None:
+        self.forward = forward
+        flow = graph.scope.flow
+        name = graph.enter_name(f"{forward_frame.name.rpartition('/')[2]}_grad").rstrip("/")
+        frame = graph.open_frame(
+            name, forward_frame.parallel_iterations, flow.place if flow is not None else None
+        )
+        entered = enter_op(
+            forward.count, frame_name=name, parallel_iterations=frame.parallel_iterations
+        )
+        super().__init__(graph, frame, entered.op)
+        self._recalled: dict[Tensor, Tensor] = {}
+        with self.routing():
+            merged = merge_op([entered])[0]
+            self.pred = loop_cond(greater(merged, 0))
+            no, yes = switch_op(merged, self.pred)
+            following = subtract(yes, 1)
+            pivot = identity(yes)
+        self.close(Round(merged.op, no, yes), following)
+        self.begin_body(Branch(self.pred, 1, frame), pivot.op)
+
+    def accumulated(self, part: Tensor, first: Tensor) -> Tensor:
+        """The sum over all iterations, outside."""
+        total = self.variable(first, part.shape if part.dtype is not variant else None)
+        with self.entered():
+            following = _added(total.yes, part)
+        self.close(total, following)
+        return self.left(total)
+
+    def captured(self, tensor: Tensor) -> Tensor:
+        """What stands inside for a tensor: of the forward loop its value in the iteration."""
+        if not is_everywhere(tensor.op) and is_within(context_of(tensor), self.forward.frame):
+            return self.recalled(tensor)
+        return super().captured(tensor)
+
+    def recalled(self, tensor: Tensor) -> Tensor:
+        """The value of a forward tensor in the iteration whose gradient is being taken."""
+        op = tensor.op
+        if is_entered(op, self.forward.frame) and op.attributes["is_constant"]:
+            return super().captured(op.inputs[0])
+        if op.op_def.gives_dead and context_of(tensor) == self.forward.place:
+            return self.recalled(op.inputs[0])  # The variable itself, which is the same.
+        found = self._recalled.get(tensor)
+        if found is None:
+            found = self._recalled[tensor] = self._popped(tensor)
+        return found
+
+    def _popped(self, tensor: Tensor) -> Tensor:
+        branches = self.forward.branches_of(tensor)
+        is_known = not branches or tensor.shape.is_fully_defined
+        stack = self.variable(self.forward.stacked(tensor))
+        with self.routing():
+            value, rest = pop(
+                stack.yes, dtype=tensor.dtype, shape=tensor.shape if is_known else Shape()
+            )
+        self.close(stack, rest)
+        for branch in reversed(branches):
+            pred = self.captured(branch.pred)
+            with self.routing():
+                value = switch_op(value, pred)[branch.side]
+        return value
