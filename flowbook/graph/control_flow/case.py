@@ -65,7 +65,7 @@ def case(
     with name_scope(name or "case", values=[pred for pred, _ in pairs]):
         predicates = []
         for number, (pred, _) in enumerate(pairs):
-            predicate = as_predicate(pred, "case")
+            predicate = as_predicate(pred, "case", _NEVER)
             if not predicate.shape.is_compatible_with(SCALAR):
                 raise InvalidArgumentError(
                     f"predicate {number}, {predicate.name!r}, is no scalar: its shape is "
@@ -86,6 +86,9 @@ def case(
                 return _first(predicates, [*functions, default])
             # That one of them is true is checked: what is not one of the others is the last.
             return _first(predicates[:-1], functions)
+
+
+_NEVER = ("its branch will never run", "no branch after its own will ever run")
 
 
 def _pairs(given: Any) -> list[tuple[Any, Function]]:

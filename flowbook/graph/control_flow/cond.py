@@ -87,7 +87,7 @@ def cond(
                 hint=f"{what}=lambda: ...; to choose elementwise between tensors: fb.where",
             )
     with name_scope(name or "cond"):
-        predicate = identity(as_predicate(pred, "cond"), name="pred_id")
+        predicate = identity(as_predicate(pred, "cond", _NEVER), name="pred_id")
         with predicate.graph.as_default():
             return branches(predicate, true_fn, false_fn)
 
@@ -116,12 +116,16 @@ def branches(
     return packed_like(true.result, merged)
 
 
-def as_predicate(pred: Any, what: str) -> Tensor:
+_NEVER = ("only false_fn will ever run", "only true_fn will ever run")
+
+
+def as_predicate(pred: Any, what: str, never: tuple[str, str]) -> Tensor:
     """A bool tensor for a predicate, with a warning if it is a constant.
 
     Args:
         pred: a tensor, or what becomes one.
         what: the public function that was given it, and calls this one.
+        never: what follows from the constants False and True.
 
     Raises:
         InvalidTypeError: if it is no bool.
@@ -136,9 +140,8 @@ def as_predicate(pred: Any, what: str) -> Tensor:
         )
     value = tensor.op.attributes["value"] if tensor.op.op_def.is_constant else None
     if value is not None and not value.shape:
-        never = "what is for False" if value else "what is for True"
         warnings.warn(
-            f"{what}: a predicate is the constant {bool(value)}, so that {never} will never run, "
+            f"{what}: the predicate is the constant {bool(value)}, so that {never[bool(value)]}, "
             "unless it is fed",
             ConstantConditionWarning,
             stacklevel=4,
