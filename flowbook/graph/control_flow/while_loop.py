@@ -109,7 +109,11 @@ def while_loop(
     with name_scope(name or "while") as prefix:
         loop = _Loop(prefix, loop_vars, shape_invariants, parallel_iterations)
         with loop.graph.as_default():
-            found = loop.build(cond, body)
+            try:
+                found = loop.build(cond, body)
+            except BaseException:
+                loop.graph.abandon(loop.frame)
+                raise
     if limit is not None:
         found = found[1]
     if not return_same_structure and isinstance(found, list | tuple) and len(found) == 1:
@@ -252,7 +256,8 @@ class _Loop:
         waited = [identity(last[turn], name="ended").op] if is_acting else []
         with self._building(waited):
             found = [exit(tensor) for tensor in last]
-        self.graph.complete(self.frame)
+        before = self.graph.complete(self.frame)
+        found = [before.get(tensor.op, tensor.op).outputs[0] for tensor in found]
         flow = self.graph.scope.flow
         if flow is not None and inside.has_touched:
             flow.note(found[turn].op, is_acting)
