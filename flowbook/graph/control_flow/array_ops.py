@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flowbook.graph.control_flow.stacks import empty_stack
+from flowbook.graph.control_flow.tensor_list import Rules, TensorList
 from flowbook.graph.definition.inference import no_flops, scalar, shape_from, uncounted
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import MOVABLE, DType
@@ -18,7 +19,6 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import SCALAR, UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.numerics.tensor_list import Rules, TensorList
 from flowbook.graph.ops.basis.shaping import dims_of, shape_of
 
 _ZERO = Rules("gradient", adds_up=True)
@@ -211,15 +211,15 @@ def _scattered(array: Tensor, indices: Tensor, value: Tensor) -> Shape:
 
 
 def _scatter(xp: Any, array: Any, indices: Any, value: Any) -> TensorList:
-    array, places = _list(array), _indices(indices)
+    found, places = _list(array), _indices(indices)
     if value.shape[:1] != (len(places),):
         raise InvalidArgumentError(
             f"{len(places)} indices are given for the rows of {list(value.shape)}"
         )
     for rows in _rounds(places):
         # The Ellipsis makes each row an array, also where it is a single string.
-        array = array.written({places[row]: value[row, ...] for row in rows})
-    return array
+        found = found.written({places[row]: value[row, ...] for row in rows})
+    return found
 
 
 def _rounds(places: list[int]) -> list[list[int]]:
@@ -299,11 +299,11 @@ def _pieces(array: Tensor, value: Tensor, lengths: Tensor) -> Shape:
 
 
 def _split(xp: Any, array: Any, value: Any, lengths: Any) -> TensorList:
-    array, sizes = _list(array), _indices(lengths)
-    rules = array.rules
-    if not rules.adds_up and len(sizes) != array.size and not rules.is_dynamic:
+    found, sizes = _list(array), _indices(lengths)
+    rules = found.rules
+    if not rules.adds_up and len(sizes) != found.size and not rules.is_dynamic:
         raise InvalidArgumentError(
-            f"the TensorArray {rules.name!r} has the size {array.size}, but there are "
+            f"the TensorArray {rules.name!r} has the size {found.size}, but there are "
             f"{len(sizes)} pieces",
             hint="dynamic_size=True lets it grow",
         )
@@ -315,7 +315,7 @@ def _split(xp: Any, array: Any, value: Any, lengths: Any) -> TensorList:
     for index, length in enumerate(sizes):
         changes[index] = value[begin : begin + length]
         begin += length
-    return array.written(changes)
+    return found.written(changes)
 
 
 def _split_gradient(op: Operation, dy: Tensor) -> Any:

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flowbook.graph.control_flow.tensor_list import Rules, TensorList
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import UNKNOWN, Shape
-from flowbook.graph.numerics.tensor_list import Rules, TensorList
 
 
 def number(value):
