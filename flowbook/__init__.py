@@ -46,6 +46,7 @@ from flowbook.graph.building.scopes import (
 )
 from flowbook.graph.control_flow.case import case, switch_case
 from flowbook.graph.control_flow.cond import cond
+from flowbook.graph.control_flow.over_elements import foldl, foldr, map_fn, scan
 from flowbook.graph.control_flow.tensor_array import TensorArray
 from flowbook.graph.control_flow.while_loop import while_loop
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, AsyncContext, OpDef
@@ -620,6 +621,8 @@ __all__ = [
     "float8_e8m0fnu",
     "floor",
     "floordiv",
+    "foldl",
+    "foldr",
     "forecast",
     "gather",
     "gather_nd",
@@ -692,6 +695,7 @@ __all__ = [
     "lu_matrix_inverse",
     "lu_reconstruct",
     "lu_solve",
+    "map_fn",
     "mark_as_update",
     "matmul",
     "matrix_band_part",
@@ -784,6 +788,7 @@ __all__ = [
     "round",
     "rsqrt",
     "saturate_cast",
+    "scan",
     "scatter_add",
     "scatter_div",
     "scatter_max",

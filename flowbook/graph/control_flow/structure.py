@@ -98,7 +98,14 @@ def _packed(item: Any, leaf: Callable[[Any], Any]) -> Any:
     return dataclasses.replace(item, **dict(zip(names, values, strict=True)))
 
 
-def require_same(one: Any, other: Any, what: str, what_else: str, where: str = "") -> None:
+def require_same(
+    one: Any,
+    other: Any,
+    what: str,
+    what_else: str,
+    where: str = "",
+    hint: str = "both have to give the same structure",
+) -> None:
     """Refuse two structures that differ, but in their leaves.
 
     Raises:
@@ -110,17 +117,17 @@ def require_same(one: Any, other: Any, what: str, what_else: str, where: str = "
     if (first is None) != (second is None) or (first is not None and _kind(one) != _kind(other)):
         raise InvalidTypeError(
             f"{what} gives {_described(one)}{place}, but {what_else} {_described(other)}",
-            hint="both have to give the same structure",
+            hint=hint,
         )
     if first is None or second is None:
         return
     if first.keys() != second.keys():
         raise InvalidArgumentError(
             f"{what} gives {_described(one)}{place}, but {what_else} {_described(other)}",
-            hint="both have to give as many values, under the same names",
+            hint=hint,
         )
     for name in first:
-        require_same(first[name], second[name], what, what_else, where + name)
+        require_same(first[name], second[name], what, what_else, where + name, hint)
 
 
 def _kind(item: Any) -> Any:

@@ -287,6 +287,15 @@ class TestInLoopsAndBranches:
             assert found[0].tolist() == list(range(20))
             assert found[1].tolist() == [-i for i in range(20)]
 
+    def test_arrays_that_are_equal_are_not_one(self):
+        """What one of them lets go of, the other one keeps."""
+        arrays = [fb.TensorArray(fb.float32, 1, tensor_array_name="a") for _ in range(2)]
+        total = sum(array.write(0, 2.0).read(0) * (i + 1.0) for i, array in enumerate(arrays))
+        total += arrays[0].write(0, 5.0).stack()
+        with fb.Session() as sess:
+            for _ in range(2):
+                assert sess.run(total).tolist() == [11.0]
+
     def test_a_branch_writes_or_does_not(self):
         x = fb.placeholder(fb.float32, [])
         array = fb.TensorArray(fb.float32, 2, clear_after_read=False).write(0, x)
