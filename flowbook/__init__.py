@@ -46,6 +46,7 @@ from flowbook.graph.building.scopes import (
 )
 from flowbook.graph.control_flow.case import case, switch_case
 from flowbook.graph.control_flow.cond import cond
+from flowbook.graph.control_flow.dependencies import tuple
 from flowbook.graph.control_flow.over_elements import foldl, foldr, map_fn, scan
 from flowbook.graph.control_flow.tensor_array import TensorArray
 from flowbook.graph.control_flow.while_loop import while_loop
@@ -866,6 +867,7 @@ __all__ = [
     "truncated_normal",
     "truncatediv",
     "truncatemod",
+    "tuple",
     "uint16",
     "uint2",
     "uint32",
