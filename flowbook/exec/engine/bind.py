@@ -18,6 +18,7 @@ from flowbook.graph.model.dtypes import DType, as_dtype
 from flowbook.graph.model.registry import Asked, kernel_for, op_keyed, registered_kernels
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.touch import Access
 
 _NO_ATTRIBUTES: dict[str, Any] = {}
 
@@ -46,6 +47,9 @@ class Bound(NamedTuple):
         waits: whether a kernel is asynchronous.
         is_routed: whether a kernel says where values go.
         has_users_kernels: whether a kernel is a user's.
+        draws: whether a kernel draws random numbers.
+        runs_users_code: whether the step's own thread runs a user's Python code, which may take any
+            time.
     """
 
     units: list[Unit]
@@ -54,6 +58,8 @@ class Bound(NamedTuple):
     waits: bool
     is_routed: bool
     has_users_kernels: bool
+    draws: bool
+    runs_users_code: bool
 
 
 class _Found(NamedTuple):
@@ -108,6 +114,9 @@ def bind(
         any(f.op_def.is_async for f in calls) or (begun is not None and begun.waits),
         any(f.op_def.is_router for f in calls) or (begun is not None and begun.is_routed),
         any(f.call.is_users for f in calls) or (begun is not None and begun.has_users_kernels),
+        any(f.op_def.access is Access.DRAW for f in calls) or (begun is not None and begun.draws),
+        any(not f.op_def.is_async and (f.op_def.runs_users_code or f.call.is_users) for f in calls)
+        or (begun is not None and begun.runs_users_code),
     )
 
 

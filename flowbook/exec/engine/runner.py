@@ -13,6 +13,7 @@ what its definition declares.
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Sequence
 from enum import Enum
 from functools import cached_property
@@ -24,18 +25,22 @@ from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.bind import Bound, bind
 from flowbook.exec.engine.executor import Execution, Executions
 from flowbook.exec.engine.generate import FINISHER_OF, Generated, Setting, finishers, whole_step
+from flowbook.exec.engine.given_up import call_until
 from flowbook.exec.engine.quiet import quietly
 from flowbook.exec.engine.regions import find_regions
 from flowbook.exec.engine.run_errors import as_op_error, cause_of
 from flowbook.exec.engine.segment import Region, Segment
 from flowbook.exec.engine.step import Frame, Structure
 from flowbook.exec.engine.units import Kernel, LateFeed, Unit
-from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of
+from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of, late
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.program import Program
+from flowbook.exec.resources.random_state import Draws
 from flowbook.exec.resources.store import Store
-from flowbook.graph.model.errors import InvalidArgumentError, OpError
+from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentError, OpError
+from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.retag import DEAD
+from flowbook.graph.ops.outside.python_functions import running
 
 
 class Stage(Enum):
@@ -117,10 +122,36 @@ class Runner:
         Raises:
             StepFailed: which node failed, and why.
         """
+        if self._bound.draws:
+            return Draws().during(self._run, feeds, deadline)  # type: ignore[no-any-return]
+        return self._run(feeds, deadline)
+
+    def _run(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
         step = self._step
-        if step is None or deadline is not None:
-            return self._run_otherwise(feeds, deadline)
-        return self._call(step, feeds)
+        if step is not None and deadline is None:
+            return self._call(step, feeds)
+        if deadline is not None and self._bound.runs_users_code:
+            found = self._run_until(feeds, deadline)
+        else:
+            found = self._run_otherwise(feeds, deadline)
+        # No kernel can be stopped, the last no more than others.
+        if deadline is not None and time.monotonic() > deadline:
+            raise StepFailed(Failure(late(), -1, ()))
+        return found
+
+    def _run_until(self, feeds: Sequence[Any], deadline: float) -> Sequence[Any]:
+        """Run a step whose kernels may take any time."""
+        names: list[str] = []
+        try:
+            return call_until(deadline, names, self._run_named, names, feeds, deadline)  # type: ignore[no-any-return]
+        except DeadlineExceededError as error:
+            failed = StepFailed(Failure(error, -1, ()))
+        raise failed
+
+    def _run_named(self, names: list[str], feeds: Sequence[Any], deadline: float) -> Sequence[Any]:
+        """Run a step, with the names of the Python functions that it is in kept in a list."""
+        running.set(names)
+        return self._run_otherwise(feeds, deadline)
 
     def _call(self, step: Generated, feeds: Sequence[Any], *deadline: float) -> Sequence[Any]:
         """Run the whole step as generated code."""
@@ -149,7 +180,7 @@ class Runner:
             return self.run_regions(feeds, deadline)
         if deadline is None:
             self._step = self._generate(with_deadline=False)
-            return self.run(feeds)
+            return self._call(self._step, feeds)
         return self._call(self._timed_step, feeds, deadline)
 
     def run_reference(self, feeds: Sequence[Any], deadline: float | None = None) -> list[Any]:
@@ -205,7 +236,7 @@ class Runner:
         """A fetched value, which is the caller's own; None if it is not there yet.
 
         Raises:
-            StepFailed: if it is of a branch that was not taken.
+            StepFailed: if it is of a branch that was not taken, or too large to be copied.
         """
         value = execution.values[self._part.fetches[place]]
         if value is DEAD:
@@ -214,7 +245,11 @@ class Runner:
                 hint="fetch what comes after the merge of the branches",
             )
             raise StepFailed(Failure(error, self._producer(place), ()))
-        return self._finishers[FINISHER_OF[self._part.ownership[place]]](value)
+        try:
+            return self._finishers[FINISHER_OF[self._part.ownership[place]]](value)
+        except MemoryError as error:
+            exhausted = as_op_error(error, is_users=False)
+        raise StepFailed(Failure(exhausted, self._producer(place), ()))
 
     def _producer(self, place: int) -> int:
         value = self._part.fetches[place]
@@ -333,13 +368,19 @@ class Runner:
         if isinstance(error, StepFailed):
             return error
         if not isinstance(error, UnitFailure):
-            return StepFailed(Failure(_as_op_error(error), -1, ()))
+            return StepFailed(Failure(_as_op_error(error, is_users=False), -1, ()))
         for instrument in self._instruments:
             asked = self._program, self._units, error.index, error.given
             failure = quietly(instrument.diagnose, asked)
             if failure is not None:
                 return StepFailed(failure)
-        return StepFailed(failure_of(_as_op_error(_behind(error)), error.index, error.given))
+        raised = _as_op_error(_behind(error), self._runs_users_code(error.index))
+        return StepFailed(failure_of(raised, error.index, error.given))
+
+    def _runs_users_code(self, index: int) -> bool:
+        unit = self._units[index]
+        assert isinstance(unit, Kernel)
+        return unit.call.is_users or op_keyed(unit.node.type).runs_users_code
 
 
 def _behind(error: Exception) -> Exception:
@@ -348,8 +389,8 @@ def _behind(error: Exception) -> Exception:
     return cause if isinstance(cause, Exception) else error
 
 
-def _as_op_error(error: Exception) -> OpError:
-    return error if isinstance(error, OpError) else as_op_error(error)
+def _as_op_error(error: Exception, is_users: bool) -> OpError:
+    return error if isinstance(error, OpError) else as_op_error(error, is_users)
 
 
 def _read_only(value: Any) -> Any:

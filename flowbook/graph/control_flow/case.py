@@ -21,6 +21,8 @@ from flowbook.graph.ops.checks.assertions import Assert
 from flowbook.graph.ops.math.comparison import equal, less, where
 from flowbook.graph.ops.reduction.reductions import argmax, reduce_any
 
+__all__ = ["case", "switch_case"]
+
 Function = Callable[[], Any]
 
 

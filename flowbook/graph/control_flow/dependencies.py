@@ -10,6 +10,8 @@ from flowbook.graph.control_flow.structure import leaves, mapped
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.ops.basis.constants import convert_to_tensor, group, identity
 
+__all__ = ["tuple", "with_dependencies"]
+
 
 def with_dependencies(dependencies: Iterable[Any], output: Any, name: str | None = None) -> Any:
     """The same tensor, once all of some operations have run.

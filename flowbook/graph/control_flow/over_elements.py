@@ -24,6 +24,8 @@ from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.shaping import shape_op
 from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 
+__all__ = ["foldl", "foldr", "map_fn", "scan"]
+
 # parallel_iterations, back_prop and swap_memory of `while_loop`.
 Options = tuple[int, bool, bool]
 

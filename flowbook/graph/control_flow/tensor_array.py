@@ -33,6 +33,8 @@ from flowbook.graph.ops.basis.shaping import shape_of
 if TYPE_CHECKING:
     from flowbook.graph.building.graph import Graph
 
+__all__ = ["TensorArray"]
+
 
 class Lineage:
     """What holds of an array and of all arrays that are made of it by writes.
