@@ -30,21 +30,22 @@ __all__ = ["foldl", "foldr", "map_fn", "scan"]
 Options = tuple[int, bool, bool]
 
 
-class _Elements:
+class Elements:
     """What functions are called with: a structure of the elements at one index.
 
     Args:
         elems: a tensor, or a nested structure of them, of one first dimension.
+        name: what errors call it.
 
     Attributes:
         structure: the tensors.
         count: how many elements there are: an int, or a scalar where only the run knows.
     """
 
-    def __init__(self, elems: Any) -> None:
-        _refuse_others(elems, "elems")
+    def __init__(self, elems: Any, name: str = "elems") -> None:
+        _refuse_others(elems, name)
         self.structure = mapped(convert_to_tensor, elems)
-        named = list(paths(self.structure, "elems"))
+        named = list(paths(self.structure, name))
         if not named:
             raise InvalidArgumentError("there is no tensor whose elements could be taken")
         self.count: Any = None
@@ -62,7 +63,7 @@ class _Elements:
         if self.count is None:
             self.count = shape_op(named[0][1])[0]
         self._arrays = [
-            TensorArray(tensor.dtype, self.count, tensor_array_name=where, name="elems").unstack(
+            TensorArray(tensor.dtype, self.count, tensor_array_name=where, name=name).unstack(
                 tensor
             )
             for where, tensor in named
@@ -125,7 +126,7 @@ def map_fn(
     """
     _require_function(fn)
     with name_scope(name or "map", values=leaves(elems)):
-        elements = _Elements(elems)
+        elements = Elements(elems)
         wanted = mapped(lambda t: t.dtype, elements.structure) if dtype is None else dtype
         outputs = [
             TensorArray(as_dtype(d), elements.count, infer_shape=infer_shape, name="outputs")
@@ -321,7 +322,7 @@ class _Accumulation:
     ) -> None:
         self._fn = fn
         self._is_reverse = is_reverse
-        self.elements = _Elements(elems)
+        self.elements = Elements(elems)
         self.begin = int(initializer is None)
         if initializer is not None:
             self.first = mapped(convert_to_tensor, initializer)
