@@ -44,6 +44,7 @@ from flowbook.graph.control_flow.while_loop import *
 from flowbook.graph.definition.inference import *
 from flowbook.graph.definition.op_def import *
 from flowbook.graph.gradients.backward import *
+from flowbook.graph.gradients.custom import *
 from flowbook.graph.gradients.hessians import *
 from flowbook.graph.model import errors as errors
 from flowbook.graph.model.dtypes import *

@@ -31,6 +31,7 @@ from flowbook.exec.signature.feeds import Feed, check_mapping, check_no_duplicat
 from flowbook.exec.signature.fetches import Rebuild, flatten
 from flowbook.exec.signature.signature import Signature
 from flowbook.exec.signature.spelling import is_lasting, spelling
+from flowbook.exec.signature.unasked import warn_of_unasked_values
 from flowbook.graph.building.graph import Graph, get_default_graph
 from flowbook.graph.definition.keywords import no_such_keyword
 from flowbook.graph.model import site as sites
@@ -212,6 +213,7 @@ class Session:
 
     def _call(self, fetches: Any, keys: Sequence[Any]) -> _Call:
         flat = flatten(self.graph, fetches)
+        warn_of_unasked_values(self.graph, fetches)
         specs = [Feed(feedable(self.graph, key)) for key in expanded_keys(keys)]
         check_no_duplicates(specs)
         signature = Signature(
@@ -281,14 +283,15 @@ class Session:
         to: Any = (),
         fetches: Any = None,
         series: str | None = None,
+        compute: bool = False,
     ) -> Summarizing:
         """Have runs give the graph's summaries (`fb.summary`), in the steps that they make anyway.
 
-        A summary joins a run that computes all that it takes; what it shows of a variable is the
-        value from before the step. Runs give summaries if they make a step of a training (of an
-        operation that `minimize` gave); other runs where they are named by what they fetch. The
-        step is what the optimizer's `global_step` counted before the run, or, without one, the
-        number of earlier runs of the same fetches and feeds.
+        A summary joins a run that computes all that it takes, or any with `compute=True`; what it
+        shows of a variable is the value from before the step. Runs give summaries if they make a
+        step of a training (of an operation that `minimize` gave); other runs where they are named
+        by what they fetch. The step is what the optimizer's `global_step` counted before the run,
+        or, without one, the number of earlier runs of the same fetches and feeds.
 
         Args:
             every: the first run of a signature gives summaries, and then each so many-th; 1 if
@@ -298,6 +301,8 @@ class Session:
                 list of them. Each session writes to a folder of its own in it.
             fetches: exactly what the runs fetch, if they do not train.
             series: what comes before the tags of such runs: "test" makes "test/loss" of "loss".
+            compute: whether what a run does not compute is computed for its summaries, in the same
+                step, where its feeds suffice and nothing but values is read.
 
         Returns:
             What it gives: `.history` keeps it for showing, in bounded memory; `.close()` ends it.
@@ -309,7 +314,7 @@ class Session:
         """
         __tracebackhide__ = True
         self._guarded(self._check_open)
-        rule = (every, seconds, to, fetches, series)
+        rule = (every, seconds, to, fetches, series, compute)
         return self._guarded(summarized, self._instruments, self.graph, rule)  # type: ignore[no-any-return]
 
     @property

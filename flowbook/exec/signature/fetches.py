@@ -149,6 +149,12 @@ def fetchable(graph: Graph, item: Any, whole: Any) -> Tensor | Operation:
         found = item
     else:
         inside = "" if item is whole else f" (in {whole!r})"
+        if item is None:
+            raise InvalidTypeError(
+                f"None cannot be fetched{inside}",
+                hint="is it what a function gave that returns nothing, or a gradient of what the "
+                "loss does not depend on?",
+            )
         raise InvalidTypeError(
             f"{item!r} of type {type(item).__name__} cannot be fetched{inside}",
             hint="fetch tensors, operations, variables or their names, sparse tensors, or lists, "

@@ -135,6 +135,7 @@ class Graph(Members):
         operation: Operation,
         name: str | None,
         new_inputs: Sequence[tuple[int, Operation, str]] = (),
+        scope: Scope | None = None,
     ) -> Operation:
         """Let a built operation join the graph, under a unique name.
 
@@ -143,12 +144,14 @@ class Graph(Members):
             name: the requested name, or None for the name of its type.
             new_inputs: constants made from Python values, as (position, operation, argument name),
                 which join the graph before it as `name/argument`.
+            scope: what holds for it, where that is known already.
 
         Returns:
             The operation; or the one that an earlier execution of the same notebook cell built,
             if it means the same.
         """
-        scope = self.scope
+        if scope is None:
+            scope = self.scope
         if name is None:
             name = operation.op_def.type
         else:

@@ -390,6 +390,7 @@ class OpDef(Generic[Built]):
             ),
             name,
             pending,
+            scope,
         )
         outputs = operation.outputs
         # `Built` is what the signature's text says.

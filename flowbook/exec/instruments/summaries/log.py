@@ -15,6 +15,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from flowbook.exec.instruments.summaries import tensorboard
 from flowbook.exec.instruments.summaries.event import Summary
@@ -29,6 +30,16 @@ _MOST_WAITING = 1 << 26
 
 _serial = itertools.count()
 
+_logs: weakref.WeakSet[LogDirectory] = weakref.WeakSet()
+
+
+def write_waiting(path: str) -> None:
+    """Write what this process has taken for logs in a directory: whoever reads it is to see it."""
+    folder = Path(path).resolve()
+    for log in list(_logs):
+        if folder.is_relative_to(log.folder) or log.folder.is_relative_to(folder):
+            log.write()
+
 
 class LogDirectory:
     """A sink that writes a log directory; each run has a folder of its own in it.
@@ -36,6 +47,9 @@ class LogDirectory:
     Args:
         path: the directory; it is made if need be.
         flush_seconds: how often what was taken is written. A crash loses no more than that.
+
+    Attributes:
+        folder: where it is, whatever links lead there.
 
     Raises:
         UnimplementedError: if tensorboard is not installed.
@@ -48,6 +62,7 @@ class LogDirectory:
         tensorboard.protocol()
         os.makedirs(path, exist_ok=True)
         self.path = path
+        self.folder = Path(path).resolve()
         self._writer = _Writer(path)
         self._stop = threading.Event()
         thread = threading.Thread(
@@ -59,6 +74,7 @@ class LogDirectory:
         # Also where nobody closed it: when it is forgotten, and when the process ends.
         self._finalizer = weakref.finalize(self, _end, self._stop, self._writer)
         thread.start()
+        _logs.add(self)
 
     def add(self, summaries: Sequence[Summary]) -> None:
         """Take what one step gave."""
@@ -75,9 +91,13 @@ class LogDirectory:
         self._check_open()
         self._writer.take_graph(run, graph)
 
+    def write(self) -> None:
+        """Write what was taken, on a thread that must not warn."""
+        self._writer.flush()
+
     def flush(self) -> None:
         """Write what was taken."""
-        self._writer.flush()
+        self.write()
         self._warn()
 
     def close(self) -> None:
@@ -109,7 +129,7 @@ def _flush_from_time_to_time(
         found = log()
         if found is None:
             return
-        found._writer.flush()
+        found.write()
         del found
 
 

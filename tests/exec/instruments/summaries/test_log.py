@@ -371,3 +371,15 @@ def test_a_scalar_that_claims_to_be_four_tebibytes() -> None:
     wrong.tensor.dtype = 99
     with pytest.raises(ValueError, match="a scalar is no number"):
         list(tensorboard.read_summaries(value.SerializeToString(), "run"))
+
+
+def test_who_reads_in_the_same_process_misses_nothing(tmp_path: Path) -> None:
+    log = fb.summary.LogDirectory(str(tmp_path), flush_seconds=1e6)
+    log.add([Summary("a", "x", "scalar", 0, 0.0, 1.0)])
+    link = tmp_path.parent / "link"
+    link.symlink_to(tmp_path)
+    followed = fb.summary.follow(link)
+    assert [p.value for p in followed.history.points("x")] == [1.0]
+    log.add([Summary("a", "x", "scalar", 1, 0.0, 2.0)])
+    assert fb.summary.follow(tmp_path / "a").history.points("x")[-1].value == 2.0
+    log.close()

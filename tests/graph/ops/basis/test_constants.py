@@ -128,8 +128,8 @@ def test_bytes_are_kept_exactly(value: Any) -> None:
     [
         ([[b"a"], [b"b", b"c"]], "not an array"),
         ([[b"a"], b"b"], "not an array"),
-        (["a", 1], "1 has no dtype"),
-        ([1, "a"], "1 has no dtype"),
+        (["a", 1], "1 of type int"),
+        ([1, "a"], "1 of type int"),
     ],
 )
 def test_strings_that_are_no_array(value: Any, message: str) -> None:
