@@ -9,7 +9,7 @@ import numpy as np
 
 from flowbook.graph.building.graph import Graph, mixed_graphs
 from flowbook.graph.model.convert import to_array
-from flowbook.graph.model.dtypes import resource
+from flowbook.graph.model.dtypes import resource, variant
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OpError
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.ops.state.variables import Variable
@@ -45,6 +45,10 @@ def feedable(graph: Graph, key: Any) -> Tensor:
     if not graph.is_feedable(tensor):
         raise InvalidArgumentError(
             f"feeding {tensor.name!r} was prevented", hint="see graph.prevent_feeding"
+        )
+    if tensor.dtype is variant:
+        raise InvalidArgumentError(
+            f"{tensor.name} is of the dtype that only loops and branches hand on, and cannot be fed"
         )
     return tensor
 

@@ -20,6 +20,7 @@ from flowbook.graph.control_flow.routing import (
     switch_op,
 )
 from flowbook.graph.control_flow.structure import leaves, packed_like, parts_of, paths, require_same
+from flowbook.graph.control_flow.tensor_array import TensorArray
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.context import Branch
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -311,7 +312,7 @@ def _both_admit(one: Shape, other: Shape) -> Shape:
 
 def _shapes_like(structure: Any, given: Any) -> list[Shape | None]:
     """A shape for each leaf of a structure, or None where nothing is said."""
-    if given is None:
+    if given is None or isinstance(structure, TensorArray):
         return [None] * len(leaves(structure))
     parts = parts_of(structure)
     if parts is None:

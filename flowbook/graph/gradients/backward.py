@@ -17,6 +17,7 @@ from typing import Any
 from flowbook.graph.building.graph import Graph, mixed_graphs
 from flowbook.graph.building.scopes import name_scope, within
 from flowbook.graph.building.surroundings import Scope
+from flowbook.graph.control_flow.array_ops import add_arrays
 from flowbook.graph.definition.op_def import NO_GRADIENT as NO_GRADIENT
 from flowbook.graph.gradients.loops import Loop, LoopGradients, is_differentiable
 from flowbook.graph.model import site as sites
@@ -444,4 +445,4 @@ def add_gradients(partials: list[Gradient]) -> Gradient:
             next((p.dense_shape for p in sparse if p.dense_shape is not None), None),
         )
     dense = [p.as_tensor() if isinstance(p, IndexedSlices) else p for p in partials]
-    return add_n(dense)
+    return add_arrays(dense) if dense[0].dtype is variant else add_n(dense)

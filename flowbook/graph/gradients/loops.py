@@ -22,6 +22,7 @@ import numpy as np
 from flowbook.graph.building.flow import Flow
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.building.scopes import within
+from flowbook.graph.control_flow.array_ops import add_arrays
 from flowbook.graph.control_flow.flows import BranchInside, LoopInside
 from flowbook.graph.control_flow.routing import (
     enter_op,
@@ -390,8 +391,12 @@ def _sum(parts: Sequence[Tensor | None]) -> Tensor | None:
         return None
     total = there[0]
     for part in there[1:]:
-        total = add(total, part)
+        total = _added(total, part)
     return total
+
+
+def _added(one: Tensor, other: Tensor) -> Tensor:
+    return add_arrays([one, other]) if one.dtype is variant else add(one, other)
 
 
 class Round(NamedTuple):
@@ -536,7 +541,7 @@ class Backward(_Extended):
         """The sum over all iterations, outside."""
         total = self.variable(first, part.shape if part.dtype is not variant else None)
         with self.entered():
-            following = add(total.yes, part)
+            following = _added(total.yes, part)
         self.close(total, following)
         return self.left(total)
 

@@ -65,6 +65,8 @@ def _is_mergeable(node: Node) -> bool:
     op_def = node.op_def
     if op_def.fires_on_any or op_def.retag in (Retag.INCREMENT, Retag.POP):
         return False  # Two loops may begin with the same values.
+    if op_def.gives_variant:
+        return False  # Who reads an array may let go of what is read.
     return op_def.is_pure or _reads_state(node)
 
 

@@ -113,7 +113,7 @@ def test_a_layer_makes_variables_of_its_own_unless_it_is_given_some() -> None:
             "channels",
         ),
         (
-            lambda x: fb.layers.lstm(fb.placeholder(fb.float32, [2, None, 3]), 2),
+            lambda x: fb.layers.lstm(fb.placeholder(fb.float32, [2, None, 3]), 2, unroll=True),
             fb.errors.InvalidArgumentError,
             "known number of steps",
         ),
