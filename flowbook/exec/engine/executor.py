@@ -94,19 +94,24 @@ class Execution:
     def _run_ready(self) -> None:
         ready, units, deadline, step = self._ready, self._units, self.deadline, self._step
         pop, push, serial = heapq.heappop, heapq.heappush, self._serial
-        while ready:
-            index, _, tag = pop(ready)
-            if deadline is not None and time.monotonic() > deadline:
-                raise _late(len(self._waiting))
-            unit = units[index]
-            if unit.is_async:
-                assert isinstance(unit, AsyncKernel)
-                call = AsyncCall(index, tag, unit, self._reports)
-                self._waiting.add(call)
-                unit.start(tag.values, call)
-            else:
-                for other, where in step.complete(index, tag, unit.run(tag.values)):
-                    push(ready, (other, next(serial), where))
+        tag = step.root
+        try:
+            while ready:
+                index, _, tag = pop(ready)
+                if deadline is not None and time.monotonic() > deadline:
+                    raise _late(len(self._waiting))
+                unit = units[index]
+                if unit.is_async:
+                    assert isinstance(unit, AsyncKernel)
+                    call = AsyncCall(index, tag, unit, self._reports)
+                    self._waiting.add(call)
+                    unit.start(tag.values, call)
+                else:
+                    for other, where in step.complete(index, tag, unit.run(tag.values)):
+                        push(ready, (other, next(serial), where))
+        except UnitFailure as failure:
+            failure.loops += tag.loops
+            raise
 
     def _next_report(self) -> tuple[AsyncCall | None, Any, BaseException | None]:
         deadline = self.deadline
@@ -127,7 +132,7 @@ class Execution:
             outputs = call.unit.checked_all(outputs)
         except BaseException as wrong:
             given = [call.tag.values[v] for v in call.unit.inputs]
-            raise UnitFailure(call.unit.index, given) from wrong
+            raise UnitFailure(call.unit.index, given, call.tag.loops) from wrong
         finally:
             del error  # It may hold this frame.
         if call in self._waiting:

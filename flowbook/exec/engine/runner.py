@@ -372,8 +372,8 @@ class Runner:
             asked = self._program, self._units, error.index, error.given
             failure = quietly(instrument.diagnose, asked)
             if failure is not None:
-                return StepFailed(failure)
-        return StepFailed(failure_of(_as_op_error(_behind(error)), error.index, error.given))
+                return StepFailed(failure._replace(loops=error.loops))
+        return StepFailed(failure_of(_as_op_error(_behind(error)), error))
 
 
 def _behind(error: Exception) -> Exception:
