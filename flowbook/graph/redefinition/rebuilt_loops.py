@@ -52,13 +52,14 @@ def the_same(pairs: Pairs) -> Mapping[Operation, Operation] | None:
     """The old operations by the new ones, if a loop is what it was; else None."""
     before: dict[Operation, Operation] = {}
     for operation, previous in pairs:
-        if previous is None or not _is_same(operation, previous, before):
+        if previous is None or not is_same(operation, previous, before):
             return None
         before[operation] = previous
     return before
 
 
-def _is_same(new: Operation, old: Operation, before: Mapping[Operation, Operation]) -> bool:
+def is_same(new: Operation, old: Operation, before: Mapping[Operation, Operation]) -> bool:
+    """Whether an operation means what one does that is there, if others stand for what it takes."""
     return (
         new.op_def is old.op_def
         and [(before.get(t.op, t.op), t.index) for t in new.inputs]

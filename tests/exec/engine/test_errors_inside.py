@@ -1,4 +1,4 @@
-"""What an error of a run says of an operation in a loop or a branch: its line, and the iteration."""
+"""What an error says of an operation in a loop or a branch: its line, and the iteration."""
 
 import numpy as np
 import pytest
@@ -106,9 +106,12 @@ def test_what_waits_in_a_loop_tells_its_iteration():
 def test_a_partial_run_tells_the_iteration():
     x = fb.placeholder(fb.int32, [2], name="x")
     total = counting(5, lambda i: fb.gather(x, i))
-    with fb.Session() as sess, sess.partial_run([total], [x]) as step:
-        with pytest.raises(fb.errors.OpError) as caught:
-            step.run(total, {x: [1, 2]})
+    with (
+        fb.Session() as sess,
+        sess.partial_run([total], [x]) as step,
+        pytest.raises(fb.errors.OpError) as caught,
+    ):
+        step.run(total, {x: [1, 2]})
     assert "in iteration 2 of the loop 'while' (the first is 0)" in caught.value.details
 
 
