@@ -67,6 +67,9 @@ REWRITE = "graph/rewrite/test_rewrite.py"
 BACKWARD = "graph/gradients/test_backward.py"
 COSTS = "graph/ops/test_costs.py"
 CASES = "graph/ops/test_op_cases.py"
+WINDOWS = "graph/ops/windows/test_windows.py"
+PUBLIC = "test_public_api.py"
+RENAMED = "test_renamed.py"
 
 CHANGES = (
     # The model: keys and kinds
@@ -110,6 +113,7 @@ CHANGES = (
         (GROWTH,),
     ),
     Change("graph/rewrite/growth.py", "        or operation.device\n", "", (GROWTH,)),
+    Change("graph/rewrite/cse.py", "if same in constants:", "if same is not None:", (GROWTH,)),
     Change("graph/rewrite/order_state.py", "    _chain(outside)\n", "", (REWRITE,)),
     Change(
         "graph/rewrite/order_state.py",
@@ -233,7 +237,26 @@ CHANGES = (
         "pass",
         (LEASES, RETENTION),
     ),
-    Change("exec/engine/generate.py", "del failure  # It holds this frame.", "pass", (RETENTION,)),
+    Change(
+        "exec/engine/generate.py",
+        'dropped = f"; values[{value}] = None" if value in dying else ""',
+        'dropped = ""',
+        (GROWTH, "exec/engine/test_generate.py"),
+    ),
+    Change("exec/engine/segment.py", "del failure  # It holds this frame.", "pass", (RETENTION,)),
+    Change(
+        "exec/engine/segment.py",
+        "            dies = value not in new and value not in kept\n",
+        "            dies = value not in kept\n",
+        (GROWTH,),
+    ),
+    Change("exec/engine/segment.py", "if (value in dying) is dies:", "if dies:", (GROWTH,)),
+    Change(
+        "exec/engine/segment.py",
+        "if stretch.runs < RUNS_UNWRITTEN:",
+        "if stretch.runs < 1:",
+        (GROWTH,),
+    ),
     Change(
         "exec/engine/regions.py",
         " | (1 << source if units[source].waits else 0)",
@@ -305,6 +328,12 @@ CHANGES = (
     Change("exec/master.py", "while runner.epoch != self", "if runner.epoch != self", (CLAIMS,)),
     Change(
         "exec/master.py",
+        "seen = runner.seen[1] if runner.seen[0] == epoch else 0",
+        "seen = runner.seen[1]",
+        (GROWTH,),
+    ),
+    Change(
+        "exec/master.py",
         "if any(op.retired for op in prepared.operations):",
         "if False:",
         ("exec/instruments/test_guard_again.py",),
@@ -362,6 +391,29 @@ CHANGES = (
         "multiply(gradients, greater(activations, 0))",
         "multiply(gradients, greater_equal(activations, 0))",
         (f"{CASES}::test_values[ReluGrad-at zero]",),
+    ),
+    # What is public
+    Change(
+        "graph/ops/windows/layouts.py",
+        "return [value[axis] for axis in self._order] if",
+        "return value if",
+        (WINDOWS,),
+    ),
+    Change(
+        "graph/ops/windows/layouts.py",
+        "order = [0, self.count + 1, *range(1, self.count + 1)]",
+        "order = self._order",
+        (WINDOWS,),
+    ),
+    Change(
+        "graph/ops/windows/families.py",
+        "said(v) if isinstance(v, str) else v",
+        "v",
+        (WINDOWS,),
+    ),
+    Change("_public.py", "module.__dir__ = partial(list, module.__all__)", "pass", (PUBLIC,)),
+    Change(
+        "_public.py", "module.__getattr__ = no_such_name_in(namespace)", "pass", (PUBLIC, RENAMED)
     ),
 )
 

@@ -20,6 +20,8 @@ from flowbook.widgets import front_end
 from flowbook.widgets.graph_payload import Needed, graph_payload
 from flowbook.widgets.graph_svg import graph_svg
 
+__all__ = ["GraphView"]
+
 
 class GraphView:
     """A picture of a graph, in which name scopes open and close.

@@ -15,6 +15,8 @@ from flowbook.widgets.summary_sources import Snapshot, Sources
 from flowbook.widgets.summary_svg import summary_svg
 from flowbook.widgets.summary_table import summary_table, title
 
+__all__ = ["SummaryView"]
+
 _AXES = ("step", "relative", "time")
 _SMOOTHEST = 0.99
 

@@ -8,7 +8,6 @@ interrupted, ends at the deadline, and ends when the step is cancelled.
 from __future__ import annotations
 
 import heapq
-import itertools
 import queue
 import threading
 import time
@@ -17,16 +16,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from flowbook.exec.engine.step import Iteration, Step, Structure
+from flowbook.exec.engine.given_up import LONGEST_WAIT, out_of_time, still_running, stop, thread_of
+from flowbook.exec.engine.step import Iteration, Ready, Step, Structure
 from flowbook.exec.engine.units import AsyncKernel
-from flowbook.exec.plan.failure import UnitFailure, late
+from flowbook.exec.plan.failure import UnitFailure
 from flowbook.graph.model.errors import CancelledError, DeadlineExceededError
-
-# An interrupt that comes just before a thread goes to sleep is noticed when it wakes up.
-LONGEST_WAIT = 0.25
-
-# A kernel's call under way: the unit, where, and its number among all calls of the step.
-_Ready = tuple[int, int, Iteration]
 
 
 class Execution:
@@ -42,8 +36,7 @@ class Execution:
         self.deadline = deadline
         self._units = structure.units
         self._step = Step(structure, values)
-        self._serial = itertools.count()
-        self._ready: list[_Ready] = []
+        self._ready: list[Ready] = []
         self._add(self._step.begin())
         self._reports: queue.SimpleQueue[tuple[AsyncCall | None, Any, BaseException | None]] = (
             queue.SimpleQueue()
@@ -70,7 +63,10 @@ class Execution:
             while self._waiting:
                 self._finish(*self._next_report())
                 self._run_ready()
-        except BaseException:
+        except BaseException as error:
+            running = self._running()
+            if running and not isinstance(error, Exception):
+                error.add_note(f"flowbook{still_running(running)}")
             self._abandon()
             raise
 
@@ -87,19 +83,19 @@ class Execution:
         self._is_cancelled = True
         self._reports.put((None, None, None))
 
-    def _add(self, ready: Sequence[tuple[int, Iteration]]) -> None:
-        for index, tag in ready:
-            heapq.heappush(self._ready, (index, next(self._serial), tag))
+    def _add(self, ready: Sequence[Ready]) -> None:
+        for entry in ready:
+            heapq.heappush(self._ready, entry)
 
     def _run_ready(self) -> None:
         ready, units, deadline, step = self._ready, self._units, self.deadline, self._step
-        pop, push, serial = heapq.heappop, heapq.heappush, self._serial
+        pop, push = heapq.heappop, heapq.heappush
         tag = step.root
         try:
             while ready:
-                index, _, tag = pop(ready)
+                index, tag = pop(ready)
                 if deadline is not None and time.monotonic() > deadline:
-                    raise _late(len(self._waiting))
+                    raise self._late()
                 unit = units[index]
                 if unit.is_async:
                     assert isinstance(unit, AsyncKernel)
@@ -107,8 +103,8 @@ class Execution:
                     self._waiting.add(call)
                     unit.start(tag.values, call)
                 else:
-                    for other, where in step.complete(index, tag, unit.run(tag.values)):
-                        push(ready, (other, next(serial), where))
+                    for entry in step.complete(index, tag, unit.run(tag.values)):
+                        push(ready, entry)
         except UnitFailure as failure:
             failure.loops += tag.loops
             raise
@@ -121,11 +117,20 @@ class Execution:
                 return self._reports.get(timeout=max(0.0, min(left, LONGEST_WAIT)))
             # Not where that is handled: its frame would be kept with this error.
             if left <= 0:
-                raise _late(len(self._waiting))
+                raise self._late()
+
+    def _late(self) -> DeadlineExceededError:
+        running = self._running()
+        return out_of_time(running, len(self._waiting) - len(running))
+
+    def _running(self) -> list[str]:
+        """The names of the Python functions that this step waits for."""
+        return [call.name for call in self._waiting if call.name]
 
     def _finish(self, call: AsyncCall | None, outputs: Any, error: BaseException | None) -> None:
         if call is None:
             raise _closed()
+        call.join()
         try:
             if error is not None:
                 raise error
@@ -145,11 +150,6 @@ class Execution:
         waiting, self._waiting = self._waiting, set()
         for call in waiting:
             call.cancel()
-
-
-def _late(count: int) -> DeadlineExceededError:
-    waiting = f"; {count} asynchronous operations had not completed" if count else ""
-    return DeadlineExceededError(f"{late().message}{waiting}")
 
 
 class Executions:
@@ -193,6 +193,7 @@ class AsyncCall:
         tag: the iteration that it runs in.
         unit: the kernel.
         xp: the device's array module.
+        name: that of the function that runs on a thread of its own; empty if none does.
     """
 
     def __init__(
@@ -202,6 +203,8 @@ class AsyncCall:
         self.tag = tag
         self.unit = unit
         self.xp = unit.xp
+        self.name = ""
+        self._thread: threading.Thread | None = None
         self._reports = reports
         self._callbacks: list[Callable[[], None]] = []
         self._lock = threading.Lock()
@@ -226,6 +229,18 @@ class AsyncCall:
         if self._is_cancelled:
             callback()
 
+    def call(self, function: Callable[[], tuple[Any, ...]], name: str) -> None:
+        """Call a function on a thread of its own, and report its outputs."""
+        self.name = name
+        self._thread = thread = thread_of(f"flowbook {name}", _report, self, function)
+        self.on_cancel(lambda: stop(thread))
+        thread.start()
+
+    def join(self) -> None:
+        """Wait until the thread has ended that has reported: it keeps what its frames have."""
+        if self._thread is not None:
+            self._thread.join()
+
     def cancel(self) -> None:
         """Call the callbacks, once."""
         if self._end(is_cancelled=True):
@@ -238,3 +253,13 @@ class AsyncCall:
                 return False
             self._is_over, self._is_cancelled = True, is_cancelled
             return True
+
+
+def _report(call: AsyncCall, function: Callable[[], tuple[Any, ...]]) -> None:
+    """Call a function, and report what it gives or raises."""
+    try:
+        outputs = function()
+    except BaseException as error:
+        call.fail(error)
+    else:
+        call.complete(outputs)

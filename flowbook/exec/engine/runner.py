@@ -1,8 +1,9 @@
 """The life of one program in this process: it runs, is checked, is written as code, runs fast.
 
 The first run goes kernel by kernel, so that nobody waits for a compiler and every kernel's result
-is checked. From the second run on what needs no waiting runs as generated Python; a program that
-never waits is one call. What this module keeps, nobody else writes to.
+is checked. From the second run on what needs no waiting runs as generated Python; a short program
+that never waits is one call. A program that another one has grown into lends it what is checked
+and written already (`segment.py`). What this module keeps, nobody else writes to.
 
 Users' kernels run unchecked from then on, like all others, as a check costs more than the dispatch.
 But what they do stays inside the step: they get feeds as read-only views, and what is fetched is
@@ -12,9 +13,10 @@ what its definition declares.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Sequence
 from enum import Enum
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,19 +24,23 @@ import numpy as np
 from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.bind import Bound, bind
 from flowbook.exec.engine.executor import Execution, Executions
-from flowbook.exec.engine.generate import FINISHER_OF, Generated, Region, finishers
+from flowbook.exec.engine.generate import FINISHER_OF, Generated, Setting, finishers, whole_step
+from flowbook.exec.engine.given_up import call_until
 from flowbook.exec.engine.quiet import quietly
 from flowbook.exec.engine.regions import find_regions
 from flowbook.exec.engine.run_errors import as_op_error, cause_of
-from flowbook.exec.engine.segment import Segment
+from flowbook.exec.engine.segment import Region, Segment
 from flowbook.exec.engine.step import Frame, Structure
 from flowbook.exec.engine.units import Kernel, LateFeed, Unit
-from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of
+from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of, late
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.program import Program
+from flowbook.exec.resources.random_state import Draws
 from flowbook.exec.resources.store import Store
-from flowbook.graph.model.errors import InvalidArgumentError, OpError
+from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentError, OpError
+from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.retag import DEAD
+from flowbook.graph.ops.outside.python_functions import running
 
 
 class Stage(Enum):
@@ -61,6 +67,8 @@ class Runner:
         stage: how far it has come.
         epoch: that of the store when what the program needs was last seen to be initialised; kept
             by whoever sees to that.
+        seen: an epoch, and how many of the first operations that touch something were seen to in
+            it, as another program needs them; kept likewise.
         late_units: for each late feed, by its place, the number of its unit.
     """
 
@@ -81,7 +89,6 @@ class Runner:
         self._executions = executions
         self._instruments = instruments
         self._finishers = finishers(device)
-        self._begun = begun
         fed = [(program.feeds[place].dtype, program.feeds[place].shape) for place in part.feeds]
         self._bound: Bound = bind(part, fed, device, store, begun._bound if begun else None)
         late = [place for place, arrives_late in enumerate(is_late) if arrives_late]
@@ -91,10 +98,13 @@ class Runner:
         self._waits = self._bound.waits or bool(late)
         self._is_routed = self._bound.is_routed
         self._has_users_kernels = self._bound.has_users_kernels
+        self._begun = begun if not self._waits and not self._is_routed else None
         # Shapes may have been inferred from a constant that is fed now: nothing is sure of them.
-        self._is_wary = any(feed.replaces_constant for feed in program.feeds)
+        is_wary = any(feed.replaces_constant for feed in program.feeds)
+        self._setting = Setting(self._bound.known, device, is_wary)
         self.stage = Stage.NEW
         self.epoch = -1
+        self.seen = (-1, 0)
         self._step: Generated | None = None
 
     # Running
@@ -112,10 +122,36 @@ class Runner:
         Raises:
             StepFailed: which node failed, and why.
         """
+        if self._bound.draws:
+            return Draws().during(self._run, feeds, deadline)  # type: ignore[no-any-return]
+        return self._run(feeds, deadline)
+
+    def _run(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
         step = self._step
-        if step is None or deadline is not None:
-            return self._run_otherwise(feeds, deadline)
-        return self._call(step, feeds)
+        if step is not None and deadline is None:
+            return self._call(step, feeds)
+        if deadline is not None and self._bound.runs_users_code:
+            found = self._run_until(feeds, deadline)
+        else:
+            found = self._run_otherwise(feeds, deadline)
+        # No kernel can be stopped, the last no more than others.
+        if deadline is not None and time.monotonic() > deadline:
+            raise StepFailed(Failure(late(), -1, ()))
+        return found
+
+    def _run_until(self, feeds: Sequence[Any], deadline: float) -> Sequence[Any]:
+        """Run a step whose kernels may take any time."""
+        names: list[str] = []
+        try:
+            return call_until(deadline, names, self._run_named, names, feeds, deadline)  # type: ignore[no-any-return]
+        except DeadlineExceededError as error:
+            failed = StepFailed(Failure(error, -1, ()))
+        raise failed
+
+    def _run_named(self, names: list[str], feeds: Sequence[Any], deadline: float) -> Sequence[Any]:
+        """Run a step, with the names of the Python functions that it is in kept in a list."""
+        running.set(names)
+        return self._run_otherwise(feeds, deadline)
 
     def _call(self, step: Generated, feeds: Sequence[Any], *deadline: float) -> Sequence[Any]:
         """Run the whole step as generated code."""
@@ -140,13 +176,11 @@ class Runner:
             self.stage = Stage.CHECKED
             return results
         self.stage = Stage.WRITTEN
-        if self._is_routed:
-            return self.run_reference(feeds, deadline)
-        if self._waits:
+        if self._is_routed or self._waits or len(self._segment.stretches) > 1:
             return self.run_regions(feeds, deadline)
         if deadline is None:
             self._step = self._generate(with_deadline=False)
-            return self.run(feeds)
+            return self._call(self._step, feeds)
         return self._call(self._timed_step, feeds, deadline)
 
     def run_reference(self, feeds: Sequence[Any], deadline: float | None = None) -> list[Any]:
@@ -159,8 +193,7 @@ class Runner:
 
     def run_regions(self, feeds: Sequence[Any], deadline: float | None = None) -> list[Any]:
         """Run one step region by region, with asynchronous kernels between them."""
-        structure = self._regions if deadline is None else self._timed_regions
-        return self._execute(structure, feeds, deadline)
+        return self._execute(self._regions, feeds, deadline)
 
     def _execute(
         self, structure: Structure, feeds: Sequence[Any], deadline: float | None
@@ -203,7 +236,7 @@ class Runner:
         """A fetched value, which is the caller's own; None if it is not there yet.
 
         Raises:
-            StepFailed: if it is of a branch that was not taken.
+            StepFailed: if it is of a branch that was not taken, or too large to be copied.
         """
         value = execution.values[self._part.fetches[place]]
         if value is DEAD:
@@ -212,7 +245,11 @@ class Runner:
                 hint="fetch what comes after the merge of the branches",
             )
             raise StepFailed(Failure(error, self._producer(place), ()))
-        return self._finishers[FINISHER_OF[self._part.ownership[place]]](value)
+        try:
+            return self._finishers[FINISHER_OF[self._part.ownership[place]]](value)
+        except MemoryError as error:
+            exhausted = as_op_error(error, is_users=False)
+        raise StepFailed(Failure(exhausted, self._producer(place), ()))
 
     def _producer(self, place: int) -> int:
         value = self._part.fetches[place]
@@ -258,45 +295,40 @@ class Runner:
         """The program as segments that wait for nothing, and what waits between them."""
         if self._is_routed:
             return self._reference
-        if not self._waits:
-            return Structure([self._segment], self._bound.known, self._part.fetches)
-        return self._grouped(
-            lambda members, inputs, outputs, after: Segment(
-                [self._units[i] for i in members], inputs, outputs, after, self._part.values
-            )
-        )
+        if self._waits:
+            return self._grouped()
+        return Structure([self._segment], self._bound.known, self._part.fetches)
 
     @cached_property
     def _segment(self) -> Segment:
         """All units, of a program that never waits."""
         begun = self._begun._segment if self._begun is not None else None
         self._begun = None  # What it began with may go.
-        return Segment(self._bound.units, (), self._part.fetches, (), self._part.values, begun)
+        fetches, deadline = self._part.fetches, self._part.values
+        return Segment(self._bound.units, (), fetches, (), deadline, self._setting, begun)
 
     @cached_property
     def _regions(self) -> Structure:
-        """The program as generated regions, and what waits between them."""
-        return self._grouped(partial(self._region, with_deadline=False))
+        """The same as generated code."""
+        if self._is_routed:
+            return self._reference
+        units = [Region(u) if isinstance(u, Segment) else u for u in self._segments.units]
+        return Structure(units, self._bound.known, self._part.fetches)
 
-    @cached_property
-    def _timed_regions(self) -> Structure:
-        return self._grouped(partial(self._region, with_deadline=True))
-
-    def _grouped(
-        self,
-        make: Callable[[Sequence[int], tuple[int, ...], tuple[int, ...], tuple[int, ...]], Unit],
-    ) -> Structure:
-        """What needs no waiting in groups, each made a unit."""
+    def _grouped(self) -> Structure:
+        """What needs no waiting in groups, each made a segment."""
         units = self._units
         order = [*self.late_units.values(), *range(len(self._bound.units))]
         groups = find_regions(units, order)
         waiting = [i for i in order if units[i].waits]
         unit_of = {member: g for g, members in enumerate(groups) for member in members}
         unit_of |= {member: len(groups) + i for i, member in enumerate(waiting)}
-        made = [
-            make(members, *self._border(members), tuple(_after(units, members, unit_of) - {g}))
-            for g, members in enumerate(groups)
-        ]
+        made: list[Unit] = []
+        for group, members in enumerate(groups):
+            after = tuple(_after(units, members, unit_of) - {group})
+            grouped = [units[i] for i in members]
+            border = self._border(members)
+            made.append(Segment(grouped, *border, after, self._part.values, self._setting))
         for index in waiting:
             made.append(_moved(units[index], tuple(_after(units, [index], unit_of))))
         return Structure(made, self._bound.known, self._part.fetches)
@@ -310,28 +342,6 @@ class Runner:
         needed = {v for i in others for v in units[i].inputs} | set(self._part.fetches)
         outputs = sorted(v for v in needed & inside if v not in known)
         return tuple(sorted(inputs)), tuple(outputs)
-
-    def _region(
-        self,
-        members: Sequence[int],
-        inputs: tuple[int, ...],
-        outputs: tuple[int, ...],
-        after: tuple[int, ...],
-        with_deadline: bool,
-    ) -> Region:
-        generated = Generated(
-            self._units,
-            self._bound.known,
-            members,
-            inputs,
-            outputs,
-            ["{}"] * len(outputs),
-            self._device,
-            with_deadline,
-            self._is_wary,
-        )
-        deadline = self._part.values if with_deadline else None
-        return Region(generated.inputs, generated.outputs, after, generated, deadline)
 
     @cached_property
     def _timed_step(self) -> Generated:
@@ -348,17 +358,8 @@ class Runner:
                 finish.append("{}")
             else:
                 finish.append(FINISHER_OF[ownership] + "({})")
-        return Generated(
-            self._units,
-            known,
-            range(len(self._bound.units)),
-            range(len(part.feeds)),
-            part.fetches,
-            finish,
-            self._device,
-            with_deadline,
-            self._is_wary,
-        )
+        units, feeds = self._bound.units, len(part.feeds)
+        return whole_step(units, feeds, part.fetches, finish, self._setting, with_deadline)
 
     # Errors
 
@@ -367,13 +368,19 @@ class Runner:
         if isinstance(error, StepFailed):
             return error
         if not isinstance(error, UnitFailure):
-            return StepFailed(Failure(_as_op_error(error), -1, ()))
+            return StepFailed(Failure(_as_op_error(error, is_users=False), -1, ()))
         for instrument in self._instruments:
             asked = self._program, self._units, error.index, error.given
             failure = quietly(instrument.diagnose, asked)
             if failure is not None:
                 return StepFailed(failure._replace(loops=error.loops))
-        return StepFailed(failure_of(_as_op_error(_behind(error)), error))
+        raised = _as_op_error(_behind(error), self._runs_users_code(error.index))
+        return StepFailed(failure_of(raised, error))
+
+    def _runs_users_code(self, index: int) -> bool:
+        unit = self._units[index]
+        assert isinstance(unit, Kernel)
+        return unit.call.is_users or op_keyed(unit.node.type).runs_users_code
 
 
 def _behind(error: Exception) -> Exception:
@@ -382,8 +389,8 @@ def _behind(error: Exception) -> Exception:
     return cause if isinstance(cause, Exception) else error
 
 
-def _as_op_error(error: Exception) -> OpError:
-    return error if isinstance(error, OpError) else as_op_error(error)
+def _as_op_error(error: Exception, is_users: bool) -> OpError:
+    return error if isinstance(error, OpError) else as_op_error(error, is_users)
 
 
 def _read_only(value: Any) -> Any:

@@ -178,6 +178,10 @@ class Iteration:
         around = self.run.parent
         return (LoopPlace(self.frame.name, self.number), *around.loops) if around else ()
 
+    def __lt__(self, other: Iteration) -> bool:
+        """Whether it goes first where the same unit may run in both."""
+        return self.number < other.number
+
 
 class FrameRun:
     """A frame, entered from one iteration of the frame around it.
@@ -243,10 +247,11 @@ class Step:
 
     def complete(self, unit: int, tag: Iteration, outputs: Sequence[Any]) -> list[Ready]:
         """Note what a unit gave in an iteration; return what became ready by it."""
-        self._ready = []
         self._end(unit, tag, outputs, is_dead=False)
         if not self._units[unit].is_external:
-            self._settle(tag)
+            tag.pending -= 1
+            if tag is not self.root:
+                self._end_what_is_over(tag.run)
         ready, self._ready = self._ready, []
         return ready
 
@@ -375,11 +380,6 @@ class Step:
                 return
             following = self._new_iteration(run, number, work)
         self._deliver(index, following, outputs, False, work)
-
-    def _settle(self, tag: Iteration) -> None:
-        """Note that something of an iteration has ended, which may end it, and its frame."""
-        tag.pending -= 1
-        self._end_what_is_over(tag.run)
 
     def _end_what_is_over(self, run: FrameRun) -> None:
         """End a frame's iterations in which nothing is left, the oldest first, and the frame."""

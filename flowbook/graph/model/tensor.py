@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from flowbook.graph.model.operation import Operation
     from flowbook.graph.model.shape import Shape
 
+__all__ = ["Tensor"]
+
 
 def _build(type_name: str, *args: Any) -> Tensor:
     __tracebackhide__ = True

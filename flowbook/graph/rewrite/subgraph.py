@@ -14,7 +14,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -110,6 +109,8 @@ class Subgraph:
         waited: likewise, for such a node those that its control successors wait for.
         equal: the first node of each meaning (`cse.py`).
         is_routed: whether there are loops or branches in it.
+        alike: the first small constant of each meaning; it may not be there any more.
+        compared: how many constants have been compared with others.
         written: the operations that own what its nodes write to (`order_state.py`).
         index: the number of each node in the plan that was made of it.
     """
@@ -131,6 +132,8 @@ class Subgraph:
     waited: dict[Node, tuple[Node, ...]] = field(default_factory=dict)
     equal: dict[Any, Node] = field(default_factory=dict)
     is_routed: bool = False
+    alike: dict[Any, int] = field(default_factory=dict)
+    compared: int = 0
     written: frozenset[Operation] = frozenset()
     index: dict[Node, int] = field(default_factory=dict)
 
@@ -152,6 +155,8 @@ class Subgraph:
             instead=self.instead.copy(),
             waited=self.waited.copy(),
             equal=self.equal.copy(),
+            alike=self.alike.copy(),
+            compared=len(self.constants),
             index=self.index.copy(),
         )
 
@@ -159,11 +164,6 @@ class Subgraph:
     def new(self) -> list[Node]:
         """The nodes that the passes have not gone through."""
         return self.nodes[self.start :] if self.start else self.nodes
-
-    @cached_property
-    def remaining(self) -> set[Node]:
-        """The nodes that are left when all passes have gone through it."""
-        return set(self.nodes)
 
     def value_of(self, tensor: Tensor) -> int:
         """The value that a tensor has after what passes have done."""

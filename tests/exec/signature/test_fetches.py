@@ -283,3 +283,24 @@ def test_a_fed_placeholder_as_an_operation(sess):
     assert twice(sess, ["x", x.op, x], {x: 2.0}) == [None, None, 2.0]
     with pytest.raises(ValueError, match="must be fed"):
         sess.run(x.op)
+
+
+def test_what_contains_itself_is_refused(sess, a):
+    nested = [a]
+    nested.append(nested)
+    mapping = {}
+    mapping["again"] = [mapping, a]
+    for fetches in (nested, mapping):
+        with pytest.raises(fb.errors.InvalidArgumentError, match="contains itself"):
+            sess.run(fetches)
+        with pytest.raises(fb.errors.InvalidArgumentError, match="contains itself"):
+            fb.forecast(fetches)
+
+
+def test_a_fetch_that_is_too_large_to_be_copied(sess):
+    # A view of one number, until it becomes the caller's own.
+    row = fb.placeholder(fb.float32, [1, 1], name="row")
+    large = fb.broadcast_to(row, [2**24, 2**24], name="large")
+    for _ in range(3):
+        with pytest.raises(fb.errors.ResourceExhaustedError, match="Unable to allocate"):
+            sess.run(large, {row: [[1.0]]})

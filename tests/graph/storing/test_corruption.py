@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import random
-import time
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -158,10 +157,9 @@ def test_damaged_graphs_are_refused_or_sound_and_change_nothing(kind: str) -> No
     with graph.as_default():
         fb.Variable(np.ones(3, np.float32), name="mine")
     before = graph.to_bytes()
-    imported = slowest = 0.0
+    imported = 0
     with bounded(LIMIT):
         for data in damages:
-            start = time.perf_counter()
             try:
                 with graph.as_default():
                     fb.import_graph_def(data)
@@ -171,7 +169,5 @@ def test_damaged_graphs_are_refused_or_sound_and_change_nothing(kind: str) -> No
                 imported += 1
                 verify.check(graph)
                 graph = fb.Graph.from_bytes(before)
-            slowest = max(slowest, time.perf_counter() - start)
     assert graph.to_bytes() == before
     assert imported < count / 2
-    assert slowest < 2.0

@@ -16,6 +16,8 @@ from flowbook.exec.instruments.summaries.records import read_records
 from flowbook.graph.model.errors import NotFoundError
 from flowbook.graph.storing import files
 
+__all__ = ["follow"]
+
 # So many bytes of a file are read at once: a fraction of a second's work.
 _SLICE = 1 << 19
 

@@ -15,6 +15,8 @@ from flowbook.exec.instruments.summaries.event import Summary
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.errors import InvalidArgumentError, NotFoundError
 
+__all__ = ["SummaryHistory"]
+
 _LEAST = 100  # Points of a curve that are kept however many curves there are.
 
 

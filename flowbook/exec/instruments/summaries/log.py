@@ -22,6 +22,8 @@ from flowbook.exec.instruments.summaries.records import record
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.errors import FailedPreconditionError, InvalidArgumentError
 
+__all__ = ["LogDirectory"]
+
 # Beyond so many bytes waiting, whoever adds more writes first.
 _MOST_WAITING = 1 << 26
 

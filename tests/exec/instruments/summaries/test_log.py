@@ -350,3 +350,24 @@ def test_without_the_package_the_error_says_what_to_install(
         pytest.raises(fb.errors.UnimplementedError, match=r"flowbook\[tensorboard\]"),
     ):
         sess.summarize(to=tmp_path)
+
+
+def test_a_scalar_that_claims_to_be_four_tebibytes() -> None:
+    """A tensor of one number may say that it repeats it."""
+    messages = tensorboard.protocol()
+    event = messages.event.Event()
+    for dims, number in (([2**20, 2**20], 1.0), ([], 2.0), ([1], 3.0)):
+        value = event.summary.value.add(tag="loss")
+        value.metadata.plugin_data.plugin_name = "scalars"
+        value.tensor.dtype = messages.types.DT_FLOAT
+        value.tensor.float_val.append(number)
+        for size in dims:
+            value.tensor.tensor_shape.dim.add(size=size)
+    found = tensorboard.read_summaries(event.SerializeToString(), "run")
+    assert [summary.value for summary in found] == [2.0, 3.0]
+    value = messages.event.Event()
+    wrong = value.summary.value.add(tag="loss")
+    wrong.metadata.plugin_data.plugin_name = "scalars"
+    wrong.tensor.dtype = 99
+    with pytest.raises(ValueError, match="a scalar is no number"):
+        list(tensorboard.read_summaries(value.SerializeToString(), "run"))
