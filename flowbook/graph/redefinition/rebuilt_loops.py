@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from flowbook.graph.model.attributes import same_attributes
-from flowbook.graph.model.context import Frame, chain, runs_in
+from flowbook.graph.model.context import Context, Frame, chain, runs_in
 
 if TYPE_CHECKING:
     from flowbook.graph.model.operation import Operation
@@ -36,8 +36,10 @@ class RebuiltLoops:
         """Whether an operation is part of such a loop, which then knows of it."""
         if not self._pairs:
             return False
-        contexts = (*chain(operation.context), *chain(runs_in(operation)))
-        for context in contexts:
+        # A constant is everywhere, but may be what it is because of something inside.
+        places: tuple[Context | None, ...] = (operation.context, runs_in(operation))
+        places += tuple([tensor.op.context for tensor in operation.settled_by])
+        for context in (each for place in places for each in chain(place)):
             if isinstance(context, Frame) and context in self._pairs:
                 self._pairs[context].append((operation, previous))
                 return True
