@@ -5,7 +5,7 @@ Most operations pass on what is not finite, whatever else they are given
 values for finite ones (`OpDef.keeps_finite`). Only what is left is looked at.
 
 In a plan with loops or branches each value is checked in its iteration, right where it was made.
-Otherwise the plan is put in an order in which variables are written as late as they can be, and everything
+Otherwise the plan is put in an order in which variables are written as late as they can be, and all
 that was computed is checked before: a step that fails has not changed them. In a step whose writes
 depend on other writes, as Adam's do, those come first.
 """
