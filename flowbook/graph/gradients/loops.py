@@ -307,6 +307,9 @@ class LoopGradients:
         if like.dtype is variant:
             return empty_stack()
         if like.dtype is resource:
+            dtype, shape = like.op.attributes["dtype"], like.op.attributes["shape"]
+            if shape.is_fully_defined:
+                return zeros(shape.as_list(), dtype)
             return zeros_like(like.op.variable.as_tensor(False))
         if like.shape.is_fully_defined:
             return zeros(like.shape.as_list(), like.dtype)

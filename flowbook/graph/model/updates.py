@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from flowbook.graph.model.ancestors import closing
 from flowbook.graph.model.operation import Operation
 
 # The type of the operations that mark others (`flowbook.graph.ops.state.marks`).
@@ -48,7 +49,8 @@ def _sources(operation: Operation) -> list[Operation]:
 
     What others wait for is often everything around them, and says nothing about their data.
     """
-    return [tensor.op for tensor in operation.inputs] or list(operation.control_inputs)
+    found = [tensor.op for tensor in operation.inputs] or list(operation.control_inputs)
+    return [*found, *closing(operation)]
 
 
 def _ancestors(operations: Iterable[Operation], seen: set[Operation]) -> Iterator[Operation]:
