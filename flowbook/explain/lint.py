@@ -19,6 +19,7 @@ from flowbook.graph.gradients.loops import is_differentiable
 from flowbook.graph.model.ancestors import ancestors
 from flowbook.graph.model.errors import InvalidTypeError, OpError
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
 from flowbook.graph.ops.state.variables import Variable
@@ -246,7 +247,11 @@ def _where_gradients_stop(variable: Operation, asked: _Asked) -> Operation | Non
         if op in seen or op not in asked.ancestors:
             continue
         seen.add(op)
-        if op.inputs and op.op_def.grad in (NO_GRADIENT, None):
+        if op.closes is not None:
+            stack.append(op.closes)
+            continue
+        is_routing = op.op_def.retag is not Retag.NONE  # Loops are differentiated as a whole.
+        if op.inputs and op.op_def.grad in (NO_GRADIENT, None) and not is_routing:
             stops.append(op)
             continue
         if asked.loss in op.outputs:
