@@ -185,8 +185,9 @@ class _Search:
         own = self._check
         if any(map(is_routing, self._nodes)):
             written = {n.key.name: None for n in self._nodes if n.key and access(n) is Access.WRITE}
-            said = f"the step may have changed: {', '.join(written)}"
-            return said if written else "the step changed no variable"
+            if not written:
+                return "the step changed no variable"
+            return f"the step may have changed: {', '.join(written)}"
         in_order = not any(unit.waits for unit in self._units)
         before = set(range(own)) if in_order else _ancestors(self._units, own)
         # What uses a value comes after its check, which follows its operation at once.

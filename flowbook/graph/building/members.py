@@ -205,25 +205,31 @@ class Members:
             InvalidArgumentError: naming what it takes from there.
         """
         for context in chain(runs_in(operation)):
-            key = context if isinstance(context, Frame) else context.pred.op
-            if key not in self._complete or (flow is not None and is_within(flow.place, context)):
-                continue
-            source = next(
-                (t for t in operation.inputs if is_within(context_of(t), context)),
-                operation.control_inputs[-1] if operation.control_inputs else operation,
-            )
-            if isinstance(context, Frame):
-                where = (
-                    f"inside of the loop {context.name!r}, where it has a value for each iteration"
+            if self._is_closed(context, flow):
+                source = next(
+                    (t for t in operation.inputs if is_within(context_of(t), context)),
+                    operation.control_inputs[-1] if operation.control_inputs else operation,
                 )
-                instead = "one of the loop's variables: use what the loop returns"
-            else:
-                where = f"inside of a branch of {context.pred.name!r}, which may not be taken"
-                instead = "what the branch's function gives: use what cond returns"
-            raise InvalidArgumentError(
-                f"{source.name!r} is {where}, and cannot be used outside of it",
-                hint=f"make it {instead}",
-            )
+                raise _inside(source, context)
+
+    def refuse_inside(self, tensor: Tensor, flow: Flow | None) -> None:
+        """Refuse a tensor of a loop or a branch which is complete.
+
+        Args:
+            tensor: the tensor.
+            flow: what is being built, which may be in there.
+
+        Raises:
+            InvalidArgumentError: saying where it is.
+        """
+        for context in chain(context_of(tensor)):
+            if self._is_closed(context, flow):
+                raise _inside(tensor, context)
+
+    def _is_closed(self, context: Context, flow: Flow | None) -> bool:
+        """Whether nothing that is built now may join a loop or a branch."""
+        key = context if isinstance(context, Frame) else context.pred.op
+        return key in self._complete and (flow is None or not is_within(flow.place, context))
 
     # Joining
 
@@ -592,3 +598,17 @@ def _check_closes(operation: Operation, frame: Frame | None) -> None:
         return
     if author is None or not author.may_take(other.site.author):
         raise InvalidArgumentError(f"{merge.name!r} is closed by {other.name!r} already")
+
+
+def _inside(source: Tensor | Operation, context: Context) -> InvalidArgumentError:
+    """That something inside of a loop or a branch is used from outside."""
+    if isinstance(context, Frame):
+        where = f"inside of the loop {context.name!r}, where it has a value for each iteration"
+        instead = "one of the loop's variables: use what the loop returns"
+    else:
+        where = f"inside of a branch of {context.pred.name!r}, which may not be taken"
+        instead = "what the branch's function gives: use what cond returns"
+    return InvalidArgumentError(
+        f"{source.name!r} is {where}, and cannot be used outside of it",
+        hint=f"make it {instead}",
+    )
