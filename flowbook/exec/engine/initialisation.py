@@ -219,10 +219,15 @@ def _is_fed_read(operation: Operation, variable: Operation, fed: Collection[Tens
 
 
 def _assigned(uses: Iterable[tuple[Operation, Operation]]) -> dict[Operation, int]:
-    """For each variable that a plain Assign writes the first such operation's id."""
+    """For each variable that a plain Assign writes the first such operation's id.
+
+    One in a branch may not run, and one in a loop may run after what reads in it.
+    """
     assigned: dict[Operation, int] = {}
     for operation, variable in uses:
-        if operation.op_def.access is Access.WRITE and not operation.op_def.needs_value:
+        if operation.op_def.needs_value or operation.context is not None:
+            continue
+        if operation.op_def.access is Access.WRITE:
             assigned[variable] = min(operation.id, assigned.get(variable, operation.id))
     return assigned
 

@@ -252,3 +252,10 @@ def test_gradients_are_taken_of_what_is_outside(x: fb.Tensor) -> None:
     for tensor, where in zip(inside, ("inside of a branch", "inside of the loop"), strict=True):
         with pytest.raises(fb.errors.InvalidArgumentError, match=where):
             fb.gradients(tensor, x)
+
+
+def test_what_a_branch_assigns_is_initialised_all_the_same(x: fb.Tensor) -> None:
+    v = fb.Variable(1.0)
+    y = fb.cond(x > 0, lambda: fb.assign(v, 5.0), lambda: fb.assign_add(v, 1.0))
+    with fb.Session() as sess:
+        assert sess.run(y, {x: -1.0}) == 2
