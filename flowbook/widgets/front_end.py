@@ -41,7 +41,7 @@ def forms(text: str, svg: str, live: Mapping[str, Any]) -> Forms:
         svg: the picture.
         live: what `live_form` gives.
     """
-    from flowbook.widgets.svg_png import svg_png  # It loads Pillow.
+    from flowbook.widgets.svg_png import svg_png  # Pillow takes a while.
 
     png, width = svg_png(svg)
     data = {**live, "image/svg+xml": svg, "image/png": png, "text/plain": text}

@@ -46,6 +46,10 @@ def feedable(graph: Graph, key: Any) -> Tensor:
         raise InvalidArgumentError(
             f"{tensor.name} is of the dtype that only loops and branches hand on, and cannot be fed"
         )
+    if not graph.is_feedable(tensor):
+        raise InvalidArgumentError(
+            f"feeding {tensor.name!r} was prevented", hint="see graph.prevent_feeding"
+        )
     return tensor
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
+from weakref import WeakSet
 
 from flowbook.graph.building.blocks import Block, innermost
 from flowbook.graph.building.members import Members
@@ -98,6 +99,7 @@ class Graph(Members):
         super().__init__()
         self.seed: int | None = None
         self._thread = _ThreadState()
+        self._unfeedable: WeakSet[Tensor] = WeakSet()
 
     # Scopes
 
@@ -329,6 +331,24 @@ class Graph(Members):
                 self._names.put_back(owners)
                 raise
         return prefix
+
+    def prevent_feeding(self, tensor: Any) -> None:
+        """Refuse feeds of a tensor or variable from now on. A stored graph does not say so.
+
+        Raises:
+            InvalidTypeError: if it is neither.
+        """
+        self._unfeedable.add(self._fed_by(tensor))
+
+    def is_feedable(self, tensor: Any) -> bool:
+        """Whether runs may feed a tensor or variable."""
+        return self._fed_by(tensor) not in self._unfeedable
+
+    def _fed_by(self, item: Any) -> Tensor:
+        tensor = getattr(item, "handle", item)
+        if not isinstance(tensor, Tensor) or tensor.graph is not self:
+            raise InvalidTypeError(f"{item!r:.80} is no tensor or variable of this graph")
+        return tensor
 
     def finalize(self) -> None:
         """Make every further change a FailedPreconditionError; running stays possible."""

@@ -424,6 +424,7 @@ class Members:
                         author.dropped.append(operation)
                     self.retire(operation, author.cell)
                 self._names.release(author, self._operations)
+            self._renew_together(author)
             unnamed = self._unnamed.get(author.cell)
             if unnamed is not None:
                 self._give_up(unnamed.end(author, completed), author)
@@ -483,6 +484,17 @@ class Members:
         with self.lock:
             self.values.forget(operation)
             self.version += 1
+
+    def _renew_together(self, author: Author) -> None:
+        """Give up values that were kept while others that they belong with start afresh."""
+        kept = set(author.kept)
+        for members in author.together:
+            mine = [op for op in members if op.graph is self and op.site.author is author]
+            if any(op not in kept for op in mine):
+                for operation in kept.intersection(mine):
+                    if self.values.has_value(operation):
+                        author.renewed.append(operation)
+                    self.forget(operation)
 
     def _give_up(self, operations: list[Operation], author: Author) -> None:
         for operation in operations:

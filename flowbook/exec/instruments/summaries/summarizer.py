@@ -222,7 +222,7 @@ class Summarizer(Instrument):
         if lacking:
             why = f"for want of {_some(dict.fromkeys(map(repr, lacking.values())))}"
             if not all(rule.compute for rule in self.rules):
-                why = "sess.summarize(compute=True) computes them, where the feeds suffice"
+                why = "sess.summarize(compute=True) computes what the feeds suffice for"
             remarks.append(f"{len(lacking):,} not computed by these runs: {_some(lacking)} ({why})")
         elif tags and not self._given:
             remarks.append(
