@@ -57,6 +57,8 @@ LEASES = "exec/state/test_leases.py"
 STARTS = "exec/state/test_initialisation.py"
 GROWTH = "exec/engine/test_growth.py"
 STEP = "exec/engine/test_step.py"
+ARRAYS = "graph/control_flow/test_tensor_list.py"
+ELEMENTS = "graph/control_flow/test_over_elements.py"
 FAILURES = "exec/engine/test_errors.py"
 RETENTION = "exec/engine/test_retention.py"
 OWNERSHIP = "exec/session/test_ownership.py"
@@ -458,6 +460,61 @@ CHANGES = (
     Change("_public.py", "module.__dir__ = partial(list, module.__all__)", "pass", (PUBLIC,)),
     Change(
         "_public.py", "module.__getattr__ = no_such_name_in(namespace)", "pass", (PUBLIC, RENAMED)
+    ),
+    Change(
+        "graph/control_flow/tensor_list.py",
+        "for each in reversed(older):",
+        "for each in older:",
+        (ARRAYS,),
+    ),
+    Change(
+        "graph/control_flow/tensor_list.py",
+        "if v is not _UNWRITTEN}",
+        "}",
+        (ARRAYS,),
+    ),
+    Change(
+        "graph/control_flow/tensor_list.py",
+        "if self._steps > len(version._elements):",
+        "if False:",
+        (ARRAYS,),
+    ),
+    Change(
+        "graph/control_flow/tensor_list.py",
+        "            held[index] = _LET_GO\n",
+        "            pass\n",
+        (ARRAYS,),
+    ),
+    Change(
+        "graph/control_flow/tensor_list.py",
+        "if len(one) < len(changes):",
+        "if len(one) > len(changes):",
+        (ARRAYS,),
+    ),
+    Change("graph/rewrite/cse.py", "if op_def.gives_variant:", "if False:", (ELEMENTS,)),
+    Change(
+        "graph/control_flow/array_ops.py",
+        "        if earlier == len(rounds):",
+        "        if not rounds:",
+        ("graph/control_flow/test_tensor_array.py",),
+    ),
+    Change(
+        "graph/control_flow/dynamic_rnn.py",
+        "is_over = less_equal(lengths, step)",
+        "is_over = less_equal(lengths, step + 1)",
+        ("graph/control_flow/test_dynamic_rnn.py",),
+    ),
+    Change(
+        "graph/control_flow/case.py",
+        "Assert(size(held) <= 1,",
+        "Assert(size(held) <= 2,",
+        ("graph/control_flow/test_case.py",),
+    ),
+    Change(
+        "graph/transfer/importing.py",
+        "copy.closes = self._copies[operation.closes]",
+        "pass",
+        ("graph/transfer/test_importing.py",),
     ),
 )
 

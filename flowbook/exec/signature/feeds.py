@@ -42,13 +42,13 @@ def feedable(graph: Graph, key: Any) -> Tensor:
         raise mixed_graphs([(tensor.name, tensor.graph), ("this session", graph)])
     if tensor.dtype is resource and not tensor.op.op_def.is_handle:
         raise InvalidArgumentError(f"{tensor.name} is a handle and cannot be fed")
-    if not graph.is_feedable(tensor):
-        raise InvalidArgumentError(
-            f"feeding {tensor.name!r} was prevented", hint="see graph.prevent_feeding"
-        )
     if tensor.dtype is variant:
         raise InvalidArgumentError(
             f"{tensor.name} is of the dtype that only loops and branches hand on, and cannot be fed"
+        )
+    if not graph.is_feedable(tensor):
+        raise InvalidArgumentError(
+            f"feeding {tensor.name!r} was prevented", hint="see graph.prevent_feeding"
         )
     return tensor
 

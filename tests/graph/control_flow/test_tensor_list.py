@@ -64,6 +64,16 @@ def test_sums_of_any_versions(steps):
         assert [0.0 if v is None else float(v) for v in found] == known.tolist()
 
 
+def test_a_sum_takes_as_long_as_the_shorter_list():
+    nothing = TensorList(Rules("gradient", adds_up=True), 0, UNKNOWN)
+    long = nothing.written({index: number(1) for index in range(100)})
+    elements = long._elements
+    total = long.plus(nothing.written({3: number(1)}))
+    total = nothing.written({3: number(1)}).plus(total)
+    assert total._elements is elements
+    assert (total.read(3), total.read(5)) == (3, 1)
+
+
 def test_reading_an_old_version_again_and_again_takes_a_copy_once():
     first = TensorList(Rules("a"), 1000, UNKNOWN).written({0: number(7)})
     newest = first
