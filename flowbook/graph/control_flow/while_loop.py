@@ -294,7 +294,8 @@ class _Loop:
             waited = inside.stateful if is_acting and i == turn else []
             self._close(tensor, merge.op, waited)
         last = [no for no, _ in switched]
-        waited = [identity(last[turn], name="ended").op] if is_acting else []
+        with self._building():
+            waited = [identity(last[turn], name="ended").op] if is_acting else []
         with self._building(waited):
             found = [exit(tensor) for tensor in last]
         before = self.graph.complete(self.frame)

@@ -83,3 +83,60 @@ def test_summaries_of_what_a_loop_gives_and_not_of_what_is_inside() -> None:
             "while/inside": "what is outside of the loop 'while'",
             "cond/branch": "what is outside of the branches of 'cond/pred_id:0'",
         }
+
+
+def test_a_variable_that_is_perhaps_assigned_is_initialised() -> None:
+    v, n = fb.Variable(5, name="v"), fb.placeholder(fb.int32, [], name="n")
+    chosen = fb.cond(n > 3, lambda: fb.assign(v, 1), lambda: fb.assign_add(v, 1))
+
+    def body(i: Any) -> Any:
+        with fb.control_dependencies([fb.assign(v, i)]):
+            return i + 1
+
+    w = fb.Variable(7, name="w")
+
+    def overwriting(i: Any) -> Any:
+        with fb.control_dependencies([fb.assign(w, i)]):
+            return i + 1
+
+    ended = fb.while_loop(lambda i: i < n, overwriting, [0])
+    with fb.control_dependencies(ended):
+        added = fb.assign_add(w, 1)
+    for count, expected in ((2, (6, 2)), (5, (1, 5)), (0, (6, 8))):
+        with fb.Session() as sess:
+            assert (sess.run(chosen, {n: count}), sess.run(added, {n: count})) == expected
+
+
+def test_a_loop_waits_for_what_is_said_around_it() -> None:
+    v = fb.Variable(1.0, name="v")
+
+    def body(i: Any) -> Any:
+        with fb.name_scope("in"), fb.control_dependencies([fb.assign(v, v * 2.0)]):
+            return i + 1
+
+    before = fb.assign_add(v, 100.0)
+    with fb.name_scope("out"), fb.control_dependencies([before]):
+        count = fb.while_loop(lambda i: i < 3, body, [0])
+        after = fb.cond(count[0] > 1, lambda: fb.assign_add(v, 1000.0), lambda: v.value)
+    with fb.Session() as sess:
+        assert sess.run([count, after]) == [[3], 101 * 8 + 1000]
+    assert "out/while/in/Add" in [o.name for o in fb.get_default_graph().operations]
+
+
+def test_optimizers_with_state_in_a_body() -> None:
+    def steps(train: Any) -> Any:
+        def body(i: Any) -> Any:
+            with fb.control_dependencies([train()]):
+                return i + 1
+
+        return fb.while_loop(lambda i: i < 3, body, [0])
+
+    for kind in (fb.train.GradientDescentOptimizer, fb.train.AdamOptimizer):
+        inside, outside = fb.Variable(5.0), fb.Variable(5.0)
+        looping = steps(lambda k=kind, v=inside: k(0.1).minimize(fb.square(v)))
+        step = kind(0.1).minimize(fb.square(outside))
+        with fb.Session() as sess:
+            sess.run(looping)
+            for _ in range(3):
+                sess.run(step)
+            assert sess.run(inside) == pytest.approx(sess.run(outside), rel=1e-6)
