@@ -72,6 +72,7 @@ CASES = "graph/ops/test_op_cases.py"
 WINDOWS = "graph/ops/windows/test_windows.py"
 PUBLIC = "test_public_api.py"
 RENAMED = "test_renamed.py"
+UPDATES = "graph/model/test_updates.py"
 
 CHANGES = (
     # The model: keys and kinds
@@ -515,6 +516,37 @@ CHANGES = (
         "copy.closes = self._copies[operation.closes]",
         "pass",
         ("graph/transfer/test_importing.py",),
+    # What branches and loops are asked from outside
+    Change(
+        "graph/model/ancestors.py",
+        "() if op.closed_by is None else (op.closed_by,)",
+        "()",
+        ("explain/test_lint.py",),
+    ),
+    Change("graph/model/updates.py", " and op.context is None", "", (UPDATES,)),
+    Change(
+        "graph/model/updates.py",
+        "[] if operation.closed_by is None else [operation.closed_by]",
+        "[]",
+        (UPDATES,),
+    ),
+    Change(
+        "graph/gradients/backward.py",
+        "graph.refuse_inside(y, graph.scope.flow)",
+        "pass",
+        ("graph/control_flow/test_cond.py",),
+    ),
+    Change(
+        "graph/control_flow/while_loop.py",
+        "if not back_prop:",
+        "if False:",
+        ("graph/gradients/test_loops.py",),
+    ),
+    Change(
+        "train/layers/regularizers.py",
+        "within(weights.op.graph, lambda scope: replace(scope, flow=None)),",
+        "",
+        ("train/layers/test_layers.py",),
     ),
 )
 

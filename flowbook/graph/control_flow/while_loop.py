@@ -320,7 +320,8 @@ class _Loop:
         dtype, shape = merged.dtype, self.shapes[index]
         if isinstance(leaf, Operation) or leaf is None:
             raise InvalidTypeError(
-                f"the loop's body gives no value for the variable {self._name(index)}"
+                f"the loop's body gives no value for the variable {self._name(index)}",
+                hint="it returns what each variable is in the next iteration",
             )
         tensor = leaf if isinstance(leaf, Tensor) else convert_to_tensor(leaf, dtype)
         if tensor.dtype is not dtype:

@@ -163,7 +163,7 @@ def test_what_is_updated_in_a_loop_or_a_branch_is_nobody_elses_business() -> Non
     seen = fb.Variable(0.0, trainable=False)
 
     def marked() -> fb.Tensor:
-        fb.mark_as_update(fb.assign_add(seen, 1.0))
+        fb.mark_as_update(fb.assign_add(seen, x))
         return w * x
 
     _, looped = fb.while_loop(lambda i, _: i < 3, lambda i, t: (i + 1, t + marked()), (0, 0.0))
