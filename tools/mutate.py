@@ -516,18 +516,19 @@ CHANGES = (
         "copy.closes = self._copies[operation.closes]",
         "pass",
         ("graph/transfer/test_importing.py",),
+    ),
     # What branches and loops are asked from outside
     Change(
         "graph/model/ancestors.py",
-        "() if op.closed_by is None else (op.closed_by,)",
+        "(operation.closed_by,) if operation.closed_by is not None else ()",
         "()",
         ("explain/test_lint.py",),
     ),
     Change("graph/model/updates.py", " and op.context is None", "", (UPDATES,)),
     Change(
         "graph/model/updates.py",
-        "[] if operation.closed_by is None else [operation.closed_by]",
-        "[]",
+        "[*found, *closing(operation)]",
+        "found",
         (UPDATES,),
     ),
     Change(

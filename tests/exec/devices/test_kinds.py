@@ -43,7 +43,11 @@ HERE = [
 ABOUT_ARRAYS = [case for case in CASES if is_about_arrays(case.type)]
 
 # What a row of values cannot express, and has a test below.
-WITHOUT_ROWS = {"CheckFinite", "Const", "MarkTraining", "MarkUpdate", "NoOp"}
+ROUTING = {"Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"}
+WITHOUT_ROWS = {
+    *("CheckFinite", "Const", "ControlTrigger", "MarkTraining", "MarkUpdate", "NoOp"),
+    *("OwnGradient", *ROUTING),
+}
 
 # Types whose kernels wait for the device: values decide about a size, a way, or an error.
 WAITING = {
@@ -263,3 +267,25 @@ def test_a_users_kernel_serves_every_kind_unless_it_says_otherwise() -> None:
 def test_definitions_that_say_it_wrongly(options: Any, why: str) -> None:
     with pytest.raises(fb.errors.InvalidArgumentError, match=why):
         fb.OpDef("OnKinds", "x: float32 -> y: float32", **options)
+
+
+@pytest.mark.parametrize("type_", sorted(ROUTING))
+def test_what_routes_values_hands_them_on(type_: str) -> None:
+    device = Simulated()
+    value = device.own(np.arange(3.0))
+    op_def = op_named(type_)
+    given: list[Any] = [value] * len(op_def.inputs)
+    if op_def.gives_dead:
+        given[-1] = np.bool_(True)
+    assert op_def.kernel is not None
+    found = op_def.kernel(device.xp, *given)
+    assert any(each is value for each in (found if isinstance(found, tuple) else (found,)))
+    assert not device.copied_out
+
+
+def test_a_gradient_of_ones_own_hands_results_on() -> None:
+    device = Simulated()
+    value = device.own(np.arange(3.0))
+    kernel = op_named("OwnGradient").kernel
+    assert kernel is not None
+    assert kernel(device.xp, value, value, Tout=(fb.float64,))[0] is value
