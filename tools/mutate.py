@@ -110,6 +110,7 @@ CHANGES = (
         (GROWTH,),
     ),
     Change("graph/rewrite/growth.py", "        or operation.device\n", "", (GROWTH,)),
+    Change("graph/rewrite/cse.py", "if same in constants:", "if same is not None:", (GROWTH,)),
     Change("graph/rewrite/order_state.py", "    _chain(outside)\n", "", (REWRITE,)),
     Change(
         "graph/rewrite/order_state.py",
@@ -233,7 +234,26 @@ CHANGES = (
         "pass",
         (LEASES, RETENTION),
     ),
-    Change("exec/engine/generate.py", "del failure  # It holds this frame.", "pass", (RETENTION,)),
+    Change(
+        "exec/engine/generate.py",
+        'dropped = f"; values[{value}] = None" if value in dying else ""',
+        'dropped = ""',
+        (GROWTH, "exec/engine/test_generate.py"),
+    ),
+    Change("exec/engine/segment.py", "del failure  # It holds this frame.", "pass", (RETENTION,)),
+    Change(
+        "exec/engine/segment.py",
+        "            dies = value not in new and value not in kept\n",
+        "            dies = value not in kept\n",
+        (GROWTH,),
+    ),
+    Change("exec/engine/segment.py", "if (value in dying) is dies:", "if dies:", (GROWTH,)),
+    Change(
+        "exec/engine/segment.py",
+        "if stretch.runs < RUNS_UNWRITTEN:",
+        "if stretch.runs < 1:",
+        (GROWTH,),
+    ),
     Change(
         "exec/engine/regions.py",
         " | (1 << source if units[source].waits else 0)",
@@ -303,6 +323,12 @@ CHANGES = (
     ),
     # The master and the session
     Change("exec/master.py", "while runner.epoch != self", "if runner.epoch != self", (CLAIMS,)),
+    Change(
+        "exec/master.py",
+        "seen = runner.seen[1] if runner.seen[0] == epoch else 0",
+        "seen = runner.seen[1]",
+        (GROWTH,),
+    ),
     Change(
         "exec/master.py",
         "if any(op.retired for op in prepared.operations):",

@@ -167,7 +167,9 @@ class LocalMaster:
                 else:
                     self._growing.append(growing)
                 begun = self._runners.get(base.prepared) if base is not None else None
-                self._runners[found] = self._runner(found, begun)
+                runner = self._runners[found] = self._runner(found, begun)
+                if base is not None and begun is not None:
+                    runner.seen = begun.epoch, len(base.prepared.stateful)
                 self._prepared[key] = found
                 self._nodes += len(found.program.parts[0].nodes) + OVERHEAD
                 self._make_room(key)
@@ -275,7 +277,8 @@ class LocalMaster:
         # Other threads may have values lost meanwhile, of variables that were seen to already.
         while runner.epoch != self.store.epoch:
             epoch = self.store.epoch
-            self._initialisation.prepare_for(prepared.stateful, fed, given, deadline)
+            seen = runner.seen[1] if runner.seen[0] == epoch else 0
+            self._initialisation.prepare_for(prepared.stateful[seen:], fed, given, deadline)
             runner.epoch = epoch
         return runner
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from flowbook.exec.devices.device import Device
@@ -12,13 +13,27 @@ from flowbook.exec.plan.program import Part, PlanNode
 from flowbook.exec.resources.kinds import Definition
 from flowbook.exec.resources.store import Store
 from flowbook.graph.definition.op_def import OpDef
-from flowbook.graph.definition.widened import widened
+from flowbook.graph.definition.widened import is_narrow, widened
 from flowbook.graph.model.dtypes import DType, as_dtype
 from flowbook.graph.model.registry import Asked, kernel_for, op_keyed, registered_kernels
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.shape import Shape
 
-Spec = tuple[DType, Shape]
+_NO_ATTRIBUTES: dict[str, Any] = {}
+
+
+class Specs(NamedTuple):
+    """What is known of values before the step, by value.
+
+    Attributes:
+        dtypes: of all values.
+        shapes: what is known of theirs.
+        has_narrow: whether one of them is of a dtype that is not always computed in.
+    """
+
+    dtypes: dict[int, DType]
+    shapes: dict[int, Shape]
+    has_narrow: bool
 
 
 class Bound(NamedTuple):
@@ -27,7 +42,7 @@ class Bound(NamedTuple):
     Attributes:
         units: one for each node.
         known: constants and handles, by value.
-        specs: the dtype and the known shape of all values.
+        specs: the dtypes and the known shapes of all values.
         waits: whether a kernel is asynchronous.
         is_routed: whether a kernel says where values go.
         has_users_kernels: whether a kernel is a user's.
@@ -35,7 +50,7 @@ class Bound(NamedTuple):
 
     units: list[Unit]
     known: dict[int, Any]
-    specs: dict[int, Spec]
+    specs: Specs
     waits: bool
     is_routed: bool
     has_users_kernels: bool
@@ -54,7 +69,7 @@ class _Found(NamedTuple):
 
 def bind(
     part: Part,
-    feeds: Sequence[Spec],
+    feeds: Sequence[tuple[DType, Shape]],
     device: Device,
     store: Store,
     begun: Bound | None = None,
@@ -73,16 +88,13 @@ def bind(
         InvalidArgumentError: if a named container holds another resource under a key.
     """
     known: dict[int, Any] = {} if begun is None else begun.known.copy()
-    specs = dict(enumerate(feeds)) if begun is None else begun.specs.copy()
     units = [] if begun is None else begun.units.copy()
     for value, constant in part.constants.items():
         if value not in known:
             known[value] = constant if device.check(constant) else device.own(constant)
-            specs[value] = as_dtype(constant.dtype), Shape.of(constant.shape)
-    types: dict[str, _Found] = {}
     nodes = part.nodes[len(units) :]
-    for node in nodes:
-        specs.update(zip(node.outputs, zip(node.dtypes, node.shapes, strict=True), strict=False))
+    specs = _specs(feeds, part.constants, nodes, begun.specs if begun is not None else None)
+    types: dict[str, _Found] = {}
     for index, node in enumerate(nodes, len(units)):
         found = types.get(node.type)
         if found is None:
@@ -99,6 +111,27 @@ def bind(
     )
 
 
+def _specs(
+    feeds: Sequence[tuple[DType, Shape]],
+    constants: Mapping[int, Any],
+    nodes: Sequence[PlanNode],
+    begun: Specs | None,
+) -> Specs:
+    dtypes = begun.dtypes.copy() if begun is not None else {}
+    shapes = begun.shapes.copy() if begun is not None else {}
+    old = len(dtypes)
+    for value, (dtype, shape) in enumerate(feeds):
+        dtypes[value], shapes[value] = dtype, shape
+    for value, constant in constants.items():
+        if value not in dtypes:
+            dtypes[value], shapes[value] = as_dtype(constant.dtype), Shape.of(constant.shape)
+    for node in nodes:
+        dtypes.update(zip(node.outputs, node.dtypes, strict=False))
+        shapes.update(zip(node.outputs, node.shapes, strict=False))
+    has_narrow = any(map(is_narrow, islice(dtypes.values(), old, None)))
+    return Specs(dtypes, shapes, has_narrow or (begun is not None and begun.has_narrow))
+
+
 def _unit(
     index: int,
     node: PlanNode,
@@ -106,7 +139,7 @@ def _unit(
     device: Device,
     store: Store,
     known: dict[int, Any],
-    specs: Mapping[int, Spec],
+    specs: Specs,
 ) -> Unit:
     op_def = found.op_def
     leading: tuple[Any, ...] = ()
@@ -119,15 +152,19 @@ def _unit(
     function = found.function
     call = found.call
     if found.has_special:
-        taken = [specs[v] for v in node.inputs]
-        asked = Asked([dtype for dtype, _ in taken], [shape for _, shape in taken], node.attributes)
-        function = kernel_for(op_def, device.kind, asked) or function
-    if op_def.computes:
-        dtypes = [specs[v][0] for v in node.inputs]
+        dtypes = [specs.dtypes[v] for v in node.inputs]
+        shapes = [specs.shapes[v] for v in node.inputs]
+        function = (
+            kernel_for(op_def, device.kind, Asked(dtypes, shapes, node.attributes)) or function
+        )
+    if specs.has_narrow:
+        dtypes = [specs.dtypes[v] for v in node.inputs]
         function = widened(op_def, dtypes, node.dtypes, function)
     if function is not found.function:
         call = call._replace(expression=None)
-    attributes = {name: node.attributes[name] for name in found.attributes}
+    attributes = _NO_ATTRIBUTES
+    if found.attributes:
+        attributes = {name: node.attributes[name] for name in found.attributes}
     unit = found.kind(index, node, function, device, leading, attributes, call)
     if isinstance(unit, Router):
         unit.fires_on_any = op_def.fires_on_any

@@ -8,7 +8,6 @@ interrupted, ends at the deadline, and ends when the step is cancelled.
 from __future__ import annotations
 
 import heapq
-import itertools
 import queue
 import threading
 import time
@@ -17,16 +16,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from flowbook.exec.engine.step import Iteration, Step, Structure
+from flowbook.exec.engine.step import Iteration, Ready, Step, Structure
 from flowbook.exec.engine.units import AsyncKernel
 from flowbook.exec.plan.failure import UnitFailure, late
 from flowbook.graph.model.errors import CancelledError, DeadlineExceededError
 
 # An interrupt that comes just before a thread goes to sleep is noticed when it wakes up.
 LONGEST_WAIT = 0.25
-
-# A kernel's call under way: the unit, where, and its number among all calls of the step.
-_Ready = tuple[int, int, Iteration]
 
 
 class Execution:
@@ -42,8 +38,7 @@ class Execution:
         self.deadline = deadline
         self._units = structure.units
         self._step = Step(structure, values)
-        self._serial = itertools.count()
-        self._ready: list[_Ready] = []
+        self._ready: list[Ready] = []
         self._add(self._step.begin())
         self._reports: queue.SimpleQueue[tuple[AsyncCall | None, Any, BaseException | None]] = (
             queue.SimpleQueue()
@@ -87,15 +82,15 @@ class Execution:
         self._is_cancelled = True
         self._reports.put((None, None, None))
 
-    def _add(self, ready: Sequence[tuple[int, Iteration]]) -> None:
-        for index, tag in ready:
-            heapq.heappush(self._ready, (index, next(self._serial), tag))
+    def _add(self, ready: Sequence[Ready]) -> None:
+        for entry in ready:
+            heapq.heappush(self._ready, entry)
 
     def _run_ready(self) -> None:
         ready, units, deadline, step = self._ready, self._units, self.deadline, self._step
-        pop, push, serial = heapq.heappop, heapq.heappush, self._serial
+        pop, push = heapq.heappop, heapq.heappush
         while ready:
-            index, _, tag = pop(ready)
+            index, tag = pop(ready)
             if deadline is not None and time.monotonic() > deadline:
                 raise _late(len(self._waiting))
             unit = units[index]
@@ -105,8 +100,8 @@ class Execution:
                 self._waiting.add(call)
                 unit.start(tag.values, call)
             else:
-                for other, where in step.complete(index, tag, unit.run(tag.values)):
-                    push(ready, (other, next(serial), where))
+                for entry in step.complete(index, tag, unit.run(tag.values)):
+                    push(ready, entry)
 
     def _next_report(self) -> tuple[AsyncCall | None, Any, BaseException | None]:
         deadline = self.deadline

@@ -1,24 +1,25 @@
-"""Straight-line Python for a region: one line per kernel call, locals for values.
+"""Straight-line Python for units that need no waiting: one line per kernel call, locals for values.
 
 A local is reused as soon as its value has been used for the last time, so that memory is freed
 there and a variable's buffer is given back before it is written. Nothing but the kernels costs
 time: the line that failed is found in the traceback, not by bookkeeping.
+
+A short program is one function from feeds to fetches (`whole_step`). Of a longer one, each stretch
+(`segment.py`) is a function that takes its values from a list, and leaves there what others need
+(`on_values`).
 """
 
 from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from flowbook.exec.devices.device import Device
-from flowbook.exec.engine.units import Kernel, Unit, Values
+from flowbook.exec.engine.units import Kernel, Unit
 from flowbook.exec.plan.failure import UnitFailure, late
 from flowbook.exec.plan.memory import Ownership
-
-# Beyond so many calls a function is split: compiling a function costs memory by its length.
-LONGEST = 4000
 
 _serial = itertools.count()
 
@@ -36,133 +37,42 @@ def finishers(device: Device) -> dict[str, Callable[[Any], Any]]:
     return {"scalar": device.fetch_own, "owned": device.fetch_view, "copied": device.fetch}
 
 
-class Generated:
-    """A region as a function.
-
-    Args:
-        units: the units of the plan.
-        known: constants and handles, by value.
-        nodes: the indices of the region's units, in the order in which they run.
-        inputs: the values that it takes.
-        outputs: the values that it returns.
-        finish: for each output the expression that is returned, such as "copied({})".
-        device: where it runs.
-        with_deadline: whether the function takes a deadline first, and keeps it.
-        is_wary: whether what kernels give is checked against what was inferred.
+class Setting(NamedTuple):
+    """What all code of a program has in common.
 
     Attributes:
-        inputs: the values that `function` takes, in the order of its parameters.
-        outputs: the values that it returns, as a tuple.
-        function: the generated function. The variant with a deadline takes it first.
-        sources: the generated text of each part, for whoever wants to see it.
+        known: constants and handles, by value.
+        device: where it runs.
+        is_wary: whether what kernels give is checked against what was inferred.
     """
 
-    def __init__(
-        self,
-        units: Sequence[Unit],
-        known: dict[int, Any],
-        nodes: Sequence[int],
-        inputs: Sequence[int],
-        outputs: Sequence[int],
-        finish: Sequence[str],
-        device: Device,
-        with_deadline: bool,
-        is_wary: bool = False,
-    ) -> None:
-        self.inputs = tuple(inputs)
-        self.outputs = tuple(outputs)
-        self.sources: list[str] = []
-        self._places: dict[str, list[tuple[int, tuple[str, ...]]]] = {}
-        self._scope: dict[str, Any] = {
-            "xp": device.xp,
-            **finishers(device),
-            "clock": time.monotonic,
-            "late": late,
-        }
-        self._with_deadline = with_deadline
-        parts = [nodes[i : i + LONGEST] for i in range(0, len(nodes), LONGEST)] or [nodes]
-        writer = _Writer(units, known, device.xp, self._scope, with_deadline, is_wary)
-        last_use = _last_uses(units, nodes, outputs)
-        if len(parts) == 1:
-            self.function = self._single(writer, parts[0], last_use, finish)
-        else:
-            self.function = self._split(writer, parts, last_use, finish)
+    known: Mapping[int, Any]
+    device: Device
+    is_wary: bool
 
-    def _single(
-        self, writer: _Writer, nodes: Sequence[int], last_use: dict[int, int], finish: Sequence[str]
-    ) -> Callable[..., Any]:
-        writer.begin({v: f"f{i}" for i, v in enumerate(self.inputs)})
-        writer.write(nodes, last_use)
-        results = ", ".join(
-            f.format(writer.name(v)) for f, v in zip(finish, self.outputs, strict=True)
-        )
-        writer.line(f"return ({results},)" if self.outputs else "return ()")
-        parameters = [f"f{i}" for i in range(len(self.inputs))]
-        if self._with_deadline:
-            parameters.insert(0, "deadline")
-        return self._compile("step", parameters, writer)
 
-    def _split(
-        self,
-        writer: _Writer,
-        parts: Sequence[Sequence[int]],
-        last_use: dict[int, int],
-        finish: Sequence[str],
-    ) -> Callable[..., Any]:
-        """Functions that hand values on through a list, emptying it as they use them up."""
-        live = list(self.inputs)
-        functions = []
-        for part in parts:
-            used = writer.used(part)
-            taken = [v for v in live if v in used]
-            writer.begin({v: f"s{v}" for v in taken})
-            for value in taken:
-                writer.line(f"s{value} = values[{value}]; values[{value}] = None")
-            writer.write(part, last_use)
-            kept = writer.live()
-            for value in kept:
-                writer.line(f"values[{value}] = {writer.name(value)}")
-            if not writer.lines:
-                writer.line("pass")
-            live = [v for v in live if v not in used] + kept
-            functions.append(self._compile("part", ["values", "deadline"], writer))
-        size = 1 + max(max(last_use, default=0), max(self.inputs, default=0))
-        known = writer.known
-        finishers = [eval(f"lambda v: {f.format('v')}", self._scope) for f in finish]
+class Generated:
+    """Units as a function.
 
-        def step(*feeds: Any) -> tuple[Any, ...]:
-            deadline = None
-            if self._with_deadline:
-                deadline, *feeds = feeds  # type: ignore[assignment]
-            values: list[Any] = [None] * size
-            for value, feed in zip(self.inputs, feeds, strict=True):
-                values[value] = feed
-            for function in functions:
-                function(values, deadline)
-            return tuple(
-                finisher(known[v] if v in known else values[v])
-                for finisher, v in zip(finishers, self.outputs, strict=True)
-            )
+    Attributes:
+        function: the function.
+        text: its text, for whoever wants to see it.
+    """
 
-        return step
-
-    def _compile(self, name: str, parameters: Sequence[str], writer: _Writer) -> Callable[..., Any]:
-        filename = f"<flowbook {name} {next(_serial)}>"
-        text = f"def {name}({', '.join(parameters)}):\n" + "\n".join(writer.lines) + "\n"
-        self.sources.append(text)
-        self._places[filename] = writer.places
-        exec(compile(text, filename, "exec"), self._scope)
-        function: Callable[..., Any] = self._scope.pop(name)
-        return function
+    def __init__(self, name: str, parameters: Sequence[str], writer: _Writer) -> None:
+        self._filename = f"<flowbook {name} {next(_serial)}>"
+        self._places = writer.places
+        self._scope = writer.scope
+        self.text = f"def {name}({', '.join(parameters)}):\n" + "\n".join(writer.lines) + "\n"
+        exec(compile(self.text, self._filename, "exec"), self._scope)
+        self.function: Callable[..., Any] = self._scope.pop(name)
 
     def failure(self, error: BaseException) -> UnitFailure | None:
         """Which node's line raised an error, and what that was given; None if none did."""
         traceback = error.__traceback__
         while traceback is not None:
-            code = traceback.tb_frame.f_code
-            places = self._places.get(code.co_filename)
-            if places is not None:
-                index, names = places[traceback.tb_lineno - 2]
+            if traceback.tb_frame.f_code.co_filename == self._filename:
+                index, names = self._places[traceback.tb_lineno - 2]
                 if index < 0:
                     return None
                 given = traceback.tb_frame.f_locals
@@ -175,80 +85,81 @@ class Generated:
         return None
 
 
-class Region(Unit):
-    """Units that run together as one generated function.
+def whole_step(
+    units: Sequence[Unit],
+    feeds: int,
+    fetches: Sequence[int],
+    finish: Sequence[str],
+    setting: Setting,
+    with_deadline: bool,
+) -> Generated:
+    """A program as a function from the feeds to the fetches.
 
-    Attributes:
-        generated: the function.
-        takes: the values that it is called with: the inputs, and before them the deadline's
-            place where it keeps one.
+    Args:
+        units: all of them, in the order in which they run.
+        feeds: how many values are fed, the first ones.
+        fetches: the values that it returns, as a tuple.
+        finish: for each of them the expression that is returned, such as "copied({})".
+        setting: what it is written with.
+        with_deadline: whether the function takes a deadline first, and keeps it.
     """
+    parameters = [f"f{value}" for value in range(feeds)]
+    writer = _Writer(setting, with_deadline)
+    writer.locals.update(enumerate(parameters))
+    writer.write(units, fetches)
+    found = [f.format(writer.name(value)) for f, value in zip(finish, fetches, strict=True)]
+    writer.line(f"return ({', '.join(found)},)" if found else "return ()")
+    if with_deadline:
+        parameters.insert(0, "deadline")
+    return Generated("step", parameters, writer)
 
-    __slots__ = ("generated", "takes")
 
-    def __init__(
-        self,
-        inputs: tuple[int, ...],
-        outputs: tuple[int, ...],
-        after: tuple[int, ...],
-        generated: Generated,
-        deadline: int | None,
-    ) -> None:
-        super().__init__(inputs, outputs, after)
-        self.generated = generated
-        self.takes = inputs if deadline is None else (deadline, *inputs)
+def on_values(
+    units: Sequence[Unit], dying: Collection[int], setting: Setting, with_deadline: bool
+) -> Generated:
+    """Units as a function of the values of a step, by number, and its deadline.
 
-    def run(self, values: Values) -> Sequence[Any]:
-        """Call the function on the inputs."""
-        try:
-            return self.generated.function(*[values[v] for v in self.takes])  # type: ignore[no-any-return]
-        except Exception as error:
-            failure = self.generated.failure(error)
-            if failure is None:
-                raise
-            try:
-                raise failure from error
-            finally:
-                del failure  # It holds this frame.
+    Args:
+        units: in the order in which they run.
+        dying: those values that nothing needs after them.
+        setting: what it is written with.
+        with_deadline: whether the function keeps the deadline.
+    """
+    made = {v: None for unit in units if isinstance(unit, Kernel) for v in unit.outputs}
+    taken = dict.fromkeys([v for unit in units for v in unit.inputs])
+    writer = _Writer(setting, with_deadline)
+    for value in taken:
+        if value not in made and value not in setting.known:
+            local = writer.locals[value] = f"s{value}"
+            dropped = f"; values[{value}] = None" if value in dying else ""
+            writer.line(f"{local} = values[{value}]{dropped}")
+    lasting = [value for value in made if value not in dying]
+    writer.write(units, lasting)
+    for value in lasting:
+        writer.line(f"values[{value}] = {writer.name(value)}")
+    if not writer.lines:
+        writer.line("pass")
+    return Generated("stretch", ["values", "deadline"], writer)
 
 
 class _Writer:
     """Writes the lines of one function, and keeps which local holds which value."""
 
-    def __init__(
-        self,
-        units: Sequence[Unit],
-        known: dict[int, Any],
-        xp: Any,
-        scope: dict[str, Any],
-        with_deadline: bool,
-        is_wary: bool,
-    ) -> None:
-        self.units = units
-        self.known = known
-        self.xp = xp
-        self.scope = scope
+    def __init__(self, setting: Setting, with_deadline: bool) -> None:
+        self.known, self.device, self.is_wary = setting
         self.with_deadline = with_deadline
-        self.is_wary = is_wary
+        self.scope: dict[str, Any] = {
+            "xp": self.device.xp,
+            **finishers(self.device),
+            "clock": time.monotonic,
+            "late": late,
+        }
         self.lines: list[str] = []
         self.places: list[tuple[int, tuple[str, ...]]] = []
         self.locals: dict[int, str] = {}
         self.free: list[str] = []
         self.count = 0
         self.functions: dict[int, str] = {}
-
-    def begin(self, given: dict[int, str]) -> None:
-        """Start a function in whose locals the given values lie."""
-        self.lines, self.places = [], []
-        self.locals, self.free, self.count = dict(given), [], 0
-
-    def used(self, nodes: Sequence[int]) -> set[int]:
-        """The values that these nodes take."""
-        return {value for index in nodes for value in self.units[index].inputs}
-
-    def live(self) -> list[int]:
-        """The values that locals hold."""
-        return list(self.locals)
 
     def name(self, value: int) -> str:
         """How the code refers to a value."""
@@ -263,17 +174,18 @@ class _Writer:
         self.lines.append("    " + text)
         self.places.append((node, names))
 
-    def write(self, nodes: Sequence[int], last_use: dict[int, int]) -> None:
-        """Add the calls of these nodes."""
-        for index in nodes:
-            kernel = self.units[index]
+    def write(self, units: Sequence[Unit], lasting: Sequence[int]) -> None:
+        """Add the calls of units, after which some values live on."""
+        last_use = _last_uses(units, lasting)
+        for place, kernel in enumerate(units):
             if not isinstance(kernel, Kernel):
                 continue
+            index = kernel.index
             inputs = tuple([self.name(v) for v in kernel.inputs])
             used = [port for port, v in enumerate(kernel.outputs) if v in last_use]
-            call = self._call(index, kernel, inputs, used)
+            call = self._call(kernel, inputs, used)
             dying = [
-                v for v in dict.fromkeys(kernel.inputs) if v in self.locals and last_use[v] == index
+                v for v in dict.fromkeys(kernel.inputs) if v in self.locals and last_use[v] == place
             ]
             released = [self.locals.pop(v) for v in dying]
             self.free.extend(released)
@@ -309,11 +221,10 @@ class _Writer:
         self.count += 1
         return f"v{self.count}"
 
-    def _call(
-        self, index: int, kernel: Kernel, inputs: tuple[str, ...], used: Sequence[int]
-    ) -> str:
+    def _call(self, kernel: Kernel, inputs: tuple[str, ...], used: Sequence[int]) -> str:
+        index = kernel.index
         if kernel.call.expression is not None and kernel.call.expression.is_single:
-            return self._inlined(index, kernel, inputs)
+            return self._inlined(kernel, inputs)
         function = kernel.function
         if kernel.call.expression is not None and not self.is_wary:
             function = kernel.call.expression.kernel(used)
@@ -327,15 +238,15 @@ class _Writer:
             attributes.append(text if kernel.call.is_positional else f"{name}={text}")
         return f"{first[0]}({', '.join([*first[1:], *inputs, *attributes])})"
 
-    def _inlined(self, index: int, kernel: Kernel, inputs: tuple[str, ...]) -> str:
+    def _inlined(self, kernel: Kernel, inputs: tuple[str, ...]) -> str:
         expression = kernel.call.expression
         assert expression is not None
         names = dict(zip(expression.parameters, inputs, strict=False))
         for name in expression.functions:
             names[name] = f"xp_{name}"
-            self.scope[f"xp_{name}"] = getattr(self.xp, name)
+            self.scope[f"xp_{name}"] = getattr(self.device.xp, name)
         for name, value in kernel.attributes.items():
-            names[name] = self._literal(index, name, value)
+            names[name] = self._literal(kernel.index, name, value)
         large = self._shared(kernel.function) if expression.has_steps else None
         return expression.render(names, large)
 
@@ -354,12 +265,8 @@ class _Writer:
         return f"a{index}_{name}"
 
 
-def _last_uses(
-    units: Sequence[Unit], nodes: Sequence[int], outputs: Sequence[int]
-) -> dict[int, int]:
-    """For each value that is used the last node that uses it; what is returned lives on."""
-    last = {value: index for index in nodes for value in units[index].inputs}
-    beyond = max(nodes, default=0) + 1
-    for value in outputs:
-        last[value] = beyond
+def _last_uses(units: Sequence[Unit], lasting: Sequence[int]) -> dict[int, int]:
+    """For each value that is used the place of the last unit that uses it, or beyond them all."""
+    last = {value: place for place, unit in enumerate(units) for value in unit.inputs}
+    last.update(dict.fromkeys(lasting, len(units)))
     return last

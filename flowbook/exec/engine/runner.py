@@ -12,9 +12,9 @@ what its definition declares.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import Enum
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,11 @@ import numpy as np
 from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.bind import Bound, bind
 from flowbook.exec.engine.executor import Execution, Executions
-from flowbook.exec.engine.generate import FINISHER_OF, Generated, Region, finishers
+from flowbook.exec.engine.generate import FINISHER_OF, Generated, Setting, finishers, whole_step
 from flowbook.exec.engine.quiet import quietly
 from flowbook.exec.engine.regions import find_regions
 from flowbook.exec.engine.run_errors import as_op_error, cause_of
-from flowbook.exec.engine.segment import Segment
+from flowbook.exec.engine.segment import Region, Segment
 from flowbook.exec.engine.step import Frame, Structure
 from flowbook.exec.engine.units import Kernel, LateFeed, Unit
 from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of
@@ -61,6 +61,8 @@ class Runner:
         stage: how far it has come.
         epoch: that of the store when what the program needs was last seen to be initialised; kept
             by whoever sees to that.
+        seen: an epoch, and how many of the first operations that touch something were seen to in
+            it, as another program needs them; kept likewise.
         late_units: for each late feed, by its place, the number of its unit.
     """
 
@@ -92,9 +94,11 @@ class Runner:
         self._is_routed = self._bound.is_routed
         self._has_users_kernels = self._bound.has_users_kernels
         # Shapes may have been inferred from a constant that is fed now: nothing is sure of them.
-        self._is_wary = any(feed.replaces_constant for feed in program.feeds)
+        is_wary = any(feed.replaces_constant for feed in program.feeds)
+        self._setting = Setting(self._bound.known, device, is_wary)
         self.stage = Stage.NEW
         self.epoch = -1
+        self.seen = (-1, 0)
         self._step: Generated | None = None
 
     # Running
@@ -140,9 +144,7 @@ class Runner:
             self.stage = Stage.CHECKED
             return results
         self.stage = Stage.WRITTEN
-        if self._is_routed:
-            return self.run_reference(feeds, deadline)
-        if self._waits:
+        if self._is_routed or self._waits or len(self._segment.stretches) > 1:
             return self.run_regions(feeds, deadline)
         if deadline is None:
             self._step = self._generate(with_deadline=False)
@@ -159,8 +161,7 @@ class Runner:
 
     def run_regions(self, feeds: Sequence[Any], deadline: float | None = None) -> list[Any]:
         """Run one step region by region, with asynchronous kernels between them."""
-        structure = self._regions if deadline is None else self._timed_regions
-        return self._execute(structure, feeds, deadline)
+        return self._execute(self._regions, feeds, deadline)
 
     def _execute(
         self, structure: Structure, feeds: Sequence[Any], deadline: float | None
@@ -258,45 +259,40 @@ class Runner:
         """The program as segments that wait for nothing, and what waits between them."""
         if self._is_routed:
             return self._reference
-        if not self._waits:
-            return Structure([self._segment], self._bound.known, self._part.fetches)
-        return self._grouped(
-            lambda members, inputs, outputs, after: Segment(
-                [self._units[i] for i in members], inputs, outputs, after, self._part.values
-            )
-        )
+        if self._waits:
+            return self._grouped()
+        return Structure([self._segment], self._bound.known, self._part.fetches)
 
     @cached_property
     def _segment(self) -> Segment:
         """All units, of a program that never waits."""
         begun = self._begun._segment if self._begun is not None else None
         self._begun = None  # What it began with may go.
-        return Segment(self._bound.units, (), self._part.fetches, (), self._part.values, begun)
+        fetches, deadline = self._part.fetches, self._part.values
+        return Segment(self._bound.units, (), fetches, (), deadline, self._setting, begun)
 
     @cached_property
     def _regions(self) -> Structure:
-        """The program as generated regions, and what waits between them."""
-        return self._grouped(partial(self._region, with_deadline=False))
+        """The same as generated code."""
+        if self._is_routed:
+            return self._reference
+        units = [Region(u) if isinstance(u, Segment) else u for u in self._segments.units]
+        return Structure(units, self._bound.known, self._part.fetches)
 
-    @cached_property
-    def _timed_regions(self) -> Structure:
-        return self._grouped(partial(self._region, with_deadline=True))
-
-    def _grouped(
-        self,
-        make: Callable[[Sequence[int], tuple[int, ...], tuple[int, ...], tuple[int, ...]], Unit],
-    ) -> Structure:
-        """What needs no waiting in groups, each made a unit."""
+    def _grouped(self) -> Structure:
+        """What needs no waiting in groups, each made a segment."""
         units = self._units
         order = [*self.late_units.values(), *range(len(self._bound.units))]
         groups = find_regions(units, order)
         waiting = [i for i in order if units[i].waits]
         unit_of = {member: g for g, members in enumerate(groups) for member in members}
         unit_of |= {member: len(groups) + i for i, member in enumerate(waiting)}
-        made = [
-            make(members, *self._border(members), tuple(_after(units, members, unit_of) - {g}))
-            for g, members in enumerate(groups)
-        ]
+        made: list[Unit] = []
+        for group, members in enumerate(groups):
+            after = tuple(_after(units, members, unit_of) - {group})
+            grouped = [units[i] for i in members]
+            border = self._border(members)
+            made.append(Segment(grouped, *border, after, self._part.values, self._setting))
         for index in waiting:
             made.append(_moved(units[index], tuple(_after(units, [index], unit_of))))
         return Structure(made, self._bound.known, self._part.fetches)
@@ -310,28 +306,6 @@ class Runner:
         needed = {v for i in others for v in units[i].inputs} | set(self._part.fetches)
         outputs = sorted(v for v in needed & inside if v not in known)
         return tuple(sorted(inputs)), tuple(outputs)
-
-    def _region(
-        self,
-        members: Sequence[int],
-        inputs: tuple[int, ...],
-        outputs: tuple[int, ...],
-        after: tuple[int, ...],
-        with_deadline: bool,
-    ) -> Region:
-        generated = Generated(
-            self._units,
-            self._bound.known,
-            members,
-            inputs,
-            outputs,
-            ["{}"] * len(outputs),
-            self._device,
-            with_deadline,
-            self._is_wary,
-        )
-        deadline = self._part.values if with_deadline else None
-        return Region(generated.inputs, generated.outputs, after, generated, deadline)
 
     @cached_property
     def _timed_step(self) -> Generated:
@@ -348,17 +322,8 @@ class Runner:
                 finish.append("{}")
             else:
                 finish.append(FINISHER_OF[ownership] + "({})")
-        return Generated(
-            self._units,
-            known,
-            range(len(self._bound.units)),
-            range(len(part.feeds)),
-            part.fetches,
-            finish,
-            self._device,
-            with_deadline,
-            self._is_wary,
-        )
+        units, feeds = self._bound.units, len(part.feeds)
+        return whole_step(units, feeds, part.fetches, finish, self._setting, with_deadline)
 
     # Errors
 

@@ -1,89 +1,88 @@
-"""Units that need no waiting between them, run one after the other: how a plan first runs.
+"""Units that need no waiting between them, in stretches that are written as code one by one.
 
-Every kernel's result is checked against its definition, and a value that the segment made is let go
-after its last use. The state machine of the step sees the segment as one unit.
+At first a stretch runs unit by unit, and every kernel's result is checked against its definition.
+Either way a value that the segment made is let go after its last use. The state machine of the step
+sees the segment as one unit.
+
+Programs that grow from one another share their stretches, but for those in which another value
+lives on than before: so what has been checked and written is not checked and written again because
+something was added to the graph.
 """
 
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate, chain
 from typing import Any
 
+from flowbook.exec.engine.generate import Generated, Setting, on_values
 from flowbook.exec.engine.units import Handle, Kernel, Unit, Values
 from flowbook.exec.plan.failure import UnitFailure, late
 
+# Units in a stretch at most: compiling a function costs memory by its length.
+LONGEST = 1000
 
-class Segment(Unit):
+# A stretch that has run so often, in programs that grew from one another, is worth its code.
+RUNS_UNWRITTEN = 2
+
+
+class Stretch:
     """Units in the order in which they run.
 
     Args:
-        units: what runs, each after all that it needs.
-        outputs: the values that are needed when it has run.
-        inputs, after: see `Unit`.
-        deadline: the place of the deadline among the values.
-        begun: another segment that this one begins with, whose units it shares.
+        units: the units.
+        dying: for each of them the values that nothing needs after it.
+        setting: what code is written with.
 
     Attributes:
-        members: the units.
+        runs: how often it has run to its end.
     """
 
-    __slots__ = ("_deadline", "_dying", "_last_use", "members")
+    __slots__ = ("_dying", "_setting", "_written", "runs", "units")
 
     def __init__(
-        self,
-        units: Sequence[Unit],
-        inputs: tuple[int, ...],
-        outputs: tuple[int, ...],
-        after: tuple[int, ...],
-        deadline: int,
-        begun: Segment | None = None,
+        self, units: Sequence[Unit], dying: Sequence[tuple[int, ...]], setting: Setting
     ) -> None:
-        super().__init__(inputs, outputs, after)
-        self.members = units
-        self._deadline = deadline
-        self._last_use: dict[int, int] = {} if begun is None else begun._last_use.copy()
-        self._dying: list[tuple[int, ...]] = [] if begun is None else begun._dying.copy()
-        self._find_dying({*outputs}, {*begun.outputs} if begun is not None else set())
+        self.units = units
+        self.runs = 0
+        self._dying = dying
+        self._setting = setting
+        self._written: dict[bool, Generated] = {}
 
-    def _find_dying(self, kept: set[int], kept_before: set[int]) -> None:
-        """For each unit the values that nothing needs after it; of the first ones that is known.
+    def cut(self) -> list[Stretch]:
+        """This stretch in pieces that are not too long."""
+        places = range(0, len(self.units), LONGEST)
+        return [
+            Stretch(self.units[i : i + LONGEST], self._dying[i : i + LONGEST], self._setting)
+            for i in places
+        ]
 
-        Only what new units take, or what is kept now and was not, or the other way round, may die
-        elsewhere than before.
-        """
-        last_use, dying, start = self._last_use, self._dying, len(self._dying)
-        affected = kept ^ kept_before
-        new: dict[int, int] = {}
-        for index in range(start, len(self.members)):
-            unit = self.members[index]
-            if not isinstance(unit, Handle):
-                new.update(dict.fromkeys(unit.outputs, index))
-            for value in unit.inputs:
-                if value in new or value in last_use:
-                    new[value] = index
-        for value in affected.union(new):
-            place = last_use.get(value)
-            if place is not None:
-                others = tuple([v for v in dying[place] if v != value])
-                dying[place] = others if value in new or value in kept else (*others, value)
-        last_use.update(new)
-        dying += [()] * (len(self.members) - start)
-        for value, index in new.items():
-            if value not in kept:
-                dying[index] += (value,)
+    def joined(self, other: Stretch) -> Stretch:
+        """This stretch and one that follows it."""
+        units, dying = [*self.units, *other.units], [*self._dying, *other._dying]
+        return Stretch(units, dying, self._setting)
 
-    def run(self, values: Values) -> Sequence[Any]:
-        """Run all units.
+    def with_change(self, place: int, value: int, dies: bool) -> Stretch:
+        """This stretch, but that a value dies after the unit at that place, or lives on."""
+        dying = self._dying[place]
+        if (value in dying) is dies:
+            return self
+        changed = list(self._dying)
+        changed[place] = (*dying, value) if dies else tuple([v for v in dying if v != value])
+        return Stretch(self.units, changed, self._setting)
+
+    def run_checked(self, values: Values, deadline: float | None) -> None:
+        """Run unit by unit.
 
         Raises:
             UnitFailure: if one failed.
             DeadlineExceededError: if the deadline passes first.
         """
-        deadline = values[self._deadline]
         unit = None
         try:
-            for unit, dying in zip(self.members, self._dying, strict=True):
+            for unit, dying in zip(self.units, self._dying, strict=True):
                 if deadline is not None and time.monotonic() > deadline:
                     raise late()
                 unit.put(values)
@@ -93,4 +92,129 @@ class Segment(Unit):
             if isinstance(unit, Kernel):
                 raise UnitFailure(unit.index, [values[v] for v in unit.inputs]) from error
             raise
+        self.runs += 1
+
+    def run_written(self, values: Values, deadline: float | None) -> None:
+        """Run as generated code, which is written when it is first wanted.
+
+        Raises:
+            UnitFailure: if a unit failed.
+            DeadlineExceededError: if the deadline passes first.
+        """
+        with_deadline = deadline is not None
+        written = self._written.get(with_deadline)
+        if written is None:
+            dying = {*chain.from_iterable(self._dying)}
+            written = on_values(self.units, dying, self._setting, with_deadline)
+            self._written[with_deadline] = written
+        try:
+            written.function(values, deadline)
+        except Exception as error:
+            failure = written.failure(error)
+            if failure is None:
+                raise
+            try:
+                raise failure from error
+            finally:
+                del failure  # It holds this frame.
+        self.runs += 1
+
+
+class Segment(Unit):
+    """Stretches in the order in which they run.
+
+    Args:
+        units: what runs, each after all that it needs.
+        inputs, outputs, after: see `Unit`.
+        setting: what code is written with.
+        begun: another segment that this one begins with, unit by unit.
+
+    Attributes:
+        deadline: the place of the deadline among the values.
+        stretches: all units.
+    """
+
+    __slots__ = ("_last_use", "deadline", "stretches")
+
+    def __init__(
+        self,
+        units: Sequence[Unit],
+        inputs: tuple[int, ...],
+        outputs: tuple[int, ...],
+        after: tuple[int, ...],
+        deadline: int,
+        setting: Setting,
+        begun: Segment | None = None,
+    ) -> None:
+        super().__init__(inputs, outputs, after)
+        self.deadline = deadline
+        self._last_use: dict[int, int] = {} if begun is None else begun._last_use.copy()
+        self.stretches: list[Stretch] = [] if begun is None else begun.stretches.copy()
+        kept, kept_before = {*outputs}, {*begun.outputs} if begun is not None else set()
+        self._append(units, kept, kept ^ kept_before, setting)
+
+    def _append(
+        self, units: Sequence[Unit], kept: set[int], affected: set[int], setting: Setting
+    ) -> None:
+        """Append what is new, and let values live on, or not, for which that has changed.
+
+        These are what new units take, and what is kept now and was not, or the other way round.
+        """
+        last_use, stretches = self._last_use, self.stretches
+        starts = list(accumulate([len(stretch.units) for stretch in stretches], initial=0))
+        start = starts.pop()
+        new: dict[int, int] = {}
+        for index in range(start, len(units)):
+            unit = units[index]
+            if not isinstance(unit, Handle):
+                for value in unit.outputs:
+                    new[value] = index
+            for value in unit.inputs:
+                if value in new or value in last_use:
+                    new[value] = index
+        for value in last_use.keys() & affected.union(new):
+            place = last_use[value]
+            number = bisect_right(starts, place) - 1
+            dies = value not in new and value not in kept
+            stretches[number] = stretches[number].with_change(place - starts[number], value, dies)
+        last_use.update(new)
+        dying: list[tuple[int, ...]] = [()] * (len(units) - start)
+        for value in new.keys() - kept:
+            dying[new[value] - start] += (value,)
+        tail = Stretch(units[start:], dying, setting)
+        # Twice as long at least as what follows it, so that there are few.
+        while stretches and len(stretches[-1].units) <= len(tail.units) <= LONGEST // 2:
+            tail = stretches.pop().joined(tail)
+        stretches += tail.cut()
+
+    def run(self, values: Values) -> Sequence[Any]:
+        """Run all units, those one by one that have not often run.
+
+        Raises:
+            UnitFailure: if one failed.
+            DeadlineExceededError: if the deadline passes first.
+        """
+        deadline = values[self.deadline]
+        for stretch in self.stretches:
+            if stretch.runs < RUNS_UNWRITTEN:
+                stretch.run_checked(values, deadline)
+            else:
+                stretch.run_written(values, deadline)
+        return [values[v] for v in self.outputs]
+
+
+class Region(Unit):
+    """A segment as generated code."""
+
+    __slots__ = ("_segment",)
+
+    def __init__(self, segment: Segment) -> None:
+        super().__init__(segment.inputs, segment.outputs, segment.after)
+        self._segment = segment
+
+    def run(self, values: Values) -> Sequence[Any]:
+        """Run all units, as `Segment.run` does."""
+        deadline = values[self._segment.deadline]
+        for stretch in self._segment.stretches:
+            stretch.run_written(values, deadline)
         return [values[v] for v in self.outputs]

@@ -171,6 +171,10 @@ class Iteration:
         self.choices = {i: counts[number > 0] for i, counts in run.frame.choices.items()}
         self.pending = 0
 
+    def __lt__(self, other: Iteration) -> bool:
+        """Whether it goes first where the same unit may run in both."""
+        return self.number < other.number
+
 
 class FrameRun:
     """A frame, entered from one iteration of the frame around it.
@@ -236,10 +240,11 @@ class Step:
 
     def complete(self, unit: int, tag: Iteration, outputs: Sequence[Any]) -> list[Ready]:
         """Note what a unit gave in an iteration; return what became ready by it."""
-        self._ready = []
         self._end(unit, tag, outputs, is_dead=False)
         if not self._units[unit].is_external:
-            self._settle(tag)
+            tag.pending -= 1
+            if tag is not self.root:
+                self._end_what_is_over(tag.run)
         ready, self._ready = self._ready, []
         return ready
 
@@ -368,11 +373,6 @@ class Step:
                 return
             following = self._new_iteration(run, number, work)
         self._deliver(index, following, outputs, False, work)
-
-    def _settle(self, tag: Iteration) -> None:
-        """Note that something of an iteration has ended, which may end it, and its frame."""
-        tag.pending -= 1
-        self._end_what_is_over(tag.run)
 
     def _end_what_is_over(self, run: FrameRun) -> None:
         """End a frame's iterations in which nothing is left, the oldest first, and the frame."""

@@ -184,12 +184,23 @@ class Kernel(Unit):
 
     def run(self, values: Values) -> Sequence[Any]:
         """Call the kernel, and hold what it gives against what the definition declares."""
-        given = [values[v] for v in self.inputs]
         try:
-            found = self.function(self.xp, *self.leading, *given, **self.attributes)
+            found = self._called(values)
             return (self.checked(found),) if self.is_single else self.checked_all(found)
         except Exception as error:
-            raise UnitFailure(self.index, given) from error
+            raise UnitFailure(self.index, [values[v] for v in self.inputs]) from error
+
+    def _called(self, values: Values) -> Any:
+        inputs = self.inputs
+        if self.leading or self.attributes or len(inputs) > 2:
+            given = [values[v] for v in inputs]
+            return self.function(self.xp, *self.leading, *given, **self.attributes)
+        # Most kernels, without a list.
+        if len(inputs) == 2:
+            return self.function(self.xp, values[inputs[0]], values[inputs[1]])
+        if inputs:
+            return self.function(self.xp, values[inputs[0]])
+        return self.function(self.xp)
 
     def put(self, values: Values) -> None:
         """Call the kernel, and put what it gives into its places; as `run`, without a detour.
@@ -197,11 +208,7 @@ class Kernel(Unit):
         Raises:
             Exception: what the kernel raised, as it is.
         """
-        if self.leading or self.attributes:
-            given = [values[v] for v in self.inputs]
-            found = self.function(self.xp, *self.leading, *given, **self.attributes)
-        else:
-            found = self.function(self.xp, *[values[v] for v in self.inputs])
+        found = self._called(values)
         if self.is_single:
             values[self.outputs[0]] = self.checked(found)
             return

@@ -40,6 +40,11 @@ def widened(
     return kernel
 
 
+def is_narrow(dtype: DType) -> bool:
+    """Whether kernels may have to be `widened` for a dtype."""
+    return dtype is bfloat16 or dtype is float16
+
+
 def _has_steps(op_def: OpDef[Any]) -> bool:
     return op_def.expression is not None and op_def.expression.has_steps
 

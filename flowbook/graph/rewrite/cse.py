@@ -7,6 +7,7 @@ preceding writes are the same.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 from flowbook.graph.model.attributes import hashable
@@ -74,11 +75,14 @@ def _reads_state(node: Node) -> bool:
 
 def _equal_constants(graph: Subgraph) -> dict[int, int]:
     """For small constants the first one with the same bits. Large ones are not worth comparing."""
-    first: dict[Any, int] = {}
+    first, constants = graph.alike, graph.constants
     values: dict[int, int] = {}
-    for value, array in graph.constants.items():
+    for value, array in islice(constants.items(), graph.compared, None):
         if array.nbytes <= SMALL and not array.dtype.hasobject:
-            same = first.setdefault((array.dtype, array.shape, array.tobytes()), value)
-            if same != value:
+            key = array.dtype, array.shape, array.tobytes()
+            same = first.get(key)
+            if same in constants:
                 values[value] = same
+            else:
+                first[key] = value
     return values

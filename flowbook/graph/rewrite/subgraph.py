@@ -110,6 +110,8 @@ class Subgraph:
         waited: likewise, for such a node those that its control successors wait for.
         equal: the first node of each meaning (`cse.py`).
         is_routed: whether there are loops or branches in it.
+        alike: the first small constant of each meaning; it may not be there any more.
+        compared: how many constants have been compared with others.
         written: the operations that own what its nodes write to (`order_state.py`).
         index: the number of each node in the plan that was made of it.
     """
@@ -131,6 +133,8 @@ class Subgraph:
     waited: dict[Node, tuple[Node, ...]] = field(default_factory=dict)
     equal: dict[Any, Node] = field(default_factory=dict)
     is_routed: bool = False
+    alike: dict[Any, int] = field(default_factory=dict)
+    compared: int = 0
     written: frozenset[Operation] = frozenset()
     index: dict[Node, int] = field(default_factory=dict)
 
@@ -152,6 +156,8 @@ class Subgraph:
             instead=self.instead.copy(),
             waited=self.waited.copy(),
             equal=self.equal.copy(),
+            alike=self.alike.copy(),
+            compared=len(self.constants),
             index=self.index.copy(),
         )
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 import flowbook as fb
-from flowbook.exec.engine import generate
+from flowbook.exec.engine import segment
 from flowbook.exec.engine.runner import Stage
 from flowbook.exec.plan.failure import deadline_after
 from flowbook.exec.resources.random_state import RandomState
@@ -59,19 +59,19 @@ def timed_whole(runner, feeds):
 
 def split_whole(runner, feeds):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(generate, "LONGEST", 2)
+        patch.setattr(segment, "LONGEST", 2)
         return whole(runner, feeds)
 
 
 def split_timed(runner, feeds):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(generate, "LONGEST", 3)
+        patch.setattr(segment, "LONGEST", 3)
         return timed_whole(runner, feeds)
 
 
 def split_regions(runner, feeds):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(generate, "LONGEST", 2)
+        patch.setattr(segment, "LONGEST", 2)
         return regions(runner, feeds)
 
 

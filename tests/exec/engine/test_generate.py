@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.exec.engine import generate
+from flowbook.exec.engine import segment
 from flowbook.exec.plan.failure import deadline_after
 from tests.exec.state.executors import runner_of
 
@@ -24,13 +24,13 @@ def sess():
 
 def source(sess, fetches, feeds=()):
     _, runner = runner_of(sess, fetches, dict.fromkeys(feeds))
-    return runner._generate(with_deadline=False).sources
+    return runner._generate(with_deadline=False).text
 
 
 def test_expressions_are_inlined_and_locals_reused(sess):
     x = fb.placeholder(fb.float32, [2])
     y = fb.negative(fb.exp(fb.negative(x)))
-    (text,) = source(sess, y, [x])
+    text = source(sess, y, [x])
     assert text.splitlines() == [
         "def step(f0):",
         "    f0 = xp_negative(f0)",
@@ -44,7 +44,7 @@ def test_a_value_needed_later_keeps_its_local(sess):
     x = fb.placeholder(fb.float32, [2])
     a = fb.exp(x)
     y = fb.negative(a) * a
-    (text,) = source(sess, [y, x], [x])
+    text = source(sess, [y, x], [x])
     assert text.splitlines()[1:] == [
         "    v1 = xp_exp(f0)",
         "    v2 = xp_negative(v1)",
@@ -89,7 +89,7 @@ class Watched:
 @pytest.mark.parametrize("longest", [4000, 2, 1])
 @pytest.mark.parametrize("timeout", [None, 100.0])
 def test_values_are_freed_at_their_last_use(sess, monkeypatch, longest, timeout):
-    monkeypatch.setattr(generate, "LONGEST", longest)
+    monkeypatch.setattr(segment, "LONGEST", longest)
     watched = Watched()
     x = fb.placeholder(fb.float32, [4])
     a = watched.op([x], note="a1")
@@ -123,17 +123,16 @@ def test_long_code_is_split(sess, monkeypatch, longest):
     feeds = {x: np.arange(3, dtype=np.float32), y: np.ones(3, np.float32)}
     with fb.Session() as other:
         expected = [other.run(fetches, feeds) for _ in range(4)]
-    monkeypatch.setattr(generate, "LONGEST", longest)
+    monkeypatch.setattr(segment, "LONGEST", longest)
     found = [sess.run(fetches, feeds, timeout=t) for t in (None, None, 100.0, None)]
     assert repr(found) == repr(expected)
     prepared, runner = runner_of(sess, fetches, {x: None, y: None})
-    parts = runner._generate(with_deadline=False).sources
-    assert len(parts) == -(-len(prepared.program.parts[0].nodes) // longest)
+    assert len(runner._segment.stretches) == -(-len(prepared.program.parts[0].nodes) // longest)
 
 
 @pytest.mark.parametrize("longest", [4000, 2])
 def test_a_failure_is_found_in_its_part(sess, monkeypatch, longest):
-    monkeypatch.setattr(generate, "LONGEST", longest)
+    monkeypatch.setattr(segment, "LONGEST", longest)
     x = fb.placeholder(fb.float32, name="x")
     y = fb.placeholder(fb.float32, name="y")
     chain = x
@@ -154,8 +153,7 @@ def test_the_variant_with_a_deadline_looks_at_the_clock(sess):
     y = fb.exp(fb.negative(x))
     _, runner = runner_of(sess, y, {x: None})
     generated = runner._generate(with_deadline=True)
-    (text,) = generated.sources
-    assert text.count("if clock() > deadline: raise late()") == 2
+    assert generated.text.count("if clock() > deadline: raise late()") == 2
     assert generated.function(deadline_after(100.0), np.zeros(2, np.float32))[0].tolist() == [1, 1]
     with pytest.raises(fb.errors.DeadlineExceededError):
         generated.function(deadline_after(0.0) - 1.0, np.zeros(2, np.float32))
@@ -189,5 +187,5 @@ def test_generated_code_takes_results_unchecked_unless_shapes_are_unsure(sess):
     mine = fb.OpDef("MineToCheck", "x: float32 -> y: float32", kernel=lambda xp, x: x)
     shape = fb.constant([2, 1])
     y = mine(fb.reshape(x, shape))
-    assert "checked" not in source(sess, y, [x])[0]
-    assert source(sess, y, [x, shape])[0].count("checked") == 2
+    assert "checked" not in source(sess, y, [x])
+    assert source(sess, y, [x, shape]).count("checked") == 2

@@ -1,14 +1,18 @@
 """Signatures that add to earlier ones: what first runs prepare, and that nothing else differs."""
 
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import flowbook as fb
 from flowbook.exec import master
+from flowbook.exec.engine import segment
+from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.plan import pipeline
 from tests.exec.random_graphs import examples
 
@@ -27,6 +31,21 @@ def prepared(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
     grow = master.grow
     monkeypatch.setattr(master, "grow", counted)
+    return sizes
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """How many units each function has that is written of a stretch of eight at most."""
+    monkeypatch.setattr(segment, "LONGEST", 8)
+    sizes: list[int] = []
+
+    def counted(units: Any, *others: Any) -> Any:
+        sizes.append(len(units))
+        return on_values(units, *others)
+
+    on_values = segment.on_values
+    monkeypatch.setattr(segment, "on_values", counted)
     return sizes
 
 
@@ -179,6 +198,140 @@ def test_what_the_earlier_signature_does_not_compute_any_more(
     feeds = {x: np.array([1.0, 2.0], np.float32)}
     sess.run(y, feeds)
     assert sess.run(y + folded + passed, feeds).tolist() == [6.0, 12.0]
+    assert sess.run(y + fb.constant([1.0, 2.0]), feeds).tolist() == [4.0, 8.0]
+
+
+def test_what_has_been_written_is_not_written_again(
+    sess: fb.Session, prepared: list[int], written: list[int]
+) -> None:
+    x = fb.placeholder(fb.float32, [2])
+    y = chain(x, 20)
+    feeds = {x: np.array([1.0, 2.0], np.float32)}
+    for _ in range(3):
+        assert sess.run(y, feeds).tolist() == [1.0, 2.0]
+    assert written == [8, 8, 4]
+    z = fb.add(y, 1.0)
+    assert sess.run(z, feeds).tolist() == [2.0, 3.0]
+    assert written[3:] == []
+    for _ in range(2):
+        assert sess.run(z, feeds).tolist() == [2.0, 3.0]
+    assert written[3:] == [1]
+    # With what is as short it becomes one stretch.
+    z = fb.add(z, 1.0)
+    for _ in range(3):
+        assert sess.run(z, feeds).tolist() == [3.0, 4.0]
+    assert written[4:] == [2]
+    for timeout in (100.0, None, 100.0):
+        assert sess.run(fb.add(z, 1.0), feeds, timeout=timeout).tolist() == [4.0, 5.0]
+    assert written[5:] == [8, 8, 4, 2]
+
+
+def test_what_ran_in_two_programs_is_written_in_the_third(
+    sess: fb.Session, prepared: list[int], written: list[int]
+) -> None:
+    x = fb.placeholder(fb.float32, [2])
+    y = chain(x, 20)
+    feeds = {x: np.array([1.0, 2.0], np.float32)}
+    sizes = []
+    for turn in range(5):
+        assert sess.run(y, feeds).tolist() == [1.0 + turn, 2.0 + turn]
+        sizes.append(sum(written))
+        y = fb.add(y, 1.0)
+    assert sizes == [0, 0, 20, 20, 20]
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_a_value_that_is_needed_longer_than_before(
+    sess: fb.Session, prepared: list[int], written: list[int], runs: int
+) -> None:
+    """Only the stretch in which it was let go is another one."""
+    x = fb.placeholder(fb.float32, [2])
+    inner = fb.exp(chain(x, 10))
+    y = chain(inner, 10)
+    feeds = {x: np.array([1.0, 2.0], np.float32)}
+    for _ in range(runs):
+        sess.run(y, feeds)
+    written.clear()
+    e = np.exp(feeds[x])
+    for fetches, expected in [
+        (y + inner, 2 * e),
+        ([y, inner], [e, e]),
+        ([y - inner, inner, y], [0 * e, e, e]),
+    ]:
+        for _ in range(3):
+            np.testing.assert_array_equal(sess.run(fetches, feeds), expected)
+    if runs == 3:
+        # The stretch with the value is written for the first two, and what is new.
+        assert written == [8, 1, 8, 1]
+
+
+def test_an_error_in_what_is_shared_names_its_operation(
+    sess: fb.Session, prepared: list[int], written: list[int]
+) -> None:
+    x = fb.placeholder(fb.int32, [])
+    y = chain(fb.gather([1, 2, 3], chain(x), name="picked"))
+    for _ in range(3):
+        assert sess.run(y, {x: 0}) == 1
+    more = fb.negative(y)
+    for timeout in (None, 100.0):
+        with pytest.raises(fb.errors.OpError, match="'picked'"):
+            sess.run(more, {x: 7}, timeout=timeout)
+    with pytest.raises(fb.errors.DeadlineExceededError):
+        sess.run(more, {x: 0}, timeout=0.0)
+    assert sess.run(more, {x: 0}) == -1
+
+
+def test_a_grown_program_lets_go_of_what_it_fetches_no_longer(
+    sess: fb.Session, prepared: list[int], written: list[int]
+) -> None:
+    made: list[weakref.ref[Any]] = []
+    alive: list[int] = []
+
+    def fresh(xp: Any, x: Any) -> Any:
+        alive.append(sum(each() is not None for each in made))
+        array = np.array(x)
+        made.append(weakref.ref(array))
+        return array
+
+    op = fb.OpDef("Kept", "x: float32 -> y: float32", infer=lambda x: x.shape, kernel=fresh)
+    x = fb.placeholder(fb.float32, [2])
+    y = x
+    for _ in range(12):
+        y = op(y)
+    feeds = {x: np.array([1.0, 2.0], np.float32)}
+    first = y
+    for fetches in (first, op(op(op(first))), [op(op(first)), first]):
+        for _ in range(4):
+            made.clear()
+            alive.clear()
+            sess.run(fetches, feeds)
+            longer = [1, 2] if isinstance(fetches, list) else [1] * (len(alive) - 12)
+            assert alive == [0, *[1] * 11, *longer]
+
+
+def test_only_what_a_new_operation_touches_is_initialised(
+    sess: fb.Session, prepared: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    prepare_for = Initialisation.prepare_for
+
+    def counted(self: Any, operations: Any, *others: Any) -> None:
+        asked.append(len(operations))
+        prepare_for(self, operations, *others)
+
+    first, second = fb.Variable(1.0), fb.Variable(2.0)
+    y = chain(first + 1.0)
+    monkeypatch.setattr(Initialisation, "prepare_for", counted)
+    assert sess.run([y, second]) == [2.0, 2.0]
+    assert sess.run([fb.negative(y), second]) == [-2.0, 2.0]
+    with fb.control_dependencies([y.op]):
+        later = y + second
+    assert sess.run([later, second]) == [4.0, 2.0]
+    assert asked == [4, 0, 1]
+    # Someone may have lost a value meanwhile.
+    sess._master.store.start_over()
+    assert sess.run([fb.square(y), second]) == [4.0, 2.0]
+    assert asked[3:] == [4]
 
 
 def test_an_error_names_the_new_operation(sess: fb.Session, prepared: list[int]) -> None:
@@ -192,9 +345,11 @@ def test_an_error_names_the_new_operation(sess: fb.Session, prepared: list[int])
     assert all(size < 6 for size in prepared[1:])
 
 
-def values_of(example: Any, signatures: Any, least: int) -> list[Any]:
+def values_of(example: Any, signatures: Any, least: int, runs: int = 2) -> list[Any]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(pipeline, "LEAST_TO_GROW", least)
+        patched.setattr(segment, "LONGEST", 3)
+        patched.setattr(segment, "RUNS_UNWRITTEN", runs)
         with fb.Session(example.graph) as sess:
             found = [sess.run(fetches, feeds) for fetches, feeds in signatures]
             found.append([sess.run(v) for v in example.graph.variables()])
@@ -202,8 +357,8 @@ def values_of(example: Any, signatures: Any, least: int) -> list[Any]:
 
 
 @settings(max_examples=100)
-@given(examples(feed_variables=True))
-def test_values_and_variables_are_the_same(example: Any) -> None:
+@given(examples(feed_variables=True), st.integers(0, 2))
+def test_values_and_variables_are_the_same(example: Any, runs: int) -> None:
     signatures = []
     with example.graph.as_default():
         for fetches, feeds in example.steps:
@@ -214,5 +369,6 @@ def test_values_and_variables_are_the_same(example: Any) -> None:
                 ends = [*new, *ends] if turn % 2 else new
                 signatures.append((ends, feeds))
             signatures += [(ends, feeds)] * 2
-    found, expected = (values_of(example, signatures, least) for least in (0, 1 << 30))
+    found = values_of(example, signatures, 0, runs)
+    expected = values_of(example, signatures, 1 << 30)
     assert [v.tobytes() for v in found] == [v.tobytes() for v in expected]

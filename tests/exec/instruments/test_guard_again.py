@@ -9,7 +9,7 @@ import pytest
 
 import flowbook as fb
 from flowbook.exec import master
-from flowbook.exec.engine import runner
+from flowbook.exec.engine import generate
 
 
 class Made:
@@ -28,7 +28,7 @@ class Made:
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> Made:
     noted = Made()
-    grow, generated = master.grow, runner.Generated
+    grow, generated = master.grow, generate.Generated
 
     def preparing(*args: Any) -> Any:
         noted.prepared += 1
@@ -39,7 +39,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Made:
         return generated(*args)
 
     monkeypatch.setattr(master, "grow", preparing)
-    monkeypatch.setattr(runner, "Generated", generating)
+    monkeypatch.setattr(generate, "Generated", generating)
     return noted
 
 
