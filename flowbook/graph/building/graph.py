@@ -24,6 +24,7 @@ from flowbook.graph.model.errors import (
     InvalidArgumentError,
     InvalidTypeError,
     NotFoundError,
+    OpError,
 )
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.summaries import summaries_among
@@ -170,7 +171,7 @@ class Graph(Members):
         with self.lock:
             self._check_open()
             if self._is_routed or operation.op_def.is_router:
-                self._place(operation)
+                self._place_in(scope, operation)
             exact = name.endswith("/")
             full = name[:-1] if exact else scope.prefix + name
             full = self._take(full, author) if exact else self._names.claim(full, author)
@@ -184,6 +185,16 @@ class Graph(Members):
         if scope.flow is not None:
             scope.flow.joined(operation)
         return operation
+
+    def _place_in(self, scope: Scope, operation: Operation) -> None:
+        """Find where in the control flow an operation is that is being built."""
+        try:
+            self._place(operation)
+            if not scope.extends:
+                self._refuse_complete(operation, scope.flow)
+        except OpError as error:
+            named = [tensor for tensor in operation.inputs if tensor.op.name]
+            raise error.at(operation.type, operation.site, named) from None
 
     def settle(self, tensors: Sequence[Tensor]) -> None:
         """Remember that the call which runs has read tensors' values, for what it builds next."""

@@ -11,12 +11,21 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from flowbook.graph.building.names import Names, check_name
 from flowbook.graph.model import site as sites
-from flowbook.graph.model.context import Context, Frame, frame_of, is_within, joined
+from flowbook.graph.model.context import (
+    Context,
+    Frame,
+    chain,
+    context_of,
+    frame_of,
+    is_within,
+    joined,
+    runs_in,
+)
 from flowbook.graph.model.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
@@ -25,11 +34,13 @@ from flowbook.graph.model.errors import (
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import key_of
 from flowbook.graph.model.retag import Retag
+from flowbook.graph.redefinition.rebuilt_loops import Pairs, RebuiltLoops, the_same
 from flowbook.graph.redefinition.repetition import Repetition
 from flowbook.graph.redefinition.unnamed import UnnamedVariables
 from flowbook.graph.redefinition.variable_values import VariableValues
 
 if TYPE_CHECKING:
+    from flowbook.graph.building.flow import Flow
     from flowbook.graph.model.author import Author, Cell
     from flowbook.graph.model.tensor import Tensor
 
@@ -69,6 +80,8 @@ class Members:
         )
         self._next_id = 0
         self._is_routed = False
+        self._rebuilt = RebuiltLoops()
+        self._complete: weakref.WeakSet[Frame | Operation] = weakref.WeakSet()
         self._frames: weakref.WeakValueDictionary[tuple[str, Frame | None], Frame] = (
             weakref.WeakValueDictionary()
         )
@@ -83,6 +96,7 @@ class Members:
         """A new frame, which is entered by that name from there."""
         with self.lock:
             frame = self._frames[name, frame_of(outer)] = Frame(name, parallel_iterations, outer)
+            self._rebuilt.begin(frame)
         return frame
 
     def _place(self, operation: Operation) -> None:
@@ -125,6 +139,97 @@ class Members:
         else:
             operation.context = context
 
+    def complete(self, frame: Frame) -> Mapping[Operation, Operation]:
+        """Note that nothing else may join a loop.
+
+        Returns:
+            What stands for its operations, where an earlier execution of the same cell has built
+            the same loop; nothing where they stand for themselves.
+        """
+        with self.lock:
+            self._complete.add(frame)
+            pairs = self._rebuilt.end(frame)
+            before = the_same(pairs)
+            if before is None:
+                self._replace_loop(pairs)
+                return {}
+            for operation, previous in before.items():
+                self._operations[operation.name] = previous
+                previous.site = operation.site
+                if previous.op_def.owns is not None and operation.site.author is not None:
+                    operation.site.author.kept.append(previous)
+                if previous.op_def.retag is Retag.PUSH:
+                    entered = frame_of(previous.context)
+                    assert entered is not None
+                    self._frames[entered.name, frame_of(entered.outer)] = entered
+            self._consumers, self._consumers_version = {}, (-1, -1)
+            return before
+
+    def _replace_loop(self, pairs: Pairs) -> None:
+        """Let a loop take the place of one that was built before."""
+        replaced = [(new, old) for new, old in pairs if old is not None and not old.retired]
+        for operation, previous in replaced:
+            name, author = operation.name, operation.site.author
+            assert author is not None
+            self._operations[name] = previous
+            self.retire(previous, author.cell)
+            self._names.owners[name] = author
+            self._operations[name] = operation
+            if operation.op_def.owns is not None:
+                operation.key = key_of(operation, name, self._generations[name] + 1)
+                if previous.op_def is operation.op_def:
+                    author.replaced.append((operation, previous))
+        if replaced:
+            self._sort()
+
+    def abandon(self, frame: Frame) -> None:
+        """Let a loop go whose building has failed; what it took the names of has them again."""
+        with self.lock:
+            for operation, previous in self._rebuilt.end(frame):
+                if previous is not None:
+                    self._operations[operation.name] = previous
+                else:
+                    self._operations.pop(operation.name, None)
+                    self._names.give_back(operation.name, operation.site.author)
+            self._consumers, self._consumers_version = {}, (-1, -1)
+
+    def open_branches(self, pred: Tensor) -> None:
+        """Note that the branches of a predicate are being built."""
+        with self.lock:
+            self._complete.discard(pred.op)
+
+    def close_branches(self, pred: Tensor) -> None:
+        """Note that nothing else may join the branches of a predicate."""
+        with self.lock:
+            self._complete.add(pred.op)
+
+    def _refuse_complete(self, operation: Operation, flow: Flow | None) -> None:
+        """Refuse an operation that would join a loop or a branch which is complete.
+
+        Raises:
+            InvalidArgumentError: naming what it takes from there.
+        """
+        for context in chain(runs_in(operation)):
+            key = context if isinstance(context, Frame) else context.pred.op
+            if key not in self._complete or (flow is not None and is_within(flow.place, context)):
+                continue
+            source = next(
+                (t for t in operation.inputs if is_within(context_of(t), context)),
+                operation.control_inputs[-1] if operation.control_inputs else operation,
+            )
+            if isinstance(context, Frame):
+                where = (
+                    f"inside of the loop {context.name!r}, where it has a value for each iteration"
+                )
+                instead = "one of the loop's variables: use what the loop returns"
+            else:
+                where = f"inside of a branch of {context.pred.name!r}, which may not be taken"
+                instead = "what the branch's function gives: use what cond returns"
+            raise InvalidArgumentError(
+                f"{source.name!r} is {where}, and cannot be used outside of it",
+                hint=f"make it {instead}",
+            )
+
     # Joining
 
     def _join(self, operation: Operation, name: str, author: Author | None) -> Operation:
@@ -133,7 +238,9 @@ class Members:
                 self._latest_author = author
                 author.cell.graphs.add(self)
             previous = self._operations.get(name)
-            if previous is not None:
+            if self._rebuilt.takes(operation, previous):
+                pass  # What becomes of it is seen when the loop is complete.
+            elif previous is not None:
                 has_resource = operation.op_def.owns is not None
                 if previous.is_same_as(operation):
                     previous.site = operation.site
@@ -357,7 +464,10 @@ class Members:
                     self._variables[operation] = operation.variable
                 self.retirements += 1
                 self.version += 1
-            self._operations = dict(sorted(self._operations.items(), key=lambda kv: kv[1].id))
+            self._sort()
+
+    def _sort(self) -> None:
+        self._operations = dict(sorted(self._operations.items(), key=lambda kv: kv[1].id))
 
     def retired_by(self, operation: Operation) -> Cell | None:
         """The notebook cell that redefined a retired operation, if it is known."""

@@ -22,6 +22,7 @@ class Scope:
         colocation: operations whose device what is built must share.
         container: the container for resources.
         flow: the branch or loop whose inside is being built, or None.
+        extends: whether loops and branches that are complete may be added to, as gradients do.
         closes: the Merge that a NextIteration which is built closes.
         site: the site to cite instead of the caller's (a gradient cites its forward operation).
     """
@@ -32,5 +33,6 @@ class Scope:
     colocation: tuple[Operation, ...] = ()
     container: str = ""
     flow: Flow | None = None
+    extends: bool = False
     closes: Operation | None = None
     site: Site | None = None

@@ -95,6 +95,7 @@ def cond(
 def branches(predicate: Tensor, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
     """What the branches of a predicate of their own give."""
     graph = predicate.graph
+    graph.open_branches(predicate)
     pivots: tuple[Tensor, Tensor] = switch_op(predicate, predicate, name="Pivot")
     true = _built(graph, "true_fn", predicate, 1, pivots[1], true_fn)
     false = _built(graph, "false_fn", predicate, 0, pivots[0], false_fn)
@@ -105,6 +106,7 @@ def branches(predicate: Tensor, true_fn: Callable[[], Any], false_fn: Callable[[
     if flow is not None and (true.inside.stateful or false.inside.stateful):
         is_acting = bool(true.inside.acting or false.inside.acting)
         flow.note(merged[0].op, is_acting)
+    graph.close_branches(predicate)
     if true.result is None or isinstance(true.result, Operation):
         return merged[0].op
     return packed_like(true.result, merged)
@@ -167,6 +169,12 @@ def _check(true: Side, false: Side) -> None:
     has_none = [s.result is None or isinstance(s.result, Operation) for s in (true, false)]
     if all(has_none):
         return
+    if any(has_none):
+        nothing, something = (true, false) if has_none[0] else (false, true)
+        raise InvalidTypeError(
+            f"{something.name} gives a value, but {nothing.name} gives none",
+            hint="both have to give the same structure",
+        )
     require_same(true.result, false.result, true.name, false.name)
     for (where, _), one, other in zip(paths(true.result), true.values, false.values, strict=True):
         if one.dtype is not other.dtype:

@@ -23,7 +23,6 @@ from flowbook.graph.model.context import (
     Branch,
     Context,
     Frame,
-    chain,
     context_of,
     frame_of,
     is_everywhere,
@@ -31,7 +30,6 @@ from flowbook.graph.model.context import (
     joined,
 )
 from flowbook.graph.model.dtypes import MOVABLE
-from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
@@ -81,7 +79,7 @@ class Inside:
             yield
 
     def _seen_from_outside(self, scope: Scope) -> Scope:
-        return replace(self._around, prefix=scope.prefix, site=scope.site)
+        return replace(self._around, prefix=scope.prefix, site=scope.site, extends=scope.extends)
 
     @contextmanager
     def entered(self) -> Iterator[None]:
@@ -97,13 +95,10 @@ class Inside:
         if found is None:
             where = context_of(tensor)
             if is_within(where, self._context):
-                refuse_ended(tensor, self._context)
                 return tensor
             outer = self._around.flow
             if outer is not None:
                 tensor = outer.captured(tensor)
-            else:
-                refuse_ended(tensor, self._context)
             found = self._taken[tensor] = self._taken_in(tensor)
         return found
 
@@ -148,21 +143,6 @@ class Inside:
         """A tensor that is there when an operation has ended."""
         with within(self._graph, lambda scope: replace(self._around, control_inputs=(operation,))):
             return constant(False, name="waited")
-
-
-def refuse_ended(tensor: Tensor, inside: Context | None) -> None:
-    """Refuse a tensor of a loop that is complete.
-
-    Raises:
-        InvalidArgumentError: naming it.
-    """
-    for context in chain(context_of(tensor)):
-        if isinstance(context, Frame) and context.is_closed and not is_within(inside, context):
-            raise InvalidArgumentError(
-                f"{tensor.name!r} is inside of the loop {context.name!r}, where it has a value for "
-                "each iteration, and cannot be used outside of it",
-                hint="make it one of the loop's variables: what the loop returns can be used",
-            )
 
 
 class BranchInside(Inside):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -98,16 +99,20 @@ def while_loop(
         given_cond, given_body = cond, body
 
         def cond(count: Tensor, inner: Any) -> Any:
-            holds = _called(given_cond, inner)
+            holds = _called(given_cond, inner, "cond")
             return logical_and(less(count, limit), _condition(holds))
 
         def body(count: Tensor, inner: Any) -> Any:
-            return count + 1, _matched(inner, _called(given_body, inner))
+            return count + 1, _matched(inner, _called(given_body, inner, "body"))
 
     with name_scope(name or "while") as prefix:
         loop = _Loop(prefix, loop_vars, shape_invariants, parallel_iterations)
         with loop.graph.as_default():
-            found = loop.build(cond, body)
+            try:
+                found = loop.build(cond, body)
+            except BaseException:
+                loop.graph.abandon(loop.frame)
+                raise
     if limit is not None:
         found = found[1]
     if not return_same_structure and isinstance(found, list | tuple) and len(found) == 1:
@@ -121,7 +126,7 @@ def _limit(maximum_iterations: Any) -> Tensor | None:
     limit = convert_to_tensor(maximum_iterations, name="maximum_iterations")
     if limit.dtype not in dtypes.INDICES or not limit.shape.is_compatible_with(SCALAR):
         raise InvalidTypeError(
-            "maximum_iterations is an int32 or int64 scalar, not a "
+            "maximum_iterations is an int32 or int64 scalar, not "
             f"{limit.dtype.name} of shape {limit.shape}"
         )
     return limit
@@ -131,11 +136,20 @@ def _zero(like: Tensor) -> Tensor:
     return convert_to_tensor(0, like.dtype)
 
 
-def _called(function: Callable[..., Any], variables: Any) -> Any:
+def _called(function: Callable[..., Any], variables: Any, what: str) -> Any:
     """What a function of the loop's variables gives; a list or tuple of them is its arguments."""
-    if isinstance(variables, list | tuple) and not hasattr(variables, "_fields"):
-        return function(*variables)
-    return function(variables)
+    is_plain = isinstance(variables, list | tuple) and not hasattr(variables, "_fields")
+    arguments = variables if is_plain else (variables,)
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError as error:
+        raise InvalidTypeError(
+            f"{what} cannot be called with the loop's {len(arguments)} variables: {error}",
+            hint="it takes one argument for each of loop_vars",
+        ) from None
+    except ValueError:
+        pass  # A builtin that does not tell.
+    return function(*arguments)
 
 
 def _matched(variables: Any, given: Any) -> Any:
@@ -157,7 +171,7 @@ def _condition(given: Any) -> Tensor:
     tensor = convert_to_tensor(given)
     if tensor.dtype is not dtypes.bool or not tensor.shape.is_compatible_with(SCALAR):
         raise InvalidTypeError(
-            f"the loop's condition gives a {tensor.dtype.name} of shape {tensor.shape}, "
+            f"the loop's condition gives {tensor.dtype.name} of shape {tensor.shape}, "
             "where a bool scalar is wanted",
             hint="fb.reduce_all or fb.reduce_any makes one of many",
         )
@@ -212,12 +226,13 @@ class _Loop:
             )
             for tensor, shape in zip(self.first, self.shapes, strict=True)
         ]
-        merged = [merge_op([tensor])[0] for tensor in entered]
+        with self._building():
+            merged = [merge_op([tensor])[0] for tensor in entered]
         # What waits for an iteration's turn waits for this variable's value, a small one.
         turn = next((i for i, t in enumerate(self.first) if t.shape.rank == 0), 0)
         inside = LoopInside(self.graph, self.frame, merged[turn].op)
         with inside.entered():
-            holds = _condition(_called(cond, packed_like(self.structure, merged)))
+            holds = _condition(_called(cond, packed_like(self.structure, merged), "cond"))
             with control_dependencies(inside.stateful):
                 condition = loop_cond(inside.captured(holds))
             switched: list[tuple[Tensor, Tensor]] = [switch_op(t, condition) for t in merged]
@@ -226,7 +241,7 @@ class _Loop:
         inside.begin_body(Branch(condition, 1, self.frame), pivot.op)
         with inside.entered():
             variables = packed_like(self.structure, [yes for _, yes in switched])
-            given = _matched(variables, _called(body, variables))
+            given = _matched(variables, _called(body, variables, "body"))
             require_same(self.structure, given, "loop_vars", "the loop's body")
             following = [
                 inside.held(inside.captured(self._next(i, leaf, merged[i])))
@@ -240,13 +255,14 @@ class _Loop:
         waited = [identity(last[turn], name="ended").op] if is_acting else []
         with self._building(waited):
             found = [exit(tensor) for tensor in last]
-        self.frame.is_closed = True
+        before = self.graph.complete(self.frame)
+        found = [before.get(tensor.op, tensor.op).outputs[0] for tensor in found]
         flow = self.graph.scope.flow
         if flow is not None and inside.has_touched:
             flow.note(found[turn].op, is_acting)
         return packed_like(self.structure, found)
 
-    def _building(self, waited: Sequence[Operation]) -> Any:
+    def _building(self, waited: Sequence[Operation] = ()) -> Any:
         """Build what routes the loop's values, which nothing from outside is waited for."""
         return within(
             self.graph, lambda scope: replace(scope, flow=None, control_inputs=tuple(waited))

@@ -110,7 +110,11 @@ def _gradients(
     if len(starts) != len(y_list):
         raise InvalidArgumentError(f"{len(y_list)} ys but {len(starts)} grad_ys")
     graph = _one_graph([*y_list, *x_list])
-    with graph.as_default(), name_scope(name) as prefix:
+    with (
+        graph.as_default(),
+        name_scope(name) as prefix,
+        within(graph, lambda scope: replace(scope, extends=True)),
+    ):
         place = graph.scope.flow.place if graph.scope.flow is not None else None
         loops = LoopGradients(graph)
         backward = _Backward(graph, prefix, y_list, x_list, stopped, loops, place)

@@ -223,7 +223,6 @@ class LoopGradients:
         """
         variables = loop.variables()
         dependence = loop.dependence(variables)
-        leaving = {_merge_of(op): op for op in loop.exits}
         needed = {_merge_of(op) for op in totals}
         _close(needed, lambda merge: [m for m in dependence[merge] if m in variables])
         reached: set[Any] = {s for s, outer in loop.sources.items() if is_wanted(outer)}
@@ -239,36 +238,59 @@ class LoopGradients:
         forward = self._extension(loop.frame)
         with self._inside(loop.frame.outer, place):
             backward = Backward(self._graph, loop.frame, forward)
-            first = []
-            for merge in active:
-                left = leaving.get(merge)
-                total = totals.get(left) if left is not None else None
-                if total is None:
-                    total = self.zeros(variables[merge].first)
-                first.append(backward.variable(total, merge.outputs[0].shape))
-            with backward.entered():
-                found = differentiate(
-                    [variables[merge].following for merge in active],
-                    [variable.yes for variable in first],
-                    [*[t for m in active for t in variables[m].inside], *constants],
-                    forward.place,
+            try:
+                results = self._built(
+                    backward, loop, variables, active, constants, totals, is_wanted, differentiate
                 )
-            given = iter(found)
-            results = []
-            for merge, variable in zip(active, first, strict=True):
-                parts = [next(given) for _ in variables[merge].inside]
-                with backward.entered():
-                    following = _sum(parts)
-                    if following is None:
-                        following = self._zeros_inside(backward, variables[merge].inside[0])
-                backward.close(variable, following)
-                if is_wanted(variables[merge].first):
-                    results.append((variables[merge].first, backward.left(variable)))
-            for stands in constants:
-                part = next(given)
-                if part is not None:
-                    outer = loop.sources[stands]
-                    results.append((outer, backward.accumulated(part, self.zeros(outer))))
+            except BaseException:
+                self._graph.abandon(backward.frame)
+                raise
+            before = self._graph.complete(backward.frame)
+        return [(outer, before.get(g.op, g.op).outputs[0]) for outer, g in results]
+
+    def _built(
+        self,
+        backward: Backward,
+        loop: Loop,
+        variables: Mapping[Operation, Variable],
+        active: Sequence[Operation],
+        constants: Sequence[Tensor],
+        totals: Mapping[Operation, Tensor],
+        is_wanted: Any,
+        differentiate: Differentiate,
+    ) -> list[tuple[Tensor, Tensor]]:
+        """The gradients of what an active variable is at first, and of what is always the same."""
+        leaving = {_merge_of(op): op for op in loop.exits}
+        first = []
+        for merge in active:
+            left = leaving.get(merge)
+            total = totals.get(left) if left is not None else None
+            if total is None:
+                total = self.zeros(variables[merge].first)
+            first.append(backward.variable(total, merge.outputs[0].shape))
+        with backward.entered():
+            found = differentiate(
+                [variables[merge].following for merge in active],
+                [variable.yes for variable in first],
+                [*[t for merge in active for t in variables[merge].inside], *constants],
+                backward.forward.place,
+            )
+        given = iter(found)
+        results = []
+        for merge, variable in zip(active, first, strict=True):
+            inside = variables[merge].inside
+            with backward.entered():
+                following = _sum([next(given) for _ in inside])
+                if following is None:
+                    following = backward.held(backward.captured(self.zeros(inside[0])))
+            backward.close(variable, following)
+            if is_wanted(variables[merge].first):
+                results.append((variables[merge].first, backward.left(variable)))
+        for stands in constants:
+            part = next(given)
+            if part is not None:
+                outer = loop.sources[stands]
+                results.append((outer, backward.accumulated(part, self.zeros(outer))))
         return results
 
     def or_zeros(self, gradient: Tensor, branch: Branch, like: Tensor) -> Tensor:
@@ -288,9 +310,6 @@ class LoopGradients:
         if like.shape.is_fully_defined:
             return zeros(like.shape.as_list(), like.dtype)
         return zeros(self._shape(like), like.dtype)
-
-    def _zeros_inside(self, backward: Backward, like: Tensor) -> Tensor:
-        return backward.held(backward.captured(self.zeros(like)))
 
     def _shape(self, like: Tensor) -> Tensor:
         """The shape of a forward tensor, taken where that is."""

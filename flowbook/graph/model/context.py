@@ -28,16 +28,14 @@ class Frame:
         name: by which Enters name it.
         parallel_iterations: how many of its iterations may be under way at once.
         outer: where it is entered from; None for the outermost frame.
-        is_closed: whether `while_loop` has built all of it; nothing else may join it then.
     """
 
-    __slots__ = ("__weakref__", "is_closed", "name", "outer", "parallel_iterations")
+    __slots__ = ("__weakref__", "name", "outer", "parallel_iterations")
 
     def __init__(self, name: str, parallel_iterations: int, outer: Context | None) -> None:
         self.name = name
         self.parallel_iterations = parallel_iterations
         self.outer = outer
-        self.is_closed = False
 
     def __repr__(self) -> str:
         return f"<Frame {self.name!r}>"
@@ -113,8 +111,8 @@ def joined(operation: Operation) -> Context | None:
     places: list[tuple[Tensor | Operation, Context | None]] = [
         (t, context_of(t)) for t in operation.inputs if not is_everywhere(t.op)
     ]
-    if operation.op_def.fires_on_any:
-        return _common([context for _, context in places])
+    if operation.op_def.fires_on_any and places:
+        places = [(operation.inputs[0], _common([context for _, context in places]))]
     places += [(o, o.context) for o in operation.control_inputs if not is_everywhere(o)]
     for what, context in places:
         if seen is None:

@@ -136,6 +136,7 @@ class Operation:
             and self.control_inputs == other.control_inputs
             and self.settled_by == other.settled_by
             and self.closes is other.closes
+            and self.context == other.context
             and self.device == other.device
             and self.container == other.container
             and self.colocation == other.colocation

@@ -8,10 +8,11 @@ within a step is fixed by rule (`graph/rewrite/order_state.py`), not by chance.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from flowbook.graph.building.graph import Graph, get_default_graph, mixed_graphs
-from flowbook.graph.building.scopes import control_dependencies, name_scope
+from flowbook.graph.building.scopes import control_dependencies, name_scope, within
 from flowbook.graph.definition.arguments import value_of
 from flowbook.graph.definition.inference import no_flops, scalar
 from flowbook.graph.definition.located import located
@@ -232,9 +233,16 @@ class Variable(Arithmetic):
         with (
             graph.as_default(),
             control_dependencies(None),
+            within(graph, lambda scope: replace(scope, flow=None)),
             name_scope(name or "Variable") as scope,
         ):
             initial = self._initial(given, dtype)
+            if initial.op.context is not None:
+                raise InvalidArgumentError(
+                    f"the initial value {initial.name!r} is inside of a loop or a branch, and the "
+                    "variable outside",
+                    hint="give a function that builds it: fb.Variable(lambda: fb.zeros([3]))",
+                )
             if initial.graph is not graph:
                 raise mixed_graphs([(initial.name, initial.graph), (scope[:-1], graph)])
             typed = {"dtype": initial.dtype, "shape": initial.shape}

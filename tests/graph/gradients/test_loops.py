@@ -1,0 +1,242 @@
+"""Gradients of branches and loops, held against the same programs unrolled.
+
+A program is drawn: statements on three numbers, with branches and loops in each other. It is built
+once with `cond` and `while_loop`, and once straight, as the values decide; both are differentiated,
+twice. What they compute in between is the same, and so are the gradients, but for rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import flowbook as fb
+
+VARIABLES = 3
+
+# Each as tensors and as numbers compute it; none grows much.
+OPERATIONS: dict[str, tuple[Any, Any]] = {
+    "add": (lambda a, b, x, w: a + b * x, lambda a, b, x, w: a + b * x),
+    "multiply": (lambda a, b, x, w: fb.tanh(a * b) * w, lambda a, b, x, w: math.tanh(a * b) * w),
+    "sine": (lambda a, b, x, w: fb.sin(a) - b, lambda a, b, x, w: math.sin(a) - b),
+    "input": (lambda a, b, x, w: fb.tanh(a) + x, lambda a, b, x, w: math.tanh(a) + x),
+    "variable": (lambda a, b, x, w: fb.cos(b) * w, lambda a, b, x, w: math.cos(b) * w),
+    "constant": (lambda a, b, x, w: fb.constant(0.5, fb.float64), lambda a, b, x, w: 0.5),
+    "copy": (lambda a, b, x, w: b, lambda a, b, x, w: b),
+}
+
+places = st.integers(0, VARIABLES - 1)
+assignments = st.tuples(st.just("set"), places, st.sampled_from(sorted(OPERATIONS)), places, places)
+
+
+def programs(depth: int) -> Any:
+    """Lists of statements, nested so deep."""
+    if not depth:
+        return st.lists(assignments, min_size=1, max_size=3)
+    inner = programs(depth - 1)
+    branch = st.tuples(st.just("if"), places, places, inner, inner)
+    loop = st.tuples(st.just("while"), st.integers(0, 3), places, inner)
+    return st.lists(st.one_of(assignments, branch, loop), min_size=1, max_size=3)
+
+
+def built(program: list[Any], state: list[Any], x: Any, w: Any) -> list[Any]:
+    """The program with branches and loops that the run decides."""
+    for statement in program:
+        state = list(state)
+        if statement[0] == "set":
+            _, target, name, one, other = statement
+            state[target] = OPERATIONS[name][0](state[one], state[other], x, w)
+        elif statement[0] == "if":
+            _, one, other, yes, no = statement
+            state = fb.cond(
+                state[one] < state[other],
+                lambda state=state, yes=yes: built(yes, state, x, w),
+                lambda state=state, no=no: built(no, state, x, w),
+            )
+        else:
+            _, count, watched, body = statement
+
+            def goes_on(i: Any, state: Any, count: int = count, watched: int = watched) -> Any:
+                return fb.logical_and(i < count, state[watched] < 1.5)
+
+            _, state = fb.while_loop(
+                goes_on,
+                lambda i, state, body=body: (i + 1, built(body, state, x, w)),
+                (0, state),
+            )
+    return state
+
+
+def straight(program: list[Any], state: list[Any], x: Any, w: Any) -> list[Any]:
+    """The program as its values decide: of each variable a tensor and a number."""
+    for statement in program:
+        state = list(state)
+        if statement[0] == "set":
+            _, target, name, one, other = statement
+            tensor, number = (
+                compute(state[one][i], state[other][i], x[i], w[i])
+                for i, compute in enumerate(OPERATIONS[name])
+            )
+            state[target] = tensor, number
+        elif statement[0] == "if":
+            _, one, other, yes, no = statement
+            state = straight(yes if state[one][1] < state[other][1] else no, state, x, w)
+        else:
+            _, count, watched, body = statement
+            for _ in range(count):
+                if not state[watched][1] < 1.5:
+                    break
+                state = straight(body, state, x, w)
+    return state
+
+
+def close(found: Any, wanted: Any) -> bool:
+    return bool(np.allclose(found, wanted, rtol=1e-7, atol=1e-9))
+
+
+def zeros_for(tensor: Any) -> Any:
+    return fb.zeros([], fb.float64) if tensor is None else tensor
+
+
+@settings(max_examples=20, deadline=None)
+@given(programs(2), st.sampled_from([-1.3, -0.2, 0.4, 1.1]))
+def test_gradients_are_those_of_the_unrolled_program(program: list[Any], at: float) -> None:
+    with fb.Graph().as_default(), fb.Session() as sess:
+        x = fb.placeholder(fb.float64, [], name="x")
+        w = fb.Variable(0.7, dtype=fb.float64, name="w")
+        first = [x, x * 0.5, fb.constant(0.25, fb.float64)]
+        values = [at, at * 0.5, 0.25]
+        loops = built(program, first, x, w)
+        lines = straight(program, list(zip(first, values, strict=True)), (x, at), (w, 0.7))
+        found, wanted = [], []
+        for totals, ys in ((found, loops), (wanted, [tensor for tensor, _ in lines])):
+            loss = fb.add_n([fb.sin(y) for y in ys])
+            first_order = [zeros_for(g) for g in fb.gradients(loss, [x, w])]
+            second = fb.gradients(fb.add_n(first_order), [x, w])
+            totals += [loss, *first_order, *map(zeros_for, second)]
+        for _ in range(2):  # By the state machine, and by what is written after it.
+            assert close(sess.run(found, {x: at}), sess.run(wanted, {x: at}))
+
+
+@pytest.mark.parametrize("trips", [0, 1, 5])
+def test_power(trips: int) -> None:
+    x = fb.placeholder(fb.float64, [3])
+    n = fb.placeholder(fb.int32, [])
+    _, y = fb.while_loop(lambda i, _: i < n, lambda i, y: (i + 1, y * x), (0, fb.ones_like(x)))
+    [dx] = fb.gradients(y, [x])
+    at = np.array([0.5, 2.0, -1.0])
+    with fb.Session() as sess:
+        found = sess.run([y, zeros_for(dx)], {x: at, n: trips})
+    assert close(found[0], at**trips)
+    assert close(found[1], trips * at ** (trips - 1) if trips else np.zeros(3))
+
+
+def test_only_what_the_gradients_need_is_kept() -> None:
+    x = fb.placeholder(fb.float32, [100])
+    _, y = fb.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y + x), (0, x))
+    fb.gradients(y, [x])
+    assert not [op for op in x.graph.operations if op.type == "StackPush"]
+
+
+def test_rows_gathered_in_a_loop() -> None:
+    table = fb.Variable(np.arange(6.0).reshape(3, 2), dtype=fb.float64)
+    _, total = fb.while_loop(
+        lambda i, _: i < 4,
+        lambda i, total: (i + 1, total + fb.reduce_sum(fb.gather(table, i % 3) ** 2)),
+        (0, fb.zeros([], fb.float64)),
+    )
+    [g] = fb.gradients(total, [table])
+    with fb.Session() as sess:
+        found = sess.run(g)
+    assert close(found, 2 * np.arange(6.0).reshape(3, 2) * [[2], [1], [1]])
+
+
+def test_shapes_that_change() -> None:
+    x = fb.placeholder(fb.float64, [2])
+    _, grown = fb.while_loop(
+        lambda i, _: i < 2,
+        lambda i, t: (i + 1, fb.concat([t, t * x[:1]], 0)),
+        (0, x),
+        shape_invariants=(None, [None]),
+    )
+    [dx] = fb.gradients(fb.reduce_sum(grown), [x])
+    with fb.Session() as sess:
+        # (a + b) (1 + a)^2
+        assert close(sess.run(dx, {x: [2.0, 3.0]}), [9 + 5 * 2 * 3, 9])
+
+
+def test_within_a_body() -> None:
+    x = fb.placeholder(fb.float64, [])
+
+    def body(i: Any, t: Any) -> Any:
+        [g] = fb.gradients(t * t * x, [t])
+        return i + 1, t - 0.1 * g
+
+    _, t = fb.while_loop(lambda i, _: i < 3, body, (0, fb.constant(3.0, fb.float64)))
+    with fb.Session() as sess:
+        assert close(sess.run(t, {x: 2.0}), 3 * 0.6**3)
+
+
+def test_training_in_a_loop() -> None:
+    w = fb.Variable(5.0)
+
+    def body(i: Any) -> Any:
+        step = fb.train.GradientDescentOptimizer(0.1).minimize(fb.square(w - 1.0))
+        with fb.control_dependencies([step]):
+            return i + 1
+
+    [steps] = fb.while_loop(lambda i: i < 10, body, [0])
+    with fb.Session() as sess:
+        assert sess.run(steps) == 10
+        assert sess.run(w) == pytest.approx(1 + 4 * 0.8**10)
+
+
+def test_stop_gradient_inside() -> None:
+    x = fb.placeholder(fb.float64, [])
+    _, y = fb.while_loop(
+        lambda i, _: i < 3, lambda i, y: (i + 1, y * x + fb.stop_gradient(y)), (0, x)
+    )
+    [dx] = fb.gradients(y, [x])
+    with fb.Session() as sess:
+        at, wanted, value = 1.5, 1.0, 1.5
+        for _ in range(3):
+            wanted, value = wanted * at + value, value * at + value
+        assert close(sess.run(dx, {x: at}), wanted)
+
+
+def test_of_a_loop_by_hand() -> None:
+    flow = fb.control_flow
+    x = fb.placeholder(fb.float64, [])
+    merge = flow.merge([flow.enter(x, "loop")])
+    sides = flow.switch(merge.output, flow.loop_cond(merge.output < 100.0))
+    flow.next_iteration(sides.output_true * 3.0, merge)
+    y = flow.exit(sides.output_false)
+    [dx] = fb.gradients(y, [x])
+    with fb.Session() as sess:
+        assert sess.run([y, dx], {x: 2.0}) == [162.0, 81.0]
+
+
+def test_with_respect_to_what_is_inside() -> None:
+    inside = []
+
+    def body(i: Any, t: Any) -> Any:
+        inside.append(t * 2.0)
+        return i + 1, inside[0]
+
+    _, t = fb.while_loop(lambda i, _: i < 3, body, (0, 1.0))
+    assert fb.gradients(t, inside) == [None]
+
+
+def test_a_branch_gives_zeros_where_it_is_not_taken() -> None:
+    x = fb.placeholder(fb.float64, [2])
+    w = fb.Variable([1.0, 2.0], dtype=fb.float64)
+    y = fb.cond(x[0] > 0, lambda: fb.reduce_sum(x * w), lambda: fb.reduce_sum(x))
+    dx, dw = fb.gradients(y, [x, w])
+    with fb.Session() as sess:
+        assert close(sess.run([dx, dw], {x: [3.0, 4.0]}), [[1, 2], [3, 4]])
+        assert close(sess.run([dx, dw], {x: [-3.0, 4.0]}), [[1, 1], [0, 0]])
