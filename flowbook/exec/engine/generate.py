@@ -170,6 +170,8 @@ class _Writer:
         self.free: list[str] = []
         self.count = 0
         self.functions: dict[int, str] = {}
+        # What the other side of a branch leaves behind lies in these.
+        self.barred: frozenset[str] = frozenset()
         # For a value the local that it is moved to in the end: one kept for it, one maybe free.
         self.destined: dict[int, str] = {}
         self.hoped: dict[int, str] = {}
@@ -245,11 +247,12 @@ class _Writer:
         """A local for a value."""
         if value in self.destined:
             return self.destined[value]
-        if self.hoped.get(value) in self.free:
-            self.free.remove(self.hoped[value])
-            return self.hoped[value]
-        if self.free:
-            return self.free.pop()
+        free = [name for name in self.free if name not in self.barred]
+        if free:
+            hoped = self.hoped.get(value)
+            name = hoped if hoped in free else free[-1]
+            self.free.remove(name)
+            return name
         self.count += 1
         return f"v{self.count}"
 
@@ -303,12 +306,14 @@ class _Writer:
             self.line("    pass")
         made = {v: n for v, n in self.locals.items() if v not in before}
         self.locals = dict(before)
-        self.free = [name for name in free if name not in made.values()]
+        self.free = list(free)
+        outer, self.barred = self.barred, self.barred.union(made.values())
         self.line("else:")
         start = len(self.lines)
         self._write_side(false, dying, needed, unit.pred)
         if len(self.lines) == start:
             del self.lines[-1], self.places[-1]
+        self.barred = outer
         self.locals.update(made)
         self._free_rest([*before.values(), *free], count)
 
