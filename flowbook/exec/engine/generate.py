@@ -391,12 +391,14 @@ class _Writer:
         local_of: dict[int, str] = {}
         for place, (value, first, _) in enumerate(unit.variables):
             others = [variable.first for variable in unit.variables[place + 1 :]]
-            if first in dying and first not in unit.invariants and first not in others:
+            is_last = first in dying and first not in unit.invariants and first not in others
+            if is_last and self.locals[first] not in self.barred:
                 local_of[value] = self.locals.pop(first)
             else:
                 given = self.name(first)
                 local_of[value] = self._take(value)
-                self.line(f"{local_of[value]} = {given}")
+                dropped = self._let_go([first] if is_last else [])
+                self.line(f"{local_of[value]} = {given}{dropped}")
         self.locals.update(local_of)
         return local_of
 
