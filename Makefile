@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV := .venv/bin
 BUNDLE := flowbook/widgets/static/flowbook.js
+EXTENSION := .venv/share/jupyter/labextensions/flowbook
 INSTALL := $(VENV)/python -m pip install --disable-pip-version-check --quiet --editable
 
 .PHONY: lab tutorial test soak bench docs proto front-end format clean
@@ -34,14 +35,19 @@ proto: .venv/dev.stamp
 	$(VENV)/python -m grpc_tools.protoc --proto_path=. --python_out=. --pyi_out=. \
 		flowbook/graph/storing/graph.proto flowbook/exec/plan/program.proto
 
-# The live views. Without npm a notebook shows the static forms.
+# The live views, and JupyterLab's extension. Without npm a notebook shows the static forms.
 front-end:
-	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(BUNDLE); \
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory $(BUNDLE) $(EXTENSION); \
 	else echo "no npm: graphs are shown as static pictures"; fi
 
 $(BUNDLE): labextension/node_modules/.package-lock.json $(wildcard labextension/src/*/*.ts) \
 		labextension/build.mjs
 	cd labextension && npm run --silent build
+
+# The build above makes it; JupyterLab finds it as it is in the source.
+$(EXTENSION): | $(BUNDLE) .venv/bin/python
+	mkdir -p $(@D)
+	ln -sfn $(CURDIR)/labextension/prebuilt $@
 
 labextension/node_modules/.package-lock.json: labextension/package-lock.json
 	cd labextension && npm ci --silent
@@ -52,7 +58,7 @@ format: .venv/dev.stamp
 
 clean:
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache dist site
-	rm -rf flowbook/widgets/static labextension/lib labextension/node_modules
+	rm -rf flowbook/widgets/static labextension/lib labextension/node_modules labextension/prebuilt
 	find flowbook tests benchmarks notebooks tools -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/bin/python:
@@ -60,9 +66,9 @@ clean:
 
 # A stamp older than pyproject.toml asks for the installation anew.
 .venv/lab.stamp: pyproject.toml | .venv/bin/python
-	$(INSTALL) '.[lab,data]'
+	$(INSTALL) '.[notebooks]'
 	touch $@
 
 .venv/dev.stamp: pyproject.toml | .venv/bin/python
-	$(INSTALL) '.[lab,data,fast,onnx,tensorboard,docs,dev]'
+	$(INSTALL) '.[notebooks,fast,onnx,docs,dev]'
 	touch $@

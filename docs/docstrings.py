@@ -1,7 +1,8 @@
 """Reads docstrings as the project writes them.
 
 An operation type is shown as the function that it is: a static reader sees `exp = OpDef(...)`, a
-value, so the imported object is asked. And examples, which stand in the text, become code.
+value, so the imported object is asked; and so it is of functions that are made of others. And
+examples, which stand in the text, become code.
 """
 
 import importlib
@@ -22,10 +23,21 @@ class Docstrings(griffe.Extension):
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
         """Go through the package once it is read."""
         for module in _modules(pkg):
-            loaded = vars(importlib.import_module(module.path))
-            for name, member in list(module.members.items()):
-                if not member.is_alias and isinstance(loaded.get(name), OpDef):
-                    module.set_member(name, _function(name, loaded[name], module))
+            for name, found in vars(importlib.import_module(module.path)).items():
+                seen = module.members.get(name)
+                if isinstance(found, OpDef) and seen is not None and not seen.is_alias:
+                    text = f"{inspect.cleandoc(found.__doc__ or '')}\n\n{_dtypes(found)}"
+                    made = _function(name, found, text, _returned(found), module)
+                    module.set_member(name, made)
+                elif seen is not None or not inspect.isfunction(found):
+                    continue
+                elif found.__module__ != module.path:
+                    alias = griffe.Alias(name, f"{found.__module__}.{name}", parent=module)
+                    module.set_member(name, alias)
+                else:
+                    returned = str(inspect.signature(found).return_annotation)
+                    text = inspect.cleandoc(found.__doc__ or "")
+                    module.set_member(name, _function(name, found, text, returned, module))
         for member in _members(pkg):
             if member.docstring is not None:
                 member.docstring.value = _EXAMPLE.sub(
@@ -43,24 +55,25 @@ def _modules(module: griffe.Module) -> list[griffe.Module]:
     return [module, *(each for m in inner for each in _modules(m))]
 
 
-def _function(name: str, op_def: OpDef, module: griffe.Module) -> griffe.Function:
+def _function(
+    name: str, found: Any, text: str, returned: str, module: griffe.Module
+) -> griffe.Function:
     parameters = griffe.Parameters(
         *(
             griffe.Parameter(
                 p.name,
+                annotation=None if p.annotation is inspect.Parameter.empty else str(p.annotation),
                 kind=griffe.ParameterKind(p.kind.description),
                 default=None if p.default is inspect.Parameter.empty else repr(p.default),
             )
-            for p in inspect.signature(op_def).parameters.values()
+            for p in inspect.signature(found).parameters.values()
         )
     )
     return griffe.Function(
         name,
         parameters=parameters,
-        docstring=griffe.Docstring(
-            f"{inspect.cleandoc(op_def.__doc__ or '')}\n\n{_dtypes(op_def)}"
-        ),
-        returns=_returned(op_def),
+        docstring=griffe.Docstring(text),
+        returns=returned,
         parent=module,
         runtime=True,
     )

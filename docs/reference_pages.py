@@ -59,16 +59,24 @@ def _families(namespace: ModuleType) -> dict[ModuleType, list[str]]:
     shown = [n for n in namespace.__all__ if not isinstance(getattr(namespace, n), ModuleType)]
     source = Path(namespace.__file__ or "").read_text(encoding="utf-8")
     home = {
-        alias.asname or alias.name: statement.module
+        name: statement.module
         for statement in ast.parse(source).body
         if isinstance(statement, ast.ImportFrom) and statement.module
         for alias in statement.names
+        for name in _imported(alias, statement.module)
     }
     found: dict[ModuleType, list[str]] = {}
     for name in shown:
         module = importlib.import_module(home.get(name, namespace.__name__))
         found.setdefault(module, []).append(name)
     return found
+
+
+def _imported(alias: ast.alias, module: str) -> list[str]:
+    """The names that an import from a module binds."""
+    if alias.name == "*":
+        return list(importlib.import_module(module).__all__)
+    return [alias.asname or alias.name]
 
 
 def _summary(module: ModuleType) -> str:

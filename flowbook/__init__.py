@@ -1,890 +1,144 @@
 """Flowbook: dataflow graphs built cell by cell, run in any part, on this machine or a pool.
 
-The public API is what `__all__` lists; `fb.nn` holds building blocks of neural networks,
-`fb.losses` losses, `fb.signal` frames of signals, `fb.sparse` what sparse tensors have,
-`fb.summary` what charts show, `fb.train` optimizers, `fb.errors` what can go wrong.
+The public API is what the modules below name in their `__all__`; `fb.nn` holds building blocks of
+neural networks, `fb.control_flow` what branches and loops are made of, `fb.losses` losses,
+`fb.signal` frames of signals, `fb.sparse` what sparse tensors have, `fb.summary` what charts show,
+`fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
-from flowbook import (
-    _notebook,
-    control_flow,
-    image,
-    initializers,
-    layers,
-    losses,
-    nn,
-    onnx,
-    regularizers,
-    sets,
-    signal,
-    sparse,
-    strings,
-    summary,
-    train,
-)
+from flowbook import _notebook
+from flowbook import control_flow as control_flow
+from flowbook import image as image
+from flowbook import initializers as initializers
+from flowbook import layers as layers
+from flowbook import losses as losses
+from flowbook import nn as nn
+from flowbook import onnx as onnx
+from flowbook import regularizers as regularizers
+from flowbook import sets as sets
+from flowbook import signal as signal
+from flowbook import sparse as sparse
+from flowbook import strings as strings
+from flowbook import summary as summary
+from flowbook import train as train
 from flowbook._public import make_public as _make_public
-from flowbook._renamed import NAMESPACES as _NAMESPACES
-from flowbook._renamed import no_such_name as __getattr__  # noqa: F401
 from flowbook.exec.engine import blas_threads as _blas_threads
 from flowbook.exec.kernels import compiling as _compiling
-from flowbook.exec.kernels.compiling import hot_loops
-from flowbook.exec.kernels.onednn_kernels import special_kernels
-from flowbook.exec.resources.store import reset_container
-from flowbook.exec.session.partial_run import PartialRun
-from flowbook.exec.session.session import Session
-from flowbook.explain.compare import compare, observe
-from flowbook.explain.forecast import forecast
-from flowbook.explain.lint import lint
-from flowbook.explain.parameters import parameter_counts
-from flowbook.graph.building.graph import Graph, get_default_graph, reset_default_graph
-from flowbook.graph.building.scopes import (
-    colocate_with,
-    container,
-    control_dependencies,
-    device,
-    name_scope,
-)
-from flowbook.graph.control_flow.cond import cond
-from flowbook.graph.control_flow.while_loop import while_loop
-from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, AsyncContext, OpDef
-from flowbook.graph.gradients.backward import gradients
-from flowbook.graph.gradients.hessians import hessians
-from flowbook.graph.model import errors
-from flowbook.graph.model.dtypes import (
-    COMPLEX,
-    FLOATS,
-    INDICES,
-    INTS,
-    NUMBERS,
-    REALS,
-    SMALL,
-    SMALL_FLOATS,
-    SMALL_INTS,
-    VALUES,
-    DType,
-    as_dtype,
-    bfloat16,
-    bool,
-    complex64,
-    complex128,
-    float4_e2m1fn,
-    float8_e4m3fn,
-    float8_e4m3fnuz,
-    float8_e5m2,
-    float8_e5m2fnuz,
-    float8_e8m0fnu,
-    float16,
-    float32,
-    float64,
-    int2,
-    int4,
-    int8,
-    int16,
-    int32,
-    int64,
-    string,
-    uint2,
-    uint4,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
-from flowbook.graph.model.operation import Operation
+from flowbook.exec.kernels.compiling import *
+from flowbook.exec.kernels.onednn_kernels import *
+from flowbook.exec.resources.store import *
+from flowbook.exec.session.partial_run import *
+from flowbook.exec.session.session import *
+from flowbook.explain.compare import *
+from flowbook.explain.forecast import *
+from flowbook.explain.lint import *
+from flowbook.explain.parameters import *
+from flowbook.graph.building.graph import *
+from flowbook.graph.building.scopes import *
+from flowbook.graph.control_flow.cond import *
+from flowbook.graph.control_flow.while_loop import *
+from flowbook.graph.definition.inference import *
+from flowbook.graph.definition.op_def import *
+from flowbook.graph.gradients.backward import *
+from flowbook.graph.gradients.hessians import *
+from flowbook.graph.model import errors as errors
+from flowbook.graph.model.dtypes import *
+from flowbook.graph.model.operation import *
+from flowbook.graph.model.options import *
 from flowbook.graph.model.options import act_on as _act_on
-from flowbook.graph.model.options import options
-from flowbook.graph.model.registry import register_kernel
-from flowbook.graph.model.shape import Shape
-from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.model.touch import Access, Touch
+from flowbook.graph.model.registry import *
+from flowbook.graph.model.shape import *
+from flowbook.graph.model.tensor import *
+from flowbook.graph.model.touch import *
 from flowbook.graph.numerics.hot_loop import compile_with as _compile_with
-from flowbook.graph.ops.arrays.dynamic_partition import dynamic_partition, dynamic_stitch
-from flowbook.graph.ops.arrays.gathering import gather, one_hot
-from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices, IndexedSlicesValue
-from flowbook.graph.ops.arrays.indexing_nd import (
-    gather_nd,
-    scatter_nd,
-    tensor_scatter_nd_add,
-    tensor_scatter_nd_sub,
-    tensor_scatter_nd_update,
-)
-from flowbook.graph.ops.arrays.masking import boolean_mask, sequence_mask
-from flowbook.graph.ops.arrays.ordering import argsort, sort
-from flowbook.graph.ops.arrays.positions import invert_permutation, searchsorted, unravel_index
-from flowbook.graph.ops.arrays.repeating import repeat, tile
-from flowbook.graph.ops.arrays.reversing import reverse, reverse_sequence, roll
-from flowbook.graph.ops.arrays.scattering import (
-    assign_slice,
-    scatter_div,
-    scatter_max,
-    scatter_min,
-    scatter_mul,
-    scatter_nd_add,
-    scatter_nd_sub,
-    scatter_nd_update,
-)
-from flowbook.graph.ops.arrays.spaces import (
-    batch_to_space_nd,
-    depth_to_space,
-    space_to_batch_nd,
-    space_to_depth,
-)
-from flowbook.graph.ops.arrays.uniqueness import setdiff1d, unique, unique_with_counts
-from flowbook.graph.ops.basis.broadcasting import (
-    broadcast_dynamic_shape,
-    broadcast_static_shape,
-    broadcast_to,
-    reduce_sum,
-)
-from flowbook.graph.ops.basis.cast import cast
-from flowbook.graph.ops.basis.conjugation import conj
-from flowbook.graph.ops.basis.constants import (
-    constant,
-    convert_to_tensor,
-    group,
-    identity,
-    identity_n,
-    no_op,
-    placeholder,
-    placeholder_with_default,
-    prevent_gradient,
-    stop_gradient,
-)
-from flowbook.graph.ops.basis.filling import (
-    eye,
-    fill,
-    linspace,
-    meshgrid,
-    ones,
-    ones_like,
-    range,
-    zeros,
-    zeros_like,
-)
-from flowbook.graph.ops.basis.joining import concat, split, stack, unstack
-from flowbook.graph.ops.basis.padding import pad, slice
-from flowbook.graph.ops.basis.shaping import (
-    expand_dims,
-    rank,
-    reshape,
-    shape,
-    shape_n,
-    size,
-    squeeze,
-    transpose,
-)
-from flowbook.graph.ops.basis.sparse_tensor import SparseTensor, SparseTensorValue
-from flowbook.graph.ops.checks.assertions import (
-    Assert,
-    assert_equal,
-    assert_greater,
-    assert_greater_equal,
-    assert_integer,
-    assert_less,
-    assert_less_equal,
-    assert_near,
-    assert_negative,
-    assert_non_negative,
-    assert_non_positive,
-    assert_none_equal,
-    assert_positive,
-    assert_rank,
-    assert_rank_at_least,
-    assert_rank_in,
-    assert_scalar,
-    assert_type,
-)
-from flowbook.graph.ops.checks.checking import check_numerics, ensure_shape
-from flowbook.graph.ops.checks.shape_assertions import assert_shapes
-from flowbook.graph.ops.linalg.decompositions import (
-    cholesky,
-    logdet,
-    lu,
-    lu_matrix_inverse,
-    lu_reconstruct,
-    lu_solve,
-    qr,
-)
-from flowbook.graph.ops.linalg.diagonals import (
-    diag,
-    diag_part,
-    matrix_band_part,
-    matrix_diag,
-    matrix_diag_part,
-    matrix_set_diag,
-    trace,
-)
-from flowbook.graph.ops.linalg.einsum import einsum
-from flowbook.graph.ops.linalg.least_squares import matrix_rank, matrix_solve_ls, pinv
-from flowbook.graph.ops.linalg.matrices import adjoint, matrix_transpose
-from flowbook.graph.ops.linalg.matrix_functions import (
-    matrix_exponential,
-    matrix_logarithm,
-    matrix_square_root,
-)
-from flowbook.graph.ops.linalg.matrix_products import cross, matmul, matvec
-from flowbook.graph.ops.linalg.norms import norm, normalize, reduce_euclidean_norm
-from flowbook.graph.ops.linalg.solving import (
-    cholesky_solve,
-    log_matrix_determinant,
-    matrix_determinant,
-    matrix_inverse,
-    matrix_solve,
-    matrix_triangular_solve,
-)
-from flowbook.graph.ops.linalg.spectra import self_adjoint_eig, self_adjoint_eigvals, svd
-from flowbook.graph.ops.linalg.tensordot import tensordot
-from flowbook.graph.ops.linalg.tridiagonal import tridiagonal_matmul, tridiagonal_solve
-from flowbook.graph.ops.math.arithmetic import (
-    add,
-    add_n,
-    divide,
-    floordiv,
-    maximum,
-    minimum,
-    mod,
-    multiply,
-    negative,
-    squared_difference,
-    subtract,
-)
-from flowbook.graph.ops.math.bitwise import (
-    bitwise_and,
-    bitwise_or,
-    bitwise_xor,
-    invert,
-    left_shift,
-    population_count,
-    right_shift,
-)
-from flowbook.graph.ops.math.casting import bitcast, saturate_cast
-from flowbook.graph.ops.math.closeness import approximate_equal, isclose
-from flowbook.graph.ops.math.comparison import (
-    equal,
-    greater,
-    greater_equal,
-    less,
-    less_equal,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-    not_equal,
-    where,
-)
-from flowbook.graph.ops.math.complex import abs, angle, complex, imag, real, sign
-from flowbook.graph.ops.math.division import truncatediv, truncatemod
-from flowbook.graph.ops.math.elementwise import (
-    ceil,
-    cos,
-    exp,
-    expm1,
-    floor,
-    is_finite,
-    is_inf,
-    is_nan,
-    log,
-    log1p,
-    reciprocal,
-    round,
-    rsqrt,
-    sigmoid,
-    sin,
-    sqrt,
-    square,
-    tanh,
-    trunc,
-)
-from flowbook.graph.ops.math.incomplete_gamma import igamma, igammac
-from flowbook.graph.ops.math.no_nan import (
-    div_no_nan,
-    multiply_no_nan,
-    reciprocal_no_nan,
-    xdivy,
-    xlog1py,
-    xlogy,
-)
-from flowbook.graph.ops.math.numeric import copysign, heaviside, nextafter, sinc
-from flowbook.graph.ops.math.polynomials import polyval
-from flowbook.graph.ops.math.powers import cbrt, exp2, hypot, log2, log10, logaddexp, pow
-from flowbook.graph.ops.math.special import (
-    bessel_i0,
-    bessel_i0e,
-    bessel_i1,
-    bessel_i1e,
-    betainc,
-    digamma,
-    erf,
-    erfc,
-    erfinv,
-    lbeta,
-    lgamma,
-    ndtri,
-    polygamma,
-    zeta,
-)
-from flowbook.graph.ops.math.trigonometry import (
-    acos,
-    acosh,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    cosh,
-    sinh,
-    tan,
-)
-from flowbook.graph.ops.nn.activations import log_sigmoid
-from flowbook.graph.ops.nn.clipping import (
-    clip_by_average_norm,
-    clip_by_global_norm,
-    clip_by_norm,
-    clip_by_value,
-    global_norm,
-)
-from flowbook.graph.ops.outside.printing import Print, print
-from flowbook.graph.ops.outside.python_functions import py_func
-from flowbook.graph.ops.random.distributions import random_categorical, random_gamma, random_poisson
-from flowbook.graph.ops.random.orders import (
-    random_crop,
-    random_permutation,
-    random_shuffle,
-    stateless_random_shuffle,
-)
-from flowbook.graph.ops.random.random_numbers import (
-    random_normal,
-    random_uniform,
-    set_random_seed,
-    truncated_normal,
-)
-from flowbook.graph.ops.random.stateless_distributions import (
-    stateless_random_categorical,
-    stateless_random_gamma,
-    stateless_random_poisson,
-)
-from flowbook.graph.ops.random.stateless_numbers import (
-    stateless_random_normal,
-    stateless_random_uniform,
-    stateless_truncated_normal,
-)
-from flowbook.graph.ops.reduction.counting import (
-    bincount,
-    confusion_matrix,
-    count_nonzero,
-    histogram_fixed_width,
-    histogram_fixed_width_bins,
-)
-from flowbook.graph.ops.reduction.monotonic import is_non_decreasing, is_strictly_increasing
-from flowbook.graph.ops.reduction.reductions import (
-    argmax,
-    argmin,
-    reduce_all,
-    reduce_any,
-    reduce_logsumexp,
-    reduce_max,
-    reduce_mean,
-    reduce_min,
-    reduce_prod,
-)
-from flowbook.graph.ops.reduction.scans import cumprod, cumsum, cumulative_logsumexp
-from flowbook.graph.ops.reduction.segments import (
-    unsorted_segment_max,
-    unsorted_segment_mean,
-    unsorted_segment_min,
-    unsorted_segment_prod,
-    unsorted_segment_sqrt_n,
-    unsorted_segment_sum,
-)
-from flowbook.graph.ops.reduction.sorted_segments import (
-    segment_max,
-    segment_mean,
-    segment_min,
-    segment_prod,
-    segment_sum,
-)
-from flowbook.graph.ops.reduction.statistics import reduce_std, reduce_variance
-from flowbook.graph.ops.signal.cosines import dct, idct
-from flowbook.graph.ops.signal.fourier import (
-    fft,
-    fft2d,
-    fft3d,
-    ifft,
-    ifft2d,
-    ifft3d,
-    irfft,
-    irfft2d,
-    irfft3d,
-    rfft,
-    rfft2d,
-    rfft3d,
-)
-from flowbook.graph.ops.sparse.products import (
-    sparse_segment_mean,
-    sparse_segment_sqrt_n,
-    sparse_segment_sum,
-)
-from flowbook.graph.ops.state.initialising import (
-    global_variables_initializer,
-    variables_initializer,
-)
-from flowbook.graph.ops.state.marks import mark_as_update
-from flowbook.graph.ops.state.variables import (
-    Variable,
-    assign,
-    assign_add,
-    assign_sub,
-    is_variable_initialized,
-    scatter_add,
-    scatter_sub,
-    scatter_update,
-)
-from flowbook.graph.ops.text.csv_records import decode_csv
-from flowbook.graph.ops.text.edit_distance import edit_distance
-from flowbook.graph.ops.text.string_numbers import decode_base64, decode_raw, encode_base64
-from flowbook.graph.ops.windows.patches import extract_image_patches, extract_volume_patches
-from flowbook.graph.transfer.importing import import_graph_def
-from flowbook.train.gradient_error import gradient_error
-from flowbook.widgets.export import export_html
-from flowbook.widgets.graph_view import GraphView
-from flowbook.widgets.progress import progress
-from flowbook.widgets.summary_view import SummaryView
-
-__all__ = [
-    "Access",
-    "Assert",
-    "AsyncContext",
-    "COMPLEX",
-    "DType",
-    "FLOATS",
-    "Graph",
-    "GraphView",
-    "INDICES",
-    "INTS",
-    "IndexedSlices",
-    "IndexedSlicesValue",
-    "NO_GRADIENT",
-    "NUMBERS",
-    "OpDef",
-    "Operation",
-    "PartialRun",
-    "Print",
-    "REALS",
-    "REQUIRED",
-    "SMALL",
-    "SMALL_FLOATS",
-    "SMALL_INTS",
-    "Session",
-    "Shape",
-    "SparseTensor",
-    "SparseTensorValue",
-    "SummaryView",
-    "Tensor",
-    "Touch",
-    "VALUES",
-    "Variable",
-    "abs",
-    "acos",
-    "acosh",
-    "add",
-    "add_n",
-    "adjoint",
-    "angle",
-    "approximate_equal",
-    "argmax",
-    "argmin",
-    "argsort",
-    "as_dtype",
-    "asin",
-    "asinh",
-    "assert_equal",
-    "assert_greater",
-    "assert_greater_equal",
-    "assert_integer",
-    "assert_less",
-    "assert_less_equal",
-    "assert_near",
-    "assert_negative",
-    "assert_non_negative",
-    "assert_non_positive",
-    "assert_none_equal",
-    "assert_positive",
-    "assert_rank",
-    "assert_rank_at_least",
-    "assert_rank_in",
-    "assert_scalar",
-    "assert_shapes",
-    "assert_type",
-    "assign",
-    "assign_add",
-    "assign_slice",
-    "assign_sub",
-    "atan",
-    "atan2",
-    "atanh",
-    "batch_to_space_nd",
-    "bessel_i0",
-    "bessel_i0e",
-    "bessel_i1",
-    "bessel_i1e",
-    "betainc",
-    "bfloat16",
-    "bincount",
-    "bitcast",
-    "bitwise_and",
-    "bitwise_or",
-    "bitwise_xor",
-    "bool",
-    "boolean_mask",
-    "broadcast_dynamic_shape",
-    "broadcast_static_shape",
-    "broadcast_to",
-    "cast",
-    "cbrt",
-    "ceil",
-    "check_numerics",
-    "cholesky",
-    "cholesky_solve",
-    "clip_by_average_norm",
-    "clip_by_global_norm",
-    "clip_by_norm",
-    "clip_by_value",
-    "colocate_with",
-    "compare",
-    "complex",
-    "complex128",
-    "complex64",
-    "concat",
-    "cond",
-    "confusion_matrix",
-    "conj",
-    "constant",
-    "container",
-    "control_dependencies",
-    "control_flow",
-    "convert_to_tensor",
-    "copysign",
-    "cos",
-    "cosh",
-    "count_nonzero",
-    "cross",
-    "cumprod",
-    "cumsum",
-    "cumulative_logsumexp",
-    "dct",
-    "decode_base64",
-    "decode_csv",
-    "decode_raw",
-    "depth_to_space",
-    "device",
-    "diag",
-    "diag_part",
-    "digamma",
-    "div_no_nan",
-    "divide",
-    "dynamic_partition",
-    "dynamic_stitch",
-    "edit_distance",
-    "einsum",
-    "encode_base64",
-    "ensure_shape",
-    "equal",
-    "erf",
-    "erfc",
-    "erfinv",
-    "errors",
-    "exp",
-    "exp2",
-    "expand_dims",
-    "expm1",
-    "export_html",
-    "extract_image_patches",
-    "extract_volume_patches",
-    "eye",
-    "fft",
-    "fft2d",
-    "fft3d",
-    "fill",
-    "float16",
-    "float32",
-    "float4_e2m1fn",
-    "float64",
-    "float8_e4m3fn",
-    "float8_e4m3fnuz",
-    "float8_e5m2",
-    "float8_e5m2fnuz",
-    "float8_e8m0fnu",
-    "floor",
-    "floordiv",
-    "forecast",
-    "gather",
-    "gather_nd",
-    "get_default_graph",
-    "global_norm",
-    "global_variables_initializer",
-    "gradient_error",
-    "gradients",
-    "greater",
-    "greater_equal",
-    "group",
-    "heaviside",
-    "hessians",
-    "histogram_fixed_width",
-    "histogram_fixed_width_bins",
-    "hot_loops",
-    "hypot",
-    "idct",
-    "identity",
-    "identity_n",
-    "ifft",
-    "ifft2d",
-    "ifft3d",
-    "igamma",
-    "igammac",
-    "imag",
-    "image",
-    "import_graph_def",
-    "initializers",
-    "int16",
-    "int2",
-    "int32",
-    "int4",
-    "int64",
-    "int8",
-    "invert",
-    "invert_permutation",
-    "irfft",
-    "irfft2d",
-    "irfft3d",
-    "is_finite",
-    "is_inf",
-    "is_nan",
-    "is_non_decreasing",
-    "is_strictly_increasing",
-    "is_variable_initialized",
-    "isclose",
-    "layers",
-    "lbeta",
-    "left_shift",
-    "less",
-    "less_equal",
-    "lgamma",
-    "linspace",
-    "lint",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "log_matrix_determinant",
-    "log_sigmoid",
-    "logaddexp",
-    "logdet",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "losses",
-    "lu",
-    "lu_matrix_inverse",
-    "lu_reconstruct",
-    "lu_solve",
-    "mark_as_update",
-    "matmul",
-    "matrix_band_part",
-    "matrix_determinant",
-    "matrix_diag",
-    "matrix_diag_part",
-    "matrix_exponential",
-    "matrix_inverse",
-    "matrix_logarithm",
-    "matrix_rank",
-    "matrix_set_diag",
-    "matrix_solve",
-    "matrix_solve_ls",
-    "matrix_square_root",
-    "matrix_transpose",
-    "matrix_triangular_solve",
-    "matvec",
-    "maximum",
-    "meshgrid",
-    "minimum",
-    "mod",
-    "multiply",
-    "multiply_no_nan",
-    "name_scope",
-    "ndtri",
-    "negative",
-    "nextafter",
-    "nn",
-    "no_op",
-    "norm",
-    "normalize",
-    "not_equal",
-    "observe",
-    "one_hot",
-    "ones",
-    "ones_like",
-    "onnx",
-    "options",
-    "pad",
-    "parameter_counts",
-    "pinv",
-    "placeholder",
-    "placeholder_with_default",
-    "polygamma",
-    "polyval",
-    "population_count",
-    "pow",
-    "prevent_gradient",
-    "print",
-    "progress",
-    "py_func",
-    "qr",
-    "random_categorical",
-    "random_crop",
-    "random_gamma",
-    "random_normal",
-    "random_permutation",
-    "random_poisson",
-    "random_shuffle",
-    "random_uniform",
-    "range",
-    "rank",
-    "real",
-    "reciprocal",
-    "reciprocal_no_nan",
-    "reduce_all",
-    "reduce_any",
-    "reduce_euclidean_norm",
-    "reduce_logsumexp",
-    "reduce_max",
-    "reduce_mean",
-    "reduce_min",
-    "reduce_prod",
-    "reduce_std",
-    "reduce_sum",
-    "reduce_variance",
-    "register_kernel",
-    "regularizers",
-    "repeat",
-    "reset_container",
-    "reset_default_graph",
-    "reshape",
-    "reverse",
-    "reverse_sequence",
-    "rfft",
-    "rfft2d",
-    "rfft3d",
-    "right_shift",
-    "roll",
-    "round",
-    "rsqrt",
-    "saturate_cast",
-    "scatter_add",
-    "scatter_div",
-    "scatter_max",
-    "scatter_min",
-    "scatter_mul",
-    "scatter_nd",
-    "scatter_nd_add",
-    "scatter_nd_sub",
-    "scatter_nd_update",
-    "scatter_sub",
-    "scatter_update",
-    "searchsorted",
-    "segment_max",
-    "segment_mean",
-    "segment_min",
-    "segment_prod",
-    "segment_sum",
-    "self_adjoint_eig",
-    "self_adjoint_eigvals",
-    "sequence_mask",
-    "set_random_seed",
-    "setdiff1d",
-    "sets",
-    "shape",
-    "shape_n",
-    "sigmoid",
-    "sign",
-    "signal",
-    "sin",
-    "sinc",
-    "sinh",
-    "size",
-    "slice",
-    "sort",
-    "space_to_batch_nd",
-    "space_to_depth",
-    "sparse",
-    "sparse_segment_mean",
-    "sparse_segment_sqrt_n",
-    "sparse_segment_sum",
-    "special_kernels",
-    "split",
-    "sqrt",
-    "square",
-    "squared_difference",
-    "squeeze",
-    "stack",
-    "stateless_random_categorical",
-    "stateless_random_gamma",
-    "stateless_random_normal",
-    "stateless_random_poisson",
-    "stateless_random_shuffle",
-    "stateless_random_uniform",
-    "stateless_truncated_normal",
-    "stop_gradient",
-    "string",
-    "strings",
-    "subtract",
-    "summary",
-    "svd",
-    "tan",
-    "tanh",
-    "tensor_scatter_nd_add",
-    "tensor_scatter_nd_sub",
-    "tensor_scatter_nd_update",
-    "tensordot",
-    "tile",
-    "trace",
-    "train",
-    "transpose",
-    "tridiagonal_matmul",
-    "tridiagonal_solve",
-    "trunc",
-    "truncated_normal",
-    "truncatediv",
-    "truncatemod",
-    "uint16",
-    "uint2",
-    "uint32",
-    "uint4",
-    "uint64",
-    "uint8",
-    "unique",
-    "unique_with_counts",
-    "unravel_index",
-    "unsorted_segment_max",
-    "unsorted_segment_mean",
-    "unsorted_segment_min",
-    "unsorted_segment_prod",
-    "unsorted_segment_sqrt_n",
-    "unsorted_segment_sum",
-    "unstack",
-    "variables_initializer",
-    "where",
-    "while_loop",
-    "xdivy",
-    "xlog1py",
-    "xlogy",
-    "zeros",
-    "zeros_like",
-    "zeta",
-]
+from flowbook.graph.ops.arrays.dynamic_partition import *
+from flowbook.graph.ops.arrays.gathering import *
+from flowbook.graph.ops.arrays.indexed_slices import *
+from flowbook.graph.ops.arrays.indexing_nd import *
+from flowbook.graph.ops.arrays.masking import *
+from flowbook.graph.ops.arrays.ordering import *
+from flowbook.graph.ops.arrays.positions import *
+from flowbook.graph.ops.arrays.repeating import *
+from flowbook.graph.ops.arrays.reversing import *
+from flowbook.graph.ops.arrays.scattering import *
+from flowbook.graph.ops.arrays.spaces import *
+from flowbook.graph.ops.arrays.uniqueness import *
+from flowbook.graph.ops.basis.broadcasting import *
+from flowbook.graph.ops.basis.cast import *
+from flowbook.graph.ops.basis.conjugation import *
+from flowbook.graph.ops.basis.constants import *
+from flowbook.graph.ops.basis.filling import *
+from flowbook.graph.ops.basis.joining import *
+from flowbook.graph.ops.basis.padding import *
+from flowbook.graph.ops.basis.shaping import *
+from flowbook.graph.ops.basis.sparse_tensor import *
+from flowbook.graph.ops.checks.assertions import *
+from flowbook.graph.ops.checks.checking import *
+from flowbook.graph.ops.checks.shape_assertions import *
+from flowbook.graph.ops.linalg.decompositions import *
+from flowbook.graph.ops.linalg.diagonals import *
+from flowbook.graph.ops.linalg.einsum import *
+from flowbook.graph.ops.linalg.least_squares import *
+from flowbook.graph.ops.linalg.matrices import *
+from flowbook.graph.ops.linalg.matrix_functions import *
+from flowbook.graph.ops.linalg.matrix_products import *
+from flowbook.graph.ops.linalg.norms import *
+from flowbook.graph.ops.linalg.solving import *
+from flowbook.graph.ops.linalg.spectra import *
+from flowbook.graph.ops.linalg.tensordot import *
+from flowbook.graph.ops.linalg.tridiagonal import *
+from flowbook.graph.ops.math.arithmetic import *
+from flowbook.graph.ops.math.bitwise import *
+from flowbook.graph.ops.math.casting import *
+from flowbook.graph.ops.math.closeness import *
+from flowbook.graph.ops.math.comparison import *
+from flowbook.graph.ops.math.complex import *
+from flowbook.graph.ops.math.division import *
+from flowbook.graph.ops.math.elementwise import *
+from flowbook.graph.ops.math.incomplete_gamma import *
+from flowbook.graph.ops.math.no_nan import *
+from flowbook.graph.ops.math.numeric import *
+from flowbook.graph.ops.math.polynomials import *
+from flowbook.graph.ops.math.powers import *
+from flowbook.graph.ops.math.special import *
+from flowbook.graph.ops.math.trigonometry import *
+from flowbook.graph.ops.nn.activations import log_sigmoid as log_sigmoid
+from flowbook.graph.ops.nn.clipping import *
+from flowbook.graph.ops.outside.printing import *
+from flowbook.graph.ops.outside.python_functions import *
+from flowbook.graph.ops.random.distributions import *
+from flowbook.graph.ops.random.orders import *
+from flowbook.graph.ops.random.random_numbers import *
+from flowbook.graph.ops.random.stateless_distributions import *
+from flowbook.graph.ops.random.stateless_numbers import *
+from flowbook.graph.ops.reduction.counting import *
+from flowbook.graph.ops.reduction.monotonic import *
+from flowbook.graph.ops.reduction.reductions import *
+from flowbook.graph.ops.reduction.scans import *
+from flowbook.graph.ops.reduction.segments import *
+from flowbook.graph.ops.reduction.sorted_segments import *
+from flowbook.graph.ops.reduction.statistics import *
+from flowbook.graph.ops.signal.cosines import *
+from flowbook.graph.ops.signal.fourier import *
+from flowbook.graph.ops.sparse.products import *
+from flowbook.graph.ops.state.initialising import *
+from flowbook.graph.ops.state.marks import *
+from flowbook.graph.ops.state.variables import *
+from flowbook.graph.ops.text.csv_records import *
+from flowbook.graph.ops.text.edit_distance import *
+from flowbook.graph.ops.text.string_numbers import decode_base64 as decode_base64
+from flowbook.graph.ops.text.string_numbers import decode_raw as decode_raw
+from flowbook.graph.ops.text.string_numbers import encode_base64 as encode_base64
+from flowbook.graph.ops.windows.patches import *
+from flowbook.graph.transfer.importing import *
+from flowbook.train.gradient_error import *
+from flowbook.widgets.export import *
+from flowbook.widgets.graph_view import *
+from flowbook.widgets.progress import *
+from flowbook.widgets.summary_view import *
 
 _act_on("intra_op_threads", _blas_threads.limit)
 _act_on("machine_code", _compiling.choose)
 _compile_with(_compiling.compile_behind)
-_make_public(_NAMESPACES)
+_make_public()
 _notebook.connect()

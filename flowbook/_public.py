@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
-from types import FunctionType
+from collections.abc import Callable
+from functools import partial
+from types import FunctionType, ModuleType
 from typing import Any
 
+from flowbook._renamed import NAMESPACES, no_such_name_in
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.definition.public import public
 from flowbook.graph.model.registry import op_definitions
 
+# Modules for users that list themselves what they hold. Others are the layers behind flowbook.
+_OTHERS = ("errors", "onnx")
 
-def make_public(namespaces: Iterable[str]) -> None:
-    """Put in the place of each function that flowbook names the one that users call.
 
-    Args:
-        namespaces: the names of the modules in flowbook that name functions too.
-    """
+def make_public() -> None:
+    """Have flowbook and its namespaces list what is for users, each function as users call it."""
+    flowbook = sys.modules["flowbook"]
+    namespaces = {"": flowbook} | {n: getattr(flowbook, n) for n in NAMESPACES}
     definitions = {op_def.public: op_def for op_def in op_definitions().values()}
     made: dict[Callable[..., Any], Callable[..., Any]] = {}
-    for namespace in ("", *namespaces):
-        module = sys.modules[f"flowbook.{namespace}" if namespace else "flowbook"]
+    for namespace, module in namespaces.items():
+        module.__all__ = _names(module)
+        module.__getattr__ = no_such_name_in(namespace)
         for name in module.__all__:
             member = getattr(module, name)
             if isinstance(member, FunctionType):
@@ -39,3 +43,16 @@ def make_public(namespaces: Iterable[str]) -> None:
     for function, op_def in definitions.items():
         if isinstance(function, FunctionType):  # What Python's operators call.
             op_def.public = made.get(function) or public(function, op_def.type)
+    for module in (*namespaces.values(), *(getattr(flowbook, n) for n in _OTHERS)):
+        module.__dir__ = partial(list, module.__all__)
+
+
+def _names(module: ModuleType) -> list[str]:
+    """What a module of public names has for users, in sorted order."""
+    public_modules = (*NAMESPACES, *_OTHERS) if module.__name__ == "flowbook" else ()
+    return sorted(
+        name
+        for name, member in vars(module).items()
+        if not name.startswith("_")
+        and (name in public_modules or not isinstance(member, ModuleType))
+    )

@@ -379,29 +379,27 @@ NAMESPACES = {
 }
 
 
-def no_such_name(name: str) -> NoReturn:
-    """Raise the AttributeError for a name that `flowbook` does not have."""
-    _no_such_name("", _INSTEAD, name)
-
-
-def no_such_name_in(module: str) -> Callable[[str], NoReturn]:
-    """The `__getattr__` of one of flowbook's namespaces.
+def no_such_name_in(namespace: str) -> Callable[[str], NoReturn]:
+    """The `__getattr__` of flowbook, or of one of its namespaces.
 
     Args:
-        module: its `__name__`.
+        namespace: its name, "" for flowbook itself.
     """
-    namespace = module.rpartition(".")[2]
-    return partial(_no_such_name, namespace, _INSTEAD_IN.get(namespace, {}))
+    table = _INSTEAD_IN.get(namespace, {}) if namespace else _INSTEAD
+    return partial(_no_such_name, namespace, table)
 
 
 def _no_such_name(namespace: str, table: Mapping[str, str], name: str) -> NoReturn:
     where = f"flowbook.{namespace}" if namespace else "flowbook"
+    # What begins so is what tools look for, and they look for much.
+    is_asked_by_people = not name.startswith("_")
     instead = table.get(name)
-    if instead is None and not name.startswith("_"):
+    if instead is None and is_asked_by_people:
         instead = " or ".join(_elsewhere(name)) or None
     if instead is not None:
         raise AttributeError(f"{where} has no {name}: use {instead}")
-    close = difflib.get_close_matches(name, sys.modules[where].__all__, 3)
+    names = sys.modules[where].__all__ if is_asked_by_people else ()
+    close = difflib.get_close_matches(name, names, 3)
     raise AttributeError(
         f"module {where!r} has no attribute {name!r}"
         + (f": did you mean {' or '.join(close)}?" if close else "")

@@ -1,19 +1,27 @@
-// Builds the one bundle that notebooks run, into the Python package; prints its size.
+// Builds the bundle that notebooks run, into the Python package, and JupyterLab's extension, which
+// the wheel has beside it; prints their sizes.
 //
 // The layout runs in a worker made from text, so that nothing is fetched: it is bundled first, and
 // its text becomes a constant of the bundle.
 
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
 
 import { build } from "esbuild";
 
 const OUT = new URL("../flowbook/widgets/static/", import.meta.url);
-const COMMON = { bundle: true, format: "esm", minify: true, target: "es2022", write: false, legalComments: "none" };
+const EXTENSION = new URL("prebuilt/", import.meta.url);
+const COMMON = { bundle: true, minify: true, target: "es2022", write: false, legalComments: "none" };
 
-async function bundle(entry, plugins = []) {
-  const result = await build({ ...COMMON, entryPoints: [entry], plugins, logLevel: "warning" });
+async function bundle(entry, plugins = [], format = "esm") {
+  const result = await build({ ...COMMON, entryPoints: [entry], plugins, format, logLevel: "warning" });
   return result.outputFiles[0].text;
+}
+
+function say(name, text) {
+  const sizes = [text.length, gzipSync(text).length].map((bytes) => `${(bytes / 1024).toFixed(1)} kB`);
+  console.log(`${name}: ${sizes[0]}, ${sizes[1]} compressed`);
 }
 
 const worker = await bundle("src/widgets/layout_worker.ts");
@@ -35,5 +43,20 @@ const licences = ["@dagrejs/dagre", "@dagrejs/graphlib", "uplot"].map(async (nam
   return `${name}\n\n${await readFile(path, "utf8")}`;
 });
 await writeFile(new URL("LICENSES.txt", OUT), (await Promise.all(licences)).join("\n\n"));
-const sizes = [text.length, gzipSync(text).length].map((bytes) => `${(bytes / 1024).toFixed(1)} kB`);
-console.log(`flowbook.js: ${sizes[0]}, ${sizes[1]} compressed`);
+say("flowbook.js", text);
+
+const extension = await bundle("src/lab/container.ts", [], "iife");
+// Pages may keep what they loaded under a name: other code has another one.
+const load = `static/remoteEntry.${createHash("sha256").update(extension).digest("hex").slice(0, 16)}.js`;
+const { version, license } = JSON.parse(await readFile(new URL("package.json", import.meta.url), "utf8"));
+const description = "Shows Flowbook's views: live, or as pictures where there is no kernel";
+const described = { name: "flowbook", version, license, description };
+const metadata = { ...described, jupyterlab: { extension: true, _build: { load, extension: "./extension" } } };
+const uninstallInstructions = "Use your Python package manager to uninstall the package flowbook.";
+const origin = { packageManager: "python", packageName: "flowbook", uninstallInstructions };
+await rm(EXTENSION, { recursive: true, force: true });
+await mkdir(new URL("static/", EXTENSION), { recursive: true });
+await writeFile(new URL("package.json", EXTENSION), JSON.stringify(metadata, null, 2));
+await writeFile(new URL("install.json", EXTENSION), JSON.stringify(origin, null, 2));
+await writeFile(new URL(load, EXTENSION), extension);
+say("JupyterLab's extension", extension);

@@ -26,7 +26,8 @@ def clean(notebook: nbformat.NotebookNode) -> None:
         cell.metadata.pop("execution", None)
         for output in cell.get("outputs", []):
             # A live view is of a kernel that has ended; its identifier is of that kernel too.
-            output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
+            for kind in ("flowbook.view", "jupyter.widget-view"):
+                output.get("data", {}).pop(f"application/vnd.{kind}+json", None)
             if output.output_type == "error":
                 output.traceback = [f"{output.ename}: {output.evalue}"]
 

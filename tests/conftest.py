@@ -24,8 +24,9 @@ fb.options.machine_code = "never"
 Report = pytest.TestReport | pytest.CollectReport
 
 
-def pytest_collection_finish() -> None:
-    """Have the garbage collector, which tests call often, leave out what pytest has collected."""
+@pytest.fixture(scope="module", autouse=True)
+def nothing_of_others_to_collect() -> None:
+    """Have the garbage collector, which tests call often, pass by what pytest and others keep."""
     gc.collect()
     gc.freeze()
 

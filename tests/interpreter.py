@@ -20,6 +20,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import asked_of, kernel_for
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
+from flowbook.graph.ops.outside.python_functions import py_func_op, py_func_stateless_op
 
 
 class PlainVariable:
@@ -152,6 +153,8 @@ class Interpreter:
             values[operation.outputs[0]] = leading[0]
             return
         if (bound := self._bound.get(operation)) is None:
+            if op_def is py_func_stateless_op:
+                op_def = py_func_op  # Which means the same, without a thread.
             asked = asked_of(operation)
             kernel = kernel_for(op_def, "cpu", asked)
             assert kernel is not None

@@ -45,7 +45,22 @@ def documentation(member: object) -> str | None:
 MODULES = pytest.mark.parametrize("module", public_modules(), ids=lambda module: module.__name__)
 
 
-@MODULES
+def families() -> list[ModuleType]:
+    """Return the modules behind the interface that say what of them is public."""
+    return [
+        module
+        for name, module in sorted(sys.modules.items())
+        if name.startswith(tuple(f"flowbook.{layer}." for layer in {*LAYERS, "train"}))
+        and not name.startswith("flowbook.graph.numerics.")
+        and hasattr(module, "__all__")
+        and not hasattr(module, "__path__")
+        and module is not fb.errors
+    ]
+
+
+@pytest.mark.parametrize(
+    "module", [*public_modules(), *families()], ids=lambda module: module.__name__
+)
 def test_all_is_sorted_without_duplicates(module: ModuleType) -> None:
     assert list(module.__all__) == sorted(set(module.__all__))
 
@@ -53,6 +68,32 @@ def test_all_is_sorted_without_duplicates(module: ModuleType) -> None:
 def test_all_is_exactly_what_the_package_exposes() -> None:
     exposed = {name for name in vars(fb) if not name.startswith("_")}
     assert exposed - LAYERS == set(fb.__all__)
+
+
+@pytest.mark.parametrize("module", families(), ids=lambda module: module.__name__)
+def test_what_a_family_calls_public_is(module: ModuleType) -> None:
+    exposed = {id(getattr(m, name)) for m in public_modules() for name in m.__all__}
+    hidden = [name for name in module.__all__ if id(getattr(module, name)) not in exposed]
+    assert not hidden
+
+
+@MODULES
+def test_nothing_is_public_by_accident(module: ModuleType) -> None:
+    """What a namespace needs for itself is named with an underscore."""
+    members = {name: getattr(module, name) for name in module.__all__}
+    homes = {name: getattr(member, "__module__", None) for name, member in members.items()}
+    own = tuple(f"flowbook.{layer}." for layer in {*LAYERS, "train"})
+    strays = {
+        name: home
+        for name, home in homes.items()
+        if isinstance(home, str) and not f"{home}.".startswith((*own, "flowbook.onnx."))
+    }
+    assert strays == {}
+
+
+@MODULES
+def test_completion_shows_what_is_public(module: ModuleType) -> None:
+    assert dir(module) == list(module.__all__)
 
 
 @MODULES

@@ -39,7 +39,8 @@ def requirements() -> dict[str, set[str]]:
     groups = {
         "always": project["project"]["dependencies"],
         "when built": project["build-system"]["requires"],
-        **{f"`{extra}`": required for extra, required in extras.items()},
+        # One extra is made of others.
+        **{f"`{extra}`": each for extra, each in extras.items() if extra != "notebooks"},
     }
     found: dict[str, set[str]] = {}
     for group, required in groups.items():

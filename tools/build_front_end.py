@@ -1,6 +1,8 @@
 """Builds the front end into the wheel, where npm is there to do it: a hook of hatchling.
 
-Without npm the wheel has the static forms only. An editable installation leaves it to `make`.
+That is the live views' bundle, in the package, and JupyterLab's extension, where JupyterLab looks
+for extensions. Without npm the wheel has the static forms only. An editable installation leaves it
+all to `make`.
 """
 
 import shutil
@@ -10,17 +12,22 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+BUILT = ("flowbook/widgets/static/flowbook.js", "labextension/prebuilt/package.json")
+
 
 class FrontEnd(BuildHookInterface):  # type: ignore[type-arg]
-    """Runs `npm ci` and the build, unless the bundle is there."""
+    """Runs `npm ci` and the build, unless what they make is there."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Build before the wheel's files are collected."""
+        if version == "editable":
+            return
         root = Path(self.root)
-        if version == "editable" or (root / "flowbook/widgets/static/flowbook.js").exists():
-            return
-        if shutil.which("npm") is None:
-            self.app.display_warning("no npm: built without the live view of graphs")
-            return
-        for arguments in (["ci"], ["run", "build"]):
-            subprocess.run(["npm", *arguments], cwd=root / "labextension", check=True)
+        if not all((root / path).exists() for path in BUILT):
+            if shutil.which("npm") is None:
+                self.app.display_warning("no npm: built without the live views")
+                return
+            for arguments in (["ci"], ["run", "build"]):
+                subprocess.run(["npm", *arguments], cwd=root / "labextension", check=True)
+        extension = {"labextension/prebuilt": "share/jupyter/labextensions/flowbook"}
+        build_data["shared_data"].update(extension)

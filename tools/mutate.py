@@ -67,6 +67,9 @@ REWRITE = "graph/rewrite/test_rewrite.py"
 BACKWARD = "graph/gradients/test_backward.py"
 COSTS = "graph/ops/test_costs.py"
 CASES = "graph/ops/test_op_cases.py"
+WINDOWS = "graph/ops/windows/test_windows.py"
+PUBLIC = "test_public_api.py"
+RENAMED = "test_renamed.py"
 
 CHANGES = (
     # The model: keys and kinds
@@ -388,6 +391,29 @@ CHANGES = (
         "multiply(gradients, greater(activations, 0))",
         "multiply(gradients, greater_equal(activations, 0))",
         (f"{CASES}::test_values[ReluGrad-at zero]",),
+    ),
+    # What is public
+    Change(
+        "graph/ops/windows/layouts.py",
+        "return [value[axis] for axis in self._order] if",
+        "return value if",
+        (WINDOWS,),
+    ),
+    Change(
+        "graph/ops/windows/layouts.py",
+        "order = [0, self.count + 1, *range(1, self.count + 1)]",
+        "order = self._order",
+        (WINDOWS,),
+    ),
+    Change(
+        "graph/ops/windows/families.py",
+        "said(v) if isinstance(v, str) else v",
+        "v",
+        (WINDOWS,),
+    ),
+    Change("_public.py", "module.__dir__ = partial(list, module.__all__)", "pass", (PUBLIC,)),
+    Change(
+        "_public.py", "module.__getattr__ = no_such_name_in(namespace)", "pass", (PUBLIC, RENAMED)
     ),
 )
 

@@ -44,7 +44,14 @@ def notices_of(author: Author, completed: bool) -> list[str]:
         )
     if changed:
         notices.append(f"redefined, with values that start afresh: {_listed(changed)}")
-    dropped = [plain_name(op) for op in author.dropped if op.graph.values.has_value(op)]
+    lost = [op for op in author.dropped if op.graph.values.has_value(op)]
+    elsewhere = [plain_name(op) for op in lost if _is_elsewhere(op, author)]
+    if elsewhere:
+        notices.append(
+            f"defined anew, in another graph than before: {_listed(elsewhere)} "
+            "(a session runs the graph that it was made for)"
+        )
+    dropped = [plain_name(op) for op in lost if not _is_elsewhere(op, author)]
     if dropped:
         notices.append(
             f"no longer defined: {_listed(dropped)} "
@@ -56,6 +63,13 @@ def notices_of(author: Author, completed: bool) -> list[str]:
             "other unnamed variables than before (a variable with a name keeps its value)"
         )
     return notices
+
+
+def _is_elsewhere(operation: Operation, author: Author) -> bool:
+    """Whether an execution made an operation by this name in another graph, as after a reset."""
+    name = plain_name(operation)
+    others = [graph for graph in author.cell.graphs if graph is not operation.graph]
+    return any(graph.has_built(author, name) for graph in others)
 
 
 def _difference(new: Operation, old: Operation) -> str:

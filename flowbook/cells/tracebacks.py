@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
+from flowbook.cells.slips import hint_for
 from flowbook.graph.model.errors import HIDDEN_FRAMES
 from flowbook.graph.model.options import options
 from flowbook.graph.model.site import is_internal
@@ -81,16 +82,22 @@ def _nothing_skipped(formatter: Any) -> Iterator[None]:
 
 @contextmanager
 def _shortened(error: BaseException) -> Iterator[None]:
-    """In this block an error, and what caused it, has only the user's frames; a note says so."""
+    """In this block an error, and what caused it, has only the user's frames; a note says so.
+
+    Another note helps where the error's own words do not.
+    """
     chain = list(_chain(error))
     whole = [(each, each.__traceback__) for each in chain]
     parts = [users_part(traceback) for _, traceback in whole]
     notes = getattr(error, "__notes__", None)
     try:
+        hint = hint_for(error, error.__traceback__)
+        if hint is not None:
+            _say(error, hint)
         for (each, traceback), part in zip(whole, parts, strict=True):
             if part is not traceback:
                 each.__traceback__ = part
-                _say(error)
+                _say(error, HIDDEN_FRAMES)
         yield
     finally:
         for each, traceback in whole:
@@ -102,10 +109,10 @@ def _shortened(error: BaseException) -> Iterator[None]:
                 del error.__notes__
 
 
-def _say(error: BaseException) -> None:
+def _say(error: BaseException, what: str) -> None:
     said = getattr(error, "__notes__", [])
-    if HIDDEN_FRAMES not in said:
-        error.__notes__ = [*said, HIDDEN_FRAMES]
+    if what not in said:
+        error.__notes__ = [*said, what]
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -18,6 +18,7 @@ from typing import Any
 from flowbook.cells.deletions import Deletions, bring_back, delete
 from flowbook.cells.notices import notices_of
 from flowbook.cells.thread_starters import ThreadStarters
+from flowbook.graph.building.blocks import Entered, entered, return_to
 from flowbook.graph.model import site as sites
 from flowbook.graph.model.author import Author, Cell
 
@@ -62,6 +63,7 @@ class _Execution:
         outer: on whose behalf what called it builds, such as a cell or a task.
         is_part: whether it runs inside the execution of the same author.
         notices: what the cell's output says when it ends.
+        surroundings: the blocks around code that builds that its thread was in when it began.
     """
 
     info: Any
@@ -69,6 +71,7 @@ class _Execution:
     outer: Author | None
     is_part: bool = False
     notices: list[str] = field(default_factory=list)
+    surroundings: Entered = field(default_factory=entered)
 
 
 class _Running(threading.local):
@@ -146,6 +149,7 @@ class Tracker:
         author = self._author(cell, earlier, info)
         if earlier is not None:
             notices += earlier.close_owned()
+            author.succession.follow(earlier.succession)
         if info.cell_id is not None:
             self._latest[cell] = author
         running.executions.append(_Execution(info, author, outer, notices=notices))
@@ -173,14 +177,19 @@ class Tracker:
         if execution is None:
             return  # An empty cell does not begin, but it ends.
         _current.set(execution.outer)
+        completed = result is not None and result.success
+        if not completed and not self._running.executions:
+            # Blocks that an interrupt made their statements forget end with the cell at the latest;
+            # those that a cell enters and does not leave, and ends well, are meant for the next.
+            return_to(execution.surroundings)
         author = execution.author
         notices = execution.notices
         if author is not None and not execution.is_part:
             self._threads.end(author)
-            completed = result is not None and result.success
+            notices = [*notices, *author.succession.end(completed)]
             for graph in list(author.cell.graphs):
                 graph.end_execution(author, completed)
-            notices = [*notices, *notices_of(author, completed)]
+            notices += notices_of(author, completed)
             author.let_go()
         for notice in notices:
             print(f"flowbook: {notice}")

@@ -10,7 +10,8 @@ import secrets
 import threading
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -21,10 +22,12 @@ from flowbook.exec.engine.runner import Runner, Stage
 from flowbook.exec.plan.failure import Failure, StepFailed
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Growing, Prepared, grow
+from flowbook.exec.resources.kinds import Definition
+from flowbook.exec.resources.random_state import Draws
 from flowbook.exec.resources.store import Store
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.model.errors import OpError
+from flowbook.graph.model.errors import FailedPreconditionError, OpError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.tensor import Tensor
@@ -101,6 +104,12 @@ class Master(Protocol):
 
     def begin(self, prepared: Prepared) -> PartialStep:
         """Begin a step that goes on as late feeds arrive; variables are initialised before."""
+
+    def values(self) -> Mapping[ResourceKey, Any]:
+        """The values of the session's own variables now, by their keys; they stay as they are."""
+
+    def take(self, values: Mapping[Operation, Any]) -> None:
+        """Give variables values, each named by its handle's operation."""
 
     def list_devices(self) -> list[str]:
         """The names of the devices that operations run on."""
@@ -284,6 +293,25 @@ class LocalMaster:
 
     # Resources
 
+    def values(self) -> dict[ResourceKey, Any]:
+        """The values of the session's own variables now, by their keys; they stay as they are."""
+        found = {}
+        for key in [each for each in list(self._held) if not each.container]:
+            resource = self.store.find(key)
+            if resource is not None:
+                with suppress(FailedPreconditionError):  # Another thread may drop it meanwhile.
+                    found[key] = resource.read()
+        return found
+
+    def take(self, values: Mapping[Operation, Any]) -> None:
+        """Give variables values, each named by its handle's operation."""
+        for operation, value in values.items():
+            assert operation.key is not None
+            definition = Definition("variable", operation.attributes)
+            if not operation.key.container:
+                self._watch(operation, operation.key)
+            self.store.of(operation.key, definition).assign(value)
+
     def _watch(self, operation: Operation, key: ResourceKey) -> None:
         """Drop an operation's resource when nothing refers to the operation any more."""
         if key not in self._owners:
@@ -325,6 +353,7 @@ class LocalPartialStep:
         self._prepared = prepared
         self._runner = runner
         self._execution: Execution = runner.begin()
+        self._draws = Draws()
 
     def feed(self, place: int, value: Any) -> None:
         """Give the feed of that place in the signature its value."""
@@ -333,7 +362,7 @@ class LocalPartialStep:
     def advance(self) -> None:
         """Run what is ready."""
         try:
-            self._runner.advance(self._execution)
+            self._draws.during(self._runner.advance, self._execution)
         except StepFailed as failed:
             error, cause = located(failed.failure, self._prepared), failed.__cause__
         else:

@@ -22,6 +22,8 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.shaping import shape as shape_of
 from flowbook.graph.ops.random.random_numbers import random_uniform
 
+__all__ = ["compare", "observe"]
+
 # Twins with simulated rounding that a prediction is the largest deviation of.
 SAMPLES = 5
 

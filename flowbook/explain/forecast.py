@@ -19,6 +19,8 @@ from flowbook.graph.ops.basis.constants import placeholder
 from flowbook.graph.rewrite.prune import prune
 from flowbook.graph.transfer.copying import copy_operations, graph_for_copies
 
+__all__ = ["forecast"]
+
 _MOST_ROWS = 15
 
 

@@ -24,6 +24,8 @@ from flowbook.graph.model.touch import Access
 from flowbook.graph.ops.state.variables import Variable
 from flowbook.graph.transfer.copying import copy_operations, graph_for_copies
 
+__all__ = ["lint"]
+
 
 @dataclass(frozen=True)
 class Finding:

@@ -9,6 +9,8 @@ from flowbook.graph.building.graph import Graph, get_default_graph
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.ops.state.variables import Variable
 
+__all__ = ["parameter_counts"]
+
 
 @dataclass(frozen=True)
 class ScopeCount:

@@ -21,6 +21,8 @@ from flowbook.graph.ops.state.variables import Variable, assign_add
 from flowbook.train.optimizer import Optimizer, Step, as_number, complement
 from flowbook.train.part import Part
 
+__all__ = ["AdafactorOptimizer"]
+
 
 class AdafactorOptimizer(Optimizer):
     """Adafactor: gradients over the root of their mean squares, which are kept in factored form.

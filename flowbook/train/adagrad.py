@@ -11,6 +11,8 @@ from flowbook.train.gradient_descent import proximal_step
 from flowbook.train.optimizer import Optimizer, Step
 from flowbook.train.part import Part
 
+__all__ = ["AdadeltaOptimizer", "AdagradOptimizer", "ProximalAdagradOptimizer"]
+
 
 class AdagradOptimizer(Optimizer):
     """Adagrad: steps that shrink with the squared gradients so far, for each element.

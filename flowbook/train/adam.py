@@ -17,6 +17,8 @@ from flowbook.train.distinct_rows import distinct_rows
 from flowbook.train.optimizer import Optimizer, Step, as_number
 from flowbook.train.part import Part, Whole
 
+__all__ = ["AdamOptimizer", "AdamWOptimizer"]
+
 
 class AdamOptimizer(Optimizer):
     """Adam: steps scaled by running estimates of the gradient's first two moments.

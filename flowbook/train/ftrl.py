@@ -13,6 +13,8 @@ from flowbook.graph.ops.state.variables import Variable
 from flowbook.train.optimizer import Optimizer, Step
 from flowbook.train.part import Part
 
+__all__ = ["FtrlOptimizer"]
+
 
 class FtrlOptimizer(Optimizer):
     """Follow the regularised leader, with the proximal form of its regularisers.

@@ -14,6 +14,8 @@ from flowbook.graph.ops.state.variables import Variable
 from flowbook.train.optimizer import Optimizer, Step
 from flowbook.train.part import Part, Rows
 
+__all__ = ["GradientDescentOptimizer", "MomentumOptimizer", "ProximalGradientDescentOptimizer"]
+
 
 class GradientDescentOptimizer(Optimizer):
     """Gradient descent: `variable -= learning_rate * gradient`.

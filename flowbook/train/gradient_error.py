@@ -18,6 +18,8 @@ from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.state.variables import Variable
 
+__all__ = ["gradient_error"]
+
 
 def gradient_error(
     ys: Tensor | Sequence[Tensor],

@@ -25,6 +25,8 @@ from flowbook.graph.ops.basis.constants import group, placeholder
 from flowbook.graph.ops.basis.filling import zeros_like
 from flowbook.graph.ops.state.variables import Variable, assign
 
+__all__ = ["LBFGSOptimizer", "LBFGSResult"]
+
 Array = np.ndarray[Any, Any]
 
 

@@ -35,6 +35,21 @@ from flowbook.graph.ops.nn.losses import (
 )
 from flowbook.graph.ops.reduction.reductions import reduce_mean, reduce_prod
 
+__all__ = [
+    "Reduction",
+    "absolute_difference",
+    "compute_weighted_loss",
+    "cosine_distance",
+    "hinge_loss",
+    "huber_loss",
+    "log_loss",
+    "mean_pairwise_squared_error",
+    "mean_squared_error",
+    "sigmoid_cross_entropy",
+    "softmax_cross_entropy",
+    "sparse_softmax_cross_entropy",
+]
+
 
 class Reduction:
     """How the losses of elements or examples, times their weights, become one."""
@@ -460,7 +475,7 @@ def sparse_softmax_cross_entropy(
 
     Raises:
         InvalidArgumentError: if shapes do not go together.
-        OutOfRangeError: in the run, if a label is no class.
+        InvalidIndexError: in the run, if a label is no class.
 
     >>> import flowbook as fb
     >>> loss = fb.losses.sparse_softmax_cross_entropy([1, 0], [[0.0, 9.0], [0.0, 0.0]])

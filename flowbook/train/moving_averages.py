@@ -18,6 +18,8 @@ from flowbook.graph.ops.state.variables import Variable, assign_add, assign_sub
 from flowbook.train.optimizer import as_number, beside, complement
 from flowbook.train.remembered import Remembered, is_current
 
+__all__ = ["ExponentialMovingAverage", "assign_moving_average"]
+
 
 def assign_moving_average(
     variable: Variable,

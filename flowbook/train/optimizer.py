@@ -32,6 +32,8 @@ from flowbook.graph.ops.state.variables import Variable, assign_add
 from flowbook.train.part import Part, Rows, Whole
 from flowbook.train.remembered import Remembered
 
+__all__ = ["Optimizer"]
+
 GradientAndVariable = tuple[Tensor | IndexedSlices | None, Variable]
 Built = TypeVar("Built")
 

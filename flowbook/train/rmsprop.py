@@ -9,6 +9,8 @@ from flowbook.graph.ops.state.variables import Variable
 from flowbook.train.optimizer import Optimizer, Step
 from flowbook.train.part import Part
 
+__all__ = ["RMSPropOptimizer"]
+
 
 class RMSPropOptimizer(Optimizer):
     """RMSProp: gradients divided by the root of their running mean square.

@@ -25,6 +25,18 @@ from flowbook.graph.ops.math.elementwise import ceil, cos, exp, floor, log
 from flowbook.graph.ops.math.powers import pow
 from flowbook.train.optimizer import as_number
 
+__all__ = [
+    "cosine_decay",
+    "cosine_decay_restarts",
+    "exponential_decay",
+    "inverse_time_decay",
+    "linear_cosine_decay",
+    "linear_warmup",
+    "natural_exp_decay",
+    "piecewise_constant",
+    "polynomial_decay",
+]
+
 
 def exponential_decay(
     learning_rate: Any,

@@ -13,6 +13,8 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.state.variables import Variable
 from flowbook.train.remembered import is_current
 
+__all__ = ["get_or_create_global_step", "global_step"]
+
 _NAME = "global_step"
 
 

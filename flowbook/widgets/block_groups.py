@@ -1,4 +1,4 @@
-"""What a picture of many blocks draws as one: which of them belong together, and which stand aside.
+"""What a picture of many blocks draws as one: which of them belong together.
 
 Pure: numbers of blocks, and pairs of them for edges, in; groups out. Everything is in the order of
 the blocks' numbers, so that equal graphs give equal groups.
@@ -10,7 +10,6 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 _ALIKE = 4  # So many blocks of one look and place are drawn as one.
-_HUB = 4  # A scope fed by more others than these, and than a third of all, stands aside.
 
 Pairs = set[tuple[int, int]]
 
@@ -109,27 +108,6 @@ def with_alike(groups: list[Group], pairs: Pairs, look: Callable[[Group], Hashab
         )
     kept = [merged.get(id(group), group) for group in groups]
     return [group for group in kept if group is not None]
-
-
-def hubs(candidates: set[int], pairs: Pairs, count: int) -> dict[int, int]:
-    """Those to set aside, where edges from everywhere meet; and how many blocks feed each.
-
-    Args:
-        candidates: the blocks that may be.
-        pairs: the edges between all blocks.
-        count: how many blocks there are.
-    """
-    before, after = _neighbours(pairs)
-    most = max(_HUB, count // 3)
-    found = {i for i in candidates if len(before.get(i, ())) > most}
-    # What only goes on with those, as an optimizer does with gradients, makes no sense elsewhere.
-    while more := {
-        i
-        for i in candidates - found
-        if before.get(i, set()) & found and after.get(i, set()) <= found
-    }:
-        found |= more
-    return {i: len(before[i]) for i in sorted(found)}
 
 
 def _between(groups: list[Group], pairs: Pairs) -> Pairs:

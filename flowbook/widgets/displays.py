@@ -15,10 +15,9 @@ from flowbook.exec.instruments.summaries.history import SummaryHistory
 from flowbook.exec.instruments.summaries.summarizing import Summarizing
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model import long_work
-from flowbook.widgets import progress, tables
-from flowbook.widgets.graph_svg import graph_svg
-from flowbook.widgets.graph_view import live_form
-from flowbook.widgets.summary_view import summaries_form
+from flowbook.widgets import growing, progress, tables
+from flowbook.widgets.graph_view import graph_forms
+from flowbook.widgets.summary_view import show_summaries
 
 
 def install(shell: Any) -> None:
@@ -32,19 +31,18 @@ def install(shell: Any) -> None:
     html = formatters["text/html"]
     for kind, form in tables.FORMS.items():
         html.for_type(kind, form)
-    formatters["image/svg+xml"].for_type(Graph, graph_svg)
-    bundles = formatter.mimebundle_formatter
-    bundles.for_type(Graph, live_form)
+    formatter.mimebundle_formatter.for_type(Graph, graph_forms)
     for shown in (LogFollower, SummaryHistory, Summarizing):
-        bundles.for_type(shown, summaries_form)
+        formatter.ipython_display_formatter.for_type(shown, show_summaries)
     long_work.show_with(progress.track_long)
     if _follow not in shell.events.callbacks["post_run_cell"]:
         shell.events.register("post_run_cell", _follow)
 
 
 def _follow(_: Any) -> None:
-    """A cell has ended: live views show what it did to their graphs, if there are any."""
+    """A cell has ended: views show what it did to their graphs and summaries, if there are any."""
     progress.close_left()
+    growing.follow_all()
     live = sys.modules.get("flowbook.widgets.live_graph")
     if live is not None:
         live.follow_all()

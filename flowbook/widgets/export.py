@@ -21,6 +21,8 @@ from flowbook.widgets.shown_text import shown_text
 from flowbook.widgets.summary_view import SummaryView
 from flowbook.widgets.tables import table_of
 
+__all__ = ["export_html"]
+
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>

@@ -1,6 +1,7 @@
 """The front end as it was built: where it can run, and the pages that carry it with them.
 
 A live view is made only where something runs it; a page needs neither a kernel nor a network.
+Beside every live view stands its picture, so that no page is without one.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import base64
 import importlib.util
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,9 +20,31 @@ from flowbook.graph.model.errors import FailedPreconditionError
 from flowbook.graph.storing import files
 from flowbook.widgets.page import is_looked_at
 from flowbook.widgets.shown_text import shown_text
+from flowbook.widgets.svg_png import svg_png
 
 BUNDLE = Path(__file__).parent / "static" / "flowbook.js"
+
+# A live view, for Flowbook's extension of JupyterLab, which shows the picture where the view is no
+# more. It is not called a widget: a front end that knows widgets shows an error for one that it
+# does not find, and not what is stored beside it. One that knows nothing of this shows a picture.
+LIVE_VIEW = "application/vnd.flowbook.view+json"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+
+# The forms of an output, and what is said of each.
+Forms = tuple[dict[str, Any], dict[str, Any]]
+
+
+def forms(text: str, svg: str, live: Mapping[str, Any]) -> Forms:
+    """All forms of what is shown.
+
+    Args:
+        text: what a terminal shows.
+        svg: the picture.
+        live: what `live_form` gives.
+    """
+    png, width = svg_png(svg)
+    data = {**live, "image/svg+xml": svg, "image/png": png, "text/plain": text}
+    return data, {"image/png": {"width": width}}
 
 
 def live_form(make: Callable[[], Any]) -> dict[str, Any]:
@@ -36,7 +60,10 @@ def live_form(make: Callable[[], Any]) -> dict[str, Any]:
     if author is not None:
         author.own(view)
     form = {"version_major": 2, "version_minor": 0, "model_id": view.model_id}
-    return {WIDGET_VIEW: form}
+    # VS Code, which says so to what it starts, takes no extensions of JupyterLab; where it finds no
+    # widget it goes on to the next form.
+    kinds = [LIVE_VIEW, WIDGET_VIEW] if "VSCODE_PID" in os.environ else [LIVE_VIEW]
+    return dict.fromkeys(kinds, form)
 
 
 def _has_notebook() -> bool:

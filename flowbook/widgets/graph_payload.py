@@ -20,12 +20,14 @@ from flowbook.graph.model.site import Site
 from flowbook.graph.model.tensor import Tensor
 from flowbook.widgets.name_tree import Ints, NameTree, name_tree
 from flowbook.widgets.packing import packed
-from flowbook.widgets.scope_edges import aside, scope_edges, templates
+from flowbook.widgets.scope_edges import scope_edges, templates
+from flowbook.widgets.setting_aside import aside
+from flowbook.widgets.shown_text import bounded
+from flowbook.widgets.spine import spine
 from flowbook.widgets.tables import value_text
 
 FORMAT = 1
 
-_LONGEST = 400  # Characters of one text.
 _PLAIN, _SCOPE, _VARIABLE, _INPUT, _CONSTANT, _ARGUMENTS = range(6)  # Kinds, as in `payload.ts`.
 
 
@@ -85,7 +87,7 @@ def _write(
     needed: Needed | None,
 ) -> None:
     number = {op: i for i, op in enumerate(operations)}
-    tree = name_tree([_bounded(op.name) for op in operations])
+    tree = name_tree([bounded(op.name) for op in operations])
     types = writer.texts(op.type for op in operations)
     tensors: dict[Tensor, int] = {}
     for op in operations:
@@ -97,6 +99,7 @@ def _write(
     data = owner[inputs[1]] if len(tensors) else inputs[1]
     enters = np.repeat(np.arange(len(operations), dtype=np.int32), np.diff(inputs[0]))
     edges = scope_edges(tree, data, enters)
+    kept = [number[op] for op in spine(operations)]
 
     writer.meta["operations"] = len(operations)
     writer.meta["marked"] = needed is not None
@@ -105,7 +108,7 @@ def _write(
     writer.column("own", tree.own)
     writer.column("type", types)
     writer.column("template", templates(tree, edges, types.tolist()))
-    writer.column("aside", aside(tree, edges).astype(np.uint8))
+    writer.column("aside", aside(tree, edges, kept).astype(np.uint8))
     writer.column("kind", _kinds(tree, operations))
     writer.column("inputStart", inputs[0])
     writer.column("input", inputs[1])
@@ -248,12 +251,6 @@ def _starts(counts: list[int]) -> Ints:
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(np.int32)
 
 
-def _bounded(text: str) -> str:
-    if len(text) <= _LONGEST:
-        return text
-    return f"{text[:_LONGEST]}… ({len(text):,} characters)"
-
-
 class _Writer:
     """Collects texts and columns."""
 
@@ -264,9 +261,7 @@ class _Writer:
 
     def text(self, text: str) -> int:
         """The number of a text, cut if it is long."""
-        if len(text) > _LONGEST:
-            text = _bounded(text)
-        return self._strings.setdefault(text, len(self._strings))
+        return self._strings.setdefault(bounded(text), len(self._strings))
 
     def texts(self, texts: Iterable[str]) -> Ints:
         """A column of texts."""

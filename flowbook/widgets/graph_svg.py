@@ -23,7 +23,7 @@ _NAME, _DETAIL = 13.0, 11.0  # Font sizes.
 _COLUMN = 820.0  # What JupyterLab has room for: it shows pictures without fitting them.
 _WIDEST = 900.0  # Shown in the column, the smallest text of a picture so wide is still legible.
 _FEWER = (MAX_BLOCKS, 24, 14)  # Wider ones are drawn with fewer blocks.
-_LONGEST = 34  # Longer names lose their middle; the tooltip has them whole.
+_LONGEST = 44  # Longer names lose their middle; the tooltip has them whole.
 _NARROW = frozenset("fijlrtI.,:;'|!()[]/ ")
 _WIDE = frozenset("mwMWN@%…")
 

@@ -20,6 +20,8 @@ from flowbook.widgets import front_end
 from flowbook.widgets.graph_payload import Needed, graph_payload
 from flowbook.widgets.graph_svg import graph_svg
 
+__all__ = ["GraphView"]
+
 
 class GraphView:
     """A picture of a graph, in which name scopes open and close.
@@ -56,9 +58,9 @@ class GraphView:
         self._session = graph if isinstance(graph, Session) else None
         self.needed = None if fetches is None else needed_for(found, fetches, feeds)
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        forms = {"text/plain": repr(self), "image/svg+xml": graph_svg(self.graph, self.needed)}
-        return {**live_form(self.graph, self.needed, self._session), **forms}
+    def _repr_mimebundle_(self, **_: Any) -> front_end.Forms:
+        live = _live_form(self.graph, self.needed, self._session)
+        return front_end.forms(repr(self), graph_svg(self.graph, self.needed), live)
 
     def export_html(self, path: Any) -> None:
         """Write the picture as a page of its own, which needs neither a kernel nor a network.
@@ -94,7 +96,12 @@ def needed_for(graph: Graph, fetches: Any, feeds: Iterable[Any]) -> Needed:
     )
 
 
-def live_form(
+def graph_forms(graph: Graph) -> front_end.Forms:
+    """How a graph is shown: as a view of it."""
+    return front_end.forms(repr(graph), graph_svg(graph), _live_form(graph))
+
+
+def _live_form(
     graph: Graph, needed: Needed | None = None, session: Session | None = None
 ) -> dict[str, Any]:
     """The live view as a part of an output; empty where there is nothing to run it."""

@@ -15,6 +15,7 @@ from typing import Any
 
 import traitlets
 
+from flowbook.graph.model import site as sites
 from flowbook.widgets.live_view import LiveView
 from flowbook.widgets.publisher import publisher
 from flowbook.widgets.summary_payload import everything, frames
@@ -48,6 +49,7 @@ class LiveSummaries(LiveView):
     def __init__(self, sources: Sources, options: dict[str, Any]) -> None:
         self.failure: Exception | None = None
         self._sources = sources
+        self._author = sites.capture().author
         self._seen = sources.unseen()
         self._version: tuple[int, ...] | None = None
         self._sequence = 0
@@ -64,7 +66,7 @@ class LiveSummaries(LiveView):
 
     def payload_now(self) -> bytes:
         """What a page that is opened now begins with."""
-        return everything(self._sources, self._sequence)
+        return everything(self._sources, self._said(), self._sequence)
 
     def publish(self) -> None:
         """Send what is new; called on the publisher's thread."""
@@ -90,15 +92,22 @@ class LiveSummaries(LiveView):
         """Send what was not seen; return how many bytes that took."""
         news = self._sources.news(self._seen)
         self._sequence += 1
-        runs, problems = self._sources.runs, self._sources.problems
         sent = 0
-        for frame in frames(self._sequence, runs, problems, news, _FRAME):
+        for frame in frames(self._sequence, self._sources.runs, self._said(), news, _FRAME):
             with self._sending:
                 if self.closed:
                     return sent
                 self.send({"sequence": self._sequence}, [frame])
             sent += len(frame)
         return sent
+
+    def _said(self) -> list[str]:
+        """What stands above the charts."""
+        said = [*self._sources.problems, *self._sources.remarks]
+        if self._sources.has_ended:
+            again = f"; re-run {self._author.cell.label}" if self._author is not None else ""
+            said.append(f"the session that this shows has ended{again}")
+        return said
 
     def _hear(self, _: Any, content: Any, __: Any) -> None:
         """A page says what it has seen; called on the kernel's thread."""

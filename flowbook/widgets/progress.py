@@ -29,6 +29,8 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.widgets.page import is_looked_at
 
+__all__ = ["progress"]
+
 Item = TypeVar("Item")
 
 # More of a text would push the bar out of its line.

@@ -6,7 +6,7 @@ order in which they were begun.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from flowbook.graph.building.graph import Graph
@@ -15,6 +15,7 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.widgets import block_groups
 from flowbook.widgets.block_groups import Group
 from flowbook.widgets.graph_payload import Needed
+from flowbook.widgets.setting_aside import aside_on_top
 from flowbook.widgets.shown_text import counted
 
 MAX_BLOCKS = 40
@@ -96,13 +97,12 @@ def collapse(graph: Graph, max_blocks: int = MAX_BLOCKS, needed: Needed | None =
     group_of = {names[i]: g for g, group in enumerate(groups) for i in group.all}
     blocks = [faces.block(group, needed) for group in groups]
     edges = _edges({op: group_of[name] for op, name in top.items() if name in group_of}, needed)
-    if len(names) > _LONG:
-        scopes = {g for g, block in enumerate(blocks) if block.kind == "scope"}
-        aside = block_groups.hubs(scopes, set(edges), len(blocks))
-        for g, feeders in aside.items():
-            held = counted(blocks[g].operations, "operation")
-            blocks[g].detail = f"{held}, fed by {feeders} blocks"
-        edges = {ends: edge for ends, edge in edges.items() if not aside.keys() & set(ends)}
+    unseen = {position[top[op]] for op in aside_on_top(operations)}
+    aside = {g for g, group in enumerate(groups) if unseen.issuperset(group.all)}
+    for g, feeders in _crowded(aside, edges).items():
+        held = counted(blocks[g].operations, "operation")
+        blocks[g].detail = f"{held}, fed by {counted(feeders, 'block')}"
+        edges = {ends: edge for ends, edge in edges.items() if g not in ends}
     if rest:
         blocks.append(faces.rest(rest, needed))
     return Blocks(blocks, edges)
@@ -137,6 +137,19 @@ def _edges(block_of: dict[Operation, int], needed: Needed | None) -> dict[tuple[
             if block_of.get(control, target) != target:
                 edge_to(operation, control).controls += 1
     return edges
+
+
+def _crowded(candidates: set[int], edges: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """Those that still have several neighbours, and how many blocks feed each.
+
+    Blocks that are drawn as one may have been all the neighbours that there were.
+    """
+    before: dict[int, set[int]] = {g: set() for g in sorted(candidates)}
+    after: dict[int, set[int]] = {g: set() for g in candidates}
+    for source, target in edges:
+        before.get(target, set()).add(source)
+        after.get(source, set()).add(target)
+    return {g: len(before[g]) for g in before if len(before[g] | after[g]) > 1}
 
 
 def _split(

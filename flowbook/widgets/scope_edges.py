@@ -1,4 +1,4 @@
-"""Edges by the scope that they run in, and what follows from them: likeness, and what to set aside.
+"""Edges by the scope that they run in, and which scopes are alike by them.
 
 An edge between two operations runs in the innermost scope that holds both, between two members of
 that scope. So every edge is in one place, however deep the tree.
@@ -12,10 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from flowbook.widgets.name_tree import Ints, NameTree
-
-_MANY = 15  # Among so many members, those with unusually many neighbours stand out.
-_SOME = 7  # Among so many, scopes fed by more than a third of the others do.
-_LEAST = 4  # So many neighbours are never too many.
 
 
 @dataclass(frozen=True)
@@ -81,27 +77,4 @@ def templates(tree: NameTree, edges: ScopeEdges, types: Sequence[int]) -> Ints:
         pairs = ends[edge_starts[i] : edge_starts[i + 1]]
         joined = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))].tobytes() if len(pairs) else b""
         found[scope] = known.setdefault((inside, joined), fresh + len(known))
-    return found
-
-
-def aside(tree: NameTree, edges: ScopeEdges) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which members of scopes have so many neighbours that their edges hide the others."""
-    size = len(tree.parent)
-    entering = np.bincount(edges.target, minlength=size)
-    leaving = np.bincount(edges.source, minlength=size)
-    found = np.zeros(size, bool)
-    members = np.lexsort((tree.first, tree.parent))[1:]
-    bounds = np.searchsorted(tree.parent[members], np.arange(tree.operations, size + 1))
-    for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        if end - start < _SOME:
-            continue
-        inside = members[start:end]
-        if end - start < _MANY:
-            most = max(_LEAST, (end - start) // 3)
-            found[inside] = (inside >= tree.operations) & (entering[inside] > most)
-            continue
-        low, high = np.quantile(entering[inside], (0.25, 0.75))
-        crowded = entering[inside] > max(_LEAST, 2 * high - low)
-        low, high = np.quantile(leaving[inside], (0.25, 0.75))
-        found[inside] = crowded | (leaving[inside] > max(_LEAST, high + 4 * (high - low)))
     return found

@@ -35,7 +35,7 @@ _Parts = list[Sequence[Any]]  # One column of each series.
 def frames(
     sequence: int,
     runs: Sequence[Run],
-    problems: Sequence[str],
+    said: Sequence[str],
     news: Sequence[Numbered],
     most_bytes: float,
 ) -> Iterator[bytes]:
@@ -44,7 +44,7 @@ def frames(
     Args:
         sequence: a number that grows by 1 with every call for one view.
         runs: all runs, by their numbers.
-        problems: what is wrong, as text.
+        said: what stands above the charts, as text.
         news: the number of its run, and what is new, for each series that has changed.
         most_bytes: about how many bytes a frame has.
     """
@@ -52,7 +52,7 @@ def frames(
         "format": FORMAT,
         "sequence": sequence,
         "runs": [[named(run.label), named(run.id)] for run in runs],
-        "problems": [named(problem) for problem in problems],
+        "said": [named(each) for each in said],
     }
     part: list[Numbered] = []
     size = 0
@@ -68,10 +68,10 @@ def frames(
         yield _frame(head, part)
 
 
-def everything(sources: Sources, sequence: int) -> bytes:
-    """All that there is now, in one frame."""
+def everything(sources: Sources, said: Sequence[str], sequence: int) -> bytes:
+    """All that there is now, in one frame; for the arguments see `frames`."""
     news = sources.news(sources.unseen())
-    [frame] = frames(sequence, sources.runs, sources.problems, news, float("inf"))
+    [frame] = frames(sequence, sources.runs, said, news, float("inf"))
     return frame
 
 

@@ -48,11 +48,13 @@ class Snapshot(NamedTuple):
         curves: the points of each tag with numbers, by the number of the run; in the order in which
             tags are read.
         others: how many tags of other kinds there are.
+        remarks: what is to be said beside.
     """
 
     runs: list[Run]
     curves: dict[str, dict[int, Columns]]
     others: Counter[str]
+    remarks: list[str]
 
 
 class Source:
@@ -84,6 +86,11 @@ class Source:
         """What is wrong with its files."""
         return [] if self._follower is None else list(self._follower.problems)
 
+    def catch_up(self) -> None:
+        """Read what was written since, for a moment."""
+        if self._follower is not None:
+            self._follower.read(seconds=_FIRST_LOOK)
+
     def read(self) -> None:
         """Read what was written since, if it is time to: never for long."""
         started = time.monotonic()
@@ -104,10 +111,11 @@ class Source:
             number: which of the sources this is, from 1.
             runs: how many runs it has.
         """
+        if self._is_session:
+            named = self.history.name_of(run)
+            return f"{self._name or f'run {number}'}{named and f', {named}'}"
         if self._name:
             return self._name if runs == 1 or run == "." else f"{self._name}/{run}"
-        if self._is_session:
-            return f"run {number}"
         if self._follower is not None and run == ".":
             return os.path.basename(os.path.abspath(self._follower.path))
         return run
@@ -122,6 +130,7 @@ class Sources:
 
     def __init__(self, given: Any) -> None:
         self.all = [Source(each, name) for each, name in _named(given)]
+        self._open = [source for source in self.all if not source.history.closed]
         self._numbers: dict[tuple[int, str], int] = {}
         self._lock = threading.Lock()
 
@@ -130,10 +139,25 @@ class Sources:
         """Grows with everything that is added to one of them, and with every problem."""
         return tuple(n for s in self.all for n in (s.history.version, len(s.problems)))
 
+    def catch_up(self) -> None:
+        """Read what was written to log directories, for a moment."""
+        for source in self.all:
+            source.catch_up()
+
     @property
     def problems(self) -> list[str]:
         """What is wrong with their files."""
         return [problem for source in self.all for problem in source.problems]
+
+    @property
+    def remarks(self) -> list[str]:
+        """What is to be said beside what they hold."""
+        return list(dict.fromkeys(each for source in self.all for each in source.history.remarks))
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether all of them, which were open when this began to look at them, are closed."""
+        return bool(self._open) and all(source.history.closed for source in self._open)
 
     def unseen(self) -> list[Seen]:
         """For one who has seen nothing of them yet."""
@@ -161,7 +185,7 @@ class Sources:
                 tags.setdefault(each.tag, {})[run] = each.columns
         curves = {tag: dict(sorted(tags[tag].items())) for tag in sorted(tags, key=_reading_order)}
         others = Counter(kind for kind, _ in {(n.kind, n.tag) for _, n in news} if kind != "scalar")
-        return Snapshot(self.runs, curves, others)
+        return Snapshot(self.runs, curves, others, self.remarks)
 
     @property
     def runs(self) -> list[Run]:

@@ -8,6 +8,7 @@ contain.
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable
 
 from flowbook.exec.instruments.summaries.curve import Point, thinned
@@ -27,6 +28,7 @@ _TITLE, _CHART, _BASE = (
     18.0,
 )  # Heights: of a chart's title, of its inside, of its steps.
 _AXIS = 46.0  # How wide the numbers of the vertical axis are.
+_LINE_LETTERS, _LINE_HEIGHT = 120, 15.0  # Of what is said below.
 _POINTS = 160  # Of one curve.
 _LARGEST = 1e300  # What is beyond is drawn there: differences of such numbers overflow.
 _PAPER, _INK, _FAINT, _LINE, _WARNING = "#fbfcfd", "#1c2430", "#5d6878", "#d5dae1", "#c2410c"
@@ -66,8 +68,12 @@ def summary_svg(snapshot: Snapshot, smoothing: float = 0.0, log: bool = False) -
     if any(rest):
         parts.append(_text(_MARGIN, height + 2, ", ".join(filter(None, rest)), _FAINT))
         height += _GAP
+    for remark in snapshot.remarks:
+        for line in textwrap.wrap(remark, _LINE_LETTERS):
+            parts.append(_text(_MARGIN, height + 2, line, _WARNING))
+            height += _LINE_HEIGHT
     width = 2 * _MARGIN + columns * each + (columns - 1) * _GAP
-    if len(snapshot.runs) > 1:
+    if len(snapshot.runs) > 1 or snapshot.remarks:
         width = _WIDTH
     heading = title(snapshot)
     return "\n".join(

@@ -29,6 +29,7 @@ def summary_table(snapshot: Snapshot) -> Table:
         notes.append(f"  and {len(rows) - _MOST:,} more")
     if others := others_text(snapshot):
         notes.append(f"  {others}")
+    notes += [f"  {remark}" for remark in snapshot.remarks]
     first = len(headings) - 4
     return Table(title(snapshot), headings, rows[:_MOST], notes, range(first, len(headings)))
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.model.errors import InvalidArgumentError
-from flowbook.widgets import front_end
+from flowbook.widgets import front_end, growing
 from flowbook.widgets.summary_payload import everything
 from flowbook.widgets.summary_sources import Snapshot, Sources
 from flowbook.widgets.summary_svg import summary_svg
 from flowbook.widgets.summary_table import summary_table, title
+
+__all__ = ["SummaryView"]
 
 _AXES = ("step", "relative", "time")
 _SMOOTHEST = 0.99
@@ -74,10 +76,16 @@ class SummaryView:
             "log": bool(log),
         }
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+    def _repr_mimebundle_(self, **_: Any) -> front_end.Forms:
+        return self._forms(self._live_form())
+
+    def _ipython_display_(self) -> None:
+        live = self._live_form()
+        growing.show(self._sources, lambda: self._forms(live))
+
+    def _forms(self, live: dict[str, Any]) -> front_end.Forms:
         snapshot = self._sources.snapshot()
-        forms = {"text/plain": str(summary_table(snapshot)), "image/svg+xml": self._svg(snapshot)}
-        return {**self._live_form(), **forms}
+        return front_end.forms(str(summary_table(snapshot)), self._svg(snapshot), live)
 
     def _live_form(self) -> dict[str, Any]:
         def make() -> Any:
@@ -98,7 +106,8 @@ class SummaryView:
             OSError: if the file cannot be written.
         """
         snapshot = self._sources.snapshot()
-        payload = everything(self._sources, sequence=0)
+        said = [*self._sources.problems, *self._sources.remarks]
+        payload = everything(self._sources, said, sequence=0)
         front_end.write_page(
             path,
             title(snapshot),
@@ -115,6 +124,6 @@ class SummaryView:
         return str(summary_table(self._sources.snapshot()))
 
 
-def summaries_form(shown: Any) -> dict[str, Any]:
-    """How what holds summaries is shown: as a view of it."""
-    return SummaryView(shown)._repr_mimebundle_()
+def show_summaries(shown: Any) -> None:
+    """Show what holds summaries: as a view of it."""
+    SummaryView(shown)._ipython_display_()

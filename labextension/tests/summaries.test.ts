@@ -24,7 +24,7 @@ function frame(sequence: number, series: unknown[], columns: Record<string, Colu
     parts.push(padded);
     offset += padded.length;
   }
-  const header = { format: 1, sequence, runs: [["a", "a"]], problems: [], series, texts: [], columns: places, ...more };
+  const header = { format: 1, sequence, runs: [["a", "a"]], said: [], series, texts: [], columns: places, ...more };
   const encoded = new TextEncoder().encode(JSON.stringify(header));
   const start = Math.ceil((4 + encoded.length) / 8) * 8;
   const found = new Uint8Array(start + offset);

@@ -38,6 +38,14 @@ _QUIET = {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": Tr
 _DARK = {"theme": "JupyterLab Dark"}
 
 
+def _extensions(folder: Path) -> Path:
+    """Where JupyterLab finds Flowbook's extension as it was built in this source."""
+    found = folder / "labextensions"
+    found.mkdir()
+    (found / "flowbook").symlink_to(ROOT / "labextension" / "prebuilt")
+    return found
+
+
 @contextmanager
 def browser() -> Iterator[Any]:
     """Start Chromium."""
@@ -75,6 +83,7 @@ class Lab:
                     f"--ServerApp.root_dir={self.notebooks}",
                     "--IdentityProvider.token=",
                     "--LabApp.expose_app_in_browser=True",
+                    f"--LabApp.extra_labextensions_path={_extensions(folder)}",
                 ],
                 env={
                     **os.environ,

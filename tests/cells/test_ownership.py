@@ -1,6 +1,7 @@
 """What has a life of its own ends with the cell that made it, and then says which to re-run."""
 
 import re
+import weakref
 from typing import Any
 
 import pytest
@@ -19,22 +20,143 @@ def ready(notebook: Any) -> Any:
     return notebook
 
 
-def test_a_session_says_which_cell_makes_another(ready: Any) -> None:
-    ready.run("use", "old = sess; call = sess.make_callable(y, [x])")
-    ready.run("session", "1 / 0", fails=True)
+TRAIN = "train = fb.assign_add(W, 1.0).op\nfor _ in range(3): sess.run(train)"
+CLOSED = "flowbook: closed the session that this cell made before; its variables start afresh"
+TAKE = " (take_values() of the new one brings their values back)"
+STILL_OPEN = (
+    "flowbook: the session that this cell made before is still open, with its values: "
+    "see fb.open_sessions()"
+)
+
+
+@pytest.fixture
+def trained(notebook: Any) -> Any:
+    notebook.run("model", "W = fb.Variable(0.0, name='W')")
+    notebook.run("session", "sess = fb.Session()")
+    notebook.run("train", TRAIN)
+    return notebook
+
+
+def test_a_closed_session_says_where_another_was_made(trained: Any) -> None:
+    trained.run("use", "old = sess; call = sess.make_callable(W)")
+    trained.run("session", "sess = fb.Session()")
     message = (
-        "this session is closed: cell [4] ran again, which made it\n"
-        "  hint: use the one that cell [4] makes since, or re-run it"
+        "this session is closed: another was made in its place at cell [5], line 1\n"
+        "  hint: use that one; its take_values() brings the values back that this one had"
     )
     for run in (
-        lambda: ready["old"].run("y:0", {"x:0": 1.0}),
-        lambda: ready["call"](1.0),
-        lambda: ready["old"].partial_run("y:0", ["x:0"]),
-        lambda: ready["old"].summarize(),
-        lambda: ready["old"].__enter__(),
+        lambda: trained["old"].run("W:0"),
+        lambda: trained["call"](),
+        lambda: trained["old"].partial_run("W:0", []),
+        lambda: trained["old"].summarize(),
+        lambda: trained["old"].take_values(trained["sess"]),
+        lambda: trained["old"].__enter__(),
     ):
         with pytest.raises(FailedPrecondition, match=re.escape(message)):
             run()
+
+
+@pytest.mark.parametrize(
+    ("edited", "fails"),
+    [
+        ("rate = 0.1", False),
+        ("1 / 0\nsess = fb.Session()", True),
+        ("sess = fb.Session(", True),
+        ("sess = fb.Session(None, wrong=1)", True),
+        ("with fb.Session() as other: other.run(W)", False),
+        ("value = fb.Session().run(W)", False),
+    ],
+)
+def test_a_cell_that_makes_no_session_closes_none(trained: Any, edited: str, fails: bool) -> None:
+    for _ in range(2):
+        trained.run("session", edited, fails=fails)
+        assert trained.notices == []
+        assert trained["sess"].run(trained["W"]) == 3.0
+    trained.run("session", "sess = fb.Session()")
+    assert trained.notices == [CLOSED + TAKE]
+    assert trained["sess"].run(trained["W"]) == 0.0
+
+
+def test_a_cell_that_fails_with_a_session_loses_nothing(trained: Any) -> None:
+    """The name is the new one's: the old one is found among those that are open."""
+    for _ in range(2):
+        trained.run("session", "sess = fb.Session()\nsess.run(W)\n1 / 0", fails=True)
+        assert trained.notices == [STILL_OPEN]
+    first = fb.open_sessions(trained.graph)[0]
+    assert first.run(trained["W"]) == 3.0
+    assert trained["sess"].take_values(first) == ["W"]
+    assert trained["sess"].run(trained["W"]) == 3.0
+    del first
+    trained.run("session", "sess = fb.Session()")
+    assert trained.notices == [CLOSED + TAKE]
+    assert fb.open_sessions(trained.graph) == [trained["sess"]]
+
+
+def test_values_of_the_session_before_are_taken(trained: Any) -> None:
+    trained.run("session", "sess = fb.Session()")
+    assert trained.notices == [CLOSED + TAKE]
+    # Once more, before anything ran: nothing came between.
+    trained.run("session", "sess = fb.Session()")
+    assert trained.notices == [CLOSED + TAKE]
+    trained.run("use", "taken = sess.take_values()")
+    assert trained["taken"] == ["W"]
+    trained.run("train", TRAIN)
+    assert trained["sess"].run(trained["W"]) == 6.0
+    assert trained["sess"].take_values() == ["W"]
+    assert trained["sess"].run(trained["W"]) == 3.0
+
+
+def test_values_of_two_sessions_before_are_gone(trained: Any) -> None:
+    trained.run("use", "old = sess")
+    last_values = weakref.ref(trained["old"])
+    trained.run("session", "sess = fb.Session()")
+    trained.run("train", TRAIN)
+    trained.run("session", "sess = fb.Session()")
+    trained.run("use", "del old")
+    assert last_values() is None
+    trained["sess"].close()
+    assert fb.open_sessions(trained.graph) == []
+
+
+def test_a_session_without_values_has_none_to_take(notebook: Any) -> None:
+    notebook.run("session", "sess = fb.Session()")
+    notebook.run("session", "sess = fb.Session()")
+    assert notebook.notices == [CLOSED]
+    with pytest.raises(FailedPrecondition, match="not made in place of another"):
+        notebook["sess"].take_values()
+
+
+def test_each_session_takes_the_place_of_that_of_its_line(notebook: Any) -> None:
+    notebook.run("model", "W = fb.Variable(0.0, name='W')")
+    two = "a = fb.Session()\nb = fb.Session()"
+    notebook.run("sessions", two)
+    notebook.run("train", "for s, value in ((a, 1.0), (b, 2.0)): s.run(fb.assign(W, value))")
+    notebook.run("sessions", "b = fb.Session()")
+    assert notebook.notices == [CLOSED + TAKE]
+    notebook.run("use", "b.take_values()")
+    assert [notebook[name].run(notebook["W"]) for name in "ab"] == [1.0, 2.0]
+    notebook.run("sessions", "c = fb.Session(auto_initialize=False)\n" + two)
+    assert notebook["a"].take_values() == notebook["b"].take_values() == ["W"]
+    assert [notebook[name].run(notebook["W"]) for name in "ab"] == [1.0, 2.0]
+
+
+def test_a_deleted_cell_that_is_back_goes_on(trained: Any) -> None:
+    trained.run("other", "pass", deleted=["session"])
+    trained.run("session", "rate = 0.1")
+    assert trained["sess"].run(trained["W"]) == 3.0
+    trained.run("session", "sess = fb.Session()")
+    assert trained.notices == [CLOSED + TAKE]
+    assert trained["sess"].take_values() == ["W"]
+
+
+def test_values_of_a_session_whose_variables_are_of_the_same_cell(notebook: Any) -> None:
+    cell = "W = fb.Variable({}, name='W')\nb = fb.Variable(0.0, name='b')\nsess = fb.Session()"
+    notebook.run("all", cell.format("[1.0]"))
+    notebook.run("train", "sess.run([fb.assign_add(W, [5.0]), fb.assign_add(b, 5.0)]);")
+    notebook.run("all", cell.format("[1.0, 2.0]"))
+    assert notebook.notices == [CLOSED + TAKE]
+    assert notebook["sess"].take_values() == ["b"]  # W is another now.
+    assert notebook["sess"].run(notebook["b"]) == 5.0
 
 
 def test_a_session_that_was_closed_by_hand_says_so(ready: Any) -> None:

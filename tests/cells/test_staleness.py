@@ -322,6 +322,16 @@ def test_an_axis_from_the_rank_of_something_stale(notebook: Any) -> None:
     )
 
 
+def test_what_a_shape_told_before_it_was_redefined_is_stale(notebook: Any) -> None:
+    notebook.run("a", "x = fb.placeholder(fb.float32, [2, 3], name='x')")
+    notebook.run("b", "count = fb.size(x, name='count')")
+    notebook.run("a", "x = fb.placeholder(fb.float32, [5, 3], name='x')")
+    assert "re-run cell [2]" in str(stale_message(closure(notebook["count"])))
+    notebook.run("b", "count = fb.size(x, name='count')")
+    assert stale_message(closure(notebook["count"])) is None
+    assert fb.constant_value(notebook["count"]) == 15
+
+
 def test_an_axis_that_is_read_in_every_execution_leaks_nothing(notebook: Any) -> None:
     def run(turn: int) -> int:
         notebook.run("a", f"axis = fb.constant({turn % 2}, name='axis')")

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from flowbook.widgets.summary_sources import Sources
+
 MODEL = """
 W = fb.Variable(2.0, name="W")
 loss = fb.square(W)
@@ -59,3 +61,38 @@ def test_the_guard_names_the_cell(notebook: Any) -> None:
     output = notebook.run("r", "sess.run(y, {x: -1.0})", fails=True)
     assert "Log 'Log': it gave 1 NaN" in output
     assert "defined at cell [1], line 2" in output
+
+
+def test_a_redefined_training_is_a_run_of_its_own(notebook: Any) -> None:
+    notebook.run("a", MODEL)
+    notebook.run("s", "sess = fb.Session()\nkept = sess.summarize()")
+    notebook.run("r", "for _ in range(3): sess.run(train)")
+    notebook.run("a", MODEL)
+    notebook.run("r", "for _ in range(3): sess.run(train)")
+    [first] = notebook["kept"].history.runs
+    notebook.run("a", MODEL.replace("0.25", "0.125"))
+    notebook.run("r", "for _ in range(2): sess.run(train)")
+    notebook.run("a", MODEL.replace("GradientDescent", "Adam"))
+    notebook.run("r", "sess.run(train)")
+    history = notebook["kept"].history
+    runs = history.runs
+    assert runs == [first, f"{first}-2", f"{first}-3"]
+    steps = [[p.step for p in history.points("loss", run)] for run in runs]
+    assert steps == [[0, 1, 2, 3, 4, 5], [0, 1], [0]]
+    labels = [run.label for run in sources_of(notebook["kept"])]
+    assert labels == ["run 1", "run 1, redefined in cell [6]", "run 1, redefined in cell [8]"]
+    assert notebook["kept"].run == runs[-1]
+
+
+def test_two_trainings_of_one_session_are_one_run(notebook: Any) -> None:
+    notebook.run("a", MODEL)
+    notebook.run("b", "other = fb.train.GradientDescentOptimizer(0.5).minimize(loss)")
+    notebook.run("s", "sess = fb.Session()\nkept = sess.summarize()")
+    notebook.run("r", "for _ in range(2): sess.run(train), sess.run(other)")
+    assert len(notebook["kept"].history.runs) == 1
+
+
+def sources_of(shown: Any) -> list[Any]:
+    sources = Sources(shown)
+    sources.snapshot()
+    return sources.runs

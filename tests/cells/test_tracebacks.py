@@ -43,7 +43,7 @@ def ready(notebook: Any) -> Any:
         ("with fb.name_scope('a'):\n    fb.concat([x, W], axis=9)", "InvalidArgumentError"),
         ("sess.run(x)", "InvalidArgumentError"),
         ("sess.run(x, feed_dict={})", "TypeError"),
-        ("sess.run(p, {x: value})", "InternalError"),
+        ("sess.run(p, {x: value})", "UnknownError"),
         ("fb.bogus", "AttributeError"),
     ],
 )
@@ -112,3 +112,20 @@ def test_nothing_but_flowbooks_frames_stays() -> None:
         inner = error.__traceback__.tb_next  # type: ignore[union-attr]
         assert users_part(inner) is inner
         assert users_part(None) is None
+
+
+@pytest.mark.parametrize(
+    ("source", "hint"),
+    [
+        ("import numpy as np\nnp.zeros(unknown.shape)", "a dimension of this shape is None"),
+        ("unknown.shape.is_fully_defined()", "write it without ()"),
+    ],
+)
+def test_what_python_refuses_in_its_own_words_has_a_hint(
+    ready: Any, source: str, hint: str
+) -> None:
+    ready.run("more", "unknown = fb.placeholder(fb.float32, [None, 3], name='unknown')")
+    assert hint in shown(ready, source)
+    # The same words about something else have none.
+    assert "hint" not in shown(ready, "range(None)")
+    assert "hint" not in shown(ready, "True()")

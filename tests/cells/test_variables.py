@@ -196,3 +196,21 @@ def test_an_axis_redefined_with_the_same_meaning_keeps_a_layers_variables(notebo
     notebook.run("b", build)
     assert [v.op for v in notebook.graph.variables()] == before
     assert notebook.graph.stale() == []
+
+
+def test_a_reset_at_the_top_of_a_cell_does_not_say_that_its_names_are_gone(notebook: Any) -> None:
+    model = "fb.reset_default_graph()\nW = fb.Variable(2.0, name='W')"
+    notebook.run("a", model)
+    notebook.run("s", "sess = fb.Session()")
+    notebook.run("r", "sess.run(W)")
+    notebook.run("a", model)
+    assert notebook.notices == [
+        "flowbook: defined anew, in another graph than before: W "
+        "(a session runs the graph that it was made for)"
+    ]
+    notebook.run("s", "sess = fb.Session()")
+    notebook.run("r", "sess.run(W)")
+    # What is not made again is gone all the same.
+    notebook.run("a", "fb.reset_default_graph()")
+    [notice] = notebook.notices
+    assert notice.startswith("flowbook: no longer defined: W ")

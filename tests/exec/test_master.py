@@ -7,7 +7,7 @@ runner that knows no operation, as they would go to another process.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,8 +24,10 @@ from flowbook.exec.plan.codec import decode, decode_failure, encode, encode_fail
 from flowbook.exec.plan.failure import StepFailed
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Prepared, prepare
+from flowbook.exec.resources.kinds import Definition
 from flowbook.exec.resources.store import Store
 from flowbook.exec.signature.signature import Signature
+from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import ResourceKey
 
 
@@ -100,6 +102,14 @@ class FarMaster:
         self.asked.append("begin")
         self._initialise(prepared, (), None)
         return FarStep(self, prepared, self._runners[prepared])
+
+    def values(self) -> dict[ResourceKey, Any]:
+        return {key: self.store.find(key).read() for key in self.held}
+
+    def take(self, values: Mapping[Operation, Any]) -> None:
+        for operation, value in values.items():
+            definition = Definition("variable", operation.attributes)
+            self.store.of(operation.key, definition).assign(value)
 
     def list_devices(self) -> list[str]:
         return ["/job:far/task:0/device:cpu:0"]
@@ -195,6 +205,16 @@ def test_masters_have_what_the_protocol_says(protocol: type, kinds: Any) -> None
         assert {*Master.__annotations__} <= {*vars(master)}
 
 
+def test_values_go_from_master_to_master(sess: Any) -> None:
+    W = fb.Variable([1.0, 2.0], name="W")
+    sess.run(fb.assign_add(W, [1.0, 1.0]))
+    with fb.Session() as here:
+        assert here.take_values(sess) == ["W"]
+        here.run(fb.assign_add(W, [1.0, 1.0]))
+        assert sess.take_values(here) == ["W"]
+    assert sess.run(W).tolist() == [3.0, 4.0]
+
+
 def test_runs(sess: Any) -> None:
     x = fb.placeholder(fb.float32, [2], name="x")
     W = fb.Variable([1.0, 2.0], name="W")
@@ -216,7 +236,7 @@ def test_errors_name_the_operation(sess: Any) -> None:
     picked = fb.gather([1, 2, 3], x, name="picked")
     for _ in range(3):
         assert sess.run(picked, {x: 1}) == 2
-        with pytest.raises(fb.errors.OutOfRangeError, match="Gather 'picked'") as caught:
+        with pytest.raises(fb.errors.InvalidIndexError, match="Gather 'picked'") as caught:
             sess.run(picked, {x: 7})
         assert caught.value.operation is picked.op
     with pytest.raises(fb.errors.DeadlineExceededError):
@@ -238,7 +258,7 @@ def test_partial_runs(sess: Any) -> None:
     assert asked(sess).count("begin") == 2
     failing = fb.gather([1, 2], fb.cast(x, fb.int32), name="picked")
     step = sess.partial_run(failing, [x])
-    with pytest.raises(fb.errors.OutOfRangeError, match="'picked'"):
+    with pytest.raises(fb.errors.InvalidIndexError, match="'picked'"):
         step.run(failing, {x: 9.0})
 
 

@@ -84,7 +84,7 @@ def test_a_row_outside_is_an_error_and_changes_nothing() -> None:
     train = fb.train.MomentumOptimizer(0.5, 0.5).apply_gradients([(slices, x)])
     with fb.Session() as sess:
         sess.run(x)
-        with pytest.raises(fb.errors.OutOfRangeError):
+        with pytest.raises(fb.errors.InvalidIndexError):
             sess.run(train, {indices: [4]})
         np.testing.assert_array_equal(sess.run(x), np.ones((4, 2)))
 

@@ -10,7 +10,8 @@ import flowbook as fb
 from flowbook.widgets.graph_payload import graph_payload
 from flowbook.widgets.graph_view import needed_for
 from flowbook.widgets.name_tree import name_tree
-from flowbook.widgets.scope_edges import aside, scope_edges, templates
+from flowbook.widgets.scope_edges import scope_edges, templates
+from flowbook.widgets.setting_aside import aside
 
 
 class Read:
@@ -124,7 +125,7 @@ def test_what_everything_feeds_is_set_aside() -> None:
 def test_little_is_set_aside_among_few() -> None:
     tree = name_tree([f"s{i}/x" for i in range(6)])
     source, target = np.arange(5, dtype=np.int32), np.full(5, 5, np.int32)
-    assert not aside(tree, scope_edges(tree, source, target)).any()
+    assert not aside(tree, scope_edges(tree, source, target), []).any()
 
 
 def test_what_a_run_needs_is_marked() -> None:

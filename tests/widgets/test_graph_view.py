@@ -31,8 +31,8 @@ def bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_forms_without_a_notebook() -> None:
     build()
-    forms = fb.GraphView()._repr_mimebundle_()
-    assert set(forms) == {"text/plain", "image/svg+xml"}
+    forms, _ = fb.GraphView()._repr_mimebundle_()
+    assert set(forms) == {"text/plain", "image/svg+xml", "image/png"}
     assert forms["text/plain"] == "<GraphView of 4 operations>"
 
 
@@ -112,9 +112,10 @@ def test_live_form_in_a_kernel(bundle: str, monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(live_view, "_shared", [])
     x, _ = build()
-    forms: Any = fb.GraphView()._repr_mimebundle_()
-    assert set(forms) == {"text/plain", "image/svg+xml", front_end.WIDGET_VIEW}
-    shown = forms[front_end.WIDGET_VIEW]["model_id"]
+    forms, _ = fb.GraphView()._repr_mimebundle_()
+    # Not a widget's: front ends that do not find a widget show an error, and not the picture.
+    assert set(forms) == {"text/plain", "image/svg+xml", "image/png", front_end.LIVE_VIEW}
+    shown = forms[front_end.LIVE_VIEW]["model_id"]
     [view] = [each for each in live_graph._views if each.model_id == shown]
     before = view.payload
     live_graph.follow_all()
@@ -125,6 +126,10 @@ def test_live_form_in_a_kernel(bundle: str, monkeypatch: pytest.MonkeyPatch) -> 
     # The code is sent once, whatever is shown.
     fb.GraphView()._repr_mimebundle_()
     assert len(live_view._shared) == 1
+    # VS Code knows widgets alone.
+    monkeypatch.setenv("VSCODE_PID", "1")
+    forms, _ = fb.GraphView()._repr_mimebundle_()
+    assert forms[front_end.WIDGET_VIEW] == forms[front_end.LIVE_VIEW]
     assert view.runtime == f"anywidget:{live_view._shared[0].model_id}"
     view.close()
     assert view.closed

@@ -3,8 +3,8 @@
 import pytest
 
 import flowbook as fb
-from flowbook.widgets import block_groups
 from flowbook.widgets.scope_blocks import collapse
+from flowbook.widgets.setting_aside import aside_on_top
 
 
 def test_scopes_variables_inputs_and_operations() -> None:
@@ -123,17 +123,33 @@ def test_many_blocks_hold_their_initialisers_and_set_optimizers_aside() -> None:
     assert sum(b.operations for b in found.blocks) == len(fb.get_default_graph().operations)
 
 
-def test_what_goes_on_with_what_is_aside_is_aside_too() -> None:
-    pairs = {(i, 6) for i in range(5)} | {(6, 7), (0, 7), (6, 8), (8, 5), (0, 9)}
-    assert block_groups.hubs({6, 7, 8, 9}, pairs, 10) == {6: 5, 7: 2}
-
-
-def test_few_blocks_keep_all_their_edges() -> None:
-    mlp(1)
+def test_what_lies_between_inputs_and_the_loss_stays_whatever_is_beside_it() -> None:
+    """Much beside a small model makes its variables and activations look crowded."""
+    x = fb.placeholder(fb.float32, [None, 8], name="x")
+    W = fb.Variable(fb.random_normal([8, 8]), name="W")
+    h = fb.nn.relu(x @ W, name="h")
+    for i in range(6):
+        fb.abs(h, name=f"read_{i}")
+        fb.abs(W, name=f"look_{i}")
+    side = x
+    for _ in range(40):
+        side = fb.tanh(side)
+    loss = fb.reduce_mean(h, name="loss")
+    fb.train.GradientDescentOptimizer(0.1).minimize(loss)
     found = collapse(fb.get_default_graph())
-    names = [b.name for b in found.blocks]
-    assert "zeros" in names
-    assert (names.index("gradients"), names.index("Adam")) in found.edges
+    names = [block.name for block in found.blocks]
+    edges = {(names[source], names[target]) for source, target in found.edges}
+    spine = [("x", "MatMul"), ("W", "MatMul"), ("MatMul", "h"), ("h", "loss")]
+    assert edges.issuperset(spine)
+
+
+def test_a_picture_sets_aside_what_the_live_view_does() -> None:
+    mlp(6)
+    graph = fb.get_default_graph()
+    unseen = {op.name.partition("/")[0] for op in aside_on_top(graph.operations)}
+    assert unseen == {"gradients", "Adam"}
+    blocks = collapse(graph).blocks
+    assert {block.name for block in blocks if "fed by" in block.detail} == unseen
 
 
 def test_empty_graph() -> None:

@@ -69,10 +69,10 @@ def test_text_form() -> None:
 def test_static_forms_are_deterministic_and_fetch_nothing() -> None:
     def forms() -> dict[str, Any]:
         made = history(*curve("loss", [1 / (i + 1) for i in range(5000)]), *curve("x", [1.0], "b"))
-        return fb.SummaryView(made)._repr_mimebundle_()
+        return fb.SummaryView(made)._repr_mimebundle_()[0]
 
     first = forms()
-    assert set(first) == {"text/plain", "image/svg+xml"}
+    assert set(first) == {"text/plain", "image/svg+xml", "image/png"}
     assert first == forms()
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", first["image/svg+xml"])
     assert len(first["image/svg+xml"]) < 10_000  # However long a curve is.
@@ -82,7 +82,7 @@ def test_many_tags_are_counted() -> None:
     many = history(*(s for i in range(40) for s in curve(f"t{i}", [1.0])))
     view = fb.SummaryView(many)
     assert repr(view).endswith("\n  and 20 more")
-    svg = view._repr_mimebundle_()["image/svg+xml"]
+    svg = view._repr_mimebundle_()[0]["image/svg+xml"]
     assert ">and 28 more<" in svg
     assert svg.index(">t2<") < svg.index(">t10<")
 
@@ -96,12 +96,13 @@ def test_hostile_names_and_values_are_text(tag: str) -> None:
         *curve(tag, [math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324], tag),
         Summary("b", tag + "!", "text", 0, 0.0, (HOSTILE * 10_000,)),
     )
-    forms = fb.SummaryView(made)._repr_mimebundle_()
+    forms, _ = fb.SummaryView(made)._repr_mimebundle_()
+    assert forms.pop("image/png").startswith(b"\x89PNG")
     for form in forms.values():
         assert len(form) < 20_000
         assert "\x00" not in form
         assert "<img" not in form or form is forms["text/plain"]
-    [header, _] = unpacked(everything(Sources(made), 0))
+    [header, _] = unpacked(everything(Sources(made), [], 0))
     assert len(json.dumps(header)) < 100_000
 
 
@@ -183,7 +184,7 @@ def test_frames_hold_every_kind() -> None:
         Summary("a", "i", "image", 6, 7.0, Image(1, 2, 3, b"png")),
         Summary("b", "t", "text", 8, 9.0, ("one", "two")),
     )
-    header, columns = unpacked(everything(Sources(made), 3))
+    header, columns = unpacked(everything(Sources(made), [], 3))
     assert header["sequence"] == 3
     assert header["runs"] == [["a", "a"], ["b", "b"]]
     assert header["series"] == [
@@ -257,7 +258,7 @@ def live(bundle: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setattr(live_summaries, "publisher", turns)
 
     def make(sources: Any) -> Any:
-        assert front_end.WIDGET_VIEW in fb.SummaryView(sources)._repr_mimebundle_()
+        assert front_end.LIVE_VIEW in fb.SummaryView(sources)._repr_mimebundle_()[0]
         return turns.views[-1]
 
     yield make
@@ -319,6 +320,21 @@ def test_a_closed_view_sends_nothing(live: Any) -> None:
     assert view.sent == []
 
 
+def test_what_was_live_says_that_its_session_has_ended(live: Any) -> None:
+    def said(view: Any) -> list[str]:
+        return unpacked(view.payload_now())[0]["said"]
+
+    kept, other = history(*curve("x", [1.0])), history(*curve("x", [1.0]))
+    view = live([kept, other])
+    other.remark(["2 not computed"])
+    kept.close()
+    assert said(view) == ["2 not computed"]
+    other.close()
+    assert said(view) == ["2 not computed", "the session that this shows has ended"]
+    # What had ended before is shown for what it was.
+    assert said(live(kept)) == []
+
+
 def texts(svg: str) -> set[str]:
     return set(re.findall(r"<text[^>]*>([^<]*)</text>", svg))
 
@@ -326,10 +342,10 @@ def texts(svg: str) -> set[str]:
 def test_static_curves_are_smoothed_and_logarithmic_as_asked() -> None:
     values = [10.0**-i for i in range(5)] + [0.0, 1e308, 5e-324]
     shown = history(*curve("x", values))
-    found = texts(fb.SummaryView(shown, log=True)._repr_mimebundle_()["image/svg+xml"])
+    found = texts(fb.SummaryView(shown, log=True)._repr_mimebundle_()[0]["image/svg+xml"])
     assert "1 not positive" in found
     shown = history(*curve("x", values[:5]))
-    found = texts(fb.SummaryView(shown, log=True)._repr_mimebundle_()["image/svg+xml"])
+    found = texts(fb.SummaryView(shown, log=True)._repr_mimebundle_()[0]["image/svg+xml"])
     assert {"1", "0.01", "1e-4"} <= found
     assert smoothed([Point(0, 0.0, 2.0)] * 9, 0.9)[-1].value == pytest.approx(2.0)
     half = [p.value for p in smoothed([Point(0, 0.0, v) for v in (1.0, math.nan, 3.0)], 0.5)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from flowbook.graph.model.dtypes import DType, as_dtype
 from flowbook.graph.model.registry import Asked, kernel_for, op_keyed, registered_kernels
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.touch import Access
 
 _NO_ATTRIBUTES: dict[str, Any] = {}
 
@@ -46,6 +47,9 @@ class Bound(NamedTuple):
         waits: whether a kernel is asynchronous.
         is_routed: whether a kernel says where values go.
         has_users_kernels: whether a kernel is a user's.
+        draws: whether a kernel draws random numbers.
+        runs_users_code: whether the step's own thread runs a user's Python code, which may take any
+            time.
     """
 
     units: list[Unit]
@@ -54,6 +58,8 @@ class Bound(NamedTuple):
     waits: bool
     is_routed: bool
     has_users_kernels: bool
+    draws: bool
+    runs_users_code: bool
 
 
 class _Found(NamedTuple):
@@ -89,11 +95,11 @@ def bind(
     """
     known: dict[int, Any] = {} if begun is None else begun.known.copy()
     units = [] if begun is None else begun.units.copy()
-    for value, constant in part.constants.items():
-        if value not in known:
-            known[value] = constant if device.check(constant) else device.own(constant)
+    constants = [(v, c) for v, c in part.constants.items() if v not in known]
+    for value, constant in constants:
+        known[value] = constant if device.check(constant) else device.own(constant)
     nodes = part.nodes[len(units) :]
-    specs = _specs(feeds, part.constants, nodes, begun.specs if begun is not None else None)
+    specs = _specs(feeds, constants, nodes, begun.specs if begun is not None else None)
     types: dict[str, _Found] = {}
     for index, node in enumerate(nodes, len(units)):
         found = types.get(node.type)
@@ -108,12 +114,15 @@ def bind(
         any(f.op_def.is_async for f in calls) or (begun is not None and begun.waits),
         any(f.op_def.is_router for f in calls) or (begun is not None and begun.is_routed),
         any(f.call.is_users for f in calls) or (begun is not None and begun.has_users_kernels),
+        any(f.op_def.access is Access.DRAW for f in calls) or (begun is not None and begun.draws),
+        any(not f.op_def.is_async and (f.op_def.runs_users_code or f.call.is_users) for f in calls)
+        or (begun is not None and begun.runs_users_code),
     )
 
 
 def _specs(
     feeds: Sequence[tuple[DType, Shape]],
-    constants: Mapping[int, Any],
+    constants: Sequence[tuple[int, Any]],
     nodes: Sequence[PlanNode],
     begun: Specs | None,
 ) -> Specs:
@@ -122,9 +131,8 @@ def _specs(
     old = len(dtypes)
     for value, (dtype, shape) in enumerate(feeds):
         dtypes[value], shapes[value] = dtype, shape
-    for value, constant in constants.items():
-        if value not in dtypes:
-            dtypes[value], shapes[value] = as_dtype(constant.dtype), Shape.of(constant.shape)
+    for value, constant in constants:
+        dtypes[value], shapes[value] = as_dtype(constant.dtype), Shape.of(constant.shape)
     for node in nodes:
         dtypes.update(zip(node.outputs, node.dtypes, strict=False))
         shapes.update(zip(node.outputs, node.shapes, strict=False))

@@ -16,13 +16,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
+from flowbook.exec.engine.given_up import LONGEST_WAIT, out_of_time, still_running, stop, thread_of
 from flowbook.exec.engine.step import Iteration, Ready, Step, Structure
 from flowbook.exec.engine.units import AsyncKernel
-from flowbook.exec.plan.failure import UnitFailure, late
+from flowbook.exec.plan.failure import UnitFailure
 from flowbook.graph.model.errors import CancelledError, DeadlineExceededError
-
-# An interrupt that comes just before a thread goes to sleep is noticed when it wakes up.
-LONGEST_WAIT = 0.25
 
 
 class Execution:
@@ -65,7 +63,10 @@ class Execution:
             while self._waiting:
                 self._finish(*self._next_report())
                 self._run_ready()
-        except BaseException:
+        except BaseException as error:
+            running = self._running()
+            if running and not isinstance(error, Exception):
+                error.add_note(f"flowbook{still_running(running)}")
             self._abandon()
             raise
 
@@ -92,7 +93,7 @@ class Execution:
         while ready:
             index, tag = pop(ready)
             if deadline is not None and time.monotonic() > deadline:
-                raise _late(len(self._waiting))
+                raise self._late()
             unit = units[index]
             if unit.is_async:
                 assert isinstance(unit, AsyncKernel)
@@ -111,11 +112,20 @@ class Execution:
                 return self._reports.get(timeout=max(0.0, min(left, LONGEST_WAIT)))
             # Not where that is handled: its frame would be kept with this error.
             if left <= 0:
-                raise _late(len(self._waiting))
+                raise self._late()
+
+    def _late(self) -> DeadlineExceededError:
+        running = self._running()
+        return out_of_time(running, len(self._waiting) - len(running))
+
+    def _running(self) -> list[str]:
+        """The names of the Python functions that this step waits for."""
+        return [call.name for call in self._waiting if call.name]
 
     def _finish(self, call: AsyncCall | None, outputs: Any, error: BaseException | None) -> None:
         if call is None:
             raise _closed()
+        call.join()
         try:
             if error is not None:
                 raise error
@@ -135,11 +145,6 @@ class Execution:
         waiting, self._waiting = self._waiting, set()
         for call in waiting:
             call.cancel()
-
-
-def _late(count: int) -> DeadlineExceededError:
-    waiting = f"; {count} asynchronous operations had not completed" if count else ""
-    return DeadlineExceededError(f"{late().message}{waiting}")
 
 
 class Executions:
@@ -183,6 +188,7 @@ class AsyncCall:
         tag: the iteration that it runs in.
         unit: the kernel.
         xp: the device's array module.
+        name: that of the function that runs on a thread of its own; empty if none does.
     """
 
     def __init__(
@@ -192,6 +198,8 @@ class AsyncCall:
         self.tag = tag
         self.unit = unit
         self.xp = unit.xp
+        self.name = ""
+        self._thread: threading.Thread | None = None
         self._reports = reports
         self._callbacks: list[Callable[[], None]] = []
         self._lock = threading.Lock()
@@ -216,6 +224,18 @@ class AsyncCall:
         if self._is_cancelled:
             callback()
 
+    def call(self, function: Callable[[], tuple[Any, ...]], name: str) -> None:
+        """Call a function on a thread of its own, and report its outputs."""
+        self.name = name
+        self._thread = thread = thread_of(f"flowbook {name}", _report, self, function)
+        self.on_cancel(lambda: stop(thread))
+        thread.start()
+
+    def join(self) -> None:
+        """Wait until the thread has ended that has reported: it keeps what its frames have."""
+        if self._thread is not None:
+            self._thread.join()
+
     def cancel(self) -> None:
         """Call the callbacks, once."""
         if self._end(is_cancelled=True):
@@ -228,3 +248,13 @@ class AsyncCall:
                 return False
             self._is_over, self._is_cancelled = True, is_cancelled
             return True
+
+
+def _report(call: AsyncCall, function: Callable[[], tuple[Any, ...]]) -> None:
+    """Call a function, and report what it gives or raises."""
+    try:
+        outputs = function()
+    except BaseException as error:
+        call.fail(error)
+    else:
+        call.complete(outputs)

@@ -14,13 +14,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextvars import copy_context
 from graphlib import TopologicalSorter
 from typing import Any, Protocol
 
-from flowbook.exec.engine.executor import LONGEST_WAIT
+from flowbook.exec.engine.given_up import LONGEST_WAIT
 from flowbook.exec.resources.kinds import Definition
 from flowbook.exec.resources.store import Store
+from flowbook.exec.resources.variable import own_claims
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentError
@@ -179,7 +181,8 @@ class Initialisation:
             if claimed:
                 targets = tuple([Variable.of(variable).initializer for variable in claimed])
                 signature = Signature((), targets, tuple(given))
-                self._master.run_initializers(signature, list(given.values()), deadline)
+                run = self._master.run_initializers
+                copy_context().run(_holding, claim, run, signature, list(given.values()), deadline)
         finally:
             claim.set()
 
@@ -192,6 +195,12 @@ class Initialisation:
                     "another step was initialising the same variables for all of the time "
                     "that the timeout allows"
                 )
+
+
+def _holding(claim: threading.Event, function: Callable[..., None], *arguments: Any) -> None:
+    """Call a function that initialises what is claimed; in a context of its own."""
+    own_claims.set((*own_claims.get(), claim))
+    function(*arguments)
 
 
 def _uses(operations: Iterable[Operation]) -> Iterator[tuple[Operation, Operation]]:

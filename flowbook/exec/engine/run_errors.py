@@ -9,6 +9,7 @@ from flowbook.graph.model.errors import (
     OutOfRangeError,
     ResourceExhaustedError,
     UnimplementedError,
+    UnknownError,
     users_frames,
 )
 from flowbook.graph.model.options import options
@@ -22,12 +23,16 @@ _MAPPED: tuple[tuple[type[BaseException], type[OpError]], ...] = (
 )
 
 
-def as_op_error(error: Exception) -> OpError:
-    """The error of the code that Python's exception corresponds to."""
-    for python, ours in _MAPPED:
-        if isinstance(error, python):
-            return ours(f"{type(error).__name__}: {error}")
-    return InternalError(f"{type(error).__name__}: {error}")
+def as_op_error(error: Exception, is_users: bool) -> OpError:
+    """The error of the code that Python's exception corresponds to.
+
+    Args:
+        error: what a kernel raised.
+        is_users: whether code of a user's raised it.
+    """
+    otherwise = UnknownError if is_users else InternalError
+    kind = next((ours for python, ours in _MAPPED if isinstance(error, python)), otherwise)
+    return kind(f"{type(error).__name__}: {error}")
 
 
 def cause_of(error: Exception) -> BaseException | None:

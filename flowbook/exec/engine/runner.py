@@ -1,8 +1,9 @@
 """The life of one program in this process: it runs, is checked, is written as code, runs fast.
 
 The first run goes kernel by kernel, so that nobody waits for a compiler and every kernel's result
-is checked. From the second run on what needs no waiting runs as generated Python; a program that
-never waits is one call. What this module keeps, nobody else writes to.
+is checked. From the second run on what needs no waiting runs as generated Python; a short program
+that never waits is one call. A program that another one has grown into lends it what is checked
+and written already (`segment.py`). What this module keeps, nobody else writes to.
 
 Users' kernels run unchecked from then on, like all others, as a check costs more than the dispatch.
 But what they do stays inside the step: they get feeds as read-only views, and what is fetched is
@@ -12,6 +13,7 @@ what its definition declares.
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Sequence
 from enum import Enum
 from functools import cached_property
@@ -23,6 +25,7 @@ from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.bind import Bound, bind
 from flowbook.exec.engine.executor import Execution, Executions
 from flowbook.exec.engine.generate import FINISHER_OF, Generated, Setting, finishers, whole_step
+from flowbook.exec.engine.given_up import call_until
 from flowbook.exec.engine.lowering import lowered
 from flowbook.exec.engine.quiet import quietly
 from flowbook.exec.engine.regions import find_regions
@@ -30,12 +33,15 @@ from flowbook.exec.engine.run_errors import as_op_error, cause_of
 from flowbook.exec.engine.segment import Region, Segment
 from flowbook.exec.engine.step import Frame, Structure
 from flowbook.exec.engine.units import Kernel, LateFeed, Unit
-from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of
+from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of, late
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.program import Program
+from flowbook.exec.resources.random_state import Draws
 from flowbook.exec.resources.store import Store
-from flowbook.graph.model.errors import InvalidArgumentError, OpError
+from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentError, OpError
+from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.retag import DEAD
+from flowbook.graph.ops.outside.python_functions import running
 
 
 class Stage(Enum):
@@ -84,7 +90,6 @@ class Runner:
         self._executions = executions
         self._instruments = instruments
         self._finishers = finishers(device)
-        self._begun = begun
         fed = [(program.feeds[place].dtype, program.feeds[place].shape) for place in part.feeds]
         self._bound: Bound = bind(part, fed, device, store, begun._bound if begun else None)
         late = [place for place, arrives_late in enumerate(is_late) if arrives_late]
@@ -94,6 +99,7 @@ class Runner:
         self._waits = self._bound.waits or bool(late)
         self._is_routed = self._bound.is_routed
         self._has_users_kernels = self._bound.has_users_kernels
+        self._begun = begun if not self._waits and not self._is_routed else None
         # Shapes may have been inferred from a constant that is fed now: nothing is sure of them.
         is_wary = any(feed.replaces_constant for feed in program.feeds)
         self._setting = Setting(self._bound.known, self._bound.specs, device, is_wary)
@@ -117,10 +123,36 @@ class Runner:
         Raises:
             StepFailed: which node failed, and why.
         """
+        if self._bound.draws:
+            return Draws().during(self._run, feeds, deadline)  # type: ignore[no-any-return]
+        return self._run(feeds, deadline)
+
+    def _run(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
         step = self._step
-        if step is None or deadline is not None:
-            return self._run_otherwise(feeds, deadline)
-        return self._call(step, feeds)
+        if step is not None and deadline is None:
+            return self._call(step, feeds)
+        if deadline is not None and self._bound.runs_users_code:
+            found = self._run_until(feeds, deadline)
+        else:
+            found = self._run_otherwise(feeds, deadline)
+        # No kernel can be stopped, the last no more than others.
+        if deadline is not None and time.monotonic() > deadline:
+            raise StepFailed(Failure(late(), -1, ()))
+        return found
+
+    def _run_until(self, feeds: Sequence[Any], deadline: float) -> Sequence[Any]:
+        """Run a step whose kernels may take any time."""
+        names: list[str] = []
+        try:
+            return call_until(deadline, names, self._run_named, names, feeds, deadline)  # type: ignore[no-any-return]
+        except DeadlineExceededError as error:
+            failed = StepFailed(Failure(error, -1, ()))
+        raise failed
+
+    def _run_named(self, names: list[str], feeds: Sequence[Any], deadline: float) -> Sequence[Any]:
+        """Run a step, with the names of the Python functions that it is in kept in a list."""
+        running.set(names)
+        return self._run_otherwise(feeds, deadline)
 
     def _call(self, step: Generated, feeds: Sequence[Any], *deadline: float) -> Sequence[Any]:
         """Run the whole step as generated code."""
@@ -149,7 +181,7 @@ class Runner:
             return self.run_regions(feeds, deadline)
         if deadline is None:
             self._step = self._generate(with_deadline=False)
-            return self.run(feeds)
+            return self._call(self._step, feeds)
         return self._call(self._timed_step, feeds, deadline)
 
     def run_reference(self, feeds: Sequence[Any], deadline: float | None = None) -> list[Any]:
@@ -205,7 +237,7 @@ class Runner:
         """A fetched value, which is the caller's own; None if it is not there yet.
 
         Raises:
-            StepFailed: if it is of a branch that was not taken.
+            StepFailed: if it is of a branch that was not taken, or too large to be copied.
         """
         value = execution.values[self._part.fetches[place]]
         if value is DEAD:
@@ -214,7 +246,11 @@ class Runner:
                 hint="fetch what comes after the merge of the branches",
             )
             raise StepFailed(Failure(error, self._producer(place), ()))
-        return self._finishers[FINISHER_OF[self._part.ownership[place]]](value)
+        try:
+            return self._finishers[FINISHER_OF[self._part.ownership[place]]](value)
+        except MemoryError as error:
+            exhausted = as_op_error(error, is_users=False)
+        raise StepFailed(Failure(exhausted, self._producer(place), ()))
 
     def _producer(self, place: int) -> int:
         value = self._part.fetches[place]
@@ -345,13 +381,19 @@ class Runner:
         if isinstance(error, StepFailed):
             return error
         if not isinstance(error, UnitFailure):
-            return StepFailed(Failure(_as_op_error(error), -1, ()))
+            return StepFailed(Failure(_as_op_error(error, is_users=False), -1, ()))
         for instrument in self._instruments:
             asked = self._program, self._units, error.index, error.given
             failure = quietly(instrument.diagnose, asked)
             if failure is not None:
                 return StepFailed(failure)
-        return StepFailed(failure_of(_as_op_error(_behind(error)), error.index, error.given))
+        raised = _as_op_error(_behind(error), self._runs_users_code(error.index))
+        return StepFailed(failure_of(raised, error.index, error.given))
+
+    def _runs_users_code(self, index: int) -> bool:
+        unit = self._units[index]
+        assert isinstance(unit, Kernel)
+        return unit.call.is_users or op_keyed(unit.node.type).runs_users_code
 
 
 def _behind(error: Exception) -> Exception:
@@ -360,8 +402,8 @@ def _behind(error: Exception) -> Exception:
     return cause if isinstance(cause, Exception) else error
 
 
-def _as_op_error(error: Exception) -> OpError:
-    return error if isinstance(error, OpError) else as_op_error(error)
+def _as_op_error(error: Exception, is_users: bool) -> OpError:
+    return error if isinstance(error, OpError) else as_op_error(error, is_users)
 
 
 def _read_only(value: Any) -> Any:

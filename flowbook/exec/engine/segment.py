@@ -53,6 +53,8 @@ class Stretch:
 
     def cut(self) -> list[Stretch]:
         """This stretch in pieces that are not too long."""
+        if len(self.units) <= LONGEST:
+            return [self] if self.units else []
         places = range(0, len(self.units), LONGEST)
         return [
             Stretch(self.units[i : i + LONGEST], self._dying[i : i + LONGEST], self._setting)
@@ -182,7 +184,7 @@ class Segment(Unit):
         for value in new.keys() - kept:
             dying[new[value] - start] += (value,)
         tail = Stretch(units[start:], dying, setting)
-        # Twice as long at least as what follows it, so that there are few.
+        # So that there are few, each is longer than what was added to it.
         while stretches and len(stretches[-1].units) <= len(tail.units) <= LONGEST // 2:
             tail = stretches.pop().joined(tail)
         stretches += tail.cut()

@@ -28,14 +28,15 @@ class Instruments:
 
     Args:
         graph: the session's.
-        on_change: called after one was added, removed or changed: what was made ready to run
-            before has to be asked for anew.
+        on_change: a method, called after one was added, removed or changed: what was made ready
+            to run before has to be asked for anew. It is held weakly: a session that nothing
+            refers to is gone at once, not with the next garbage collection.
     """
 
     def __init__(self, graph: Graph, on_change: Callable[[], None]) -> None:
         self.graph = graph
         self.all: tuple[Instrument, ...] = ()
-        self.changed = on_change
+        self._on_change = weakref.WeakMethod(on_change)
         self._lock = threading.Lock()
         with _known_lock:
             _known.add(self)
@@ -48,6 +49,12 @@ class Instruments:
     def find(self, kind: type[Kind]) -> Kind | None:
         """The one of a kind of which a session has one at most."""
         return next((i for i in self.all if isinstance(i, kind)), None)
+
+    def changed(self) -> None:
+        """Have what was made ready to run asked for anew."""
+        on_change = self._on_change()
+        if on_change is not None:
+            on_change()
 
     def add(self, instrument: Instrument) -> None:
         """Have an instrument watch all runs that begin from now on."""

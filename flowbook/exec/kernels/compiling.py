@@ -17,6 +17,8 @@ from flowbook.graph.model.options import options
 from flowbook.graph.numerics import hot_loop
 from flowbook.graph.numerics.hot_loop import HotLoop
 
+__all__ = ["hot_loops"]
+
 # Behind runs a loop is compiled at most once; its thread is its claim to it.
 _threads: dict[HotLoop, Thread] = {}
 _compiled: dict[HotLoop, Any] = {}

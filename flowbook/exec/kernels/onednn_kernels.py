@@ -31,6 +31,8 @@ from flowbook.graph.ops.windows import (
 from flowbook.graph.ops.windows import response_normalisation as normalisation
 from flowbook.graph.ops.windows.windows import AxisWindows, Padding
 
+__all__ = ["special_kernels"]
+
 Ints = tuple[int, ...]
 Kernel = Callable[..., Any]
 

@@ -3,12 +3,18 @@
 The key comes from the graph's and the operation's seed. With neither set it comes from entropy
 that the session draws once and records, so that a session can be repeated. Concurrent steps draw
 disjoint ranges of the counter.
+
+What a step draws counts when the step has come to its end: one that fails or is interrupted puts
+the counters back, as far as nobody has drawn since, so that running it again gives what it would
+have given.
 """
 
 from __future__ import annotations
 
 import threading
 import zlib
+from collections.abc import Callable
+from contextvars import ContextVar, copy_context
 from typing import Any
 
 import numpy as np
@@ -20,6 +26,37 @@ from flowbook.graph.numerics.random import philox
 
 # The graph's seed where only the operation has one (as in TensorFlow 1).
 DEFAULT_GRAPH_SEED = 87654321
+
+
+class Draws:
+    """The draws of one step."""
+
+    def __init__(self) -> None:
+        self._drawn: list[tuple[RandomState, philox.Counter, philox.Counter]] = []
+
+    def during(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function that is the step, or a part of it.
+
+        If it does not come to its end, nothing counts that was drawn in this call or before.
+        """
+        try:
+            # In a context of its own there is nothing to put back, nor to interrupt.
+            return copy_context().run(self._call, function, arguments)
+        except BaseException:
+            while self._drawn:
+                state, before, after = self._drawn[-1]
+                state.take_back(before, after)
+                self._drawn.pop()
+            raise
+
+    def _call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        _draws.set(self._drawn)
+        return function(*arguments)
+
+
+_draws: ContextVar[list[tuple[RandomState, philox.Counter, philox.Counter]] | None] = ContextVar(
+    "flowbook_draws", default=None
+)
 
 
 class RandomState:
@@ -56,10 +93,21 @@ class RandomState:
 
     def reserve(self, blocks: int) -> tuple[philox.Key, philox.Counter]:
         """The key, and the counter of the first of `blocks` blocks that no other draw gets."""
+        drawn = _draws.get()
         with self._lock:
             counter = self._counter
-            self._counter = philox.advance(counter, blocks)
+            after = philox.advance(counter, blocks)
+            if drawn is not None:
+                # Before it is drawn: what an interrupt prevents does not match, and is left.
+                drawn.append((self, counter, after))
+            self._counter = after
         return self._key, counter
+
+    def take_back(self, before: philox.Counter, after: philox.Counter) -> None:
+        """Put the counter back to before a draw, unless somebody has drawn since."""
+        with self._lock:
+            if self._counter == after:
+                self._counter = before
 
     def _draw(self, kind: Any, shape: Any, dtype: DType, **arguments: Any) -> Any:
         dims = tuple(int(d) for d in np.asarray(shape).ravel())

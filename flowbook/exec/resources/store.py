@@ -21,6 +21,8 @@ from flowbook.exec.resources.kinds import Birth, Definition, Shared, maker_of
 from flowbook.graph.model.errors import CancelledError, InvalidArgumentError
 from flowbook.graph.model.resource_key import ResourceKey
 
+__all__ = ["reset_container"]
+
 _shared: dict[ResourceKey, Shared] = {}
 _stores: weakref.WeakSet[Store] = weakref.WeakSet()
 _lock = threading.Lock()

@@ -5,6 +5,9 @@ A step that reads gets a read-only view of the buffer. That reference is its lea
 nobody holds is written in place. A write is one NumPy call or one reference store under the
 variable's lock, so that neither a concurrent step nor an interrupt finds it torn.
 
+The buffer itself is read-only except while it is written, so that nobody who holds a view can make
+that writeable.
+
 The holders of a buffer are counted by CPython's reference counts: whoever keeps a view, by
 whatever way, is counted, and nobody has to remember to give a lease back.
 """
@@ -15,6 +18,8 @@ import math
 import threading
 import weakref
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from operator import setitem
 from sys import getrefcount
 from typing import Any
 
@@ -25,12 +30,16 @@ from flowbook.graph.model.dtypes import DType, float32
 from flowbook.graph.model.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
-    OutOfRangeError,
+    InvalidIndexError,
 )
 from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.model.touch import VARIABLE
 
 Array = np.ndarray[Any, Any]
+
+
+# The claims of those whose steps this code runs for, on whatever thread.
+own_claims: ContextVar[tuple[threading.Event, ...]] = ContextVar("flowbook_claims", default=())
 
 
 @makes(VARIABLE)
@@ -54,7 +63,6 @@ class VariableResource:
         "_announce",
         "_buffer",
         "_claim",
-        "_claimer",
         "_lock",
         "_view",
         "dtype",
@@ -74,7 +82,6 @@ class VariableResource:
         self.shape = shape
         self._announce = announce
         self._claim: weakref.ref[threading.Event] | None = None
-        self._claimer = 0
         self._lock = threading.Lock()
         self._buffer: Array | None = None
         self._view: Array | None = None
@@ -96,7 +103,7 @@ class VariableResource:
         self._check(value.shape)
         with self._lock:
             if self._is_free() and self._buffer is not None and self._buffer.shape == value.shape:
-                np.copyto(self._buffer, value)
+                self._write(np.copyto, value)
             else:
                 self._swap(np.array(value, dtype=self.dtype.numpy, order="C"))
             return self._view  # type: ignore[return-value]
@@ -116,7 +123,7 @@ class VariableResource:
                 )
             buffer = None
             if self._is_free():
-                ufunc(self._buffer, value, self._buffer)
+                self._write(ufunc, value, self._buffer)
             else:
                 self._swap(np.asarray(ufunc(self._buffer, value)))
             return self._view  # type: ignore[return-value]
@@ -133,9 +140,9 @@ class VariableResource:
             # One value may serve for all.
             rows = np.reshape(updates, (flat.size, *self._buffer.shape[1:]) if updates.ndim else ())
             if ufunc is None:
-                self._buffer[flat] = rows
+                self._write(setitem, flat, rows)
             else:
-                _combine_rows(ufunc, self._buffer, flat, rows)
+                self._write(_combine_rows, ufunc, flat, rows)
             return self._view  # type: ignore[return-value]
 
     def write(self, ufunc: Any, place: Callable[[tuple[int, ...]], Any], value: Array) -> Array:
@@ -154,9 +161,9 @@ class VariableResource:
             if not self._is_free():
                 self._swap(self._buffer.copy())
             if ufunc is None:
-                self._buffer[key] = value
+                self._write(setitem, key, value)
             else:
-                ufunc.at(self._buffer, key, value)
+                self._write(ufunc.at, key, value)
             return self._view  # type: ignore[return-value]
 
     def gather(self, indices: Array) -> Array:
@@ -185,17 +192,17 @@ class VariableResource:
         with self._lock:
             if self._view is not None or self._claimed() is not None:
                 return False
-            self._claim, self._claimer = weakref.ref(claim), threading.get_ident()
+            self._claim = weakref.ref(claim)
             return True
 
     def wait_for_claim(self, seconds: float) -> bool:
         """Wait until nobody is initialising it; whether that is so.
 
         Raises:
-            FailedPreconditionError: if it is this very thread that initialises it.
+            FailedPreconditionError: if it is the very step that asks which initialises it.
         """
         claim = self._claimed()
-        if claim is not None and self._claimer == threading.get_ident():
+        if claim is not None and claim in own_claims.get():
             raise FailedPreconditionError(
                 f"the initial value of variable {self.name!r} is computed by a function that runs "
                 "something which needs the variable itself"
@@ -224,9 +231,18 @@ class VariableResource:
     def _references(self) -> tuple[int, int]:
         return getrefcount(self._view), getrefcount(self._buffer)
 
+    def _write(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Call a function that writes to the buffer, which it takes first."""
+        buffer: Any = self._buffer
+        buffer.flags.writeable = True
+        try:
+            function(buffer, *arguments)
+        finally:
+            buffer.flags.writeable = False
+
     def _swap(self, buffer: Array) -> None:
+        buffer.flags.writeable = False
         view = buffer.view()
-        view.flags.writeable = False
         is_first = self._view is None
         self._buffer, self._view = buffer, view
         if is_first:
@@ -257,7 +273,7 @@ def _unheld_references() -> tuple[int, int]:
 _UNHELD = _unheld_references()
 
 
-def _combine_rows(ufunc: Any, buffer: Array, indices: Array, rows: Array) -> None:
+def _combine_rows(buffer: Array, ufunc: Any, indices: Array, rows: Array) -> None:
     """Combine rows of a buffer with others, one after the other; `rows` may be a scalar.
 
     `ufunc.at` is fast along one axis only, and slower than one gather and one write.
@@ -278,11 +294,11 @@ def check_indices(indices: Any, length: int, what: str) -> None:
     """Refuse indices outside [0, length), naming the first of them.
 
     Raises:
-        OutOfRangeError: if there is one.
+        InvalidIndexError: if there is one.
     """
     array = np.asarray(indices)
     if array.size and (array.min() < 0 or array.max() >= length):
         wrong = array[(array < 0) | (array >= length)].flat[0]
         place = np.argwhere((array < 0) | (array >= length))[0].tolist()
         at = f" (element {place})" if place else ""
-        raise OutOfRangeError(f"index {wrong} is outside [0, {length}) of {what!r}{at}")
+        raise InvalidIndexError(f"index {wrong} is outside [0, {length}) of {what!r}{at}")

@@ -12,7 +12,7 @@ from flowbook.exec.master import Master
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.signature.compound_feeds import expanded, expanded_keys, has_compound
 from flowbook.exec.signature.feeds import Feed, check_mapping, check_no_duplicates, feedable
-from flowbook.exec.signature.fetches import flatten
+from flowbook.exec.signature.fetches import Flat, flatten
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.model import site as sites
 from flowbook.graph.model.errors import (
@@ -24,6 +24,8 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.redefinition.stale_runs import check_feeds, check_stale
 from flowbook.graph.rewrite.prune import is_replaced
+
+__all__ = ["PartialRun"]
 
 
 class PartialRun:
@@ -99,21 +101,35 @@ class PartialRun:
         wanted: list[Tensor | Operation] = [*flat.tensors, *flat.targets]
         values = self._checked(feeds)
         self._check_reachable(wanted, {*self._given, *values})
-        for tensor, value in values.items():
-            place, _ = self._feeds[tensor]
-            self._step.feed(place, np.array(value))
-            self._given.add(tensor)
+        fed = [(self._feeds[tensor][0], np.array(value)) for tensor, value in values.items()]
         try:
+            for place, value in fed:
+                self._step.feed(place, value)
+            self._given.update(values)
             self._step.advance()
+            found = [self._step.fetched(self._places[tensor]) for tensor in flat.tensors]
+            held_up = self._first_held_up(flat, found)
+            if held_up is None:
+                self._left.difference_update(wanted)
+                if not self._left:
+                    self._finish("everything was fetched")
+                return flat.rebuild(found)
         except BaseException:
+            # Fed in part, or with values that nobody got: it cannot go on as if nothing happened.
             self._finish("an error or an interrupt stopped it")
             raise
-        results = [self._take(tensor) for tensor in flat.tensors]
-        self._check_has_run(flat.targets)
-        self._left.difference_update(wanted)
-        if not self._left:
-            self._finish("everything was fetched")
-        return flat.rebuild(results)
+        raise FailedPreconditionError(
+            f"{held_up.name!r} waits for operations with effects that come before it in this step "
+            "and need feeds not given yet",
+            hint="fetch it in a later call",
+        )
+
+    def _first_held_up(self, flat: Flat, results: Sequence[Any]) -> Tensor | Operation | None:
+        """The first of the fetches that is not there yet."""
+        for tensor, value in zip(flat.tensors, results, strict=True):
+            if value is None:
+                return tensor
+        return next((each for each in flat.targets if not self._step.has_run(each)), None)
 
     def _ended(self, end: str) -> FailedPreconditionError:
         author = self._author
@@ -175,17 +191,6 @@ class PartialRun:
                     stack.append(control)
         return list(needed)
 
-    def _take(self, tensor: Tensor) -> Any:
-        value = self._step.fetched(self._places[tensor])
-        if value is None:
-            raise _held_up(tensor.name)
-        return value
-
-    def _check_has_run(self, operations: Sequence[Operation]) -> None:
-        for operation in operations:
-            if not self._step.has_run(operation):
-                raise _held_up(operation.name)
-
     @property
     def closed(self) -> bool:
         """Whether the step has ended."""
@@ -206,11 +211,3 @@ class PartialRun:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _held_up(name: str) -> FailedPreconditionError:
-    return FailedPreconditionError(
-        f"{name!r} waits for operations with effects that come before it in this step and need "
-        "feeds not given yet",
-        hint="fetch it in a later call",
-    )

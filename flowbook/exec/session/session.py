@@ -25,11 +25,13 @@ from flowbook.exec.plan.failure import deadline_after
 from flowbook.exec.plan.pipeline import Prepared
 from flowbook.exec.session import peek as peeking
 from flowbook.exec.session.partial_run import PartialRun
+from flowbook.exec.session.taken_values import fitting
 from flowbook.exec.signature.compound_feeds import expanded, expanded_keys, has_compound
 from flowbook.exec.signature.feeds import Feed, check_mapping, check_no_duplicates, feedable
 from flowbook.exec.signature.fetches import Rebuild, flatten
 from flowbook.exec.signature.signature import Signature
 from flowbook.exec.signature.spelling import is_lasting, spelling
+from flowbook.exec.signature.unasked import warn_of_unasked_values
 from flowbook.graph.building.graph import Graph, get_default_graph
 from flowbook.graph.definition.keywords import no_such_keyword
 from flowbook.graph.model import site as sites
@@ -38,10 +40,13 @@ from flowbook.graph.model.errors import (
     InvalidTypeError,
     without_internal_frames,
 )
+from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.site import Site
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.redefinition.repetition import check_repetition
 from flowbook.graph.redefinition.stale_runs import check_feeds, check_stale
+
+__all__ = ["Session", "open_sessions"]
 
 # How many spellings of signatures a session remembers.
 _REMEMBERED = 4096
@@ -51,6 +56,7 @@ _made: weakref.WeakValueDictionary[int, Session] = weakref.WeakValueDictionary()
 _numbers = itertools.count()
 
 _STARTS_AFRESH = "closed the session that this cell made before; its variables start afresh"
+_TAKE = " (take_values() of the new one brings their values back)"
 
 
 class _Call:
@@ -107,9 +113,12 @@ class Session:
         self._blocks: list[ExitStack] = []
         self._lock = threading.RLock()
         _made[next(_numbers)] = self
+        # What it had when its cell made another in its place, and whose place it took itself.
+        self._last_values: Mapping[ResourceKey, Any] = {}
+        self._successor: Site | None = None
+        self._predecessor: Session | None = None
         if self._site.author is not None:
-            # When its cell runs again, the session that it made before is over.
-            self._site.author.own(self, _STARTS_AFRESH, holds_values=True)
+            self._site.author.succession.add(self)
 
     def _made_master(self, auto_initialize: bool) -> Master:
         """Who carries out what this session asks for; a session of another kind has another."""
@@ -136,7 +145,9 @@ class Session:
                 SparseTensor or IndexedSlices a SparseTensorValue or IndexedSlicesValue is fed, or
                 a tuple of the three arrays; for a tuple of keys, such as the state of a recurrent
                 network, as many values.
-            timeout: seconds after which the run is given up; None never.
+            timeout: seconds after which the run is given up; None never. It ends what waits, and is
+                looked at between any two operations and at the end. An operation is not stopped: a
+                run that is given up late may have written what it writes.
 
         Returns:
             The values, in the structure of `fetches`: NumPy arrays that are the caller's own, and
@@ -202,6 +213,7 @@ class Session:
 
     def _call(self, fetches: Any, keys: Sequence[Any]) -> _Call:
         flat = flatten(self.graph, fetches)
+        warn_of_unasked_values(self.graph, fetches)
         specs = [Feed(feedable(self.graph, key)) for key in expanded_keys(keys)]
         check_no_duplicates(specs)
         signature = Signature(
@@ -228,9 +240,13 @@ class Session:
 
         def call_session(*values: Any) -> Any:
             __tracebackhide__ = True
-            if len(values) != len(keys):
-                raise InvalidTypeError(f"{len(keys)} values are fed, {len(values)} given")
-            return self.run(fetches, dict(zip(keys, values, strict=True)))
+            try:
+                if len(values) != len(keys):
+                    raise InvalidTypeError(f"{len(keys)} values are fed, {len(values)} given")
+                return self.run(fetches, dict(zip(keys, values, strict=True)))
+            except BaseException:
+                values = ()  # The error holds this frame.
+                raise
 
         self._guarded(self._check_open)
         self._guarded(self.extend)
@@ -267,14 +283,15 @@ class Session:
         to: Any = (),
         fetches: Any = None,
         series: str | None = None,
+        compute: bool = False,
     ) -> Summarizing:
         """Have runs give the graph's summaries (`fb.summary`), in the steps that they make anyway.
 
-        A summary joins a run that computes all that it takes; what it shows of a variable is the
-        value from before the step. Runs give summaries if they make a step of a training (of an
-        operation that `minimize` gave); other runs where they are named by what they fetch. The
-        step is what the optimizer's `global_step` counted before the run, or, without one, the
-        number of earlier runs of the same fetches and feeds.
+        A summary joins a run that computes all that it takes, or any with `compute=True`; what it
+        shows of a variable is the value from before the step. Runs give summaries if they make a
+        step of a training (of an operation that `minimize` gave); other runs where they are named
+        by what they fetch. The step is what the optimizer's `global_step` counted before the run,
+        or, without one, the number of earlier runs of the same fetches and feeds.
 
         Args:
             every: the first run of a signature gives summaries, and then each so many-th; 1 if
@@ -284,6 +301,8 @@ class Session:
                 list of them. Each session writes to a folder of its own in it.
             fetches: exactly what the runs fetch, if they do not train.
             series: what comes before the tags of such runs: "test" makes "test/loss" of "loss".
+            compute: whether what a run does not compute is computed for its summaries, in the same
+                step, where its feeds suffice and nothing but values is read.
 
         Returns:
             What it gives: `.history` keeps it for showing, in bounded memory; `.close()` ends it.
@@ -295,7 +314,7 @@ class Session:
         """
         __tracebackhide__ = True
         self._guarded(self._check_open)
-        rule = (every, seconds, to, fetches, series)
+        rule = (every, seconds, to, fetches, series, compute)
         return self._guarded(summarized, self._instruments, self.graph, rule)  # type: ignore[no-any-return]
 
     @property
@@ -436,8 +455,77 @@ class Session:
             self._closed = True
             self._version = -1
             self._calls = {}
+        self._predecessor = None
         self._instruments.close()
         self._master.close()
+
+    def give_way(self, successor: Session) -> str:
+        """End: the cell that made it has made another in its place. Its last values are kept.
+
+        Returns:
+            What the cell's output says of it.
+        """
+        values, before = self._master.values(), self._predecessor
+        self.close()
+        self._last_values, self._successor = values, successor.site
+        # A cell that runs twice in a row loses nothing either.
+        successor._predecessor = self if values else before
+        return _STARTS_AFRESH + (_TAKE if successor._predecessor is not None else "")
+
+    @property
+    def has_values(self) -> bool:
+        """Whether any of its variables has a value."""
+        return bool(self._values())
+
+    def _values(self) -> Mapping[ResourceKey, Any]:
+        return self._last_values if self._closed else self._master.values()
+
+    def take_values(self, of: Session | None = None) -> list[str]:
+        """Give the variables the values that they have, or last had, in another session.
+
+        When a notebook cell that made a session runs again and makes another, the first is closed,
+        and its variables' values stay in memory until the cell runs once more or the new session is
+        closed. Variables of another graph are found by their names. Random operations begin afresh.
+
+        Args:
+            of: the other session; by default the one that its cell closed when it made this one.
+
+        Returns:
+            The names of the variables that took values; others had none, or one of another dtype or
+            shape.
+
+        Raises:
+            FailedPreconditionError: if there is no such session, or it has no values.
+
+        >>> import flowbook as fb
+        >>> W = fb.Variable([1.0, 2.0], name="W")
+        >>> one, other = fb.Session(), fb.Session()
+        >>> trained = one.run(fb.assign_add(W, [10.0, 10.0]))
+        >>> other.take_values(one)
+        ['W']
+        >>> other.run(W)
+        array([11., 12.], dtype=float32)
+        """
+        __tracebackhide__ = True
+        return self._guarded(self._take_values, of)  # type: ignore[no-any-return]
+
+    def _take_values(self, of: Session | None) -> list[str]:
+        self._check_open()
+        source = of if of is not None else self._predecessor
+        if source is None:
+            raise FailedPreconditionError(
+                "this session was not made in place of another that had values",
+                hint="say whose: sess.take_values(other); fb.open_sessions() lists those that live",
+            )
+        if not isinstance(source, Session):
+            raise InvalidTypeError(f"values are taken of a session, not {source!r}")
+        values = source._values()
+        if not values:
+            raise FailedPreconditionError(f"no variable has a value in {source!r}")
+        is_same_graph = source.graph is self.graph
+        taken = fitting(self.graph, values, is_same_graph)
+        self._master.take(taken)
+        return [operation.name for operation in taken]
 
     @property
     def site(self) -> Site:
@@ -452,15 +540,13 @@ class Session:
     def _check_open(self) -> None:
         if not self._closed:
             return
-        author = self._site.author
-        reason = author.why_closed(self) if author is not None else None
-        if author is None or reason is None:
+        if self._successor is None:
             raise FailedPreconditionError(
                 "this session is closed", hint="make a new one: sess = fb.Session()"
             )
         raise FailedPreconditionError(
-            f"this session is closed: {reason}, which made it",
-            hint=f"use the one that {author.cell.label} makes since, or re-run it",
+            f"this session is closed: another was made in its place at {self._successor.place}",
+            hint="use that one; its take_values() brings the values back that this one had",
         )
 
     def __enter__(self) -> Session:
@@ -489,14 +575,22 @@ class Session:
 
     def __repr__(self) -> str:
         state = "closed " if self._closed else ""
-        return f"<{state}Session of {self.graph!r}>"
+        return f"<{state}Session of {self.graph!r}, made at {self._site.place}>"
 
 
-def open_sessions(graph: Graph) -> list[Session]:
-    """The sessions that run a graph and are not closed, in the order in which they were made."""
+def open_sessions(graph: Graph | None = None) -> list[Session]:
+    """The sessions that are not closed, in the order in which they were made.
+
+    A session lives while something refers to it, until it is closed. In a notebook it is closed
+    also when the cell that made it has run again and made another in its place.
+
+    Args:
+        graph: the graph that they run; None for any.
+    """
     # All references at once: other threads make sessions meanwhile.
     made = [reference() for reference in _made.valuerefs()]
-    return [each for each in made if each is not None and each.graph is graph and not each.closed]
+    found = [each for each in made if each is not None and not each.closed]
+    return [each for each in found if graph is None or each.graph is graph]
 
 
 def _listed(feeds: Any) -> list[Any]:

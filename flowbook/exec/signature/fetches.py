@@ -46,16 +46,26 @@ def flatten(graph: Graph, fetches: Any) -> Flat:
     """
     tensors: list[Tensor] = []
     targets: list[Operation] = []
-    rebuild = _flatten(graph, fetches, tensors, targets, fetches)
+    try:
+        rebuild = _flatten(graph, fetches, tensors, targets, fetches)
+    except RecursionError:
+        raise InvalidArgumentError("what is fetched contains itself") from None
     return Flat(tensors, targets, rebuild)
 
 
 def graph_of(fetches: Any) -> Graph | None:
     """The graph of the first of them that is not a name; None if all are names."""
+    try:
+        return _graph_of(fetches)
+    except RecursionError:
+        return None  # Who takes it apart says that it contains itself.
+
+
+def _graph_of(fetches: Any) -> Graph | None:
     if isinstance(fetches, Mapping):
         fetches = list(fetches.values())
     if isinstance(fetches, list | tuple):
-        return next((found for f in fetches if (found := graph_of(f)) is not None), None)
+        return next((found for f in fetches if (found := _graph_of(f)) is not None), None)
     return getattr(fetches, "graph", None)
 
 
@@ -139,6 +149,12 @@ def fetchable(graph: Graph, item: Any, whole: Any) -> Tensor | Operation:
         found = item
     else:
         inside = "" if item is whole else f" (in {whole!r})"
+        if item is None:
+            raise InvalidTypeError(
+                f"None cannot be fetched{inside}",
+                hint="is it what a function gave that returns nothing, or a gradient of what the "
+                "loss does not depend on?",
+            )
         raise InvalidTypeError(
             f"{item!r} of type {type(item).__name__} cannot be fetched{inside}",
             hint="fetch tensors, operations, variables or their names, sparse tensors, or lists, "

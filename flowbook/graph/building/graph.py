@@ -9,12 +9,12 @@ from __future__ import annotations
 import difflib
 import itertools
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from flowbook.graph.building.blocks import Block, innermost
 from flowbook.graph.building.members import Members
 from flowbook.graph.building.names import check_name
 from flowbook.graph.building.surroundings import Scope
@@ -29,9 +29,12 @@ from flowbook.graph.model.errors import (
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.summaries import summaries_among
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import Access
 from flowbook.graph.model.updates import updates_among
 from flowbook.graph.redefinition.stale_operations import StaleOperations, stale_among
 from flowbook.graph.storing import files, graph_file, serialize
+
+__all__ = ["Graph", "get_default_graph", "reset_default_graph"]
 
 if TYPE_CHECKING:
     pass
@@ -70,7 +73,6 @@ class _Settled:
 class _ThreadState(threading.local):
     """What a graph keeps per building thread."""
 
-    scope: Scope = _NO_SCOPE
     settled: _Settled | None = None
 
 
@@ -102,22 +104,16 @@ class Graph(Members):
     @property
     def scope(self) -> Scope:
         """What holds for what this thread builds now."""
-        return self._thread.scope
+        block = innermost()
+        return _NO_SCOPE if block is None else block.scopes.get(self, _NO_SCOPE)
 
-    @scope.setter
-    def scope(self, scope: Scope) -> None:
-        self._thread.scope = scope
-
-    @contextmanager
-    def as_default(self) -> Iterator[Graph]:
+    def as_default(self) -> Block[Graph]:
         """Make this the graph that the block's code builds in, on this thread."""
-        stack = _defaults.stack
-        depth = len(stack)
-        try:  # An interrupt may come right before or after it is appended.
-            stack.append(self)
-            yield self
-        finally:
-            del stack[depth:]
+        return Block(self._begin_default)
+
+    def _begin_default(self, block: Block[Graph]) -> Graph:
+        block.graph = self
+        return self
 
     def enter_name(self, name: str) -> str:
         """Claim a name scope below the current one; a trailing "/" re-enters an existing one."""
@@ -152,7 +148,7 @@ class Graph(Members):
             The operation; or the one that an earlier execution of the same notebook cell built,
             if it means the same.
         """
-        scope = self._thread.scope
+        scope = self.scope
         if name is None:
             name = operation.op_def.type
         else:
@@ -168,6 +164,11 @@ class Graph(Members):
             operation.closes = scope.closes
             if scope.flow is not None:
                 scope.flow.enclose(operation)
+        touches = operation.op_def.touches
+        if touches is not None and touches.access is Access.WRITE and touches.argument is not None:
+            # Whatever surrounds it, a write goes to where its variable lies.
+            handle = operation.inputs[touches.argument].op
+            operation.device, operation.colocation = handle.device, (handle,)
         with self.lock:
             self._check_open()
             if self._is_routed or operation.op_def.is_router:
@@ -208,7 +209,7 @@ class Graph(Members):
         if settled.call is not sites.running_call():
             self._thread.settled = None
         elif not operation.op_def.owns:  # Which is kept while its attributes stay the same.
-            operation.settled_by = settled.tensors
+            operation.settled_by += settled.tensors
 
     def stale(self) -> StaleOperations:
         """The operations that were built, directly or not, from something since redefined.
@@ -481,23 +482,15 @@ def mixed_graphs(owners: Sequence[tuple[str, Graph]]) -> InvalidArgumentError:
     )
 
 
-class _Defaults(threading.local):
-    """The graphs that this thread's `as_default` blocks entered."""
-
-    def __init__(self) -> None:
-        self.stack: list[Graph] = []
-
-
-_defaults = _Defaults()
 _global_graph: Graph | None = None
 _global_lock = threading.Lock()
 
 
 def get_default_graph() -> Graph:
     """The graph that code builds in: the innermost `as_default`, or else the process's own."""
-    stack = _defaults.stack
-    if stack:
-        return stack[-1]
+    block = innermost()
+    if block is not None and block.graph is not None:
+        return block.graph
     global _global_graph
     if _global_graph is None:
         with _global_lock:
@@ -512,7 +505,8 @@ def reset_default_graph() -> None:
     Raises:
         FailedPreconditionError: inside a `with graph.as_default():` block.
     """
-    if _defaults.stack:
+    block = innermost()
+    if block is not None and block.graph is not None:
         raise FailedPreconditionError("reset_default_graph() inside `with graph.as_default():`")
     global _global_graph
     with _global_lock:

@@ -469,6 +469,11 @@ class Members:
     def _sort(self) -> None:
         self._operations = dict(sorted(self._operations.items(), key=lambda kv: kv[1].id))
 
+    def has_built(self, author: Author, name: str) -> bool:
+        """Whether an operation is here by a name, and from an execution of a cell."""
+        operation = self._operations.get(name)
+        return operation is not None and operation.site.author is author
+
     def retired_by(self, operation: Operation) -> Cell | None:
         """The notebook cell that redefined a retired operation, if it is known."""
         return self._retired_by.get(operation)

@@ -21,6 +21,8 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor, identity
 
+__all__ = ["cond"]
+
 
 @dataclass
 class Side:

@@ -23,6 +23,16 @@ from flowbook.graph.model.shape import SCALAR, UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.math.comparison import equal
 
+__all__ = [
+    "control_trigger",
+    "enter",
+    "exit",
+    "loop_cond",
+    "merge",
+    "next_iteration",
+    "switch",
+]
+
 
 class Sides(NamedTuple):
     """What a Switch gives: the value on the side that the predicate takes, nothing on the other."""

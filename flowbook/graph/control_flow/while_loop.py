@@ -29,6 +29,8 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor, identity
 from flowbook.graph.ops.math.comparison import less, logical_and
 
+__all__ = ["while_loop"]
+
 
 def while_loop(
     cond: Callable[..., Any],

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.model.errors import OpError
+from flowbook.graph.model.errors import InvalidTypeError, OpError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import SCALAR, UNKNOWN, Shape, broadcast
 from flowbook.graph.model.tensor import Tensor
+
+__all__ = ["constant_value"]
 
 
 def same_as_input(x: Tensor, *_: Any, **__: Any) -> Shape:
@@ -49,8 +51,28 @@ def constant_value(tensor: Tensor) -> np.ndarray[Any, Any] | None:
 
     A feed may still replace it in a run; so inference uses it for shapes only, which every feed
     is checked against.
+
+    Args:
+        tensor: of any dtype and shape.
+
+    Returns:
+        A read-only array, or None where only the run knows.
+
+    Raises:
+        InvalidTypeError: if it is no tensor.
+
+    >>> import flowbook as fb
+    >>> x = fb.placeholder(fb.float32, [None, 784])
+    >>> print(fb.constant_value(fb.shape(x)[1] * 2), fb.constant_value(fb.shape(x)))
+    1568 None
     """
-    return _Following().value(tensor, _DEPTH)
+    if not isinstance(tensor, Tensor):
+        raise InvalidTypeError(f"what has a value is a tensor, not {tensor!r:.80}")
+    value = _Following().value(tensor, _DEPTH)
+    if value is not None:
+        value = value.view()
+        value.flags.writeable = False
+    return value
 
 
 def determining(tensor: Tensor) -> list[Tensor]:

@@ -41,6 +41,7 @@ RENAMED = {
     "source": ("input",),
     "split_dim": ("axis",),
     "squeeze_dims": ("axis",),
+    "stride": ("strides",),
     "string_tensor": ("input",),
     "targets": ("labels",),
     "thresh": ("threshold",),

@@ -39,7 +39,7 @@ from flowbook.graph.definition.packing import tensors_in
 from flowbook.graph.definition.soundness import check_definition
 from flowbook.graph.model import dtypes, registry
 from flowbook.graph.model import site as sites
-from flowbook.graph.model.attributes import PLAIN_TYPES, fixed_value
+from flowbook.graph.model.attributes import PLAIN_TYPES, check_alike, fixed_value
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import (
     InvalidArgumentError,
@@ -52,6 +52,8 @@ from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Touch
+
+__all__ = ["AsyncContext", "NO_GRADIENT", "OpDef", "REQUIRED"]
 
 # What calling a definition builds: one tensor, unless its annotation says otherwise.
 # Type checkers know defaults of type variables; Python does from 3.13 on.
@@ -98,6 +100,12 @@ class AsyncContext(Protocol):
 
     def on_cancel(self, callback: Callable[[], None]) -> None:
         """Have `callback` called if the step is given up before this operation completes."""
+
+    def call(self, function: Callable[[], tuple[Any, ...]], name: str) -> None:
+        """Call a function that may take any time on a thread of its own, and report its outputs.
+
+        Errors of the step name it if it still runs when the step is given up.
+        """
 
 
 class OpDef(Generic[Built]):
@@ -365,6 +373,10 @@ class OpDef(Generic[Built]):
             what = f"{self.type} {scope.prefix + name!r}" if name else self.type
             described = [a for a in args if isinstance(a, Tensor) and a.op.name]
             raise without_internal_frames(error.at(what, site, described)) from error.__cause__
+        except Exception as error:  # Definitions take for granted what attributes hold.
+            described = [a for a in args if isinstance(a, Tensor) and a.op.name]
+            unfit = self._unfit(error).at(self.type, site, described)
+            raise without_internal_frames(unfit) from error
         operation = graph.add(
             Operation(
                 graph,
@@ -404,8 +416,10 @@ class OpDef(Generic[Built]):
         for key, value in attributes.items():
             if value is REQUIRED:
                 raise InvalidTypeError(f"{self.__name__} needs {key!r}")
-            if type(value) not in PLAIN_TYPES and key in given:
-                attributes[key] = self._fixed(key, value)
+            if key in given:
+                if type(value) not in PLAIN_TYPES:
+                    attributes[key] = self._fixed(key, value)
+                self._check_kind(key, value)
         return tuple(given[a.name] for a in self.inputs), attributes
 
     def _fixed(self, name: str, value: Any) -> Any:
@@ -414,6 +428,15 @@ class OpDef(Generic[Built]):
         except OpError as error:
             error.message = f"{name!r}: {error.message}"
             raise without_internal_frames(error.at(self.type, sites.capture())) from None
+
+    def _check_kind(self, name: str, value: Any) -> None:
+        if self.is_builtin:  # A user's kernel may take one thing or another.
+            check_alike(name, value, self.attributes[name])
+
+    def _unfit(self, error: Exception) -> InvalidArgumentError:
+        return InvalidArgumentError(
+            f"attributes and inputs do not fit {self.type}: {type(error).__name__}: {error}"
+        )
 
     def _graph(self, args: tuple[Any, ...]) -> Graph:
         found: Graph | None = None
@@ -520,7 +543,8 @@ class OpDef(Generic[Built]):
         """The attributes in the order of the definition, with defaults for those not given.
 
         Raises:
-            InvalidArgumentError: if one is missing that has no default, or is not known.
+            InvalidArgumentError: if one is missing that has no default, is not known, or is not of
+                the kind of its default.
         """
         attributes = {name: given.get(name, default) for name, default in self.attributes.items()}
         missing = [name for name, value in attributes.items() if value is REQUIRED]
@@ -529,6 +553,8 @@ class OpDef(Generic[Built]):
                 f"the attributes are {', '.join(given) or 'none'}, "
                 f"but {self.type} has {', '.join(attributes) or 'none'}"
             )
+        for name, value in given.items():
+            self._check_kind(name, value)
         return MappingProxyType(attributes)
 
     def infer_outputs(
@@ -546,9 +572,7 @@ class OpDef(Generic[Built]):
         except OpError:
             raise
         except Exception as error:  # Definitions take for granted what attributes hold.
-            raise InvalidArgumentError(
-                f"attributes and inputs do not fit {self.type}: {type(error).__name__}: {error}"
-            ) from error
+            raise self._unfit(error) from error
         if len(shapes) != len(found):
             raise InvalidArgumentError(
                 f"inference gives {len(shapes)} shapes for {len(found)} outputs"

@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any, TypeVar
 
 from flowbook.graph.building.graph import get_default_graph
 from flowbook.graph.definition.keywords import misfit
 from flowbook.graph.model import site as sites
-from flowbook.graph.model.errors import InvalidArgumentError, OpError, without_internal_frames
+from flowbook.graph.model.errors import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    OpError,
+    without_internal_frames,
+)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -40,13 +46,31 @@ def public(function: Function, what: str | None = None) -> Function:
             if isinstance(error, InvalidArgumentError):
                 error.at(called, get_default_graph().scope.site or sites.capture())
             raise without_internal_frames(error) from error.__cause__
-        except TypeError as error:
-            # One from within has a frame of the function.
-            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+        except _BARE as error:
+            within = error.__traceback__ and error.__traceback__.tb_next
+            if within is None:  # The function has not begun.
+                explained = misfit(function, args, kwargs)
+                if explained is None:
+                    raise
+                raise explained from None
+            if _has_users_frames(within):
                 raise
-            explained = misfit(function, args, kwargs)
-            if explained is None:
-                raise
-            raise explained from None
+            kind = InvalidTypeError if isinstance(error, _TYPES) else InvalidArgumentError
+            unfit = kind(f"the arguments do not fit: {type(error).__name__}: {error}")
+            unfit.at(called, get_default_graph().scope.site or sites.capture())
+            raise without_internal_frames(unfit) from error
 
     return call  # type: ignore[return-value]
+
+
+# What Python and NumPy raise where functions take for granted what they are given.
+_TYPES = (TypeError, AttributeError)
+_BARE = (*_TYPES, ArithmeticError, LookupError, RecursionError, ValueError)
+
+
+def _has_users_frames(traceback: TracebackType | None) -> bool:
+    while traceback is not None:
+        if sites.is_users(traceback.tb_frame.f_code.co_filename):
+            return True
+        traceback = traceback.tb_next
+    return False

@@ -41,10 +41,12 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
-from flowbook.graph.ops.basis.constants import convert_to_tensor
-from flowbook.graph.ops.basis.filling import ones_like, zeros_like
+from flowbook.graph.ops.basis.constants import convert_to_tensor, ones_like_op
+from flowbook.graph.ops.basis.filling import zeros_like
 from flowbook.graph.ops.basis.joining import concat
 from flowbook.graph.ops.math.arithmetic import add_n
+
+__all__ = ["gradients"]
 
 Gradient = Tensor | IndexedSlices
 
@@ -194,7 +196,9 @@ class _Backward:
             )
         with self._on_behalf_of(y.op, ""):
             if grad_y is None:
-                grad = ones_like(y)
+                # Made from the loss, not from its shape: a training step computes its loss, which
+                # summaries of such steps show.
+                grad = ones_like_op(y)
             else:
                 grad = convert_to_tensor(grad_y, y.dtype, name="grad_y")
         if not y.shape.is_compatible_with(grad.shape):
@@ -334,13 +338,15 @@ class _Backward:
         prefix = f"{self.prefix}{name}/" if name else self.prefix
         author = sites.capture().author
         site = sites.Site(op.site.code, op.site.offset, author)
+        # A request in part admits several devices: it is the same one.
+        beside = (op,) if op.device or op.colocation else ()
 
         def change(scope: Scope) -> Scope:
             return replace(
                 scope,
                 prefix=prefix,
                 device=op.device,
-                colocation=op.colocation,
+                colocation=beside,
                 site=site,
             )
 

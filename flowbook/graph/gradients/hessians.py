@@ -17,6 +17,8 @@ from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.joining import stack
 from flowbook.graph.ops.basis.shaping import reshape
 
+__all__ = ["hessians"]
+
 
 def hessians(ys: Any, xs: Any, name: str = "hessians") -> list[Tensor | None]:
     """Build the Hessian of the sum of `ys` with respect to each of `xs`.

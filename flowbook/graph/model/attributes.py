@@ -48,6 +48,32 @@ def fixed_value(value: Any) -> Any:
     )
 
 
+# What may stand in the place of a default, by its type.
+_ALIKE: dict[type, tuple[type, ...]] = {
+    bool: (bool, np.bool_),
+    int: (int, np.integer),
+    float: (int, float, np.number),
+    str: (str,),
+    bytes: (bytes,),
+    Shape: (Shape,),
+    DType: (DType,),
+}
+
+
+def check_alike(name: str, value: Any, default: Any) -> None:
+    """See that a value of an attribute is of the kind of its default, if that tells one.
+
+    Raises:
+        InvalidTypeError: if it is of another.
+    """
+    wanted = _ALIKE.get(type(default))
+    if wanted is not None and not isinstance(value, wanted):
+        raise InvalidTypeError(
+            f"{name!r} is of type {type(default).__name__}, as its default {default!r} is, "
+            f"not {value!r:.80}"
+        )
+
+
 def same_value(a: Any, b: Any) -> bool:
     """Whether two attribute values are the same: type, dtype and bits."""
     if a is b:

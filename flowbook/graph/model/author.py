@@ -14,6 +14,8 @@ import itertools
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from flowbook.graph.model.succession import Succession
+
 if TYPE_CHECKING:
     from flowbook.graph.building.members import Members
     from flowbook.graph.model.operation import Operation
@@ -22,7 +24,7 @@ _serials = itertools.count(1)
 
 
 class Closeable(Protocol):
-    """What has a life of its own: a session, a runner, a live view."""
+    """What has a life of its own: a partial run, a live view."""
 
     @property
     def closed(self) -> bool:
@@ -59,7 +61,6 @@ class _Owned(NamedTuple):
 
     ref: weakref.ref[Closeable]
     notice: str
-    holds_values: bool
 
 
 class Author:
@@ -76,6 +77,7 @@ class Author:
         replaced: those that it built differently, as (new operation, old operation).
         dropped: variables that it did not build, and earlier executions had.
         restarted: unnamed variables whose values it gave up (see `redefinition/unnamed.py`).
+        succession: what it made that outlives it until its cell makes another in its place.
         warned: the sets of cells to re-run that its runs have been told of (`stale_runs.py`).
     """
 
@@ -91,6 +93,7 @@ class Author:
         "replaced",
         "restarted",
         "serial",
+        "succession",
         "warned",
     )
 
@@ -105,6 +108,7 @@ class Author:
         self.replaced: list[tuple[Operation, Operation]] = []
         self.dropped: list[Operation] = []
         self.restarted: list[Operation] = []
+        self.succession = Succession()
         self.warned: list[frozenset[str]] = []
         self._owned: list[_Owned] = []
         self._closed: weakref.WeakSet[Closeable] = weakref.WeakSet()
@@ -113,25 +117,22 @@ class Author:
         """Whether a name that `owner` took is free for this execution."""
         return owner is not None and owner.cell is self.cell and owner.serial < self.serial
 
-    def own(self, closeable: Closeable, notice: str = "", holds_values: bool = False) -> None:
+    def own(self, closeable: Closeable, notice: str = "") -> None:
         """Have something closed when this execution's cell runs again, or is deleted.
+
+        What no re-run brings back is added to the `succession` instead: it outlives the deletion of
+        its cell too, as front ends report as deleted also what is cut and pasted elsewhere.
 
         Args:
             closeable: what to close. It is held weakly.
             notice: what the cell's output then says, if it was still open.
-            holds_values: whether it holds what no re-run brings back, as a session holds the
-                values of variables. Such a thing outlives the deletion of its cell: front ends
-                report as deleted also what is cut and pasted elsewhere.
         """
         self._owned = [each for each in self._owned if each.ref() is not None]
-        self._owned.append(_Owned(weakref.ref(closeable), notice, holds_values))
+        self._owned.append(_Owned(weakref.ref(closeable), notice))
 
     def close_owned(self) -> list[str]:
         """Close what this execution owns; return the notices for what was still open."""
         owned, self._owned = self._owned, []
-        if self.cell.is_deleted:
-            self._owned = [each for each in owned if each.holds_values]
-            owned = [each for each in owned if not each.holds_values]
         notices = []
         for each in owned:
             closeable = each.ref()

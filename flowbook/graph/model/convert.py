@@ -135,7 +135,15 @@ def _as_bytes(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
                 raise InvalidArgumentError("not an array: the lists in it differ in length")
             if isinstance(item, Arithmetic):
                 raise _not_packed(item)
-            raise InvalidTypeError(f"{item!r} has no dtype")
+            what = f"{item!r} of type {type(item).__name__}"
+            if array.ndim == 0:
+                raise InvalidTypeError(
+                    f"{what} has no dtype", hint="tensors hold numbers, booleans and strings"
+                )
+            raise InvalidTypeError(
+                f"an array of Python's objects has no dtype; one of them is {what}",
+                hint="give it one: np.asarray(value, np.float32)",
+            )
         result[position] = bytes(item)
     return result
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from flowbook.graph.model.errors import InvalidArgumentError
 
 _PART = re.compile(
-    r"(?:/job:(?P<job>[A-Za-z_][\w-]*)|/task:(?P<task>\d+)|/replica:(?P<replica>\d+)"
-    r"|/(?:device:)?(?P<kind>[A-Za-z_]\w*)(?::(?P<index>\d+|\*))?)"
+    r"(?:/job:(?P<job>[A-Za-z_][\w-]*)|/task:(?P<task>\d{1,9})|/replica:(?P<replica>\d{1,9})"
+    r"|/(?:device:)?(?P<kind>[A-Za-z_]\w*)(?::(?P<index>\d{1,9}|\*))?)"
 )
 
 
@@ -41,7 +41,7 @@ class DeviceSpec:
             match = _PART.match(name, position)
             if match is None:
                 raise InvalidArgumentError(
-                    f"{name!r} is not a device name",
+                    f"{name!r:.80} is not a device name",
                     hint="for example '/device:cpu:0' or '/job:worker/task:1/device:gpu:0'",
                 )
             found = match.groupdict()

@@ -10,6 +10,47 @@ import numpy as np
 
 from flowbook.graph.model.errors import InvalidTypeError
 
+__all__ = [
+    "COMPLEX",
+    "DType",
+    "FLOATS",
+    "INDICES",
+    "INTS",
+    "NUMBERS",
+    "REALS",
+    "SMALL",
+    "SMALL_FLOATS",
+    "SMALL_INTS",
+    "VALUES",
+    "as_dtype",
+    "bfloat16",
+    "bool",
+    "complex128",
+    "complex64",
+    "float16",
+    "float32",
+    "float4_e2m1fn",
+    "float64",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+    "int16",
+    "int2",
+    "int32",
+    "int4",
+    "int64",
+    "int8",
+    "string",
+    "uint16",
+    "uint2",
+    "uint32",
+    "uint4",
+    "uint64",
+    "uint8",
+]
+
 # What TensorFlow 1 calls otherwise.
 _ELSEWHERE = {
     "as_numpy_dtype": "dtype.numpy",

@@ -32,6 +32,7 @@ __all__ = [
     "GraphGrowthWarning",
     "InternalError",
     "InvalidArgumentError",
+    "InvalidIndexError",
     "InvalidTypeError",
     "NotFoundError",
     "OpError",
@@ -42,6 +43,7 @@ __all__ = [
     "UnauthenticatedError",
     "UnavailableError",
     "UnimplementedError",
+    "UnknownError",
 ]
 
 HIDDEN_FRAMES = "(Flowbook's own frames are hidden; fb.options.full_tracebacks = True shows them)"
@@ -133,6 +135,10 @@ class InvalidTypeError(InvalidArgumentError, TypeError):
     """A dtype or a Python type does not fit the operation."""
 
 
+class InvalidIndexError(InvalidArgumentError, IndexError):
+    """An index, an id or a label lies outside its range."""
+
+
 class NotFoundError(OpError, KeyError):
     """What was asked for does not exist: a name, or the gradient of an operation."""
 
@@ -145,8 +151,8 @@ class AlreadyExistsError(OpError):
     code = "ALREADY_EXISTS"
 
 
-class OutOfRangeError(OpError, IndexError):
-    """An index lies outside its range, or an input has come to its end."""
+class OutOfRangeError(OpError, EOFError):
+    """An input has come to its end."""
 
     code = "OUT_OF_RANGE"
 
@@ -193,6 +199,10 @@ class UnimplementedError(OpError, NotImplementedError):
     """No kernel exists for this operation, dtype and device."""
 
     code = "UNIMPLEMENTED"
+
+
+class UnknownError(OpError):
+    """A user's function or kernel raised what no other code stands for."""
 
 
 class InternalError(OpError):

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from flowbook.graph.model.shape import Shape
     from flowbook.graph.model.site import Site
 
+__all__ = ["Operation"]
+
 
 # What TensorFlow 1 calls otherwise.
 _ELSEWHERE = {
@@ -47,8 +49,9 @@ class Operation:
         shapes: what is known of the outputs' shapes.
         control_inputs: operations that must end before it starts.
         attributes: values fixed at construction, by name; a read-only view.
-        settled_by: tensors whose values attributes were given, such as a constant for an axis. None
-            of an operation that owns a resource: it keeps that while its attributes stay the same.
+        settled_by: tensors whose values attributes were given, such as a constant for an axis; of
+            a constant also those whose known shapes determine it. None of an operation that owns a
+            resource: it keeps that while its attributes stay the same.
         device: the requested device, in full or in part, or an empty string.
         colocation: operations whose device it must share.
         container: the container of its resource, if it has one; empty means the session's.

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+__all__ = ["options"]
+
 # The values of each option, its default first. What has none here is None by default, and who acts
 # on it says what it may be.
 _CHOICES: dict[str, tuple[Any, ...] | None] = {

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from flowbook.graph.model.operation import Operation
     from flowbook.graph.model.shape import Shape
 
+__all__ = ["register_kernel"]
+
 # By the dtypes and shapes of an operation's inputs, and its attributes.
 Suits = Callable[[Sequence["DType"], Sequence["Shape"], Mapping[str, Any]], bool]
 

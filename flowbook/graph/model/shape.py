@@ -11,6 +11,8 @@ from typing import Any, NoReturn
 
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 
+__all__ = ["Shape"]
+
 Dims = tuple["int | None", ...]
 
 

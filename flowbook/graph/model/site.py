@@ -202,10 +202,15 @@ def users_stack() -> list[Position]:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         filename = frame.f_code.co_filename
-        if not is_internal(filename) and not _is_installed(filename):
+        if is_users(filename):
             positions.append((frame.f_code, frame.f_lasti))
         frame = frame.f_back
     return positions[::-1]
+
+
+def is_users(filename: str) -> bool:
+    """Whether code of a file is the user's own: neither Flowbook's nor an installed package's."""
+    return not is_internal(filename) and not _is_installed(filename)
 
 
 def _is_installed(filename: str) -> bool:

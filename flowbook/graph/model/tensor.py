@@ -10,13 +10,37 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from flowbook.graph.model.errors import InvalidTypeError
-from flowbook.graph.model.registry import op_named
+from flowbook.graph.model.registry import op_definitions, op_named
 
 if TYPE_CHECKING:
     from flowbook.graph.building.graph import Graph
     from flowbook.graph.model.dtypes import DType
     from flowbook.graph.model.operation import Operation
     from flowbook.graph.model.shape import Shape
+
+__all__ = ["Tensor"]
+
+
+# Python's operators, by what NumPy calls them.
+_OPERATORS = {
+    "add": "Add",
+    "bitwise_and": "And",
+    "bitwise_or": "Or",
+    "bitwise_xor": "Xor",
+    "divide": "Div",
+    "floor_divide": "FloorDiv",
+    "greater": "Greater",
+    "greater_equal": "GreaterEqual",
+    "left_shift": "LeftShift",
+    "less": "Less",
+    "less_equal": "LessEqual",
+    "matmul": "MatMul",
+    "multiply": "Mul",
+    "power": "Pow",
+    "remainder": "Mod",
+    "right_shift": "RightShift",
+    "subtract": "Sub",
+}
 
 
 def _build(type_name: str, *args: Any) -> Tensor:
@@ -33,7 +57,38 @@ class Arithmetic:
     """
 
     __slots__ = ()
-    __array_ufunc__ = None  # NumPy's arrays defer: np.ones(3) * x is a Tensor.
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """NumPy's operators build operations: np.ones(3) * x is a Tensor. Its functions do not."""
+        __tracebackhide__ = True
+        name = ufunc.__name__
+        if method == "__call__" and not kwargs:
+            if name in _OPERATORS:
+                return _build(_OPERATORS[name], *inputs)
+            if name in ("equal", "not_equal"):  # Of identity, as everywhere.
+                return (inputs[0] is inputs[1]) is (name == "equal")
+        own = any(op.is_builtin and op.public.__name__ == name for op in op_definitions().values())
+        raise InvalidTypeError(
+            f"np.{name} takes arrays, and {self!r} has no values while the graph is built",
+            hint=f"use {f'fb.{name}' if own else 'the function of Flowbook'}, or np.{name} on what "
+            "sess.run gives",
+        )
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise InvalidTypeError(
+            f"{self!r} cannot be assigned to: it has no elements while the graph is built",
+            hint="sess.run(fb.assign_slice(variable, key, value)) changes a variable, and "
+            "fb.tensor_scatter_nd_update gives a changed tensor",
+        )
+
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return str(self)
+        raise InvalidTypeError(
+            f"{self!r} has no value that {spec!r} could format while the graph is built",
+            hint=f'fetch it first: f"{{sess.run(tensor):{spec}}}"; f"{{tensor!s:...}}" is '
+            "about its description",
+        )
 
     def __add__(self, other: Any) -> Tensor:
         return _build("Add", self, other)

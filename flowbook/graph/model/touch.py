@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 from flowbook.graph.model.errors import AlreadyExistsError, NotFoundError
 
+__all__ = ["Access", "Touch"]
+
 
 class Access(Enum):
     """How a resource is touched."""

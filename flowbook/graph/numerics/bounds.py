@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.model.errors import OutOfRangeError
+from flowbook.graph.model.errors import InvalidIndexError
 
 
 def check_indices(indices: Any, count: int, what: str = "index") -> None:
     """See in a run that all indices lie in [0, count).
 
     Raises:
-        OutOfRangeError: naming the first that does not.
+        InvalidIndexError: naming the first that does not.
     """
     if not are_within(indices, count):
         raise outside(indices, (indices < 0) | (indices >= count), count, what)
@@ -34,23 +34,25 @@ def check_vectors(indices: Any, dims: tuple[int, ...]) -> None:
     """See in a run that all vectors of indices, along the last axis, lie within a shape.
 
     Raises:
-        OutOfRangeError: naming the first that does not.
+        InvalidIndexError: naming the first that does not.
     """
     if not indices.size or not len(dims):
         return
     columns = [(indices[..., axis], length) for axis, length in enumerate(dims)]
     if not all(are_within(column, length) for column, length in columns):
         place = _first([(column < 0) | (column >= length) for column, length in columns])
-        raise OutOfRangeError(
+        raise InvalidIndexError(
             f"indices {indices[place].tolist()} lie outside the shape {list(dims)}{_at(place)}"
         )
 
 
-def outside(indices: Any, wrong: Any, count: int, what: str) -> OutOfRangeError:
+def outside(indices: Any, wrong: Any, count: int, what: str) -> InvalidIndexError:
     """The error for the first of the wrong indices."""
     place = _first([wrong])
     found = int(indices[place])
-    return OutOfRangeError(f"{what} {found} is out of range: there are {count}, from 0{_at(place)}")
+    return InvalidIndexError(
+        f"{what} {found} is out of range: there are {count}, from 0{_at(place)}"
+    )
 
 
 def _first(wrong: list[Any]) -> tuple[int, ...]:

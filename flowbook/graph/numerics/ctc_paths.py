@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.model.errors import InvalidArgumentError, OutOfRangeError
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidIndexError
 
 _NEVER = -1e100
 
@@ -48,12 +48,12 @@ def _dense_labels(
         )
     if values.size and (values.min() < 0 or values.max() >= classes - 1):
         wrong = next(v for v in values.tolist() if not 0 <= v < classes - 1)
-        raise OutOfRangeError(
+        raise InvalidIndexError(
             f"label {wrong} is out of range: there are {classes - 1}, from 0, beside the blank"
         )
     rows, columns = indices[:, 0], indices[:, 1]
     if rows.size and (rows.min() < 0 or rows.max() >= batch or columns.min() < 0):
-        raise OutOfRangeError(f"an index of the labels is out of range for a batch of {batch}")
+        raise InvalidIndexError(f"an index of the labels is out of range for a batch of {batch}")
     order = xp.lexsort(xp.stack([columns, rows]))
     rows, columns, values = rows[order], columns[order], values[order]
     if collapse and values.size:
@@ -124,7 +124,7 @@ class Paths:
 
     Raises:
         InvalidArgumentError: if there are more labels than steps, or the arguments do not fit.
-        OutOfRangeError: if a label is none.
+        InvalidIndexError: if a label is none.
     """
 
     def __init__(

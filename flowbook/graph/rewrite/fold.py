@@ -3,6 +3,9 @@
 An error is left to the run, where it belongs; results above a megabyte are not kept, as they cost
 more memory than computing them again costs time. Nothing stateful or random is ever folded.
 
+It has a budget, as nobody asked for it and no timeout ends it: what costs more is left to the run,
+and so is what is not Flowbook's own, of which nobody knows how long it takes.
+
 It computes on the CPU, by the kernels that a run would take there, so that a value does not depend
 on whether it was folded.
 """
@@ -20,6 +23,12 @@ from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 LARGEST = 1 << 20
 
+# What is computed before a run in all, in floating-point operations: a tenth of a second's.
+MOST = 50_000_000
+
+# What it costs to move or look at an element, in floating-point operations.
+_PER_ELEMENT = 10
+
 
 def fold(graph: Subgraph) -> None:
     """Replace nodes whose inputs are constants by their values."""
@@ -28,12 +37,18 @@ def fold(graph: Subgraph) -> None:
         return
     kept: list[Node] = []
     folded: dict[Node, tuple[Node, ...]] = {}
+    left = MOST
     with np.errstate(all="ignore"):
         for node in graph.new:
             inputs = node.inputs
             # Most nodes are told by their first input.
             if inputs and inputs[0] in constants and _is_foldable(node, constants, folded):
-                outputs = _evaluate(node, [constants[v] for v in inputs])
+                given = [constants[v] for v in inputs]
+                cost = _cost(node, given)
+                outputs = None
+                if cost <= left:
+                    left -= cost
+                    outputs = _evaluate(node, given)
                 if outputs is not None:
                     constants.update(zip(node.outputs, outputs, strict=True))
                     folded[node] = ()
@@ -53,8 +68,19 @@ def _is_foldable(
         and node.op_def.is_pure
         and not node.op_def.is_async
         and not node.op_def.is_router
+        and node.op_def.is_builtin
+        and not node.op_def.runs_users_code
         and kernel_for(node.op_def, "cpu") is not None
     )
+
+
+def _cost(node: Node, inputs: list[Any]) -> int:
+    """What computing a node costs, in floating-point operations."""
+    operation = node.operation
+    flops = operation.op_def.cost(operation) if operation.op_def.cost is not None else 0
+    sizes: list[int] = [v.size for v in inputs]
+    sizes += [t.shape.size or 0 for t in operation.outputs]
+    return flops + _PER_ELEMENT * sum(sizes)
 
 
 def _evaluate(node: Node, inputs: list[Any]) -> list[np.ndarray[Any, Any]] | None:

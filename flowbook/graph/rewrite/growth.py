@@ -29,7 +29,7 @@ def grows(
     """Whether a subgraph, through which all passes have gone, grows into another with its feeds.
 
     Args:
-        base: the subgraph.
+        base: the subgraph, of which a plan was made.
         roots: the operations that it was asked for: those of its fetches and its targets.
         fetches: what is fetched now.
         targets: the operations that are run now.
@@ -69,7 +69,7 @@ def _has(base: Subgraph, value: int) -> bool:
     if value < len(base.feeds) or value in base.constants:
         return True
     node = base.producer.get(value)
-    return node is not None and node in base.remaining
+    return node is not None and node in base.index
 
 
 def _may_follow(base: Subgraph, operation: Operation) -> bool:

@@ -53,7 +53,8 @@ def prune(
             if op.outputs[0] in fed:
                 continue  # A target that the feed stands for.
             raise _unfed(op, operations, fetches, targets)
-        if op.settled_by and not fed.isdisjoint(op.settled_by):
+        # What a constant was told by is the shape of what is fed, which stays.
+        if op.settled_by and not op_def.is_constant and not fed.isdisjoint(op.settled_by):
             raise _fed_too_late(op, fed)
         outputs = []
         for tensor in op.outputs:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -165,11 +164,6 @@ class Subgraph:
     def new(self) -> list[Node]:
         """The nodes that the passes have not gone through."""
         return self.nodes[self.start :] if self.start else self.nodes
-
-    @cached_property
-    def remaining(self) -> set[Node]:
-        """The nodes that are left when all passes have gone through it."""
-        return set(self.nodes)
 
     def value_of(self, tensor: Tensor) -> int:
         """The value that a tensor has after what passes have done."""

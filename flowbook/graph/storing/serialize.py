@@ -292,7 +292,7 @@ class _Reader:
         for handle, found in consumers.items():
             # An interrupted construction may have left a handle alone, which is no variable.
             with suppress(InvalidArgumentError):
-                op_named("Variable").public.of(handle, found)  # type: ignore[attr-defined]
+                handle.op_def.public.of(handle, found)  # type: ignore[attr-defined]
 
 
 def _at(items: Sequence[Any], position: int, what: str) -> Any:

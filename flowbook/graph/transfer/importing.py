@@ -31,6 +31,8 @@ from flowbook.graph.storing import graph_file
 from flowbook.graph.storing.graph_pb2 import GraphDef
 from flowbook.graph.storing.serialize import with_retired
 
+__all__ = ["import_graph_def"]
+
 
 def import_graph_def(
     graph_def: Any,
@@ -219,7 +221,7 @@ class _Import:
             shapes,
             self._site_of(operation),
         )
-        copy.settled_by = tuple([self._settling(t) for t in operation.settled_by])
+        copy.settled_by = tuple([self._settling(t, operation) for t in operation.settled_by])
         waited = [self._waited.get(o) or self._copies[o] for o in operation.control_inputs]
         copy.control_inputs = tuple(dict.fromkeys(waited))
         copy.colocation = tuple([self._copies[o] for o in operation.colocation])
@@ -231,9 +233,10 @@ class _Import:
         for original, output in zip(operation.outputs, copy.outputs, strict=True):
             self._tensors.setdefault(original, output)
 
-    def _settling(self, tensor: Tensor) -> Tensor:
+    def _settling(self, tensor: Tensor, operation: Operation) -> Tensor:
         copied = self._copies[tensor.op].outputs[tensor.index]
-        if self._tensors[tensor] is not copied:
+        # What stands for it has its shape, which is all that a constant was told by.
+        if self._tensors[tensor] is not copied and not operation.op_def.is_constant:
             raise InvalidArgumentError(
                 f"something stands for {tensor.name!r}, but its value was read when this was "
                 "built, and is fixed in it"

@@ -1,4 +1,4 @@
-"""Convolution and pooling layers: the last dimension holds the channels."""
+"""Convolution and pooling layers."""
 
 from __future__ import annotations
 
@@ -14,17 +14,33 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.joining import stack
 from flowbook.graph.ops.basis.shaping import shape as shape_of
 from flowbook.graph.ops.windows import convolution, depthwise, pooling
+from flowbook.graph.ops.windows.families import over_sequences_and_volumes
+from flowbook.graph.ops.windows.layouts import layout_of
 from flowbook.train.layers import initializers
 from flowbook.train.layers.weights import (
     Activation,
     KernelAndBias,
     activated,
+    channels_of,
     check_activation,
-    last,
     layer_input,
     positive,
     weights,
 )
+
+__all__ = [
+    "average_pooling1d",
+    "average_pooling2d",
+    "average_pooling3d",
+    "conv1d",
+    "conv2d",
+    "conv2d_transpose",
+    "conv3d",
+    "max_pooling1d",
+    "max_pooling2d",
+    "max_pooling3d",
+    "separable_conv2d",
+]
 
 
 def each(name: str, value: Any, count: int) -> list[int]:
@@ -41,7 +57,7 @@ def each(name: str, value: Any, count: int) -> list[int]:
 
 def _convolved(
     what: str,
-    count: int,
+    data_format: str,
     inputs: Any,
     filters: int,
     kernel_size: Any,
@@ -53,53 +69,19 @@ def _convolved(
 ) -> Tensor:
     """What all convolution layers do around their convolution."""
     check_activation(activation)
-    inputs = layer_input(inputs, what, count + 2)
+    layout = layout_of(data_format)
+    axis = layout.channels_axis
+    inputs = layer_input(inputs, what, layout.count + 2, axis)
     filters = positive("filters", filters)
-    shape = kernel_shape(each("kernel_size", kernel_size, count), last(inputs), filters)
+    size = each("kernel_size", kernel_size, layout.count)
+    shape = kernel_shape(size, channels_of(inputs, axis), filters)
     with inputs.graph.as_default(), name_scope(name or what):
         result = apply(inputs, made.kernel(shape, inputs.dtype))
-        return activated(made.with_bias(result, filters), activation)  # type: ignore[no-any-return]
-
-
-def _plain(size: list[int], channels: int, filters: int) -> list[int]:
-    return [*size, channels, filters]
-
-
-def _reversed(size: list[int], channels: int, filters: int) -> list[int]:
-    return [*size, filters, channels]
+        return activated(made.with_bias(result, filters, data_format), activation)  # type: ignore[no-any-return]
 
 
 def _in_capitals(padding: Any) -> Any:
     return padding.upper() if isinstance(padding, str) else padding
-
-
-def conv1d(
-    inputs: Any,
-    filters: int,
-    kernel_size: Any,
-    strides: Any = 1,
-    padding: Any = "VALID",
-    dilations: Any = 1,
-    activation: Activation | None = None,
-    use_bias: bool = True,
-    name: str | None = None,
-    **variables: Any,
-) -> Tensor:
-    """A convolution over sequences [batch, steps, channels]; arguments as for `conv2d`."""
-    padding = _in_capitals(padding)
-    [stride], [dilation] = each("strides", strides, 1), each("dilations", dilations, 1)
-    return _convolved(
-        "conv1d",
-        1,
-        inputs,
-        filters,
-        kernel_size,
-        _plain,
-        lambda x, kernel: convolution.conv1d(x, kernel, stride, padding, dilations=dilation),
-        activation,
-        KernelAndBias(use_bias, **variables),
-        name,
-    )
 
 
 def conv2d(
@@ -111,6 +93,7 @@ def conv2d(
     dilations: Any = 1,
     activation: Activation | None = None,
     use_bias: bool = True,
+    data_format: str = "NHWC",
     name: str | None = None,
     **variables: Any,
 ) -> Tensor:
@@ -119,70 +102,42 @@ def conv2d(
     Args:
         inputs: [batch, height, width, channels], of a floating-point dtype.
         filters: how many channels the result has.
-        kernel_size: the height and width of the window, one int for both or two.
+        kernel_size: [height, width] of the window, or one int for all.
         strides: how far the window moves, likewise.
         padding: "valid" or "same", in capitals or not, or what `fb.nn.conv2d` takes.
         dilations: the distance of the window's places, likewise.
         activation: a function of a tensor.
         use_bias: whether there is a bias.
+        data_format: "NHWC", or "NCHW" for the channels before [height, width].
         name: the name scope; by default "conv2d".
         variables: as for `dense`; `kernel` is [height, width, channels, filters].
 
     Returns:
-        [batch, out_height, out_width, filters].
+        [batch, new height, new width, filters], or as `data_format` says.
     """
-    padding = _in_capitals(padding)
-    how: dict[str, Any] = {
-        "strides": each("strides", strides, 2),
-        "dilations": each("dilations", dilations, 2),
-    }
+
+    def apply(x: Tensor, kernel: Any) -> Tensor:
+        how = (padding, steps, rates, data_format, f"Conv{layout.count}D")
+        return convolution.convolution(x, kernel, *how)
+
+    layout, padding = layout_of(data_format), _in_capitals(padding)
+    steps = each("strides", strides, layout.count)
+    rates = each("dilations", dilations, layout.count)
     return _convolved(
-        "conv2d",
-        2,
+        f"conv{layout.count}d",
+        data_format,
         inputs,
         filters,
         kernel_size,
-        _plain,
-        lambda x, kernel: convolution.conv2d(x, kernel, padding=padding, **how),
+        lambda size, channels, filters: [*size, channels, filters],
+        apply,
         activation,
         KernelAndBias(use_bias, **variables),
         name,
     )
 
 
-def conv3d(
-    inputs: Any,
-    filters: int,
-    kernel_size: Any,
-    strides: Any = 1,
-    padding: Any = "VALID",
-    dilations: Any = 1,
-    activation: Activation | None = None,
-    use_bias: bool = True,
-    name: str | None = None,
-    **variables: Any,
-) -> Tensor:
-    """A convolution over volumes [batch, depth, height, width, channels].
-
-    Arguments as for `conv2d`, with three dimensions in place of two.
-    """
-    padding = _in_capitals(padding)
-    how: dict[str, Any] = {
-        "strides": each("strides", strides, 3),
-        "dilations": each("dilations", dilations, 3),
-    }
-    return _convolved(
-        "conv3d",
-        3,
-        inputs,
-        filters,
-        kernel_size,
-        _plain,
-        lambda x, kernel: convolution.conv3d(x, kernel, padding=padding, **how),
-        activation,
-        KernelAndBias(use_bias, **variables),
-        name,
-    )
+conv1d, conv3d = over_sequences_and_volumes(conv2d)
 
 
 def conv2d_transpose(
@@ -193,6 +148,7 @@ def conv2d_transpose(
     padding: str = "VALID",
     activation: Activation | None = None,
     use_bias: bool = True,
+    data_format: str = "NHWC",
     name: str | None = None,
     **variables: Any,
 ) -> Tensor:
@@ -201,19 +157,21 @@ def conv2d_transpose(
     Args:
         inputs: [batch, height, width, channels], of a floating-point dtype.
         filters: how many channels the result has.
-        kernel_size: the height and width of the window, one int for both or two.
+        kernel_size: [height, width] of the window, or one int for both.
         strides: by how much images grow, likewise.
         padding: "valid" or "same", in capitals or not.
         activation: a function of a tensor.
         use_bias: whether there is a bias.
+        data_format: "NHWC", or "NCHW" for the channels before [height, width].
         name: the name scope; by default "conv2d_transpose".
         variables: as for `dense`; `kernel` is [height, width, filters, channels].
 
     Returns:
-        [batch, out_height, out_width, filters], where an image of height h becomes `h * stride`
-        high with "SAME", and `h * stride + max(size - stride, 0)` with "VALID".
+        [batch, new height, new width, filters], or as `data_format` says, where an image of height
+        h becomes `h * stride` high with "SAME", and `h * stride + max(size - stride, 0)` with
+        "VALID".
     """
-    padding = _in_capitals(padding)
+    layout, padding = layout_of(data_format, 2), _in_capitals(padding)
     steps = each("strides", strides, 2)
     sizes = each("kernel_size", kernel_size, 2)
     if padding not in ("VALID", "SAME"):
@@ -221,21 +179,22 @@ def conv2d_transpose(
     extra = [max(k - s, 0) if padding == "VALID" else 0 for k, s in zip(sizes, steps, strict=True)]
 
     def apply(x: Tensor, kernel: Any) -> Tensor:
-        known, found = x.shape.dims, shape_of(x)
-        assert known is not None
-        dims = [found[i] if d is None else d for i, d in enumerate(known[:3])]
-        grown = [d * s + e for d, s, e in zip(dims[1:], steps, extra, strict=True)]
-        whole = [dims[0], *grown, filters]
+        known, found = x.shape.as_list(), shape_of(x)
+        whole = [found[i] if d is None else d for i, d in enumerate(known)]
+        first = 2 if layout.is_channels_first else 1
+        for i, (step, more) in enumerate(zip(steps, extra, strict=True), first):
+            whole[i] = whole[i] * step + more
+        whole[layout.channels_axis] = filters
         output = stack(whole) if any(isinstance(d, Tensor) for d in whole) else whole
-        return convolution.conv2d_transpose(x, kernel, output, steps, padding)
+        return convolution.conv2d_transpose(x, kernel, output, steps, padding, data_format)
 
     return _convolved(
         "conv2d_transpose",
-        2,
+        data_format,
         inputs,
         filters,
         kernel_size,
-        _reversed,
+        lambda size, channels, filters: [*size, filters, channels],
         apply,
         activation,
         KernelAndBias(use_bias, **variables),
@@ -254,6 +213,7 @@ def separable_conv2d(
     activation: Activation | None = None,
     use_bias: bool = True,
     depthwise_kernel: Any = None,
+    data_format: str = "NHWC",
     name: str | None = None,
     **variables: Any,
 ) -> Tensor:
@@ -262,7 +222,7 @@ def separable_conv2d(
     Args:
         inputs: [batch, height, width, channels], of a floating-point dtype.
         filters: how many channels the result has.
-        kernel_size: the height and width of the window, one int for both or two.
+        kernel_size: [height, width] of the window, or one int for both.
         strides: how far the window moves, likewise.
         padding: "valid" or "same", in capitals or not, or what `fb.nn.separable_conv2d` takes.
         dilations: the distance of the window's places, likewise.
@@ -271,30 +231,30 @@ def separable_conv2d(
         use_bias: whether there is a bias.
         depthwise_kernel: [height, width, channels, depth_multiplier], to share a variable instead
             of making `name/depthwise_kernel`.
+        data_format: "NHWC", or "NCHW" for the channels before [height, width].
         name: the name scope; by default "separable_conv2d".
         variables: as for `dense`; `kernel` is that of size 1, [1, 1, channels * depth_multiplier,
             filters].
 
     Returns:
-        [batch, out_height, out_width, filters].
+        [batch, new height, new width, filters], or as `data_format` says.
 
     Source: Chollet, "Xception: deep learning with depthwise separable convolutions", 2017.
     """
-    padding = _in_capitals(padding)
+    layout, padding = layout_of(data_format, 2), _in_capitals(padding)
     multiplier = positive("depth_multiplier", depth_multiplier)
-    steps = [1, *each("strides", strides, 2), 1]
-    rates = each("dilations", dilations, 2)
+    sizes = each("kernel_size", kernel_size, 2)
+    steps, rates = each("strides", strides, 2), each("dilations", dilations, 2)
 
     def apply(x: Tensor, kernel: Any) -> Tensor:
-        shape = [*each("kernel_size", kernel_size, 2), last(x), multiplier]
-        first = weights(
-            "depthwise_kernel", shape, x.dtype, initializers.glorot_uniform(), depthwise_kernel
-        )
-        return depthwise.separable_conv2d(x, first, kernel, steps, padding, rates)
+        shape = [*sizes, channels_of(x, layout.channels_axis), multiplier]
+        initial = initializers.glorot_uniform()
+        first = weights("depthwise_kernel", shape, x.dtype, initial, depthwise_kernel)
+        return depthwise.separable_conv2d(x, first, kernel, steps, padding, rates, data_format)
 
     return _convolved(
         "separable_conv2d",
-        2,
+        data_format,
         inputs,
         filters,
         kernel_size,
@@ -306,77 +266,70 @@ def separable_conv2d(
     )
 
 
-def max_pooling1d(
-    inputs: Any, pool_size: Any, strides: Any, padding: Any = "VALID", name: str | None = None
-) -> Tensor:
-    """The largest value of each window of sequences [batch, steps, channels]."""
-    padding = _in_capitals(padding)
-    size, step = each("pool_size", pool_size, 1), each("strides", strides, 1)
-    return pooling.max_pool1d(inputs, size, step, padding, name=name or "max_pooling1d")
-
-
 def max_pooling2d(
-    inputs: Any, pool_size: Any, strides: Any, padding: Any = "VALID", name: str | None = None
+    inputs: Any,
+    pool_size: Any,
+    strides: Any,
+    padding: Any = "VALID",
+    data_format: str = "NHWC",
+    name: str | None = None,
 ) -> Tensor:
     """The largest value of each window of images.
 
     Args:
         inputs: [batch, height, width, channels].
-        pool_size: the height and width of the window, one int for both or two.
+        pool_size: [height, width] of the window, or one int for all.
         strides: how far the window moves, likewise.
         padding: "valid" or "same", in capitals or not.
+        data_format: "NHWC", or "NCHW" for the channels before [height, width].
         name: the operation's name.
     """
-    padding = _in_capitals(padding)
-    size, step = each("pool_size", pool_size, 2), each("strides", strides, 2)
-    return pooling.max_pool(inputs, size, step, padding, name=name or "max_pooling2d")
+    return _pooled("max", inputs, pool_size, strides, padding, data_format, name)
 
 
-def max_pooling3d(
-    inputs: Any, pool_size: Any, strides: Any, padding: Any = "VALID", name: str | None = None
-) -> Tensor:
-    """The largest value of each window of volumes [batch, depth, height, width, channels].
-
-    Arguments as for `max_pooling2d`, with three dimensions in place of two.
-    """
-    padding = _in_capitals(padding)
-    size, step = each("pool_size", pool_size, 3), each("strides", strides, 3)
-    return pooling.max_pool3d(inputs, size, step, padding, name=name or "max_pooling3d")
-
-
-def average_pooling1d(
-    inputs: Any, pool_size: Any, strides: Any, padding: Any = "VALID", name: str | None = None
-) -> Tensor:
-    """The mean of each window of sequences [batch, steps, channels]."""
-    padding = _in_capitals(padding)
-    size, step = each("pool_size", pool_size, 1), each("strides", strides, 1)
-    return pooling.avg_pool1d(inputs, size, step, padding, name=name or "average_pooling1d")
+max_pooling1d, max_pooling3d = over_sequences_and_volumes(max_pooling2d)
 
 
 def average_pooling2d(
-    inputs: Any, pool_size: Any, strides: Any, padding: Any = "VALID", name: str | None = None
+    inputs: Any,
+    pool_size: Any,
+    strides: Any,
+    padding: Any = "VALID",
+    data_format: str = "NHWC",
+    name: str | None = None,
 ) -> Tensor:
     """The mean of each window of images; what lies outside of them does not count.
 
     Args:
         inputs: [batch, height, width, channels], of a floating-point dtype.
-        pool_size: the height and width of the window, one int for both or two.
+        pool_size: [height, width] of the window, or one int for all.
         strides: how far the window moves, likewise.
         padding: "valid" or "same", in capitals or not.
+        data_format: "NHWC", or "NCHW" for the channels before [height, width].
         name: the operation's name.
     """
-    padding = _in_capitals(padding)
-    size, step = each("pool_size", pool_size, 2), each("strides", strides, 2)
-    return pooling.avg_pool(inputs, size, step, padding, name=name or "average_pooling2d")
+    return _pooled("average", inputs, pool_size, strides, padding, data_format, name)
 
 
-def average_pooling3d(
-    inputs: Any, pool_size: Any, strides: Any, padding: Any = "VALID", name: str | None = None
+average_pooling1d, average_pooling3d = over_sequences_and_volumes(average_pooling2d)
+
+
+def _pooled(
+    what: str,
+    inputs: Any,
+    pool_size: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str,
+    name: str | None,
 ) -> Tensor:
-    """The mean of each window of volumes [batch, depth, height, width, channels].
-
-    Arguments as for `average_pooling2d`, with three dimensions in place of two.
-    """
-    padding = _in_capitals(padding)
-    size, step = each("pool_size", pool_size, 3), each("strides", strides, 3)
-    return pooling.avg_pool3d(inputs, size, step, padding, name=name or "average_pooling3d")
+    count = layout_of(data_format).count
+    return pooling.pool(
+        inputs,
+        each("pool_size", pool_size, count),
+        "MAX" if what == "max" else "AVG",
+        _in_capitals(padding),
+        strides=each("strides", strides, count),
+        data_format=data_format,
+        name=name or f"{what}_pooling{count}d",
+    )

@@ -25,14 +25,16 @@ from flowbook.train.layers.weights import (
     Activation,
     KernelAndBias,
     activated,
+    channels_of,
     check_activation,
     check_training,
-    last,
     layer_input,
     or_default,
     positive,
     weights,
 )
+
+__all__ = ["dense", "dropout", "embedding", "flatten"]
 
 
 def dense(
@@ -73,7 +75,7 @@ def dense(
     units = positive("units", units)
     made = KernelAndBias(use_bias, **variables)
     with inputs.graph.as_default(), name_scope(name or "dense"):
-        kernel = made.kernel([last(inputs), units], inputs.dtype)
+        kernel = made.kernel([channels_of(inputs), units], inputs.dtype)
         product = matmul(inputs, kernel) if len(inputs.shape) == 2 else tensordot(inputs, kernel, 1)
         return activated(made.with_bias(product, units), activation)  # type: ignore[no-any-return]
 

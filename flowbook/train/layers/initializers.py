@@ -24,6 +24,24 @@ from flowbook.graph.ops.linalg.matrices import matrix_transpose
 from flowbook.graph.ops.math.complex import sign
 from flowbook.graph.ops.random import random_numbers
 
+__all__ = [
+    "constant",
+    "glorot_normal",
+    "glorot_uniform",
+    "he_normal",
+    "he_uniform",
+    "identity",
+    "lecun_normal",
+    "lecun_uniform",
+    "ones",
+    "orthogonal",
+    "random_normal",
+    "random_uniform",
+    "truncated_normal",
+    "variance_scaling",
+    "zeros",
+]
+
 Initializer = Callable[[Sequence[int], DType], Tensor]
 
 # The standard deviation of a normal distribution cut off at two of its own.

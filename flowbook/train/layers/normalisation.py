@@ -19,7 +19,15 @@ from flowbook.graph.ops.state.marks import mark_as_update
 from flowbook.graph.ops.state.variables import assign_sub
 from flowbook.train.layers import initializers
 from flowbook.train.layers.initializers import Initializer
-from flowbook.train.layers.weights import check_training, last, layer_input, or_default, weights
+from flowbook.train.layers.weights import (
+    channels_of,
+    check_training,
+    layer_input,
+    or_default,
+    weights,
+)
+
+__all__ = ["batch_normalization", "layer_normalization"]
 
 
 def batch_normalization(
@@ -171,7 +179,7 @@ def layer_normalization(
     Source: Ba, Kiros, Hinton, "Layer normalization", 2016.
     """
     inputs = layer_input(inputs, "layer_normalization")
-    shape, dtype = [last(inputs)], inputs.dtype
+    shape, dtype = [channels_of(inputs)], inputs.dtype
     with inputs.graph.as_default(), name_scope(name or "layer_normalization"):
         offset = factor = None
         if scale:

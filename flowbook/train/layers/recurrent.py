@@ -15,7 +15,9 @@ from flowbook.graph.ops.nn import recurrent
 from flowbook.train.layers import initializers
 from flowbook.train.layers.initializers import Initializer
 from flowbook.train.layers.regularizers import Regularizer
-from flowbook.train.layers.weights import last, layer_input, or_default, positive, weights
+from flowbook.train.layers.weights import channels_of, layer_input, or_default, positive, weights
+
+__all__ = ["gru", "lstm"]
 
 Cell = Callable[[Any, Any], tuple[Any, Any]]
 
@@ -84,7 +86,7 @@ def lstm(
     with inputs.graph.as_default(), name_scope(name or "lstm"):
         kernel = weights(
             "kernel",
-            [last(inputs) + units, 4 * units],
+            [channels_of(inputs) + units, 4 * units],
             inputs.dtype,
             or_default(kernel_initializer, initializers.glorot_uniform()),
             kernel,
@@ -142,7 +144,7 @@ def gru(
     """
     inputs = _sequences(inputs, "gru")
     units = positive("units", units)
-    width, dtype = last(inputs) + units, inputs.dtype
+    width, dtype = channels_of(inputs) + units, inputs.dtype
     initial = or_default(kernel_initializer, initializers.glorot_uniform())
 
     def made(count: int, kernel: Any, start: Initializer, bias: Any) -> tuple[Any, Any]:

@@ -20,6 +20,8 @@ from flowbook.graph.ops.math.elementwise import square
 from flowbook.graph.ops.nn.penalties import penalties_of, penalty_op
 from flowbook.graph.ops.state.variables import Variable
 
+__all__ = ["l1", "l1_l2", "l2"]
+
 Regularizer = Callable[[Any], Tensor]
 
 

@@ -120,12 +120,12 @@ class KernelAndBias:
         """The kernel, in the current scope."""
         return weights(name, shape, dtype, *self._kernel, trainable=self._trainable)
 
-    def with_bias(self, product: Tensor, units: int) -> Tensor:
-        """The product plus the bias, if there is one."""
+    def with_bias(self, product: Tensor, units: int, data_format: str = "NHWC") -> Tensor:
+        """The product plus the bias, if there is one; see `bias_add`."""
         if not self._use_bias:
             return product
         bias = weights("bias", [units], product.dtype, *self._bias, trainable=self._trainable)
-        return bias_add(product, bias)
+        return bias_add(product, bias, data_format)
 
 
 def layer_input(inputs: Any, what: str, rank: int | None = None, axis: int = -1) -> Tensor:
@@ -153,9 +153,9 @@ def layer_input(inputs: Any, what: str, rank: int | None = None, axis: int = -1)
     return inputs  # type: ignore[no-any-return]
 
 
-def last(inputs: Tensor) -> int:
-    """The last dimension of what `layer_input` gave."""
-    found = Shape(inputs.shape)[-1]
+def channels_of(inputs: Tensor, axis: int = -1) -> int:
+    """The dimension of channels of what `layer_input` gave."""
+    found = Shape(inputs.shape)[axis]
     assert isinstance(found, int)
     return found
 

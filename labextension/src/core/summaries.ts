@@ -55,14 +55,14 @@ interface Header {
   format: number;
   sequence: number;
   runs: [string, string][];
-  problems: string[];
+  said: string[];
   series: Row[];
   texts: string[][];
 }
 
 export class SummaryStore {
   runs: Run[] = [];
-  problems: string[] = [];
+  said: string[] = [];
   /** The latest frame's number. */
   sequence = -1;
   readonly #series = new Map<string, Series>();
@@ -92,7 +92,7 @@ export class SummaryStore {
     }
     this.sequence = header.sequence;
     this.runs = header.runs.map(([label, id]) => ({ label, id }));
-    this.problems = header.problems;
+    this.said = header.said;
     const readers = readersOf(columns as Record<string, Float64Array>, header.texts);
     let isNew = false;
     let keptAt = 0;

@@ -24,7 +24,9 @@ export function sceneSvg(tree: Hierarchy, scene: Scene, sideways: boolean): stri
     if (sheet.box) parts.push(boxSvg(tree, hues, sheet.box, faded([sheet.box.node])));
     if (sheet.rule) {
       const [ax, ay, bx, by] = sheet.rule.map(n);
+      const [x, y] = ax === bx ? [sheet.rule[0] + 22, sheet.rule[1] + 11] : [sheet.rule[0], sheet.rule[1] + 14];
       parts.push(`<path d="M${ax} ${ay}L${bx} ${by}" stroke="${LINE}" stroke-dasharray="2 5" fill="none"/>`);
+      parts.push(`<text x="${n(x)}" y="${n(y)}" font-size="${DETAIL_SIZE}" fill="${FAINT}">set aside</text>`);
     }
     for (const stroke of sheet.strokes) parts.push(strokeSvg(stroke, sideways, faded(stroke.ends)));
     for (const box of sheet.closed) parts.push(boxSvg(tree, hues, box, faded([box.node])));

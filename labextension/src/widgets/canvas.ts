@@ -5,8 +5,9 @@ import { arrowHead, trace } from "../core/curves.js";
 import { DETAIL_SIZE, LABEL_SIZE, TITLE_SIZE } from "../core/faces.js";
 import { Hierarchy } from "../core/hierarchy.js";
 import { Kind, Mark } from "../core/payload.js";
-import { Box, Scene, Stroke } from "../core/scene.js";
+import { Box, Scene, Sheet, Stroke } from "../core/scene.js";
 import { Focus } from "../core/selection.js";
+import { Room, roomsOf } from "../core/rooms.js";
 import { shortened } from "../core/words.js";
 import { Theme } from "./theme.js";
 
@@ -35,6 +36,8 @@ const SMALLEST_WHOLE = 7;
 const SMALLEST_DETAIL = 6.4;
 const FEWEST_LETTERS = 2;
 const FEWEST_WITH_END = 5; // Of letters, for the end of the name to be among them.
+// Below this scale names are drawn larger than the picture has them.
+const NAMES_GROW = SMALLEST_NAME / TITLE_SIZE;
 const FADED = 0.22;
 const MOST_RELATIONS = 8;
 const REACH = 6; // Pixels from a line at which it is meant.
@@ -44,6 +47,7 @@ export class Painter {
   readonly #paints = new Map<number, Paint>();
   #paintsOf: unknown = null;
   #paths = new WeakMap<Stroke, Path2D>();
+  readonly #rooms = new WeakMap<Sheet, ReadonlyMap<Box, Room>>();
   readonly #pairs = new WeakMap<Scene, ReadonlySet<string>>();
   readonly #grounds = new Map<number, string>();
   readonly #probe = document.createElement("canvas").getContext("2d", { willReadFrequently: true })!;
@@ -95,8 +99,11 @@ export class Painter {
       for (const stroke of sheet.strokes) {
         if (stroke.labelAt && strokeInSight(stroke, sight)) this.#label(shown, stroke, view.scale, ground);
       }
-      for (const box of sheet.closed) {
-        if (inSight(box)) this.#box(shown, box, view.scale);
+      const closed = sheet.closed.filter(inSight);
+      for (const box of closed) this.#box(shown, box, view.scale);
+      if (view.scale < NAMES_GROW) {
+        const rooms = this.#roomsOf(sheet);
+        for (const box of closed) this.#nameBeyond(shown, box, rooms.get(box)!, view.scale, ground);
       }
     }
     context.globalAlpha = 1;
@@ -193,34 +200,59 @@ export class Painter {
     context.fill();
     this.#edgeOf(shown, box, paint, scale);
     const detailed = face.detail !== "" && DETAIL_SIZE * scale >= SMALLEST_DETAIL;
-    this.#name(shown, box, scale, detailed);
+    if (scale >= NAMES_GROW) this.#name(shown, box, detailed);
     this.#marks(shown, box);
-    if (openable && scale > 0.4) this.#sign(x + 11, y + (detailed ? height / 2 - 6.5 : height / 2), false, theme.faint);
+    if (openable && scale >= NAMES_GROW) this.#sign(x + 11, y + (detailed ? height / 2 - 6.5 : height / 2), false, theme.faint);
     if (!detailed) return;
     context.fillStyle = theme.faint;
     context.font = `${DETAIL_SIZE}px ${theme.font}`;
     context.fillText(face.detail, x + width / 2, y + height / 2 + 12.5);
   }
 
-  /** The name of a closed box: as large as the picture has it, or as can still be read. */
-  #name({ theme, tree }: Shown, { node, x, y, width, height, face }: Box, scale: number, detailed: boolean): void {
+  /** The name of a closed box, as large as the picture has it: boxes are made for that. */
+  #name({ theme, tree }: Shown, { node, x, y, width, height, face }: Box, detailed: boolean): void {
     const context = this.#context;
-    const signed = tree.isScope(node) && scale > 0.4;
-    const size = Math.min(Math.max(TITLE_SIZE, SMALLEST_NAME / scale), height * 0.8);
-    if (size * scale < SMALLEST_DETAIL) return;
     context.textAlign = "center";
     context.fillStyle = theme.ink;
+    context.font = `${tree.isScope(node) ? "500 " : ""}${TITLE_SIZE}px ${theme.font}`;
+    const middle = x + width / 2 + (tree.isScope(node) ? 6 : 0);
+    context.fillText(face.title, middle, detailed ? y + height / 2 - 2.5 : y + height / 2 + 0.34 * TITLE_SIZE);
+  }
+
+  /** The name of a small box, as large as can be read: it may reach beyond the box where there is room. */
+  #nameBeyond(shown: Shown, box: Box, room: Room, scale: number, ground: string): void {
+    const context = this.#context;
+    const { theme, tree } = shown;
+    const { node, x, y, width, height, face } = box;
+    const detailed = face.detail !== "" && DETAIL_SIZE * scale >= SMALLEST_DETAIL;
+    const high = detailed ? height / 2 : height + 2 * Math.min(room.above, room.below);
+    const largest = Math.min(SMALLEST_NAME / scale, high);
+    if (largest * scale < SMALLEST_DETAIL) return;
+    const wide = width + 2 * Math.min(room.left, room.right) - 2 / scale;
     const weight = tree.isScope(node) ? "500 " : "";
-    context.font = `${weight}${size}px ${theme.font}`;
-    let title = face.title;
-    if (size > TITLE_SIZE) {
-      const room = width - (signed ? 18 : 4);
-      // Rather a little smaller than shortened.
-      const smaller = Math.max((size * room) / context.measureText(title).width, SMALLEST_WHOLE / scale);
-      if (smaller < size) context.font = `${weight}${smaller}px ${theme.font}`;
-      title = this.#fitting(title, room);
+    context.textAlign = "center";
+    context.font = `${weight}${largest}px ${theme.font}`;
+    // Rather a little smaller than shortened; widths of letters are not quite in proportion to sizes.
+    const fitting = (0.96 * largest * wide) / context.measureText(face.title).width;
+    const size = Math.min(largest, Math.max(fitting, SMALLEST_WHOLE / scale));
+    if (size < largest) context.font = `${weight}${size}px ${theme.font}`;
+    const title = this.#fitting(face.title, wide);
+    const at = [x + width / 2, detailed ? y + height / 2 - 2.5 : y + height / 2 + 0.34 * size] as const;
+    context.globalAlpha = tree.needed[node] ? 1 : FADED;
+    if (context.measureText(title).width > width - 4) {
+      // Beyond the box it lies on lines.
+      context.strokeStyle = ground;
+      context.lineWidth = 3 / scale;
+      context.strokeText(title, ...at);
     }
-    context.fillText(title, x + width / 2 + (signed ? 6 : 0), detailed ? y + height / 2 - 2.5 : y + height / 2 + 0.34 * size);
+    context.fillStyle = theme.ink;
+    context.fillText(title, ...at);
+  }
+
+  #roomsOf(sheet: Sheet): ReadonlyMap<Box, Room> {
+    let found = this.#rooms.get(sheet);
+    if (!found) this.#rooms.set(sheet, (found = roomsOf(sheet.closed)));
+    return found;
   }
 
   /** A text, shortened to a width in the font that is set; empty where nothing of it would be left. */

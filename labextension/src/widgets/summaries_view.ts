@@ -30,7 +30,7 @@ export class SummariesView {
   readonly root = element("div", { class: "fb-summaries", role: "group", "aria-label": "summaries" });
   readonly #bar: SummaryBar;
   readonly #legend: RunLegend;
-  readonly #problems = element("div", { class: "fb-problems", role: "status", hidden: true });
+  readonly #said = element("div", { class: "fb-said", role: "status", hidden: true });
   readonly #body = element("div", { class: "fb-body" });
   readonly #status = element("div", { class: "fb-status", role: "status" });
   readonly #store = new SummaryStore();
@@ -71,7 +71,7 @@ export class SummariesView {
       changed: () => this.#redraw(true),
     });
     this.#legend = new RunLegend(this.#look, () => this.#redraw(true));
-    this.root.append(this.#bar.root, this.#legend.root, this.#problems, this.#body, this.#status);
+    this.root.append(this.#bar.root, this.#legend.root, this.#said, this.#body, this.#status);
     this.#inSight = new IntersectionObserver((entries) => this.#see(entries), { root: this.#body, rootMargin: "240px 0px" });
     const sized = new ResizeObserver(() => {
       for (const each of this.#places.values()) each.card?.resize();
@@ -234,8 +234,8 @@ export class SummariesView {
   #say(): void {
     const tags = new Set([...this.#store.series].map(({ kind, tag }) => keyOf(kind, tag))).size;
     this.#status.textContent = this.#store.isEmpty ? "" : `${counted(this.#store.runs.length, "run")} · ${counted(tags, "tag")}`;
-    this.#problems.textContent = this.#store.problems.map((problem) => lineOf(problem, 300)).join("\n");
-    this.#problems.hidden = this.#store.problems.length === 0;
+    this.#said.textContent = this.#store.said.map((text) => lineOf(text, 400)).join("\n");
+    this.#said.hidden = this.#store.said.length === 0;
   }
 
   // Drawing

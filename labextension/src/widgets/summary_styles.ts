@@ -50,7 +50,7 @@ export const SUMMARY_STYLES = `${COLOURS}${CHARTS}
   .fb-all { color: var(--fb-accent); border-color: transparent; background: none; }
   .fb-swatch { width: 14px; height: 0; border-top: 3px solid; border-radius: 1px; flex: none; }
   .fb-run { display: inline-flex; align-items: center; gap: 6px; overflow-wrap: anywhere; }
-  .fb-problems { padding: 6px 12px; color: var(--fb-stale); white-space: pre-line; overflow-wrap: anywhere; max-height: 80px; overflow: auto; flex: none; }
+  .fb-said { padding: 6px 12px; color: var(--fb-stale); white-space: pre-line; overflow-wrap: anywhere; max-height: 80px; overflow: auto; flex: none; }
   .fb-body { overflow: auto; flex: 1 1 auto; min-height: 60px; position: relative; container-type: inline-size; }
   .fb-head { width: 100%; display: flex; align-items: center; gap: 6px; }
   .fb-head { padding: 9px 12px 5px; font-weight: 600; }

@@ -54,9 +54,9 @@ class Odd(Exception):
         (StopIteration("s"), errors.OutOfRangeError, "OUT_OF_RANGE"),
         (MemoryError("m"), errors.ResourceExhaustedError, "RESOURCE_EXHAUSTED"),
         (NotImplementedError("n"), errors.UnimplementedError, "UNIMPLEMENTED"),
-        (KeyError("k"), errors.InternalError, "INTERNAL"),
-        (ZeroDivisionError("z"), errors.InternalError, "INTERNAL"),
-        (Odd("o"), errors.InternalError, "INTERNAL"),
+        (KeyError("k"), errors.UnknownError, "UNKNOWN"),
+        (ZeroDivisionError("z"), errors.UnknownError, "UNKNOWN"),
+        (Odd("o"), errors.UnknownError, "UNKNOWN"),
     ],
     ids=lambda e: type(e).__name__ if isinstance(e, Exception) else getattr(e, "__name__", e),
 )
@@ -147,7 +147,21 @@ def test_gradient_operations_cite_the_forward_line(sess, x):
         assert found.operation.site.line == y.op.site.line
 
 
-# What users' kernels give
+# What users' kernels raise and give
+
+
+def test_what_a_users_kernel_raises_is_no_fault_of_flowbooks(sess, x):
+    def fail(xp, x):
+        raise KeyError("k")
+
+    own = fb.OpDef("Raises", "x: float32 -> y: float32", infer=lambda x: x.shape, kernel=fail)
+    registered = fb.OpDef("RaisesToo", "x: float32 -> y: float32", kernel=lambda xp, x: x)
+    fb.register_kernel("RaisesToo", "cpu")(fail)
+    for y in (own(x), registered(x)):
+        for found in failures(sess, y, {x: [1.0, 2.0]}):
+            assert type(found) is errors.UnknownError
+            assert found.operation is y.op
+
 
 WRONG = {
     "dtype": lambda xp, x: x.astype(xp.float64),
@@ -285,7 +299,7 @@ def test_callbacks_of_what_is_given_up_are_called(sess, x):
     done, waiting = op(x, is_first=True), op(x, is_first=False)
     failing = raising(KeyError("k"), done)
     for count in range(1, 4):
-        with pytest.raises(errors.InternalError, match="KeyError"):
+        with pytest.raises(errors.UnknownError, match="KeyError"):
             sess.run([waiting, failing], {x: [1.0, 2.0]})
         assert cancelled == [False] * count
 

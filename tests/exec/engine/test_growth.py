@@ -1,5 +1,6 @@
 """Signatures that add to earlier ones: what first runs prepare, and that nothing else differs."""
 
+import gc
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +15,7 @@ from flowbook.exec import master
 from flowbook.exec.engine import segment
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.plan import pipeline
-from tests.exec.random_graphs import examples
+from tests.exec.random_graphs import delayed, examples
 
 
 @pytest.fixture
@@ -372,3 +373,17 @@ def test_values_and_variables_are_the_same(example: Any, runs: int) -> None:
     found = values_of(example, signatures, 0, runs)
     expected = values_of(example, signatures, 1 << 30)
     assert [v.tobytes() for v in found] == [v.tobytes() for v in expected]
+
+
+def test_what_a_program_grew_from_may_go(sess: fb.Session, prepared: list[int]) -> None:
+    x = fb.placeholder(fb.float32, [])
+    y, _ = delayed(chain(x))
+    assert sess.run(y, {x: 1.0}) == 2.0
+    (key,) = sess._master._prepared
+    base = weakref.ref(sess._master._runners[sess._master._prepared[key]])
+    count = len(prepared)
+    assert sess.run(fb.negative(y), {x: 1.0}) == -2.0
+    assert prepared[count:] == [1]
+    sess._master._drop(key)
+    gc.collect()
+    assert base() is None

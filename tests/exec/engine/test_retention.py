@@ -201,6 +201,22 @@ def test_a_kept_error_of_a_partial_run_keeps_nothing_of_what_was_fed() -> None:
         assert reference() is None
 
 
+@pytest.mark.parametrize("fails_early", [False, True])
+def test_a_kept_error_of_a_callable_keeps_nothing_of_what_was_fed(fails_early: bool) -> None:
+    x = fb.placeholder(fb.float64, [None], name="x")
+    wrong = fb.placeholder(fb.int32, [], name="wrong")
+    with fb.Session() as sess:
+        call = sess.make_callable(fails_by_itself(x, wrong), [x, wrong])
+        fed = data()
+        reference = weakref.ref(fed)
+        with pytest.raises((fb.errors.OpError, TypeError)) as caught:
+            call(fed, *([] if fails_early else [1]))
+        error = caught.value
+        del fed, caught
+        assert error is not None
+        assert reference() is None
+
+
 @pytest.mark.parametrize("kind", EXECUTORS)
 @pytest.mark.parametrize("failing", FAILING)
 def test_values_go_with_the_step(kind: str, failing: Failing) -> None:

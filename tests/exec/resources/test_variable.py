@@ -80,7 +80,7 @@ def test_assigned_array_stays_its_owners() -> None:
 def test_scatter_with_an_index_outside_writes_nothing(ufunc: Any) -> None:
     for indices in ([0, 3], [0, -1], [[0], [99]]):
         W = variable()
-        with pytest.raises(fb.errors.OutOfRangeError, match=r"\[0, 3\)"):
+        with pytest.raises(fb.errors.InvalidIndexError, match=r"\[0, 3\)"):
             W.scatter(ufunc, np.array(indices), np.ones(np.shape(indices), np.float32))
         np.testing.assert_array_equal(W.read(), [1, 2, 3])
 
@@ -107,7 +107,7 @@ def test_gather_holds_nothing() -> None:
     W.update(np.add, np.float32([1, 1, 1]))
     assert id(W._buffer) == buffer
     np.testing.assert_array_equal(rows, [[3, 1]])
-    with pytest.raises(fb.errors.OutOfRangeError):
+    with pytest.raises(fb.errors.InvalidIndexError):
         W.gather(np.array([3]))
 
 

@@ -4,6 +4,8 @@ Each test tries to catch an array changing behind its owner's back, through ever
 result may share its input's memory.
 """
 
+import ctypes
+
 import numpy as np
 import pytest
 
@@ -212,6 +214,67 @@ def test_a_function_gets_read_only_arrays(sess, alias):
         np.testing.assert_array_equal(given, VALUES)
         np.testing.assert_array_equal(sess.run(v), VALUES)
         seen.clear()
+
+
+def _by_flag(array):
+    array.flags.writeable = True
+    array[...] = -1.0
+
+
+def _by_base(array):
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+        _by_flag(array)
+
+
+def _by_address(array):
+    """As `torch.from_numpy` gives a tensor that can be written to."""
+    address = array.__array_interface__["data"][0]
+    memory = (ctypes.c_byte * array.nbytes).from_address(address)
+    np.frombuffer(memory, array.dtype)[...] = -1.0
+
+
+@pytest.mark.parametrize("write", [_by_flag, _by_base, _by_address])
+def test_a_function_that_writes_all_the_same_harms_nobody(sess, alias, write):
+    x = fb.placeholder(fb.float32, [2, 3])
+    v = fb.Variable(VALUES)
+    constant = fb.constant(VALUES)
+    middle = fb.negative(x)
+    sources = (x, v.value, constant, middle)
+    calls = [fb.py_func(write, [alias(source)], []) for source in sources]
+    with fb.control_dependencies(calls):
+        after = [fb.identity(source) for source in sources]
+    for _ in range(RUNS):
+        given = VALUES.copy()
+        found = sess.run([*calls, *after], {x: given})[len(calls) :]
+        for value, wanted in zip(found, (VALUES, VALUES, VALUES, -VALUES), strict=True):
+            np.testing.assert_array_equal(value, wanted)
+        np.testing.assert_array_equal(given, VALUES)
+        np.testing.assert_array_equal(sess.run(v), VALUES)
+
+
+def test_no_view_of_a_variable_can_be_made_writeable(sess):
+    def kernel(xp, x):
+        with pytest.raises(ValueError, match="cannot set WRITEABLE flag"):
+            x.flags.writeable = True
+        return x
+
+    forcing = fb.OpDef("Forcing", "x: float32 -> y: float32", kernel=kernel, aliases={0: 0})
+    v = fb.Variable(VALUES)
+    y = forcing(v.value)
+    writes = [
+        fb.assign_add(v, fb.zeros([2, 3])),
+        fb.assign(v, VALUES),
+        fb.scatter_add(v, [0], fb.zeros([1, 3])),
+        fb.scatter_update(v, [0], VALUES[:1]),
+    ]
+    for write in writes:
+        for _ in range(RUNS):
+            np.testing.assert_array_equal(sess.run(y), VALUES)
+            sess.run(write.op)
+    with pytest.raises(fb.errors.InvalidArgumentError):
+        sess.run(fb.assign_add(v, fb.placeholder_with_default(np.zeros([3, 3]), None)))
+    np.testing.assert_array_equal(sess.run(y), VALUES)
 
 
 def test_what_a_function_keeps_is_not_a_results_memory(sess):

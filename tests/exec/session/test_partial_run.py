@@ -1,11 +1,14 @@
 """Steps whose feeds arrive bit by bit."""
 
+import functools
+import itertools
 import threading
 
 import numpy as np
 import pytest
 
 import flowbook as fb
+from tests.interrupts import interrupted_at
 
 
 @pytest.fixture
@@ -142,7 +145,7 @@ def test_an_error_ends_the_step(sess, x, y):
 
     failing = fb.py_func(fail, [x], fb.float32, name="failing")
     step = sess.partial_run([failing, b], [x, y])
-    with pytest.raises(fb.errors.InternalError, match="PyFunc 'failing': KeyError: 'no'"):
+    with pytest.raises(fb.errors.UnknownError, match="PyFunc 'failing': KeyError: 'no'"):
         step.run(failing, {x: 1.0})
     with pytest.raises(fb.errors.FailedPreconditionError, match="has ended"):
         step.run(b, {y: 1.0})
@@ -229,3 +232,30 @@ def test_without_feeds(sess):
 def test_something_is_fetched(sess, x):
     with pytest.raises(fb.errors.InvalidArgumentError, match="fetches something"):
         sess.partial_run([], [x])
+
+
+def test_a_call_that_is_interrupted_anywhere_has_not_begun_or_ends_the_step():
+    x, y = fb.placeholder(fb.float32, [], name="x"), fb.placeholder(fb.float32, [], name="y")
+    total, product = x + y, x * y
+    outcomes = set()
+    with fb.Session() as sess:
+        sess.partial_run([total, product], [x, y]).close()
+        for number in itertools.count(1):
+            step = sess.partial_run([total, product], [x, y])
+            call = functools.partial(step.run, total, {x: 2.0, y: 3.0})
+            if not interrupted_at(number, call):
+                break
+            try:
+                found = call()
+            except (fb.errors.FailedPreconditionError, fb.errors.InvalidArgumentError) as error:
+                outcomes.add(error.message)
+            else:
+                assert found == 5.0
+                outcomes.add("had not begun")
+            if not step.closed:
+                assert step.run(product) == 6.0
+    assert outcomes == {
+        "had not begun",
+        "this partial run has ended: an error or an interrupt stopped it",
+        "'x:0' has already been fed",  # It came on the way back to the caller.
+    }

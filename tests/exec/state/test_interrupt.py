@@ -45,6 +45,13 @@ def interrupted_when(condition: Callable[[], Any]) -> Iterator[None]:
     thread.join(60)
 
 
+def interrupt_here() -> None:
+    """Interrupt the run that this is called by; in one with a timeout it is on another thread."""
+    signal.raise_signal(signal.SIGINT)
+    while threading.current_thread() is not threading.main_thread():
+        pass  # Until the run is given up.
+
+
 class Bomb:
     """A function that sends the interrupt while it is armed, and counts what came through it."""
 
@@ -54,7 +61,7 @@ class Bomb:
 
     def __call__(self, x: Any) -> Any:
         if self.armed:
-            signal.raise_signal(signal.SIGINT)
+            interrupt_here()
         self.passed += 1
         return x
 
@@ -88,7 +95,7 @@ def test_run_stops_between_two_kernels(kind: str) -> None:
 
 
 def _interrupting_kernel(xp: Any, x: Any) -> Any:
-    signal.raise_signal(signal.SIGINT)
+    interrupt_here()
     return x
 
 

@@ -141,7 +141,7 @@ def test_scatter_outside_writes_nothing_in_any_executor() -> None:
     with fb.Session() as sess:
         for kind in EXECUTORS:
             for update in updates:
-                with pytest.raises(fb.errors.OutOfRangeError, match="3"):
+                with pytest.raises(fb.errors.InvalidIndexError, match="3"):
                     run_in(kind, sess, update, {indices: np.array([0, 3], np.int32)})
         np.testing.assert_array_equal(sess.run(W), [1.0, 2.0, 3.0])
 

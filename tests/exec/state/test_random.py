@@ -9,6 +9,7 @@ import pytest
 
 import flowbook as fb
 from flowbook.exec.resources.random_state import RandomState
+from tests.exec.random_graphs import delayed
 from tests.exec.state.executors import EXECUTORS, run_in
 
 DRAWS: dict[str, Any] = {
@@ -195,3 +196,95 @@ def test_seed_does_not_depend_on_the_hash_seed_of_python() -> None:
         for seed in ("1", "2")
     }
     assert len(found) == 1
+
+
+# Steps that do not come to their end
+
+
+def _fail(value: Any, how: Any) -> Any:
+    if how == 1:
+        raise ValueError("as asked")
+    if how == 2:
+        raise KeyboardInterrupt
+    return value
+
+
+def checked(value: Any, how: Any) -> Any:
+    """A value that is given on, unless the step is to fail (1) or to be interrupted (2)."""
+    return fb.py_func(_fail, [value, how], fb.float32)
+
+
+def waited_for(value: Any, how: Any) -> Any:
+    return checked(delayed(fb.reduce_sum(value))[0], how)
+
+
+@pytest.mark.parametrize("kind", DRAWS)
+@pytest.mark.parametrize("through", [checked, waited_for])
+@pytest.mark.parametrize("earlier_runs", [0, 1, 2])
+def test_a_step_that_fails_spends_no_draws(kind: str, through: Any, earlier_runs: int) -> None:
+    how = fb.placeholder(fb.int32, [])
+    x = fb.cast(DRAWS[kind](seed=7), fb.float32)
+    y = through(x, how)
+    wanted = drawn(x, runs=6)
+    with fb.Session() as sess:
+        for number in range(earlier_runs):
+            np.testing.assert_array_equal(sess.run([x, y], {how: 0})[0], wanted[number])
+        for timeout in (None, 100.0):
+            for failure, error in ((1, fb.errors.OpError), (2, KeyboardInterrupt)):
+                with pytest.raises(error):
+                    sess.run([x, y], {how: failure}, timeout=timeout)
+        for number in range(earlier_runs, 6):
+            np.testing.assert_array_equal(sess.run([x, y], {how: 0})[0], wanted[number])
+
+
+def test_an_initialisation_that_is_interrupted_spends_no_draws() -> None:
+    how = fb.placeholder_with_default(0, [])
+    before = fb.random_normal([3], seed=1)
+    W = fb.Variable(before, name="W")
+    V = fb.Variable(checked(fb.random_normal([], seed=2), how), name="V")
+    with fb.Session() as sess:
+        wanted = sess.run([W, V])
+    with fb.Session() as sess:
+        for failure, error in ((1, fb.errors.OpError), (2, KeyboardInterrupt)):
+            with pytest.raises(error):
+                sess.run(V, {how: failure})
+            with pytest.raises(error):
+                sess.run([W.initializer, V.initializer], {how: failure})
+        found = sess.run([W, V])
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_partial_run_that_fails_spends_no_draws() -> None:
+    how, late = fb.placeholder(fb.int32, []), fb.placeholder(fb.float32, [])
+    x = fb.random_uniform([], seed=5)
+    y = checked(x + late, how)
+    wanted = drawn(x, runs=1)
+    with fb.Session() as sess:
+        step = sess.partial_run([x, y], [how, late])
+        assert step.run(x) == wanted[0]
+        with pytest.raises(fb.errors.OpError):
+            step.run(y, {how: 1, late: 0.0})
+        step = sess.partial_run([x, y], [how, late])
+        assert step.run(x) == wanted[0]
+        step.run(y, {how: 0, late: 0.0})
+        assert sess.run(x) != wanted[0]
+
+
+def test_what_others_have_drawn_since_stays_drawn() -> None:
+    """No two steps that come to their end get the same numbers."""
+    x = fb.random_uniform([], seed=6)
+    wanted = drawn(x, runs=3)
+    found: list[Any] = []
+
+    def other() -> None:
+        found.append(sess.run(x))
+        raise ValueError("as asked")
+
+    with fb.control_dependencies([x]):
+        y = fb.py_func(other, [], [])
+    with fb.Session() as sess:
+        with pytest.raises(fb.errors.OpError):
+            sess.run([x, y])
+        found.append(sess.run(x))
+    assert found == wanted[1:]

@@ -1,6 +1,7 @@
 """Many threads on one session and one graph, and the end of a session under them."""
 
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -199,9 +200,42 @@ def test_error_on_one_thread_leaves_the_others_alone() -> None:
 def test_timeout_ends_a_wait_and_leaves_the_session_usable(gate: Gate) -> None:
     W = fb.Variable(1.0)
     y = wait_op(W + 1.0)
+    seconds = 0.02
     with fb.Session() as sess:
-        for _ in range(3):
+        while len(gate.cancelled) < 3:
             with pytest.raises(fb.errors.DeadlineExceededError):
-                sess.run(y, timeout=0.02)
-        assert len(gate.cancelled) == 3
+                sess.run(y, timeout=seconds)
+            assert len(gate.cancelled) == len(gate.waiting)
+            seconds *= 2  # On a busy machine no wait may have begun.
         assert sess.run(fb.assign_add(W, 1.0)) == 2.0
+
+
+def _outlast(x: Any) -> Any:
+    """Take longer than the tests' timeout, which began before."""
+    end = time.monotonic() + 0.03
+    while time.monotonic() <= end:
+        pass
+    return x
+
+
+outlasting = fb.OpDef(
+    "ThreadsOutlasting",
+    "x: float32 -> y: float32",
+    infer=lambda x: x.shape,
+    kernel=lambda xp, x: _outlast(x),
+)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("earlier_runs", [0, 1, 2])
+def test_timeout_is_over_in_the_last_kernel(gate: Gate, earlier_runs: int, waits: bool) -> None:
+    gate.is_open = True
+    x = fb.placeholder(fb.float32, [])
+    y = outlasting(wait_op(x) if waits else x)
+    with fb.Session() as sess:
+        for _ in range(earlier_runs):
+            assert sess.run(y, {x: 1.0}, timeout=100.0) == 1.0
+        for _ in range(2):
+            with pytest.raises(fb.errors.DeadlineExceededError):
+                sess.run(y, {x: 1.0}, timeout=0.03)
+        assert sess.run(y, {x: 1.0}) == 1.0

@@ -182,28 +182,6 @@ def test_control_dependencies_are_a_list(one: Callable[[], Any]) -> None:
     assert "[x]" in caught.value.hint
 
 
-def test_scopes_and_the_default_graph_are_put_back_after_an_interrupt(monkeypatch: Any) -> None:
-    graph = fb.get_default_graph()
-    before = graph.scope
-
-    def interrupted(self: fb.Graph, scope: Any) -> None:
-        self._thread.scope = scope
-        if scope is not before:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(fb.Graph, "scope", property(fb.Graph.scope.fget, interrupted))
-        with pytest.raises(KeyboardInterrupt), fb.device("/device:cpu:0"):
-            pass
-    assert graph.scope is before
-
-    with fb.Graph().as_default():
-        with pytest.raises(KeyboardInterrupt), fb.Graph().as_default():
-            raise KeyboardInterrupt
-        assert fb.get_default_graph() is not graph
-    assert fb.get_default_graph() is graph
-
-
 def test_an_operation_that_an_interrupt_kept_from_joining_does_not_run() -> None:
     class Interrupted(dict[str, Any]):
         def __setitem__(self, name: str, operation: Any) -> None:
@@ -282,7 +260,14 @@ def test_one_device_at_a_time() -> None:
         fb.device("/device:gpu:2/cpu:0").__enter__()
 
 
-@pytest.mark.parametrize("name", ["gpu0", "/device:gpu:x", "/task:a", "/device:cpu:0 "])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("gpu0", "/device:gpu:x", "/task:a", "/device:cpu:0 "),
+        *(f"/{part}:{'9' * 5000}" for part in ("task", "device:gpu")),
+    ],
+    ids=lambda name: name[:20],
+)
 def test_a_device_has_a_name_of_its_own_form(name: str) -> None:
     with (
         pytest.raises(fb.errors.InvalidArgumentError, match="is not a device name"),
@@ -301,6 +286,32 @@ def test_colocation_adds_up() -> None:
     with fb.colocate_with(a), fb.colocate_with(b), fb.colocate_with(a):
         op = fb.no_op()
     assert op.colocation == (a.op, b.op)
+
+
+def test_colocation_overrides_the_device_around_it() -> None:
+    a = fb.constant(1.0)
+    with fb.device("/device:gpu:1"):
+        b = fb.constant(1.0)
+        with fb.colocate_with(a):
+            beside_a = fb.no_op()
+            with fb.device("/task:0"):
+                inside = fb.no_op()
+    with fb.device("/device:gpu:0"), fb.colocate_with(b):
+        beside_b = fb.no_op()
+    assert [op.device for op in (beside_a, inside, beside_b)] == ["", "/task:0", "/device:gpu:1"]
+
+
+@pytest.mark.parametrize("request_", ["", "/device:gpu:1"])
+def test_a_write_follows_its_variable(request_: str) -> None:
+    with fb.device(request_ or None):
+        W = fb.Variable([1.0, 2.0])
+    other = fb.constant(1.0)
+    with fb.device("/device:gpu:0"):
+        writes = [fb.assign(W, [3.0, 4.0]), fb.scatter_add(W, [0], [1.0])]
+        with fb.colocate_with(other):
+            writes.append(fb.assign_add(W, [1.0, 1.0]))
+    for write in writes:
+        assert (write.op.device, write.op.colocation) == (request_, (W.op,))
 
 
 def test_containers_hold_resources_only() -> None:

@@ -68,3 +68,21 @@ def test_what_two_namespaces_name_is_one_function() -> None:
 
 def test_public_functions_are_pickled_by_name() -> None:
     assert pickle.loads(pickle.dumps(fb.concat)) is fb.concat
+
+
+def test_what_python_raises_within_is_a_named_error() -> None:
+    with pytest.raises(fb.errors.InvalidTypeError, match="MatrixRank: the arguments do not") as one:
+        fb.matrix_rank(fb.eye(2), tol=[1.0, 2.0])  # type: ignore[arg-type]
+    assert f"defined at {HERE}" in str(one.value)
+    assert isinstance(one.value.__cause__, TypeError)
+    with pytest.raises(fb.errors.InvalidArgumentError, match=r"signal\.linear_to_mel"):
+        fb.signal.linear_to_mel_weight_matrix(sample_rate="x")
+
+
+def test_what_a_users_function_raises_stays_what_it_is() -> None:
+    def wrong() -> Any:
+        return {}["missing"]
+
+    with pytest.raises(KeyError) as caught:
+        fb.Variable(wrong)
+    assert type(caught.value) is KeyError

@@ -185,3 +185,17 @@ def test_one_output_may_be_stopped_and_another_not() -> None:
     [found] = fb.gradients(first * second, x, stop_gradients=[first])
     with fb.Session() as sess:
         assert sess.run(found).tolist() == [0.0, 2.0]
+
+
+def test_gradients_run_where_what_they_are_of_does() -> None:
+    x = fb.placeholder(fb.float32, [2])
+    with fb.device("/device:gpu"):
+        y = fb.exp(x)
+    z = fb.square(y)
+    with fb.device("/device:cpu:0"):
+        fb.gradients(z, x)
+    built = [op for op in x.graph.operations if op.name.startswith("gradients/")]
+    of = {name: [op for op in built if f"/{name}_grad/" in op.name] for name in ("Exp", "Square")}
+    # The request admits every GPU, and means one of them.
+    assert {(op.device, op.colocation) for op in of["Exp"]} == {("/device:gpu", (y.op,))}
+    assert {(op.device, op.colocation) for op in of["Square"]} == {("", ())}

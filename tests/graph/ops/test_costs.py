@@ -11,6 +11,7 @@ import pytest
 
 import flowbook as fb
 from flowbook.graph.model.registry import op_definitions, op_named
+from flowbook.graph.ops.basis.constants import zeros_like_op
 from flowbook.graph.ops.linalg.product_sums import sum_of_products_op
 from tests.op_cases import CASES
 from tests.op_checks import built
@@ -200,7 +201,7 @@ ROWS: list[Row] = [
     ("Assign", lambda: fb.assign(variable(4), f(4)), 0, 0),
     ("Const", lambda: fb.constant(np.zeros(6)), 0, 48),
     ("Fill", lambda: fb.fill([4, 6], 1.0), 0, 96),
-    ("ZerosLike", lambda: fb.zeros_like(f(4, 6)), 0, 96),
+    ("ZerosLike", lambda: zeros_like_op(f(4, 6)), 0, 96),
     ("StridedSlice", lambda: f(4, 6)[1:3], 0, 0),
     ("BooleanMask", lambda: fb.boolean_mask(f(4, 6), truth(4)), 0, 0),
     ("MatrixDiag", lambda: fb.matrix_diag(f(4)), 0, 64),

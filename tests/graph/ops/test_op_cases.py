@@ -12,6 +12,7 @@ import pytest
 
 import flowbook as fb
 from flowbook.graph.building.graph import Graph
+from flowbook.graph.definition.inference import broadcast_inputs, same_as_input
 from flowbook.graph.gradients.backward import gradients
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.dtypes import DType
@@ -266,6 +267,56 @@ def test_second_gradient(case: Case) -> None:
         np.testing.assert_allclose(
             evaluate(g, feeds), numeric_gradient(total, x, feeds, STEP), rtol=2e-4, atol=1e-6
         )
+
+
+# Where functions end, are steep, or overflow.
+EDGES = np.array([0.0, 1.0, -1.0, 2.5, -0.5, 1e-310, 800.0, -800.0, 1e300, -1e300])
+
+
+def is_elementwise(case: Case) -> bool:
+    """Whether a row is one operation whose gradient is elementwise too."""
+    outputs, feeds = built(case, case.inputs)
+    is_wide = case.type in ("LinearRecurrence", "ProductOfOthers", "NormalizeGrad")
+    infer = op_named(case.type).infer
+    return (
+        infer in (same_as_input, broadcast_inputs)
+        and not is_wide
+        and [*outputs[0].op.inputs] == [*feeds]
+        and len(case.differentiable) == len(feeds)
+    )
+
+
+def ignored_gradients(case: Case, inputs: list[np.ndarray]) -> list[np.ndarray]:
+    """A row's gradients where nothing depends on its outputs."""
+    outputs, feeds = built(case, inputs)
+    xs = [t for t in feeds if int(t.op.name.removeprefix("input")) in case.differentiable]
+    with outputs[0].graph.as_default():
+        found = gradients(outputs, xs, [fb.zeros_like(o) for o in outputs])
+        values: list[np.ndarray] = evaluate([dense(g) for g in found], feeds)
+    return values
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in DIFFERENTIABLE if is_elementwise(c)], ids=lambda c: c.name
+)
+def test_nothing_comes_of_a_gradient_of_zero(case: Case) -> None:
+    """However large the derivative is: no zero meets an infinity."""
+    count = len(case.inputs)
+    grid = [EDGES.reshape(-1, *[1] * (count - 1 - k)) for k in range(count)]
+    for value in ignored_gradients(case, grid):
+        np.testing.assert_array_equal(value, 0)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [c for c in DIFFERENTIABLE if c.type in ("Prod", "SegmentProd", "UnsortedSegmentProd")],
+    ids=lambda c: c.name,
+)
+def test_nothing_comes_of_a_product_that_does_not_count(case: Case) -> None:
+    for turn in range(len(EDGES)):
+        first = np.resize(np.roll(EDGES, turn), np.shape(case.inputs[0]))
+        for value in ignored_gradients(case, [first, *case.inputs[1:]]):
+            np.testing.assert_array_equal(value, 0)
 
 
 @EACH

@@ -175,12 +175,51 @@ def test_nothing_stateful_random_or_asynchronous_is_folded():
     assert calls == []
 
 
-def test_a_stateless_function_is_folded():
+def test_users_code_is_not_folded():
+    """Nobody knows how long it takes, and no timeout would end it."""
     calls = []
     noted = fb.py_func(lambda v: calls.append(1) or v, [1.0], fb.float32, stateful=False)
-    with fb.Session() as sess:
-        assert [sess.run(noted) for _ in range(3)] == [1.0] * 3
-    assert calls == [1]
+    own = fb.OpDef(
+        "FoldUsers",
+        "x: float32 -> y: float32",
+        infer=lambda x: x.shape,
+        kernel=lambda xp, x: calls.append(1) or x,
+    )
+    assert len(folded([noted, own(1.0)]).nodes) == 2
+    assert calls == []
+
+
+def product(size):
+    matrix = np.ones([size, size], np.float32)
+    return fb.matmul(fb.constant(matrix), fb.constant(matrix))
+
+
+def test_folding_has_a_budget(monkeypatch):
+    computed = []
+    op_def = product(2).op.op_def
+    kernel = op_def.kernel
+    monkeypatch.setattr(op_def, "kernel", lambda *a, **k: computed.append(1) or kernel(*a, **k))
+    large, small = product(400), product(100)
+    assert large.shape.size * 4 < folding.LARGEST
+    assert names(folded([large, small])) == [large.op.name]
+    assert computed == [1]
+    many = [product(100) for _ in range(60)]
+    left = names(folded(many))
+    assert 10 < len(left) < 50
+    assert len(computed) == 1 + len(many) - len(left)
+
+
+def test_what_is_computed_in_vain_counts_for_the_budget(monkeypatch):
+    computed = []
+
+    def fails(*args, **attributes):
+        computed.append(1)
+        raise ValueError("as asked")
+
+    many = [product(100) for _ in range(60)]
+    monkeypatch.setattr(many[0].op.op_def, "kernel", fails)
+    assert len(folded(many).nodes) == 60
+    assert 10 < len(computed) < 50
 
 
 def test_what_waits_for_something_with_effects_is_not_folded(x):
@@ -191,17 +230,20 @@ def test_what_waits_for_something_with_effects_is_not_folded(x):
     assert names(folded([after(pure, lambda: fb.negative(2.0))])) == []
 
 
-def test_what_a_kernel_gets_wrong_is_not_folded():
-    for kernel in (
+@pytest.mark.parametrize(
+    "kernel",
+    [
         lambda xp, x: 1.0,
         lambda xp, x: x.astype(np.float64),
         lambda xp, x: (x,),
         lambda xp, x: xp.zeros(3, xp.float32),
-    ):
-        op = fb.OpDef(
-            "FoldWrong", "x: float32 -> y: float32", infer=lambda x: x.shape, kernel=kernel
-        )
-        assert len(folded([op(1.0)]).nodes) == 1
+    ],
+    ids=["no array", "dtype", "tuple", "shape"],
+)
+def test_what_a_kernel_gets_wrong_is_not_folded(kernel, monkeypatch):
+    y = fb.negative(1.0)
+    monkeypatch.setattr(y.op.op_def, "kernel", kernel)
+    assert len(folded([y]).nodes) == 1
 
 
 # Common subexpressions

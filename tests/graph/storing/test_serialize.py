@@ -475,7 +475,7 @@ DAMAGES: dict[str, tuple[Damage, type[Exception], str]] = {
     "attribute's kind": (
         on("x", lambda op: setattr(op.attributes[1].value, "integer", 3)),
         MISFIT,
-        "do not fit Placeholder",
+        "'shape' is of type Shape",
     ),
     "output's dtype": (
         on("x", lambda op: setattr(op.outputs[0], "dtype", "float64")),

@@ -28,7 +28,7 @@ def model() -> fb.Graph:
         [gradient] = fb.gradients(loss, [W])
         fb.assign_sub(W, 0.01 * gradient, name="train")
         fb.random_uniform([3], name="noise")
-        with fb.device("/device:cpu:0"), fb.colocate_with(W):
+        with fb.colocate_with(W), fb.device("/device:cpu:0"):
             fb.identity(y, name="placed")
     return graph
 

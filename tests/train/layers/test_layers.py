@@ -238,6 +238,53 @@ def test_pooling_is_that_of_nn() -> None:
         assert sess.run(fb.layers.average_pooling1d(x[0], 2, 2)).shape == (6, 3, 3)
 
 
+@pytest.mark.parametrize("shape", [[2, 9, 8, 3], [None, None, None, 3]])
+def test_channels_may_come_first(shape: Any) -> None:
+    """Layers have variables of the same shapes then, and results of the other order."""
+    value = RANDOM.normal(size=(2, 9, 8, 3))
+    last = fb.placeholder(fb.float64, shape)
+    first = fb.placeholder(fb.float64, [shape[0], 3, *shape[1:3]])
+    data = {last: value, first: value.transpose(0, 3, 1, 2)}
+    layers = fb.layers
+    shared = {"kernel": RANDOM.normal(size=(3, 2, 3, 4)), "bias": RANDOM.normal(size=4)}
+    turned = {**shared, "kernel": RANDOM.normal(size=(3, 2, 4, 3))}
+    mixing = {"kernel": RANDOM.normal(size=(1, 1, 3, 4)), "bias": shared["bias"]}
+    depthwise = RANDOM.normal(size=(3, 2, 3, 1))
+
+    def built(x: Any, how: str) -> list[Any]:
+        size = (3, 2)
+        return [
+            layers.conv2d(x, 4, size, 2, "SAME", data_format=how, **constants(shared)),
+            layers.conv2d_transpose(x, 4, size, (2, 1), data_format=how, **constants(turned)),
+            layers.separable_conv2d(
+                x,
+                4,
+                size,
+                depthwise_kernel=fb.constant(depthwise),
+                data_format=how,
+                **constants(mixing),
+            ),
+            layers.max_pooling2d(x, 2, (2, 1), data_format=how),
+            layers.average_pooling2d(x, 2, (2, 1), data_format=how),
+        ]
+
+    def constants(values: Any) -> Any:
+        return {name: fb.constant(value) for name, value in values.items()}
+
+    wanted, found = built(last, "NHWC"), built(first, "NCHW")
+    for y, like in zip(found, wanted, strict=True):
+        assert y.shape.as_list() == [like.shape.as_list()[axis] for axis in (0, 3, 1, 2)]
+    with fb.Session() as sess:
+        for y, like in zip(*sess.run([found, wanted], data), strict=True):
+            np.testing.assert_allclose(y, like.transpose(0, 3, 1, 2))
+    made = layers.conv2d(first, 5, 3, data_format="NCHW", name="made")
+    assert made.shape[1] == 5
+    variables = {v.op.name: v.shape for v in fb.get_default_graph().variables()}
+    assert variables == {"made/kernel": [3, 3, 3, 5], "made/bias": [5]}
+    with pytest.raises(fb.errors.InvalidArgumentError, match="dimension 1 is known"):
+        layers.conv2d(fb.placeholder(fb.float32, [None, None, 8, 8]), 5, 3, data_format="NCHW")
+
+
 @pytest.mark.parametrize("shape", [[None, 2, 3], [4, 2, 3], [4, None, 3], None, [None, 0, 3], [4]])
 def test_flatten_keeps_the_first_dimension(shape: Any) -> None:
     x = fb.placeholder(fb.float32, shape)

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple, Protocol
 
 from flowbook.graph.building.graph import Graph
 
+__all__ = ["Histogram", "Image", "Summary"]
+
 
 class Histogram(NamedTuple):
     """How values are distributed.

@@ -12,9 +12,12 @@ from typing import Any
 
 from flowbook.exec.instruments.summaries import tensorboard
 from flowbook.exec.instruments.summaries.history import SummaryHistory
+from flowbook.exec.instruments.summaries.log import write_waiting
 from flowbook.exec.instruments.summaries.records import read_records
 from flowbook.graph.model.errors import NotFoundError
 from flowbook.graph.storing import files
+
+__all__ = ["follow"]
 
 # So many bytes of a file are read at once: a fraction of a second's work.
 _SLICE = 1 << 19
@@ -63,6 +66,7 @@ class LogFollower:
         """As `poll`, on a thread that must not warn, and for about so long; the rest is later's."""
         count = 0
         deadline = time.monotonic() + seconds
+        write_waiting(self.path)
         with self._lock:
             for folder, names in _event_files(self.path):
                 run = os.path.relpath(folder, self.path)

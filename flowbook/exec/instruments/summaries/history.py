@@ -15,6 +15,8 @@ from flowbook.exec.instruments.summaries.event import Summary
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.errors import InvalidArgumentError, NotFoundError
 
+__all__ = ["SummaryHistory"]
+
 _LEAST = 100  # Points of a curve that are kept however many curves there are.
 
 
@@ -119,6 +121,8 @@ class SummaryHistory:
 
     Attributes:
         version: grows with everything that is added.
+        remarks: what whoever looks at it is told.
+        closed: whether nobody adds to it any more.
 
     >>> import flowbook as fb
     >>> from flowbook.exec.instruments.summaries.event import Summary
@@ -142,12 +146,15 @@ class SummaryHistory:
                 f"not {points} and {samples} of {most_bytes} bytes"
             )
         self.version = 0
+        self.remarks: list[str] = []
+        self.closed = False
         self._points = points
         self._most_points = most_points
         self._capacity = points  # Of each curve.
         self._samples = samples
         self._most_bytes = most_bytes
         self._series: dict[tuple[str, str], tuple[str, Curve | _Samples]] = {}
+        self._names: dict[str, str] = {}
         self._lock = threading.Lock()
 
     def add(self, summaries: Sequence[Summary]) -> None:
@@ -181,7 +188,26 @@ class SummaryHistory:
         """Nothing is written."""
 
     def close(self) -> None:
-        """What is kept stays."""
+        """Nobody adds to it any more; what is kept stays."""
+        with self._lock:
+            self.closed = True
+            self.version += 1
+
+    def remark(self, remarks: list[str]) -> None:
+        """Tell whoever looks at it something beside what is kept."""
+        with self._lock:
+            if remarks != self.remarks:
+                self.remarks = remarks
+                self.version += 1
+
+    def name_run(self, run: str, name: str) -> None:
+        """Say what tells a run from the others."""
+        with self._lock:
+            self._names[run] = name
+
+    def name_of(self, run: str) -> str:
+        """What tells a run from the others; empty if nothing was said."""
+        return self._names.get(run, "")
 
     @property
     def runs(self) -> list[str]:

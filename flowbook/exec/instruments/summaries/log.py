@@ -15,6 +15,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from flowbook.exec.instruments.summaries import tensorboard
 from flowbook.exec.instruments.summaries.event import Summary
@@ -22,10 +23,22 @@ from flowbook.exec.instruments.summaries.records import record
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.errors import FailedPreconditionError, InvalidArgumentError
 
+__all__ = ["LogDirectory"]
+
 # Beyond so many bytes waiting, whoever adds more writes first.
 _MOST_WAITING = 1 << 26
 
 _serial = itertools.count()
+
+_logs: weakref.WeakSet[LogDirectory] = weakref.WeakSet()
+
+
+def write_waiting(path: str) -> None:
+    """Write what this process has taken for logs in a directory: whoever reads it is to see it."""
+    folder = Path(path).resolve()
+    for log in list(_logs):
+        if folder.is_relative_to(log.folder) or log.folder.is_relative_to(folder):
+            log.write()
 
 
 class LogDirectory:
@@ -34,6 +47,9 @@ class LogDirectory:
     Args:
         path: the directory; it is made if need be.
         flush_seconds: how often what was taken is written. A crash loses no more than that.
+
+    Attributes:
+        folder: where it is, whatever links lead there.
 
     Raises:
         UnimplementedError: if tensorboard is not installed.
@@ -46,6 +62,7 @@ class LogDirectory:
         tensorboard.protocol()
         os.makedirs(path, exist_ok=True)
         self.path = path
+        self.folder = Path(path).resolve()
         self._writer = _Writer(path)
         self._stop = threading.Event()
         thread = threading.Thread(
@@ -57,6 +74,7 @@ class LogDirectory:
         # Also where nobody closed it: when it is forgotten, and when the process ends.
         self._finalizer = weakref.finalize(self, _end, self._stop, self._writer)
         thread.start()
+        _logs.add(self)
 
     def add(self, summaries: Sequence[Summary]) -> None:
         """Take what one step gave."""
@@ -73,9 +91,13 @@ class LogDirectory:
         self._check_open()
         self._writer.take_graph(run, graph)
 
+    def write(self) -> None:
+        """Write what was taken, on a thread that must not warn."""
+        self._writer.flush()
+
     def flush(self) -> None:
         """Write what was taken."""
-        self._writer.flush()
+        self.write()
         self._warn()
 
     def close(self) -> None:
@@ -107,7 +129,7 @@ def _flush_from_time_to_time(
         found = log()
         if found is None:
             return
-        found._writer.flush()
+        found.write()
         del found
 
 

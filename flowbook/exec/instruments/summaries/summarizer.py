@@ -2,7 +2,7 @@
 
 A summary joins a run that computes all of its inputs anyway: in the same step, never in a second
 pass over data. By default only runs that make a step of a training give summaries; others give
-them where they are named.
+them where they are named. What was declared and is not given is said, with how to get it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -31,6 +31,8 @@ from flowbook.graph.model.touch import Access
 from flowbook.graph.ops.basis.constants import placeholder_op
 from flowbook.graph.storing import files
 
+_NAMED = 3  # Summaries that are named where others are only counted.
+
 
 class Rule:
     """When which runs give summaries.
@@ -39,6 +41,7 @@ class Rule:
         every: in each so many-th run.
         seconds: after so many seconds.
         fetches: what the runs fetch; None means those that train.
+        compute: whether they compute what the runs do not.
         series: what comes before the tags.
         sinks: where the summaries go.
         left_out: the tags that did not join the runs prepared last, and what these do not compute.
@@ -50,12 +53,14 @@ class Rule:
         every: int | None,
         seconds: float | None,
         fetches: frozenset[Any] | None,
+        compute: bool,
         series: str,
         sinks: Sequence[Sink],
     ) -> None:
         self.every = every
         self.seconds = seconds
         self.fetches = fetches
+        self.compute = compute
         self.series = series
         self.sinks = sinks
         self.left_out: dict[str, str] = {}
@@ -69,7 +74,7 @@ class Summarizer(Instrument):
         graph: whose summaries.
 
     Attributes:
-        run: the run's id, one for each session.
+        run: the run's id: one for each session, and for each time that its training was redefined.
         history: what was summarised, for showing it.
     """
 
@@ -77,6 +82,10 @@ class Summarizer(Instrument):
         self.graph = graph
         self.run = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
         self.history = SummaryHistory()
+        self._trained: set[Operation] = set()
+        self._redefinitions = 0
+        self._given: set[str] = set()
+        self._left_out: dict[str, str] = {}
         self.rules: tuple[Rule, ...] = ()
         self._clocks: dict[tuple[Rule, Signature], _Clock] = {}
         self._logs: dict[str, LogDirectory] = {}
@@ -89,6 +98,7 @@ class Summarizer(Instrument):
         to: Any,
         fetches: Any,
         series: str | None,
+        compute: bool,
     ) -> Rule:
         """Add a rule; see `Session.summarize`."""
         _check_positive("every", every, int)
@@ -109,7 +119,8 @@ class Summarizer(Instrument):
         sinks = [self._sink(item) for item in (to if isinstance(to, list | tuple) else [to])]
         for sink in sinks:
             sink.add_graph(self.run, self.graph)
-        rule = Rule(every, seconds, wanted, series + "/" if series else "", (self.history, *sinks))
+        prefix = series + "/" if series else ""
+        rule = Rule(every, seconds, wanted, bool(compute), prefix, (self.history, *sinks))
         with self._lock:
             self.rules += (rule,)
         self._close_logs(without=[sink for rule in self.rules for sink in rule.sinks])
@@ -133,7 +144,8 @@ class Summarizer(Instrument):
             sink.flush()
 
     def close(self) -> None:
-        """Flush and close the logs."""
+        """Flush and close the logs; nothing is added to the history any more."""
+        self.history.close()
         for rule in self.rules:
             for sink in rule.sinks:
                 sink.flush()
@@ -163,21 +175,61 @@ class Summarizer(Instrument):
             r for r in self.rules if (bool(made) if r.fetches is None else r.fetches == asked)
         ]
         if not matching:
+            self._say(summaries)
             return []
+        self._begin_run(made)
         fed = set(signature.feeds)
-        missing = {op: _missing(op, needed, fed) for op in summaries}
-        joining = [op for op in summaries if missing[op] is None]
         counter = counters[-1] if counters else None
         if counter is not None and counter.handle in signature.feeds:
             counter = None
         taps = []
         for rule in matching:
+            lacking = _uncomputable if rule.compute else _missing
+            missing = {op: lacking(op, needed, fed) for op in summaries}
+            joining = [op for op in summaries if missing[op] is None]
             # Its place in the series outlives what was prepared: the graph may grow.
             rule.left_out = {tag_of(op): what for op, what in missing.items() if what is not None}
+            self._left_out |= rule.left_out
+            self._given.update(map(tag_of, joining))
             clock = self._clock(rule, signature)
             if joining:
                 taps.append(_SummaryTap(self.run, rule, clock, joining, counter))
+        self._say(summaries)
         return taps
+
+    def _begin_run(self, made: Sequence[Operation]) -> None:
+        """Begin a run of its own where a training is another than before: they are two curves."""
+        is_redefined = any(op.retired for op in self._trained) and not self._trained.issuperset(
+            made
+        )
+        self._trained = {op for op in self._trained if not op.retired}.union(made)
+        if not is_redefined:
+            return
+        self._redefinitions += 1
+        first = self.run if self._redefinitions == 1 else self.run.rpartition("-")[0]
+        self.run = f"{first}-{self._redefinitions + 1}"
+        author = made[-1].site.author
+        where = f" in {author.label}" if author is not None else ""
+        self.history.name_run(self.run, f"redefined{where}")
+        for sink in {id(sink): sink for rule in self.rules for sink in rule.sinks}.values():
+            sink.add_graph(self.run, self.graph)
+
+    def _say(self, summaries: Sequence[Operation]) -> None:
+        """Say which of the graph's summaries no run has given, and what gives them."""
+        tags = {tag_of(op) for op in summaries}
+        lacking = {t: what for t, what in self._left_out.items() if t in tags - self._given}
+        remarks = []
+        if lacking:
+            why = f"for want of {_some(dict.fromkeys(map(repr, lacking.values())))}"
+            if not all(rule.compute for rule in self.rules):
+                why = "sess.summarize(compute=True) computes them, where the feeds suffice"
+            remarks.append(f"{len(lacking):,} not computed by these runs: {_some(lacking)} ({why})")
+        elif tags and not self._given:
+            remarks.append(
+                "no run so far is a step of a training; others give summaries where they are "
+                'named: sess.summarize(fetches=loss, series="test")'
+            )
+        self.history.remark(remarks)
 
     def _clock(self, rule: Rule, signature: Signature) -> _Clock:
         with self._lock:
@@ -275,6 +327,33 @@ def _missing(operation: Operation, needed: set[Operation], fed: set[Tensor]) -> 
         found = _missing(source, needed, fed)
         if found is not None:
             return found
+    return None
+
+
+def _some(names: Iterable[str]) -> str:
+    """The first names of many."""
+    listed = list(names)
+    return ", ".join(listed[:_NAMED]) + (", ..." if len(listed) > _NAMED else "")
+
+
+def _uncomputable(operation: Operation, needed: set[Operation], fed: set[Tensor]) -> str | None:
+    """What a summary takes that nobody may compute for it beside a run; None if there is no such.
+
+    That is a placeholder without a feed, and whatever does more than read.
+    """
+    seen: set[Operation] = set()
+    stack = [operation]
+    while stack:
+        op = stack.pop()
+        for source in (*(t.op for t in op.inputs if t not in fed), *op.control_inputs):
+            if source in needed or source in seen:
+                continue
+            seen.add(source)
+            definition = source.op_def
+            is_free = definition.is_pure or definition.owns == "variable"
+            if definition is placeholder_op or not (is_free or definition.access is Access.READ):
+                return source.name
+            stack.append(source)
     return None
 
 

@@ -18,15 +18,21 @@ class Summarizing:
 
     Attributes:
         history: what the session has summarised, for showing it.
-        run: the run's id, one for each session: the folder in a log directory.
     """
 
     def __init__(self, summarizer: Summarizer, rule: Rule, changed: Callable[[], None]) -> None:
         self.history = summarizer.history
-        self.run = summarizer.run
         self._summarizer = summarizer
         self._rule = rule
         self._changed = changed
+
+    @property
+    def run(self) -> str:
+        """The run's id, which is the folder in a log directory.
+
+        A session has one, and another from each time on that its training was redefined.
+        """
+        return self._summarizer.run
 
     @property
     def left_out(self) -> dict[str, str]:

@@ -5,6 +5,7 @@ It comes with `pip install 'flowbook[tensorboard]'` and is imported on first use
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
@@ -150,8 +151,13 @@ def _read_tensor(plugin: str, tensor: Any) -> tuple[str, Any] | None:
     if plugin == "scalars":
         from tensorboard.util.tensor_util import make_ndarray
 
-        array = make_ndarray(tensor)
-        return ("scalar", float(array)) if array.size == 1 else None
+        # A tensor of one number may claim to repeat it as often as it likes.
+        if math.prod(dim.size for dim in tensor.tensor_shape.dim) != 1:
+            return None
+        try:
+            return "scalar", float(make_ndarray(tensor).reshape(()))
+        except TypeError as error:
+            raise ValueError(f"a scalar is no number: {error}") from None
     return None
 
 

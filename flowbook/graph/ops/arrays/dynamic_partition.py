@@ -21,6 +21,8 @@ from flowbook.graph.ops.basis.filling import range as range_
 from flowbook.graph.ops.basis.shaping import reshape_op, shape_of, size_op
 from flowbook.graph.ops.reduction.segments import order_by_id
 
+__all__ = ["dynamic_partition", "dynamic_stitch"]
+
 
 def _row_shape(data: Tensor, numbers: Tensor, what: str) -> Shape:
     """What is left of a shape that begins with that of a number for each row."""
@@ -47,6 +49,8 @@ def _partition_shapes(
     data: Tensor, partitions: Tensor, num_partitions: int, Tout: tuple[DType, ...]
 ) -> list[Shape]:
     row = _row_shape(data, partitions, "partitions")
+    if num_partitions != len(Tout):
+        raise InvalidArgumentError(f"{num_partitions} parts have {len(Tout)} dtypes")
     known = constant_value(partitions)
     if known is None:
         return [Shape.of((None,)).concatenate(row)] * num_partitions
@@ -106,7 +110,7 @@ def dynamic_partition(
         For each part its rows in their order, `[number of them] + data.shape[partitions.rank:]`.
 
     Raises:
-        OutOfRangeError: if a number lies outside; in the run, where it is known only then.
+        InvalidIndexError: if a number lies outside; in the run, where it is known only then.
 
     >>> import flowbook as fb
     >>> parts = fb.dynamic_partition([10, 20, 30], [1, 0, 1], 2)
@@ -203,7 +207,7 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
         alone gets a gradient; those with none are zeros.
 
     Raises:
-        OutOfRangeError: in the run, if an index is negative.
+        InvalidIndexError: in the run, if an index is negative.
         InvalidArgumentError: if the shapes do not fit.
 
     >>> import flowbook as fb

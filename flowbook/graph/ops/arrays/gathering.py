@@ -1,6 +1,6 @@
 """Rows by their indices: gather, from tensors and straight from variables, and one-hot vectors.
 
-An index is never wrapped or clipped: one that lies outside is an OutOfRangeError that names it.
+An index is never wrapped or clipped: one that lies outside is an InvalidIndexError that names it.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ from flowbook.graph.ops.basis.shaping import (
 )
 from flowbook.graph.ops.reduction.segments import combined
 from flowbook.graph.ops.state.variables import Variable, read_variable
+
+__all__ = ["gather", "one_hot"]
 
 
 def _gathered_shape(params: Tensor, indices: Tensor, axis: int, batch_dims: int) -> Shape:
@@ -273,7 +275,7 @@ def gather(
         `params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]`.
 
     Raises:
-        OutOfRangeError: if an index lies outside; in the run, where it is known only then.
+        InvalidIndexError: if an index lies outside; in the run, where it is known only then.
         InvalidArgumentError: if the batch dimensions differ, or include the axis.
 
     >>> import flowbook as fb

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from flowbook.graph.model.dtypes import DType
     from flowbook.graph.model.tensor import Tensor
 
+__all__ = ["IndexedSlices", "IndexedSlicesValue"]
+
 
 class IndexedSlicesValue(NamedTuple):
     """The value of `IndexedSlices`: what a run gives for them, and what may be fed for them.

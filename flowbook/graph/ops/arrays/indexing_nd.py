@@ -25,6 +25,14 @@ from flowbook.graph.ops.basis.shaping import check_vector, dims_of, shape_argume
 from flowbook.graph.ops.math.arithmetic import add, subtract
 from flowbook.graph.ops.reduction.segments import combined
 
+__all__ = [
+    "gather_nd",
+    "scatter_nd",
+    "tensor_scatter_nd_add",
+    "tensor_scatter_nd_sub",
+    "tensor_scatter_nd_update",
+]
+
 
 def parts_shape(whole: Shape, indices: Tensor, batch_dims: int = 0) -> Shape:
     """The shape of the parts that vectors of indices name.
@@ -68,7 +76,7 @@ def flat_places(
     """Where in a run the parts lie among all parts of their size, and the shape of one.
 
     Raises:
-        OutOfRangeError: if one lies outside.
+        InvalidIndexError: if one lies outside.
         InvalidArgumentError: if the indices do not fit the shape.
     """
     if not indices.ndim:
@@ -135,7 +143,7 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None =
         A tensor of shape `indices.shape[:-1] + params.shape[batch_dims + k:]`.
 
     Raises:
-        OutOfRangeError: if an index lies outside; in the run, where it is known only then.
+        InvalidIndexError: if an index lies outside; in the run, where it is known only then.
         InvalidArgumentError: if k is more than there are axes, or the batch dimensions differ.
 
     >>> import flowbook as fb
@@ -221,7 +229,7 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
         name: the operation's name.
 
     Raises:
-        OutOfRangeError: if an index lies outside; in the run, where it is known only then.
+        InvalidIndexError: if an index lies outside; in the run, where it is known only then.
         InvalidArgumentError: if the updates do not fit.
 
     >>> import flowbook as fb
@@ -272,7 +280,7 @@ tensor_scatter_nd_update = OpDef(
         updates: of the tensor's dtype and the shape `indices.shape[:-1] + tensor.shape[k:]`.
 
     Raises:
-        OutOfRangeError: if an index lies outside; in the run, where it is known only then.
+        InvalidIndexError: if an index lies outside; in the run, where it is known only then.
         InvalidArgumentError: if the updates do not fit.
     """,
 )

@@ -22,6 +22,8 @@ from flowbook.graph.ops.math.arithmetic import maximum
 from flowbook.graph.ops.math.comparison import less
 from flowbook.graph.ops.reduction.reductions import reduce_max
 
+__all__ = ["boolean_mask", "sequence_mask"]
+
 
 def _masked_shape(tensor: Tensor, mask: Tensor, axis: int) -> Shape:
     if mask.shape.rank == 0:

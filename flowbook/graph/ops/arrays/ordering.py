@@ -20,6 +20,8 @@ from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.shaping import dims_of, shape_of
 
+__all__ = ["argsort", "sort"]
+
 _DIRECTIONS = ("ASCENDING", "DESCENDING")
 
 

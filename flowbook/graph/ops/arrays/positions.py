@@ -9,12 +9,14 @@ import numpy as np
 from flowbook.graph.definition.inference import constant_value, halvings, no_flops
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES, REALS, DType, as_dtype, int32
-from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OutOfRangeError
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidIndexError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.bounds import check_indices
 from flowbook.graph.ops.basis.shaping import check_vector, dims_of, shape_argument
+
+__all__ = ["invert_permutation", "searchsorted", "unravel_index"]
 
 
 def _searched_shape(sorted_sequence: Tensor, values: Tensor, side: str, out_type: DType) -> Shape:
@@ -131,7 +133,7 @@ invert_permutation = OpDef(
         x: [n], int32 or int64, which holds each of 0 to n - 1 once.
 
     Raises:
-        OutOfRangeError: in the run, if an element lies outside.
+        InvalidIndexError: in the run, if an element lies outside.
         InvalidArgumentError: in the run, if an element stands twice.
     """,
 )
@@ -153,7 +155,7 @@ def _check_flat(indices: Any, dims: tuple[int, ...]) -> None:
     size = int(np.prod(dims, dtype=np.int64))
     try:
         check_indices(indices, size)
-    except OutOfRangeError as error:
+    except InvalidIndexError as error:
         error.message += f", in the shape {list(dims)}"
         raise
 
@@ -197,7 +199,7 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
         A tensor of shape `[number of dims] + indices.shape`.
 
     Raises:
-        OutOfRangeError: if an index lies outside; in the run, where it is known only then.
+        InvalidIndexError: if an index lies outside; in the run, where it is known only then.
     """
     dims = shape_argument(dims)
     return unravel_index_op(indices, dims, name=name)

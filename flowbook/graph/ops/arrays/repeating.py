@@ -29,6 +29,8 @@ from flowbook.graph.ops.basis.shaping import (
 from flowbook.graph.ops.reduction.reductions import prod_op
 from flowbook.graph.ops.reduction.segments import unsorted_segment_sum
 
+__all__ = ["repeat", "tile"]
+
 
 def _tiled(input: Tensor, multiples: Tensor) -> Shape:
     check_vector("multiples", multiples)

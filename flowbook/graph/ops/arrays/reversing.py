@@ -13,6 +13,8 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 
+__all__ = ["reverse", "reverse_sequence", "roll"]
+
 
 def _reversed_shape(tensor: Tensor, axis: tuple[int, ...]) -> Shape:
     if tensor.shape.rank is not None:

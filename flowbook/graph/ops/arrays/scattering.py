@@ -20,6 +20,17 @@ from flowbook.graph.ops.arrays.indexing_nd import check_updates, parts_shape, pl
 from flowbook.graph.ops.basis.indexing import Key, encoded, indexed_shape, place_of
 from flowbook.graph.ops.state.variables import Variable, flops_of_value, scatter_definition, write
 
+__all__ = [
+    "assign_slice",
+    "scatter_div",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_nd_add",
+    "scatter_nd_sub",
+    "scatter_nd_update",
+]
+
 _TYPED = {"dtype": REQUIRED, "shape": UNKNOWN}
 
 scatter_mul_op = scatter_definition("ScatterMul", "multiply")
@@ -105,7 +116,7 @@ def scatter_nd_add(ref: Variable, indices: Any, updates: Any, name: str | None =
         The variable's value afterwards.
 
     Raises:
-        OutOfRangeError: if an index lies outside; nothing is written then.
+        InvalidIndexError: if an index lies outside; nothing is written then.
         InvalidArgumentError: if the shapes do not fit.
     """
     return write(scatter_nd_add_op, ref, indices, updates, name=name)
@@ -179,7 +190,7 @@ def assign_slice(ref: Variable, key: Any, value: Any, name: str | None = None) -
         The variable's value afterwards, all of it.
 
     Raises:
-        OutOfRangeError: if an index is out of range; in the run, where it is known only then.
+        InvalidIndexError: if an index is out of range; in the run, where it is known only then.
         InvalidArgumentError: if the value's shape does not fit.
 
     >>> import flowbook as fb

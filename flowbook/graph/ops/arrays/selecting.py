@@ -23,6 +23,8 @@ from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.shaping import expand_dims, shape_of
 from flowbook.graph.ops.math.comparison import equal
 
+__all__ = ["nth_element", "top_k"]
+
 
 class TopK(NamedTuple):
     """The largest elements of each row, and where they stand."""
@@ -200,6 +202,6 @@ def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = No
         A tensor of shape `input.shape[:-1]`.
 
     Raises:
-        OutOfRangeError: if `n` lies outside; in the run, where it is known only then.
+        InvalidIndexError: if `n` lies outside; in the run, where it is known only then.
     """
     return nth_element_op(input, n, reverse=bool(reverse), name=name)

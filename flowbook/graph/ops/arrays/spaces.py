@@ -18,6 +18,8 @@ from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.shaping import check_vector
 
+__all__ = ["batch_to_space_nd", "depth_to_space", "space_to_batch_nd", "space_to_depth"]
+
 _FORMATS = ("NHWC", "NCHW")
 
 

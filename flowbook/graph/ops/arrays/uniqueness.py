@@ -12,6 +12,8 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 
+__all__ = ["setdiff1d", "unique", "unique_with_counts"]
+
 
 class Unique(NamedTuple):
     """The different elements of a vector, and which of them each element is."""

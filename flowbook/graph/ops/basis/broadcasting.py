@@ -29,6 +29,8 @@ from flowbook.graph.ops.basis.shaping import (
     shape_of,
 )
 
+__all__ = ["broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "reduce_sum"]
+
 
 def _broadcast_shape(input: Tensor, shape: Tensor) -> Shape:
     check_vector("shape", shape)

@@ -12,6 +12,8 @@ from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 
+__all__ = ["cast"]
+
 
 def _cast(xp: Any, x: Any, dtype: DType) -> Any:
     if x.dtype.kind == "c" and not dtype.is_complex and dtype is not bool_:

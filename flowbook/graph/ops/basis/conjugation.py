@@ -10,6 +10,8 @@ from flowbook.graph.model.dtypes import COMPLEX
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import numbers
 
+__all__ = ["conj"]
+
 conj_op: OpDef = OpDef(
     "Conj",
     "x: T -> y: T",

@@ -27,6 +27,19 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 
+__all__ = [
+    "constant",
+    "convert_to_tensor",
+    "group",
+    "identity",
+    "identity_n",
+    "no_op",
+    "placeholder",
+    "placeholder_with_default",
+    "prevent_gradient",
+    "stop_gradient",
+]
+
 
 def _constant_shape(value: Any, dtype: DType) -> Shape:
     if not isinstance(value, np.ndarray) or dtype_of(value) is not dtype:
@@ -80,6 +93,18 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
         raise without_internal_frames(error.at("constant", site)) from None
     graph = get_default_graph()
     operation = constant_operation(graph, array, graph.scope.site or site)
+    return graph.add(operation, name).outputs[0]
+
+
+def told_by_shape(value: Any, dtype: DType, tensor: Tensor, name: str) -> Tensor:
+    """A constant that a tensor's known shape determines.
+
+    No feed of the tensor changes it, and once the tensor is redefined it is stale.
+    """
+    graph = tensor.graph
+    array = to_array(value, dtype)
+    operation = constant_operation(graph, array, graph.scope.site or sites.capture())
+    operation.settled_by = (tensor,)
     return graph.add(operation, name).outputs[0]
 
 

@@ -32,7 +32,12 @@ from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.ops.basis.broadcasting import broadcast_to_op, sum_op
 from flowbook.graph.ops.basis.cast import cast
-from flowbook.graph.ops.basis.constants import convert_to_tensor, ones_like_op, zeros_like_op
+from flowbook.graph.ops.basis.constants import (
+    convert_to_tensor,
+    ones_like_op,
+    told_by_shape,
+    zeros_like_op,
+)
 from flowbook.graph.ops.basis.joining import concat
 from flowbook.graph.ops.basis.shaping import (
     check_scalar_values,
@@ -44,6 +49,19 @@ from flowbook.graph.ops.basis.shaping import (
     shape_op,
     size,
 )
+from flowbook.graph.ops.basis.shaping import shape as shape_as_tensor
+
+__all__ = [
+    "eye",
+    "fill",
+    "linspace",
+    "meshgrid",
+    "ones",
+    "ones_like",
+    "range",
+    "zeros",
+    "zeros_like",
+]
 
 
 def _filled_shape(dims: Tensor, value: Tensor) -> Shape:
@@ -99,12 +117,18 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     return fill_op(dims, value, name=name)
 
 
+# A constant of more elements is filled in the run, so that a graph stays small.
+_MOST_KEPT = 1024
+
+
+def _scalar(number: int, dtype: DType) -> np.ndarray[Any, Any]:
+    blank = dtype is string and number == 0
+    return np.full((), b"" if blank else number, dtype=dtype.numpy)
+
+
 def _fill_with(number: int, shape: Any, dtype: Any, name: str | None) -> Tensor:
-    wanted = as_dtype(dtype)
-    blank = wanted is string and number == 0
-    value = np.full((), b"" if blank else number, dtype=wanted.numpy)
     shape = shape_argument(shape)
-    return fill_op(shape, value, name=name)
+    return fill_op(shape, _scalar(number, as_dtype(dtype)), name=name)
 
 
 def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
@@ -129,7 +153,7 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
 
 @zeros_like_op.front
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None) -> Tensor:
-    """Zeros of a tensor's shape.
+    """Zeros of a tensor's shape; where that is known before the run, the tensor is not needed.
 
     Args:
         tensor: of a number dtype, bool or string; of strings the empty one is zero.
@@ -148,8 +172,13 @@ def ones_like(tensor: Any, dtype: Any = None, name: str | None = None) -> Tensor
 def _like(op_def: OpDef, number: int, input: Any, dtype: Any, name: str | None) -> Tensor:
     tensor = convert_to_tensor(input)
     wanted = tensor.dtype if dtype is None else as_dtype(dtype)
-    if wanted is not tensor.dtype:
-        return _fill_with(number, shape_of(tensor), wanted, name or op_def.__name__)
+    count = tensor.shape.size if wanted in op_def.type_variables["T"] else None
+    if count is not None and count <= _MOST_KEPT:
+        alike = np.full(shape_of(tensor), _scalar(number, wanted))
+        return told_by_shape(alike, wanted, tensor, name or op_def.type)
+    if wanted is not tensor.dtype or count is not None:
+        with name_scope(name or op_def.type) as scope:
+            return fill_op(shape_as_tensor(tensor), _scalar(number, wanted), name=scope)
     return op_def(tensor, name=name)
 
 

@@ -23,7 +23,7 @@ from flowbook.graph.definition.inference import (
 )
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS
-from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OutOfRangeError
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidIndexError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
@@ -113,7 +113,7 @@ def indexed_shape(whole: Shape, key: Key) -> Shape:
     """The shape of the part that a stored key names.
 
     Raises:
-        OutOfRangeError: if an index is out of range, or there are too many.
+        InvalidIndexError: if an index is out of range, or there are too many.
     """
     used = [part for part in key if type(part) is not str]
     if key.count(REST) > 1:
@@ -125,7 +125,7 @@ def indexed_shape(whole: Shape, key: Key) -> Shape:
     if dims is None:
         return UNKNOWN
     if len(used) > len(dims):
-        raise OutOfRangeError(
+        raise InvalidIndexError(
             f"{len(used)} indices for the {len(dims)} dimensions of the shape {whole}"
         )
     if REST not in key:
@@ -160,7 +160,7 @@ def _sliced(dim: int | None, ends: Key) -> int | None:
 
 def _check_index(index: Any, dim: int | None, axis: int, shape: Any) -> None:
     if dim is not None and type(index) is int and not -dim <= index < dim:
-        raise OutOfRangeError(
+        raise InvalidIndexError(
             f"index {index} is out of range for axis {axis} of the shape {shape}, which has {dim}"
         )
 
@@ -176,7 +176,7 @@ def place_of(key: Key, bounds: tuple[Any, ...], dims: tuple[int, ...]) -> tuple[
     """The NumPy key of a part in a run, and the part's shape.
 
     Raises:
-        OutOfRangeError: if there is no such part.
+        InvalidIndexError: if there is no such part.
     """
     # All of its elements are one, so that this takes no memory.
     blank = np.broadcast_to(np.zeros(()), dims)
@@ -192,7 +192,7 @@ def _index_error(error: Exception, key: Key, bounds: tuple[Any, ...], shape: Any
     actual = decoded(key, bounds)
     used = [part for part in actual if part is not None and part is not Ellipsis]
     if len(used) > len(shape):
-        return OutOfRangeError(f"{len(used)} indices for the shape {list(shape)}")
+        return InvalidIndexError(f"{len(used)} indices for the shape {list(shape)}")
     axis = 0
     for part in actual:
         if part is Ellipsis:
@@ -202,7 +202,7 @@ def _index_error(error: Exception, key: Key, bounds: tuple[Any, ...], shape: Any
                 if part.step == 0:
                     return InvalidArgumentError("the step of a slice is not 0")
             elif not -shape[axis] <= part < shape[axis]:
-                return OutOfRangeError(
+                return InvalidIndexError(
                     f"index {part} is out of range for axis {axis} of the shape {list(shape)}"
                 )
             axis += 1
@@ -273,7 +273,7 @@ def strided_slice(x: Any, key: Any, name: str | None = None) -> Tensor:
         name: the operation's name.
 
     Raises:
-        OutOfRangeError: if an index is out of range; in the run, where it is known only then.
+        InvalidIndexError: if an index is out of range; in the run, where it is known only then.
         InvalidTypeError: if an index is an array, a bool or a float.
     """
     stored, bounds = encoded(key)

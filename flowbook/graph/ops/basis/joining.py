@@ -26,6 +26,8 @@ from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.shaping import integers, shape_op
 
+__all__ = ["concat", "split", "stack", "unstack"]
+
 
 def _concatenated(values: list[Tensor], axis: int) -> Shape:
     whole = UNKNOWN

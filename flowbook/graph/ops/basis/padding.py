@@ -12,7 +12,7 @@ from flowbook.graph.definition.inference import constant_value, known_elements, 
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, DType, string
 from flowbook.graph.model.dtypes import bool as bool_
-from flowbook.graph.model.errors import InvalidArgumentError, OutOfRangeError
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidIndexError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
@@ -20,6 +20,8 @@ from flowbook.graph.ops.basis.broadcasting import sum_op
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.joining import stack_op
 from flowbook.graph.ops.basis.shaping import check_vector, shape_argument, shape_op
+
+__all__ = ["pad", "slice"]
 
 
 def _slice_shape(input_: Tensor, begin: Tensor, size: Tensor) -> Shape:
@@ -57,7 +59,7 @@ def _extent(dims: Any, starts: Sequence[int], sizes: Sequence[Any]) -> tuple[Any
             or size < -1
             or (dim is not None and (count is None or count < 0 or start + count > dim))
         ):
-            raise OutOfRangeError(
+            raise InvalidIndexError(
                 f"begin {start} and size {size} leave axis {axis} of the shape {list(dims)}"
             )
         counts.append(count)
@@ -103,7 +105,7 @@ def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor
         name: the operation's name.
 
     Raises:
-        OutOfRangeError: if the block leaves the tensor; in the run, where it is known only then.
+        InvalidIndexError: if the block leaves the tensor; in the run, where it is known only then.
     """
     begin, size = shape_argument(begin), shape_argument(size)
     return slice_op(input_, begin, size, name=name)

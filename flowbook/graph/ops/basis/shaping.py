@@ -24,8 +24,10 @@ from flowbook.graph.model.shape import UNKNOWN, Dims, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.conjugation import conj_op
-from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.constants import convert_to_tensor, told_by_shape
 from flowbook.graph.ops.basis.sparse_tensor import SparseTensor, SparseTensorValue
+
+__all__ = ["expand_dims", "rank", "reshape", "shape", "shape_n", "size", "squeeze", "transpose"]
 
 Array = np.ndarray[Any, Any]
 
@@ -108,7 +110,7 @@ shape_op = OpDef(
 
 @shape_op.front
 def shape(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
-    """The shape of a tensor, as the run finds it.
+    """The shape of a tensor, as the run finds it; a constant, where it is known before.
 
     Args:
         input: a tensor of any shape and dtype, or a sparse tensor.
@@ -127,6 +129,9 @@ def shape(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
     whole = _dense_shape(input)
     if whole is not None:
         return cast(whole, wanted, name=name)
+    input = convert_to_tensor(input)
+    if input.shape.is_fully_defined:
+        return told_by_shape(input.shape.as_list(), wanted, input, name or shape_op.type)
     return shape_op(input, out_type=wanted, name=name)
 
 
@@ -163,6 +168,9 @@ def size(input: Any, out_type: Any = int32, name: str | None = None) -> Tensor:
         with name_scope(name or "Size") as scope:
             dims = cast(whole, wanted)
             return op_named("Prod").public(dims, name=scope)  # type: ignore[no-any-return]
+    input = convert_to_tensor(input)
+    if input.shape.size is not None:
+        return told_by_shape(input.shape.size, wanted, input, name or size_op.type)
     return size_op(input, out_type=wanted, name=name)
 
 
@@ -170,7 +178,7 @@ def shape_n(input: Sequence[Any], out_type: Any = int32, name: str | None = None
     """The shapes of several tensors, as the run finds them: a list of vectors as of `shape`."""
     wanted = _index_dtype(out_type)
     with name_scope(name or "ShapeN"):
-        return [shape_op(tensor, out_type=wanted) for tensor in input]
+        return [shape(tensor, wanted) for tensor in input]
 
 
 def _index_dtype(dtype: Any) -> Any:
@@ -195,14 +203,19 @@ rank_op = OpDef(
 
 @rank_op.front
 def rank(input: Any, name: str | None = None) -> Tensor:
-    """The number of dimensions of a tensor, as the run finds it: an int32 scalar.
+    """The number of dimensions of a tensor, an int32 scalar; a constant, where it is known.
 
     Args:
         input: a tensor of any shape and dtype, or a sparse tensor.
         name: the operation's name. What is known before the run is `tensor.shape.rank`.
     """
     whole = _dense_shape(input)
-    return rank_op(input, name=name) if whole is None else size_op(whole, name=name)
+    if whole is not None:
+        return size(whole, name=name)
+    input = convert_to_tensor(input)
+    if input.shape.rank is not None:
+        return told_by_shape(input.shape.rank, int32, input, name or rank_op.type)
+    return rank_op(input, name=name)
 
 
 def shape_of(tensor: Tensor) -> Any:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from flowbook.graph.model.dtypes import DType
     from flowbook.graph.model.operation import Operation
 
+__all__ = ["SparseTensor", "SparseTensorValue"]
+
 
 class SparseTensorValue(NamedTuple):
     """The value of a `SparseTensor`: what a run gives for it, and what may be fed for it.

@@ -38,6 +38,27 @@ from flowbook.graph.ops.math.comparison import (
 from flowbook.graph.ops.math.complex import abs as abs_of
 from flowbook.graph.ops.reduction.reductions import reduce_all, reduce_any
 
+__all__ = [
+    "Assert",
+    "assert_equal",
+    "assert_greater",
+    "assert_greater_equal",
+    "assert_integer",
+    "assert_less",
+    "assert_less_equal",
+    "assert_near",
+    "assert_negative",
+    "assert_non_negative",
+    "assert_non_positive",
+    "assert_none_equal",
+    "assert_positive",
+    "assert_rank",
+    "assert_rank_at_least",
+    "assert_rank_in",
+    "assert_scalar",
+    "assert_type",
+]
+
 
 def _condition(condition: Tensor, data: Sequence[Tensor], **_: Any) -> list[Shape]:
     if condition.shape.rank not in (None, 0):
@@ -367,27 +388,40 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
     return tensor  # type: ignore[no-any-return]
 
 
-def assert_type(tensor: Any, tf_type: Any, message: str | None = None) -> None:
+def assert_type(
+    tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None
+) -> Operation:
     """See at construction that a tensor has a dtype.
+
+    Returns:
+        An operation that does nothing, as there is nothing left to check.
 
     Raises:
         InvalidTypeError: if it has another.
     """
     tensor, wanted = convert_to_tensor(tensor), as_dtype(tf_type)
-    _check_type(tensor, tensor.dtype is wanted, wanted.name, message)
+    return _has_type(tensor, tensor.dtype is wanted, wanted.name, message, name or "assert_type")
 
 
-def assert_integer(x: Any, message: str | None = None) -> None:
+def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
     """See at construction that a tensor has an integer dtype.
+
+    Returns:
+        An operation that does nothing, as there is nothing left to check.
 
     Raises:
         InvalidTypeError: if it has another.
     """
     tensor = convert_to_tensor(x)
-    _check_type(tensor, tensor.dtype.is_integer, "an integer dtype", message)
+    is_integer = tensor.dtype.is_integer
+    return _has_type(tensor, is_integer, "an integer dtype", message, name or "assert_integer")
 
 
-def _check_type(tensor: Tensor, holds: bool, wanted: str, message: str | None) -> None:
+def _has_type(
+    tensor: Tensor, holds: bool, wanted: str, message: str | None, name: str
+) -> Operation:
     if not holds:
         first = f"{tensor.name} is {tensor.dtype.name}, not {wanted}"
         raise InvalidTypeError(f"{message}: {first}" if message else first)
+    with tensor.graph.as_default():
+        return no_op(name=name)

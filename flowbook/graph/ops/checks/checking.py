@@ -12,6 +12,8 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 
+__all__ = ["check_numerics", "ensure_shape"]
+
 
 def _checked(xp: Any, tensor: Any, message: str) -> Any:
     finite = xp.isfinite(tensor)

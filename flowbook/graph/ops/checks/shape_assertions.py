@@ -16,6 +16,8 @@ from flowbook.graph.model.touch import ASSERTS
 from flowbook.graph.numerics.tensor_text import text_of
 from flowbook.graph.ops.basis.constants import convert_to_tensor, no_op
 
+__all__ = ["assert_shapes"]
+
 # An int is a size, a letter or word one that is the same wherever it stands, None any. The first
 # may be "...": any number of dimensions of any size.
 Sizes = tuple[int | str | None, ...]
@@ -100,7 +102,8 @@ def assert_shapes(
     Args:
         shapes: pairs of a tensor and its shape, or a dict from one to the other. A shape is made
             of ints; of strings, such as "N", for sizes that are the same wherever one stands; and
-            of None or "." for any. With "..." or "*" first it is that of the last dimensions.
+            of None or "." for any; that of a scalar is (). With "..." or "*" first it is that of
+            the last dimensions. None in place of a shape is any.
         data: a list of tensors or values that the error shows; by default the tensor that does not
             fit.
         summarize: how many elements at the beginning and the end of each dimension it shows, 3 by
@@ -147,10 +150,12 @@ def assert_shapes(
 
 
 def _sizes(shape: Any) -> Sizes:
-    if isinstance(shape, Shape) and shape.dims is None:
+    if shape is None or (isinstance(shape, Shape) and shape.dims is None):
         return ("...",)
     if not isinstance(shape, Iterable):
-        raise InvalidTypeError(f"a shape is a list of sizes, not {shape!r}")
+        raise InvalidTypeError(
+            f"a shape is a list of sizes, not {shape!r}", hint="that of a scalar is ()"
+        )
     return tuple(_size(k, size) for k, size in enumerate(shape))
 
 

@@ -15,6 +15,8 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 
+__all__ = ["draw_bounding_boxes"]
+
 # Yellow, blue, red, lime, purple, olive, maroon, navy, aqua, fuchsia; all opaque.
 _COLOURS = np.array(
     [

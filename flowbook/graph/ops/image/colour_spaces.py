@@ -13,6 +13,8 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.linalg.tensordot import tensordot
 
+__all__ = ["rgb_to_yiq", "rgb_to_yuv", "yiq_to_rgb", "yuv_to_rgb"]
+
 # What red, green and blue add to each; the first column is the brightness of both.
 _YIQ = np.array(
     [

@@ -35,6 +35,24 @@ from flowbook.graph.ops.nn.normalisation import moments
 from flowbook.graph.ops.random.random_numbers import random_uniform
 from flowbook.graph.ops.reduction.reductions import reduce_max, reduce_mean, reduce_min, reduce_prod
 
+__all__ = [
+    "adjust_brightness",
+    "adjust_contrast",
+    "adjust_gamma",
+    "adjust_hue",
+    "adjust_saturation",
+    "convert_image_dtype",
+    "grayscale_to_rgb",
+    "hsv_to_rgb",
+    "per_image_standardization",
+    "random_brightness",
+    "random_contrast",
+    "random_hue",
+    "random_saturation",
+    "rgb_to_grayscale",
+    "rgb_to_hsv",
+]
+
 
 def convert_image_dtype(
     image: Any, dtype: Any, saturate: bool = False, name: str | None = None

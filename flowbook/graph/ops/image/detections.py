@@ -21,6 +21,8 @@ from flowbook.graph.ops.image.suppression import (
     intersections,
 )
 
+__all__ = ["Detections", "combined_non_max_suppression"]
+
 
 class Detections(NamedTuple):
     """The boxes that are left of each image, from the best on, and zeros behind them.

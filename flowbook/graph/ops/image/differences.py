@@ -31,6 +31,8 @@ from flowbook.graph.ops.reduction.reductions import reduce_mean, reduce_prod
 from flowbook.graph.ops.windows.depthwise import depthwise_conv2d
 from flowbook.graph.ops.windows.pooling import avg_pool
 
+__all__ = ["image_gradients", "psnr", "sobel_edges", "ssim", "ssim_multiscale", "total_variation"]
+
 
 def total_variation(images: Any, name: str | None = None) -> Tensor:
     """How much neighbouring pixels differ: the sum of absolute differences.

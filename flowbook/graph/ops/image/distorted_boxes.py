@@ -23,6 +23,8 @@ from flowbook.graph.model.touch import DRAWS
 from flowbook.graph.numerics.random import philox, philox_numbers
 from flowbook.graph.ops.random.random_numbers import seeds
 
+__all__ = ["sample_distorted_bounding_box"]
+
 _Box = tuple[int, int, int, int]
 """In pixels, [y1, x1, y2, x2), unlike the boxes that users give."""
 

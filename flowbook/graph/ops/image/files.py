@@ -21,6 +21,19 @@ from flowbook.graph.ops.image.colours import convert_image_dtype
 from flowbook.graph.ops.math.comparison import equal
 from flowbook.graph.ops.text.strings import substr
 
+__all__ = [
+    "decode_and_crop_jpeg",
+    "decode_bmp",
+    "decode_gif",
+    "decode_image",
+    "decode_jpeg",
+    "decode_png",
+    "encode_jpeg",
+    "encode_png",
+    "extract_jpeg_shape",
+    "is_jpeg",
+]
+
 
 def _decoded_shape(contents: Tensor, channels: int, **_: Any) -> Shape:
     _check_contents(contents)
@@ -275,7 +288,7 @@ def decode_and_crop_jpeg(
 
     Raises:
         InvalidArgumentError: in the run, if the image is damaged.
-        OutOfRangeError: there, if the part does not lie inside it.
+        InvalidIndexError: there, if the part does not lie inside it.
     """
     with name_scope(name or "decode_and_crop_jpeg") as scope:
         window = convert_to_tensor(crop_window, int32)

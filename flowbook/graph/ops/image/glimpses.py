@@ -21,6 +21,8 @@ from flowbook.graph.ops.random.random_numbers import random_normal, random_unifo
 from flowbook.graph.ops.reduction.reductions import reduce_max, reduce_mean, reduce_min
 from flowbook.graph.ops.reduction.statistics import reduce_std
 
+__all__ = ["extract_glimpse"]
+
 
 def extract_glimpse(
     input: Any,

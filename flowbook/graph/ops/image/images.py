@@ -33,6 +33,20 @@ from flowbook.graph.ops.math.comparison import equal, greater_equal, less, not_e
 from flowbook.graph.ops.math.elementwise import floor
 from flowbook.graph.ops.random.random_numbers import random_uniform
 
+__all__ = [
+    "central_crop",
+    "crop_to_bounding_box",
+    "flip_left_right",
+    "flip_up_down",
+    "pad_to_bounding_box",
+    "random_flip_left_right",
+    "random_flip_up_down",
+    "resize_image_with_crop_or_pad",
+    "resize_image_with_pad",
+    "rot90",
+    "transpose_image",
+]
+
 
 def as_images(image: Any) -> Tensor:
     """One image or a batch of them, as a tensor of known rank: one image where it is not known."""

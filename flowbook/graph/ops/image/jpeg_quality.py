@@ -18,6 +18,8 @@ from flowbook.graph.ops.image.colours import convert_image_dtype
 from flowbook.graph.ops.image.files import check_pixels, decode_jpeg, string_scalar
 from flowbook.graph.ops.random.random_numbers import random_uniform
 
+__all__ = ["adjust_jpeg_quality", "random_jpeg_quality"]
+
 
 def _check(dims: Any, quality: Any) -> None:
     check_pixels(dims, (1, 3))

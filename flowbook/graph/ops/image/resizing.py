@@ -38,6 +38,16 @@ from flowbook.graph.ops.math.comparison import logical_and, where
 from flowbook.graph.ops.math.elementwise import ceil, floor, round
 from flowbook.graph.ops.nn.clipping import clip_by_value
 
+__all__ = [
+    "ResizeMethod",
+    "crop_and_resize",
+    "resize_area",
+    "resize_bicubic",
+    "resize_bilinear",
+    "resize_images",
+    "resize_nearest_neighbor",
+]
+
 _HOW = {"method": REQUIRED, "align_corners": False, "half_pixel_centers": False}
 
 
@@ -149,6 +159,8 @@ resize_gradient_op = OpDef(
 def _as_size(size: Any) -> Tensor:
     """A size as an int32 vector."""
     tensor = convert_to_tensor(shape_argument(size), name="size")
+    if tensor.shape.rank not in (None, 1):
+        raise InvalidArgumentError(f"a size is [height, width], not of shape {tensor.shape}")
     return cast(tensor, int32) if tensor.dtype is not int32 else tensor
 
 
@@ -339,7 +351,7 @@ def crop_and_resize(
         float32 [boxes, *crop_size, channels].
 
     Raises:
-        OutOfRangeError: in the run, if an element of `box_ind` is no image's.
+        InvalidIndexError: in the run, if an element of `box_ind` is no image's.
     """
     with name_scope(name or "crop_and_resize") as scope:
         if method not in ("bilinear", "nearest"):

@@ -25,6 +25,13 @@ from flowbook.graph.ops.basis.padding import pad
 from flowbook.graph.ops.basis.shaping import size
 from flowbook.graph.ops.checks.checking import ensure_shape
 
+__all__ = [
+    "non_max_suppression",
+    "non_max_suppression_overlaps",
+    "non_max_suppression_padded",
+    "non_max_suppression_with_scores",
+]
+
 
 def _check_boxes(boxes: Any, scores: Any) -> None:
     """The same for tensors as for arrays."""

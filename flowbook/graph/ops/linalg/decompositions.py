@@ -41,6 +41,8 @@ from flowbook.graph.ops.math.arithmetic import multiply
 from flowbook.graph.ops.math.comparison import equal
 from flowbook.graph.ops.math.elementwise import log
 
+__all__ = ["cholesky", "logdet", "lu", "lu_matrix_inverse", "lu_reconstruct", "lu_solve", "qr"]
+
 
 def _lower(matrix: Tensor) -> Tensor:
     """The lower triangle."""

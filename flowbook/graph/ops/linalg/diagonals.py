@@ -23,6 +23,16 @@ from flowbook.graph.ops.basis.broadcasting import sum_op
 from flowbook.graph.ops.basis.constants import convert_to_tensor, zeros_like_op
 from flowbook.graph.ops.linalg.matrices import check_matrix
 
+__all__ = [
+    "diag",
+    "diag_part",
+    "matrix_band_part",
+    "matrix_diag",
+    "matrix_diag_part",
+    "matrix_set_diag",
+    "trace",
+]
+
 Band = tuple[int, int]
 
 

@@ -26,6 +26,8 @@ from flowbook.graph.ops.basis.conjugation import conjugate
 from flowbook.graph.ops.basis.filling import fill
 from flowbook.graph.ops.basis.shaping import shape_op
 
+__all__ = ["einsum"]
+
 REST = "..."
 
 

@@ -26,6 +26,8 @@ from flowbook.graph.ops.linalg.matrix_products import both, matmul
 from flowbook.graph.ops.linalg.solving import cholesky_solve
 from flowbook.graph.ops.linalg.spectra import svd_kernel
 
+__all__ = ["matrix_rank", "matrix_solve_ls", "pinv"]
+
 
 def _pinv(xp: Any, a: Any, rcond: float | None) -> Any:
     check_matrix(a.shape)

@@ -19,6 +19,8 @@ from flowbook.graph.model.shape import UNKNOWN, Dims, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.conjugation import conjugate
 
+__all__ = ["adjoint", "matrix_transpose"]
+
 SOLVABLE = (float32, float64, complex64, complex128)
 
 

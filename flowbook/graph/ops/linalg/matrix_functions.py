@@ -33,6 +33,8 @@ from flowbook.graph.ops.linalg.solving import solved_by_substitution
 from flowbook.graph.ops.math.comparison import equal, where
 from flowbook.graph.ops.math.elementwise import sqrt
 
+__all__ = ["matrix_exponential", "matrix_logarithm", "matrix_square_root"]
+
 
 def _gradient(op: Operation, dy: Tensor) -> Tensor:
     a = adjoint(op.inputs[0])

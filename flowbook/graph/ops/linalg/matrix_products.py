@@ -21,6 +21,8 @@ from flowbook.graph.ops.basis.conjugation import conjugate
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.shaping import expand_dims_op, reshape_op, squeeze_op
 
+__all__ = ["cross", "matmul", "matvec"]
+
 
 def _product_shape(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> Shape:
     for x in (a, b):

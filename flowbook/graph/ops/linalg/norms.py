@@ -30,6 +30,8 @@ from flowbook.graph.ops.math.complex import abs
 from flowbook.graph.ops.math.no_nan import div_no_nan
 from flowbook.graph.ops.reduction.reductions import reduce_max
 
+__all__ = ["norm", "normalize", "reduce_euclidean_norm"]
+
 
 def _euclidean_norm(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
     if x.dtype.kind != "f":

@@ -39,6 +39,15 @@ from flowbook.graph.ops.linalg.matrices import (
 )
 from flowbook.graph.ops.linalg.matrix_products import matmul
 
+__all__ = [
+    "cholesky_solve",
+    "log_matrix_determinant",
+    "matrix_determinant",
+    "matrix_inverse",
+    "matrix_solve",
+    "matrix_triangular_solve",
+]
+
 _SINGULAR = "Input is not invertible."
 _adjoint = adjoint
 

@@ -39,6 +39,8 @@ from flowbook.graph.ops.linalg.matrix_products import matmul
 from flowbook.graph.ops.math.comparison import equal, where
 from flowbook.graph.ops.math.elementwise import reciprocal
 
+__all__ = ["self_adjoint_eig", "self_adjoint_eigvals", "svd"]
+
 
 def _svd_shapes(
     input: Tensor, compute_uv: bool, full_matrices: bool, real: Any, Tout: Any

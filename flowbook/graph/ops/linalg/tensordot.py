@@ -18,6 +18,8 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.conjugation import conjugate
 from flowbook.graph.ops.linalg.matrix_products import both
 
+__all__ = ["tensordot"]
+
 
 def _free(rank: int, axes: tuple[int, ...]) -> list[int]:
     return [i for i in range(rank) if i not in axes]

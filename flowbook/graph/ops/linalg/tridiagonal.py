@@ -26,6 +26,8 @@ from flowbook.graph.ops.linalg.diagonals import matrix_diag_part
 from flowbook.graph.ops.linalg.matrices import SOLVABLE, matrix_transpose
 from flowbook.graph.ops.math.arithmetic import add_n
 
+__all__ = ["tridiagonal_matmul", "tridiagonal_solve"]
+
 
 def _check(diagonals: Any, rhs: Any) -> Shape:
     """The same for tensors as for arrays; gives the result's shape."""

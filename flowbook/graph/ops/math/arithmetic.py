@@ -27,6 +27,21 @@ from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.conjugation import conj_op, conjugate
 from flowbook.graph.ops.basis.constants import convert_to_tensor, zeros_like_op
 from flowbook.graph.ops.math.comparison import greater_equal, less_equal, where_op
+from flowbook.graph.ops.math.no_nan import gradient_over, multiply_no_nan
+
+__all__ = [
+    "add",
+    "add_n",
+    "divide",
+    "floordiv",
+    "maximum",
+    "minimum",
+    "mod",
+    "multiply",
+    "negative",
+    "squared_difference",
+    "subtract",
+]
 
 add = OpDef(
     "Add",
@@ -76,8 +91,8 @@ multiply = OpDef(
 
 
 def _div_gradient(op: Operation, dz: Tensor) -> Any:
-    dx = dz / conjugate(op.inputs[1])
-    return gradients_of_two(op, dx, -dx * conjugate(op.outputs[0]))
+    dx = gradient_over(dz, conjugate(op.inputs[1]))
+    return gradients_of_two(op, dx, multiply_no_nan(conjugate(op.outputs[0]), -dx))
 
 
 div_op = OpDef(
@@ -175,7 +190,7 @@ mod = OpDef(
     T=REALS,
     infer=broadcast_inputs,
     kernel=_mod,
-    grad=lambda op, dz: gradients_of_two(op, dz, -dz * floordiv(*op.inputs)),
+    grad=lambda op, dz: gradients_of_two(op, dz, multiply_no_nan(floordiv(*op.inputs), -dz)),
     aliases={},
     computes_shapes=True,
     cost=elementwise(),

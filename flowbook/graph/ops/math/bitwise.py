@@ -12,6 +12,16 @@ from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.math.comparison import and_op, not_op, or_op, xor_op
 
+__all__ = [
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "invert",
+    "left_shift",
+    "population_count",
+    "right_shift",
+]
+
 
 def _of_integers(op_def: OpDef, *values: Any, name: str | None) -> Tensor:
     given = next((v.dtype for v in values if isinstance(v, Arithmetic)), None)  # type: ignore[attr-defined]

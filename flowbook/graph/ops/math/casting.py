@@ -17,6 +17,8 @@ from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.constants import convert_to_tensor, zeros_like_op
 from flowbook.graph.ops.math.comparison import greater, less, where_op
 
+__all__ = ["bitcast", "saturate_cast"]
+
 
 def _saturate(xp: Any, value: Any, dtype: DType) -> Any:
     low, high = dtype.min, dtype.max

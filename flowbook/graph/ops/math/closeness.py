@@ -11,6 +11,8 @@ from flowbook.graph.ops.math.arithmetic import subtract
 from flowbook.graph.ops.math.comparison import equal, less, less_equal, not_equal
 from flowbook.graph.ops.math.complex import abs as abs_of
 
+__all__ = ["approximate_equal", "isclose"]
+
 
 def approximate_equal(x: Any, y: Any, tolerance: float = 1e-5, name: str | None = None) -> Tensor:
     """Whether `x` and `y` differ by less than a tolerance, elementwise with broadcasting.

@@ -25,6 +25,20 @@ from flowbook.graph.ops.basis.broadcasting import sum_to_shape
 from flowbook.graph.ops.basis.constants import convert_to_tensor, zeros_like_op
 from flowbook.graph.ops.basis.shaping import reshape
 
+__all__ = [
+    "equal",
+    "greater",
+    "greater_equal",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "not_equal",
+    "where",
+]
+
 
 def _comparison(
     type: str, ufunc: str, doc: str, T: tuple[DType, ...] = REALS, **facts: Any

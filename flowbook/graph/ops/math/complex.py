@@ -24,6 +24,7 @@ from flowbook.graph.model.dtypes import (
 )
 from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.ops.basis.broadcasting import gradients_of_two
 from flowbook.graph.ops.basis.cast import cast
@@ -32,6 +33,8 @@ from flowbook.graph.ops.basis.constants import convert_to_tensor, numbers, zeros
 from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 from flowbook.graph.ops.math.comparison import less, where
 from flowbook.graph.ops.math.no_nan import div_no_nan
+
+__all__ = ["abs", "angle", "complex", "imag", "real", "sign"]
 
 _REAL = {complex64: float32, complex128: float64}
 _COMPLEX = {float32: complex64, float64: complex128}
@@ -43,12 +46,27 @@ def _complex(xp: Any, real: Any, imag: Any, Tout: DType) -> Any:
     return joined
 
 
+def _joined(real: Tensor, imag: Tensor, Tout: DType) -> Shape:
+    _check_made(Tout, _COMPLEX[real.dtype])
+    return broadcast_inputs(real, imag)
+
+
+def _taken_apart(input: Tensor, Tout: DType) -> Shape:
+    _check_made(Tout, _REAL[input.dtype])
+    return input.shape
+
+
+def _check_made(Tout: DType, made: DType) -> None:
+    if Tout is not made:
+        raise InvalidTypeError(f"what is made is {made.name}, not {Tout!r}")
+
+
 complex_op = OpDef(
     "Complex",
     "real: T, imag: T -> out: Tout",
     T=(float32, float64),
     attributes={"Tout": REQUIRED},
-    infer=broadcast_inputs,
+    infer=_joined,
     kernel=_complex,
     grad=lambda op, dz: gradients_of_two(op, real_op.public(dz), imag_op.public(dz)),
     aliases={},
@@ -90,7 +108,7 @@ def _part(type: str, kernel: Callable[..., Any], grad: Any, aliases: Any, flops:
         "input: T -> output: Tout",
         T=COMPLEX,
         attributes={"Tout": REQUIRED},
-        infer=same_as_input,
+        infer=_taken_apart,
         kernel=kernel,
         grad=grad,
         aliases=aliases,

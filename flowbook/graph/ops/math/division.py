@@ -9,6 +9,9 @@ from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import REALS
 from flowbook.graph.ops.basis.broadcasting import gradients_of_two
 from flowbook.graph.ops.math.arithmetic import refuse_zero
+from flowbook.graph.ops.math.no_nan import multiply_no_nan
+
+__all__ = ["truncatediv", "truncatemod"]
 
 
 def _truncatediv(xp: Any, x: Any, y: Any) -> Any:
@@ -51,7 +54,7 @@ truncatemod = OpDef(
     T=REALS,
     infer=broadcast_inputs,
     kernel=_truncatemod,
-    grad=lambda op, dz: gradients_of_two(op, dz, -dz * truncatediv(*op.inputs)),
+    grad=lambda op, dz: gradients_of_two(op, dz, multiply_no_nan(truncatediv(*op.inputs), -dz)),
     aliases={},
     cost=elementwise(flops=2),
     doc="""The remainder `x - truncatediv(x, y) * y`, elementwise with broadcasting.

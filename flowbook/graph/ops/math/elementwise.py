@@ -18,6 +18,29 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.conjugation import conjugate
 from flowbook.graph.ops.basis.constants import convert_to_tensor, identity
 from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
+from flowbook.graph.ops.math.no_nan import by_derivative, gradient_over, multiply_no_nan
+
+__all__ = [
+    "ceil",
+    "cos",
+    "exp",
+    "expm1",
+    "floor",
+    "is_finite",
+    "is_inf",
+    "is_nan",
+    "log",
+    "log1p",
+    "reciprocal",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sin",
+    "sqrt",
+    "square",
+    "tanh",
+    "trunc",
+]
 
 
 def function_of_one(
@@ -51,7 +74,7 @@ def function_of_one(
 exp = function_of_one(
     "Exp",
     "exp(x)",
-    lambda op, dy: dy * conjugate(op.outputs[0]),
+    by_derivative(lambda op: conjugate(op.outputs[0])),
     "The exponential function, elementwise.",
     T=INEXACT,
 )
@@ -59,7 +82,7 @@ exp = function_of_one(
 log = function_of_one(
     "Log",
     "log(x)",
-    lambda op, dy: dy / conjugate(op.inputs[0]),
+    lambda op, dy: gradient_over(dy, conjugate(op.inputs[0])),
     "The natural logarithm, elementwise: -inf at 0, NaN below.",
     T=INEXACT,
     spreads_nonfinite=("x",),
@@ -68,7 +91,7 @@ log = function_of_one(
 log1p = function_of_one(
     "Log1p",
     "log1p(x)",
-    lambda op, dy: dy / (conjugate(op.inputs[0]) + 1.0),
+    lambda op, dy: gradient_over(dy, conjugate(op.inputs[0]) + 1.0),
     "`log(1 + x)`, elementwise, accurate for small `x`.",
     T=INEXACT,
     keeps_zeros=True,
@@ -77,7 +100,7 @@ log1p = function_of_one(
 expm1 = function_of_one(
     "Expm1",
     "expm1(x)",
-    lambda op, dy: dy * (conjugate(op.outputs[0]) + 1.0),
+    by_derivative(lambda op: conjugate(op.outputs[0]) + 1.0),
     "`exp(x) - 1`, elementwise, accurate for small `x`.",
     T=INEXACT,
     keeps_zeros=True,
@@ -86,7 +109,7 @@ expm1 = function_of_one(
 sqrt = function_of_one(
     "Sqrt",
     "sqrt(x)",
-    lambda op, dy: dy * 0.5 / conjugate(op.outputs[0]),
+    lambda op, dy: gradient_over(dy * 0.5, conjugate(op.outputs[0])),
     "The square root, elementwise.",
     T=INEXACT,
     flops=4,
@@ -97,7 +120,7 @@ sqrt = function_of_one(
 
 def _rsqrt_gradient(op: Operation, dy: Tensor) -> Tensor:
     y = conjugate(op.outputs[0])
-    return dy * -0.5 * (y * y * y)
+    return multiply_no_nan(y * y * y, dy * -0.5)
 
 
 rsqrt = function_of_one(
@@ -123,7 +146,7 @@ square = function_of_one(
 
 def _reciprocal_gradient(op: Operation, dy: Tensor) -> Tensor:
     y = conjugate(op.outputs[0])
-    return -dy * (y * y)
+    return multiply_no_nan(y * y, -dy)
 
 
 reciprocal = function_of_one(

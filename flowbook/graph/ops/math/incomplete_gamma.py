@@ -20,6 +20,8 @@ from flowbook.graph.ops.math.elementwise import log
 from flowbook.graph.ops.math.no_nan import multiply_no_nan
 from flowbook.graph.ops.math.special import digamma, in_dtype, polygamma
 
+__all__ = ["igamma", "igammac"]
+
 
 def _power_density(xp: Any, a: Any, x: Any, below: int) -> Any:
     special = special_of(xp)
@@ -63,7 +65,8 @@ def _gradient(signed: float) -> Any:
     def gradient(op: Operation, dy: Tensor) -> Any:
         a, x = op.inputs
         dy = dy * signed
-        return gradients_of_two(op, dy * igamma_grad_a(a, x), dy * gamma_density(a, x))
+        by_a, by_x = igamma_grad_a(a, x), gamma_density(a, x)
+        return gradients_of_two(op, multiply_no_nan(by_a, dy), multiply_no_nan(by_x, dy))
 
     return gradient
 
@@ -117,7 +120,7 @@ def _grad_a_gradient(op: Operation, dy: Tensor) -> Any:
     (a, x), order = op.inputs, op.attributes["order"]
     by_a = igamma_grad_a(a, x, order=order + 1)
     by_x = multiply_no_nan(_density_derivative(a, x, order), gamma_density(a, x))
-    return gradients_of_two(op, dy * by_a, dy * by_x)
+    return gradients_of_two(op, multiply_no_nan(by_a, dy), multiply_no_nan(by_x, dy))
 
 
 igamma_grad_a: OpDef = OpDef(
@@ -144,7 +147,7 @@ def _relative_gradient(op: Operation, dy: Tensor) -> Any:
     dy = where(is_zero, zeros_like_op(dy), dy)
     by_a = relative_grad_a(a, x, order=order + 1) - ratio * _density_derivative(a, x, 1)
     by_x = _density_derivative(a, x, order) - ratio * ((a - 1.0) / x - 1.0)
-    return gradients_of_two(op, dy * by_a, dy * by_x)
+    return gradients_of_two(op, multiply_no_nan(by_a, dy), multiply_no_nan(by_x, dy))
 
 
 relative_grad_a: OpDef = OpDef(

@@ -1,8 +1,15 @@
-"""Quotients and products that are 0, not NaN, where a factor of 0 meets what is not finite."""
+"""Quotients and products that are 0, not NaN, where a factor of 0 meets what is not finite.
+
+So are gradients: where nothing depends on a result, nothing does on what it was computed from,
+however steep the function is there.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from flowbook.graph.definition.inference import broadcast_inputs, elementwise
 from flowbook.graph.definition.op_def import OpDef
@@ -15,11 +22,13 @@ from flowbook.graph.ops.basis.conjugation import conjugate
 from flowbook.graph.ops.basis.constants import convert_to_tensor, ones_like_op
 from flowbook.graph.ops.math.comparison import not_equal
 
+__all__ = ["div_no_nan", "multiply_no_nan", "reciprocal_no_nan", "xdivy", "xlog1py", "xlogy"]
+
 
 def _div_gradient(op: Operation, dz: Tensor) -> Any:
     y = conjugate(op.inputs[1])
     dx = div_no_nan(dz, y)
-    return gradients_of_two(op, dx, -dx * conjugate(op.outputs[0]))
+    return gradients_of_two(op, dx, multiply_no_nan(conjugate(op.outputs[0]), -dx))
 
 
 div_no_nan: OpDef = OpDef(
@@ -53,16 +62,53 @@ def _product_gradient(op: Operation, dz: Tensor) -> Any:
     )
 
 
+def _product(xp: Any, x: Any, y: Any) -> Any:
+    z = xp.multiply(x, y)
+    is_lost = xp.isnan(z)
+    # NaNs are rare: to look for them takes a third of what choosing between two arrays does.
+    # Other devices would have to be waited for.
+    if xp is np and not is_lost.any():
+        return z
+    return xp.where(is_lost & (y == 0), y, z)
+
+
 multiply_no_nan: OpDef = OpDef(
     "MulNoNan",
     "x: T, y: T -> z: T",
     T=INEXACT,
     infer=broadcast_inputs,
-    expression="multiply(where(equal(y, 0), 0, x), y)",
+    kernel=_product,
+    expression="where(logical_and(equal(y, 0), isnan(multiply(x, y))), y, multiply(x, y))",
     grad=_product_gradient,
-    cost=elementwise(flops=3),
+    cost=elementwise(flops=5),
     doc="`x * y`, and 0 where `y` is 0, whatever `x` is: elementwise with broadcasting.",
     function="multiply_no_nan",
+)
+
+
+def by_derivative(derivative: Callable[[Operation], Tensor]) -> Callable[..., Tensor]:
+    """The gradient function of an elementwise function whose derivative may be infinite."""
+    return lambda op, dy: multiply_no_nan(derivative(op), dy)
+
+
+def _share_gradient(op: Operation, dz: Tensor) -> Any:
+    by_dy = gradient_over(dz, conjugate(op.inputs[1]))
+    return gradients_of_two(op, by_dy, multiply_no_nan(conjugate(op.outputs[0]), -by_dy))
+
+
+gradient_over: OpDef = OpDef(
+    "GradientOver",
+    "dy: T, x: T -> dx: T",
+    T=INEXACT,
+    infer=broadcast_inputs,
+    expression="where(equal(dy, 0), 0, divide(dy, where(equal(dy, 0), 1, x)))",
+    grad=_share_gradient,
+    cost=elementwise(flops=4),
+    doc="""`dy / x`, and 0 where `dy` is 0, elementwise with broadcasting.
+
+    It is linear in `dy`, as gradients are: what is 0 there still has a derivative, unlike in
+    `xdivy`.
+    """,
 )
 
 
@@ -71,9 +117,15 @@ def _counts(x: Tensor) -> Tensor:
     return cast(not_equal(x, 0), x.dtype)
 
 
+def _gradients(op: Operation, by_x: Tensor, by_y: Tensor, dz: Tensor) -> Any:
+    return gradients_of_two(
+        op, multiply_no_nan(conjugate(by_x), dz), multiply_no_nan(conjugate(by_y), dz)
+    )
+
+
 def _xlogy_gradient(op: Operation, dz: Tensor) -> Any:
     x, y = op.inputs
-    return gradients_of_two(op, dz * conjugate(xlogy(_counts(x), y)), dz * conjugate(xdivy(x, y)))
+    return _gradients(op, xlogy(_counts(x), y), xdivy(x, y), dz)
 
 
 xlogy: OpDef = OpDef(
@@ -93,9 +145,7 @@ xlogy: OpDef = OpDef(
 
 def _xlog1py_gradient(op: Operation, dz: Tensor) -> Any:
     x, y = op.inputs
-    return gradients_of_two(
-        op, dz * conjugate(xlog1py(_counts(x), y)), dz * conjugate(xdivy(x, y + 1.0))
-    )
+    return _gradients(op, xlog1py(_counts(x), y), xdivy(x, y + 1.0), dz)
 
 
 xlog1py: OpDef = OpDef(
@@ -115,9 +165,7 @@ xlog1py: OpDef = OpDef(
 
 def _xdivy_gradient(op: Operation, dz: Tensor) -> Any:
     x, y = op.inputs
-    return gradients_of_two(
-        op, dz * conjugate(xdivy(_counts(x), y)), -dz * conjugate(xdivy(op.outputs[0], y))
-    )
+    return _gradients(op, xdivy(_counts(x), y), -xdivy(op.outputs[0], y), dz)
 
 
 xdivy: OpDef = OpDef(

@@ -15,6 +15,8 @@ from flowbook.graph.ops.basis.constants import ones_like_op, zeros_like_op
 from flowbook.graph.ops.math.comparison import less, where
 from flowbook.graph.ops.math.elementwise import cos, function_of_one, square
 
+__all__ = ["copysign", "heaviside", "nextafter", "sinc"]
+
 
 def _copysign_gradient(op: Operation, dz: Tensor) -> Any:
     x, y = op.inputs

@@ -10,6 +10,8 @@ from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor, identity, zeros_like_op
 
+__all__ = ["polyval"]
+
 
 def polyval(coeffs: Sequence[Any], x: Any, name: str | None = None) -> Tensor:
     """The value of a polynomial, elementwise, by Horner's rule.

@@ -16,7 +16,9 @@ from flowbook.graph.ops.basis.conjugation import conjugate
 from flowbook.graph.ops.basis.constants import ones_like_op, zeros_like_op
 from flowbook.graph.ops.math.comparison import equal, greater, not_equal, where_op
 from flowbook.graph.ops.math.elementwise import function_of_one, is_inf, log, sigmoid, square
-from flowbook.graph.ops.math.no_nan import div_no_nan
+from flowbook.graph.ops.math.no_nan import by_derivative, div_no_nan, gradient_over, multiply_no_nan
+
+__all__ = ["cbrt", "exp2", "hypot", "log10", "log2", "logaddexp", "pow"]
 
 
 def _pow(xp: Any, x: Any, y: Any) -> Any:
@@ -39,11 +41,12 @@ def _pow_gradient(op: Operation, dz: Tensor) -> Any:
         return None, None
     # x ** (0 - 1) would be infinite at x = 0, where the derivative of x ** 0 is 0.
     lowered = where_op(equal(y, zeros_like_op(y)), zeros_like_op(y), y - 1)
-    dx = dz * conjugate(y * pow(x, lowered))
-    # The logarithm counts only where it exists.
+    dx = multiply_no_nan(conjugate(y * pow(x, lowered)), dz)
+    # The logarithm counts only where it exists, whatever the power is elsewhere.
     exists = (not_equal if x.dtype.is_complex else greater)(x, zeros_like_op(x))
     logarithm = log(where_op(exists, x, ones_like_op(x)))
-    return gradients_of_two(op, dx, dz * conjugate(op.outputs[0] * logarithm))
+    by_y = multiply_no_nan(op.outputs[0], logarithm)
+    return gradients_of_two(op, dx, multiply_no_nan(conjugate(by_y), dz))
 
 
 pow = OpDef(
@@ -66,28 +69,28 @@ pow = OpDef(
 exp2 = function_of_one(
     "Exp2",
     "exp2(x)",
-    lambda op, dy: dy * (op.outputs[0] * math.log(2)),
+    by_derivative(lambda op: op.outputs[0] * math.log(2)),
     "`2 ** x`, elementwise.",
 )
 
 log2 = function_of_one(
     "Log2",
     "log2(x)",
-    lambda op, dy: dy / (op.inputs[0] * math.log(2)),
+    lambda op, dy: gradient_over(dy, op.inputs[0] * math.log(2)),
     "The logarithm to the base 2, elementwise: -inf at 0, NaN below.",
 )
 
 log10 = function_of_one(
     "Log10",
     "log10(x)",
-    lambda op, dy: dy / (op.inputs[0] * math.log(10)),
+    lambda op, dy: gradient_over(dy, op.inputs[0] * math.log(10)),
     "The logarithm to the base 10, elementwise: -inf at 0, NaN below.",
 )
 
 cbrt = function_of_one(
     "Cbrt",
     "cbrt(x)",
-    lambda op, dy: dy / (square(op.outputs[0]) * 3.0),
+    lambda op, dy: gradient_over(dy, square(op.outputs[0]) * 3.0),
     "The cube root, elementwise; of negative `x` too.",
     keeps_zeros=True,
 )

@@ -18,7 +18,24 @@ from flowbook.graph.ops.math.arithmetic import subtract
 from flowbook.graph.ops.math.comparison import equal, where
 from flowbook.graph.ops.math.complex import sign
 from flowbook.graph.ops.math.elementwise import exp, square
-from flowbook.graph.ops.math.no_nan import xlog1py, xlogy
+from flowbook.graph.ops.math.no_nan import by_derivative, multiply_no_nan, xlog1py, xlogy
+
+__all__ = [
+    "bessel_i0",
+    "bessel_i0e",
+    "bessel_i1",
+    "bessel_i1e",
+    "betainc",
+    "digamma",
+    "erf",
+    "erfc",
+    "erfinv",
+    "lbeta",
+    "lgamma",
+    "ndtri",
+    "polygamma",
+    "zeta",
+]
 
 
 def in_dtype(function: str) -> Any:
@@ -80,7 +97,7 @@ erfc = _function(
 erfinv = _function(
     "Erfinv",
     "erfinv",
-    lambda op, dy: dy * (exp(square(op.outputs[0])) * (math.sqrt(math.pi) / 2)),
+    by_derivative(lambda op: exp(square(op.outputs[0])) * (math.sqrt(math.pi) / 2)),
     "The inverse of `erf`, elementwise: infinite at -1 and 1, NaN beyond.",
     keeps_zeros=True,
 )
@@ -88,7 +105,7 @@ erfinv = _function(
 ndtri = _function(
     "Ndtri",
     "ndtri",
-    lambda op, dy: dy * (exp(square(op.outputs[0]) * 0.5) * math.sqrt(2 * math.pi)),
+    by_derivative(lambda op: exp(square(op.outputs[0]) * 0.5) * math.sqrt(2 * math.pi)),
     "The quantile of the normal distribution: where it reaches the probability `x`.",
 )
 
@@ -105,14 +122,14 @@ def _lgamma(xp: Any, x: Any) -> Any:
 lgamma = _function(
     "Lgamma",
     _lgamma,
-    lambda op, dy: dy * digamma(op.inputs[0]),
+    by_derivative(lambda op: digamma(op.inputs[0])),
     "The logarithm of the absolute value of the gamma function, elementwise.",
 )
 
 digamma: OpDef = _function(
     "Digamma",
     "psi",
-    lambda op, dy: dy * polygamma(1.0, op.inputs[0]),
+    by_derivative(lambda op: polygamma(1.0, op.inputs[0])),
     "The derivative of `lgamma`, elementwise.",
 )
 
@@ -130,7 +147,7 @@ def _polygamma(xp: Any, a: Any, x: Any) -> Any:
 
 def _polygamma_gradient(op: Operation, dy: Tensor) -> Any:
     a, x = op.inputs
-    return gradients_of_two(op, None, dy * polygamma(a + 1.0, x))
+    return gradients_of_two(op, None, multiply_no_nan(polygamma(a + 1.0, x), dy))
 
 
 polygamma: OpDef = OpDef(
@@ -151,7 +168,7 @@ polygamma: OpDef = OpDef(
 
 def _zeta_gradient(op: Operation, dy: Tensor) -> Any:
     x, q = op.inputs
-    return gradients_of_two(op, None, -dy * x * zeta(x + 1.0, q))
+    return gradients_of_two(op, None, multiply_no_nan(x * zeta(x + 1.0, q), -dy))
 
 
 zeta: OpDef = OpDef(
@@ -177,7 +194,7 @@ def _betainc_gradient(op: Operation, dy: Tensor) -> Any:
     a, b, x = op.inputs
     log_beta = lgamma(a) + lgamma(b) - lgamma(a + b)
     density = exp(xlogy(a - 1.0, x) + xlog1py(b - 1.0, -x) - log_beta)
-    return None, None, sum_to_shape(dy * density, x, a, b)
+    return None, None, sum_to_shape(multiply_no_nan(density, dy), x, a, b)
 
 
 betainc = OpDef(
@@ -217,9 +234,9 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
 # Modified Bessel functions of the first kind
 
 
-def _i1_gradient(op: Operation, dy: Tensor) -> Tensor:
+def _i1_derivative(op: Operation) -> Tensor:
     x, y = op.inputs[0], op.outputs[0]
-    return dy * (bessel_i0(x) - _over(y, x))
+    return bessel_i0(x) - _over(y, x)
 
 
 def _i1e_gradient(op: Operation, dy: Tensor) -> Tensor:
@@ -237,7 +254,7 @@ def _over(y: Tensor, x: Tensor) -> Tensor:
 bessel_i0: OpDef = _function(
     "BesselI0",
     "i0",
-    lambda op, dy: dy * bessel_i1(op.inputs[0]),
+    by_derivative(lambda op: bessel_i1(op.inputs[0])),
     "The modified Bessel function of the first kind of order 0, elementwise.",
     "bessel_i0",
 )
@@ -253,7 +270,7 @@ bessel_i0e: OpDef = _function(
 bessel_i1: OpDef = _function(
     "BesselI1",
     "i1",
-    _i1_gradient,
+    by_derivative(_i1_derivative),
     "The modified Bessel function of the first kind of order 1, elementwise.",
     "bessel_i1",
     keeps_zeros=True,

@@ -16,13 +16,15 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.broadcasting import gradients_of_two
 from flowbook.graph.ops.basis.conjugation import conjugate
 from flowbook.graph.ops.math.elementwise import function_of_one, reciprocal, sqrt, square
-from flowbook.graph.ops.math.no_nan import div_no_nan
+from flowbook.graph.ops.math.no_nan import by_derivative, div_no_nan, gradient_over
 from flowbook.graph.ops.math.powers import hypot
+
+__all__ = ["acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cosh", "sinh", "tan"]
 
 tan = function_of_one(
     "Tan",
     "tan(x)",
-    lambda op, dy: dy * (square(conjugate(op.outputs[0])) + 1.0),
+    by_derivative(lambda op: square(conjugate(op.outputs[0])) + 1.0),
     "The tangent of radians.",
     T=INEXACT,
     keeps_zeros=True,
@@ -38,7 +40,7 @@ def _one_minus_square(op: Operation) -> Tensor:
 asin = function_of_one(
     "Asin",
     "arcsin(x)",
-    lambda op, dy: dy / sqrt(_one_minus_square(op)),
+    lambda op, dy: gradient_over(dy, sqrt(_one_minus_square(op))),
     "The inverse sine in radians, from -π/2 to π/2; NaN for real `x` outside [-1, 1].",
     T=INEXACT,
     keeps_zeros=True,
@@ -47,7 +49,7 @@ asin = function_of_one(
 acos = function_of_one(
     "Acos",
     "arccos(x)",
-    lambda op, dy: -dy / sqrt(_one_minus_square(op)),
+    lambda op, dy: gradient_over(-dy, sqrt(_one_minus_square(op))),
     "The inverse cosine in radians, from 0 to π; NaN for real `x` outside [-1, 1].",
     T=INEXACT,
 )
@@ -92,7 +94,7 @@ atan2 = OpDef(
 sinh = function_of_one(
     "Sinh",
     "sinh(x)",
-    lambda op, dy: dy * conjugate(cosh(op.inputs[0])),
+    by_derivative(lambda op: conjugate(cosh(op.inputs[0]))),
     "The hyperbolic sine, elementwise.",
     T=INEXACT,
     keeps_zeros=True,
@@ -101,7 +103,7 @@ sinh = function_of_one(
 cosh: OpDef = function_of_one(
     "Cosh",
     "cosh(x)",
-    lambda op, dy: dy * conjugate(sinh(op.inputs[0])),
+    by_derivative(lambda op: conjugate(sinh(op.inputs[0]))),
     "The hyperbolic cosine, elementwise.",
     T=INEXACT,
 )
@@ -119,7 +121,7 @@ asinh = function_of_one(
 acosh = function_of_one(
     "Acosh",
     "arccosh(x)",
-    lambda op, dy: dy / conjugate(sinh(op.outputs[0])),
+    lambda op, dy: gradient_over(dy, conjugate(sinh(op.outputs[0]))),
     "The inverse hyperbolic cosine, elementwise; NaN for real `x` below 1.",
     T=INEXACT,
 )
@@ -127,7 +129,7 @@ acosh = function_of_one(
 atanh = function_of_one(
     "Atanh",
     "arctanh(x)",
-    lambda op, dy: dy / _one_minus_square(op),
+    lambda op, dy: gradient_over(dy, _one_minus_square(op)),
     "The inverse hyperbolic tangent; infinite at -1 and 1, NaN for real `x` beyond.",
     T=INEXACT,
     keeps_zeros=True,

@@ -23,10 +23,24 @@ from flowbook.graph.ops.basis.constants import convert_to_tensor, zeros_like_op
 from flowbook.graph.ops.basis.joining import concat
 from flowbook.graph.ops.basis.shaping import reshape_op, shape_op
 from flowbook.graph.ops.math.arithmetic import minimum, negative
-from flowbook.graph.ops.math.comparison import greater, greater_equal, less, where
+from flowbook.graph.ops.math.comparison import greater_equal, where
 from flowbook.graph.ops.math.complex import abs_op
 from flowbook.graph.ops.math.elementwise import exp, sigmoid, square
-from flowbook.graph.ops.windows.windows import check_any_channels_last
+from flowbook.graph.ops.windows.layouts import layout_of
+
+__all__ = [
+    "bias_add",
+    "crelu",
+    "elu",
+    "leaky_relu",
+    "log_softmax",
+    "relu",
+    "relu6",
+    "selu",
+    "softmax",
+    "softplus",
+    "softsign",
+]
 
 relu_gradient: OpDef = OpDef(
     "ReluGrad",
@@ -34,7 +48,8 @@ relu_gradient: OpDef = OpDef(
     T=REALS,
     infer=same_as_input,
     expression="multiply(gradients, greater(activations, 0))",
-    grad=lambda op, dy: (relu_gradient(dy, op.inputs[1]), None),
+    # What the slope changes by is 0, which is something else than not to depend on it.
+    grad=lambda op, dy: (relu_gradient(dy, op.inputs[1]), zeros_like_op(op.inputs[1])),
     spreads_nonfinite=("gradients",),
     cost=elementwise(flops=2),
 )
@@ -54,11 +69,15 @@ relu = OpDef(
 )
 
 
-def _relu6_gradient(op: Operation, dy: Tensor) -> Tensor:
-    y = op.outputs[0]
-    inside = greater(y, 0) & less(y, 6)
-    return where(inside, dy, zeros_like_op(dy))
-
+relu6_gradient: OpDef = OpDef(
+    "Relu6Grad",
+    "gradients: T, activations: T -> backprops: T",
+    T=REALS,
+    infer=same_as_input,
+    expression="where(logical_and(greater(activations, 0), less(activations, 6)), gradients, 0)",
+    grad=lambda op, dy: (relu6_gradient(dy, op.inputs[1]), zeros_like_op(op.inputs[1])),
+    cost=elementwise(flops=4),
+)
 
 relu6 = OpDef(
     "Relu6",
@@ -67,7 +86,7 @@ relu6 = OpDef(
     infer=same_as_input,
     kernel=lambda xp, features: clipped(xp, features, 0, 6),
     expression="minimum(maximum(features, 0), 6)",
-    grad=_relu6_gradient,
+    grad=lambda op, dy: relu6_gradient(dy, op.outputs[0]),
     cost=elementwise(flops=2),
     doc="`min(max(x, 0), 6)`.",
 )
@@ -92,9 +111,19 @@ elu = OpDef(
 )
 
 
-def _leaky_gradient(op: Operation, dy: Tensor) -> Tensor:
-    return where(greater(op.inputs[0], 0), dy, dy * op.attributes["alpha"])
-
+leaky_relu_gradient: OpDef = OpDef(
+    "LeakyReluGrad",
+    "gradients: T, features: T -> backprops: T",
+    T=FLOATS,
+    attributes={"alpha": 0.2},
+    infer=same_as_input,
+    expression="where(greater(features, 0), gradients, multiply(gradients, alpha))",
+    grad=lambda op, dy: (
+        leaky_relu_gradient(dy, op.inputs[1], alpha=op.attributes["alpha"]),
+        zeros_like_op(op.inputs[1]),
+    ),
+    cost=elementwise(flops=3),
+)
 
 leaky_relu_op = OpDef(
     "LeakyRelu",
@@ -104,7 +133,7 @@ leaky_relu_op = OpDef(
     infer=same_as_input,
     kernel=leaky,
     expression="where(greater(features, 0), features, multiply(features, alpha))",
-    grad=_leaky_gradient,
+    grad=lambda op, dy: leaky_relu_gradient(dy, op.inputs[0], alpha=op.attributes["alpha"]),
     cost=elementwise(flops=3),
 )
 
@@ -353,18 +382,23 @@ bias_add_op = OpDef(
 
 
 @bias_add_op.front
-def bias_add(value: Any, bias: Any, data_format: str = "NHWC", name: str | None = None) -> Tensor:
+def bias_add(
+    value: Any, bias: Any, data_format: str | None = "NHWC", name: str | None = None
+) -> Tensor:
     """Add a vector along the last dimension.
 
     Args:
         value: [..., n] of a number dtype.
         bias: [n] of the same dtype.
-        data_format: channels last, such as "NHWC", whatever the number of dimensions.
+        data_format: channels last, such as "NHWC", whatever the number of dimensions; or "NCW",
+            "NCHW", "NCDHW" for [batch, n, ...], with as many.
         name: the operation's name.
 
     Raises:
         InvalidArgumentError: if the sizes differ; in the run, where they are known only then.
-        UnimplementedError: for data_format "NCHW".
     """
-    check_any_channels_last(data_format)
-    return bias_add_op(value, bias, name=name)
+
+    def build(value: Any, name: str | None) -> Tensor:
+        return bias_add_op(value, bias, name=name)
+
+    return layout_of(data_format or "NHWC").through(build, value, name or "BiasAdd")

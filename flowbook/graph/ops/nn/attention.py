@@ -21,6 +21,8 @@ from flowbook.graph.ops.math.comparison import greater, greater_equal, logical_a
 from flowbook.graph.ops.math.elementwise import rsqrt
 from flowbook.graph.ops.nn.activations import bias_add, softmax
 
+__all__ = ["multi_head_attention", "scaled_dot_product_attention"]
+
 
 def scaled_dot_product_attention(
     query: Any,

@@ -29,6 +29,14 @@ from flowbook.graph.ops.basis.filling import ones, ones_like
 from flowbook.graph.ops.basis.filling import range as range_of
 from flowbook.graph.ops.random.random_numbers import as_seed
 
+__all__ = [
+    "all_candidate_sampler",
+    "compute_accidental_hits",
+    "fixed_unigram_candidate_sampler",
+    "log_uniform_candidate_sampler",
+    "uniform_candidate_sampler",
+]
+
 Candidates = tuple[Tensor, Tensor, Tensor]
 
 
@@ -232,7 +240,7 @@ def uniform_candidate_sampler(
 
     Raises:
         InvalidArgumentError: if more different classes are wanted than there are.
-        OutOfRangeError: in the run, if a right class is none of them.
+        InvalidIndexError: in the run, if a right class is none of them.
     """
     return _sample(
         uniform_op,

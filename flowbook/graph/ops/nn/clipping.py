@@ -25,6 +25,14 @@ from flowbook.graph.ops.linalg.norms import norm, reduce_euclidean_norm
 from flowbook.graph.ops.math.arithmetic import maximum, multiply
 from flowbook.graph.ops.math.comparison import less, where_op
 
+__all__ = [
+    "clip_by_average_norm",
+    "clip_by_global_norm",
+    "clip_by_norm",
+    "clip_by_value",
+    "global_norm",
+]
+
 
 def _clip_gradient(op: Operation, dy: Tensor) -> Any:
     x, low, high = op.inputs

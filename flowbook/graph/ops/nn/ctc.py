@@ -24,6 +24,8 @@ from flowbook.graph.ops.nn.ctc_derivatives import derivative_of_gradient
 from flowbook.graph.ops.reduction.infinitesimals import gradients_along
 from flowbook.graph.ops.sparse.arguments import sparse_parts
 
+__all__ = ["ctc_loss"]
+
 
 def _loss_shapes(
     inputs: Tensor, indices: Tensor, values: Tensor, sequence_length: Tensor, **_: Any
@@ -151,7 +153,7 @@ def ctc_loss(
 
     Raises:
         InvalidArgumentError: in the run, if there are more labels than steps.
-        OutOfRangeError: in the run, if a label is no class, or the blank.
+        InvalidIndexError: in the run, if a label is no class, or the blank.
 
     Source: Graves et al., "Connectionist Temporal Classification", 2006.
     """

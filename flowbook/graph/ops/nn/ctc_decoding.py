@@ -17,6 +17,8 @@ from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.numerics.ctc_paths import check_lengths
 from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 
+__all__ = ["ctc_beam_search_decoder", "ctc_greedy_decoder"]
+
 _SPARSE_SHAPES = [Shape.of((None, 2)), Shape.of((None,)), Shape.of((2,))]
 
 

@@ -20,6 +20,8 @@ from flowbook.graph.ops.math.comparison import logical_and, not_equal, where
 from flowbook.graph.ops.reduction.reductions import reduce_max
 from flowbook.graph.ops.reduction.scans import cumsum
 
+__all__ = ["collapse_repeated"]
+
 
 def collapse_repeated(
     labels: Any, seq_length: Any, name: str | None = None

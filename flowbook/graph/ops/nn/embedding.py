@@ -43,6 +43,8 @@ from flowbook.graph.ops.sparse.arguments import sparse_parts
 from flowbook.graph.ops.sparse.arranging import reshape as reshape_sparse
 from flowbook.graph.ops.sparse.selecting import fill_empty_rows, retain
 
+__all__ = ["embedding_lookup", "embedding_lookup_sparse", "safe_embedding_lookup_sparse"]
+
 
 def embedding_lookup(
     params: Any,
@@ -67,7 +69,7 @@ def embedding_lookup(
         IndexedSlices.
 
     Raises:
-        OutOfRangeError: in the run, if an id is no row.
+        InvalidIndexError: in the run, if an id is no row.
 
     >>> import flowbook as fb
     >>> table = fb.Variable(fb.zeros([1000, 16]))
@@ -193,7 +195,7 @@ def embedding_lookup_sparse(
         float32; zero for an example without ids, or whose weights cancel.
 
     Raises:
-        OutOfRangeError: in the run, if an id is no row.
+        InvalidIndexError: in the run, if an id is no row.
     """
     if combiner not in _COMBINED:
         raise InvalidArgumentError(f"combiner is 'sum', 'mean' or 'sqrtn', not {combiner!r}")
@@ -249,7 +251,7 @@ def safe_embedding_lookup_sparse(
         A tensor of shape `sparse_ids.shape[:-1] + params.shape[1:]`.
 
     Raises:
-        OutOfRangeError: in the run, if an id exceeds the table.
+        InvalidIndexError: in the run, if an id exceeds the table.
 
     >>> import flowbook as fb
     >>> ids = fb.SparseTensor([[0, 0], [0, 1], [1, 0]], [2, 0, -1], [3, 2])

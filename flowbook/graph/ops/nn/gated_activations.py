@@ -19,6 +19,8 @@ from flowbook.graph.ops.math.arithmetic import multiply
 from flowbook.graph.ops.math.elementwise import exp, sigmoid, square
 from flowbook.graph.ops.nn.clipping import clip_by_value
 
+__all__ = ["gelu", "swish"]
+
 
 def _normal_gradient(op: Operation, dy: Tensor) -> Tensor:
     return dy * exp(square(op.inputs[0]) * -0.5) * (1 / math.sqrt(2 * math.pi))

@@ -15,7 +15,7 @@ from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.inference import elementwise, scalar
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES
-from flowbook.graph.model.errors import InvalidArgumentError, OutOfRangeError
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidIndexError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape, broadcast
 from flowbook.graph.model.tensor import Tensor
@@ -28,6 +28,7 @@ from flowbook.graph.ops.basis.shaping import expand_dims_op, transpose
 from flowbook.graph.ops.math.arithmetic import add, subtract
 from flowbook.graph.ops.math.comparison import greater, where
 from flowbook.graph.ops.math.elementwise import exp, log, sigmoid
+from flowbook.graph.ops.math.no_nan import multiply_no_nan
 from flowbook.graph.ops.nn.activations import (
     exponentials,
     less_largest,
@@ -35,6 +36,16 @@ from flowbook.graph.ops.nn.activations import (
     softmax_op,
     softplus,
 )
+
+__all__ = [
+    "in_top_k",
+    "l2_loss",
+    "log_poisson_loss",
+    "sigmoid_cross_entropy_with_logits",
+    "softmax_cross_entropy_with_logits",
+    "sparse_softmax_cross_entropy_with_logits",
+    "weighted_cross_entropy_with_logits",
+]
 
 
 def _same_shapes(labels: Tensor, logits: Tensor) -> Shape:
@@ -178,7 +189,9 @@ def _sparse_cross_entropy(xp: Any, labels: Any, logits: Any) -> Any:
     classes = logits.shape[-1]
     if not are_within(labels, classes):
         wrong = next(i for i in labels.ravel().tolist() if not 0 <= i < classes)
-        raise OutOfRangeError(f"label {wrong} is out of range: there are {classes} classes, from 0")
+        raise InvalidIndexError(
+            f"label {wrong} is out of range: there are {classes} classes, from 0"
+        )
     if not logits.size:
         return xp.zeros(labels.shape, logits.dtype), logits.copy()
     # In row-major order, whatever the logits' is, so that reshaping gives a view to write to.
@@ -230,7 +243,7 @@ def sparse_softmax_cross_entropy_with_logits(
         [...] of the logits' dtype, the loss of each example.
 
     Raises:
-        OutOfRangeError: in the run, if a label is no class.
+        InvalidIndexError: in the run, if a label is no class.
     """
     return sparse_cross_entropy_op(labels, logits, name=name)[0]
 
@@ -294,9 +307,9 @@ def _weighted_gradient(op: Operation, dy: Tensor) -> Any:
     labels, logits, weight = op.inputs
     is_yes, is_no = softplus(-logits), softplus(logits)
     down = weight * labels * sigmoid(-logits)
-    dlogits = dy * ((1.0 - labels) * sigmoid(logits) - down)
-    dweight = sum_to_shape(dy * labels * is_yes, weight, labels)
-    return dy * (weight * is_yes - is_no), dlogits, dweight
+    dlogits = multiply_no_nan((1.0 - labels) * sigmoid(logits) - down, dy)
+    dweight = sum_to_shape(multiply_no_nan(labels * is_yes, dy), weight, labels)
+    return multiply_no_nan(weight * is_yes - is_no, dy), dlogits, dweight
 
 
 weighted_cross_entropy_op = OpDef(

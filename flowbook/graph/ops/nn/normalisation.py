@@ -25,8 +25,23 @@ from flowbook.graph.ops.math.elementwise import is_finite, rsqrt, square
 from flowbook.graph.ops.nn.clipping import clip_by_value
 from flowbook.graph.ops.reduction.reductions import reduce_max, reduce_mean, reduce_prod
 from flowbook.graph.ops.reduction.standardising import elements_per, moments_op, normalize_op
+from flowbook.graph.ops.windows.layouts import layout_of
 from flowbook.graph.ops.windows.response_normalisation import normalize_responses_op
-from flowbook.graph.ops.windows.windows import check_any_channels_last, whole
+from flowbook.graph.ops.windows.windows import whole
+
+__all__ = [
+    "batch_normalization",
+    "fused_batch_norm",
+    "group_normalization",
+    "l2_normalize",
+    "layer_normalization",
+    "local_response_normalization",
+    "moments",
+    "normalize_moments",
+    "sufficient_statistics",
+    "weighted_moments",
+    "zero_fraction",
+]
 
 
 def _floating(x: Any) -> Tensor:
@@ -265,7 +280,8 @@ def fused_batch_norm(
         mean: likewise, given if and only if not training.
         variance: likewise.
         epsilon: a small number that is added to the variance.
-        data_format: "NHWC".
+        data_format: "NHWC", or the like of channels last; or "NCW", "NCHW", "NCDHW" for
+            [batch, channels, ...], with as many dimensions.
         is_training: whether to take the batch's own mean and variance.
         name: the name scope.
 
@@ -276,11 +292,10 @@ def fused_batch_norm(
 
     Raises:
         InvalidArgumentError: if mean and variance are missing, or given in training.
-        UnimplementedError: for data_format "NCHW".
 
     Source: Ioffe and Szegedy, "Batch Normalization", 2015.
     """
-    check_any_channels_last(data_format)
+    layout = layout_of(data_format)
     x = _floating(x)
     is_half = x.dtype.size == 2
     scale = convert_to_tensor(scale, None if is_half else x.dtype)
@@ -294,18 +309,18 @@ def fused_batch_norm(
         if not is_training and given is None:
             raise InvalidArgumentError("mean and variance are needed where not training")
     with name_scope(name or "fused_batch_norm"):
-        data = _as(x, dtype)
+        data = layout.channels_last(_as(x, dtype))
         if not is_training:
             mean, variance = convert_to_tensor(mean, dtype), convert_to_tensor(variance, dtype)
             y = batch_normalization(data, mean, variance, offset, scale, epsilon)
-            return _as(y, x.dtype), mean, variance
+            return layout.restored(_as(y, x.dtype)), mean, variance
         rank = 4 if x.shape.rank is None else x.shape.rank
         axes = tuple(range(rank - 1))
         y, mean, variance = normalize_op(data, scale, offset, axes=axes, epsilon=_number(epsilon))
         # Over one element only the variance is 0, not 0 / 0.
         count = convert_to_tensor(elements_per(data, mean), dtype)
         unbiased = squeeze(variance, axes) * (count / maximum(count - 1.0, 1.0))
-        return _as(y, x.dtype), squeeze(mean, axes), unbiased
+        return layout.restored(_as(y, x.dtype)), squeeze(mean, axes), unbiased
 
 
 def layer_normalization(

@@ -24,6 +24,8 @@ from flowbook.graph.ops.math.elementwise import sigmoid, tanh
 from flowbook.graph.ops.nn.activations import bias_add
 from flowbook.graph.ops.nn.clipping import clip_by_value
 
+__all__ = ["gru_cell", "lstm_cell", "rnn_cell", "static_rnn"]
+
 Activation = Callable[[Any], Any]
 
 

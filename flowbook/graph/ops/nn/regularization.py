@@ -18,6 +18,8 @@ from flowbook.graph.ops.math.arithmetic import multiply
 from flowbook.graph.ops.math.comparison import greater_equal
 from flowbook.graph.ops.random.random_numbers import random_uniform
 
+__all__ = ["dropout"]
+
 
 def dropout(
     x: Any,
@@ -56,7 +58,7 @@ def dropout(
     if is_number and rate == 0:
         return identity(x, name=name)
     with name_scope(name or "dropout") as scope:
-        rate = convert_to_tensor(rate, x.dtype)
+        rate = ensure_shape(convert_to_tensor(rate, x.dtype), [])
         noise = random_uniform(_noise_shape(x, noise_shape), dtype=x.dtype, seed=seed)
         kept = cast(greater_equal(noise, rate), x.dtype)
         if noise_shape is None or noise.shape.is_fully_defined:

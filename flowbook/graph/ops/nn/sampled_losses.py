@@ -32,6 +32,8 @@ from flowbook.graph.ops.nn.losses import (
 )
 from flowbook.graph.ops.reduction.reductions import reduce_any
 
+__all__ = ["nce_loss", "sampled_softmax_loss"]
+
 
 def sampled_softmax_loss(
     weights: Any,

@@ -24,6 +24,8 @@ from flowbook.graph.numerics.tensor_text import text_of
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 
+__all__ = ["Print", "print"]
+
 
 def _format(xp: Any, *inputs: Any, template: tuple[str, ...], summarize: int) -> Any:
     if len(template) != len(inputs) + 1:
@@ -50,7 +52,7 @@ format_op = OpDef(
 
 
 @format_op.front
-def string_format(
+def format(
     template: str,
     inputs: Any,
     placeholder: str = "{}",

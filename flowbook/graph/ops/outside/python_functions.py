@@ -1,12 +1,15 @@
 """Python functions as operations.
 
-Invariant: a function sees read-only arrays and gives up what it returns: results are copied, and
-have exactly the dtypes that were promised.
+Invariant: a function sees copies, which no way of writing makes anything else of, such as a
+variable; they are read-only, so that writing to them is no silent mistake. It gives up what it
+returns: results are copied too, and have exactly the dtypes that were promised.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,9 +23,11 @@ from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import OUTSIDE, Touch
 
+__all__ = ["py_func"]
+
 
 def _call(xp: Any, *inputs: Any, func: Callable[..., Any], Tout: tuple[DType, ...]) -> Any:
-    returned = func(*[_read_only(value) for value in inputs])
+    returned = func(*[_read_only_copy(value) for value in inputs])
     results = returned if _is_sequence(returned) else [returned]
     if not Tout and returned is None:
         results = []
@@ -34,6 +39,27 @@ def _call(xp: Any, *inputs: Any, func: Callable[..., Any], Tout: tuple[DType, ..
             else None,
         )
     return tuple(_checked(func, i, *pair) for i, pair in enumerate(zip(results, Tout, strict=True)))
+
+
+def _call_on_thread(
+    context: Any, *inputs: Any, func: Callable[..., Any], Tout: tuple[DType, ...]
+) -> None:
+    context.call(partial(_call_named, context.xp, *inputs, func=func, Tout=Tout), _name(func))
+
+
+# The names of the functions that a step is in, where somebody wants to know.
+running: ContextVar[list[str] | None] = ContextVar("flowbook_running_functions", default=None)
+
+
+def _call_named(xp: Any, *inputs: Any, func: Callable[..., Any], Tout: tuple[DType, ...]) -> Any:
+    names = running.get()
+    if names is None:
+        return _call(xp, *inputs, func=func, Tout=Tout)
+    names.append(_name(func))
+    try:
+        return _call(xp, *inputs, func=func, Tout=Tout)
+    finally:
+        names.remove(_name(func))
 
 
 def _is_sequence(value: Any) -> bool:
@@ -55,10 +81,10 @@ def _name(func: Callable[..., Any]) -> str:
     return getattr(func, "__qualname__", None) or repr(func)
 
 
-def _read_only(value: Any) -> Any:
-    view = np.asarray(value).view()
-    view.flags.writeable = False
-    return view
+def _read_only_copy(value: Any) -> Any:
+    copy = np.array(value)
+    copy.flags.writeable = False
+    return copy
 
 
 def _checked(func: Callable[..., Any], index: int, value: Any, dtype: DType) -> Any:
@@ -76,13 +102,16 @@ def _unknown_shapes(inp: Sequence[Tensor], Tout: tuple[DType, ...], **_: Any) ->
     return [UNKNOWN] * len(Tout)
 
 
-def _function_op(type: str, touches: Touch | None) -> OpDef[Any]:
+def _function_op(
+    type: str, touches: Touch | None, kernel: Callable[..., Any], is_async: bool
+) -> OpDef[Any]:
     return OpDef(
         type,
         "inp: *inp -> outputs: *Tout",
         attributes={"func": REQUIRED, "Tout": REQUIRED},
         infer=_unknown_shapes,
-        kernel=_call,
+        kernel=kernel,
+        is_async=is_async,
         kinds=HOST,
         touches=touches,
         runs_users_code=True,
@@ -91,8 +120,8 @@ def _function_op(type: str, touches: Touch | None) -> OpDef[Any]:
     )
 
 
-py_func_op = _function_op("PyFunc", OUTSIDE)
-py_func_stateless_op = _function_op("PyFuncStateless", None)
+py_func_op = _function_op("PyFunc", OUTSIDE, _call_named, is_async=False)
+py_func_stateless_op = _function_op("PyFuncStateless", None, _call_on_thread, is_async=True)
 
 
 @py_func_op.front
@@ -106,16 +135,21 @@ def py_func(
     """Call a Python function in every run that needs it.
 
     Args:
-        func: takes one read-only array per input, and returns an array or a number, or a list or
-            tuple of one for each dtype.
+        func: takes a copy of each input, a read-only array, and returns an array or a number, or a
+            list or tuple of one for each dtype.
         inp: its inputs, a list of tensors or values of any dtypes.
         Tout: the dtype of what it returns, or a list of dtypes for as many results.
         stateful: whether it does more than compute its results from its inputs. If so, its calls
-            happen in the order of construction and none is merged with another or left out.
+            happen in the order of construction, on the thread that runs the step, and none is
+            merged with another or left out. If not, each call has a thread of its own, so that
+            they may overlap and even wait for one another.
         name: the operation's name.
 
     Returns:
         A tensor of unknown shape, or a list of them if `Tout` is a list (of none: the operation).
+
+    A timeout ends the wait for any function, and so does an interrupt; the error names those that
+    still run. In a run with a timeout no function is called on the caller's own thread.
 
     Raises:
         InvalidArgumentError: in the run, if results do not fit `Tout` in number or dtype.

@@ -22,6 +22,8 @@ from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.model.summaries import SUFFIX
 from flowbook.graph.model.tensor import Tensor
 
+__all__ = ["histogram", "image", "scalar", "text"]
+
 # Buckets of a histogram grow by a tenth, from the smallest magnitude that counts as different from
 # zero to the largest: a bucket tells apart what differs by ten per cent, at every scale.
 _SMALLEST, _LARGEST, _GROWTH = 1e-12, 1e20, 1.1

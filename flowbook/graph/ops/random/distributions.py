@@ -34,6 +34,8 @@ from flowbook.graph.ops.random.random_numbers import (
     seeds,
 )
 
+__all__ = ["random_categorical", "random_gamma", "random_poisson"]
+
 
 def _per_parameter(shape: Tensor, parameter: Tensor, **_: Any) -> Shape:
     drawn = drawn_shape(shape)

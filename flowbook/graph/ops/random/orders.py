@@ -23,6 +23,8 @@ from flowbook.graph.ops.math.arithmetic import maximum
 from flowbook.graph.ops.random.random_numbers import random_uniform, seeds
 from flowbook.graph.ops.random.stateless_numbers import check_seed, start_of
 
+__all__ = ["random_crop", "random_permutation", "random_shuffle", "stateless_random_shuffle"]
+
 
 def _shuffle(xp: Any, state: Any, value: Any) -> Any:
     if not value.ndim:

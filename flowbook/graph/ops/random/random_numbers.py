@@ -30,6 +30,8 @@ from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.shaping import check_vector, dims_of, shape_argument
 from flowbook.graph.ops.math.arithmetic import add, minimum, multiply, subtract
 
+__all__ = ["random_normal", "random_uniform", "set_random_seed", "truncated_normal"]
+
 SEEDED = {"dtype": REQUIRED, "seed": None, "graph_seed": None}
 
 

@@ -31,6 +31,8 @@ from flowbook.graph.ops.random.distributions import (
 from flowbook.graph.ops.random.random_numbers import check_dims, drawn_dtype, drawn_shape
 from flowbook.graph.ops.random.stateless_numbers import check_seed, start_of
 
+__all__ = ["stateless_random_categorical", "stateless_random_gamma", "stateless_random_poisson"]
+
 
 def _whole_shape(shape: Tensor, seed: Tensor, parameter: Tensor, **_: Any) -> Shape:
     check_seed(seed)

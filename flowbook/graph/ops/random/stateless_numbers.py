@@ -27,6 +27,8 @@ from flowbook.graph.ops.random.random_numbers import (
     integers_shape,
 )
 
+__all__ = ["stateless_random_normal", "stateless_random_uniform", "stateless_truncated_normal"]
+
 
 def start_of(seed: Any) -> tuple[philox.Key, philox.Counter]:
     """Where the draw of two seeds begins."""

@@ -31,6 +31,14 @@ from flowbook.graph.ops.basis.constants import convert_to_tensor, ones_like_op
 from flowbook.graph.ops.basis.shaping import squeeze
 from flowbook.graph.ops.math.comparison import not_equal
 
+__all__ = [
+    "bincount",
+    "confusion_matrix",
+    "count_nonzero",
+    "histogram_fixed_width",
+    "histogram_fixed_width_bins",
+]
+
 
 def _flops(op: Operation) -> int:
     return op.inputs[0].shape.size or 0

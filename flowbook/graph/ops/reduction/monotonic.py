@@ -11,6 +11,8 @@ from flowbook.graph.ops.basis.shaping import reshape
 from flowbook.graph.ops.math.comparison import less, less_equal
 from flowbook.graph.ops.reduction.reductions import reduce_all
 
+__all__ = ["is_non_decreasing", "is_strictly_increasing"]
+
 
 def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
     """Whether no element is below the one before it: a bool scalar, true of fewer than two.

@@ -35,7 +35,20 @@ from flowbook.graph.ops.basis.shaping import size_op
 from flowbook.graph.ops.math.arithmetic import maximum
 from flowbook.graph.ops.math.comparison import equal, where_op
 from flowbook.graph.ops.math.elementwise import exp
+from flowbook.graph.ops.math.no_nan import multiply_no_nan
 from flowbook.graph.ops.reduction.products import product_of_others
+
+__all__ = [
+    "argmax",
+    "argmin",
+    "reduce_all",
+    "reduce_any",
+    "reduce_logsumexp",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_prod",
+]
 
 
 def _mean(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
@@ -100,7 +113,7 @@ def _prod_gradient(op: Operation, dy: Tensor) -> Tensor | None:
     if x.dtype.is_integer:
         return None
     others = product_of_others(conjugate(x), axis=op.attributes["axis"])
-    return with_reduced_axes(op, dy) * others
+    return multiply_no_nan(others, with_reduced_axes(op, dy))
 
 
 prod_op = reduction("Prod", _prod, _prod_gradient, NUMBERS, computes_shapes=True)

@@ -26,6 +26,8 @@ from flowbook.graph.ops.math.arithmetic import minimum
 from flowbook.graph.ops.math.comparison import equal, where
 from flowbook.graph.ops.math.elementwise import exp
 
+__all__ = ["cumprod", "cumsum", "cumulative_logsumexp"]
+
 
 def _same_shape(x: Tensor, *others: Tensor, axis: int, **_: Any) -> Shape:
     shape = x.shape

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from ml_dtypes import finfo
 
 from flowbook.graph.definition.inference import constant_value, no_flops
 from flowbook.graph.definition.op_def import HOST, REQUIRED, OpDef
@@ -27,8 +28,18 @@ from flowbook.graph.ops.basis.constants import ones_like_op, zeros_like_op
 from flowbook.graph.ops.basis.indexing import strided_slice
 from flowbook.graph.ops.basis.shaping import check_scalar_values, shape_op
 from flowbook.graph.ops.math.comparison import equal, where
+from flowbook.graph.ops.math.no_nan import multiply_no_nan
 from flowbook.graph.ops.reduction.reductions import whole_quotient
 from flowbook.graph.ops.reduction.segment_products import segment_product_of_others
+
+__all__ = [
+    "unsorted_segment_max",
+    "unsorted_segment_mean",
+    "unsorted_segment_min",
+    "unsorted_segment_prod",
+    "unsorted_segment_sqrt_n",
+    "unsorted_segment_sum",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -176,7 +187,7 @@ def prod_gradient(op: Operation, dy: Tensor) -> Any:
     """The gradient of products: the product of the segment's other rows."""
     data, ids = op.inputs[:2]
     others = segment_product_of_others(conjugate(data), ids, [])
-    return unsorted_segment_take(dy, ids) * others, *_nones(op)
+    return multiply_no_nan(others, unsorted_segment_take(dy, ids)), *_nones(op)
 
 
 _ARGUMENTS = """
@@ -191,7 +202,7 @@ _ARGUMENTS = """
         A tensor of shape `[num_segments] + data.shape[segment_ids.rank:]`.
 
     Raises:
-        OutOfRangeError: in the run, if an id is not below `num_segments`.
+        InvalidIndexError: in the run, if an id is not below `num_segments`.
 """
 
 
@@ -202,6 +213,7 @@ def _unsorted(
     grad: Any,
     T: tuple[DType, ...],
     doc: str,
+    **facts: Any,
 ) -> OpDef:
     def kernel(xp: Any, data: Any, segment_ids: Any, num_segments: Any) -> Any:
         rows, ids, count = _kept(xp, data, segment_ids, num_segments)
@@ -221,11 +233,12 @@ def _unsorted(
         aliases={},
         cost=_no_flops_but_rows,
         doc=doc,
+        **facts,
     )
 
 
 def _limits(dtype: Any) -> Any:
-    return np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
+    return np.iinfo(dtype) if dtype.kind in "iu" else finfo(dtype)  # type: ignore[no-untyped-call]
 
 
 unsorted_segment_sum = _unsorted(
@@ -262,6 +275,7 @@ unsorted_segment_max = _unsorted(
     REALS,
     "For each segment the maximum of its rows: the lowest finite value for empty segments."
     + _ARGUMENTS,
+    computes=False,
 )
 
 unsorted_segment_min = _unsorted(
@@ -272,6 +286,7 @@ unsorted_segment_min = _unsorted(
     REALS,
     "For each segment the minimum of its rows: the highest finite value for empty segments."
     + _ARGUMENTS,
+    computes=False,
 )
 
 

@@ -25,6 +25,8 @@ from flowbook.graph.ops.reduction.segments import (
     sum_gradient,
 )
 
+__all__ = ["segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum"]
+
 
 def _segments_shape(data: Tensor, segment_ids: Tensor) -> Shape:
     if segment_ids.shape.rank not in (None, 1):

@@ -22,6 +22,8 @@ from flowbook.graph.ops.math.no_nan import div_no_nan
 from flowbook.graph.ops.reduction.reductions import count_of_each, mean_op
 from flowbook.graph.ops.reduction.standardising import distances_from, moments_over
 
+__all__ = ["reduce_std", "reduce_variance"]
+
 
 def _variance(xp: Any, x: Any, axis: Axes, keepdims: bool) -> Any:
     _, variance = moments_over(xp, x, axis)

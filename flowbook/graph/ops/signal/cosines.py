@@ -21,6 +21,8 @@ from flowbook.graph.ops.basis.padding import pad
 from flowbook.graph.ops.basis.shaping import shape_op
 from flowbook.graph.ops.signal.fourier import transform_flops
 
+__all__ = ["dct", "idct"]
+
 # The types whose maps are each other's inverses and, but for the ends, each other's transposed.
 _PARTNERS = {1: 1, 2: 3, 3: 2, 4: 4}
 

@@ -26,6 +26,21 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.shaping import check_vector, dims_of, shape_of
 
+__all__ = [
+    "fft",
+    "fft2d",
+    "fft3d",
+    "ifft",
+    "ifft2d",
+    "ifft3d",
+    "irfft",
+    "irfft2d",
+    "irfft3d",
+    "rfft",
+    "rfft2d",
+    "rfft3d",
+]
+
 _TO_COMPLEX = {float32: complex64, float64: complex128}
 _TO_REAL = {c: r for r, c in _TO_COMPLEX.items()}
 

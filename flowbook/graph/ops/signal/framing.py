@@ -21,6 +21,8 @@ from flowbook.graph.ops.basis.shaping import check_scalar_values, shape_op, tran
 from flowbook.graph.ops.math.arithmetic import maximum, minimum
 from flowbook.graph.ops.windows.windows import whole
 
+__all__ = ["frame", "overlap_and_add"]
+
 
 def _of_samples(dims: Any) -> Any:
     if not dims:

@@ -15,6 +15,8 @@ from flowbook.graph.ops.basis.constants import constant, convert_to_tensor
 from flowbook.graph.ops.signal.cosines import dct
 from flowbook.graph.ops.windows.windows import whole
 
+__all__ = ["linear_to_mel_weight_matrix", "mfccs_from_log_mel_spectrograms"]
+
 
 def _mel(hertz: Any) -> Any:
     """HTK's formula, where 1000 Hz are 1000 mel."""

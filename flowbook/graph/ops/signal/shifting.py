@@ -12,6 +12,8 @@ from flowbook.graph.ops.arrays.reversing import roll
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.shaping import shape_of
 
+__all__ = ["fftshift", "ifftshift"]
+
 
 def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
     """Move frequency 0 from the beginning of axes to their middle.

@@ -25,6 +25,8 @@ from flowbook.graph.ops.signal.framing import frame, overlap_and_add
 from flowbook.graph.ops.signal.window_functions import hann_window, vorbis_window
 from flowbook.graph.ops.windows.windows import whole
 
+__all__ = ["inverse_mdct", "inverse_stft", "inverse_stft_window_fn", "mdct", "stft"]
+
 # Called with a length and `dtype=`, it gives weights of that length.
 WindowFunction = Callable[..., Any]
 

@@ -13,6 +13,8 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import constant
 from flowbook.graph.ops.windows.windows import whole
 
+__all__ = ["hamming_window", "hann_window", "vorbis_window"]
+
 
 def _window(
     what: str, window_length: Any, dtype: Any, weights: Callable[[int], Any], name: str | None

@@ -51,6 +51,8 @@ from flowbook.graph.ops.sparse.indices import (
 )
 from flowbook.graph.ops.sparse.selecting import elements, sparse_kept
 
+__all__ = ["add", "maximum", "minimum", "reduce_max", "reduce_sum", "softmax"]
+
 
 def _flops_of_values(op: Operation) -> int:
     return op.inputs[2].shape.size or 0

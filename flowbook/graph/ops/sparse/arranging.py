@@ -37,6 +37,8 @@ from flowbook.graph.ops.sparse.indices import (
     positions,
 )
 
+__all__ = ["expand_dims", "reorder", "reshape", "transpose"]
+
 
 def _place_count(indices: Tensor, dense_shape: Tensor, **_: Any) -> Shape:
     check_shapes(indices, dense_shape)
@@ -101,7 +103,7 @@ def reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
         name: the name scope.
 
     Raises:
-        OutOfRangeError: in the run, if an index lies outside the dense shape.
+        InvalidIndexError: in the run, if an index lies outside the dense shape.
 
     >>> import flowbook as fb
     >>> x = fb.SparseTensor([[1, 0], [0, 2]], ["b", "a"], [2, 3])

@@ -19,9 +19,10 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.basis import constants
 from flowbook.graph.ops.basis.broadcasting import sum_op
 from flowbook.graph.ops.basis.cast import cast
-from flowbook.graph.ops.basis.constants import constant, convert_to_tensor, placeholder
+from flowbook.graph.ops.basis.constants import constant, convert_to_tensor
 from flowbook.graph.ops.basis.filling import fill, ones, zeros_like
 from flowbook.graph.ops.basis.filling import range as range_
 from flowbook.graph.ops.basis.indexing import strided_slice
@@ -38,6 +39,8 @@ from flowbook.graph.ops.sparse.indices import (
     keys,
     positions,
 )
+
+__all__ = ["eye", "from_dense", "placeholder", "to_dense", "to_indicator"]
 
 # Values by their places
 
@@ -265,7 +268,7 @@ def to_dense(
 
     Raises:
         InvalidArgumentError: in the run, if indices are repeated or not in row-major order.
-        OutOfRangeError: in the run, if an index lies outside.
+        InvalidIndexError: in the run, if an index lies outside.
 
     >>> import flowbook as fb
     >>> x = fb.SparseTensor([[0, 1], [1, 0]], [5, 7], [2, 2])
@@ -350,7 +353,7 @@ def to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Ten
         A bool tensor of shape `sp_input.shape[:-1] + [vocab_size]`.
 
     Raises:
-        OutOfRangeError: in the run, if a number lies outside [0, vocab_size).
+        InvalidIndexError: in the run, if a number lies outside [0, vocab_size).
     """
     x = SparseTensor.from_value(sp_input)
     if not x.dtype.is_integer:
@@ -390,7 +393,7 @@ def eye(
         return SparseTensor(indices, values, np.array([rows, columns], np.int64))
 
 
-def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
+def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:
     """A sparse tensor whose value every run that needs it must feed.
 
     Args:
@@ -411,21 +414,21 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
     """
     wanted = Shape(shape)
     with name_scope(name or "SparsePlaceholder"):
-        indices = placeholder(int64, [None, wanted.rank], name="indices")
-        values = placeholder(dtype, [None], name="values")
+        indices = constants.placeholder(int64, [None, wanted.rank], name="indices")
+        values = constants.placeholder(dtype, [None], name="values")
         return SparseTensor(indices, values, _shape_placeholder(wanted))
 
 
 def _shape_placeholder(shape: Shape) -> Tensor:
     """The dense shape as a tensor of which inference sees what is known of it."""
     if shape.dims is None:
-        return placeholder(int64, [None], name="dense_shape")
+        return constants.placeholder(int64, [None], name="dense_shape")
     if shape.is_fully_defined:
         return constant(np.array(shape.dims, np.int64), name="dense_shape")
     if set(shape.dims) == {None}:
-        return placeholder(int64, [shape.rank], name="dense_shape")
+        return constants.placeholder(int64, [shape.rank], name="dense_shape")
     dims = [
-        placeholder(int64, [], name=f"dimension_{i}") if d is None else np.int64(d)
+        constants.placeholder(int64, [], name=f"dimension_{i}") if d is None else np.int64(d)
         for i, d in enumerate(shape.dims)
     ]
     return stack(dims, name="dense_shape")

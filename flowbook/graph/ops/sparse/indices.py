@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.inference import constant_value, shape_from
-from flowbook.graph.model.errors import InvalidArgumentError, OutOfRangeError
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidIndexError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 
@@ -41,7 +41,7 @@ def check_sparse(indices: Any, dims: tuple[int, ...], count: int | None = None) 
 
     Raises:
         InvalidArgumentError: if they have another shape.
-        OutOfRangeError: naming the first index that lies outside.
+        InvalidIndexError: naming the first index that lies outside.
     """
     if indices.ndim != 2 or indices.shape[1] != len(dims):
         raise InvalidArgumentError(
@@ -55,7 +55,7 @@ def check_sparse(indices: Any, dims: tuple[int, ...], count: int | None = None) 
         if len(column) and (column.min() < 0 or column.max() >= d):
             inside = (indices >= 0) & (indices < np.array(dims, np.int64))
             first = int(np.flatnonzero(~inside.all(axis=1))[0])
-            raise OutOfRangeError(
+            raise InvalidIndexError(
                 f"indices[{first}] is {indices[first].tolist()}, "
                 f"which lies outside the dense shape {list(dims)}"
             )

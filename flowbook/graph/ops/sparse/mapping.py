@@ -9,6 +9,8 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 
+__all__ = ["map_values"]
+
 
 def map_values(function: Callable[..., Tensor], *args: Any, **kwargs: Any) -> SparseTensor:
     """Apply a function of tensors to the elements of sparse tensors.

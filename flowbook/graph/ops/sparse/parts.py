@@ -31,6 +31,8 @@ from flowbook.graph.ops.sparse.indices import (
     rank_of,
 )
 
+__all__ = ["concat", "slice", "split"]
+
 
 def _sliced_shapes(
     indices: Tensor, dense_shape: Tensor, start: Tensor, size: Tensor

@@ -29,6 +29,8 @@ from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 from flowbook.graph.ops.reduction.reductions import reduce_max
 from flowbook.graph.ops.sparse.indices import check_shapes, check_sparse, checked_dims, count_of
 
+__all__ = ["sparse_segment_mean", "sparse_segment_sqrt_n", "sparse_segment_sum"]
+
 # How many elements of gathered rows exist at once.
 _CHUNK = 1 << 18
 
@@ -419,7 +421,7 @@ def sparse_segment_sum(
         IndexedSlices.
 
     Raises:
-        OutOfRangeError: in the run, if an index or id lies outside.
+        InvalidIndexError: in the run, if an index or id lies outside.
         InvalidArgumentError: in the run, if ids are not in order.
 
     >>> import flowbook as fb

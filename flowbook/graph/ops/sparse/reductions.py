@@ -24,6 +24,8 @@ from flowbook.graph.ops.sparse.arithmetic import sparse_union
 from flowbook.graph.ops.sparse.arranging import known_rank
 from flowbook.graph.ops.sparse.axes import dims_beside
 
+__all__ = ["reduce_max_sparse", "reduce_sum_sparse"]
+
 
 def _of_known_rank(
     x: SparseTensor, axes: tuple[int, ...] | None, keepdims: bool

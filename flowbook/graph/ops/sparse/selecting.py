@@ -24,6 +24,8 @@ from flowbook.graph.ops.sparse.arranging import int64_vector, known_shape
 from flowbook.graph.ops.sparse.conversion import sparse_take
 from flowbook.graph.ops.sparse.indices import check_shapes, check_sparse, checked_dims, rank_of
 
+__all__ = ["fill_empty_rows", "mask", "reset_shape", "retain"]
+
 
 def _some_places(*vectors: Tensor) -> Shape:
     for vector in vectors:

@@ -32,6 +32,8 @@ from flowbook.graph.ops.sparse.indices import (
     positions,
 )
 
+__all__ = ["difference", "intersection", "size", "union"]
+
 _SETTABLE = (*INTS, string)
 
 _COMBINED: dict[str, Any] = {

@@ -14,6 +14,8 @@ from flowbook.graph.model.touch import Access
 from flowbook.graph.ops.basis.constants import group
 from flowbook.graph.ops.state.variables import Variable
 
+__all__ = ["global_variables_initializer", "variables_initializer"]
+
 
 def variables_initializer(variables: Iterable[Variable], name: str = "init") -> Operation:
     """An operation that (re)initialises the given variables.

@@ -14,6 +14,8 @@ from flowbook.graph.model.summaries import TRAINING_MARK
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.updates import MARK
 
+__all__ = ["mark_as_update"]
+
 Marked = TypeVar("Marked", Operation, Tensor)
 
 # An operation does not change: the mark is one of its own, which waits for what it marks.

@@ -29,6 +29,17 @@ from flowbook.graph.model.touch import READS, WRITES
 from flowbook.graph.ops.basis.constants import constant, identity
 from flowbook.graph.redefinition.definition_digest import definition_digest
 
+__all__ = [
+    "Variable",
+    "assign",
+    "assign_add",
+    "assign_sub",
+    "is_variable_initialized",
+    "scatter_add",
+    "scatter_sub",
+    "scatter_update",
+]
+
 _TYPED = {"dtype": REQUIRED, "shape": UNKNOWN}
 
 variable_op = OpDef(
@@ -445,7 +456,7 @@ def scatter_add(ref: Variable, indices: Any, updates: Any, name: str | None = No
         The variable's value afterwards.
 
     Raises:
-        OutOfRangeError: in the run, if an index lies outside [0, n); nothing is written then.
+        InvalidIndexError: in the run, if an index lies outside [0, n); nothing is written then.
     """
     return write(scatter_add_op, ref, indices, updates, name=name)
 

@@ -17,6 +17,8 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.text.string_numbers import number_reader
 
+__all__ = ["decode_csv"]
+
 _READABLE = (float32, float64, *INDICES, string)
 
 

@@ -15,6 +15,8 @@ from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.bounds import check_vectors
 
+__all__ = ["edit_distance"]
+
 Array = np.ndarray[Any, Any]
 
 

@@ -21,6 +21,8 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.hashing import fingerprint, siphash
 from flowbook.graph.ops.text.strings import mapped
 
+__all__ = ["as_string", "to_hash_bucket_fast", "to_hash_bucket_strong", "to_number"]
+
 
 def _of_text(type: str, output: str, kernel: Callable[..., Any], **attributes: Any) -> OpDef:
     return OpDef(

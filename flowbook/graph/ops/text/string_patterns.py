@@ -1,18 +1,18 @@
 """Text searched by regular expressions, and split at separators.
 
-Regular expressions are those of Python's `re`, on strings as UTF-8: a part of a character is never
-matched alone. A byte that is not UTF-8 counts as a character and comes out as it was.
+Regular expressions are those of RE2, on strings as UTF-8: whatever the pattern, the time is
+proportional to the length of a string, and a part of a character is never matched alone. A byte
+that is not UTF-8 comes out as it was.
 """
 
 from __future__ import annotations
 
-import re
-import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import re2
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.definition.inference import constant_value, no_flops
@@ -26,41 +26,33 @@ from flowbook.graph.ops.basis.shaping import reshape
 from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 from flowbook.graph.ops.text.strings import mapped
 
+__all__ = ["regex_full_match", "regex_replace", "split"]
 
-def _characters(text: bytes) -> str:
-    return text.decode(errors="surrogateescape")
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode(errors="surrogateescape")
+_OPTIONS = re2.Options()
+_OPTIONS.log_errors = False  # They are raised.
 
 
 @lru_cache(maxsize=256)
-def _compiled(pattern: bytes) -> re.Pattern[str]:
+def _compiled(pattern: bytes) -> Any:
     try:
-        with warnings.catch_warnings():
-            # Of what looks like RE2's [[:alpha:]], which means something else here.
-            warnings.simplefilter("error", FutureWarning)
-            # Classes such as \d hold ASCII alone, as in RE2.
-            return re.compile(_characters(pattern), re.ASCII)
-    # A flag (?u) beside ASCII is a ValueError.
-    except (re.error, ValueError, FutureWarning) as error:
+        return re2.compile(pattern, _OPTIONS)
+    except re2.error as error:
         raise InvalidArgumentError(
-            f"{pattern!r} is no regular expression: {error}",
-            hint="patterns have the syntax of Python's re module",
+            f"{pattern!r} is no regular expression: {error.args[0].decode(errors='replace')}",
+            hint="patterns have the syntax of RE2: https://github.com/google/re2/wiki/Syntax",
         ) from None
 
 
 @lru_cache(maxsize=256)
-def _rewriting(rewrite: bytes, groups: int) -> Callable[[re.Match[str]], str]:
+def _rewriting(rewrite: bytes, groups: int) -> Callable[[Any], bytes]:
     r"""What replaces a match: only \0 to \9 and \\ are special, as in RE2."""
-    parts: list[str | int] = []
+    parts: list[bytes | int] = []
     place = 0
     while place < len(rewrite):
         if rewrite[place] != 0x5C:
             end = rewrite.find(b"\\", place)
             end = len(rewrite) if end < 0 else end
-            parts.append(_characters(rewrite[place:end]))
+            parts.append(rewrite[place:end])
             place = end
             continue
         following = rewrite[place + 1 : place + 2]
@@ -71,17 +63,40 @@ def _rewriting(rewrite: bytes, groups: int) -> Callable[[re.Match[str]], str]:
                 )
             parts.append(int(following))
         elif following == b"\\":
-            parts.append("\\")
+            parts.append(b"\\")
         else:
             raise InvalidArgumentError(
                 f"the rewrite {rewrite!r} has a backslash before neither a digit nor another one"
             )
         place += 2
 
-    def replace(match: re.Match[str]) -> str:
-        return "".join(match[p] or "" if isinstance(p, int) else p for p in parts)
+    def replace(match: Any) -> bytes:
+        return b"".join(match[p] or b"" if isinstance(p, int) else p for p in parts)
 
     return replace
+
+
+def _replaced(
+    compiled: Any, replace: Callable[[Any], bytes], is_global: bool, text: bytes
+) -> bytes:
+    """A string with matches replaced, of which an empty one never follows another at once."""
+    parts: list[bytes] = []
+    done = start = 0  # How much of the string is in the parts, and where to look on.
+    while start <= len(text) and (match := compiled.search(text, start)) is not None:
+        begin, end = match.span()
+        if parts and begin == end == done:
+            start = done + _length_of_character(text[done : done + 4])
+            continue
+        parts += (text[done:begin], replace(match))
+        done = start = end
+        if not is_global:
+            break
+    return b"".join((*parts, text[done:]))
+
+
+def _length_of_character(text: bytes) -> int:
+    """How many bytes the first character has; 1 where the first byte is of none."""
+    return len(text.decode(errors="surrogateescape")[:1].encode(errors="surrogateescape")) or 1
 
 
 def _known_text(name: str, tensor: Tensor) -> bytes | None:
@@ -112,8 +127,7 @@ def _replaced_shape(input: Tensor, pattern: Tensor, rewrite: Tensor, replace_glo
 def _regex_replace(xp: Any, input: Any, pattern: Any, rewrite: Any, replace_global: bool) -> Any:
     compiled = _compiled(_scalar_text("pattern", pattern))
     replace = _rewriting(_scalar_text("rewrite", rewrite), compiled.groups)
-    most = 0 if replace_global else 1
-    return mapped(lambda text: _bytes(compiled.sub(replace, _characters(text), count=most)), input)
+    return mapped(lambda text: _replaced(compiled, replace, replace_global, text), input)
 
 
 regex_replace_op = OpDef(
@@ -135,10 +149,10 @@ def regex_replace(
 ) -> Tensor:
     r"""Strings with the matches of a regular expression replaced.
 
-    Strings are taken as UTF-8, so that `.` is a character, while `\d`, `\s`, `\w` and `(?i)` know
-    ASCII alone. Patterns have the syntax of Python's `re`, not that of RE2 as in TensorFlow: there
-    are look-around and back-references, `$` stands before a last line end too, `\pN` and its like
-    are missing, and some patterns take time that grows exponentially with the length of a string.
+    Patterns have the syntax of RE2, as in TensorFlow, and take time in proportion to the length of
+    a string: there are neither look-around nor back-references. Strings are taken as UTF-8, so that
+    `.` is a character, while `\d`, `\s` and `\w` know ASCII alone; a byte that is not UTF-8 is
+    matched by nothing.
 
     Args:
         input: a string tensor.
@@ -164,7 +178,7 @@ def _matched_shape(input: Tensor, pattern: Tensor) -> Shape:
 
 def _regex_full_match(xp: Any, input: Any, pattern: Any) -> Any:
     match = _compiled(_scalar_text("pattern", pattern)).fullmatch
-    return mapped(lambda text: match(_characters(text)) is not None, input, dtype=np.bool_)
+    return mapped(lambda text: match(text) is not None, input, dtype=np.bool_)
 
 
 regex_full_match = OpDef(
@@ -178,7 +192,7 @@ regex_full_match = OpDef(
     cost=no_flops,
     doc="""Whether a regular expression matches strings from their beginnings to their ends.
 
-    The pattern is a string scalar in the syntax of Python's `re`; see `regex_replace`.
+    The pattern is a string scalar in the syntax of RE2; see `regex_replace`.
     """,
 )
 

@@ -19,6 +19,8 @@ from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.shape import broadcast as broadcast_shapes
 from flowbook.graph.model.tensor import Tensor
 
+__all__ = ["join", "length", "lower", "reduce_join", "strip", "substr", "upper"]
+
 
 def mapped(function: Callable[..., Any], *arrays: Any, dtype: Any = object) -> Any:
     """An array of what a function makes of each element, of arrays that broadcast."""
@@ -272,7 +274,7 @@ def _cased(method: str) -> Callable[..., Any]:
     return kernel
 
 
-lower_op = OpDef(
+lower = OpDef(
     "StringLower",
     "input: string -> output: string",
     attributes={"encoding": ""},
@@ -286,7 +288,7 @@ lower_op = OpDef(
     doc="""Strings with small letters: ASCII's, or all of Unicode with `encoding="utf-8"`.""",
 )
 
-upper_op = OpDef(
+upper = OpDef(
     "StringUpper",
     "input: string -> output: string",
     attributes={"encoding": ""},
@@ -300,7 +302,7 @@ upper_op = OpDef(
     doc="""Strings with capital letters: ASCII's, or all of Unicode with `encoding="utf-8"`.""",
 )
 
-strip_op = OpDef(
+strip = OpDef(
     "StringStrip",
     "input: string -> output: string",
     infer=same_as_input,

@@ -20,14 +20,29 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.shaping import check_vector, shape_argument, shape_of
 from flowbook.graph.ops.windows.convolution_kernels import convolve, filter_gradient, input_gradient
+from flowbook.graph.ops.windows.families import over_sequences_and_volumes
+from flowbook.graph.ops.windows.layouts import Layout, layout_of
 from flowbook.graph.ops.windows.windows import (
     Padding,
-    check_channels_last,
     inner_numbers,
     inner_padding,
     inner_rank,
     output_dims,
 )
+
+__all__ = [
+    "atrous_conv2d",
+    "atrous_conv2d_transpose",
+    "conv1d",
+    "conv1d_transpose",
+    "conv2d",
+    "conv2d_backprop_filter",
+    "conv2d_backprop_input",
+    "conv2d_transpose",
+    "conv3d",
+    "conv3d_transpose",
+    "convolution",
+]
 
 Ints = tuple[int, ...]
 
@@ -168,49 +183,22 @@ filter_gradient_op: OpDef = OpDef(
 )
 
 
-def attributes_of(
-    count: int, strides: Any, padding: Any, data_format: Any, dilations: Any
-) -> dict[str, Any]:
-    """The attributes of a convolution over `count` dimensions, from what a user gave."""
-    check_channels_last(data_format, count)
+def attributes_of(layout: Layout, strides: Any, padding: Any, dilations: Any) -> dict[str, Any]:
+    """The attributes of a convolution of data in a layout, from what a user gave."""
+    gaps = 1 if dilations is None else dilations
     return {
-        "strides": inner_numbers("strides", strides, count),
-        "padding": inner_padding(padding, count),
-        "dilations": inner_numbers("dilations", 1 if dilations is None else dilations, count),
+        "strides": inner_numbers("strides", layout.listed(strides), layout.count),
+        "padding": inner_padding(layout.listed(padding), layout.count),
+        "dilations": inner_numbers("dilations", layout.listed(gaps), layout.count),
     }
 
 
-def _convolve(
-    what: str, count: int, input: Any, filters: Any, name: str | None, *how: Any
-) -> Tensor:
-    attributes = attributes_of(count, *how)
-    return conv_op(input, filters, **attributes, name=name or what)
+def _convolve(layout: Layout, input: Any, filters: Any, name: str, *how: Any) -> Tensor:
+    def build(data: Any, name: str | None) -> Tensor:
+        return conv_op(data, filters, **attributes, name=name)
 
-
-def conv1d(
-    input: Any,
-    filters: Any,
-    stride: Any,
-    padding: Any,
-    data_format: str = "NWC",
-    dilations: Any = None,
-    name: str | None = None,
-) -> Tensor:
-    """The convolution of sequences: see `conv2d`, with one dimension in place of two.
-
-    Args:
-        input: [batch, width, channels in], of a floating-point dtype.
-        filters: [width, channels in, channels out], of the same dtype.
-        stride: how far the window moves, an int.
-        padding: "SAME", "VALID" or [[0, 0], [before, after], [0, 0]].
-        data_format: "NWC".
-        dilations: the distance of a window's elements, an int; 1 by default.
-        name: the operation's name.
-
-    Returns:
-        [batch, new width, channels out].
-    """
-    return _convolve("Conv1D", 1, input, filters, name, stride, padding, data_format, dilations)
+    attributes = attributes_of(layout, *how)
+    return layout.through(build, input, name)
 
 
 def conv2d(
@@ -229,52 +217,34 @@ def conv2d(
     Args:
         input: [batch, height, width, channels in], of a floating-point dtype.
         filters: [height, width, channels in, channels out], of the same dtype.
-        strides: how far the window moves: an int, [vertical, horizontal], or a number for each
-            axis, [1, vertical, horizontal, 1].
+        strides: how far the window moves: an int, one for each of [height, width], or one for each
+            axis of the input, where it is 1 for batch and channels.
         padding: "VALID" places windows inside the image only; "SAME" pads with zeros so that there
-            is a window for each stride, the odd one below and to the right; or numbers of zeros,
-            [[0, 0], [top, bottom], [left, right], [0, 0]].
-        data_format: "NHWC".
+            is a window for each stride, the odd one after; or numbers of zeros, a pair
+            [before, after] for each axis of the input, where it is [0, 0] for batch and channels.
+        data_format: "NHWC", or "NCHW" for the channels before [height, width], in what is given
+            for each axis too.
         dilations: the distance of a window's elements, as for `strides`; 1 by default.
         name: the operation's name.
 
     Returns:
-        [batch, new height, new width, channels out].
+        [batch, new height, new width, channels out], or as `data_format` says.
 
     Raises:
         InvalidArgumentError: if channels differ, or a window does not fit; in the run, where that
             is known only then.
-        UnimplementedError: for data_format "NCHW".
 
     >>> import flowbook as fb
     >>> images = fb.placeholder(fb.float32, [None, 28, 28, 1])
     >>> fb.nn.conv2d(images, fb.zeros([5, 5, 1, 32]), 2, "SAME").shape
     Shape([None, 14, 14, 32])
     """
-    return _convolve("Conv2D", 2, input, filters, name, strides, padding, data_format, dilations)
+    layout = layout_of(data_format)
+    name = name or f"Conv{layout.count}D"
+    return _convolve(layout, input, filters, name, strides, padding, dilations)
 
 
-def conv3d(
-    input: Any,
-    filters: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str = "NDHWC",
-    dilations: Any = None,
-    name: str | None = None,
-) -> Tensor:
-    """The convolution of volumes: see `conv2d`, with three dimensions in place of two.
-
-    Args:
-        input: [batch, depth, height, width, channels in], of a floating-point dtype.
-        filters: [depth, height, width, channels in, channels out], of the same dtype.
-        strides: how far the window moves: an int, 3 ints, or [1, ..., 1] with 5.
-        padding: "SAME", "VALID" or a pair for each of the 5 axes.
-        data_format: "NDHWC".
-        dilations: the distance of a window's elements, as for `strides`; 1 by default.
-        name: the operation's name.
-    """
-    return _convolve("Conv3D", 3, input, filters, name, strides, padding, data_format, dilations)
+conv1d, conv3d = over_sequences_and_volumes(conv2d)
 
 
 @conv_op.front
@@ -295,16 +265,16 @@ def convolution(
         padding: "SAME", "VALID" or a pair for each axis.
         strides: how far the window moves: an int, or one for each dimension between; 1 by default.
         dilations: the distance of a window's elements, likewise.
-        data_format: channels last, such as "NHWC".
+        data_format: such as "NHWC", or "NCHW" for channels first; last by default.
         name: the operation's name.
 
     Raises:
         InvalidArgumentError: if the rank of both is unknown, or as for `conv2d`.
     """
     data, weights = convert_to_tensor(input), convert_to_tensor(filters)
-    count = inner_rank(data, weights)
-    how = (1 if strides is None else strides, padding, data_format, dilations)
-    return _convolve("Convolution", count, data, weights, name, *how)
+    layout = layout_of(data_format, inner_rank(data, weights))
+    moves = 1 if strides is None else strides
+    return _convolve(layout, data, weights, name or "Convolution", moves, padding, dilations)
 
 
 def atrous_conv2d(
@@ -319,36 +289,7 @@ def atrous_conv2d(
         padding: as for `conv2d`.
         name: the operation's name.
     """
-    return _convolve("AtrousConv2D", 2, value, filters, name, 1, padding, "NHWC", rate)
-
-
-def _transposed(
-    what: str,
-    count: int,
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    name: str | None,
-    *how: Any,
-) -> Tensor:
-    attributes = attributes_of(count, *how)
-    sizes = shape_argument(output_shape)
-    return input_gradient_op(sizes, filters, input, **attributes, name=name or what)
-
-
-def conv1d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
-    data_format: str = "NWC",
-    dilations: Any = None,
-    name: str | None = None,
-) -> Tensor:
-    """The transpose of `conv1d`: see `conv2d_transpose`, with one dimension in place of two."""
-    how = (strides, padding, data_format, dilations)
-    return _transposed("Conv1DTranspose", 1, input, filters, output_shape, name, *how)
+    return conv2d(value, filters, 1, padding, dilations=rate, name=name or "AtrousConv2D")
 
 
 def conv2d_transpose(
@@ -367,12 +308,11 @@ def conv2d_transpose(
         input: [batch, height, width, channels in], of a floating-point dtype.
         filters: [height, width, channels out, channels in]: those of the convolution that leads
             from the output back to the input.
-        output_shape: [batch, new height, new width, channels out]: ints, or an int vector tensor.
-            The convolution with these strides must lead from it to the input's shape.
+        output_shape: [batch, new height, new width, channels out], or as `data_format` says: ints,
+            or an int vector tensor. The convolution with these strides must lead from it to the
+            input's shape.
         strides: how many times larger the output is, as for `conv2d`.
-        padding: as for `conv2d`.
-        data_format: "NHWC".
-        dilations: as for `conv2d`.
+        padding: as for `conv2d`, and so are data_format and dilations.
         name: the operation's name.
 
     Raises:
@@ -380,8 +320,17 @@ def conv2d_transpose(
 
     Source: Zeiler et al., "Deconvolutional Networks", 2010.
     """
-    how = (strides, padding, data_format, dilations)
-    return _transposed("Conv2DTranspose", 2, input, filters, output_shape, name, *how)
+
+    def build(data: Any, name: str | None) -> Tensor:
+        return input_gradient_op(sizes, filters, data, **attributes, name=name)
+
+    layout = layout_of(data_format)
+    attributes = attributes_of(layout, strides, padding, dilations)
+    sizes = layout.sizes(output_shape)
+    return layout.through(build, input, name or f"Conv{layout.count}DTranspose")
+
+
+conv1d_transpose, conv3d_transpose = over_sequences_and_volumes(conv2d_transpose)
 
 
 def atrous_conv2d_transpose(
@@ -402,23 +351,8 @@ def atrous_conv2d_transpose(
         padding: as for `conv2d`.
         name: the operation's name.
     """
-    how = (1, padding, "NHWC", rate)
-    return _transposed("AtrousConv2DTranspose", 2, value, filters, output_shape, name, *how)
-
-
-def conv3d_transpose(
-    input: Any,
-    filters: Any,
-    output_shape: Any,
-    strides: Any,
-    padding: Any = "SAME",
-    data_format: str = "NDHWC",
-    dilations: Any = None,
-    name: str | None = None,
-) -> Tensor:
-    """The transpose of `conv3d`: see `conv2d_transpose`, with three dimensions in place of two."""
-    how = (strides, padding, data_format, dilations)
-    return _transposed("Conv3DTranspose", 3, input, filters, output_shape, name, *how)
+    name = name or "AtrousConv2DTranspose"
+    return conv2d_transpose(value, filters, output_shape, 1, padding, dilations=rate, name=name)
 
 
 def conv2d_backprop_input(
@@ -444,8 +378,8 @@ def conv2d_backprop_input(
         Of the shape `input_sizes`.
     """
     how = (strides, padding, data_format, dilations)
-    what = "Conv2DBackpropInput"
-    return _transposed(what, 2, out_backprop, filters, input_sizes, name, *how)
+    name = name or "Conv2DBackpropInput"
+    return conv2d_transpose(out_backprop, filters, input_sizes, *how, name=name)
 
 
 def conv2d_backprop_filter(
@@ -461,7 +395,7 @@ def conv2d_backprop_filter(
     """The gradient of `conv2d` by its filters.
 
     Args:
-        input: [batch, height, width, channels in].
+        input: [batch, height, width, channels in], or as `data_format` says.
         filter_sizes: the filters' shape, ints or an int vector tensor.
         out_backprop: the gradient by the output, of the output's shape.
         strides: as for `conv2d`, and so are padding, data_format and dilations.
@@ -470,8 +404,11 @@ def conv2d_backprop_filter(
     Returns:
         Of the shape `filter_sizes`.
     """
-    attributes = attributes_of(2, strides, padding, data_format, dilations)
-    sizes = shape_argument(filter_sizes)
+    layout = layout_of(data_format)
     return filter_gradient_op(
-        input, sizes, out_backprop, **attributes, name=name or "Conv2DBackpropFilter"
+        layout.channels_last(input),
+        shape_argument(filter_sizes),
+        layout.channels_last(out_backprop),
+        **attributes_of(layout, strides, padding, dilations),
+        name=name or "Conv2DBackpropFilter",
     )

@@ -22,12 +22,15 @@ from flowbook.graph.ops.windows.convolution import (
     Ints,
     agreeing,
     attributes_of,
-    conv_op,
+    conv2d,
     of_rank,
     window_flops,
 )
 from flowbook.graph.ops.windows.convolution_kernels import check_gradients, chunks, placed, wide
+from flowbook.graph.ops.windows.layouts import layout_of
 from flowbook.graph.ops.windows.windows import Padding, output_dims, taps
+
+__all__ = ["depthwise_conv2d", "separable_conv2d"]
 
 
 def _output(
@@ -239,7 +242,7 @@ def depthwise_conv2d(
         strides: as for `conv2d`, and so is padding.
         dilations: the distance of a window's elements: an int or [vertical, horizontal]; strides
             other than 1 go with it.
-        data_format: "NHWC".
+        data_format: as for `conv2d`.
         name: the operation's name.
 
     Returns:
@@ -249,8 +252,13 @@ def depthwise_conv2d(
     Raises:
         InvalidArgumentError: as for `conv2d`.
     """
-    attributes = attributes_of(2, strides, padding, data_format, dilations)
-    return depthwise_op(input, filter, **attributes, name=name or "DepthwiseConv2D")
+
+    def build(data: Any, name: str | None) -> Tensor:
+        return depthwise_op(data, filter, **attributes, name=name)
+
+    layout = layout_of(data_format)
+    attributes = attributes_of(layout, strides, padding, dilations)
+    return layout.through(build, input, name or "DepthwiseConv2D")
 
 
 def separable_conv2d(
@@ -288,11 +296,4 @@ def separable_conv2d(
         between = depthwise_conv2d(
             input, depthwise_filter, strides, padding, dilations, data_format, name="depthwise"
         )
-        return conv_op(
-            between,
-            pointwise_filter,
-            strides=(1, 1),
-            padding="VALID",
-            dilations=(1, 1),
-            name=scope,
-        )
+        return conv2d(between, pointwise_filter, 1, "VALID", data_format, name=scope)

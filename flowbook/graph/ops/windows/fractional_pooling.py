@@ -36,6 +36,8 @@ from flowbook.graph.ops.random.random_numbers import random_uniform
 from flowbook.graph.ops.reduction.scans import cumsum
 from flowbook.graph.ops.reduction.segments import unsorted_segment_sum
 
+__all__ = ["FractionalPool", "fractional_avg_pool", "fractional_max_pool"]
+
 
 class FractionalPool(NamedTuple):
     """What a fractional pool gives.

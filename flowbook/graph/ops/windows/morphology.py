@@ -29,6 +29,8 @@ from flowbook.graph.ops.windows.windows import (
     taps,
 )
 
+__all__ = ["dilation2d", "erosion2d"]
+
 Ints = tuple[int, ...]
 
 _HOW = {"strides": REQUIRED, "dilations": REQUIRED, "padding": REQUIRED}

@@ -17,6 +17,8 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.shaping import dims_of, shape_of
 from flowbook.graph.ops.windows.windows import inner_numbers, laid, output_dims, taps
 
+__all__ = ["extract_image_patches", "extract_volume_patches"]
+
 Ints = tuple[int, ...]
 
 _HOW = {"ksizes": REQUIRED, "strides": REQUIRED, "rates": REQUIRED, "padding": REQUIRED}

@@ -13,21 +13,33 @@ from typing import Any
 from flowbook.graph.definition.inference import shape_from
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES, REALS
-from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.errors import InvalidArgumentError, UnimplementedError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.constants import convert_to_tensor, zeros_like_op
 from flowbook.graph.ops.basis.shaping import check_vector, shape_of
 from flowbook.graph.ops.windows import pooling_kernels as kernels
+from flowbook.graph.ops.windows.families import over_sequences_and_volumes
+from flowbook.graph.ops.windows.layouts import Layout, layout_of
 from flowbook.graph.ops.windows.windows import (
     Padding,
-    check_channels_last,
     inner_rank,
     numbers_of,
     output_dims,
     padding_of,
 )
+
+__all__ = [
+    "avg_pool",
+    "avg_pool1d",
+    "avg_pool3d",
+    "max_pool",
+    "max_pool1d",
+    "max_pool3d",
+    "max_pool_with_argmax",
+    "pool",
+]
 
 Ints = tuple[int, ...]
 
@@ -100,7 +112,7 @@ max_pool_gradient: OpDef = OpDef(
     kernel=kernels.max_pool_gradient,
     # Where the maxima lie does not change with the values, but for jumps.
     grad=lambda op, dx: (
-        None,
+        zeros_like_op(op.inputs[0]),
         None,
         max_pool_choice(op.inputs[0], op.inputs[1], dx, **op.attributes),
     ),
@@ -172,13 +184,12 @@ avg_pool_gradient: OpDef = OpDef(
 
 
 def _windows(
-    count: int, ksize: Any, strides: Any, padding: Any, data_format: Any, dilations: Any = 1
+    layout: Layout, ksize: Any, strides: Any, padding: Any, dilations: Any = 1
 ) -> dict[str, Any]:
-    """The attributes of a pool over `count` dimensions, from what a user gave."""
-    check_channels_last(data_format, count)
-    sizes = numbers_of("ksize", ksize, count)
-    gaps = numbers_of("dilations", dilations, count)
-    found = padding_of(padding, count)
+    """The attributes of a pool of data in a layout, from what a user gave."""
+    sizes = numbers_of("ksize", layout.listed(ksize), layout.count)
+    gaps = numbers_of("dilations", layout.listed(dilations), layout.count)
+    found = padding_of(layout.listed(padding), layout.count)
     if not isinstance(found, str):
         for (before, after), size, gap in zip(found, sizes, gaps, strict=True):
             if max(before, after) > (size - 1) * gap:
@@ -187,15 +198,19 @@ def _windows(
                 )
     return {
         "ksize": sizes,
-        "strides": numbers_of("strides", strides, count),
+        "strides": numbers_of("strides", layout.listed(strides), layout.count),
         "padding": found,
         "dilations": gaps,
     }
 
 
-def _pool(op_def: OpDef, what: str, count: int, input: Any, name: str | None, *how: Any) -> Tensor:
-    attributes = _windows(count, *how)
-    return op_def(input, **attributes, name=name or what)
+def _pool(op_def: OpDef, layout: Layout, input: Any, name: str | None, *how: Any) -> Tensor:
+    def build(data: Any, name: str | None) -> Tensor:
+        return op_def(data, **attributes, name=name)
+
+    attributes = _windows(layout, *how)
+    number = "" if layout.count == 2 else f"{layout.count}D"
+    return layout.through(build, input, name or op_def.type + number)
 
 
 @max_pool_op.front
@@ -211,29 +226,33 @@ def max_pool(
 
     Args:
         input: [batch, height, width, channels], of a real dtype.
-        ksize: a window's size: an int, [height, width], or a number for each axis,
-            [1, height, width, 1].
+        ksize: a window's size: an int, one for each of [height, width], or one for each axis of
+            the input, where it is 1 for the batch.
         strides: how far the window moves, likewise.
         padding: "VALID" places windows inside the image only; "SAME" so that there is one for each
-            stride; or pairs, [[0, 0], [top, bottom], [left, right], [0, 0]]. Padding is never the
+            stride; or a pair [before, after] for each axis of the input. Padding is never the
             maximum.
-        data_format: "NHWC".
+        data_format: "NHWC", or "NCHW" for the channels before [height, width], in what is given
+            for each axis too.
         name: the operation's name.
 
     Returns:
-        [batch, new height, new width, channels]. Where a window holds NaN it is NaN; of equal
-        maxima the first has the gradient.
+        [batch, new height, new width, channels], or as `data_format` says. Where a window holds
+        NaN it is NaN; of equal maxima the first has the gradient.
 
     Raises:
         InvalidArgumentError: if a window does not fit; in the run, where that is known only then.
-        UnimplementedError: for data_format "NCHW".
 
     >>> import flowbook as fb
     >>> images = fb.placeholder(fb.float32, [None, 28, 28, 32])
     >>> fb.nn.max_pool(images, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME").shape
     Shape([None, 14, 14, 32])
     """
-    return _pool(max_pool_op, "MaxPool", 2, input, name, ksize, strides, padding, data_format)
+    layout = layout_of(data_format)
+    return _pool(max_pool_op, layout, input, name, ksize, strides, padding)
+
+
+max_pool1d, max_pool3d = over_sequences_and_volumes(max_pool)
 
 
 @avg_pool_op.front
@@ -247,63 +266,22 @@ def avg_pool(
 ) -> Tensor:
     """The means of windows that move over images, each over those of its elements that exist.
 
-    Arguments and errors as for `max_pool`; `input` is of a floating-point dtype.
+    Args:
+        input: [batch, height, width, channels], of a floating-point dtype.
+        ksize: a window's size, as for `max_pool`, and so are strides, padding and data_format.
+        name: the operation's name.
+
+    Returns:
+        [batch, new height, new width, channels], or as `data_format` says.
+
+    Raises:
+        InvalidArgumentError: if a window does not fit; in the run, where that is known only then.
     """
-    return _pool(avg_pool_op, "AvgPool", 2, input, name, ksize, strides, padding, data_format)
+    layout = layout_of(data_format)
+    return _pool(avg_pool_op, layout, input, name, ksize, strides, padding)
 
 
-def max_pool1d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str = "NWC",
-    name: str | None = None,
-) -> Tensor:
-    """The maxima of windows that move over sequences [batch, width, channels]: see `max_pool`."""
-    return _pool(max_pool_op, "MaxPool1D", 1, input, name, ksize, strides, padding, data_format)
-
-
-def avg_pool1d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str = "NWC",
-    name: str | None = None,
-) -> Tensor:
-    """The means of windows that move over sequences [batch, width, channels]: see `avg_pool`."""
-    return _pool(avg_pool_op, "AvgPool1D", 1, input, name, ksize, strides, padding, data_format)
-
-
-def max_pool3d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str = "NDHWC",
-    name: str | None = None,
-) -> Tensor:
-    """The maxima of windows that move over volumes [batch, depth, height, width, channels].
-
-    Arguments and errors as for `max_pool`, with three dimensions in place of two.
-    """
-    return _pool(max_pool_op, "MaxPool3D", 3, input, name, ksize, strides, padding, data_format)
-
-
-def avg_pool3d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: str = "NDHWC",
-    name: str | None = None,
-) -> Tensor:
-    """The means of windows that move over volumes [batch, depth, height, width, channels].
-
-    Arguments and errors as for `avg_pool`, with three dimensions in place of two.
-    """
-    return _pool(avg_pool_op, "AvgPool3D", 3, input, name, ksize, strides, padding, data_format)
+avg_pool1d, avg_pool3d = over_sequences_and_volumes(avg_pool)
 
 
 def pool(
@@ -325,18 +303,18 @@ def pool(
         padding: "SAME", "VALID" or a pair for each axis.
         dilations: the distance of a window's elements, as for `window_shape`; 1 by default.
         strides: how far the window moves, as for `window_shape`; 1 by default.
-        data_format: channels last, such as "NHWC".
+        data_format: such as "NHWC", or "NCHW" for channels first; last by default.
         name: the operation's name.
     """
-    kinds = {"MAX": (max_pool_op, "MaxPool"), "AVG": (avg_pool_op, "AvgPool")}
+    kinds = {"MAX": max_pool_op, "AVG": avg_pool_op}
     input = convert_to_tensor(input)
     if pooling_type not in kinds:
         raise InvalidArgumentError(f'pooling_type is "MAX" or "AVG", not {pooling_type!r}')
     listed = isinstance(window_shape, list | tuple)
     count = len(window_shape) if listed else inner_rank(input)
-    op_def, what = kinds[pooling_type]
-    how = (window_shape, 1 if strides is None else strides, padding, data_format)
-    return _pool(op_def, what, count, input, name, *how, 1 if dilations is None else dilations)
+    layout, moves = layout_of(data_format, count), 1 if strides is None else strides
+    how = (window_shape, moves, padding, 1 if dilations is None else dilations)
+    return _pool(kinds[pooling_type], layout, input, name, *how)
 
 
 @max_pool_with_argmax_op.front
@@ -353,15 +331,25 @@ def max_pool_with_argmax(
 
     Args:
         input: [batch, height, width, channels], of a real dtype.
-        ksize: as for `max_pool`, and so are strides, padding and data_format.
+        ksize: as for `max_pool`, and so are strides and padding.
+        data_format: "NHWC".
         include_batch_in_index: count the images before each too.
         name: the operation's name.
 
     Returns:
         `(output, argmax)`: `max_pool`'s output, and for each of its elements the int64 index of
         the first maximum, `(y * width + x) * channels + channel`.
+
+    Raises:
+        UnimplementedError: for data_format "NCHW".
     """
-    attributes = _windows(2, ksize, strides, padding, data_format)
+    layout = layout_of(data_format, 2)
+    if layout.is_channels_first:
+        raise UnimplementedError(
+            "places are counted in data with its channels last",
+            hint="transpose to it: fb.transpose(x, [0, 2, 3, 1])",
+        )
+    attributes = _windows(layout, ksize, strides, padding)
     output, argmax = max_pool_with_argmax_op(
         input, **attributes, include_batch_in_index=bool(include_batch_in_index), name=name
     )

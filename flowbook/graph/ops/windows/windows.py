@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, UnimplementedError
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 
 Padding = str | tuple[tuple[int, int], ...]
-
-_FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,36 +161,6 @@ def taps(windows: Sequence[AxisWindows]) -> Iterator[tuple[tuple[int, ...], Any,
 
 
 # Arguments of public functions
-
-
-def check_channels_last(data_format: Any, count: int) -> None:
-    """See that data is [batch, ..., channels] with `count` dimensions between.
-
-    Raises:
-        UnimplementedError: for channels before them.
-        InvalidArgumentError: for what is no format.
-    """
-    last, first = _FORMATS.get(count, ("N...C", "NC..."))
-    if data_format is None or data_format == last:
-        return
-    if data_format == first:
-        order = [0, *range(2, count + 2), 1]
-        raise UnimplementedError(
-            f"data_format is {last!r}: channels last, not {data_format!r}",
-            hint=f"transpose to it: fb.transpose(x, {order})",
-        )
-    raise InvalidArgumentError(f"data_format is {last!r}, not {data_format!r}")
-
-
-def check_any_channels_last(data_format: Any) -> None:
-    """See that channels are last, as far as a format says that tells the number of dimensions.
-
-    Raises:
-        UnimplementedError: for channels before the others.
-        InvalidArgumentError: for what is no format.
-    """
-    count = next((n for n, known in _FORMATS.items() if data_format in known), 2)
-    check_channels_last(data_format, count)
 
 
 def inner_rank(*tensors: Tensor) -> int:

@@ -350,3 +350,36 @@ def test_without_the_package_the_error_says_what_to_install(
         pytest.raises(fb.errors.UnimplementedError, match=r"flowbook\[tensorboard\]"),
     ):
         sess.summarize(to=tmp_path)
+
+
+def test_a_scalar_that_claims_to_be_four_tebibytes() -> None:
+    """A tensor of one number may say that it repeats it."""
+    messages = tensorboard.protocol()
+    event = messages.event.Event()
+    for dims, number in (([2**20, 2**20], 1.0), ([], 2.0), ([1], 3.0)):
+        value = event.summary.value.add(tag="loss")
+        value.metadata.plugin_data.plugin_name = "scalars"
+        value.tensor.dtype = messages.types.DT_FLOAT
+        value.tensor.float_val.append(number)
+        for size in dims:
+            value.tensor.tensor_shape.dim.add(size=size)
+    found = tensorboard.read_summaries(event.SerializeToString(), "run")
+    assert [summary.value for summary in found] == [2.0, 3.0]
+    value = messages.event.Event()
+    wrong = value.summary.value.add(tag="loss")
+    wrong.metadata.plugin_data.plugin_name = "scalars"
+    wrong.tensor.dtype = 99
+    with pytest.raises(ValueError, match="a scalar is no number"):
+        list(tensorboard.read_summaries(value.SerializeToString(), "run"))
+
+
+def test_who_reads_in_the_same_process_misses_nothing(tmp_path: Path) -> None:
+    log = fb.summary.LogDirectory(str(tmp_path), flush_seconds=1e6)
+    log.add([Summary("a", "x", "scalar", 0, 0.0, 1.0)])
+    link = tmp_path.parent / "link"
+    link.symlink_to(tmp_path)
+    followed = fb.summary.follow(link)
+    assert [p.value for p in followed.history.points("x")] == [1.0]
+    log.add([Summary("a", "x", "scalar", 1, 0.0, 2.0)])
+    assert fb.summary.follow(tmp_path / "a").history.points("x")[-1].value == 2.0
+    log.close()

@@ -322,3 +322,55 @@ def test_one_history_can_gather_several_sessions() -> None:
             sess.summarize(to=gathered)
             sess.run(model.train, model.feeds)
     assert len(gathered.runs) == 2
+
+
+def beside(model: Model) -> None:
+    """Declare what a training does not compute."""
+    with model.graph.as_default():
+        held_out = fb.placeholder(fb.float32, [None, 2], name="held_out")
+        fb.summary.scalar("norm", fb.reduce_sum(fb.exp(model.W)))
+        fb.summary.scalar("val/loss", fb.reduce_mean(held_out @ model.W))
+        fb.summary.scalar("drawn", fb.random_uniform([]))
+
+
+def test_what_is_not_computed_is_said_with_what_computes_it() -> None:
+    model = Model()
+    beside(model)
+    with fb.Session(graph=model.graph) as sess:
+        kept = sess.summarize()
+        sess.run(model.loss, model.feeds)
+        [remark] = kept.history.remarks
+        assert remark.startswith("no run so far is a step of a training")
+        sess.run(model.train, model.feeds)
+        assert kept.history.remarks == [
+            "3 not computed by these runs: norm, val/loss, drawn "
+            "(sess.summarize(compute=True) computes them, where the feeds suffice)"
+        ]
+        assert "3 not computed" in repr(fb.SummaryView(kept))
+
+
+def test_what_a_run_does_not_compute_is_computed_where_that_is_asked() -> None:
+    model = Model()
+    beside(model)
+    with fb.Session(graph=model.graph) as sess:
+        kept = sess.summarize(compute=True)
+        for _ in range(2):
+            sess.run(model.train, model.feeds)
+        # The values from before the step, and nothing that a run would not touch.
+        assert kept.history.points("norm")[0].value == pytest.approx(np.exp([1.0, 2.0]).sum())
+        assert set(kept.history.tags()) == {"loss", "W", "norm"}
+        assert kept.left_out == {"val/loss": "held_out", "drawn": "RandomUniform"}
+        assert kept.history.remarks == [
+            "2 not computed by these runs: val/loss, drawn "
+            "(for want of 'held_out', 'RandomUniform')"
+        ]
+
+
+def test_a_session_that_ends_says_so_in_its_history() -> None:
+    model = Model()
+    with fb.Session(graph=model.graph) as sess:
+        kept = sess.summarize()
+        before = kept.history.version
+        assert not kept.history.closed
+    assert kept.history.closed
+    assert kept.history.version > before

@@ -143,12 +143,12 @@ IN_THE_RUN = [
 )
 def test_errors_in_the_run(build: Any, values: Any, message: str) -> None:
     x, n = fb.placeholder(fb.float32), fb.placeholder(fb.int32, [None])
-    with pytest.raises((Error, fb.errors.OutOfRangeError), match=message):
+    with pytest.raises(Error, match=message):
         evaluate(build(x, n), {x: np.zeros((2, 3)), n: values})
 
 
 def test_gather_checks_constants_at_construction() -> None:
-    with pytest.raises(fb.errors.OutOfRangeError, match="index 5 is out of range"):
+    with pytest.raises(fb.errors.InvalidIndexError, match="index 5 is out of range"):
         fb.gather(fb.zeros([3]), [0, 5])
 
 
@@ -339,7 +339,7 @@ def test_labels_that_are_no_classes() -> None:
     labels, logits = fb.placeholder(fb.int32, [None]), fb.zeros([2, 3])
     loss = fb.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
     for wrong in (3, -1):
-        with pytest.raises(fb.errors.OutOfRangeError, match=f"label {wrong} is out of range"):
+        with pytest.raises(fb.errors.InvalidIndexError, match=f"label {wrong} is out of range"):
             evaluate(loss, {labels: [0, wrong]})
     with pytest.raises(Error, match="one label for each row"):
         fb.nn.sparse_softmax_cross_entropy_with_logits(labels=[[0], [1]], logits=logits)
@@ -423,7 +423,7 @@ def test_constants_of_the_graph_decide_the_shapes_of_parts() -> None:
     assert x[: fb.constant(2), fb.size(x[0, 0]) : -1].shape == [None, 1, 5]
     assert x[:, fb.shape(x)[2] :: 2].shape == [None, 1, 5]
     assert x[:, n:, fb.constant(1)].shape == [None, None]
-    with pytest.raises(fb.errors.OutOfRangeError, match="index 7"):
+    with pytest.raises(fb.errors.InvalidIndexError, match="index 7"):
         x[0, fb.constant(7)]
     unknown = fb.placeholder(fb.int32)
     assert fb.zeros([unknown, 2]).shape == [None, 2]

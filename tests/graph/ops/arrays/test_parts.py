@@ -13,7 +13,7 @@ import flowbook as fb
 from tests.interpreter import evaluate
 
 Error = fb.errors.InvalidArgumentError
-OutOfRange = fb.errors.OutOfRangeError
+InvalidIndex = fb.errors.InvalidIndexError
 TypeError_ = fb.errors.InvalidTypeError
 
 X = np.arange(6.0).reshape(2, 3)
@@ -21,7 +21,7 @@ X = np.arange(6.0).reshape(2, 3)
 AT_CONSTRUCTION: list[tuple[Any, Any, str]] = [
     (
         lambda x: fb.gather(x, [[0, 3]], axis=1),
-        OutOfRange,
+        InvalidIndex,
         r"index 3 .* 3, from 0 \(element \[0, 1",
     ),
     (lambda x: fb.gather(x, [0, 1, 2], batch_dims=1), Error, "differ in their batch"),
@@ -29,8 +29,8 @@ AT_CONSTRUCTION: list[tuple[Any, Any, str]] = [
     (lambda x: fb.gather(x, [0], batch_dims=2), Error, "more than the shapes"),
     (lambda x: fb.gather_nd(x, [[0, 0, 0]]), Error, "too long"),
     (lambda x: fb.gather_nd(x, 1), Error, "tensor of vectors"),
-    (lambda x: fb.gather_nd(x, [[0, 0], [1, 3]]), OutOfRange, r"\[1, 3\] lie outside .*\[1\]"),
-    (lambda x: fb.gather_nd(x, [[-1, 0]]), OutOfRange, r"\[-1, 0\] lie outside"),
+    (lambda x: fb.gather_nd(x, [[0, 0], [1, 3]]), InvalidIndex, r"\[1, 3\] lie outside .*\[1\]"),
+    (lambda x: fb.gather_nd(x, [[-1, 0]]), InvalidIndex, r"\[-1, 0\] lie outside"),
     (lambda x: fb.scatter_nd([[0]], x, [4]), Error, "do not fit indices"),
     (lambda x: fb.tensor_scatter_nd_update(x, [[0]], [1.0]), Error, "do not fit indices"),
     (lambda x: fb.boolean_mask(x, [True]), Error, "does not fit the shape"),
@@ -39,7 +39,7 @@ AT_CONSTRUCTION: list[tuple[Any, Any, str]] = [
     (lambda x: fb.sort(x, direction="UP"), Error, "direction"),
     (lambda x: fb.sort(x, 2), Error, "axis 2"),
     (lambda x: fb.nn.top_k(x, 4), Error, "k is 4, but the last axis has 3"),
-    (lambda x: fb.nn.nth_element(x, 3), OutOfRange, "n 3 is out of range"),
+    (lambda x: fb.nn.nth_element(x, 3), InvalidIndex, "n 3 is out of range"),
     (lambda x: fb.clip_by_norm(x, -1.0), Error, "not negative: -1"),
     (lambda x: fb.clip_by_global_norm([x], -1.0), Error, "not negative: -1"),
     (lambda x: fb.nn.dropout(x, rate=0.5, noise_shape=[2, 2]), Error, "does not broadcast"),
@@ -63,7 +63,7 @@ AT_CONSTRUCTION: list[tuple[Any, Any, str]] = [
     (lambda x: fb.unique([1], fb.float32), TypeError_, "int32 or int64"),
     (lambda x: fb.searchsorted([1.0, 2.0], x), Error, "more than the last axis"),
     (lambda x: fb.searchsorted(x, x, "both"), Error, "'left' or 'right'"),
-    (lambda x: fb.unravel_index([0, 6], [2, 3]), OutOfRange, r"index 6 .*in the shape \[2, 3\]"),
+    (lambda x: fb.unravel_index([0, 6], [2, 3]), InvalidIndex, r"index 6 .*in the shape \[2, 3\]"),
     (lambda x: fb.reverse(x, [0, 0]), Error, "twice"),
     (lambda x: fb.reverse_sequence(x, [1, 4], 1), Error, r"length 4 \(element \[1\]\)"),
     (lambda x: fb.reverse_sequence(x, [1], 1), Error, "1 lengths"),
@@ -77,7 +77,7 @@ AT_CONSTRUCTION: list[tuple[Any, Any, str]] = [
     (lambda x: fb.segment_sum(x, [1, 0]), Error, r"not sorted: 0 \(element \[1\]\) follows 1"),
     (lambda x: fb.segment_sum(x, [-1, 0]), Error, "not negative"),
     (lambda x: fb.segment_sum(x, [0, 0, 0]), Error, "3 segment ids for the 2 rows"),
-    (lambda x: fb.dynamic_partition(x, [0, 2], 2), OutOfRange, r"partition 2 .*\(element \[1\]"),
+    (lambda x: fb.dynamic_partition(x, [0, 2], 2), InvalidIndex, r"partition 2 .*\(element \[1\]"),
     (lambda x: fb.dynamic_partition(x, [0], 2), Error, "does not begin"),
     (lambda x: fb.dynamic_stitch([[0], [1]], [x]), Error, "2 lists of indices for 1"),
     (lambda x: fb.dynamic_stitch([[0]], [x]), Error, "does not begin"),
@@ -119,21 +119,21 @@ def test_errors_at_construction(build: Any, kind: Any, message: str) -> None:
 
 
 IN_THE_RUN: list[tuple[Any, Any, Any, str]] = [
-    (lambda x, n: fb.gather(x, n, batch_dims=1), [[3], [0]], OutOfRange, "index 3"),
+    (lambda x, n: fb.gather(x, n, batch_dims=1), [[3], [0]], InvalidIndex, "index 3"),
     (lambda x, n: fb.gather(x, n, batch_dims=1), [[0], [0], [0]], Error, "batch"),
-    (lambda x, n: fb.gather_nd(x, n), [[0, 3]], OutOfRange, r"\[0, 3\] lie outside"),
+    (lambda x, n: fb.gather_nd(x, n), [[0, 3]], InvalidIndex, r"\[0, 3\] lie outside"),
     (lambda x, n: fb.gather_nd(x, n), [[0, 3, 1]], Error, "too long"),
     (lambda x, n: fb.scatter_nd(n, x, [2]), [[0]], Error, "do not fit"),
-    (lambda x, n: fb.scatter_nd(n, [1.0], [2]), [[2]], OutOfRange, "lie outside"),
+    (lambda x, n: fb.scatter_nd(n, [1.0], [2]), [[2]], InvalidIndex, "lie outside"),
     (lambda x, n: fb.tensor_scatter_nd_update(x, n, [1.0]), [[0]], Error, "do not fit"),
     (lambda x, n: fb.boolean_mask(x, n > 0), [1, 1, 1], Error, "does not fit"),
     (lambda x, n: fb.nn.top_k(x, n), 4, Error, "k is 4"),
-    (lambda x, n: fb.nn.nth_element(x, n), -1, OutOfRange, "n -1 is out of range"),
+    (lambda x, n: fb.nn.nth_element(x, n), -1, InvalidIndex, "n -1 is out of range"),
     (lambda x, n: fb.unique(n), [[1]], Error, "is a vector"),
     (lambda x, n: fb.setdiff1d(n, [1]), [[1]], Error, "is a vector"),
-    (lambda x, n: fb.invert_permutation(n), [0, 2], OutOfRange, "index 2"),
+    (lambda x, n: fb.invert_permutation(n), [0, 2], InvalidIndex, "index 2"),
     (lambda x, n: fb.invert_permutation(n), [0, 0], Error, "1 is missing"),
-    (lambda x, n: fb.unravel_index(n, [2, 2]), [4], OutOfRange, "index 4"),
+    (lambda x, n: fb.unravel_index(n, [2, 2]), [4], InvalidIndex, "index 4"),
     (lambda x, n: fb.searchsorted(x, [[1.0]]), 0, Error, "more than the last axis"),
     (lambda x, n: fb.reverse(x, 2), 0, Error, "axis 2"),
     (lambda x, n: fb.reverse_sequence(x, n, 1), [1, -1], Error, "length -1"),
@@ -143,9 +143,9 @@ IN_THE_RUN: list[tuple[Any, Any, Any, str]] = [
     (lambda x, n: fb.pad(x, n, "SYMMETRIC"), [[0, 0], [4, 0]], Error, "more than axis 1"),
     (lambda x, n: fb.segment_max(x, n), [1, 0], Error, "not sorted"),
     (lambda x, n: fb.segment_max(x, n), [1], Error, "1 segment ids"),
-    (lambda x, n: fb.unsorted_segment_max(x, n, 2), [0, 2], OutOfRange, "segment id 2"),
-    (lambda x, n: fb.dynamic_partition(x, n, 2), [0, -1], OutOfRange, "partition -1"),
-    (lambda x, n: fb.dynamic_stitch([n], [x]), [0, -1], OutOfRange, "index -1"),
+    (lambda x, n: fb.unsorted_segment_max(x, n, 2), [0, 2], InvalidIndex, "segment id 2"),
+    (lambda x, n: fb.dynamic_partition(x, n, 2), [0, -1], InvalidIndex, "partition -1"),
+    (lambda x, n: fb.dynamic_stitch([n], [x]), [0, -1], InvalidIndex, "index -1"),
     (lambda x, n: fb.dynamic_stitch([n], [x]), [0], Error, "does not begin"),
     (lambda x, n: fb.split(x, n, 1, num=2), [1, 1], Error, "2 together"),
     (lambda x, n: fb.split(x, n, 1, num=2), [1, 1, 1], Error, "not those of 2"),

@@ -15,7 +15,7 @@ from tests.graph.ops.basis.test_indexing import SHAPES, as_tensors, keys
 from tests.interpreter import Interpreter, evaluate
 
 Error = fb.errors.InvalidArgumentError
-OutOfRange = fb.errors.OutOfRangeError
+InvalidIndex = fb.errors.InvalidIndexError
 
 
 def rows(dtype: Any = np.float64) -> Any:
@@ -110,7 +110,7 @@ def test_what_does_not_fit_is_an_error() -> None:
         fb.assign_slice(v, 0, [1.0, 2.0, 3.0])
     with pytest.raises(Error, match="does not broadcast to"):
         fb.assign_slice(v, (slice(1), 0), [[1.0], [2.0]])
-    with pytest.raises(OutOfRange, match="index 3 is out of range"):
+    with pytest.raises(InvalidIndex, match="index 3 is out of range"):
         fb.assign_slice(v, 3, 0.0)
     with pytest.raises(fb.errors.InvalidTypeError, match="only a variable"):
         fb.assign_slice(fb.constant([1.0]), 0, 2.0)
@@ -120,7 +120,7 @@ def test_what_does_not_fit_is_an_error() -> None:
         fb.scatter_nd_add(v, [[0, 1]], [1.0, 2.0])
     with pytest.raises(Error, match="too long"):
         fb.scatter_nd_add(v, [[0, 1, 0]], [1.0])
-    with pytest.raises(OutOfRange, match=r"\[0, 2\] lie outside the shape \[3, 2\]"):
+    with pytest.raises(InvalidIndex, match=r"\[0, 2\] lie outside the shape \[3, 2\]"):
         fb.scatter_nd_add(v, [[0, 1], [0, 2]], [1.0, 1.0])
 
 

@@ -128,8 +128,8 @@ def test_bytes_are_kept_exactly(value: Any) -> None:
     [
         ([[b"a"], [b"b", b"c"]], "not an array"),
         ([[b"a"], b"b"], "not an array"),
-        (["a", 1], "1 has no dtype"),
-        ([1, "a"], "1 has no dtype"),
+        (["a", 1], "1 of type int"),
+        ([1, "a"], "1 of type int"),
     ],
 )
 def test_strings_that_are_no_array(value: Any, message: str) -> None:
@@ -219,3 +219,56 @@ def test_identities_of_several_tensors() -> None:
     assert [x.op.name, y.op.name] == ["both/Identity", "both/Identity_1"]
     with fb.Session() as sess:
         assert sess.run([x, y]) == [[1.0], 2]
+
+
+# What a known shape tells
+
+FROM_SHAPES = {
+    "shape": (fb.shape, [3, 2000]),
+    "size": (fb.size, 6000),
+    "rank": (fb.rank, 2),
+    "zeros_like": (fb.zeros_like, np.zeros((3, 2000))),
+    "ones_like": (lambda x: fb.ones_like(x, fb.int64), np.ones((3, 2000))),
+    "few": (lambda x: fb.ones_like(fb.slice(x, [0, 0], [2, 2])), np.ones((2, 2))),
+}
+
+
+@pytest.mark.parametrize("name", FROM_SHAPES)
+def test_what_a_known_shape_tells_needs_no_feed(name: str) -> None:
+    build, expected = FROM_SHAPES[name]
+    x = fb.placeholder(fb.float32, [3, 2000])
+    y = build(x)
+    with fb.Session() as sess:
+        np.testing.assert_array_equal(sess.run(y), expected)
+        np.testing.assert_array_equal(sess.run(y, {x: np.ones((3, 2000))}), expected)
+        # An initial value is computed with nothing fed.
+        np.testing.assert_array_equal(sess.run(fb.Variable(y)), expected)
+
+
+def test_what_a_part_of_a_shape_tells() -> None:
+    x = fb.placeholder(fb.float32, [None, 3])
+    assert fb.constant_value(fb.rank(x)) == 2
+    assert fb.constant_value(fb.size(x)) is None
+    assert fb.constant_value(fb.shape(x)[1] + 1) == 4
+    with fb.Session() as sess, pytest.raises(fb.errors.InvalidArgumentError, match="must be fed"):
+        sess.run(fb.zeros_like(x))
+
+
+def test_the_value_of_a_constant_cannot_be_changed() -> None:
+    c = fb.constant([1.0, 2.0])
+    value = fb.constant_value(c)
+    assert value is not None
+    with pytest.raises(ValueError, match="read-only"):
+        value[0] = 3.0
+    assert fb.constant_value(fb.placeholder(fb.float32)) is None
+    with pytest.raises(fb.errors.InvalidTypeError, match="a tensor, not 3"):
+        fb.constant_value(3)
+
+
+def test_a_known_shape_survives_an_import_that_replaces_its_tensor() -> None:
+    with fb.Graph().as_default() as graph:
+        x = fb.placeholder(fb.float32, [2, 3], name="x")
+        fb.multiply(x, fb.cast(fb.size(x), fb.float32), name="y")
+    fed = fb.ones([2, 3])
+    [y] = fb.import_graph_def(graph, {"x:0": fed}, ["y:0"])
+    np.testing.assert_array_equal(evaluate(y), np.full((2, 3), 6.0))

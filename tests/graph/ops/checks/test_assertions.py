@@ -201,3 +201,31 @@ def test_what_an_assertion_of_shapes_shows() -> None:
     ):
         with pytest.raises(fb.errors.InvalidArgumentError, match=message):
             fb.assert_shapes(shapes)
+
+
+def test_every_assertion_gives_an_operation_that_can_be_waited_for() -> None:
+    x = fb.constant([1, 2])
+    checks = [
+        fb.assert_type(x, fb.int32),
+        fb.assert_integer(x, name="whole"),
+        fb.assert_positive(x),
+        fb.assert_rank(x, 1),
+        fb.assert_shapes([(x, [2])]),
+    ]
+    with fb.control_dependencies(checks):
+        y = fb.identity(x)
+    assert list(y.op.control_inputs) == checks
+    assert checks[1].name == "whole"
+    assert evaluate(y).tolist() == [1, 2]
+
+
+def test_shapes_of_scalars_and_of_what_may_have_any() -> None:
+    x, scalar = fb.placeholder(fb.float32), fb.placeholder(fb.float32)
+    check = fb.assert_shapes([(x, None), (scalar, ())])
+    with fb.Session() as sess:
+        sess.run(check, {x: [[1.0]], scalar: 2.0})
+        with pytest.raises(fb.errors.InvalidArgumentError, match=r"has the shape \[1\], not \[\]"):
+            sess.run(check, {x: 1.0, scalar: [2.0]})
+    with pytest.raises(fb.errors.InvalidTypeError, match="list of sizes, not 3") as caught:
+        fb.assert_shapes([(x, 3)])
+    assert "that of a scalar is ()" in str(caught.value)

@@ -157,5 +157,11 @@ def test_errors(build: Any, message: str) -> None:
 
 def test_boxes_of_no_image() -> None:
     for wrong in (-1, 2):
-        with pytest.raises(fb.errors.OutOfRangeError):
+        with pytest.raises(fb.errors.InvalidIndexError):
             evaluate(image.crop_and_resize(PIXELS, [[0.0, 0.0, 1.0, 1.0]], [wrong], [2, 2]))
+
+
+def test_a_size_has_two_sides() -> None:
+    for size in (3, fb.constant(3), [3, 4, 5]):
+        with pytest.raises(fb.errors.InvalidArgumentError, match=r"a size is \[height, width\]"):
+            fb.image.resize_images(fb.zeros([1, 4, 4, 3]), size)

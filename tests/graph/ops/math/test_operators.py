@@ -279,3 +279,57 @@ def test_strings_are_not_cast() -> None:
         fb.cast(fb.constant("1"), fb.float32)
     with pytest.raises(fb.errors.InvalidTypeError, match=r"fb.strings.as_string\(x\)"):
         fb.cast(fb.constant(1), fb.string)
+
+
+@pytest.mark.parametrize(
+    "apply",
+    [
+        operator.add,
+        operator.sub,
+        operator.mul,
+        operator.truediv,
+        operator.floordiv,
+        operator.mod,
+        operator.pow,
+        operator.lt,
+        operator.ge,
+    ],
+)
+def test_arrays_on_the_left_build_operations(apply: Any) -> None:
+    x = fb.placeholder(fb.float32, [2], name="x")
+    values = np.asarray([3.0, 4.0], np.float32)
+    for left in (np.asarray([5.0, 7.0], np.float32), np.float32(2.5)):
+        with fb.Session() as sess:
+            found = sess.run(apply(left, x), {x: values})
+        np.testing.assert_allclose(found, apply(left, values))
+
+
+def test_arrays_and_tensors_are_not_equal() -> None:
+    x = fb.placeholder(fb.float32, [2], name="x")
+    assert (np.ones(2) == x) is False
+    assert (np.ones(2) != x) is True
+
+
+@pytest.mark.parametrize(
+    ("apply", "message"),
+    [
+        (lambda x: np.sin(x), r"(?s)np\.sin takes arrays, and <Tensor 'x:0'.*use fb\.sin, or"),
+        (lambda x: np.spacing(x), r"(?s)np\.spacing takes arrays.*the function of Flowbook, or"),
+        (lambda x: np.add.reduce(x), r"np\.add takes arrays"),
+        (lambda x: np.add(np.ones(2), x, out=np.ones(2)), r"np\.add takes arrays"),
+        (lambda x: f"{x:.3f}", r'(?s)"?\.3f.*f"\{sess\.run\(tensor\):\.3f\}"'),
+        (lambda x: x.__setitem__(0, 1.0), r"(?s)cannot be assigned to.*fb\.assign_slice"),
+    ],
+    ids=["sin", "spacing", "reduce", "out", "format", "setitem"],
+)
+def test_what_needs_values_says_so(apply: Any, message: str) -> None:
+    x = fb.placeholder(fb.float32, [2], name="x")
+    with pytest.raises(fb.errors.InvalidTypeError, match=message):
+        apply(x)
+    assert f"{x}" == str(x)
+
+
+def test_elements_of_a_variable_are_not_assigned_to() -> None:
+    W = fb.Variable(fb.zeros([2, 2]), name="W")
+    with pytest.raises(fb.errors.InvalidTypeError, match=r"'W'.* cannot be assigned to"):
+        W[0, 0] = 1.0

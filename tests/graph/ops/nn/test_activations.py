@@ -83,6 +83,14 @@ def test_the_second_gradient_of_gelu_far_from_zero(dtype: fb.DType) -> None:
     close(evaluate(curvature), wanted, dtype)
 
 
+@pytest.mark.parametrize("function", [fb.nn.relu, fb.nn.relu6, fb.nn.leaky_relu, fb.nn.crelu])
+def test_the_second_gradient_of_what_has_corners_is_zero(function: Any) -> None:
+    x = fb.constant([-300.0, -0.5, 0.0, 0.5, 6.0, 300.0])
+    [slope] = fb.gradients(function(x), [x])
+    [curvature] = fb.gradients(slope, [x])
+    np.testing.assert_array_equal(evaluate(curvature), np.zeros(6))
+
+
 @DTYPES
 def test_softmaxes(dtype: fb.DType) -> None:
     logits = [[1e4, -1e4, 0.0], [-np.inf, 2.0, 2.0], [-1e4, -1e4, -1e4]]

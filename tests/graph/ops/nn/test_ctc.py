@@ -1,4 +1,4 @@
-"""Connectionist temporal classification, beyond the values of `tests/op_cases/ctc.py`."""
+"""Connectionist temporal classification, beyond the values of `tests/op_cases/nn/ctc.py`."""
 
 from __future__ import annotations
 

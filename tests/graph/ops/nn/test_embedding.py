@@ -183,7 +183,7 @@ def test_ids_that_are_invalid_or_missing_are_left_out(shape: Any, default: int |
 
 def test_an_id_beyond_the_table_is_no_missing_one() -> None:
     ids = fb.SparseTensor([[0, 0]], [5], [1, 1])
-    with fb.Session() as sess, pytest.raises(fb.errors.OutOfRangeError, match="5"):
+    with fb.Session() as sess, pytest.raises(fb.errors.InvalidIndexError, match="5"):
         sess.run(fb.nn.safe_embedding_lookup_sparse(TABLE, ids))
     with pytest.raises(fb.errors.InvalidTypeError, match="a SparseTensor is wanted"):
         fb.nn.safe_embedding_lookup_sparse(TABLE, [1, 2])

@@ -1,4 +1,4 @@
-"""Recurrent cells and their unrolling; `tests/op_cases/networks.py` holds the cells' values."""
+"""Recurrent cells and their unrolling; `tests/op_cases/nn/networks.py` holds the cells' values."""
 
 from __future__ import annotations
 

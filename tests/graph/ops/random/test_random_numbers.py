@@ -138,6 +138,17 @@ def test_no_gradient_flows_through_a_shape() -> None:
     assert fb.gradients(fb.random_uniform(fb.shape(x)), [x]) == [None]
 
 
+def test_dropout_of_a_fed_rate_keeps_the_shape() -> None:
+    x = fb.placeholder(fb.float32, [None, 3])
+    rate = fb.placeholder(fb.float32)
+    y = fb.nn.dropout(x, rate=rate)
+    assert y.shape == [None, 3]
+    with fb.Session() as sess:
+        assert sess.run(y, {x: np.ones((2, 3)), rate: 0.0}).tolist() == [[1.0] * 3] * 2
+        with pytest.raises(fb.errors.InvalidArgumentError):
+            sess.run(y, {x: np.ones((2, 3)), rate: [0.0, 0.5, 0.5]})
+
+
 def test_dropout() -> None:
     x = fb.constant(np.ones(10_000, np.float32))
     y = fb.nn.dropout(x, rate=0.25)

@@ -184,3 +184,12 @@ def test_truth_values_are_no_axes(axis: Any) -> None:
         fb.reduce_sum(fb.ones([2, 3]), axis)
     with pytest.raises(fb.errors.InvalidTypeError, match="an axis is an int, not"):
         fb.reverse(fb.ones([2, 3]), axis)
+
+
+@pytest.mark.parametrize("dtype", [fb.bfloat16, fb.float16, fb.float32, fb.float64])
+def test_extremes_of_empty_segments_are_finite(dtype: fb.DType) -> None:
+    x = fb.constant([1.0, 2.0], dtype)
+    largest = fb.unsorted_segment_min(x, [0, 0], 2)
+    lowest = fb.unsorted_segment_max(x, [0, 0], 2)
+    for values, known in ((largest, dtype.max), (lowest, dtype.min)):
+        assert evaluate(values)[1] == known

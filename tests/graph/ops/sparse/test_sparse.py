@@ -294,7 +294,7 @@ def test_to_indicator():
     sets = fb.SparseTensor([[0, 0], [0, 1], [2, 0], [2, 5]], [3, 1, 0, 3], [3, 9])
     found = evaluate(fb.sparse.to_indicator(sets, 4))
     assert found.astype(int).tolist() == [[0, 1, 0, 1], [0, 0, 0, 0], [1, 0, 0, 1]]
-    with pytest.raises(fb.errors.OutOfRangeError, match=r"indices\[0\] is \[0, 3\]"):
+    with pytest.raises(fb.errors.InvalidIndexError, match=r"indices\[0\] is \[0, 3\]"):
         evaluate(fb.sparse.to_indicator(sets, 3))
 
 
@@ -617,5 +617,5 @@ def test_an_axis_that_the_run_does_not_find(axis) -> None:
     fed = fb.SparseTensorValue(INDICES, VALUES, SHAPE)
     with fb.Session() as sess:
         for reduced in (fb.sparse.reduce_sum(x, axis), fb.sparse.reduce_max_sparse(x, axis)):
-            with pytest.raises(fb.errors.OutOfRangeError, match="outside the shape"):
+            with pytest.raises(fb.errors.InvalidIndexError, match="outside the shape"):
                 sess.run(reduced, {x: fed})

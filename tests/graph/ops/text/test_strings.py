@@ -123,8 +123,35 @@ def test_patterns_leave_what_is_not_text_as_it_is() -> None:
         b"\xed\xa0\x80\xc3\xa9",
         b"\xc3\xa9\x00",
     ]
-    pattern, rewrite = (np.array(v, object) for v in (b"\xff", b"\xfe"))
-    assert text(strings.regex_replace(broken, pattern, rewrite))[0] == b"\xfea\xc3"
+    with pytest.raises(Error, match="is no regular expression: invalid UTF-8"):
+        text(strings.regex_replace(broken, np.array(b"\xff", object), ""))
+    assert text(strings.regex_replace(broken, ".", ""))[0] == b"\xff\xc3"
+    assert text(strings.regex_replace(broken, "", "-"))[0] == b"-\xff-a-\xc3-"
+
+
+def test_an_empty_match_does_not_follow_another_match() -> None:
+    assert text(strings.regex_replace("baac", "a*", "-")) == b"-b-c-"
+    assert text(strings.regex_replace("éaé", "a*", "-")) == "-é-é-".encode()
+    assert text(strings.regex_replace("aé", "a*", "-", replace_global=False)) == "-é".encode()
+    assert text(strings.regex_replace("ab", r"\b", "|")) == b"|ab|"
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$", "(.*)*x", "(a?){30}a{30}b"])
+def test_no_pattern_takes_for_ever(pattern: str) -> None:
+    """Python's `re` takes years for these."""
+    long = "a" * 30_000 + "b"
+    with fb.Session() as sess:
+        sess.run(strings.regex_full_match(long, pattern))
+        sess.run(strings.regex_replace(long, pattern, ""))
+
+
+def test_patterns_have_the_syntax_of_re2() -> None:
+    assert text(strings.regex_full_match(["éa", "1"], r"[[:^digit:]]\p{L}")) == [True, False]
+    assert text(strings.regex_replace("ab\n", "b$", "")) == b"ab\n"
+    for missing in ("(?=a)", r"(a)\1", "(?<=a)b"):
+        with pytest.raises(Error, match="no regular expression") as caught:
+            strings.regex_replace("a", missing, "")
+        assert "the syntax of RE2" in str(caught.value.hint)
 
 
 def test_numbers() -> None:

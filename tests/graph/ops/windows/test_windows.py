@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import pickle
 import tracemalloc
 from typing import Any
 
@@ -308,8 +310,130 @@ def test_bias_is_added_along_the_last_of_any_number_of_axes() -> None:
         [g] = fb.gradients(y, [bias])
         assert y.shape == dims
         np.testing.assert_array_equal(evaluate(g), np.full(3, np.prod(dims[:-1])))
-    with pytest.raises(fb.errors.UnimplementedError, match=r"transpose\(x, \[0, 2, 3, 4, 1\]\)"):
-        nn.bias_add(value, bias, data_format="NCDHW")
+
+
+FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
+
+
+def channels_first(value: Any) -> Any:
+    """Data with the channels after the batch, or so ordered what is said of each axis."""
+    if isinstance(value, list):
+        return [value[0], value[-1], *value[1:-1]]
+    return np.moveaxis(value, -1, 1)
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.parametrize("padding", ["SAME", "VALID", "pairs"])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_channels_may_come_first(count: int, padding: Any, is_known: bool) -> None:
+    """It means the same as between transpositions, in numbers and pairs for each axis too."""
+    last, first = FORMATS[count]
+    tail = "" if count == 2 else f"{count}d"
+    x, w = image(2, *range(5, 5 + count), 4), image(*range(2, 2 + count), 4, 3)
+    strides, ksize = [1, *range(1, count + 1), 1], [1, *([2] * count), 1]
+    pairs = [[0, 0], *([axis % 2, 1 - axis % 2] for axis in range(count)), [0, 0]]
+
+    def built(data_format: str, ordered: Any) -> tuple[Any, list[Any]]:
+        data = fb.placeholder(fb.float64, ordered(x).shape if is_known else [None] * x.ndim)
+        how = (ordered(strides), ordered(pairs) if padding == "pairs" else padding, data_format)
+        y = getattr(nn, f"conv{count}d")(data, w, *how)
+        pooled = [
+            getattr(nn, f"{kind}_pool{tail}")(data, ordered(ksize), *how) for kind in ("max", "avg")
+        ]
+        transpose = getattr(nn, f"conv{count}d_transpose")
+        [slope] = fb.gradients([y, *pooled], data)
+        grown = transpose(y, w, fb.shape(data), *how)
+        sizes = transpose(y, w, ordered(list(x.shape)), *how)
+        return data, [y, *pooled, slope, grown, sizes]
+
+    fed, wanted = built(last, lambda value: value)
+    data, found = built(first, channels_first)
+    assert [y.shape.as_list() for y in found] == [channels_first(y.shape.as_list()) for y in wanted]
+    for value, right in zip(
+        evaluate(found, {data: channels_first(x)}), evaluate(wanted, {fed: x}), strict=True
+    ):
+        np.testing.assert_allclose(value, channels_first(right), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("padding", ["SAME", [[0, 0], [0, 0], [1, 0], [0, 1]]])
+def test_what_goes_with_convolutions_takes_channels_first(padding: Any) -> None:
+    x, w, depth = image(2, 5, 6, 3), image(2, 2, 3, 4), image(2, 2, 3, 2)
+    bias = np.array([1.0, 2.0, 3.0])
+    last = padding if isinstance(padding, str) else [padding[i] for i in (0, 2, 3, 1)]
+    y = nn.conv2d(x, w, 1, last)
+    dy = image(*y.shape)
+    found = [
+        nn.depthwise_conv2d(channels_first(x), depth, 1, padding, data_format="NCHW"),
+        nn.separable_conv2d(
+            channels_first(x), depth, image(1, 1, 6, 2), 1, padding, data_format="NCHW"
+        ),
+        nn.conv2d_backprop_input([2, 3, 5, 6], w, channels_first(dy), 1, padding, "NCHW"),
+        nn.pool(channels_first(x), 2, "MAX", "SAME", data_format="NCHW"),
+        nn.convolution(channels_first(x), w, padding, data_format="NCHW"),
+        nn.bias_add(channels_first(x), bias, "NCHW"),
+        *nn.fused_batch_norm(channels_first(x), bias, bias, data_format="NCHW")[:1],
+        nn.fused_batch_norm(
+            channels_first(x), bias, bias, bias, bias, data_format="NCHW", is_training=False
+        )[0],
+    ]
+    wanted = [
+        nn.depthwise_conv2d(x, depth, 1, last),
+        nn.separable_conv2d(x, depth, image(1, 1, 6, 2), 1, last),
+        nn.conv2d_backprop_input(x.shape, w, dy, 1, last),
+        nn.pool(x, 2, "MAX", "SAME"),
+        y,
+        nn.bias_add(x, bias),
+        *nn.fused_batch_norm(x, bias, bias)[:1],
+        nn.fused_batch_norm(x, bias, bias, bias, bias, is_training=False)[0],
+    ]
+    by_filters = [
+        nn.conv2d_backprop_filter(
+            channels_first(x), w.shape, channels_first(dy), 1, padding, "NCHW"
+        ),
+        nn.conv2d_backprop_filter(x, w.shape, dy, 1, last),
+    ]
+    for value, right in zip(evaluate(found), evaluate(wanted), strict=True):
+        np.testing.assert_allclose(value, channels_first(right), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(*evaluate(by_filters))
+
+
+@pytest.mark.parametrize(
+    ("function", "data_format", "words"),
+    [
+        (nn.conv1d, "NWC", "of sequences with filters"),
+        (nn.conv3d, "NDHWC", "[batch, new depth, new height, new width, channels out]"),
+        (nn.conv1d_transpose, "NWC", "The transpose of `conv1d`"),
+        (nn.max_pool1d, "NWC", '"NWC", or "NCW" for'),
+        (nn.avg_pool3d, "NDHWC", "over volumes"),
+        (fb.layers.conv3d, "NDHWC", "[depth, height, width, channels, filters]"),
+        (fb.layers.max_pooling1d, "NWC", "of sequences"),
+    ],
+)
+def test_functions_over_sequences_and_volumes_are_like_those_over_images(
+    function: Any, data_format: str, words: str
+) -> None:
+    over_images = function.__name__.replace("1d", "2d").replace("3d", "2d")
+    namespace = fb.layers if "layers" in function.__module__ else nn
+    like = getattr(namespace, over_images, None) or getattr(namespace, over_images[:-2])
+    expected = inspect.signature(like).parameters
+    found = inspect.signature(function).parameters
+    assert list(found) == list(expected)
+    assert found["data_format"].default == data_format
+    assert {k: p for k, p in found.items() if k != "data_format"} == {
+        k: p for k, p in expected.items() if k != "data_format"
+    }
+    assert words in function.__doc__
+    assert "image" not in function.__doc__
+    assert ">>>" not in function.__doc__
+    assert pickle.loads(pickle.dumps(function)) is function
+
+
+def test_a_misspelt_call_of_a_derived_function_is_explained() -> None:
+    with pytest.raises(fb.errors.InvalidTypeError, match="no argument 'stride'") as caught:
+        nn.conv1d(np.ones((1, 5, 2)), np.ones((2, 2, 1)), stride=1, padding="SAME")
+    assert "it is called strides" in str(caught.value)
+    with pytest.raises(TypeError, match=r"conv3d\(\) missing 1 required .* 'padding'"):
+        nn.conv3d(0, 0, 0)
 
 
 def test_costs_count_multiplications_and_additions() -> None:
@@ -359,7 +483,24 @@ X, W = (2, 5, 6, 3), (3, 2, 3, 4)
         (lambda x, w: nn.conv2d(x, w, [2, 1, 1, 1], "SAME"), InvalidArgumentError, "the batch"),
         (lambda x, w: nn.conv2d(x, w, 1.5, "SAME"), InvalidTypeError, "made of ints, not 1.5"),
         (lambda x, w: nn.conv2d(x, w, fb.constant(1), "SAME"), InvalidTypeError, "is fixed"),
-        (lambda x, w: nn.conv2d(x, w, 1, "SAME", "NCHW"), UnimplementedError, r"\[0, 2, 3, 1\]"),
+        (lambda x, w: nn.conv2d(x, w, 1, "SAME", "NCHW"), InvalidArgumentError, "input's 5"),
+        (lambda x, w: nn.conv2d(x, w, 1, "SAME", "NDHWC"), InvalidArgumentError, "over 3 dim"),
+        (lambda x, w: nn.conv2d(x, w, 1, "SAME", None), InvalidArgumentError, "not None"),
+        (
+            lambda x, w: nn.conv2d(x, w, 1, "SAME", "channels_first"),
+            InvalidArgumentError,
+            "of images it is 'NCHW'",
+        ),
+        (
+            lambda x, w: nn.convolution(x, w, "SAME", data_format="NCW"),
+            InvalidArgumentError,
+            "'NHWC' or 'NCHW', not 'NCW'",
+        ),
+        (
+            lambda x, w: nn.max_pool_with_argmax(x, 2, 2, "SAME", "NCHW"),
+            UnimplementedError,
+            r"\[0, 2, 3, 1\]",
+        ),
         (lambda x, w: nn.conv2d(x, w, 1, "SAME", "CHWN"), InvalidArgumentError, "'CHWN'"),
         (lambda x, w: nn.conv2d(x, fb.cast(w, fb.float32), 1, "SAME"), InvalidTypeError, "float32"),
         (

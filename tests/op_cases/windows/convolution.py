@@ -203,6 +203,18 @@ CASES = [
         ),
         note="atrous_conv2d_transpose",
     ),
+    Case(
+        "Stack",
+        lambda x, w: stack([convolution.conv2d(x, w, [1, 1, 2, 1], "SAME", "NCHW")]),
+        [IMAGES.transpose(0, 3, 1, 2), FILTERS],
+        lambda x, w: naive.convolution(
+            x.transpose(0, 2, 3, 1), w, (2, 1), "SAME", (1, 1)
+        ).transpose(0, 3, 1, 2)[None],
+        [0, 1],
+        only=FLOATS,
+        tolerance=8,
+        note="conv2d-channels-first",
+    ),
     *depthwise_rows("same", IMAGES, some(3, 2, 2, 1), how((1, 1), "SAME")),
     *depthwise_rows("multiplied", IMAGES, some(2, 2, 2, 3), how((2, 2), "VALID")),
     *depthwise_rows("explicit", IMAGES, some(2, 2, 2, 2), how((1, 1), ((1, 0), (2, 1)))),

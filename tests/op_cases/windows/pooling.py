@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.graph.model.dtypes import FLOATS
+from flowbook.graph.ops.basis.joining import stack
 from flowbook.graph.ops.windows import fractional_pooling, pooling
 from tests import naive_windows as naive
 from tests.op_cases.case import Array, Case, i
@@ -59,7 +61,7 @@ def pool_rows(note: str, x: Array, attributes: dict[str, Any], special: Any = No
         ),
         [x, dy],
         lambda x, dy: naive.max_pool_gradient(x, dy, *args),
-        [1],
+        [0, 1],
         empty=[nothing, dy[:0]],
         special=None if special is None else [*special, dy],
         tensorflow=recorded(
@@ -139,6 +141,7 @@ IMAGES = distinct(2, 4, 5, 2)
 POISONED = IMAGES.copy()
 POISONED[0, 1, 2, 0], POISONED[1, 0, 0, 1], POISONED[1, 3, 4, 1] = np.nan, np.inf, -np.inf
 TWO, THREE = (1, 2, 2, 1), (1, 3, 3, 1)
+FIRST = (1, 2, 3, 1), (1, 2, 1, 1), "VALID", (1, 1, 1, 1)
 
 ROWS, COLUMNS = np.array([0, 2, 3, 5]), np.array([0, 1, 4, 6])
 
@@ -170,6 +173,25 @@ CASES = [
     *pool_rows("one-dimension", distinct(2, 6, 2), how((1, 3, 1), (1, 2, 1), "SAME")),
     *pool_rows("volumes", distinct(1, 3, 2, 3, 2), how((1, 2, 2, 2, 1), (1, 1, 2, 1, 1), "SAME")),
     *pool_rows("channels", distinct(2, 2, 2, 4), how((1, 1, 1, 2), (1, 1, 1, 2), "VALID")),
+    # Composed: they go under the type of a last stack.
+    *(
+        Case(
+            "Stack",
+            lambda x, built=built: stack([built(x, [1, 1, 2, 3], [1, 1, 2, 1], "VALID", "NCHW")]),
+            [IMAGES.transpose(0, 3, 1, 2)],
+            lambda x, reference=reference: reference(x.transpose(0, 2, 3, 1)).transpose(0, 3, 1, 2)[
+                None
+            ],
+            [0],
+            only=FLOATS,
+            tolerance=8,
+            note=f"{built.__name__}-channels-first",
+        )
+        for built, reference in (
+            (pooling.max_pool, lambda x: naive.max_pool(x, *FIRST)[0]),
+            (pooling.avg_pool, lambda x: naive.avg_pool(x, *FIRST)),
+        )
+    ),
     argmax_row("same", IMAGES, how(TWO, TWO, "SAME")),
     argmax_row("batch", IMAGES, how(THREE, (1, 1, 2, 1), "VALID"), batch=True),
     *(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flowbook.graph.model import dtypes
-from flowbook.graph.ops.basis import filling
+from flowbook.graph.ops.basis import constants, filling
 from tests.op_cases.case import (
     NONE,
     SOME,
@@ -27,7 +27,7 @@ CASES = [
     ),
     Case(
         "ZerosLike",
-        filling.zeros_like,
+        constants.zeros_like_op,
         [SOME],
         lambda x: np.full(x.shape, b"" if x.dtype.kind == "O" else 0),
         empty=[NONE],
@@ -35,7 +35,7 @@ CASES = [
     ),
     Case(
         "OnesLike",
-        filling.ones_like,
+        constants.ones_like_op,
         [SOME],
         lambda x: np.ones(x.shape),
         empty=[NONE],

@@ -16,7 +16,7 @@ from flowbook.graph.ops.linalg.matrices import adjoint
 from flowbook.graph.ops.linalg.matrix_products import matmul
 from flowbook.graph.ops.linalg.spectra import _as
 from tests.op_cases.case import Array, Case, f
-from tests.op_cases.solving import NO_MATRICES, NO_SIDES, ROWS, SQUARES, TALL, TURN
+from tests.op_cases.linalg.solving import NO_MATRICES, NO_SIDES, ROWS, SQUARES, TALL, TURN
 
 DEFINITE = f([[4.0, 1.0, 0.5], [1.0, 3.0, -1.0], [0.5, -1.0, 2.0]])
 HERMITIAN = TURN + TURN.conj().T + 8 * np.eye(2)

@@ -9,7 +9,7 @@ import numpy as np
 from flowbook.graph.model.dtypes import float32, uint8
 from flowbook.graph.ops.outside import summary
 from tests.op_cases.case import Case, Scenario, f
-from tests.op_cases.strings import t
+from tests.op_cases.text.strings import t
 
 VALUES = f([[0.5, -1.5, 2.0], [3.0, -0.25, 0.0]])
 IMAGES = np.linspace(0.0, 2.0, 2 * 4 * 3 * 1).reshape(2, 4, 3, 1)

@@ -226,4 +226,13 @@ CASES = [
         note="with-zeros",
         tensorflow=lambda tf, x, y: tf.math.xdivy(x, y),
     ),
+    binary(no_nan.gradient_over, lambda x, y: x / y, OTHER, ROW, special=None),
+    binary(
+        no_nan.gradient_over,
+        lambda x, y: _without(x, y, x / y),
+        ZEROS,
+        ROW,
+        special=ZEROS_AND_ODD,
+        note="with-zeros",
+    ),
 ]

@@ -18,7 +18,7 @@ from tests.op_cases.case import (
 CASES = [
     Case(
         "Shape",
-        shaping.shape,
+        shaping.shape_op,
         [SOME],
         lambda x: np.array(np.shape(x)),
         empty=[NONE],
@@ -26,7 +26,7 @@ CASES = [
     ),
     Case(
         "Shape",
-        lambda x: shaping.shape(x, dtypes.int64),
+        lambda x: shaping.shape_op(x, out_type=dtypes.int64),
         [f(3.0)],
         lambda x: np.array([], np.int64),
         tensorflow=lambda tf, x: tf.shape(x, tf.int64),
@@ -34,7 +34,7 @@ CASES = [
     ),
     Case(
         "Size",
-        shaping.size,
+        shaping.size_op,
         [SOME],
         np.size,
         empty=[NONE],
@@ -42,7 +42,7 @@ CASES = [
     ),
     Case(
         "Rank",
-        shaping.rank,
+        shaping.rank_op,
         [SOME],
         np.ndim,
         empty=[NONE],

@@ -17,7 +17,7 @@ SCENARIOS = [
 CASES = [
     Case(
         "StringFormat",
-        lambda x, n: printing.string_format("x {} of {}.", [x, n]),
+        lambda x, n: printing.format("x {} of {}.", [x, n]),
         [f(0.5, -1.0, 2.0), i(7)],
         lambda x, n: np.array(b"x [0.5 -1.0 2.0] of 7.", object),
     ),

@@ -20,7 +20,7 @@ from tests.op_cases.case import (
     f,
     unary,
 )
-from tests.op_cases.elementwise import of_complex
+from tests.op_cases.math.elementwise import of_complex
 
 INSIDE = f([[0.5, -0.875, 0.25], [0.75, -0.25, 0.0625]])
 FAR = f([1e300, -1e300, 1e-300, 0.0])

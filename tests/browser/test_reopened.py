@@ -1,0 +1,55 @@
+"""What a notebook shows when it is opened again: with its kernel, without it, without trust."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.browser.lab import Lab
+from tests.need import requires
+
+pytestmark = [
+    pytest.mark.browser,
+    requires(program="chromium", module="playwright"),
+]
+
+CHARTS_FIRST = """import flowbook as fb
+x = fb.placeholder(fb.float32, [], name="x")
+loss = fb.square(fb.Variable(1.0, name="W") * x, name="loss")
+fb.summary.scalar("loss", loss)
+train = fb.train.GradientDescentOptimizer(0.01).minimize(loss)
+sess = fb.Session()
+sess.summarize()"""
+TRAIN = "for _ in range(20): sess.run(train, {x: 1.0})"
+
+
+def test_pictures_are_shown_where_there_is_no_live_view(lab: Lab, page: Any) -> None:
+    path = lab.write("reopened", CHARTS_FIRST, TRAIN, "fb.get_default_graph()")
+    notebook = lab.open(page, "reopened")
+    for cell in range(3):
+        notebook.run(cell)
+    # What is stored of the charts is what they were after the training.
+    notebook.graph(2)
+    assert notebook.outputs(0).locator(".fb-summaries[data-drawn]").count() == 1
+    notebook.save()
+    stored = json.loads(path.read_text())
+    [charts] = stored["cells"][0]["outputs"]
+    assert "1 run, 1 tag" in "".join(charts["data"]["image/svg+xml"])
+    assert "loss    19" in "".join(charts["data"]["text/plain"])
+    # With its kernel it is live again.
+    notebook = lab.open(page, "reopened")
+    notebook.graph(2)
+    # Without it there are the pictures.
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+    notebook = lab.open(page, "reopened")
+    for cell in (0, 2):
+        notebook.outputs(cell).locator("img[src^='data:image/svg'], svg").first.wait_for()
+    assert "not found" not in page.locator(".jp-Notebook").inner_text()
+    # Nobody trusts what somebody else has changed.
+    stored["cells"][1]["source"] = "# " + TRAIN
+    (lab.notebooks / "untrusted.ipynb").write_text(json.dumps(stored))
+    notebook = lab.open(page, "untrusted")
+    for cell in (0, 2):
+        picture = notebook.outputs(cell).locator("img[src^='data:image/png']")
+        picture.wait_for()
+        assert picture.bounding_box()["width"] > 100
