@@ -348,10 +348,14 @@ class Step:
         else:
             self._deliver(index, run.iterations[0], outputs, is_dead, work)
         if not run.entrances:
-            # All that came into it may have been dead, and nothing of it ready.
+            # All that came into it may have been dead, and nothing of it ready. The frame does not
+            # end before that has gone all the way, through the frames within it too.
+            first = run.iterations[0]
+            first.pending += 1
             work_left, work[:] = work[:], []
             for entry in work_left:
                 self._end(*entry)
+            first.pending -= 1
             self._end_what_is_over(run)
 
     def _new_iteration(self, run: FrameRun, number: int, work: list[Any]) -> Iteration:
