@@ -35,11 +35,16 @@ from flowbook.explain.lint import *
 from flowbook.explain.parameters import *
 from flowbook.graph.building.graph import *
 from flowbook.graph.building.scopes import *
+from flowbook.graph.control_flow.case import *
 from flowbook.graph.control_flow.cond import *
+from flowbook.graph.control_flow.dependencies import tuple as tuple
+from flowbook.graph.control_flow.over_elements import *
+from flowbook.graph.control_flow.tensor_array import *
 from flowbook.graph.control_flow.while_loop import *
 from flowbook.graph.definition.inference import *
 from flowbook.graph.definition.op_def import *
 from flowbook.graph.gradients.backward import *
+from flowbook.graph.gradients.custom import *
 from flowbook.graph.gradients.hessians import *
 from flowbook.graph.model import errors as errors
 from flowbook.graph.model.dtypes import *

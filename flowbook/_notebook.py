@@ -11,7 +11,8 @@ def connect() -> None:
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is None:
         return
-    from flowbook import cells, widgets
+    from flowbook import _help, cells, widgets
 
     cells.install(shell)
     widgets.install(shell)
+    _help.install(shell)

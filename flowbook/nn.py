@@ -1,9 +1,11 @@
 """Building blocks of neural networks: activations, losses, embeddings, recurrence, attention."""
 
+from flowbook.graph.control_flow.dynamic_rnn import *
 from flowbook.graph.ops.arrays.selecting import *
 from flowbook.graph.ops.nn.activations import *
 from flowbook.graph.ops.nn.attention import *
 from flowbook.graph.ops.nn.candidate_sampling import *
+from flowbook.graph.ops.nn.cells import *
 from flowbook.graph.ops.nn.ctc import *
 from flowbook.graph.ops.nn.ctc_decoding import *
 from flowbook.graph.ops.nn.ctc_labels import *

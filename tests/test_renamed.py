@@ -35,7 +35,7 @@ def test_a_hint_is_needed_and_names_what_exists(space: str, name: str, hint: str
     ("path", "message"),
     [
         ("fb.mul", "flowbook has no mul: use fb.multiply"),
-        ("fb.nn.dynamic_rnn", "flowbook.nn has no dynamic_rnn: use fb.layers.lstm"),
+        ("fb.nn.raw_rnn", "flowbook.nn has no raw_rnn: use fb.while_loop"),
         ("fb.nn.sigmoid", "flowbook.nn has no sigmoid: use fb.sigmoid"),
         ("fb.conv2d", "use fb.layers.conv2d or fb.nn.conv2d"),
         ("fb.string_split", "use fb.strings.split"),
@@ -62,7 +62,7 @@ def test_private_names_are_plainly_missing() -> None:
         ("tensor", "astype", "fb.cast"),
         ("variable", "assign", r"Variable has no assign: use fb.assign\(variable, value\)"),
         ("variable", "get_shape", "variable.shape"),
-        ("variable", "count_up_to", "fb.assign_add"),
+        ("variable", "count_up_to", "fb.count_up_to"),
         ("variable", "nonsense", "Variable has no nonsense$"),
         ("graph", "get_operations", "graph.operations"),
         ("graph", "nonsense", "Graph has no nonsense$"),

@@ -17,7 +17,8 @@ def notices_of(author: Author, completed: bool) -> list[str]:
 
     They say which variables kept their values, and how to reset them; which start afresh because
     they are defined differently; which the cell defines no longer; and which start afresh because
-    it gave them no names. Below an error only losses are news.
+    others do that they belong with, or because it gave them no names. Below an error only losses
+    are news.
 
     Args:
         author: the execution.
@@ -29,6 +30,7 @@ def notices_of(author: Author, completed: bool) -> list[str]:
         for operation in dict.fromkeys(author.kept)
         if operation.op_def.owns == "variable"
         and operation not in restarted
+        and operation not in author.renewed
         and operation.graph.values.has_value(operation)
     ]
     changed = [
@@ -56,6 +58,11 @@ def notices_of(author: Author, completed: bool) -> list[str]:
         notices.append(
             f"no longer defined: {_listed(dropped)} "
             "(a value stays only while something refers to it)"
+        )
+    if author.renewed:
+        renewed = sorted(op.name for op in dict.fromkeys(author.renewed))
+        notices.append(
+            f"the values of {_listed(renewed)} start afresh, as others that they belong with do"
         )
     if restarted:
         notices.append(

@@ -12,6 +12,7 @@ import numpy as np
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import InvalidArgumentError, UnimplementedError
 from flowbook.graph.model.tensor import Tensor
+from flowbook.onnx.budget import Budget
 from flowbook.onnx.elements import dtype_of, to_array
 from flowbook.onnx.package import onnx
 from flowbook.onnx.values import Values
@@ -64,7 +65,12 @@ class Node:
     """
 
     def __init__(
-        self, proto: Any, inputs: Sequence[Value | None], opset: int, values: Values
+        self,
+        proto: Any,
+        inputs: Sequence[Value | None],
+        opset: int,
+        values: Values,
+        budget: Budget,
     ) -> None:
         self.type: str = proto.op_type
         self.domain: str = proto.domain
@@ -75,6 +81,15 @@ class Node:
         self._outputs = list(proto.output)
         self._attributes = {a.name: a for a in proto.attribute}
         self._values = values
+        self._budget = budget
+
+    def spend(self, pieces: int) -> None:
+        """Take so many pieces that are built one by one from what the model may have.
+
+        Raises:
+            ResourceExhaustedError: if fewer are left.
+        """
+        self._budget.spend(pieces, str(self))
 
     def get(self, name: str, default: Any = None) -> Any:
         """An attribute: a number, str, list of those, or array; the default if it is absent."""

@@ -32,6 +32,7 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import constant, identity, placeholder
 from flowbook.graph.ops.basis.shaping import transpose
 from flowbook.graph.ops.state.variables import Variable
+from flowbook.onnx.budget import Budget
 from flowbook.onnx.elements import dtype_of, to_array
 from flowbook.onnx.expanding import expanded
 from flowbook.onnx.node import NOTHING, Node, TensorSequence, Value, ValueNeededError
@@ -139,6 +140,7 @@ class _Reader:
         self._given = dict(values)
         self._shapes = dict(shapes)
         self._values = Values()
+        self._budget = Budget()
         self._built = 0
         self._opsets = {_key(o.domain, "")[0]: o.version for o in message.opset_import}
 
@@ -229,7 +231,7 @@ class _Reader:
                 raise ResourceExhaustedError(f"the model unrolls to more than {MOST_NODES} nodes")
             inputs = [self._looked_up(known, name) if name else None for name in proto.input]
             domain = _key(proto.domain, "")[0]
-            node = Node(proto, inputs, self._opsets.get(domain, 1), self._values)
+            node = Node(proto, inputs, self._opsets.get(domain, 1), self._values, self._budget)
             with name_scope(valid_name(proto.name) or proto.op_type):
                 outputs = self._translated(node, proto, known, depth)
             for name, tensor in zip(proto.output, outputs, strict=False):

@@ -22,8 +22,6 @@ from flowbook.onnx.node import Node
 # Builds a graph that a node holds, given what its inputs are; gives what its outputs are.
 Build = Callable[[Any, Mapping[str, Tensor]], list[Tensor]]
 
-_MOST_ITERATIONS = 10_000
-
 
 def unrolled(node: Node, proto: Any, build: Build) -> list[Tensor]:
     """The outputs of an If, Loop or Scan.
@@ -51,7 +49,7 @@ def _loop(node: Node, body: Any, build: Build) -> list[Tensor]:
     iteration = 0
     names = [info.name for info in body.input]
     while runs and (count is None or iteration < count):
-        _check(node, iteration)
+        node.spend(1)
         given = [constant(np.array(iteration, np.int64)), constant(np.array(True)), *carried]
         condition, *found = build(body, dict(zip(names, given, strict=True)))
         carried, parts = found[: len(carried)], found[len(carried) :]
@@ -96,7 +94,7 @@ def _scanned(
     parts = []
     for source, axis, turned in zip(sources, axes, backward, strict=True):
         size = node.dims(source)[axis]
-        _check(node, size)
+        node.spend(size)
         pieces = unstack(source, size, axis=axis) if size else []
         parts.append(pieces[::-1] if turned else pieces)
     outputs: list[list[Tensor]] = [[] for _ in range(collects)]
@@ -113,11 +111,6 @@ def _scanned(
         _stacked(o[::-1] if t else o, i, a)
         for o, i, a, t in zip(outputs, infos, out_axes, turns, strict=True)
     ]
-
-
-def _check(node: Node, iterations: int) -> None:
-    if iterations > _MOST_ITERATIONS:
-        raise node.refuse(f"building more than {_MOST_ITERATIONS} iterations one by one")
 
 
 def _stacked(parts: list[Tensor], info: Any, axis: int) -> Tensor:

@@ -18,6 +18,7 @@ from flowbook.graph.building.scopes import control_dependencies, name_scope, wit
 from flowbook.graph.building.surroundings import Scope
 from flowbook.graph.definition.public import public
 from flowbook.graph.gradients.backward import gradients
+from flowbook.graph.model import site as sites
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -28,7 +29,7 @@ from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.constants import convert_to_tensor, group
 from flowbook.graph.ops.basis.filling import fill, zeros_like
 from flowbook.graph.ops.state.marks import mark_as_training
-from flowbook.graph.ops.state.variables import Variable, assign_add
+from flowbook.graph.ops.state.variables import Variable, assign, assign_add
 from flowbook.train.part import Part, Rows, Whole
 from flowbook.train.remembered import Remembered
 
@@ -135,6 +136,7 @@ class Optimizer:
         self.name = name
         self._slots = Remembered()
         self._others = Remembered()
+        self._used: list[Variable] = []
 
     @public
     def minimize(
@@ -241,16 +243,26 @@ class Optimizer:
         with graph.as_default(), name_scope(name or self.name) as scope:
             step = Step(graph)
             step.changes += others
+            self._used = []
             for gradient, variable in pairs:
                 label = variable.name_prefix[:-1]
                 with beside(variable), name_scope(f"update_{label}"):
-                    step.changes += self.changes(gradient, variable, step)
+                    changes = self.changes(gradient, variable, step)
+                    step.changes += _constrained(variable, changes)
             if global_step is not None:
                 with control_dependencies(step.changes):
                     step.changes.append(assign_add(global_step, 1))
             train: Operation = group(*step.changes, name=scope)
+        self._keep_together()
         mark_as_training(train, None if global_step is None else global_step.op)
         return train
+
+    def _keep_together(self) -> None:
+        """Have slots renewed together that share a state, as one that counts their steps."""
+        author = sites.capture().author
+        shared = {variable for _, variable in self._others.items()}
+        if author is not None and not shared.isdisjoint(self._used):
+            author.together.append([variable.op for variable in self._used])
 
     # What a subclass says
 
@@ -296,7 +308,7 @@ class Optimizer:
                     name=f"{variable.name_prefix}{self.name}/{name}",
                 )
 
-        return self._slots.get((variable.op, name), make)
+        return self._use(self._slots.get((variable.op, name), make))
 
     def shared(
         self, graph: Graph, name: str, dtype: DType, initial: Callable[[], Tensor]
@@ -314,7 +326,11 @@ class Optimizer:
             with name_scope(None):
                 return Variable(initial, trainable=False, name=f"{self.name}/{name}")
 
-        return self._others.get((graph, name, dtype), make)
+        return self._use(self._others.get((graph, name, dtype), make))
+
+    def _use(self, variable: Variable) -> Variable:
+        self._used.append(variable)
+        return variable
 
     def get_slot(self, variable: Variable, name: str) -> Variable | None:
         """The variable that keeps something for `variable`, or None if there is none.
@@ -344,6 +360,15 @@ def beside(variable: Variable) -> AbstractContextManager[Scope]:
             scope, device="", colocation=(variable.op,), container=variable.op.container
         ),
     )
+
+
+def _constrained(variable: Variable, changes: Sequence[Any]) -> Sequence[Any]:
+    """The changes of a variable, and after them what keeps it within its constraint."""
+    if variable.constraint is None:
+        return changes
+    with control_dependencies(changes):
+        value = variable.as_tensor(False)
+        return [*changes, assign(variable, variable.constraint(value))]
 
 
 def _names(pairs: Iterable[GradientAndVariable]) -> str:

@@ -20,7 +20,6 @@ from flowbook.graph.model.errors import FailedPreconditionError
 from flowbook.graph.storing import files
 from flowbook.widgets.page import is_looked_at
 from flowbook.widgets.shown_text import shown_text
-from flowbook.widgets.svg_png import svg_png
 
 BUNDLE = Path(__file__).parent / "static" / "flowbook.js"
 
@@ -42,6 +41,8 @@ def forms(text: str, svg: str, live: Mapping[str, Any]) -> Forms:
         svg: the picture.
         live: what `live_form` gives.
     """
+    from flowbook.widgets.svg_png import svg_png  # Pillow takes a while.
+
     png, width = svg_png(svg)
     data = {**live, "image/svg+xml": svg, "image/png": png, "text/plain": text}
     return data, {"image/png": {"width": width}}

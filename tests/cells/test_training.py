@@ -151,3 +151,58 @@ def test_a_mark_goes_with_its_cell(notebook: Any) -> None:
     assert notebook.graph.updates() == [notebook["moved"].op]
     notebook.run("c", "pass")
     assert notebook.graph.updates() == []
+
+
+TWO = """
+W = fb.Variable(fb.ones([{width}]), name='W')
+b = fb.Variable(1.0, name='b')
+loss = fb.reduce_sum(fb.square(W)) + fb.square(b)
+"""
+AFRESH = (
+    "flowbook: the values of Adam/beta1_power, Adam/beta2_power, b/Adam/m, b/Adam/v start afresh, "
+    "as others that they belong with do"
+)
+
+
+def trained(notebook: Any, train: str) -> None:
+    notebook.run("a", TWO.format(width=2))
+    notebook.run("b", train)
+    notebook.run("s", "sess = fb.Session()")
+    notebook.run("r", "for _ in range(50): sess.run(train)")
+
+
+def test_a_state_is_renewed_together(notebook: Any) -> None:
+    trained(notebook, TRAIN)
+    notebook.run("a", TWO.format(width=3))
+    assert "flowbook: kept the values of b " in notebook.output
+    notebook.run("b", TRAIN)
+    assert AFRESH in notebook.notices
+    assert "kept the values" not in notebook.output
+    # As a training that begins now: 0.1 is Adam's first step, whatever the gradient.
+    before = notebook["sess"].run(notebook["b"])
+    notebook["sess"].run(notebook["train"])
+    after = notebook["sess"].run(notebook["b"])
+    assert abs(before - after) == pytest.approx(0.1, rel=1e-3)
+    notebook.run("b", TRAIN)
+    assert "start afresh" not in notebook.output
+    [said] = notebook.notices
+    assert "kept the values of" in said
+    assert "Adam/beta1_power" in said
+
+
+def test_a_variable_that_is_new_renews_the_state(notebook: Any) -> None:
+    trained(notebook, TRAIN)
+    notebook.run("c", "c = fb.Variable(1.0, name='c')\nloss = loss + fb.square(c)")
+    notebook.run("b", TRAIN)
+    renewed = [line for line in notebook.notices if "others that they belong with" in line]
+    assert len(renewed) == 1
+    assert all(name in renewed[0] for name in ("W/Adam/m", "b/Adam/v", "Adam/beta2_power"))
+
+
+def test_slots_that_share_nothing_are_kept_one_by_one(notebook: Any) -> None:
+    momentum = "train = fb.train.MomentumOptimizer(0.1, 0.9).minimize(loss)"
+    trained(notebook, momentum)
+    notebook.run("a", TWO.format(width=3))
+    notebook.run("b", momentum)
+    assert "kept the values of b/Momentum/" in notebook.output
+    assert "belong with" not in notebook.output

@@ -90,3 +90,11 @@ def test_the_graph_is_that_of_the_fetches() -> None:
         x = fb.placeholder(fb.float32, [3], name="x")
         y = x * 2.0
     assert fb.forecast({"y": [y]}, {x: (3,)}).total.flops == 3
+
+
+def test_a_loop_is_forecast() -> None:
+    x = fb.placeholder(fb.float32, [None, 4])
+    _, y = fb.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x), (0, x))
+    assert "Mul" in str(fb.forecast(y, {x: (2, 4)}))
+    slope = fb.gradients(y, x)[0]
+    assert "Mul" in str(fb.forecast(slope, {x: (2, 4)}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -301,6 +302,74 @@ def test_a_loop_whose_course_only_the_run_knows_is_refused() -> None:
     refused(proto, fb.errors.UnimplementedError, "Loop.*only the run knows")
     loaded = fb.onnx.load(proto, values={"x": 1.0, "limit": 100.0})
     assert run(loaded)["y"] == 128
+
+
+HUGE = 2**62
+
+
+def _nested_loops(depth: int, count: int) -> Any:
+    """Loops in loops, of which no single one is long."""
+
+    def body(level: int) -> Any:
+        state = f"state{level}"
+        nodes = [helper.make_node("Identity", [f"goes_on{level}"], [f"still{level}"])]
+        if level < depth:
+            inner = body(level + 1)
+            nodes.append(helper.make_node("Loop", ["n", "", state], [f"next{level}"], body=inner))
+        else:
+            nodes.append(helper.make_node("Identity", [state], [f"next{level}"]))
+        inputs = [
+            value(f"i{level}", [], TensorProto.INT64),
+            value(f"goes_on{level}", [], TensorProto.BOOL),
+            value(state, []),
+        ]
+        outputs = [value(f"still{level}", [], TensorProto.BOOL), value(f"next{level}", [])]
+        return helper.make_graph(nodes, f"body{level}", inputs, outputs)
+
+    loop = helper.make_node("Loop", ["n", "", "x"], ["y"], body=body(1))
+    return model([loop], [value("x", [])], [value("y", [])], {"n": np.array(count, np.int64)})
+
+
+def _one(type: str, inputs: dict[str, Any], stored: Any = None, **attributes: Any) -> Any:
+    stored = stored or {}
+    dtypes = {"x": TensorProto.FLOAT}
+    infos = [value(n, s, dtypes.get(n, TensorProto.INT64)) for n, s in inputs.items()]
+    names = [*inputs, *stored]
+    return model(
+        [helper.make_node(type, names, ["y"], **attributes)], infos, [value("y", ["any"])], stored
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: _one("Split", {"x": [HUGE]}, num_outputs=HUGE), "parts for 1 outputs"),
+        (lambda: _one("Split", {"x": ["n"]}, num_outputs=HUGE), "parts for 1 outputs"),
+        (lambda: _one("LRN", {"x": [1, 3, 4, 4]}, size=HUGE), "pieces built one by one"),
+        (lambda: _one("Slice", {"x": [4], "s": [HUGE], "e": [HUGE]}), "pieces built one by one"),
+        (lambda: _one("SplitToSequence", {"x": [HUGE]}), "pieces built one by one"),
+        (
+            lambda: _one("SplitToSequence", {"x": [HUGE]}, {"size": np.array(1, np.int64)}),
+            "pieces built one by one",
+        ),
+        (
+            lambda: _one(
+                "RNN",
+                {"x": [HUGE, 1, 2]},
+                {"w": np.ones([1, 2, 2], np.float32), "r": np.ones([1, 2, 2], np.float32)},
+                hidden_size=2,
+            ),
+            "pieces built one by one",
+        ),
+        (lambda: _nested_loops(2, 150), "20000 in all"),
+        (lambda: _nested_loops(3, 30), "20000 in all"),
+    ],
+    ids=map(str, itertools.count()),
+)
+def test_small_models_that_ask_for_very_much_are_refused(make: Any, message: str) -> None:
+    kinds = (fb.errors.ResourceExhaustedError, fb.errors.UnimplementedError)
+    with fb.Graph().as_default(), pytest.raises(kinds, match=message):
+        fb.onnx.load(make())
 
 
 def test_a_newer_operator_set_is_refused() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.op_cases.case import Scenario
 
 SCENARIOS = [
+    Scenario("OwnGradient", "tests/graph/gradients/test_custom.py"),
     *[
         Scenario(type, "tests/graph/control_flow/test_cond.py")
         for type in ("Switch", "Merge", "ControlTrigger")

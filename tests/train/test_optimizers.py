@@ -621,3 +621,18 @@ def test_what_is_no_learning_rate(rate: Any, error: Any, text: str) -> None:
     w = fb.Variable(1.0)
     with pytest.raises(error, match=text):
         fb.train.GradientDescentOptimizer(rate).minimize(w * w)
+
+
+# Constraints
+
+
+def test_a_constraint_holds_after_each_step() -> None:
+    kept = fb.Variable([1.0, -1.0], constraint=lambda value: fb.clip_by_value(value, 0.0, 1.0))
+    free = fb.Variable([1.0, -1.0])
+    loss = fb.reduce_sum(kept * 3.0) + fb.reduce_sum(free * 3.0)
+    train = fb.train.GradientDescentOptimizer(0.1).minimize(loss)
+    with fb.Session() as sess:
+        for _ in range(5):
+            sess.run(train)
+        assert sess.run(kept).tolist() == [0.0, 0.0]
+        np.testing.assert_allclose(sess.run(free), [-0.5, -2.5], rtol=1e-6)

@@ -25,6 +25,7 @@ from flowbook.exec.resources.store import Store
 from flowbook.exec.resources.variable import own_claims
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph
+from flowbook.graph.model.ancestors import closing
 from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import touched_by
@@ -283,7 +284,7 @@ def _ancestors(operations: Iterable[Operation], given: Collection[Tensor]) -> It
         operation = stack.pop()
         yield operation
         needed = [t.op for t in operation.inputs if t not in given]
-        for other in (*needed, *operation.control_inputs):
+        for other in (*needed, *closing(operation), *operation.control_inputs):
             if other not in seen:
                 seen.add(other)
                 stack.append(other)

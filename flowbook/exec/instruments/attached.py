@@ -43,8 +43,8 @@ class Instruments:
 
     @property
     def rewriting(self) -> tuple[Instrument, ...]:
-        """Those that rewrite plans."""
-        return tuple([i for i in self.all if i.rewrites])
+        """Those that rewrite plans; of several of one kind the latest."""
+        return tuple({type(each): each for each in self.all if each.rewrites}.values())
 
     def find(self, kind: type[Kind]) -> Kind | None:
         """The one of a kind of which a session has one at most."""
@@ -60,6 +60,12 @@ class Instruments:
         """Have an instrument watch all runs that begin from now on."""
         with self._lock:
             self.all += (instrument,)
+        self.changed()
+
+    def exchange(self, change: Callable[[tuple[Instrument, ...]], tuple[Instrument, ...]]) -> None:
+        """Have others watch in place of those that do, as a function of these, at once."""
+        with self._lock:
+            self.all = change(self.all)
         self.changed()
 
     def remove(self, instrument: Instrument | None) -> None:

@@ -31,6 +31,7 @@ from flowbook.graph.model.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
     InvalidIndexError,
+    OutOfRangeError,
 )
 from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.model.touch import VARIABLE
@@ -127,6 +128,23 @@ class VariableResource:
             else:
                 self._swap(np.asarray(ufunc(self._buffer, value)))
             return self._view  # type: ignore[return-value]
+
+    def count_up_to(self, limit: int) -> Array:
+        """Add one, unless that makes it more than a limit; give what it was before.
+
+        Raises:
+            OutOfRangeError: if it has reached the limit.
+        """
+        with self._lock:
+            if self._buffer is None:
+                raise self._uninitialized()
+            before: Array = self._buffer[()]
+            if before >= limit:
+                raise OutOfRangeError(f"variable {self.name!r} has reached {limit}")
+            if not self._is_free():
+                self._swap(self._buffer.copy())
+            self._write(np.add, 1, self._buffer)
+            return before
 
     def scatter(self, ufunc: Any, indices: Array, updates: Array) -> Array:
         """Combine rows with updates; `ufunc` None replaces them."""

@@ -334,12 +334,13 @@ class Session:
         Python function does (`fb.py_func`) only what it returns.
 
         Args:
-            nonfinite: False ends the guard.
+            nonfinite: False ends all guards of the session.
             allow: operations, tensors or name scopes, by name, whose values need not be finite,
                 such as the mask of an attention.
 
         Returns:
-            The guard, which as a context manager ends with the block; None if it was ended.
+            The guard, which as a context manager ends with the block, and what was in force before
+            it goes on; None if guards were ended. Of several the latest is in force.
 
         >>> import flowbook as fb
         >>> x = fb.placeholder(fb.float32, [2])

@@ -9,7 +9,7 @@ import numpy as np
 
 from flowbook.graph.building.graph import Graph, mixed_graphs
 from flowbook.graph.model.convert import to_array
-from flowbook.graph.model.dtypes import resource
+from flowbook.graph.model.dtypes import resource, variant
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OpError
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.ops.state.variables import Variable
@@ -42,6 +42,14 @@ def feedable(graph: Graph, key: Any) -> Tensor:
         raise mixed_graphs([(tensor.name, tensor.graph), ("this session", graph)])
     if tensor.dtype is resource and not tensor.op.op_def.is_handle:
         raise InvalidArgumentError(f"{tensor.name} is a handle and cannot be fed")
+    if not graph.is_feedable(tensor):
+        raise InvalidArgumentError(
+            f"feeding {tensor.name!r} was prevented", hint="see graph.prevent_feeding"
+        )
+    if tensor.dtype is variant:
+        raise InvalidArgumentError(
+            f"{tensor.name} is of the dtype that only loops and branches hand on, and cannot be fed"
+        )
     return tensor
 
 

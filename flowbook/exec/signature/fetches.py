@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from flowbook.graph.building.graph import Graph, mixed_graphs
-from flowbook.graph.model.dtypes import resource
+from flowbook.graph.model.dtypes import resource, variant
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
@@ -179,4 +179,10 @@ def _value_of(item: Tensor | Operation) -> Tensor | Operation:
             raise InvalidArgumentError(f"{item.name} is a handle and has no value to fetch")
         value: Tensor = variable.value
         return value
+    if isinstance(item, Tensor) and item.dtype is variant:
+        raise InvalidArgumentError(
+            f"{item.name} is of the dtype that only loops and branches hand on: it has no value "
+            "that can be fetched",
+            hint="array.stack() and array.read(index) are what can be fetched of a TensorArray",
+        )
     return item

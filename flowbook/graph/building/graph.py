@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
+from weakref import WeakSet
 
 from flowbook.graph.building.blocks import Block, innermost
 from flowbook.graph.building.members import Members
@@ -25,8 +26,10 @@ from flowbook.graph.model.errors import (
     InvalidTypeError,
     NotFoundError,
     OpError,
+    UnimplementedError,
 )
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.summaries import summaries_among
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
@@ -98,6 +101,7 @@ class Graph(Members):
         super().__init__()
         self.seed: int | None = None
         self._thread = _ThreadState()
+        self._unfeedable: WeakSet[Tensor] = WeakSet()
 
     # Scopes
 
@@ -135,6 +139,7 @@ class Graph(Members):
         operation: Operation,
         name: str | None,
         new_inputs: Sequence[tuple[int, Operation, str]] = (),
+        scope: Scope | None = None,
     ) -> Operation:
         """Let a built operation join the graph, under a unique name.
 
@@ -143,12 +148,14 @@ class Graph(Members):
             name: the requested name, or None for the name of its type.
             new_inputs: constants made from Python values, as (position, operation, argument name),
                 which join the graph before it as `name/argument`.
+            scope: what holds for it, where that is known already.
 
         Returns:
             The operation; or the one that an earlier execution of the same notebook cell built,
             if it means the same.
         """
-        scope = self.scope
+        if scope is None:
+            scope = self.scope
         if name is None:
             name = operation.op_def.type
         else:
@@ -161,7 +168,8 @@ class Graph(Members):
             operation.device = scope.device
             operation.colocation = scope.colocation
             operation.container = scope.container if operation.op_def.owns else ""
-            operation.closes = scope.closes
+            if operation.op_def.retag is Retag.INCREMENT:
+                operation.closes = scope.closes
             if scope.flow is not None:
                 scope.flow.enclose(operation)
         touches = operation.op_def.touches
@@ -303,29 +311,57 @@ class Graph(Members):
         Args:
             name: the scope, as for `enter_name`; "" is the current one.
             operations: with their names in the scope, each after what it refers to. That of a
-                retired one is `name@generation`.
+                retired one is `name@generation`. The loops that they enter are named in the scope
+                likewise. Until an operation joins, its context is the one that it had in the graph
+                which it was taken from.
             scopes: names in the scope to take for scopes.
 
         Returns:
             The scope's prefix.
 
         Raises:
-            AlreadyExistsError: if an operation of one of the names is there.
+            AlreadyExistsError: if an operation or a loop of one of the names is there.
+            UnimplementedError: if loops, branches or variables are to join the inside of a loop or
+                a branch.
         """
+        flow = self.scope.flow
+        if flow is not None:
+            _check_inside([operation for _, operation in operations])
         with self.lock:
             self._check_open()
             before = dict(self._operations), dict(self._names.owners)
             try:
                 prefix = self.enter_name(name) if name else self.scope.prefix
                 named = [(prefix + inner, operation) for inner, operation in operations]
+                for _, operation in operations:
+                    if operation.op_def.retag is Retag.PUSH:
+                        operation.put_in_scope(prefix)
                 self._check_names(named)
-                self._join_all(named)
+                self._join_all(named, flow)
                 self.reserve_names(prefix + inner for inner in scopes)
             except BaseException:
                 self._operations, owners = before
                 self._names.put_back(owners)
                 raise
         return prefix
+
+    def prevent_feeding(self, tensor: Any) -> None:
+        """Refuse feeds of a tensor or variable from now on. A stored graph does not say so.
+
+        Raises:
+            InvalidTypeError: if it is neither.
+        """
+        self._unfeedable.add(self._fed_by(tensor))
+
+    def is_feedable(self, tensor: Any) -> bool:
+        """Whether runs may feed a tensor or variable."""
+        return self._fed_by(tensor) not in self._unfeedable
+
+    def _fed_by(self, item: Any) -> Tensor:
+        tensor = getattr(item, "handle", item)
+        if not isinstance(tensor, Tensor) or tensor.graph is not self:
+            raise InvalidTypeError(f"{item!r:.80} is no tensor or variable of this graph")
+        return tensor
 
     def finalize(self) -> None:
         """Make every further change a FailedPreconditionError; running stays possible."""
@@ -470,6 +506,16 @@ class Graph(Members):
 
     def __repr__(self) -> str:
         return f"<Graph of {len(self._operations)} operations, made at {self.site.place}>"
+
+
+def _check_inside(operations: Iterable[Operation]) -> None:
+    for operation in operations:
+        if operation.op_def.is_router or operation.op_def.owns == "variable":
+            what = "a variable" if operation.op_def.owns else "a loop or a branch"
+            raise UnimplementedError(
+                f"what has {what} in it cannot join the inside of a loop or a branch",
+                hint="import it outside, before",
+            )
 
 
 def mixed_graphs(owners: Sequence[tuple[str, Graph]]) -> InvalidArgumentError:

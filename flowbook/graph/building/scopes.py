@@ -17,7 +17,14 @@ from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.tensor import Arithmetic
 
-__all__ = ["colocate_with", "container", "control_dependencies", "device", "name_scope"]
+__all__ = [
+    "colocate_with",
+    "container",
+    "control_dependencies",
+    "device",
+    "init_scope",
+    "name_scope",
+]
 
 
 def within(graph: Graph, change: Callable[[Scope], Scope]) -> Block[Scope]:
@@ -98,6 +105,20 @@ def control_dependencies(control_inputs: Iterable[Any] | None) -> Block[None]:
         waited = [graph.as_operation(item) for item in control_inputs]
         together = tuple(dict.fromkeys((*scope.control_inputs, *waited)))
         block.surround(graph, replace(scope, control_inputs=together))
+
+    return Block(begin)
+
+
+def init_scope() -> Block[None]:
+    """What is built in the block runs before everything else, as initial values do.
+
+    It is outside of all loops and branches, and control dependencies in force do not count in it;
+    the name scope and the device do.
+    """
+
+    def begin(block: Block[None]) -> None:
+        graph = get_default_graph()
+        block.surround(graph, replace(graph.scope, control_inputs=(), flow=None))
 
     return Block(begin)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.building.scopes import control_dependencies, name_scope
+from flowbook.graph.control_flow.calling import require_callable_with
 from flowbook.graph.control_flow.flows import BranchInside
 from flowbook.graph.control_flow.routing import merge, switch_op
 from flowbook.graph.control_flow.structure import packed_like, paths, require_same
@@ -88,19 +89,30 @@ def cond(
                 f"{what} is a function that builds the branch, not {function!r:.80}",
                 hint=f"{what}=lambda: ...; to choose elementwise between tensors: fb.where",
             )
+        require_callable_with(
+            function,
+            (),
+            f"{what} cannot be called without arguments",
+            hint="what a branch needs from outside it uses by its name",
+        )
     with name_scope(name or "cond"):
-        predicate = identity(_predicate(pred), name="pred_id")
+        predicate = identity(as_predicate(pred, "cond", _NEVER), name="pred_id")
         with predicate.graph.as_default():
             return branches(predicate, true_fn, false_fn)
 
 
-def branches(predicate: Tensor, true_fn: Callable[[], Any], false_fn: Callable[[], Any]) -> Any:
-    """What the branches of a predicate of their own give."""
+def branches(
+    predicate: Tensor,
+    true_fn: Callable[[], Any],
+    false_fn: Callable[[], Any],
+    names: tuple[str, str] = ("true_fn", "false_fn"),
+) -> Any:
+    """What the branches of a predicate of their own give; errors call them by their names."""
     graph = predicate.graph
     graph.open_branches(predicate)
     pivots: tuple[Tensor, Tensor] = switch_op(predicate, predicate, name="Pivot")
-    true = _built(graph, "true_fn", predicate, 1, pivots[1], true_fn)
-    false = _built(graph, "false_fn", predicate, 0, pivots[0], false_fn)
+    true = _built(graph, names[0], predicate, 1, pivots[1], true_fn)
+    false = _built(graph, names[1], predicate, 0, pivots[0], false_fn)
     _check(true, false)
     flow = graph.scope.flow
     ends = [_ends(side, all_of_them=flow is not None) for side in (false, true)]
@@ -114,7 +126,20 @@ def branches(predicate: Tensor, true_fn: Callable[[], Any], false_fn: Callable[[
     return packed_like(true.result, merged)
 
 
-def _predicate(pred: Any) -> Tensor:
+_NEVER = ("only false_fn will ever run", "only true_fn will ever run")
+
+
+def as_predicate(pred: Any, what: str, never: tuple[str, str]) -> Tensor:
+    """A bool tensor for a predicate, with a warning if it is a constant.
+
+    Args:
+        pred: a tensor, or what becomes one.
+        what: the public function that was given it, and calls this one.
+        never: what follows from the constants False and True.
+
+    Raises:
+        InvalidTypeError: if it is no bool.
+    """
     tensor = convert_to_tensor(pred, dtypes.bool) if isinstance(pred, bool | np.bool_) else None
     if tensor is None:
         tensor = convert_to_tensor(pred, name="pred")
@@ -125,10 +150,9 @@ def _predicate(pred: Any) -> Tensor:
         )
     value = tensor.op.attributes["value"] if tensor.op.op_def.is_constant else None
     if value is not None and not value.shape:
-        taken = "true_fn" if value else "false_fn"
         warnings.warn(
-            f"cond: the predicate is the constant {bool(value)}, so that only {taken} will ever "
-            "run, unless it is fed",
+            f"{what}: the predicate is the constant {bool(value)}, so that {never[bool(value)]}, "
+            "unless it is fed",
             ConstantConditionWarning,
             stacklevel=4,
         )
@@ -182,7 +206,7 @@ def _check(true: Side, false: Side) -> None:
         if one.dtype is not other.dtype:
             place = f" at {where}" if where else ""
             raise InvalidTypeError(
-                f"true_fn gives {one.dtype.name}{place}, but false_fn {other.dtype.name}",
+                f"{true.name} gives {one.dtype.name}{place}, but {false.name} {other.dtype.name}",
                 hint="convert one of them by fb.cast",
             )
 

@@ -1,7 +1,8 @@
 """Nested structures of tensors: what branches give and loops carry.
 
 Lists, tuples, named tuples, dicts and dataclasses, in each other, whose leaves are tensors; sparse
-tensors and `IndexedSlices` count as structures of their parts. Dicts go by sorted keys.
+tensors, `IndexedSlices` and `TensorArray` count as structures of their parts. Dicts go by sorted
+keys.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from flowbook.graph.control_flow.tensor_array import TensorArray
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
@@ -35,6 +37,8 @@ def parts_of(item: Any) -> dict[str, Any] | None:
     if isinstance(item, IndexedSlices):
         rows = {".values": item.values, ".indices": item.indices}
         return rows if item.dense_shape is None else {**rows, ".dense_shape": item.dense_shape}
+    if isinstance(item, TensorArray):
+        return {".flow": item.flow}
     if isinstance(item, tuple) and hasattr(item, "_fields"):
         return {f".{name}": part for name, part in zip(item._fields, item, strict=True)}
     if isinstance(item, list | tuple):
@@ -81,6 +85,8 @@ def _packed(item: Any, leaf: Callable[[Any], Any]) -> Any:
     values = [_packed(part, leaf) for part in parts.values()]
     if isinstance(item, SparseTensor | IndexedSlices):
         return type(item)(*values)
+    if isinstance(item, TensorArray):
+        return item.with_flow(*values)
     if isinstance(item, tuple) and hasattr(item, "_fields"):
         return type(item)(*values)
     if isinstance(item, list | tuple):
@@ -92,7 +98,14 @@ def _packed(item: Any, leaf: Callable[[Any], Any]) -> Any:
     return dataclasses.replace(item, **dict(zip(names, values, strict=True)))
 
 
-def require_same(one: Any, other: Any, what: str, what_else: str, where: str = "") -> None:
+def require_same(
+    one: Any,
+    other: Any,
+    what: str,
+    what_else: str,
+    where: str = "",
+    hint: str = "both have to give the same structure",
+) -> None:
     """Refuse two structures that differ, but in their leaves.
 
     Raises:
@@ -104,21 +117,26 @@ def require_same(one: Any, other: Any, what: str, what_else: str, where: str = "
     if (first is None) != (second is None) or (first is not None and _kind(one) != _kind(other)):
         raise InvalidTypeError(
             f"{what} gives {_described(one)}{place}, but {what_else} {_described(other)}",
-            hint="both have to give the same structure",
+            hint=hint,
         )
     if first is None or second is None:
         return
     if first.keys() != second.keys():
         raise InvalidArgumentError(
             f"{what} gives {_described(one)}{place}, but {what_else} {_described(other)}",
-            hint="both have to give as many values, under the same names",
+            hint=hint,
         )
     for name in first:
-        require_same(first[name], second[name], what, what_else, where + name)
+        require_same(first[name], second[name], what, what_else, where + name, hint)
 
 
 def _kind(item: Any) -> Any:
-    """What must be equal of two structures: lists and tuples differ, all dicts are alike."""
+    """What must be equal of two structures: lists and tuples differ, all dicts are alike.
+
+    Of two arrays, that one is made of the other by writes, or both of a third.
+    """
+    if isinstance(item, TensorArray):
+        return item.lineage
     return dict if isinstance(item, Mapping) else type(item)
 
 
@@ -128,6 +146,8 @@ def _described(item: Any) -> str:
         return f"the tensor {item.name!r}"
     if isinstance(item, Operation):
         return f"the operation {item.name!r}"
+    if isinstance(item, TensorArray):
+        return f"the TensorArray {item.lineage.name!r}"
     if item is None:
         return "nothing"
     if parts is None:

@@ -67,7 +67,6 @@ GONE = {
     "collections": "leave it out: graph.variables() and graph.summaries() list what there is",
     "colocate_gradients_with_ops": "leave it out: gradients are placed as what they are of",
     "config": "fb.Session takes itself what there is to configure",
-    "constraint": _CONSTRAINT,
     "data_format": "channels come last here; for others fb.transpose(x, [0, 2, 3, 1])",
     "dct_method": "leave it out: JPEG is decoded in one way",
     "family": "give the summary a name in a scope, such as family/name",
@@ -92,7 +91,7 @@ GONE = {
     "use_locking": "leave it out: writes to one variable wait for each other always",
     "use_resource": "leave it out: variables are resources always",
     "validate_indices": "leave it out: indices are checked always",
-    "validate_shape": "leave it out: a variable keeps the shape of its initial value",
+    "validate_shape": "fb.Variable(..., validate_shape=False) makes one of any shape",
     "values": "leave it out: what is built joins the graph of its inputs",
     "verify_shape": "give an array of that shape",
 }

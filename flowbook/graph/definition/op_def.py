@@ -273,6 +273,7 @@ class OpDef(Generic[Built]):
             raise InvalidArgumentError(f"the signature {signature!r} of {type} has no '->'")
         self.inputs = [Argument(text) for text in inputs.split(",") if text.strip()]
         self.outputs = [Argument(text) for text in outputs.split(",") if text.strip()]
+        self.gives_variant = any(argument.token == "variant" for argument in self.outputs)
         check_definition(self)
         self.only_moves = cost is no_flops
         # What takes bfloat16, but by no type variable, as a user's function may, gets it as it is.
@@ -389,6 +390,7 @@ class OpDef(Generic[Built]):
             ),
             name,
             pending,
+            scope,
         )
         outputs = operation.outputs
         # `Built` is what the signature's text says.

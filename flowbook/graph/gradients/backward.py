@@ -17,6 +17,7 @@ from typing import Any
 from flowbook.graph.building.graph import Graph, mixed_graphs
 from flowbook.graph.building.scopes import name_scope, within
 from flowbook.graph.building.surroundings import Scope
+from flowbook.graph.control_flow.array_ops import add_arrays
 from flowbook.graph.definition.op_def import NO_GRADIENT as NO_GRADIENT
 from flowbook.graph.gradients.loops import Loop, LoopGradients, is_differentiable
 from flowbook.graph.model import site as sites
@@ -112,6 +113,8 @@ def _gradients(
     if len(starts) != len(y_list):
         raise InvalidArgumentError(f"{len(y_list)} ys but {len(starts)} grad_ys")
     graph = _one_graph([*y_list, *x_list])
+    for y in y_list:
+        graph.refuse_inside(y, graph.scope.flow)
     with (
         graph.as_default(),
         name_scope(name) as prefix,
@@ -444,4 +447,4 @@ def add_gradients(partials: list[Gradient]) -> Gradient:
             next((p.dense_shape for p in sparse if p.dense_shape is not None), None),
         )
     dense = [p.as_tensor() if isinstance(p, IndexedSlices) else p for p in partials]
-    return add_n(dense)
+    return add_arrays(dense) if dense[0].dtype is variant else add_n(dense)

@@ -22,6 +22,7 @@ import numpy as np
 from flowbook.graph.building.flow import Flow
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.building.scopes import within
+from flowbook.graph.control_flow.array_ops import add_arrays
 from flowbook.graph.control_flow.flows import BranchInside, LoopInside
 from flowbook.graph.control_flow.routing import (
     enter_op,
@@ -54,6 +55,7 @@ from flowbook.graph.ops.basis.filling import zeros, zeros_like
 from flowbook.graph.ops.basis.shaping import shape as shape_tensor
 from flowbook.graph.ops.math.arithmetic import add, subtract
 from flowbook.graph.ops.math.comparison import greater
+from flowbook.graph.ops.state.variables import read_variable
 
 
 def is_differentiable(tensor: Tensor) -> bool:
@@ -306,7 +308,10 @@ class LoopGradients:
         if like.dtype is variant:
             return empty_stack()
         if like.dtype is resource:
-            return zeros_like(like.op.variable.as_tensor(False))
+            dtype, shape = like.op.attributes["dtype"], like.op.attributes["shape"]
+            if shape.is_fully_defined:
+                return zeros(shape.as_list(), dtype)
+            return zeros_like(read_variable(like, dtype=dtype, shape=shape))
         if like.shape.is_fully_defined:
             return zeros(like.shape.as_list(), like.dtype)
         return zeros(self._shape(like), like.dtype)
@@ -390,8 +395,12 @@ def _sum(parts: Sequence[Tensor | None]) -> Tensor | None:
         return None
     total = there[0]
     for part in there[1:]:
-        total = add(total, part)
+        total = _added(total, part)
     return total
+
+
+def _added(one: Tensor, other: Tensor) -> Tensor:
+    return add_arrays([one, other]) if one.dtype is variant else add(one, other)
 
 
 class Round(NamedTuple):
@@ -536,7 +545,7 @@ class Backward(_Extended):
         """The sum over all iterations, outside."""
         total = self.variable(first, part.shape if part.dtype is not variant else None)
         with self.entered():
-            following = add(total.yes, part)
+            following = _added(total.yes, part)
         self.close(total, following)
         return self.left(total)
 

@@ -76,6 +76,9 @@ class Author:
         kept: operations with a resource that it built as an earlier execution had.
         replaced: those that it built differently, as (new operation, old operation).
         dropped: variables that it did not build, and earlier executions had.
+        together: variables that it built or found, in lists of those that mean something only
+            together, such as the moments and powers of Adam's.
+        renewed: variables whose values it gave up, as others of such a list start afresh.
         restarted: unnamed variables whose values it gave up (see `redefinition/unnamed.py`).
         succession: what it made that outlives it until its cell makes another in its place.
         warned: the sets of cells to re-run that its runs have been told of (`stale_runs.py`).
@@ -90,10 +93,12 @@ class Author:
         "filename",
         "kept",
         "label",
+        "renewed",
         "replaced",
         "restarted",
         "serial",
         "succession",
+        "together",
         "warned",
     )
 
@@ -107,6 +112,8 @@ class Author:
         self.kept: list[Operation] = []
         self.replaced: list[tuple[Operation, Operation]] = []
         self.dropped: list[Operation] = []
+        self.together: list[list[Operation]] = []
+        self.renewed: list[Operation] = []
         self.restarted: list[Operation] = []
         self.succession = Succession()
         self.warned: list[frozenset[str]] = []
@@ -157,6 +164,7 @@ class Author:
     def let_go(self) -> None:
         """Hold no operation any longer: the execution has ended."""
         self.kept, self.replaced, self.dropped, self.restarted = [], [], [], []
+        self.together, self.renewed = [], []
 
     def __repr__(self) -> str:
         return f"<Author {self.label}>"

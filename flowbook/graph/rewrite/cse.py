@@ -65,6 +65,8 @@ def _is_mergeable(node: Node) -> bool:
     op_def = node.op_def
     if op_def.fires_on_any or op_def.retag in (Retag.INCREMENT, Retag.POP):
         return False  # Two loops may begin with the same values.
+    if op_def.gives_variant:
+        return False  # Who reads an array may let go of what is read.
     return op_def.is_pure or _reads_state(node)
 
 
@@ -74,12 +76,15 @@ def _reads_state(node: Node) -> bool:
 
 
 def _equal_constants(graph: Subgraph) -> dict[int, int]:
-    """For small constants the first one with the same bits. Large ones are not worth comparing."""
+    """For small constants the first one of the same bits in the same order of memory.
+
+    Large ones are not worth comparing.
+    """
     first, constants = graph.alike, graph.constants
     values: dict[int, int] = {}
     for value, array in islice(constants.items(), graph.compared, None):
         if array.nbytes <= SMALL and not array.dtype.hasobject:
-            key = array.dtype, array.shape, array.tobytes()
+            key = array.dtype, array.shape, array.strides, array.tobytes()
             same = first.get(key)
             if same in constants:
                 values[value] = same

@@ -6,8 +6,8 @@ more memory than computing them again costs time. Nothing stateful or random is 
 It has a budget, as nobody asked for it and no timeout ends it: what costs more is left to the run,
 and so is what is not Flowbook's own, of which nobody knows how long it takes.
 
-It computes on the CPU, by the kernels that a run would take there, so that a value does not depend
-on whether it was folded.
+It computes on the CPU, by the kernels that a run would take there, and keeps views as the views
+that these would see: a value does not depend, to the bit, on whether it was folded.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _cost(node: Node, inputs: list[Any]) -> int:
 
 
 def _evaluate(node: Node, inputs: list[Any]) -> list[np.ndarray[Any, Any]] | None:
-    """The outputs, owned and read-only; None where folding is not worth it or fails."""
+    """The outputs, read-only; None where folding is not worth it or fails."""
     operation = node.operation
     asked = asked_of(operation)
     kernel = kernel_for(node.op_def, "cpu", asked if operation.op_def is node.op_def else None)
@@ -106,9 +106,11 @@ def _evaluate(node: Node, inputs: list[Any]) -> list[np.ndarray[Any, Any]] | Non
     for value, tensor in zip(outputs, tensors, strict=True):
         if not _fits(value, tensor) or value.nbytes > LARGEST:
             return None
-        owned = np.array(value)
-        owned.flags.writeable = False
-        results.append(owned)
+        # A part of a constant stays one: in another order of memory sums are rounded otherwise.
+        is_part = any(np.may_share_memory(value, i) for i in inputs)
+        kept = np.asarray(value).view() if is_part else np.array(value)
+        kept.flags.writeable = False
+        results.append(kept)
     return results
 
 

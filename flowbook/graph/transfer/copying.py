@@ -59,6 +59,8 @@ def copy_operations(
         found = operation.op_def.infer_outputs(graph, inputs, changed)
         copy = Operation(graph, operation.op_def, tuple(inputs), changed, *found, operation.site)
         copy.control_inputs = tuple([copies[c] for c in operation.control_inputs if c in copies])
+        if operation.closes is not None:
+            copy.closes = copies[operation.closes]
         graph.restore(copy, operation.name, operation.retired)
         copies[operation] = copy
         for original, output in zip(operation.outputs, copy.outputs, strict=True):

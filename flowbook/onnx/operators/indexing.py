@@ -42,6 +42,7 @@ def _numbers(node: Node, tensor: Any) -> list[Any]:
     length = tensor.shape.dims[0] if tensor.shape.dims else None
     if length is None:
         raise node.refuse(f"a vector of unknown length, {tensor.name},")
+    node.spend(length)
     return [tensor[i] for i in range(length)]
 
 
@@ -94,6 +95,7 @@ def _scattered(node: Node, x: Any, places: Any, updates: Any) -> Any:
     dims = sizes(node, x)
     length = places.shape.dims[-1]
     rows = fb.constant(0, places.dtype)
+    node.spend(length)
     for i in range(length):
         size = fb.cast(fb.convert_to_tensor(dims[i]), places.dtype)
         rows = rows * size + places[..., i]

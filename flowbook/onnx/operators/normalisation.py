@@ -93,6 +93,7 @@ def _root_mean_square(node: Node, x: Any, scale: Any) -> Any:
 
 def _local_response(node: Node, x: Any) -> Any:
     size = node.need("size")
+    node.spend(size)
     before = (size - 1) // 2
     image = channels_last(node, x)
     rank = node.rank(x)

@@ -12,8 +12,6 @@ from flowbook.onnx.operators.types import Table
 
 Step = Callable[[Any, tuple[Any, ...]], tuple[Any, ...]]
 
-_MOST_STEPS = 10_000
-
 
 def _activation(name: str, alpha: float | None, beta: float | None) -> Callable[[Any], Any]:
     def number(value: float | None, default: float) -> float:
@@ -124,9 +122,10 @@ def _layer(
         x = fb.transpose(x, (1, 0, 2))
         starts = tuple(None if s is None else fb.transpose(s, (1, 0, 2)) for s in starts)
     steps = x.shape.dims[0]
-    if steps is None or steps > _MOST_STEPS:
-        raise node.refuse(f"unrolling {'an unknown number of' if steps is None else steps} steps")
+    if steps is None:
+        raise node.refuse("unrolling an unknown number of steps")
     directions, rows, _ = node.dims(w)
+    node.spend(steps * directions)
     width = rows // gates
     batch = x.shape.dims[1] if x.shape.dims[1] is not None else fb.shape(x)[1]
     outputs, lasts = [], []

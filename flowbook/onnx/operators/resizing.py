@@ -73,8 +73,14 @@ def _resized(
     return fb.identity(result) if wide is x.dtype else fb.cast(result, x.dtype)
 
 
+# What is computed for each element of a side becomes a constant of the graph.
+_LARGEST = 1 << 20
+
+
 def _places(node: Node, how: str, old: int, new: int, scale: float, bounds: Any) -> Array:
     """Where each element of the result lies in the input."""
+    if new > _LARGEST:
+        raise node.refuse(f"a side of {new} elements, more than {_LARGEST},")
     i: Array = np.arange(new, dtype=np.float64)
     exact = scale * old
     match how:

@@ -201,6 +201,7 @@ def _suppress(
     steps = wanted if count is None else min(wanted, count)
     if steps > _MOST_SELECTIONS:
         raise node.refuse(f"keeping {steps} boxes, one by one,")
+    node.spend(steps)
     if not steps:
         return fb.zeros([0, 3], fb.int64)
     overlaps = _overlaps(boxes, bool(node.get("center_point_box", 0)))

@@ -43,6 +43,7 @@ def _erase(node: Node, sequence: Any, position: Any = None) -> Any:
 def _split(node: Node, x: Any, split: Any = None) -> Any:
     axis = node.axis(node.get("axis", 0), node.rank(x))
     if split is None:
+        node.spend(node.size(x, axis))
         parts = fb.split(x, node.size(x, axis), axis)
         if not node.get("keepdims", 1):
             parts = [fb.squeeze(part, axis) for part in parts]
@@ -54,6 +55,7 @@ def _split(node: Node, x: Any, split: Any = None) -> Any:
         each = int(given)
         if each < 1:
             raise node.refuse(f"parts of {each}")
+        node.spend(-(-size // each))
         sizes = [min(each, size - start) for start in range(0, size, each)]
     else:
         sizes = [int(s) for s in given]

@@ -101,6 +101,8 @@ def _split(node: Node, x: Any, sizes_input: Any = None) -> Any:
         size = x.shape.dims[axis]
         if parts is None:
             return fb.split(x, count, axis)
+        if parts != count:
+            raise node.refuse(f"{parts} parts for {count} outputs")
         if size is None:
             whole = fb.shape(x)[axis]
             each = fb.floordiv(whole + (parts - 1), parts)

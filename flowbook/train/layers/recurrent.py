@@ -1,4 +1,4 @@
-"""Recurrent layers over a known number of steps, unrolled."""
+"""Recurrent layers: unrolled where the number of steps is known, in a loop where it is not."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.control_flow.dynamic_rnn import dynamic_rnn
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.filling import zeros
@@ -22,20 +23,25 @@ __all__ = ["gru", "lstm"]
 Cell = Callable[[Any, Any], tuple[Any, Any]]
 
 
-def _unrolled(inputs: Tensor, cell: Cell, state: Any, sequence_length: Any) -> tuple[Tensor, Any]:
+def _is_unrolled(inputs: Tensor, unroll: bool | None) -> bool:
+    """Whether each step has operations of its own."""
+    known = inputs.shape[1]
+    if unroll and not known:
+        raise InvalidArgumentError(
+            f"what is unrolled has a known number of steps, at least one, and not {inputs!r}",
+            hint="unroll=False makes it a loop",
+        )
+    return bool(known) if unroll is None else unroll
+
+
+def _over_steps(
+    inputs: Tensor, cell: Cell, state: Any, sequence_length: Any, unroll: bool
+) -> tuple[Tensor, Any]:
+    if not unroll:
+        return dynamic_rnn(cell, inputs, state, sequence_length, name="steps")
     steps = unstack(inputs, axis=1)
     outputs, state = recurrent.static_rnn(cell, steps, state, sequence_length)
     return stack(outputs, axis=1), state
-
-
-def _sequences(inputs: Any, what: str) -> Tensor:
-    inputs = layer_input(inputs, what, 3)
-    if not inputs.shape[1]:
-        raise InvalidArgumentError(
-            f"{what} is unrolled over a known number of steps, at least one, not {inputs!r}",
-            hint="cut and pad the sequences to one length, and give sequence_length",
-        )
-    return inputs  # type: ignore[no-any-return]
 
 
 def _initial(inputs: Tensor, units: int) -> Tensor:
@@ -55,12 +61,13 @@ def lstm(
     trainable: bool = True,
     kernel: Any = None,
     bias: Any = None,
+    unroll: bool | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     """A layer of long short-term memory.
 
     Args:
-        inputs: [batch, steps, width], of a floating-point dtype; the number of steps is known.
+        inputs: [batch, steps, width], of a floating-point dtype.
         units: the width of the state.
         initial_state: `(c, h)`, each [batch, units]; by default zeros.
         sequence_length: [batch], int: how many steps of each example count. Beyond them outputs
@@ -73,6 +80,8 @@ def lstm(
         kernel: [width + units, 4 units], the gates in the order i, j, f, o, to share a variable
             instead of making `name/kernel`.
         bias: [4 units], likewise for `name/bias`.
+        unroll: whether each step has operations of its own, which runs faster and is built slower
+            than a loop; by default where the number of steps is known.
         name: the name scope; by default "lstm".
 
     Returns:
@@ -81,8 +90,9 @@ def lstm(
     Source: Hochreiter, Schmidhuber, "Long short-term memory", 1997; the forget gate: Gers et al.,
     "Learning to forget", 2000.
     """
-    inputs = _sequences(inputs, "lstm")
+    inputs = layer_input(inputs, "lstm", 3)
     units = positive("units", units)
+    unroll = _is_unrolled(inputs, unroll)
     with inputs.graph.as_default(), name_scope(name or "lstm"):
         kernel = weights(
             "kernel",
@@ -102,7 +112,7 @@ def lstm(
         def cell(x: Any, state: Any) -> tuple[Any, Any]:
             return recurrent.lstm_cell(x, state, kernel, bias, forget_bias)
 
-        return _unrolled(inputs, cell, initial_state, sequence_length)
+        return _over_steps(inputs, cell, initial_state, sequence_length, unroll)
 
 
 def gru(
@@ -117,12 +127,13 @@ def gru(
     gate_bias: Any = None,
     candidate_kernel: Any = None,
     candidate_bias: Any = None,
+    unroll: bool | None = None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """A layer of gated recurrent units.
 
     Args:
-        inputs: [batch, steps, width], of a floating-point dtype; the number of steps is known.
+        inputs: [batch, steps, width], of a floating-point dtype.
         units: the width of the state.
         initial_state: [batch, units]; by default zeros.
         sequence_length: [batch], int: how many steps of each example count.
@@ -134,6 +145,8 @@ def gru(
         gate_bias: [2 units], likewise.
         candidate_kernel: [width + units, units], likewise.
         candidate_bias: [units], likewise.
+        unroll: whether each step has operations of its own, which runs faster and is built slower
+            than a loop; by default where the number of steps is known.
         name: the name scope; by default "gru".
 
     Returns:
@@ -142,8 +155,9 @@ def gru(
     Source: Cho et al., "Learning phrase representations using RNN encoder-decoder for statistical
     machine translation", 2014.
     """
-    inputs = _sequences(inputs, "gru")
+    inputs = layer_input(inputs, "gru", 3)
     units = positive("units", units)
+    unroll = _is_unrolled(inputs, unroll)
     width, dtype = channels_of(inputs) + units, inputs.dtype
     initial = or_default(kernel_initializer, initializers.glorot_uniform())
 
@@ -164,4 +178,4 @@ def gru(
         def cell(x: Any, h: Any) -> tuple[Any, Any]:
             return recurrent.gru_cell(x, h, *gates, *candidate)
 
-        return _unrolled(inputs, cell, state, sequence_length)
+        return _over_steps(inputs, cell, state, sequence_length, unroll)

@@ -59,6 +59,8 @@ export function viewRenderer(panel: Panel, { rendermime, sessionContext }: Place
     picture.setHidden(true);
     panel.addWidget(picture);
     await picture.renderModel(model);
+    // JupyterLab shows pictures without fitting them.
+    for (const image of picture.node.querySelectorAll("img")) image.style.maxWidth = "100%";
   }
 
   // Views come where the page finds its kernel, and go where a cell runs again.

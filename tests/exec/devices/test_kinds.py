@@ -28,7 +28,19 @@ from tests.op_cases import CASES, SCENARIOS, Case
 from tests.op_cases.case import admitted, natural
 from tests.op_checks import agree, built
 
-HERE = [case for case in CASES if kernel_for(op_named(case.type), "simulated") is not None]
+
+def is_about_arrays(type_: str) -> bool:
+    """Whether it takes or gives what no single kernel can be handed: stacks, arrays of tensors."""
+    op_def = op_named(type_)
+    return any(argument.token == "variant" for argument in (*op_def.inputs, *op_def.outputs))
+
+
+HERE = [
+    case
+    for case in CASES
+    if kernel_for(op_named(case.type), "simulated") is not None and not is_about_arrays(case.type)
+]
+ABOUT_ARRAYS = [case for case in CASES if is_about_arrays(case.type)]
 
 # What a row of values cannot express, and has a test below.
 WITHOUT_ROWS = {"CheckFinite", "Const", "MarkTraining", "MarkUpdate", "NoOp"}
@@ -139,7 +151,8 @@ def test_those_that_are_said_to_wait_do(type_: str) -> None:
 def test_every_type_is_right_here_or_says_where() -> None:
     types = {row.type for row in (*CASES, *SCENARIOS)}
     run_here = {case.type for case in HERE}
-    assert run_here | {*without_kernel("simulated")} | WITHOUT_ROWS >= types
+    about_arrays = {type_ for type_ in types if is_about_arrays(type_)}
+    assert run_here | about_arrays | {*without_kernel("simulated")} | WITHOUT_ROWS >= types
     assert not WITHOUT_ROWS & ({*without_kernel("simulated")} | run_here)
 
 
@@ -148,6 +161,34 @@ def test_what_touches_state_or_the_world_stays_on_the_host() -> None:
         op_def = op_named(type_)
         if not op_def.is_pure:
             assert kernel_for(op_def, "simulated") is None
+
+
+@pytest.mark.parametrize("case", ABOUT_ARRAYS, ids=lambda case: case.name)
+def test_arrays_of_tensors_are_right_here_too(case: Case) -> None:
+    """The whole of what a row builds, one operation after the other."""
+    outputs, feeds = built(case, case.inputs)
+    device = Simulated()
+    values = {tensor: device.own(value) for tensor, value in feeds.items()}
+    for operation in outputs[0].graph.operations:
+        op_def = operation.op_def
+        if operation.outputs[0] in feeds:
+            continue
+        on_host = [argument.name in op_def.host_args for argument in op_def.inputs]
+        given = [
+            device.fetch(values[tensor]) if is_host else values[tensor]
+            for tensor, is_host in zip(operation.inputs, on_host, strict=True)
+        ]
+        kernel = op_def.kernel
+        assert kernel is not None
+        attributes = {n: operation.attributes[n] for n in op_def.kernel_attributes(kernel)}
+        found = kernel(device.xp, *given, **attributes)
+        values.update(
+            zip(operation.outputs, found if len(operation.outputs) > 1 else [found], strict=True)
+        )
+    expected = evaluate(outputs, feeds)
+    for tensor, wanted in zip(outputs, expected, strict=True):
+        assert device.check(values[tensor])
+        np.testing.assert_array_equal(device.fetch(values[tensor]), wanted)
 
 
 def test_operations_without_rows_are_right_here_too() -> None:

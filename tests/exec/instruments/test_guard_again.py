@@ -10,6 +10,7 @@ import pytest
 import flowbook as fb
 from flowbook.exec import master
 from flowbook.exec.engine import generate
+from tests.exec.state.threads import run_together
 
 
 class Made:
@@ -116,3 +117,80 @@ def test_a_guard_goes_with_what_a_cell_redefined(sess: fb.Session) -> None:
     with sess.guard():
         sess.run(z, {x: 1.0})
     assert kept(sess) == 1
+
+
+def guards(sess: fb.Session, y: fb.Tensor, x: fb.Tensor) -> bool:
+    try:
+        sess.run(y, {x: -1.0})
+    except fb.errors.InvalidArgumentError:
+        return True
+    return False
+
+
+def test_the_outer_of_two_guards_goes_on_after_the_inner(sess: fb.Session) -> None:
+    x = fb.placeholder(fb.float32, [])
+    y = fb.log(x, name="logs")
+    with sess.guard():
+        with sess.guard(allow="logs"):
+            assert not guards(sess, y, x)
+            with sess.guard():
+                assert guards(sess, y, x)
+            assert not guards(sess, y, x)
+        assert guards(sess, y, x)
+    assert not guards(sess, y, x)
+    assert sess._instruments.all == ()
+
+
+def test_a_guard_for_good_goes_on_after_a_block_and_is_replaced_by_another(
+    sess: fb.Session,
+) -> None:
+    x = fb.placeholder(fb.float32, [])
+    y = fb.log(x, name="logs")
+    sess.guard()
+    with sess.guard(allow="logs"):
+        assert not guards(sess, y, x)
+    assert guards(sess, y, x)
+    sess.guard(allow="logs")
+    assert not guards(sess, y, x)
+    assert len(sess._instruments.all) == 1
+    with sess.guard():
+        assert guards(sess, y, x)
+        sess.guard(nonfinite=False)
+        assert not guards(sess, y, x)
+    assert sess._instruments.all == ()
+
+
+def test_guards_that_end_in_another_order(sess: fb.Session) -> None:
+    x = fb.placeholder(fb.float32, [])
+    y = fb.log(x, name="logs")
+    strict, lax = sess.guard(), sess.guard(allow="logs")
+    # As two threads that enter what they have made.
+    strict.__enter__()
+    assert guards(sess, y, x)
+    lax.__enter__()
+    assert not guards(sess, y, x)
+    strict.__exit__(None, None, None)
+    assert not guards(sess, y, x)
+    lax.__exit__(None, None, None)
+    assert sess._instruments.all == ()
+    again = sess.guard()
+    later = sess.guard(allow="logs")
+    again.remove()
+    with later:
+        pass
+    assert sess._instruments.all == ()
+
+
+def test_two_threads_guard_at_once(sess: fb.Session) -> None:
+    x = fb.placeholder(fb.float32, [])
+    y = fb.log(x)
+
+    def work() -> None:
+        for _ in range(50):
+            with sess.guard():
+                assert sess.run(y, {x: 1.0}) == 0.0
+                assert guards(sess, y, x)
+
+    run_together(work, work)
+    assert sess._instruments.all == ()
+    assert not guards(sess, y, x)

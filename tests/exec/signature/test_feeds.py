@@ -434,3 +434,23 @@ def test_a_masked_array_is_refused_where_its_mask_would_be_lost() -> None:
         assert sess.run(x, {x: masked.filled(7)}).tolist() == [7.0, 1.0, 2.0]
         # Nothing is lost of one without a masked element.
         assert sess.run(x, {x: np.ma.array([1.0, 2.0, 3.0])}).tolist() == [1.0, 2.0, 3.0]
+
+
+def test_feeding_that_was_prevented() -> None:
+    x, v = fb.placeholder_with_default(1.0, []), fb.Variable(2.0)
+    y = x + v
+    graph = x.graph
+    assert graph.is_feedable(x)
+    with fb.Session() as sess:
+        assert sess.run(y, {x: 5.0}) == 7.0
+    graph.prevent_feeding(x)
+    graph.prevent_feeding(v)
+    assert not graph.is_feedable(x)
+    assert not graph.is_feedable(v)
+    with fb.Session() as sess:
+        for key in (x, v):
+            with pytest.raises(fb.errors.InvalidArgumentError, match="was prevented"):
+                sess.run(y, {key: 5.0})
+        assert sess.run(y) == 3.0
+    with pytest.raises(fb.errors.InvalidTypeError, match="no tensor or variable of this graph"):
+        graph.prevent_feeding(3)

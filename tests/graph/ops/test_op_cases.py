@@ -23,8 +23,8 @@ from flowbook.graph.ops.basis.broadcasting import reduce_sum
 from tests.differences import numeric_gradient
 from tests.interpreter import evaluate
 from tests.op_cases import CASES, SCENARIOS, Case
-from tests.op_cases.case import admitted
-from tests.op_checks import built, compared
+from tests.op_cases.case import admitted, converted, natural
+from tests.op_checks import as_list, built, compared
 
 EACH = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 STEP = 1e-5
@@ -395,6 +395,37 @@ def test_sessions_agree_with_the_oracle(case: Case) -> None:
                 value = np.asarray(value, object) if isinstance(value, bytes) else value
                 assert value.dtype == wanted.dtype
                 np.testing.assert_array_equal(value, wanted)
+
+
+@EACH
+def test_what_is_folded_has_the_bits_of_what_is_not(case: Case) -> None:
+    """Also of views, which hold values in another order of memory."""
+    values = converted(case, case.inputs, natural(case))
+    results = []
+    for is_fed in (False, True):
+        feeds = {}
+        with Graph().as_default() as graph:
+            tensors = []
+            for k, value in enumerate(values):
+                if k in case.fixed or not value.ndim or not value.size:
+                    tensors.append(fb.constant(value))
+                    continue
+                base = value.T[::-1].copy()
+                tensor = fb.placeholder(base.dtype, base.shape) if is_fed else fb.constant(base)
+                if is_fed:
+                    feeds[tensor] = base
+                tensors.append(fb.transpose(tensor[::-1]))
+            graph.seed = 7
+            outputs = as_list(case.build(*tensors))
+        with fb.Session(graph=graph) as sess:
+            results.append([np.asarray(v) for v in sess.run(outputs, feeds)])
+    for folded, run in zip(*results, strict=True):
+        assert folded.dtype == run.dtype
+        assert folded.shape == run.shape
+        if folded.dtype.hasobject:
+            assert folded.tolist() == run.tolist()
+        else:
+            assert folded.tobytes() == run.tobytes()
 
 
 # Costs

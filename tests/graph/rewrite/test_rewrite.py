@@ -547,3 +547,34 @@ def test_products_of_unknown_shape_stay():
     rows = [fb.placeholder(fb.float32, [None, 3]) for _ in range(3)]
     total = fb.add_n([fb.matmul(r, r, transpose_a=True) for r in rows])
     assert "AddN" in joined([total], rows)
+
+
+ORDERS = {
+    "transposed": (lambda a: a.T.copy(), fb.transpose),
+    "backwards": (lambda a: a[::-1].copy(), lambda t: t[::-1]),
+    "every second": (lambda a: a.repeat(2, 1), lambda t: t[:, ::2]),
+}
+
+ROUNDED = {
+    "sum": fb.reduce_sum,
+    "rows": lambda t: fb.reduce_sum(t, 1),
+    "columns": lambda t: fb.reduce_sum(t, 0),
+    "mean": fb.reduce_mean,
+    "product": lambda t: fb.matmul(t, t, transpose_a=True),
+    "softmax": fb.nn.softmax,
+    "norm": fb.norm,
+    "scan": fb.cumsum,
+}
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+@pytest.mark.parametrize("order", ORDERS)
+def test_views_of_constants_are_rounded_as_in_the_run(name, order):
+    values = np.random.default_rng(3).normal(size=(73, 219)).astype(np.float32)
+    store, view = ORDERS[order]
+    base = store(values)
+    fed = fb.placeholder(fb.float32, base.shape)
+    with fb.Session() as sess:
+        folded = sess.run(ROUNDED[name](view(fb.constant(base))))
+        run = sess.run(ROUNDED[name](view(fed)), {fed: base})
+    assert np.asarray(folded).tobytes() == np.asarray(run).tobytes()

@@ -415,3 +415,19 @@ def test_a_value_stands_for_reads_of_a_variable():
     [y] = fb.import_graph_def(trained, {"W/read": frozen}, ["y:0"])
     with fb.Session() as sess:
         assert sess.run(y).tolist() == [15, 18]
+
+
+def test_a_loop_is_imported_with_its_way_round():
+    with fb.Graph().as_default() as source:
+        x = fb.placeholder(fb.float32, [], name="x")
+        _, y = fb.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x), (0, x))
+        fb.identity(fb.cond(y > 1, lambda: y, lambda: -y), name="y")
+    x = fb.placeholder(fb.float32, [])
+    powers = [
+        fb.import_graph_def(source, {"x:0": factor * x}, return_elements=["y:0"], name=name)[0]
+        for name, factor in (("same", 1.0), ("doubled", 2.0))
+    ]
+    slopes = [fb.gradients(power, x)[0] for power in powers]
+    with fb.Session() as sess:
+        assert sess.run([*powers, *slopes], {x: 2.0}) == [16, 256, 32, 512]
+        assert sess.run([*powers, *slopes], {x: 0.5}) == [-0.0625, -1, -0.5, -8]

@@ -33,6 +33,15 @@ def _best(x: Any, k: int) -> Any:
     return np.take_along_axis(x, places, -1), places
 
 
+def _distinct_along(x: Any, axis: int) -> tuple[np.ndarray, ...]:
+    parts = [part.tolist() for part in np.moveaxis(x, axis, 0)]
+    kinds = [part for k, part in enumerate(parts) if part not in parts[:k]]
+    rest = np.delete(np.array(x.shape), axis)
+    y = np.moveaxis(np.reshape(np.array(kinds, object), (len(kinds), *rest)), 0, axis)
+    idx = np.array([kinds.index(part) for part in parts], int)
+    return y.astype(x.dtype), idx, np.bincount(idx, minlength=len(kinds))
+
+
 def _distinct(x: Any) -> Any:
     found = list(dict.fromkeys(x.tolist()))
     idx = np.array([found.index(v) for v in x.tolist()], int)
@@ -217,6 +226,19 @@ CASES = [
         empty=[f(7.0)[None][:0]],
         by_value=True,
         tensorflow=lambda tf, x: tf.unique_with_counts(x),
+    ),
+    *(
+        Case(
+            "Unique",
+            lambda x, axis=axis: uniqueness.unique_with_counts(x, axis=axis),
+            [f([[1.0, 0.0, 1.0], [2.0, 0.0, 2.0], [1.0, 0.0, 1.0], [1.0, 3.0, 1.0]])],
+            lambda x, axis=axis: _distinct_along(x, axis),
+            empty=[np.zeros((0, 3) if axis == 0 else (3, 0))],
+            by_value=True,
+            tensorflow=lambda tf, x, axis=axis: tf.raw_ops.UniqueWithCountsV2(x=x, axis=[axis]),
+            note=f"axis {axis}",
+        )
+        for axis in (0, 1)
     ),
     Case(
         "ListDiff",

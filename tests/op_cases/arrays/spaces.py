@@ -42,7 +42,7 @@ def _last(x: Any) -> Any:
 def _batches(x: Any, b: Any, p: Any) -> Any:
     blank = b"" if x.dtype.kind == "O" else 0
     x = np.pad(x, [[0, 0], *np.asarray(p).tolist(), [0, 0]], constant_values=blank)
-    return np.concatenate([x[:, r::2, c::3] for r in range(2) for c in range(3)])
+    return np.concatenate([x[:, r :: b[0], c :: b[1]] for r in range(b[0]) for c in range(b[1])])
 
 
 def _from_batches(x: Any, b: Any, c: Any) -> Any:
@@ -135,6 +135,26 @@ CASES = [
         fixed=[1, 2],
         empty=[IMAGES[:0, :3, :4], i([2, 3]), i([[1, 0], [0, 2]])],
         tensorflow=lambda tf, x, b, p: tf.space_to_batch_nd(x, b, p),
+    ),
+    Case(
+        "SpaceToBatchND",
+        lambda x, p: spaces.space_to_batch(x, p, 2),
+        [IMAGES[:, :3, :4], i([[1, 0], [0, 2]])],
+        lambda x, p: _batches(x, i([2, 2]), p),
+        [0],
+        fixed=[1],
+        tensorflow=lambda tf, x, p: tf.compat.v1.space_to_batch(x, p, 2),
+        note="square",
+    ),
+    Case(
+        "BatchToSpaceND",
+        lambda x, c: spaces.batch_to_space(x, c, 2),
+        [np.concatenate([IMAGES, IMAGES + 3]), i([[1, 0], [0, 2]])],
+        lambda x, c: _from_batches(x, i([2, 2]), c),
+        [0],
+        fixed=[1],
+        tensorflow=lambda tf, x, c: tf.compat.v1.batch_to_space(x, c, 2),
+        note="square",
     ),
     Case(
         "BatchToSpaceND",

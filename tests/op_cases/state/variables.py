@@ -17,5 +17,6 @@ SCENARIOS = [
         "ScatterSub",
         "ScatterUpdate",
         "VariableGather",
+        "CountUpTo",
     )
 ]

@@ -18,7 +18,14 @@ from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.shaping import check_vector
 
-__all__ = ["batch_to_space_nd", "depth_to_space", "space_to_batch_nd", "space_to_depth"]
+__all__ = [
+    "batch_to_space",
+    "batch_to_space_nd",
+    "depth_to_space",
+    "space_to_batch",
+    "space_to_batch_nd",
+    "space_to_depth",
+]
 
 _FORMATS = ("NHWC", "NCHW")
 
@@ -361,3 +368,40 @@ batch_to_space_nd: OpDef = OpDef(
             run, where it is known only then.
     """,
 )
+
+
+def space_to_batch(input: Any, paddings: Any, block_size: int, name: str | None = None) -> Tensor:
+    """Square blocks of images, padded with zeros, as parts of the batch.
+
+    Args:
+        input: [batch, height, width, channels], of any dtype.
+        paddings: int [2, 2]: how many zeros before and after each side, so that the blocks divide
+            it.
+        block_size: the side of a block, an int from 1 on.
+        name: the operation's name.
+
+    Returns:
+        A tensor whose batch is `block_size ** 2` times as large, and whose sides are as
+        `space_to_batch_nd(input, [block_size, block_size], paddings)` gives them.
+
+    Raises:
+        InvalidArgumentError: if the blocks do not divide; in the run, where it is known only then.
+    """
+    return space_to_batch_nd(input, [block_size, block_size], paddings, name=name)
+
+
+def batch_to_space(input: Any, crops: Any, block_size: int, name: str | None = None) -> Tensor:
+    """Parts of the batch as square blocks of images: reverses `space_to_batch`.
+
+    Args:
+        input: [batch, height, width, channels], of any dtype, the batch divisible by
+            `block_size ** 2`.
+        crops: int [2, 2]: how many elements to drop at both ends of each side.
+        block_size: the side of a block, an int from 1 on.
+        name: the operation's name.
+
+    Raises:
+        InvalidArgumentError: if the batch does not divide, or less is there than is dropped; in the
+            run, where it is known only then.
+    """
+    return batch_to_space_nd(input, [block_size, block_size], crops, name=name)

@@ -1,29 +1,31 @@
-"""Vectors as sets: their different elements in the order in which they first stand, differences."""
+"""Tensors as sets: their different elements in the order in which they first stand, differences."""
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
+from flowbook.graph.definition.axes import as_axis, in_range
 from flowbook.graph.definition.inference import halvings
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES, VALUES, DType, as_dtype, int32
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 
 __all__ = ["setdiff1d", "unique", "unique_with_counts"]
 
 
 class Unique(NamedTuple):
-    """The different elements of a vector, and which of them each element is."""
+    """The different elements, and which of them each element is."""
 
     y: Tensor
     idx: Tensor
 
 
 class UniqueWithCounts(NamedTuple):
-    """The different elements of a vector, which of them each element is, and how often each is."""
+    """The different elements, which of them each element is, and how often each is."""
 
     y: Tensor
     idx: Tensor
@@ -55,27 +57,55 @@ def _index_dtype(name: str, dtype: Any) -> DType:
     return found
 
 
-def _unique_shapes(x: Tensor, out_idx: DType) -> list[Shape]:
-    _check_vectors(x=x)
+def _unique_shapes(x: Tensor, out_idx: DType, axis: int | None) -> list[Shape]:
     count = Shape.of((None,))
-    return [count, x.shape.merge(count), count]
+    if axis is None:
+        _check_vectors(x=x)
+        return [count, x.shape.merge(count), count]
+    if x.shape.dims is None:
+        return [UNKNOWN, count, count]
+    i = in_range(axis, len(x.shape.dims))
+    parts = Shape.of((*x.shape.dims[:i], None, *x.shape.dims[i + 1 :]))
+    return [parts, Shape.of((x.shape.dims[i],)), count]
 
 
-def _unique(xp: Any, x: Any, out_idx: DType) -> tuple[Any, Any, Any]:
-    _check_rank("x", x)
-    order = xp.argsort(x, kind="stable")
+def _unique(xp: Any, x: Any, out_idx: DType, axis: int | None) -> tuple[Any, Any, Any]:
+    if axis is None:
+        _check_rank("x", x)
+        return _firsts(xp, x, xp.argsort(x, kind="stable"), out_idx)
+    first = xp.moveaxis(x, in_range(axis, x.ndim), 0)
+    # Equal rows stand together once they are ordered by each of their elements, one by one.
+    rows = xp.reshape(first, (len(first), math.prod(first.shape[1:])))
+    order = xp.arange(len(rows))
+    for column in range(rows.shape[1]):
+        order = order[xp.argsort(rows[order, column], kind="stable")]
+    parts, idx, count = _firsts(xp, rows, order, out_idx)
+    parts = xp.reshape(parts, (len(parts), *first.shape[1:]))
+    return xp.moveaxis(parts, 0, in_range(axis, x.ndim)), idx, count
+
+
+def _firsts(xp: Any, x: Any, order: Any, out_idx: DType) -> tuple[Any, Any, Any]:
+    """Of elements or rows the first of each kind, in their order; see `unique_with_counts`.
+
+    Args:
+        xp: the array module.
+        x: elements, or rows of them.
+        order: places at which equal ones stand together, the first of them first.
+        out_idx: the dtype of the indices.
+    """
     ordered = x[order]
-    is_new = xp.ones(x.size, dtype=bool)
-    is_new[1:] = ordered[1:] != ordered[:-1]
+    is_new = xp.ones(len(x), dtype=bool)
+    differs = ordered[1:] != ordered[:-1]
+    is_new[1:] = differs if x.ndim == 1 else differs.any(axis=1)
     starts = xp.flatnonzero(is_new)
     # The sort is stable: the first of equal elements is the first of its run.
     first = order[starts]
     by_place = xp.argsort(first)
     rank = xp.empty_like(by_place)
     rank[by_place] = xp.arange(first.size)
-    idx = xp.empty(x.size, dtype=out_idx.numpy)
+    idx = xp.empty(len(x), dtype=out_idx.numpy)
     idx[order] = rank[xp.cumsum(is_new) - 1]
-    ends = xp.append(starts[1:], x.size)
+    ends = xp.append(starts[1:], len(x))
     count = (ends - starts)[by_place].astype(out_idx.numpy)
     return x[first[by_place]], idx, count
 
@@ -90,7 +120,7 @@ unique_op: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     "Unique",
     "x: T -> y: T, idx: out_idx, count: out_idx",
     T=VALUES,
-    attributes={"out_idx": int32},
+    attributes={"out_idx": int32, "axis": None},
     infer=_unique_shapes,
     kernel=_unique,
     grad=NO_GRADIENT,
@@ -101,28 +131,41 @@ unique_op: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
 
 
 @unique_op.front
-def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
+def unique(
+    x: Any, out_idx: Any = int32, name: str | None = None, *, axis: int | None = None
+) -> Unique:
     """The different elements of a vector, in the order in which they first stand.
 
     Args:
         x: [n], of any dtype. NaN differs from every element, itself included.
         out_idx: the dtype of the indices: int32 or int64.
         name: the operation's name.
+        axis: where `x` has more dimensions, that along which its parts are told apart, each of
+            them as a whole.
 
     Returns:
         `.y`, the different elements, how many only the run knows; and `.idx` [n], which of them
-        each element is, so that `gather(y, idx)` is `x`.
+        each element is, so that `gather(y, idx)` is `x`; with an axis `gather(y, idx, axis)`.
+
+    Raises:
+        InvalidArgumentError: if there is no such axis, or `x` is no vector and none is given.
 
     >>> import flowbook as fb
     >>> with fb.Session() as sess:
     ...     print(*sess.run(fb.unique([7, 3, 7, 7, 5])))
     [7 3 5] [0 1 0 0 2]
     """
-    y, idx, _ = unique_op(x, out_idx=_index_dtype("out_idx", out_idx), name=name)
-    return Unique(y, idx)
+    return Unique(*_unique_of(x, out_idx, axis, name)[:2])
 
 
-def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) -> UniqueWithCounts:
+def _unique_of(x: Any, out_idx: Any, axis: Any, name: str | None) -> tuple[Tensor, Tensor, Tensor]:
+    along = None if axis is None else as_axis(axis)
+    return unique_op(x, out_idx=_index_dtype("out_idx", out_idx), axis=along, name=name)
+
+
+def unique_with_counts(
+    x: Any, out_idx: Any = int32, name: str | None = None, *, axis: int | None = None
+) -> UniqueWithCounts:
     """The different elements of a vector and how often each stands there.
 
     Arguments as for `unique`.
@@ -130,8 +173,7 @@ def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) ->
     Returns:
         `.y` and `.idx` as of `unique`, and `.count`, of the same length as `.y`.
     """
-    wanted = _index_dtype("out_idx", out_idx)
-    return UniqueWithCounts(*unique_op(x, out_idx=wanted, name=name))
+    return UniqueWithCounts(*_unique_of(x, out_idx, axis, name))
 
 
 def _difference_shapes(x: Tensor, y: Tensor, out_idx: DType) -> list[Shape]:

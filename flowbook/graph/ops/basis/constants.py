@@ -15,7 +15,16 @@ from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.definition.packing import packed
 from flowbook.graph.model import site as sites
 from flowbook.graph.model.convert import dtype_of, to_array
-from flowbook.graph.model.dtypes import MOVABLE, SMALL, ZEROED, DType, as_dtype, resource, string
+from flowbook.graph.model.dtypes import (
+    MOVABLE,
+    SMALL,
+    ZEROED,
+    DType,
+    as_dtype,
+    resource,
+    string,
+    variant,
+)
 from flowbook.graph.model.errors import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -221,7 +230,7 @@ def numbers(x: Any) -> Tensor:
 identity = OpDef(
     "Identity",
     "input: T -> output: T",
-    T=MOVABLE,
+    T=(*MOVABLE, variant),
     infer=same_as_input,
     kernel=lambda xp, x: x,
     grad=lambda op, dy: dy,

@@ -74,7 +74,8 @@ left_shift = _shift(
     "left_shift",
     """The bits of `x` moved up by `y` places, elementwise with broadcasting; also `x << y`.
 
-    Moved by as many places as `x` has bits, or by a negative number, nothing is left: 0.
+    Moved by as many places as `x` has bits, or by a negative number, nothing is left: 0, as in
+    NumPy. TensorFlow moves by all places but one then, or by none.
     """,
 )
 
@@ -84,7 +85,8 @@ right_shift = _shift(
     """The bits of `x` moved down by `y` places, elementwise with broadcasting; also `x >> y`.
 
     Negative numbers stay negative: it is a division by `2 ** y`, rounded down. Moved by as many
-    places as `x` has bits, or by a negative number, nothing is left: 0, or -1 of negative numbers.
+    places as `x` has bits, or by a negative number, nothing is left: 0, or -1 of negative numbers,
+    as in NumPy. TensorFlow moves by all places but one then, or by none.
     """,
 )
 

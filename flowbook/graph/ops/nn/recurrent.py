@@ -204,28 +204,37 @@ def static_rnn(
         )
     if not inputs:
         raise InvalidArgumentError("an empty list of inputs has no steps")
-    lengths = None
-    if sequence_length is not None:
-        lengths = convert_to_tensor(sequence_length)
-        if lengths.dtype not in INDICES:
-            raise InvalidTypeError(f"sequence_length is integer, not {lengths.dtype.name}")
-        lengths.shape.with_rank(1)
+    lengths = None if sequence_length is None else lengths_of(sequence_length)
     state, outputs = initial_state, []
     with name_scope(name or "static_rnn"):
         for step, x in enumerate(inputs):
             output, following = cell(x, state)
             if lengths is not None:
                 if not step:
-                    lengths = _one_each(lengths, output)
+                    lengths = one_each(lengths, output)
                 is_over = less(lengths, step + 1)
-                output = _chosen(is_over, zeros_like(output), output)
+                output = chosen(is_over, zeros_like(output), output)
                 following = _chosen_each(is_over, state, following)
             outputs.append(output)
             state = following
     return outputs, state
 
 
-def _one_each(lengths: Tensor, output: Tensor) -> Tensor:
+def lengths_of(sequence_length: Any) -> Tensor:
+    """The numbers of steps that examples take.
+
+    Raises:
+        InvalidTypeError: if they are no integers.
+        InvalidArgumentError: if they are no vector.
+    """
+    lengths = convert_to_tensor(sequence_length, name="sequence_length")
+    if lengths.dtype not in INDICES:
+        raise InvalidTypeError(f"sequence_length is integer, not {lengths.dtype.name}")
+    lengths.shape.with_rank(1)
+    return lengths
+
+
+def one_each(lengths: Tensor, output: Tensor) -> Tensor:
     """The lengths, of which there is one for each example: one for all would broadcast."""
     batch = output.shape.dims[0] if output.shape.dims else None
     given = lengths.shape.dims[0] if lengths.shape.dims else None
@@ -236,7 +245,7 @@ def _one_each(lengths: Tensor, output: Tensor) -> Tensor:
     return lengths
 
 
-def _chosen(condition: Tensor, x: Any, y: Any) -> Tensor:
+def chosen(condition: Tensor, x: Any, y: Any) -> Tensor:
     """Examples of `x` where the condition holds, of `y` elsewhere."""
     rank = y.shape.rank
     if rank is None:
@@ -247,10 +256,10 @@ def _chosen(condition: Tensor, x: Any, y: Any) -> Tensor:
 
 
 def _chosen_each(condition: Tensor, old: Any, new: Any) -> Any:
-    """As `_chosen`, for states of several tensors."""
+    """As `chosen`, for states of several tensors."""
     if isinstance(new, dict):
         return {key: _chosen_each(condition, old[key], new[key]) for key in new}
     if isinstance(new, list | tuple):
-        chosen = [_chosen_each(condition, a, b) for a, b in zip(old, new, strict=True)]
-        return type(new)(*chosen) if hasattr(new, "_fields") else type(new)(chosen)
-    return _chosen(condition, old, new)
+        parts = [_chosen_each(condition, a, b) for a, b in zip(old, new, strict=True)]
+        return type(new)(*parts) if hasattr(new, "_fields") else type(new)(parts)
+    return chosen(condition, old, new)

@@ -18,12 +18,37 @@ from flowbook.graph.definition.inference import uncounted
 from flowbook.graph.definition.op_def import HOST, REQUIRED, OpDef
 from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.dtypes import DType, as_dtype
-from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OpError
+from flowbook.graph.model.errors import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    NotFoundError,
+    OpError,
+    without_internal_frames,
+)
+from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import OUTSIDE, Touch
 
 __all__ = ["py_func"]
+
+
+def _gradient(op: Operation, *dys: Tensor | None) -> Any:
+    grad = op.attributes["grad"]
+    if grad is None:
+        raise NotFoundError(
+            "no gradient is defined for it",
+            op,
+            hint="give py_func a `grad`, or put fb.stop_gradient before it",
+        )
+    try:
+        return grad(op, *dys)
+    except OpError:
+        raise
+    except Exception as error:
+        raise InvalidArgumentError(
+            f"its gradient function raised {type(error).__name__}: {error}", op
+        ) from without_internal_frames(error)
 
 
 def _call(xp: Any, *inputs: Any, func: Callable[..., Any], Tout: tuple[DType, ...]) -> Any:
@@ -108,11 +133,12 @@ def _function_op(
     return OpDef(
         type,
         "inp: *inp -> outputs: *Tout",
-        attributes={"func": REQUIRED, "Tout": REQUIRED},
+        attributes={"func": REQUIRED, "Tout": REQUIRED, "grad": None},
         infer=_unknown_shapes,
         kernel=kernel,
         is_async=is_async,
         kinds=HOST,
+        grad=_gradient,
         touches=touches,
         runs_users_code=True,
         aliases={},
@@ -131,6 +157,8 @@ def py_func(
     Tout: Any,
     stateful: bool = True,
     name: str | None = None,
+    *,
+    grad: Callable[..., Any] | None = None,
 ) -> Any:
     """Call a Python function in every run that needs it.
 
@@ -144,6 +172,8 @@ def py_func(
             merged with another or left out. If not, each call has a thread of its own, so that
             they may overlap and even wait for one another.
         name: the operation's name.
+        grad: builds its gradient: `grad(op, *dys)`, with the gradient of each result, gives that
+            of each input, None where there is none. Another `py_func` may compute it.
 
     Returns:
         A tensor of unknown shape, or a list of them if `Tout` is a list (of none: the operation).
@@ -155,7 +185,7 @@ def py_func(
         InvalidArgumentError: in the run, if results do not fit `Tout` in number or dtype.
         InvalidTypeError: if `func` cannot be called.
 
-    It has no gradient: asking for one is a LookupError.
+    Without `grad` it has no gradient: asking for one is a LookupError.
 
     >>> import flowbook as fb
     >>> doubled = fb.py_func(lambda x: 2 * x, [fb.constant(4.0)], fb.float32)
@@ -169,5 +199,7 @@ def py_func(
         raise InvalidTypeError(f"the inputs are a list of tensors, not {inp!r}")
     dtypes = tuple(as_dtype(t) for t in (Tout if _is_sequence(Tout) else [Tout]))
     op_def = py_func_op if stateful else py_func_stateless_op
-    outputs = op_def(list(inp), func=func, Tout=dtypes, name=name)
+    if grad is not None and not callable(grad):
+        raise InvalidTypeError(f"a gradient is built by a function, not by {grad!r}")
+    outputs = op_def(list(inp), func=func, Tout=dtypes, grad=grad, name=name)
     return outputs if _is_sequence(Tout) else outputs[0]

@@ -302,7 +302,8 @@ def argmax(
         name: the operation's name.
 
     Returns:
-        Indices, of the input's shape without the axis.
+        Indices, of the input's shape without the axis. A NaN is found before any number, as by
+        NumPy and JAX; TensorFlow finds one or passes over it, by where it stands.
 
     Raises:
         InvalidArgumentError: if there is no such axis, or it has no elements.

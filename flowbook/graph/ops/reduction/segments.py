@@ -237,6 +237,13 @@ def _unsorted(
     )
 
 
+# What the documentation of maxima and minima says of NaN.
+EXTREMES = """
+
+    NaN where one of the rows is, as in NumPy and JAX; in TensorFlow it depends on their order.
+"""
+
+
 def _limits(dtype: Any) -> Any:
     return np.iinfo(dtype) if dtype.kind in "iu" else finfo(dtype)  # type: ignore[no-untyped-call]
 
@@ -274,6 +281,7 @@ unsorted_segment_max = _unsorted(
     extreme_gradient,
     REALS,
     "For each segment the maximum of its rows: the lowest finite value for empty segments."
+    + EXTREMES
     + _ARGUMENTS,
     computes=False,
 )
@@ -285,6 +293,7 @@ unsorted_segment_min = _unsorted(
     extreme_gradient,
     REALS,
     "For each segment the minimum of its rows: the highest finite value for empty segments."
+    + EXTREMES
     + _ARGUMENTS,
     computes=False,
 )

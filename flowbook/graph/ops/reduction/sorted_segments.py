@@ -17,6 +17,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.reduction.segments import (
+    EXTREMES,
     combined,
     extreme_gradient,
     mean_gradient,
@@ -145,7 +146,7 @@ segment_max = _sorted(
     _by("maximum", 0),
     extreme_gradient,
     REALS,
-    "For each segment the maximum of its rows: zero for empty segments." + _ARGUMENTS,
+    "For each segment the maximum of its rows: zero for empty segments." + EXTREMES + _ARGUMENTS,
 )
 
 segment_min = _sorted(
@@ -153,7 +154,7 @@ segment_min = _sorted(
     _by("minimum", 0),
     extreme_gradient,
     REALS,
-    "For each segment the minimum of its rows: zero for empty segments." + _ARGUMENTS,
+    "For each segment the minimum of its rows: zero for empty segments." + EXTREMES + _ARGUMENTS,
 )
 
 segment_prod = _sorted(

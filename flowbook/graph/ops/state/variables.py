@@ -7,12 +7,12 @@ within a step is fixed by rule (`graph/rewrite/order_state.py`), not by chance.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from typing import Any, NoReturn
 
 from flowbook.graph.building.graph import Graph, get_default_graph, mixed_graphs
-from flowbook.graph.building.scopes import control_dependencies, name_scope, within
+from flowbook.graph.building.scopes import device, init_scope, name_scope
 from flowbook.graph.definition.arguments import value_of
 from flowbook.graph.definition.inference import no_flops, scalar
 from flowbook.graph.definition.located import located
@@ -23,7 +23,8 @@ from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.dtypes import INDICES, SMALL, DType, as_dtype
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.shape import UNKNOWN, Shape
+from flowbook.graph.model.registry import op_named
+from flowbook.graph.model.shape import SCALAR, UNKNOWN, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
 from flowbook.graph.model.touch import READS, WRITES
 from flowbook.graph.ops.basis.constants import constant, identity
@@ -34,6 +35,7 @@ __all__ = [
     "assign",
     "assign_add",
     "assign_sub",
+    "count_up_to",
     "is_variable_initialized",
     "scatter_add",
     "scatter_sub",
@@ -182,7 +184,7 @@ _ELSEWHERE = {
     "assign": "fb.assign(variable, value)",
     "assign_add": "fb.assign_add(variable, value)",
     "assign_sub": "fb.assign_sub(variable, value)",
-    "count_up_to": "fb.assign_add(variable, 1)",
+    "count_up_to": "fb.count_up_to(variable, limit)",
     "eval": "sess.run(variable)",
     "get_shape": "variable.shape",
     "initialized_value": "variable.value",
@@ -211,6 +213,12 @@ class Variable(Arithmetic):
         trainable: whether optimizers update it by default.
         name: the variable's name; by default "Variable".
         dtype: the dtype that array-like initial values get.
+        validate_shape: whether it keeps the shape of its initial value; if not, nothing is known
+            of its shape, and each assignment may give it another.
+        caching_device: the device on which its value is read, such as one that many operations
+            need it on; by default where it lies.
+        constraint: a function from its value to the value that it is given in its place after each
+            step of an optimizer. Stored graphs do not hold it.
 
     Attributes:
         op: the operation that produces its handle.
@@ -218,6 +226,7 @@ class Variable(Arithmetic):
         initial_value: the tensor that it starts with.
         initializer: the operation that (re)initialises it.
         value: the read that was built with it.
+        constraint: see above; None if there is none.
 
     Raises:
         InvalidTypeError: if the initial value has no dtype, or another than `dtype`.
@@ -237,14 +246,17 @@ class Variable(Arithmetic):
         trainable: bool = True,
         name: str | None = None,
         dtype: Any = None,
+        *,
+        validate_shape: bool = True,
+        caching_device: str | None = None,
+        constraint: Callable[[Tensor], Any] | None = None,
     ) -> None:
         # A value that cannot be an initial one is refused before the name is taken.
         with located("Variable"):
             given, graph = self._checked(initial_value, dtype)
         with (
             graph.as_default(),
-            control_dependencies(None),
-            within(graph, lambda scope: replace(scope, flow=None)),
+            init_scope(),
             name_scope(name or "Variable") as scope,
         ):
             initial = self._initial(given, dtype)
@@ -256,19 +268,17 @@ class Variable(Arithmetic):
                 )
             if initial.graph is not graph:
                 raise mixed_graphs([(initial.name, initial.graph), (scope[:-1], graph)])
-            typed = {"dtype": initial.dtype, "shape": initial.shape}
+            typed = {"dtype": initial.dtype, "shape": initial.shape if validate_shape else UNKNOWN}
             handle = variable_op(
                 **typed,
                 trainable=bool(trainable),
                 initial_digest=definition_digest(initial),
                 name=scope,
             )
-            self._set(
-                handle.op,
-                initial,
-                assign_op(handle, initial, **typed, is_initializer=True, name="Assign").op,
-                read_variable(handle, **typed, name="read"),
-            )
+            initializer = assign_op(handle, initial, **typed, is_initializer=True, name="Assign").op
+            with nullcontext() if caching_device is None else device(caching_device):
+                value = read_variable(handle, **typed, name="read")
+            self._set(handle.op, initial, initializer, value, constraint)
         self.graph.register_variable(self, is_named=name is not None)
 
     @staticmethod
@@ -298,12 +308,20 @@ class Variable(Arithmetic):
             given = given.as_tensor(False)
         return given if isinstance(given, Tensor) else constant(given, name="initial_value")
 
-    def _set(self, op: Operation, initial: Tensor, initializer: Operation, value: Tensor) -> None:
+    def _set(
+        self,
+        op: Operation,
+        initial: Tensor,
+        initializer: Operation,
+        value: Tensor,
+        constraint: Callable[[Tensor], Any] | None = None,
+    ) -> None:
         self.op = op
         self.handle: Tensor = op.outputs[0]
         self.initial_value = initial
         self.initializer = initializer
         self.value = value
+        self.constraint = constraint
 
     @classmethod
     def of(cls, op: Operation, among: Iterable[Operation] | None = None) -> Variable:
@@ -373,7 +391,9 @@ class Variable(Arithmetic):
         if not scope.control_inputs and scope.flow is None:
             # Without control dependencies every read means the same: one is enough.
             return self.value
-        with self.graph.as_default(), name_scope(self.name_prefix):
+        asked = self.value.device
+        where = device(asked) if asked != self.device else nullcontext()
+        with self.graph.as_default(), name_scope(self.name_prefix), where:
             return read_variable(self.handle, dtype=self.dtype, shape=self.shape, name="read")
 
     def __iter__(self) -> Any:
@@ -415,21 +435,32 @@ def write(op_def: OpDef, ref: Any, *values: Any, name: str | None, **attributes:
     return result
 
 
-def assign(ref: Variable, value: Any, name: str | None = None) -> Tensor:
-    """Give a variable a new value. No gradient flows through it.
+def assign(ref: Any, value: Any, name: str | None = None) -> Tensor:
+    """Give a variable, or a part of one, a new value. No gradient flows through it.
 
     Args:
-        ref: the variable, or its handle.
-        value: its new value, of its dtype and shape.
+        ref: the variable, its handle, or a part of it such as `v[1:]`.
+        value: its new value, of its dtype and shape; for a part, of one that broadcasts to it.
         name: the operation's name.
 
     Returns:
-        The value after the assignment.
+        The variable's value after the assignment, all of it.
 
     Raises:
         InvalidArgumentError: if the shape does not fit.
         InvalidTypeError: if the dtype does not.
+
+    >>> import flowbook as fb
+    >>> v = fb.Variable([1, 2, 3])
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(fb.assign(v[1:], [5, 7])))
+    [1 5 7]
     """
+    part = ref.op if isinstance(ref, Tensor) and ref.op.type == "StridedSlice" else None
+    if part is not None and part.inputs[0].op.op_def is read_variable:
+        variable = part.inputs[0].op.inputs[0].op.variable
+        how: dict[str, Any] = {"name": name, "key": part.attributes["key"]}
+        return write(op_named("StridedSliceAssign"), variable, value, [*part.inputs[1:]], **how)
     return write(assign_op, ref, value, name=name)
 
 
@@ -469,6 +500,47 @@ def scatter_sub(ref: Variable, indices: Any, updates: Any, name: str | None = No
 def scatter_update(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
     """Replace rows of a variable; of rows named twice the last wins. As `scatter_add`."""
     return write(scatter_update_op, ref, indices, updates, name=name)
+
+
+def _counted(variable: Tensor, *, limit: int, dtype: DType, shape: Shape) -> Shape:
+    if shape.rank not in (None, 0):
+        raise InvalidArgumentError(f"what counts is a scalar, not of shape {shape}")
+    return SCALAR
+
+
+count_up_to_op = OpDef(
+    "CountUpTo",
+    "variable: resource -> output: dtype",
+    attributes={"limit": REQUIRED, **_TYPED},
+    infer=_counted,
+    kernel=lambda xp, variable, limit: variable.count_up_to(limit),
+    kinds=HOST,
+    grad=NO_GRADIENT,
+    touches=WRITES,
+    aliases={},
+    cost=no_flops,
+)
+
+
+@count_up_to_op.front
+def count_up_to(ref: Variable, limit: int, name: str | None = None) -> Tensor:
+    """The value of a variable, which then is one more, as long as it is below a limit.
+
+    Args:
+        ref: a scalar variable of dtype int32 or int64.
+        limit: an int.
+        name: the operation's name.
+
+    Returns:
+        The value before: in each run another, whichever thread runs.
+
+    Raises:
+        OutOfRangeError: in the run, once the variable has reached the limit.
+    """
+    dtype = getattr(ref, "dtype", None)
+    if isinstance(ref, Variable) and dtype not in INDICES:
+        raise InvalidTypeError(f"what counts is int32 or int64, not {ref.dtype.name}")
+    return write(count_up_to_op, ref, name=name, limit=int(limit))
 
 
 def is_variable_initialized(ref: Variable, name: str | None = None) -> Tensor:

@@ -238,7 +238,8 @@ def max_pool(
 
     Returns:
         [batch, new height, new width, channels], or as `data_format` says. Where a window holds
-        NaN it is NaN; of equal maxima the first has the gradient.
+        NaN it is NaN, as in JAX; TensorFlow passes over it. Of equal maxima the first has the
+        gradient.
 
     Raises:
         InvalidArgumentError: if a window does not fit; in the run, where that is known only then.

@@ -344,7 +344,7 @@ def test_what_is_not_computed_is_said_with_what_computes_it() -> None:
         sess.run(model.train, model.feeds)
         assert kept.history.remarks == [
             "3 not computed by these runs: norm, val/loss, drawn "
-            "(sess.summarize(compute=True) computes them, where the feeds suffice)"
+            "(sess.summarize(compute=True) computes what the feeds suffice for)"
         ]
         assert "3 not computed" in repr(fb.SummaryView(kept))
 

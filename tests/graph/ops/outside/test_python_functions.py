@@ -114,3 +114,40 @@ def test_effects() -> None:
     pure = fb.py_func(lambda: 1, [], fb.int32, stateful=False)
     assert stateful.op.op_def.access is Access.OUTSIDE
     assert pure.op.op_def.is_pure
+
+
+# Gradients
+
+
+def test_a_gradient_that_is_given() -> None:
+    x = fb.constant([1.0, 2.0])
+
+    def grad(op: fb.Operation, dy: fb.Tensor) -> fb.Tensor:
+        return dy * fb.py_func(lambda v: 2 * v, [op.inputs[0]], fb.float32)
+
+    y = fb.py_func(np.square, [x], fb.float32, grad=grad)
+    [found] = fb.gradients(y * [1.0, 10.0], x)
+    assert evaluate(found).tolist() == [2.0, 40.0]
+
+
+def test_a_gradient_of_several_results() -> None:
+    x, y = fb.constant(3.0), fb.constant(5.0)
+    total, product = fb.py_func(
+        lambda x, y: [x + y, x * y],
+        [x, y],
+        [fb.float32, fb.float32],
+        grad=lambda op, ds, dp: [ds + dp * op.inputs[1], ds + dp * op.inputs[0]],
+    )
+    assert evaluate(fb.gradients([total, product], [x, y])) == [6.0, 4.0]
+
+
+def test_a_gradient_that_is_none() -> None:
+    x = fb.constant([1.0, 2.0])
+    with pytest.raises(LookupError, match="no gradient is defined") as caught:
+        fb.gradients(fb.py_func(np.square, [x], fb.float32), x)
+    assert "give py_func a `grad`" in str(caught.value)
+    with pytest.raises(fb.errors.InvalidTypeError, match="built by a function"):
+        fb.py_func(np.square, [x], fb.float32, grad=2.0)  # type: ignore[arg-type]
+    wrong = fb.py_func(np.square, [x], fb.float32, grad=lambda op, dy: 1 / 0)
+    with pytest.raises(fb.errors.InvalidArgumentError, match="raised ZeroDivisionError"):
+        fb.gradients(wrong, x)

@@ -193,3 +193,17 @@ def test_extremes_of_empty_segments_are_finite(dtype: fb.DType) -> None:
     lowest = fb.unsorted_segment_max(x, [0, 0], 2)
     for values, known in ((largest, dtype.max), (lowest, dtype.min)):
         assert evaluate(values)[1] == known
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_nan_goes_before_every_number(place: int) -> None:
+    values = np.array([1.0, 3.0, 2.0], np.float32)
+    values[place] = np.nan
+    assert evaluate([fb.argmax(values), fb.argmin(values)]) == [place, place]
+    pooled = fb.nn.max_pool(values.reshape(1, 1, 3, 1), [1, 3], 1, "VALID")
+    segments = [
+        *(f(values, [0, 0, 0]) for f in (fb.segment_max, fb.segment_min)),
+        *(f(values, [0, 0, 0], 1) for f in (fb.unsorted_segment_max, fb.unsorted_segment_min)),
+    ]
+    for found in evaluate([pooled, *segments]):
+        assert np.isnan(found).all()

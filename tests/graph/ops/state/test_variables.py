@@ -190,3 +190,74 @@ def test_a_variable_found_by_its_name_is_used_as_one() -> None:
         assert sess.run(gradient).tolist() == [4.0, 6.0]
         assert sess.run(W, {W: [5.0, 6.0]}).tolist() == [5.0, 6.0]
     assert fb.convert_to_tensor(W).dtype is fb.float32
+
+
+# What a variable may be told to do
+
+
+def test_a_part_of_a_variable_is_assigned() -> None:
+    v = fb.Variable([[1, 2], [3, 4]])
+    row = fb.placeholder(fb.int32, [])
+    with fb.Session() as sess:
+        assert sess.run(fb.assign(v[0, 1:], [7])).tolist() == [[1, 7], [3, 4]]
+        assert sess.run(fb.assign(v[row], [5, 6]), {row: 1}).tolist() == [[1, 7], [5, 6]]
+        assert sess.run(v).tolist() == [[1, 7], [5, 6]]
+    with pytest.raises(fb.errors.InvalidTypeError, match="only a variable can be written to"):
+        fb.assign(fb.zeros([2])[0], 1.0)
+
+
+def test_counting_up_to_a_limit() -> None:
+    v = fb.Variable(0)
+    count = fb.count_up_to(v, 3)
+    with fb.Session() as sess:
+        for expected in range(3):
+            assert sess.run(count) == expected
+        for _ in range(2):
+            with pytest.raises(fb.errors.OutOfRangeError, match="has reached 3"):
+                sess.run(count)
+            assert sess.run(v) == 3
+    with pytest.raises(fb.errors.InvalidTypeError, match="int32 or int64, not float32"):
+        fb.count_up_to(fb.Variable(0.0), 3)
+    with pytest.raises(fb.errors.InvalidArgumentError, match="a scalar"):
+        fb.count_up_to(fb.Variable([0]), 3)
+
+
+def test_a_count_that_was_fetched_stays_what_it_was() -> None:
+    v = fb.Variable(0)
+    count = fb.count_up_to(v, 100)
+    with fb.Session() as sess:
+        assert [int(c) for c in [sess.run(count) for _ in range(50)]] == list(range(50))
+
+
+def test_a_variable_of_changing_shape() -> None:
+    v = fb.Variable([1.0, 2.0], validate_shape=False)
+    assert v.shape.dims is None
+    value = fb.placeholder(fb.float32)
+    change, twice = fb.assign(v, value), v * 2.0
+    with fb.Session() as sess:
+        assert sess.run(twice).tolist() == [2.0, 4.0]
+        for given in ([[1.0], [3.0]], 5.0, [1.0, 2.0, 3.0]):
+            sess.run(change, {value: given})
+            np.testing.assert_array_equal(sess.run(twice), np.multiply(given, 2.0))
+
+
+def test_the_device_that_a_variable_is_read_on() -> None:
+    v = fb.Variable(1.0, caching_device="/device:cpu:0")
+    assert (v.value.device, v.device) == ("/device:cpu:0", "")
+    with fb.control_dependencies([fb.no_op()]):
+        assert (v + 1.0).op.inputs[0].device == "/device:cpu:0"
+    with fb.Session() as sess:
+        assert sess.run(v + 1.0) == 2.0
+
+
+def test_what_is_not_initialized_is_reported() -> None:
+    v, w = fb.Variable(1.0, name="v"), fb.Variable(2.0, name="w")
+    missing = fb.report_uninitialized_variables()
+    with fb.Session(auto_initialize=False) as sess:
+        assert sess.run(missing).tolist() == [b"v", b"w"]
+        sess.run(v.initializer)
+        assert sess.run(missing).tolist() == [b"w"]
+        assert sess.run(fb.report_uninitialized_variables([v])).tolist() == []
+        assert sess.run(fb.report_uninitialized_variables([])).tolist() == []
+        sess.run(w.initializer)
+        assert sess.run(missing).tolist() == []

@@ -1,0 +1,181 @@
+"""Recurrent networks over a number of steps that only the run knows: a cell in a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.control_flow.over_elements import Elements
+from flowbook.graph.control_flow.structure import leaves, mapped, packed_like, require_same
+from flowbook.graph.control_flow.tensor_array import TensorArray
+from flowbook.graph.control_flow.while_loop import while_loop
+from flowbook.graph.model.dtypes import as_dtype, int32
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.tensor import Arithmetic, Tensor
+from flowbook.graph.ops.arrays.reversing import reverse, reverse_sequence
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.filling import zeros_like
+from flowbook.graph.ops.basis.shaping import transpose
+from flowbook.graph.ops.math.comparison import less_equal
+from flowbook.graph.ops.nn.recurrent import chosen, lengths_of, one_each
+
+__all__ = ["bidirectional_dynamic_rnn", "dynamic_rnn"]
+
+Cell = Callable[[Any, Any], tuple[Any, Any]]
+
+
+def dynamic_rnn(
+    cell: Cell,
+    inputs: Any,
+    initial_state: Any,
+    sequence_length: Any = None,
+    time_major: bool = False,
+    dtype: Any = None,
+    parallel_iterations: int = 10,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> tuple[Tensor, Any]:
+    """Apply a cell to each step of sequences, from state to state, in a loop.
+
+    The number of steps need not be known; `static_rnn` unrolls a known one.
+
+    Args:
+        cell: a function `cell(x, state)` that gives an output, a tensor [batch, ...], and the next
+            state.
+        inputs: [batch, steps, ...], or a nested structure of such.
+        initial_state: a tensor [batch, ...], or a nested structure of them.
+        sequence_length: int32 or int64 [batch]; after so many steps an example's outputs are zero
+            and its state stays. By default all take all steps.
+        time_major: whether `inputs` and outputs are [steps, batch, ...], which saves transposing.
+        dtype: the dtype of the outputs; by default that of `initial_state`.
+        parallel_iterations: how many steps may be under way at once.
+        swap_memory: as for `while_loop`.
+        name: the name scope.
+
+    Returns:
+        `(outputs, state)`: the outputs [batch, steps, ...], and the last state.
+
+    Raises:
+        InvalidTypeError: if `cell` is no function, or gives a state of another structure or dtype,
+            or outputs of another dtype.
+        InvalidArgumentError: if shapes do not go together.
+
+    >>> import flowbook as fb
+    >>> x = fb.placeholder(fb.float32, [None, None, 3])
+    >>> kernel = fb.ones([3 + 2, 2])
+    >>> start = fb.zeros([fb.shape(x)[0], 2])
+    >>> outputs, state = fb.nn.dynamic_rnn(lambda x, h: fb.nn.rnn_cell(x, h, kernel), x, start)
+    >>> outputs.shape, state.shape
+    (Shape([None, None, 2]), Shape([None, 2]))
+    """
+    if not callable(cell):
+        raise InvalidTypeError(f"a cell is a function of a step and a state, not {cell!r:.80}")
+    values = [*leaves(inputs), *leaves(initial_state)]
+    with name_scope(name or "dynamic_rnn", values=values):
+        sequences = mapped(convert_to_tensor, inputs)
+        if not time_major:
+            sequences = mapped(_swapped, sequences)
+        steps = Elements(sequences, "inputs")
+        start = mapped(convert_to_tensor, initial_state)
+        if not leaves(start):
+            raise InvalidArgumentError("a state is a tensor, or a structure of them")
+        first: Tensor = leaves(start)[0]
+        lengths = None
+        if sequence_length is not None:
+            lengths = cast(one_each(lengths_of(sequence_length), first), int32)
+
+        def body(step: Tensor, state: Any, outputs: TensorArray) -> Any:
+            output, following = _called(cell, steps.at(step), state)
+            require_same(start, following, "initial_state", "the cell")
+            if lengths is not None:
+                is_over = less_equal(lengths, step)
+                output = chosen(is_over, zeros_like(output), output)
+                pairs = zip(leaves(state), leaves(following), strict=True)
+                following = packed_like(start, [chosen(is_over, a, b) for a, b in pairs])
+            return step + 1, following, outputs.write(step, output)
+
+        wanted = first.dtype if dtype is None else as_dtype(dtype)
+        _, state, outputs = while_loop(
+            lambda step, state, outputs: step < steps.count,
+            body,
+            (0, start, TensorArray(wanted, steps.count, name="outputs")),
+            parallel_iterations=parallel_iterations,
+            swap_memory=swap_memory,
+        )
+        stacked = outputs.stack()
+        return (stacked if time_major else _swapped(stacked)), state
+
+
+def bidirectional_dynamic_rnn(
+    cell_fw: Cell,
+    cell_bw: Cell,
+    inputs: Any,
+    initial_state_fw: Any,
+    initial_state_bw: Any,
+    sequence_length: Any = None,
+    time_major: bool = False,
+    dtype: Any = None,
+    parallel_iterations: int = 10,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> tuple[tuple[Tensor, Tensor], tuple[Any, Any]]:
+    """Apply a cell to sequences from their begin, and another one from their end.
+
+    Args:
+        cell_fw: the cell that goes forwards; see `dynamic_rnn`.
+        cell_bw: the cell that goes backwards, from the end of each example's sequence.
+        inputs: [batch, steps, ...], or a nested structure of such.
+        initial_state_fw: the state that `cell_fw` begins with.
+        initial_state_bw: the state that `cell_bw` begins with.
+        sequence_length: int32 or int64 [batch]; by default all examples take all steps.
+        time_major: whether `inputs` and outputs are [steps, batch, ...].
+        dtype: the dtype of the outputs; by default that of each initial state.
+        parallel_iterations: how many steps may be under way at once.
+        swap_memory: as for `while_loop`.
+        name: the name scope.
+
+    Returns:
+        `((outputs_fw, outputs_bw), (state_fw, state_bw))`. Both outputs are in the order of
+        `inputs`: `fb.concat(outputs, 2)` joins what the two say of a step.
+
+    Source: Schuster and Paliwal, "Bidirectional Recurrent Neural Networks", 1997.
+    """
+    values = [*leaves(inputs), *leaves(initial_state_fw), *leaves(initial_state_bw)]
+    with name_scope(name or "bidirectional_rnn", values=values):
+        axis = 0 if time_major else 1
+
+        def turned(tensor: Any) -> Tensor:
+            if sequence_length is None:
+                return reverse(tensor, axis)
+            return reverse_sequence(tensor, lengths_of(sequence_length), axis, 1 - axis)
+
+        options = (sequence_length, time_major, dtype, parallel_iterations, swap_memory)
+        forwards, last = dynamic_rnn(cell_fw, inputs, initial_state_fw, *options, name="fw")
+        backwards, first = dynamic_rnn(
+            cell_bw, mapped(turned, inputs), initial_state_bw, *options, name="bw"
+        )
+        return (forwards, turned(backwards)), (last, first)
+
+
+def _called(cell: Cell, x: Any, state: Any) -> tuple[Tensor, Any]:
+    """The output of a cell, as a tensor, and the next state."""
+    given = cell(x, state)
+    if not isinstance(given, list | tuple) or len(given) != 2:
+        raise InvalidTypeError(f"a cell gives an output and the next state, not {given!r:.80}")
+    output, following = given
+    if not isinstance(output, Arithmetic):
+        raise InvalidTypeError(f"the output of a cell is a tensor, not {output!r:.80}")
+    return convert_to_tensor(output), following
+
+
+def _swapped(tensor: Tensor) -> Tensor:
+    """Steps first instead of examples, or the other way round."""
+    rank = tensor.shape.rank
+    if rank is None or rank < 2:
+        raise InvalidArgumentError(
+            f"{tensor.name!r} is no batch of sequences, [batch, steps, ...]: its shape is "
+            f"{tensor.shape}"
+        )
+    return transpose(tensor, [1, 0, *range(2, rank)])

@@ -1,0 +1,259 @@
+"""Recurrent networks in a loop, held against unrolled ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import flowbook as fb
+
+BATCH, STEPS, WIDTH, UNITS = 3, 4, 2, 5
+RANDOM = np.random.default_rng(3)
+X = RANDOM.normal(size=(BATCH, STEPS, WIDTH))
+LENGTHS = [2, 0, 4]
+
+
+def weight(*shape):
+    return fb.constant(RANDOM.normal(size=shape))
+
+
+def zeros(*shape):
+    return fb.zeros(shape, fb.float64)
+
+
+def lstm(width=WIDTH, outputs=UNITS, **options):
+    kernel, bias = weight(width + outputs, 4 * UNITS), weight(4 * UNITS)
+    return lambda x, state: fb.nn.lstm_cell(x, state, kernel, bias, **options)
+
+
+def simple(width=WIDTH):
+    kernel = weight(width + UNITS, UNITS)
+    return lambda x, h: fb.nn.rnn_cell(x, h, kernel)
+
+
+def peeking():
+    peepholes = (weight(UNITS), weight(UNITS), weight(UNITS))
+    return lstm(outputs=3, peepholes=peepholes, projection=weight(UNITS, 3), cell_clip=0.8)
+
+
+def gru():
+    gates, candidate = weight(WIDTH + UNITS, 2 * UNITS), weight(WIDTH + UNITS, UNITS)
+    return lambda x, h: fb.nn.gru_cell(x, h, gates, None, candidate, None)
+
+
+def pair(outputs=UNITS):
+    return zeros(BATCH, UNITS), zeros(BATCH, outputs)
+
+
+CELLS = {
+    "simple": lambda: (simple(), zeros(BATCH, UNITS)),
+    "lstm": lambda: (lstm(), pair()),
+    "lstm-peepholes-projection": lambda: (peeking(), pair(3)),
+    "gru": lambda: (gru(), zeros(BATCH, UNITS)),
+    "stacked": lambda: (
+        fb.nn.stacked_cell([lstm(), fb.nn.residual_cell(simple(UNITS))]),
+        (pair(), zeros(BATCH, UNITS)),
+    ),
+}
+
+
+def flat(state):
+    return [t for s in state for t in flat(s)] if isinstance(state, tuple) else [state]
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("lengths", [None, LENGTHS])
+@pytest.mark.parametrize("shape", [[BATCH, STEPS, WIDTH], [BATCH, None, WIDTH]], ids=str)
+def test_as_unrolled(cell, lengths, shape):
+    x = fb.placeholder(fb.float64, shape)
+    function, start = CELLS[cell]()
+    outputs, state = fb.nn.dynamic_rnn(function, x, start, lengths)
+    wanted, last = fb.nn.static_rnn(function, fb.unstack(x, STEPS, 1), start, lengths)
+    found = [outputs, *flat(state)]
+    expected = [fb.stack(wanted, 1), *flat(last)]
+    losses = [
+        fb.add_n([fb.reduce_sum(t * t * (i + 1.0)) for i, t in enumerate(ys)])
+        for ys in (found, expected)
+    ]
+    found += fb.gradients(losses[0], x)
+    expected += fb.gradients(losses[1], x)
+    with fb.Session() as sess:
+        for _ in range(2):
+            for one, other in zip(*sess.run([found, expected], {x: X}), strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+
+
+def test_time_may_come_first():
+    x = fb.placeholder(fb.float64, [None, None, WIDTH])
+    cell = simple()
+    start = fb.zeros([fb.shape(x)[0], UNITS], fb.float64)
+    outputs, state = fb.nn.dynamic_rnn(cell, x, start, LENGTHS)
+    turned, same = fb.nn.dynamic_rnn(
+        cell, fb.transpose(x, [1, 0, 2]), start, LENGTHS, time_major=True
+    )
+    assert outputs.shape == [BATCH, None, UNITS]
+    with fb.Session() as sess:
+        found = sess.run([outputs, state, turned, same], {x: X})
+    np.testing.assert_array_equal(found[0], found[2].transpose(1, 0, 2))
+    np.testing.assert_array_equal(found[1], found[3])
+    np.testing.assert_array_equal(found[0][0, 2:], 0)
+    np.testing.assert_array_equal(found[0][0, 1], found[1][0])
+    np.testing.assert_array_equal(found[1][1], 0)
+
+
+def test_no_steps():
+    x = fb.placeholder(fb.float64, [BATCH, None, WIDTH])
+    outputs, state = fb.nn.dynamic_rnn(simple(), x, weight(BATCH, UNITS))
+    with fb.Session() as sess:
+        found = sess.run([outputs, state], {x: X[:, :0]})
+    assert found[0].shape == (BATCH, 0, UNITS)
+    assert found[1].all()
+
+
+def test_inputs_and_states_may_be_structures():
+    x = fb.placeholder(fb.float64, [BATCH, STEPS, WIDTH])
+    ids = fb.constant(np.arange(BATCH * STEPS).reshape(BATCH, STEPS))
+
+    def cell(step, state):
+        total = state["total"] + step["x"]
+        return fb.cast(step["ids"], fb.float64), {"total": total, "count": state["count"] + 1}
+
+    start = {"total": zeros(BATCH, WIDTH), "count": fb.zeros([BATCH], fb.int32)}
+    outputs, state = fb.nn.dynamic_rnn(cell, {"x": x, "ids": ids}, start, LENGTHS, dtype=fb.float64)
+    with fb.Session() as sess:
+        found, last = sess.run([outputs, state], {x: X})
+    assert last["count"].tolist() == LENGTHS
+    assert found.tolist() == [[0, 1, 0, 0], [0, 0, 0, 0], [8, 9, 10, 11]]
+    wanted = [X[i, :n].sum(0) for i, n in enumerate(LENGTHS)]
+    np.testing.assert_allclose(last["total"], wanted)
+
+
+@pytest.mark.parametrize("lengths", [None, LENGTHS])
+@pytest.mark.parametrize("time_major", [False, True])
+def test_both_directions(lengths, time_major):
+    x = fb.placeholder(fb.float64, [BATCH, STEPS, WIDTH])
+    forwards, backwards = simple(), lstm()
+    given = fb.transpose(x, [1, 0, 2]) if time_major else x
+    outputs, states = fb.nn.bidirectional_dynamic_rnn(
+        forwards, backwards, given, zeros(BATCH, UNITS), pair(), lengths, time_major
+    )
+    joined = fb.concat(outputs, 2)
+    with fb.Session() as sess:
+        found, last = sess.run([joined, states], {x: X})
+        if time_major:
+            found = found.transpose(1, 0, 2)
+        for i, n in enumerate(lengths or [STEPS] * BATCH):
+            start = [t[:1] for t in pair()]
+            rows = [fb.constant(X[i : i + 1, k]) for k in range(n)]
+            if not rows:
+                assert not found[i].any()
+                continue
+            one, end = fb.nn.static_rnn(forwards, rows, start[0])
+            other, begin = fb.nn.static_rnn(backwards, rows[::-1], tuple(start))
+            wanted = sess.run([fb.concat(one, 0), end, fb.concat(other[::-1], 0), begin])
+            np.testing.assert_allclose(found[i, :n, :UNITS], wanted[0], rtol=1e-10)
+            np.testing.assert_allclose(found[i, :n, UNITS:], wanted[2], rtol=1e-10)
+            np.testing.assert_allclose(last[0][i], wanted[1][0], rtol=1e-10)
+            np.testing.assert_allclose(last[1][1][i], wanted[3][1][0], rtol=1e-10)
+            assert not found[i, n:].any()
+
+
+def test_dropout_differs_between_steps_and_the_state_keeps_all():
+    x = fb.ones([2, 6, 50])
+
+    def adding(step, state):
+        return step, state + step
+
+    cell = fb.nn.dropout_cell(adding, output_rate=0.5, seed=1)
+    outputs, state = fb.nn.dynamic_rnn(cell, x, fb.zeros([2, 50]))
+    inputs = fb.nn.dropout_cell(adding, input_rate=0.5, seed=1)
+    both = fb.nn.dynamic_rnn(inputs, x, fb.zeros([2, 50]))
+    none, _ = fb.nn.dynamic_rnn(fb.nn.dropout_cell(adding), x, fb.zeros([2, 50]))
+    with fb.Session() as sess:
+        found, total, (dropped, sums), whole = sess.run([outputs, state, both, none])
+    assert set(np.unique(found)) == {0, 2}
+    assert len({found[:, k].tobytes() for k in range(6)}) == 6
+    np.testing.assert_array_equal(total, 6)
+    np.testing.assert_array_equal(sums, dropped.sum(1))
+    assert set(np.unique(dropped)) == {0, 2}
+    np.testing.assert_array_equal(whole, 1)
+
+
+def test_layers_of_an_unknown_number_of_steps():
+    known = fb.placeholder(fb.float32, [2, 3, 4])
+    unknown = fb.placeholder(fb.float32, [None, None, 4])
+    value = RANDOM.normal(size=(2, 3, 4)).astype(np.float32)
+    for layer in (fb.layers.lstm, fb.layers.gru):
+        wanted, _ = layer(known, 5, sequence_length=[3, 1], name="layer")
+        shared = {
+            v.name.removeprefix("layer/")
+            .removesuffix(":0")
+            .replace("gates/", "gate_")
+            .replace("candidate/", "candidate_"): v
+            for v in fb.get_default_graph().variables()
+        }
+        found, _ = layer(unknown, 5, sequence_length=[3, 1], **shared)
+        looped, _ = layer(known, 5, sequence_length=[3, 1], unroll=False, **shared)
+        assert found.shape == [2, None, 5]
+        with fb.Session() as sess:
+            each = sess.run([wanted, found, looped], {known: value, unknown: value})
+        np.testing.assert_allclose(each[1], each[0], rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(each[2], each[0], rtol=1e-6, atol=1e-7)
+        with pytest.raises(fb.errors.InvalidArgumentError, match="unroll=False makes it a loop"):
+            layer(unknown, 5, unroll=True, **shared)
+        fb.reset_default_graph()
+        known = fb.placeholder(fb.float32, [2, 3, 4])
+        unknown = fb.placeholder(fb.float32, [None, None, 4])
+
+
+def test_it_learns_to_remember():
+    """The first of some bits is told at the end of sequences of different lengths."""
+    bits = fb.placeholder(fb.float32, [None, None, 1])
+    lengths = fb.placeholder(fb.int32, [None])
+    _, (_, last) = fb.layers.lstm(bits, 8, sequence_length=lengths)
+    logits = fb.layers.dense(last, 1)
+    labels = bits[:, 0]
+    loss = fb.reduce_mean(fb.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits))
+    train = fb.train.AdamOptimizer(0.05).minimize(loss)
+    random = np.random.default_rng(0)
+    fb.set_random_seed(1)
+    with fb.Session() as sess:
+        for steps in [5, 7, 6] * 30:
+            value = random.integers(0, 2, (16, steps, 1)).astype(np.float32)
+            feeds = {bits: value, lengths: random.integers(1, steps + 1, 16)}
+            found, _ = sess.run([loss, train], feeds)
+    assert found < 0.2
+
+
+def test_what_cannot_be_is_refused():
+    x = fb.placeholder(fb.float64, [BATCH, STEPS, WIDTH])
+    start, wrong_type = zeros(BATCH, UNITS), fb.errors.InvalidTypeError
+    wrong = fb.errors.InvalidArgumentError
+    with pytest.raises(wrong_type, match="a cell is a function"):
+        fb.nn.dynamic_rnn(None, x, start)
+    with pytest.raises(wrong_type, match="an output and the next state"):
+        fb.nn.dynamic_rnn(lambda x, h: h, x, start)
+    with pytest.raises(wrong_type, match="output of a cell is a tensor"):
+        fb.nn.dynamic_rnn(lambda x, h: ((x, x), h), x, start)
+    with pytest.raises(
+        wrong_type, match=r"initial_state gives the tensor .* the cell a tuple of 2"
+    ):
+        fb.nn.dynamic_rnn(lambda x, h: (x, (h, h)), x, start)
+    with pytest.raises(wrong, match="no batch of sequences"):
+        fb.nn.dynamic_rnn(simple(), x[0, 0], start)
+    with pytest.raises(wrong, match=r"as many elements: inputs\[0\] \[4, 3, 2\]"):
+        fb.nn.dynamic_rnn(lambda x, h: (h, h), (x, x[:, :2]), start)
+    with pytest.raises(wrong, match="2 lengths for 3 examples"):
+        fb.nn.dynamic_rnn(simple(), x, start, [1, 2])
+    with pytest.raises(wrong_type, match="sequence_length is integer"):
+        fb.nn.dynamic_rnn(simple(), x, start, [1.0, 2.0, 3.0])
+    with pytest.raises(wrong_type, match="float64 where float32 is wanted"):
+        fb.nn.dynamic_rnn(simple(), x, start, dtype=fb.float32)
+    with pytest.raises(wrong, match="a state is a tensor"):
+        fb.nn.dynamic_rnn(lambda x, h: (x, h), x, ())
+    with pytest.raises(wrong, match="there is no cell"):
+        fb.nn.stacked_cell([])
+    with pytest.raises(wrong_type, match="a list of cells"):
+        fb.nn.stacked_cell(simple())
+    with pytest.raises(wrong, match="states of 2 cells"):
+        fb.nn.stacked_cell([simple(), simple()])(x[:, 0], start)
