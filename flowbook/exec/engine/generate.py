@@ -26,7 +26,7 @@ from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.bind import Specs
 from flowbook.exec.engine.statements import Branches, Literal, Loop, Move, made_by, taken_by
 from flowbook.exec.engine.units import Handle, Kernel, Router, Unit
-from flowbook.exec.plan.failure import UnitFailure, late
+from flowbook.exec.plan.failure import LoopPlace, UnitFailure, late
 from flowbook.exec.plan.memory import Ownership
 
 _serial = itertools.count()
@@ -82,11 +82,13 @@ class Generated:
         traceback = error.__traceback__
         while traceback is not None:
             if traceback.tb_frame.f_code.co_filename == self._filename:
-                index, names = self._places[traceback.tb_lineno - 2]
+                index, names, loops = self._places[traceback.tb_lineno - 2]
                 if index < 0:
                     return None
                 given = traceback.tb_frame.f_locals
-                failure = UnitFailure(index, [given.get(n, self._scope.get(n)) for n in names])
+                inputs = [given.get(n, self._scope.get(n)) for n in names]
+                where = tuple([LoopPlace(frame, given[counter]) for frame, counter in loops])
+                failure = UnitFailure(index, inputs, where)
                 if isinstance(given, dict):
                     given.clear()  # A copy, which its frame keeps even when that is emptied.
                 failure.__cause__ = error
@@ -151,6 +153,10 @@ def on_values(
     return Generated("stretch", ["values", "deadline"], writer)
 
 
+# What a line belongs to: a node, the locals that it is given, and the loops around it.
+_Place = tuple[int, tuple[str, ...], tuple[tuple[str, str], ...]]
+
+
 class _Writer:
     """Writes the lines of one function, and keeps which local holds which value."""
 
@@ -162,10 +168,13 @@ class _Writer:
             **finishers(self.device),
             "clock": time.monotonic,
             "late": late,
+            "count": itertools.count,
         }
         self.lines: list[str] = []
-        self.places: list[tuple[int, tuple[str, ...]]] = []
+        self.places: list[_Place] = []
         self.indent = "    "
+        # The frames of the loops around, the innermost first, and the locals that count iterations.
+        self.loops: tuple[tuple[str, str], ...] = ()
         self.locals: dict[int, str] = {}
         self.free: list[str] = []
         self.count = 0
@@ -187,7 +196,7 @@ class _Writer:
     def line(self, text: str, node: int = -1, names: tuple[str, ...] = ()) -> None:
         """Add a line that belongs to a node."""
         self.lines.append(self.indent + text)
-        self.places.append((node, names))
+        self.places.append((node, names, self.loops))
 
     def write(self, units: Sequence[Unit], lasting: Collection[int]) -> None:
         """Add the code of units, after which some values live on."""
@@ -356,7 +365,9 @@ class _Writer:
             if value in self.locals and self._is_number(value):
                 # Of a scalar the iterations' operators take a tenth of the time.
                 self.line(f"{self.locals[value]} = {self.locals[value]}[()]")
-        self.line("while True:")
+        counter = f"i{len(self.loops)}"
+        self.line(f"for {counter} in count():")
+        around_it, self.loops = self.loops, ((unit.frame, counter), *self.loops)
         outer, self.indent = self.indent, self.indent + "    "
         if self.with_deadline:
             self.line("if clock() > deadline: raise late()")
@@ -379,7 +390,7 @@ class _Writer:
             self.line(dropped.removeprefix("; "))
         self.write(unit.body, lasting)
         self._end_iteration(unit, local_of, around)
-        self.indent = outer
+        self.indent, self.loops = outer, around_it
         self.locals = after
         dropped = self._let_go([v for v in dying if v in self.locals and v not in local_of])
         if dropped:

@@ -344,7 +344,9 @@ class _Suite:
         variables = [self._variable(units[i], firsts, pred) for i in self._carrying]
         if self._left or self._root.ready or not variables:
             raise _Irregular
-        return Loop(variables, condition, program.stands(pred), sides[1], sides[0])
+        return Loop(
+            self._frame.name, variables, condition, program.stands(pred), sides[1], sides[0]
+        )
 
     def _outcome(self, exits: Sequence[Unit]) -> int:
         """The value that says whether there is another iteration."""

@@ -70,6 +70,7 @@ class Loop(Unit):
     """Runs a body as often as a predicate holds, which each iteration computes first.
 
     Attributes:
+        frame: the name of its frame.
         variables: what it carries.
         condition: what runs first in each iteration, in the last one too.
         pred: the value that says whether the iteration goes on.
@@ -78,10 +79,11 @@ class Loop(Unit):
         invariants: the values from outside that are needed in every iteration.
     """
 
-    __slots__ = ("body", "condition", "ended", "invariants", "pred", "variables")
+    __slots__ = ("body", "condition", "ended", "frame", "invariants", "pred", "variables")
 
     def __init__(
         self,
+        frame: str,
         variables: Sequence[Variable],
         condition: Sequence[Unit],
         pred: int,
@@ -95,6 +97,7 @@ class Loop(Unit):
         firsts = [v.first for v in variables]
         made = (*own, *made_by(condition), *made_by(ended))
         super().__init__(tuple(dict.fromkeys((*self.invariants, *firsts))), made, ())
+        self.frame = frame
         self.variables = variables
         self.condition = condition
         self.pred = pred

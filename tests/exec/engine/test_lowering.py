@@ -230,7 +230,7 @@ class Built:
                     found.append([int(v) for v in values[:STATE]])
             except StepFailed as error:
                 name = runner._part.nodes[error.failure.node].name
-                found.append(name.rpartition("/")[2])
+                found.append((name.rpartition("/")[2], error.failure.where))
             return found, int(sess.run(self.variable))
 
 
@@ -262,6 +262,7 @@ def test_the_same_node_fails_in_all_executors(
     where = ("while", place, place, inner) if in_loop else ("if", 0, 1, inner, after)
     program = [where, *after]
     state, variable = list(start), [1]
+    places_of = set()
     try:
         interpret(program, state, variable)
         expected: Any = state
@@ -270,7 +271,11 @@ def test_the_same_node_fails_in_all_executors(
     built = Built(program)
     for by in EXECUTORS:
         [found], _ = built.run(by, start)
-        assert found == expected, by
+        if expected == REFUSAL:
+            found, where = found
+            places_of.add(where)
+        assert found == expected
+    assert len(places_of) <= 1
 
 
 # What the code looks like
@@ -307,7 +312,7 @@ def test_a_loop_is_a_while(sess: fb.Session) -> None:
         f"    v1 = c{zero}",
         f"    v2 = c{zero}",
         "    f0 = f0[()]",
-        "    while True:",
+        "    for i0 in count():",
         "        v3 = v1 < f0",
         "        if not v3:",
         "            break",
