@@ -462,7 +462,9 @@ class _Writer:
         return all(map(self._is_number, kernel.inputs))
 
     def _is_number(self, value: int) -> bool:
-        if self.is_wary or self.device.xp is not np or self.specs.shapes[value].rank != 0:
+        # A stretch may be written with what was known of a program that this one has grown from.
+        shape = self.specs.shapes.get(value)
+        if self.is_wary or self.device.xp is not np or shape is None or shape.rank != 0:
             return False
         return self.specs.dtypes[value].numpy.kind in "biuf"
 
