@@ -59,6 +59,7 @@ GROWTH = "exec/engine/test_growth.py"
 STEP = "exec/engine/test_step.py"
 ARRAYS = "graph/control_flow/test_tensor_list.py"
 ELEMENTS = "graph/control_flow/test_over_elements.py"
+LOWERING = "exec/engine/test_lowering.py"
 FAILURES = "exec/engine/test_errors.py"
 RETENTION = "exec/engine/test_retention.py"
 OWNERSHIP = "exec/session/test_ownership.py"
@@ -237,10 +238,49 @@ CHANGES = (
     ),
     Change(
         "exec/engine/generate.py",
-        'text += "; " + " = ".join(dropped) + " = None"',
-        "pass",
+        "self.line(text + _dropping(dropped), index, inputs)",
+        "self.line(text, index, inputs)",
         (LEASES, RETENTION),
     ),
+    Change("exec/engine/generate.py", "if name not in self.barred]", "]", (LOWERING,)),
+    Change("exec/engine/generate.py", "and self.locals[first] not in self.barred", "", (LOWERING,)),
+    Change(
+        "exec/engine/generate.py",
+        "    def _free_rest(self, names: Sequence[str], count: int) -> None:\n",
+        "    def _free_rest(self, names: Sequence[str], count: int) -> None:\n        return\n",
+        (LOWERING,),
+    ),
+    Change(
+        "exec/engine/generate.py",
+        "and first not in unit.invariants and first not in others",
+        "and first not in others",
+        (LOWERING,),
+    ),
+    Change(
+        "exec/engine/lowering.py",
+        "if guards[1] != (*around, (pred, 1 - side)) or",
+        "if",
+        (LOWERING,),
+    ),
+    Change(
+        "exec/engine/lowering.py",
+        "        ended.is_open = body.is_open = True\n",
+        "",
+        (LOWERING,),
+    ),
+    Change(
+        "exec/engine/lowering.py",
+        "return [] if program.is_scalar(pred) else [(guard, [program.moved(unit)])]",
+        "return []",
+        (LOWERING,),
+    ),
+    Change(
+        "exec/engine/lowering.py",
+        "for source in (*sources, *unit.after, *unit.behind)",
+        "for source in (*sources, *unit.after)",
+        (LOWERING,),
+    ),
+    Change("exec/engine/step.py", "            first.pending += 1\n", "", (STEP, LOWERING)),
     Change(
         "exec/engine/generate.py",
         'dropped = f"; values[{value}] = None" if value in dying else ""',

@@ -178,6 +178,7 @@ def _unit(
         unit.fires_on_any = op_def.fires_on_any
         unit.retag = op_def.retag
         unit.sees_dead = op_def.sees_dead
+        unit.gives_dead = op_def.gives_dead
         is_entrance = op_def.retag is Retag.PUSH
         unit.enters = node.attributes["frame_name"] if is_entrance else ""
         unit.is_constant = is_entrance and node.attributes["is_constant"]
@@ -200,6 +201,7 @@ def _find(op_def: OpDef[Any], device: Device) -> _Found:
             len(op_def.outputs) == 1 and not op_def.outputs[0].is_list,
             is_users or not op_def.is_builtin,
             op_def.is_builtin,
+            op_def.is_identity,
         ),
         bool(registered) and not is_users,
         Router if op_def.is_router else kind,

@@ -1,8 +1,12 @@
-"""Straight-line Python for units that need no waiting: one line per kernel call, locals for values.
+"""Python for units that need no waiting: one line per kernel call, locals for values.
 
 A local is reused as soon as its value has been used for the last time, so that memory is freed
 there and a variable's buffer is given back before it is written. Nothing but the kernels costs
 time: the line that failed is found in the traceback, not by bookkeeping.
+
+Branches and loops (`statements.py`) are Python's own. Each side of a branch lets go of what it is
+the last to need, or does not need; a loop's variable has one local in all iterations. Beside what
+is alive then, a local that has been used holds nothing where branches meet or an iteration ends.
 
 A short program is one function from feeds to fetches (`whole_step`). Of a longer one, each stretch
 (`segment.py`) is a function that takes its values from a list, and leaves there what others need
@@ -13,12 +17,16 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from flowbook.exec.devices.device import Device
-from flowbook.exec.engine.units import Kernel, Unit
-from flowbook.exec.plan.failure import UnitFailure, late
+from flowbook.exec.engine.bind import Specs
+from flowbook.exec.engine.statements import Branches, Literal, Loop, Move, made_by, taken_by
+from flowbook.exec.engine.units import Handle, Kernel, Router, Unit
+from flowbook.exec.plan.failure import LoopPlace, UnitFailure, late
 from flowbook.exec.plan.memory import Ownership
 
 _serial = itertools.count()
@@ -42,11 +50,13 @@ class Setting(NamedTuple):
 
     Attributes:
         known: constants and handles, by value.
+        specs: what is known of values before the step.
         device: where it runs.
         is_wary: whether what kernels give is checked against what was inferred.
     """
 
     known: Mapping[int, Any]
+    specs: Specs
     device: Device
     is_wary: bool
 
@@ -72,11 +82,13 @@ class Generated:
         traceback = error.__traceback__
         while traceback is not None:
             if traceback.tb_frame.f_code.co_filename == self._filename:
-                index, names = self._places[traceback.tb_lineno - 2]
+                index, names, loops = self._places[traceback.tb_lineno - 2]
                 if index < 0:
                     return None
                 given = traceback.tb_frame.f_locals
-                failure = UnitFailure(index, [given.get(n, self._scope.get(n)) for n in names])
+                inputs = [given.get(n, self._scope.get(n)) for n in names]
+                where = tuple([LoopPlace(frame, given[counter]) for frame, counter in loops])
+                failure = UnitFailure(index, inputs, where)
                 if isinstance(given, dict):
                     given.clear()  # A copy, which its frame keeps even when that is emptied.
                 failure.__cause__ = error
@@ -125,11 +137,10 @@ def on_values(
         setting: what it is written with.
         with_deadline: whether the function keeps the deadline.
     """
-    made = {v: None for unit in units if isinstance(unit, Kernel) for v in unit.outputs}
-    taken = dict.fromkeys([v for unit in units for v in unit.inputs])
+    made = made_by([unit for unit in units if not isinstance(unit, Handle)])
     writer = _Writer(setting, with_deadline)
-    for value in taken:
-        if value not in made and value not in setting.known:
+    for value in taken_by(units):
+        if value not in setting.known:
             local = writer.locals[value] = f"s{value}"
             dropped = f"; values[{value}] = None" if value in dying else ""
             writer.line(f"{local} = values[{value}]{dropped}")
@@ -142,24 +153,37 @@ def on_values(
     return Generated("stretch", ["values", "deadline"], writer)
 
 
+# What a line belongs to: a node, the locals that it is given, and the loops around it.
+_Place = tuple[int, tuple[str, ...], tuple[tuple[str, str], ...]]
+
+
 class _Writer:
     """Writes the lines of one function, and keeps which local holds which value."""
 
     def __init__(self, setting: Setting, with_deadline: bool) -> None:
-        self.known, self.device, self.is_wary = setting
+        self.known, self.specs, self.device, self.is_wary = setting
         self.with_deadline = with_deadline
         self.scope: dict[str, Any] = {
             "xp": self.device.xp,
             **finishers(self.device),
             "clock": time.monotonic,
             "late": late,
+            "count": itertools.count,
         }
         self.lines: list[str] = []
-        self.places: list[tuple[int, tuple[str, ...]]] = []
+        self.places: list[_Place] = []
+        self.indent = "    "
+        # The frames of the loops around, the innermost first, and the locals that count iterations.
+        self.loops: tuple[tuple[str, str], ...] = ()
         self.locals: dict[int, str] = {}
         self.free: list[str] = []
         self.count = 0
         self.functions: dict[int, str] = {}
+        # What the other side of a branch leaves behind lies in these.
+        self.barred: frozenset[str] = frozenset()
+        # For a value the local that it is moved to in the end: one kept for it, one maybe free.
+        self.destined: dict[int, str] = {}
+        self.hoped: dict[int, str] = {}
 
     def name(self, value: int) -> str:
         """How the code refers to a value."""
@@ -171,55 +195,233 @@ class _Writer:
 
     def line(self, text: str, node: int = -1, names: tuple[str, ...] = ()) -> None:
         """Add a line that belongs to a node."""
-        self.lines.append("    " + text)
-        self.places.append((node, names))
+        self.lines.append(self.indent + text)
+        self.places.append((node, names, self.loops))
 
-    def write(self, units: Sequence[Unit], lasting: Sequence[int]) -> None:
-        """Add the calls of units, after which some values live on."""
+    def write(self, units: Sequence[Unit], lasting: Collection[int]) -> None:
+        """Add the code of units, after which some values live on."""
         last_use = _last_uses(units, lasting)
-        for place, kernel in enumerate(units):
-            if not isinstance(kernel, Kernel):
-                continue
-            index = kernel.index
-            inputs = tuple([self.name(v) for v in kernel.inputs])
-            used = [port for port, v in enumerate(kernel.outputs) if v in last_use]
-            call = self._call(kernel, inputs, used)
+        for place, unit in enumerate(units):
             dying = [
-                v for v in dict.fromkeys(kernel.inputs) if v in self.locals and last_use[v] == place
+                v for v in dict.fromkeys(unit.inputs) if v in self.locals and last_use[v] == place
             ]
-            released = [self.locals.pop(v) for v in dying]
-            self.free.extend(released)
-            targets = [self._take() for _ in kernel.outputs]
-            for value, target in zip(kernel.outputs, targets, strict=True):
-                if value in last_use:
-                    self.locals[value] = target
+            if isinstance(unit, Kernel):
+                self._write_kernel(unit, dying, last_use)
+            elif isinstance(unit, Move):
+                self._write_move(unit, dying, last_use)
+            elif isinstance(unit, Literal):
+                self._write_literal(unit, last_use)
+            elif isinstance(unit, Branches | Loop):
+                values = (*unit.inputs, *unit.outputs)
+                needed = {v for v in values if last_use.get(v, place) > place}
+                if isinstance(unit, Branches):
+                    self._write_branches(unit, dying, needed)
                 else:
-                    self.free.append(target)
-            # What dies here and is not overwritten is let go at once, unused outputs included.
-            written = {t for v, t in zip(kernel.outputs, targets, strict=True) if v in last_use}
-            dropped = [n for n in dict.fromkeys((*released, *targets)) if n not in written]
-            if self.with_deadline:
-                self.line("if clock() > deadline: raise late()", index)
-            if self.is_wary:
-                checked = f"checked{index}"
-                is_single = kernel.is_single
-                self.scope[checked] = kernel.checked if is_single else kernel.checked_all
-                call = f"{checked}({call})"
-            if not targets:
-                text = call
-            elif kernel.is_single:
-                text = f"{targets[0]} = {call}"
-            else:
-                text = f"{', '.join(targets)}, = {call}"
-            if dropped:
-                text += "; " + " = ".join(dropped) + " = None"
-            self.line(text, index, inputs)
+                    self._write_loop(unit, dying, needed)
 
-    def _take(self) -> str:
-        if self.free:
-            return self.free.pop()
+    def _write_kernel(
+        self, kernel: Kernel, dying: Sequence[int], last_use: Mapping[int, int]
+    ) -> None:
+        index = kernel.index
+        inputs = tuple([self.name(v) for v in kernel.inputs])
+        used = [port for port, v in enumerate(kernel.outputs) if v in last_use]
+        call = self._call(kernel, inputs, used)
+        released = [self.locals.pop(v) for v in dying]
+        self.free.extend(released)
+        targets = [self._take(v) for v in kernel.outputs]
+        for value, target in zip(kernel.outputs, targets, strict=True):
+            if value in last_use:
+                self.locals[value] = target
+            else:
+                self.free.append(target)
+        # What dies here and is not overwritten is let go at once, unused outputs included.
+        written = {t for v, t in zip(kernel.outputs, targets, strict=True) if v in last_use}
+        dropped = [n for n in dict.fromkeys((*released, *targets)) if n not in written]
+        if self.with_deadline:
+            self.line("if clock() > deadline: raise late()", index)
+        if self.is_wary and not isinstance(kernel, Router):
+            checked = f"checked{index}"
+            is_single = kernel.is_single
+            self.scope[checked] = kernel.checked if is_single else kernel.checked_all
+            call = f"{checked}({call})"
+        if not targets:
+            text = call
+        elif kernel.is_single:
+            text = f"{targets[0]} = {call}"
+        else:
+            text = f"{', '.join(targets)}, = {call}"
+        self.line(text + _dropping(dropped), index, inputs)
+
+    def _take(self, value: int) -> str:
+        """A local for a value."""
+        if value in self.destined:
+            return self.destined[value]
+        free = [name for name in self.free if name not in self.barred]
+        if free:
+            hoped = self.hoped.get(value)
+            name = hoped if hoped in free else free[-1]
+            self.free.remove(name)
+            return name
         self.count += 1
         return f"v{self.count}"
+
+    def _let_go(self, values: Sequence[int], but: int | None = None) -> str:
+        """What follows a line to let go of values; a bool, as a predicate is, may stay behind."""
+        names = {v: self.locals.pop(v) for v in values}
+        self.free.extend(names.values())
+        return _dropping([name for v, name in names.items() if v != but])
+
+    # Branches
+
+    def _write_move(self, move: Move, dying: Sequence[int], last_use: Mapping[int, int]) -> None:
+        (source,), (target,) = move.inputs, move.outputs
+        name = self.locals.get(target)
+        if target not in last_use:
+            dropped = self._let_go(dying)
+            if dropped:
+                self.line(dropped.removeprefix("; "))
+        elif name is None and dying:
+            self.locals[target] = self.locals.pop(source)
+        elif name is not None and self.locals.get(source) == name:
+            del self.locals[source]  # It was made where it was to go.
+        else:
+            given = self.name(source)
+            if name is None:
+                name = self.locals[target] = self._take(target)
+            self.line(f"{name} = {given}{self._let_go(dying)}")
+
+    def _write_literal(self, literal: Literal, last_use: Mapping[int, int]) -> None:
+        (value,) = literal.outputs
+        if value in last_use:
+            name = f"d{len(self.scope)}"
+            self.scope[name] = literal.value
+            self.line(f"{self.locals[value]} = {name}")
+
+    def _write_branches(
+        self, unit: Branches, dying: Sequence[int], needed: Collection[int]
+    ) -> None:
+        for side in unit.sides:
+            for each in side:
+                if isinstance(each, Move | Literal):
+                    (value,) = each.outputs
+                    if value in needed and value not in self.locals:
+                        self.locals[value] = self._take(value)
+        before, free, count = dict(self.locals), list(self.free), self.count
+        false, true = unit.sides
+        self.line(f"if {self.name(unit.pred)}:")
+        start = len(self.lines)
+        self._write_side(true, dying, needed, unit.pred)
+        if len(self.lines) == start:
+            self.line("    pass")
+        made = {v: n for v, n in self.locals.items() if v not in before}
+        self.locals = dict(before)
+        self.free = list(free)
+        outer, self.barred = self.barred, self.barred.union(made.values())
+        self.line("else:")
+        start = len(self.lines)
+        self._write_side(false, dying, needed, unit.pred)
+        if len(self.lines) == start:
+            del self.lines[-1], self.places[-1]
+        self.barred = outer
+        self.locals.update(made)
+        self._free_rest([*before.values(), *free], count)
+
+    def _write_side(
+        self, units: Sequence[Unit], dying: Iterable[int], needed: Collection[int], pred: int
+    ) -> None:
+        """Add one side of a predicate, which lets go of what dies and it does not take."""
+        outer, self.indent = self.indent, self.indent + "    "
+        taken = taken_by(units)
+        dropped = self._let_go([v for v in dying if v not in taken], pred)
+        if dropped:
+            self.line(dropped.removeprefix("; "))
+        last_use = _last_uses(units, needed)
+        for place, unit in enumerate(units):
+            if isinstance(unit, Move) and unit.outputs[0] in needed:
+                (source,) = unit.inputs
+                if last_use[source] == place and source not in self.locals:
+                    self.destined[source] = self.locals[unit.outputs[0]]
+        self.write(units, needed)
+        self.indent = outer
+
+    def _free_rest(self, names: Sequence[str], count: int) -> None:
+        """Let all locals be free again in which no value lives.
+
+        Args:
+            names: those that there were before a statement.
+            count: how many others there were then.
+        """
+        made = [f"v{number}" for number in range(count + 1, self.count + 1)]
+        alive = {*self.locals.values()}
+        self.free = [name for name in dict.fromkeys((*names, *made)) if name not in alive]
+
+    # Loops
+
+    def _write_loop(self, unit: Loop, dying: Sequence[int], needed: Collection[int]) -> None:
+        before, free, count = dict(self.locals), list(self.free), self.count
+        local_of = self._begin_variables(unit, dying)
+        around = [v for v in self.locals if v not in local_of]
+        for value in unit.invariants:
+            if value in self.locals and self._is_number(value):
+                # Of a scalar the iterations' operators take a tenth of the time.
+                self.line(f"{self.locals[value]} = {self.locals[value]}[()]")
+        counter = f"i{len(self.loops)}"
+        self.line(f"for {counter} in count():")
+        around_it, self.loops = self.loops, ((unit.frame, counter), *self.loops)
+        outer, self.indent = self.indent, self.indent + "    "
+        if self.with_deadline:
+            self.line("if clock() > deadline: raise late()")
+        following = [v.following for v in unit.variables]
+        lasting = {*unit.invariants, *following}
+        kept = {*needed, *unit.invariants}
+        later = {unit.pred, *taken_by(unit.ended), *taken_by(unit.body), *kept, *lasting}
+        self.write(unit.condition, later)
+        # What the iteration has made, and its variables.
+        own = [v for v in self.locals if v not in around]
+        here = dict(self.locals), list(self.free)
+        self.line(f"if not {self.name(unit.pred)}:")
+        self._write_side(unit.ended, [v for v in own if v not in kept], kept, unit.pred)
+        self.line("    break")
+        after, (self.locals, self.free) = self.locals, here
+        self.hoped.update({v.following: local_of[v.value] for v in unit.variables})
+        taken = {*taken_by(unit.body), *lasting}
+        dropped = self._let_go([v for v in own if v not in taken], unit.pred)
+        if dropped:
+            self.line(dropped.removeprefix("; "))
+        self.write(unit.body, lasting)
+        self._end_iteration(unit, local_of, around)
+        self.indent, self.loops = outer, around_it
+        self.locals = after
+        dropped = self._let_go([v for v in dying if v in self.locals and v not in local_of])
+        if dropped:
+            self.line(dropped.removeprefix("; "))
+        self._free_rest([*before.values(), *free], count)
+
+    def _begin_variables(self, unit: Loop, dying: Sequence[int]) -> dict[int, str]:
+        """Give a loop's variables their locals: that of the first value, if it dies with it."""
+        local_of: dict[int, str] = {}
+        for place, (value, first, _) in enumerate(unit.variables):
+            others = [variable.first for variable in unit.variables[place + 1 :]]
+            is_last = first in dying and first not in unit.invariants and first not in others
+            if is_last and self.locals[first] not in self.barred:
+                local_of[value] = self.locals.pop(first)
+            else:
+                given = self.name(first)
+                local_of[value] = self._take(value)
+                dropped = self._let_go([first] if is_last else [])
+                self.line(f"{local_of[value]} = {given}{dropped}")
+        self.locals.update(local_of)
+        return local_of
+
+    def _end_iteration(self, unit: Loop, local_of: Mapping[int, str], around: list[int]) -> None:
+        """Give a loop's variables the values that they have in the next iteration."""
+        moves = [(local_of[v.value], self.name(v.following)) for v in unit.variables]
+        moves = [(target, source) for target, source in moves if target != source]
+        targets = [target for target, _ in moves]
+        used = [n for v, n in self.locals.items() if v not in around and v not in local_of]
+        dropped = _dropping([name for name in used if name not in local_of.values()])
+        if moves:
+            self.line(f"{', '.join(targets)} = {', '.join([s for _, s in moves])}{dropped}")
 
     def _call(self, kernel: Kernel, inputs: tuple[str, ...], used: Sequence[int]) -> str:
         index = kernel.index
@@ -241,14 +443,37 @@ class _Writer:
     def _inlined(self, kernel: Kernel, inputs: tuple[str, ...]) -> str:
         expression = kernel.call.expression
         assert expression is not None
+        is_scalar = self._takes_scalars(kernel)
+        if is_scalar:
+            inputs = tuple([self._scalar(v) for v in kernel.inputs])
         names = dict(zip(expression.parameters, inputs, strict=False))
         for name in expression.functions:
             names[name] = f"xp_{name}"
             self.scope[f"xp_{name}"] = getattr(self.device.xp, name)
         for name, value in kernel.attributes.items():
             names[name] = self._literal(kernel.index, name, value)
+        if is_scalar:
+            return expression.render_for_scalars(names)
         large = self._shared(kernel.function) if expression.has_steps else None
         return expression.render(names, large)
+
+    def _takes_scalars(self, kernel: Kernel) -> bool:
+        """Whether a kernel surely takes numbers without dimensions, as NumPy has them."""
+        return all(map(self._is_number, kernel.inputs))
+
+    def _is_number(self, value: int) -> bool:
+        # A stretch may be written with what was known of a program that this one has grown from.
+        shape = self.specs.shapes.get(value)
+        if self.is_wary or self.device.xp is not np or shape is None or shape.rank != 0:
+            return False
+        return self.specs.dtypes[value].numpy.kind in "biuf"
+
+    def _scalar(self, value: int) -> str:
+        """How the code refers to a number without dimensions: a constant as NumPy's scalar."""
+        if value in self.locals:
+            return self.locals[value]
+        self.scope[f"n{value}"] = self.known[value][()]
+        return f"n{value}"
 
     def _shared(self, function: Callable[..., Any]) -> str:
         """One global per kernel, however many calls."""
@@ -265,7 +490,12 @@ class _Writer:
         return f"a{index}_{name}"
 
 
-def _last_uses(units: Sequence[Unit], lasting: Sequence[int]) -> dict[int, int]:
+def _dropping(names: Collection[str]) -> str:
+    """What follows a line to let go of what lies in locals."""
+    return f"; {' = '.join(names)} = None" if names else ""
+
+
+def _last_uses(units: Sequence[Unit], lasting: Collection[int]) -> dict[int, int]:
     """For each value that is used the place of the last unit that uses it, or beyond them all."""
     last = {value: place for place, unit in enumerate(units) for value in unit.inputs}
     last.update(dict.fromkeys(lasting, len(units)))

@@ -26,6 +26,7 @@ from flowbook.exec.engine.bind import Bound, bind
 from flowbook.exec.engine.executor import Execution, Executions
 from flowbook.exec.engine.generate import FINISHER_OF, Generated, Setting, finishers, whole_step
 from flowbook.exec.engine.given_up import call_until
+from flowbook.exec.engine.lowering import lowered
 from flowbook.exec.engine.quiet import quietly
 from flowbook.exec.engine.regions import find_regions
 from flowbook.exec.engine.run_errors import as_op_error, cause_of
@@ -101,7 +102,7 @@ class Runner:
         self._begun = begun if not self._waits and not self._is_routed else None
         # Shapes may have been inferred from a constant that is fed now: nothing is sure of them.
         is_wary = any(feed.replaces_constant for feed in program.feeds)
-        self._setting = Setting(self._bound.known, device, is_wary)
+        self._setting = Setting(self._bound.known, self._bound.specs, device, is_wary)
         self.stage = Stage.NEW
         self.epoch = -1
         self.seen = (-1, 0)
@@ -176,7 +177,7 @@ class Runner:
             self.stage = Stage.CHECKED
             return results
         self.stage = Stage.WRITTEN
-        if self._is_routed or self._waits or len(self._segment.stretches) > 1:
+        if self._waits or self._lowered is None or len(self._segment.stretches) > 1:
             return self.run_regions(feeds, deadline)
         if deadline is None:
             self._step = self._generate(with_deadline=False)
@@ -300,18 +301,29 @@ class Runner:
         return Structure([self._segment], self._bound.known, self._part.fetches)
 
     @cached_property
+    def _lowered(self) -> Sequence[Unit] | None:
+        """What runs as code where nothing waits; None if it cannot be written as such."""
+        if not self._is_routed:
+            return self._bound.units
+        part, (known, specs, _, is_wary) = self._part, self._setting
+        return lowered(self._bound.units, part.block, known, specs, part.fetches, is_wary)
+
+    @cached_property
     def _segment(self) -> Segment:
         """All units, of a program that never waits."""
         begun = self._begun._segment if self._begun is not None else None
         self._begun = None  # What it began with may go.
         fetches, deadline = self._part.fetches, self._part.values
-        return Segment(self._bound.units, (), fetches, (), deadline, self._setting, begun)
+        assert self._lowered is not None
+        return Segment(self._lowered, (), fetches, (), deadline, self._setting, begun)
 
     @cached_property
     def _regions(self) -> Structure:
         """The same as generated code."""
         if self._is_routed:
-            return self._reference
+            if self._waits or self._lowered is None:
+                return self._reference
+            return Structure([Region(self._segment)], self._bound.known, self._part.fetches)
         units = [Region(u) if isinstance(u, Segment) else u for u in self._segments.units]
         return Structure(units, self._bound.known, self._part.fetches)
 
@@ -358,8 +370,9 @@ class Runner:
                 finish.append("{}")
             else:
                 finish.append(FINISHER_OF[ownership] + "({})")
-        units, feeds = self._bound.units, len(part.feeds)
-        return whole_step(units, feeds, part.fetches, finish, self._setting, with_deadline)
+        assert self._lowered is not None
+        feeds = len(part.feeds)
+        return whole_step(self._lowered, feeds, part.fetches, finish, self._setting, with_deadline)
 
     # Errors
 

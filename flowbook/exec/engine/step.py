@@ -42,7 +42,8 @@ class Frame:
         choices: for those that fire on any input how many they have in the first iteration, and
             in later ones.
         uses: for each value how many of its units take it.
-        known: what is there before the step and its units take; of the outermost nothing.
+        values: a place for each value that its units take, with what is there before the step; of
+            the outermost nothing.
         fed: the fed values that its units take; of the outermost nothing.
         entrances: how many units of other frames enter it.
         exits: its units that leave it.
@@ -53,9 +54,9 @@ class Frame:
         self.parallel_iterations = parallel_iterations
         self.members = members
         self.waits: dict[int, int] = {}
-        self.choices: dict[int, tuple[int, int]] = {}
+        self.choices: tuple[dict[int, int], dict[int, int]] = ({}, {})
         self.uses: dict[int, int] = {}
-        self.known: dict[int, Any] = {}
+        self.values: dict[int, Any] = {}
         self.fed: list[int] = []
         self.entrances = 0
         self.exits: list[int] = []
@@ -119,12 +120,13 @@ class Structure:
         taken = self.taken[index] = tuple(dict.fromkeys(unit.inputs))
         for value in taken:
             frame.uses[value] = frame.uses.get(value, 0) + 1
+            if frame is not self.root:
+                frame.values[value] = known.get(value)
             if value in producer and value not in known:
                 self.takers.setdefault(value, []).append(index)
-            elif value in known:
-                if frame is not self.root:
-                    frame.known[value] = known[value]
-            elif frame is not self.root:  # It is fed, and so there everywhere.
+            elif (
+                value not in known and frame is not self.root
+            ):  # It is fed, and so there everywhere.
                 frame.fed.append(value)
                 self.root.uses[value] = self.root.uses.get(value, 0) + 1
         sources = [producer[v] for v in taken if v in producer and v not in known]
@@ -143,7 +145,7 @@ class Structure:
         later = sum(source.retag is Retag.INCREMENT for source in sources)
         there = len(sources) < len(taken)  # A feed or a constant is alive from the beginning.
         frame.waits[index] = waited + (not there)
-        frame.choices[index] = (len(sources) - later, later)
+        frame.choices[0][index], frame.choices[1][index] = len(sources) - later, later
 
 
 class Iteration:
@@ -169,7 +171,7 @@ class Iteration:
         self.uses = run.frame.uses.copy()
         self.dead: set[int] = set()
         self.fired: set[int] = set()
-        self.choices = {i: counts[number > 0] for i, counts in run.frame.choices.items()}
+        self.choices = run.frame.choices[number > 0].copy()
         self.pending = 0
 
     @property
@@ -301,8 +303,9 @@ class Step:
                         self._wait_less(taker, tag, output is DEAD, work)
         for follower in structure.followers[index]:
             self._wait_less(follower, tag, is_dead, work)
-        for follower in structure.later.get(index, ()):
-            self._wait_less(follower, tag, False, work)
+        if index in structure.later:
+            for follower in structure.later[index]:
+                self._wait_less(follower, tag, False, work)
 
     def _arrive(self, index: int, tag: Iteration, is_dead: bool, work: list[Any]) -> None:
         """Note that an input is there of a unit that fires on any."""
@@ -355,18 +358,20 @@ class Step:
         else:
             self._deliver(index, run.iterations[0], outputs, is_dead, work)
         if not run.entrances:
-            # All that came into it may have been dead, and nothing of it ready.
+            # All that came into it may have been dead, and nothing of it ready. The frame does not
+            # end before that has gone all the way, through the frames within it too.
+            first = run.iterations[0]
+            first.pending += 1
             work_left, work[:] = work[:], []
             for entry in work_left:
                 self._end(*entry)
+            first.pending -= 1
             self._end_what_is_over(run)
 
     def _new_iteration(self, run: FrameRun, number: int, work: list[Any]) -> Iteration:
-        made = run.iterations[number] = Iteration(run, number, dict(run.frame.known))
+        made = run.iterations[number] = Iteration(run, number, run.frame.values.copy())
         for value in run.frame.fed:
             made.values[value] = self.root.values[value]
-        for value in made.uses:
-            made.values.setdefault(value, None)
         for index, outputs in run.constants:
             self._deliver(index, made, outputs, outputs[0] is DEAD, work)
         return made

@@ -111,6 +111,7 @@ class Call(NamedTuple):
         is_single: whether it returns its one output as it is, instead of a tuple.
         is_users: whether it is a user's, and not Flowbook's own.
         blames_graph: whether a result of another shape is the fault of a feed, not of the kernel.
+        is_identity: whether its output is its input, where both are of one dtype.
     """
 
     is_positional: bool
@@ -118,6 +119,7 @@ class Call(NamedTuple):
     is_single: bool
     is_users: bool
     blames_graph: bool
+    is_identity: bool
 
 
 class Kernel(Unit):
@@ -255,7 +257,7 @@ class Kernel(Unit):
             raise InternalError(
                 f"its kernel gave {output.dtype} where its definition says {dtype.name}"
             )
-        if not shape.is_compatible_with(output.shape):
+        if output.shape != shape.dims and not shape.is_compatible_with(output.shape):
             kind = InvalidArgumentError if self.call.blames_graph else InternalError
             raise kind(
                 f"its result has the shape {list(output.shape)}, which was found to be "
@@ -293,9 +295,12 @@ class Router(Kernel):
 
     Attributes:
         fires_on_any, retag, sees_dead, enters, is_constant: see `Unit`.
+        gives_dead: whether it gives its first input on one of two sides, as its last one says.
     """
 
-    __slots__ = ("enters", "fires_on_any", "is_constant", "retag", "sees_dead")
+    __slots__ = ("enters", "fires_on_any", "gives_dead", "is_constant", "retag", "sees_dead")
+
+    gives_dead: bool
 
     def run(self, values: Values) -> Sequence[Any]:
         """Call the kernel; an input that has not come is `DEAD`, and so may outputs be."""

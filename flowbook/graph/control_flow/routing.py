@@ -61,14 +61,14 @@ def _switch_shapes(data: Tensor, pred: Tensor) -> list[Shape]:
     return [data.shape, data.shape]
 
 
-def _is_true(pred: Any) -> bool:
+def _scalar(xp: Any, pred: Any) -> Any:
     if pred.shape:
         raise InvalidArgumentError(f"the predicate is no scalar: its shape is {list(pred.shape)}")
-    return bool(pred)
+    return pred
 
 
 def _switched(xp: Any, data: Any, pred: Any) -> tuple[Any, Any]:
-    return (DEAD, data) if _is_true(pred) else (data, DEAD)
+    return (DEAD, data) if _scalar(xp, pred) else (data, DEAD)
 
 
 def held(tensor: Tensor, pred: Tensor, side: int) -> Tensor:
@@ -355,9 +355,10 @@ loop_cond = OpDef(
     "LoopCond",
     "input: bool -> output: bool",
     infer=_loop_shape,
-    kernel=lambda xp, input: input,
+    kernel=_scalar,
     host_args=("input",),
     aliases={0: 0},
+    is_identity=True,
     cost=no_flops,
     doc="""Mark a loop's condition: a bool scalar that says whether there is another iteration.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from types import CodeType
 from typing import Any
 
@@ -36,6 +37,7 @@ _OPERATORS: dict[type[ast.AST], str] = {
     ast.Eq: "equal",
     ast.NotEq: "not_equal",
 }
+_OPERATOR_OF = {function: operator for operator, function in _OPERATORS.items()}
 
 
 class Expression:
@@ -95,9 +97,7 @@ class Expression:
                     hint="write a kernel",
                 ) from None
             self._outputs, self._steps = [text], {}
-        for node in nodes:
-            node.id = "{" + node.id + "}"
-        self._template = ast.unparse(tree)
+        self._template = _template(tree)
         self.has_steps = len(self._steps) > 1
         self._least = least_size(self._steps.values())
         self._kernels: dict[tuple[int, ...], Callable[..., Any]] = {}
@@ -127,6 +127,19 @@ class Expression:
         """
         text = self._template.format_map(names)
         return text if kernel is None else self._unless_large(text, names, kernel)
+
+    def render_for_scalars(self, names: Mapping[str, str]) -> str:
+        """The expression as code for NumPy's scalars, of which operators are faster by far.
+
+        >>> apart = Expression("square(subtract(x, y))", ["x", "y"])
+        >>> apart.render_for_scalars({"x": "v3", "y": "v4", "square": "xp.square"})
+        'xp.square(v3 - v4)'
+        """
+        return self._template_for_scalars.format_map(names)
+
+    @cached_property
+    def _template_for_scalars(self) -> str:
+        return _template(_Operators().visit(ast.parse(self.text, mode="eval").body))
 
     def kernel(self, wanted: Sequence[int] = ()) -> Callable[..., Any]:
         """The kernel `kernel(xp, *parameters)` that evaluates it.
@@ -177,6 +190,31 @@ def _compiled(text: str) -> CodeType:
 
 class _NotElementwise(Exception):
     """A part of an expression is not known to be elementwise."""
+
+
+def _template(tree: ast.expr) -> str:
+    """An expression's text with its names in braces."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            node.id = "{" + node.id + "}"
+    return ast.unparse(tree)
+
+
+class _Operators(ast.NodeTransformer):
+    """Writes operators for the functions that they stand for."""
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """A call, or what means the same."""
+        self.generic_visit(node)
+        operator = _OPERATOR_OF.get(node.func.id) if isinstance(node.func, ast.Name) else None
+        sign = operator() if operator is not None else None
+        if isinstance(sign, ast.unaryop):
+            return ast.UnaryOp(sign, node.args[0])
+        if isinstance(sign, ast.operator):
+            return ast.BinOp(node.args[0], sign, node.args[1])
+        if isinstance(sign, ast.cmpop):
+            return ast.Compare(node.args[0], [sign], [node.args[1]])
+        return node
 
 
 def _called(node: ast.expr) -> tuple[str, list[ast.expr]]:

@@ -270,6 +270,22 @@ def test_a_loop_in_a_branch_that_is_not_taken_never_runs() -> None:
     assert ran == [32] * 3
 
 
+@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+def test_loops_in_each_other_that_are_dead_end_once(depth: int) -> None:
+    """In its last iteration each loop's body is dead, and all loops in that."""
+
+    def nested(depth: int, x: Any) -> Any:
+        if not depth:
+            return x + 1
+        return fb.while_loop(
+            lambda i, _: i < 2, lambda i, x: (i + 1, nested(depth - 1, x)), (0, x)
+        )[1]
+
+    y = nested(depth, fb.constant(0))
+    with fb.Session() as sess:
+        assert sess.run(y) == 2**depth
+
+
 def test_what_a_branch_not_taken_would_give_cannot_be_fetched() -> None:
     writer = Writer()
     a, b = writer.value(), writer.value()

@@ -123,3 +123,88 @@ def test_float16_is_computed_in_float32() -> None:
                 found = sess.run(y, {x: value})
                 assert found.dtype == np.float16
                 np.testing.assert_allclose(found, wanted.astype(np.float16), rtol=1e-3, atol=6e-8)
+
+
+OPERATORS = {
+    "add": "a + b",
+    "subtract": "a - b",
+    "multiply": "a * b",
+    "divide": "a / b",
+    "floor_divide": "a // b",
+    "remainder": "a % b",
+    "bitwise_and": "a & b",
+    "bitwise_or": "a | b",
+    "bitwise_xor": "a ^ b",
+    "left_shift": "a << b",
+    "right_shift": "a >> b",
+    "less": "a < b",
+    "less_equal": "a <= b",
+    "greater": "a > b",
+    "greater_equal": "a >= b",
+    "equal": "a == b",
+    "not_equal": "a != b",
+    "negative": "-a",
+    "positive": "+a",
+    "invert": "~a",
+}
+
+
+def of_scalars(name: str) -> Expression:
+    inputs = ["x", "y"][: getattr(np, name).nin]
+    return Expression(f"{name}({', '.join(inputs)})", inputs)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_functions_of_scalars_are_operators(name: str) -> None:
+    names = {"x": "a", "y": "b", name: f"xp_{name}"}
+    assert of_scalars(name).render_for_scalars(names) == OPERATORS[name]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("multiply(add(x, y), x)", "(a + b) * a"),
+        ("less(equal(x, y), x)", "(a == b) < a"),
+        ("exp(negative(x))", "exp(-a)"),
+        ("x - y * 2", "a - b * 2"),
+    ],
+)
+def test_operators_stand_in_parentheses_where_they_must(text: str, expected: str) -> None:
+    names = {"x": "a", "y": "b", "exp": "exp"}
+    names |= {name: name for name in OPERATORS}
+    assert Expression(text, ["x", "y"]).render_for_scalars(names) == expected
+
+
+def extremes(dtype: np.dtype[Any]) -> list[Any]:
+    """Numbers of a dtype among which operators could differ from functions."""
+    if dtype.kind == "b":
+        numbers: list[Any] = [False, True]
+    elif dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        numbers = [info.min, info.min + 1, info.max, info.max - 1, 0, 1, 2, 7, 31, 32, 63, 64]
+        numbers += [-1, -2, -7, -64] if dtype.kind == "i" else []
+    else:
+        limits = np.finfo(dtype)
+        numbers = [0.0, -0.0, 1.0, -1.0, 2.5, -7.3, 0.1, np.inf, -np.inf, np.nan]
+        numbers += [limits.max, limits.tiny, limits.smallest_subnormal]
+    return [dtype.type(number) for number in numbers]
+
+
+@pytest.mark.parametrize("code", "?bBhHiIlLqQefd")
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_mean_the_same_of_scalars(name: str, code: str) -> None:
+    function: Any = getattr(np, name)
+    numbers = extremes(np.dtype(code))
+    text = of_scalars(name).render_for_scalars({"x": "x", "y": "y", name: name})
+    operator = eval(f"lambda x, y: {text}")
+    for x in numbers:
+        for y in numbers:
+            with np.errstate(all="ignore"):
+                try:
+                    wanted = function(*(x, y)[: function.nin])
+                except TypeError:
+                    with pytest.raises(TypeError):
+                        operator(x, y)
+                    continue
+                found = operator(x, y)
+            assert (type(found), found.tobytes()) == (type(wanted), wanted.tobytes()), (x, y)
