@@ -21,6 +21,7 @@ from flowbook.graph.model import dtypes
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import kernel_for, kinds_with_kernel, op_named, without_kernel
+from flowbook.graph.model.retag import DEAD
 from flowbook.graph.numerics import element_choices
 from flowbook.graph.ops.reduction import scans, standardising
 from tests.interpreter import evaluate
@@ -43,7 +44,11 @@ HERE = [
 ABOUT_ARRAYS = [case for case in CASES if is_about_arrays(case.type)]
 
 # What a row of values cannot express, and has a test below.
-WITHOUT_ROWS = {"CheckFinite", "Const", "MarkTraining", "MarkUpdate", "NoOp"}
+WITHOUT_ROWS = {
+    *("CheckFinite", "Const", "MarkTraining", "MarkUpdate", "NoOp"),
+    *("ControlTrigger", "Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"),
+    "OwnGradient",
+}
 
 # Types whose kernels wait for the device: values decide about a size, a way, or an error.
 WAITING = {
@@ -207,6 +212,28 @@ def test_operations_without_rows_are_right_here_too() -> None:
         kernel = op_named(type_).kernel
         assert kernel is not None
         assert kernel(device.xp) == ()
+
+
+def test_what_routes_values_hands_them_on_as_they_are() -> None:
+    device = Simulated()
+    value = device.own(np.ones(3))
+
+    def given(type_: str, *inputs: Any, **attributes: Any) -> Any:
+        kernel = op_named(type_).kernel
+        assert kernel is not None
+        return kernel(device.xp, *inputs, **attributes)
+
+    for type_ in ("Enter", "Exit", "NextIteration"):
+        assert given(type_, value) is value
+    predicate = np.array(True)
+    assert given("LoopCond", predicate) is predicate
+    assert given("Switch", value, predicate) == (DEAD, value)
+    found, index = given("Merge", DEAD, value)
+    assert found is value
+    assert device.fetch(index) == 1
+    assert given("ControlTrigger") == ()
+    assert given("OwnGradient", value, predicate, Tout=(fb.float64,)) == (value,)
+    assert device.waits == 0
 
 
 @pytest.mark.parametrize(
