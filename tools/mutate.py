@@ -72,6 +72,7 @@ CASES = "graph/ops/test_op_cases.py"
 WINDOWS = "graph/ops/windows/test_windows.py"
 PUBLIC = "test_public_api.py"
 RENAMED = "test_renamed.py"
+UPDATES = "graph/model/test_updates.py"
 
 CHANGES = (
     # The model: keys and kinds
@@ -137,6 +138,7 @@ CHANGES = (
     ),
     Change("graph/rewrite/cse.py", "                operation.device,\n", "", (REWRITE,)),
     Change("graph/rewrite/fold.py", "and node.op_def.is_pure", "and True", (REWRITE, TOUCHES)),
+    Change("graph/rewrite/fold.py", "left -= cost", "pass", (REWRITE,)),
     Change("graph/rewrite/fold.py", "all(n in folded for n in node.after)", "True", (REWRITE,)),
     Change("graph/rewrite/simplify.py", "if node.after or not", "if not", (REWRITE,)),
     Change(
@@ -297,15 +299,39 @@ CHANGES = (
     Change("exec/resources/store.py", "self._own.pop(key, None)", "pass", (HANDLES,)),
     Change(
         "exec/resources/random_state.py",
-        "self._counter = philox.advance(counter, blocks)",
-        "self._counter = counter",
+        "            self._counter = after\n",
+        "",
         ("exec/resources/test_random_state.py",),
+    ),
+    Change(
+        "exec/resources/random_state.py",
+        "state.take_back(before, after)",
+        "pass",
+        ("exec/state/test_random.py",),
+    ),
+    Change(
+        "exec/resources/random_state.py",
+        "if self._counter == after:",
+        "if True:",
+        ("exec/state/test_random.py",),
+    ),
+    Change(
+        "exec/resources/variable.py",
+        "        finally:\n            buffer.flags.writeable = False",
+        "        finally:\n            pass",
+        ("exec/session/test_ownership.py",),
     ),
     # Instruments
     Change(
         "exec/instruments/guard.py",
         "self._allow == other._allow",
         "self is other",
+        ("exec/instruments/test_guard_again.py",),
+    ),
+    Change(
+        "exec/instruments/guard.py",
+        "[self]), *again, self)",
+        "[self]), self)",
         ("exec/instruments/test_guard_again.py",),
     ),
     Change(
@@ -357,6 +383,25 @@ CHANGES = (
         "feeds, values = None, ()  # The error holds this frame.",
         "pass",
         (RETENTION,),
+    ),
+    # Cells
+    Change(
+        "graph/model/succession.py",
+        "        if completed:\n",
+        "        if True:\n",
+        ("cells/test_ownership.py",),
+    ),
+    Change(
+        "cells/tracker.py",
+        "return_to(execution.surroundings)",
+        "pass",
+        ("cells/test_scopes.py",),
+    ),
+    Change(
+        "graph/building/members.py",
+        "if any(op not in kept for op in mine):",
+        "if False:",
+        ("cells/test_training.py",),
     ),
     # Gradients
     Change(
@@ -471,6 +516,37 @@ CHANGES = (
         "copy.closes = self._copies[operation.closes]",
         "pass",
         ("graph/transfer/test_importing.py",),
+    # What branches and loops are asked from outside
+    Change(
+        "graph/model/ancestors.py",
+        "() if op.closed_by is None else (op.closed_by,)",
+        "()",
+        ("explain/test_lint.py",),
+    ),
+    Change("graph/model/updates.py", " and op.context is None", "", (UPDATES,)),
+    Change(
+        "graph/model/updates.py",
+        "[] if operation.closed_by is None else [operation.closed_by]",
+        "[]",
+        (UPDATES,),
+    ),
+    Change(
+        "graph/gradients/backward.py",
+        "graph.refuse_inside(y, graph.scope.flow)",
+        "pass",
+        ("graph/control_flow/test_cond.py",),
+    ),
+    Change(
+        "graph/control_flow/while_loop.py",
+        "if not back_prop:",
+        "if False:",
+        ("graph/gradients/test_loops.py",),
+    ),
+    Change(
+        "train/layers/regularizers.py",
+        "within(weights.op.graph, lambda scope: replace(scope, flow=None)),",
+        "",
+        ("train/layers/test_layers.py",),
     ),
 )
 

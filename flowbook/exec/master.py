@@ -421,5 +421,7 @@ def located(failure: Failure, prepared: Prepared) -> OpError:
         if summary is not None and summary.note:
             was_fed = ", as it was fed" if value in fed else ""
             error.details.append(f"{tensor.name}{was_fed}: {summary.note}")
+    if failure.loops:
+        error.details.append(failure.where)
     error.details += failure.details
     return error

@@ -16,10 +16,13 @@ import numpy as np
 from flowbook.exec.session.session import Session
 from flowbook.explain.report import Report, Table
 from flowbook.explain.twin import Source, Twin, source_of
+from flowbook.graph.model.context import context_of, is_everywhere
 from flowbook.graph.model.dtypes import SMALL, as_dtype, float64, widened
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.shaping import shape as shape_of
+from flowbook.graph.ops.math.elementwise import sin
 from flowbook.graph.ops.random.random_numbers import random_uniform
 
 __all__ = ["compare", "observe"]
@@ -31,6 +34,9 @@ SAMPLES = 5
 PATIENCE = 8.0
 
 _MOST_ROWS = 40
+
+# The sine of so large a multiple of a value is as good as random.
+_SCATTER = 1e7
 
 # Simulated errors stay well above float64's own.
 _LEAST_NOISE = 2.0**-40
@@ -70,6 +76,8 @@ def observe(
     executor: str = "reference",
 ) -> ObservedRun:
     """See the value of every tensor that a run would compute, without leaving a trace.
+
+    Of loops and branches these are the results: what is inside has many values, or maybe none.
 
     A copy of the subgraph is run, from the values that the session's variables have now. The
     session's variables and random states stay as they are; random operations draw the same in all
@@ -323,12 +331,20 @@ def _noisy(source: Source, noise: float) -> Twin:
     def moved(tensor: Tensor) -> Tensor:
         if tensor.dtype is not float64:
             return tensor
-        errors = random_uniform(shape_of(tensor), -noise, noise, float64)
+        if context_of(tensor) is None:
+            errors = random_uniform(shape_of(tensor), -noise, noise, float64)
+        else:  # What is drawn outside is not there inside, and the same in all iterations.
+            errors = sin(tensor * _SCATTER) * noise
         return tensor * (errors + 1.0)
+
+    def taken(operation: Operation, tensor: Tensor) -> Tensor:
+        # A constant is everywhere; what is computed from it is not inside of a loop.
+        is_inside = operation.context is not None
+        return tensor if is_inside and is_everywhere(tensor.op) else moved(tensor)
 
     return Twin(
         source,
         float64,
-        given=lambda op, inputs: inputs if op in exact else [*map(moved, inputs)],
+        given=lambda op, inputs: inputs if op in exact else [taken(op, t) for t in inputs],
         made=lambda original, copy: copy if original.op in exact else moved(copy),
     )

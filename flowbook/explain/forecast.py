@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +11,10 @@ from flowbook.exec.signature.feeds import check_mapping, feedable
 from flowbook.exec.signature.fetches import flatten, graph_of
 from flowbook.explain.report import Report, Table, in_bytes, scaled
 from flowbook.graph.building.graph import Graph, get_default_graph
-from flowbook.graph.model.dtypes import resource
-from flowbook.graph.model.errors import InvalidArgumentError, without_internal_frames
+from flowbook.graph.control_flow.stacks import push
+from flowbook.graph.model.context import Frame, chain, runs_in
+from flowbook.graph.model.dtypes import resource, variant
+from flowbook.graph.model.errors import InvalidArgumentError, NotFoundError, without_internal_frames
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
@@ -48,6 +51,10 @@ class Cost:
             self.unknown + other.unknown,
         )
 
+    def __mul__(self, times: int) -> Cost:
+        """What as many runs of the same operations cost."""
+        return Cost(self.operations, self.flops * times, self.bytes * times, self.unknown)
+
 
 class Forecast(Report):
     """The cost of a run.
@@ -60,6 +67,9 @@ class Forecast(Report):
         peak_at: the operation during which that is.
         variable_bytes: the memory of the variables that it reads or writes.
         unsized: tensors whose size only the run knows, those that are fed included.
+        trips: how many iterations of each loop are counted, by the loop's name.
+        per_iteration: what one iteration of each costs, with the loops within it.
+        stack_bytes: what the gradients of loops keep of all iterations, besides the other values.
     """
 
     def __init__(
@@ -68,12 +78,19 @@ class Forecast(Report):
         peak: tuple[int, Operation | None],
         variable_bytes: int,
         unsized: list[Tensor],
+        trips: dict[str, int],
+        per_iteration: dict[str, Cost],
+        uncounted: list[str],
     ) -> None:
         self.by_operation = by_operation
         self.total = sum(by_operation.values(), Cost())
         self.peak_bytes, self.peak_at = peak
         self.variable_bytes = variable_bytes
         self.unsized = unsized
+        self.trips = trips
+        self.per_iteration = per_iteration
+        self.stack_bytes = self.by_type().get(push.type, Cost()).bytes
+        self._uncounted = uncounted
 
     def by_type(self) -> dict[str, Cost]:
         """The costs by operation type, the most expensive first."""
@@ -110,6 +127,18 @@ class Forecast(Report):
                 f"Not counted, as only the run knows their sizes: {names}{more}. "
                 "Give the shapes of what is fed."
             )
+        notes += [
+            f"One iteration of the loop {name} costs {scaled(cost.flops)}FLOP; "
+            f"{self.trips[name]:,} of them are counted."
+            for name, cost in self.per_iteration.items()
+        ]
+        if self.stack_bytes:
+            notes.append(
+                f"For the gradients of loops {in_bytes(self.stack_bytes)} are kept besides."
+            )
+        if self._uncounted:
+            name = self._uncounted[0]
+            notes.append(f"How many there are only the run knows: trips={{{name!r}: 10}} says it.")
         return Table(
             f"{at_least}{scaled(self.total.flops)}FLOP, {in_bytes(self.peak_bytes)} of values at "
             f"most, {in_bytes(self.variable_bytes)} of variables",
@@ -121,21 +150,31 @@ class Forecast(Report):
 
 
 def forecast(
-    fetches: Any, feeds: Mapping[Any, Any] | None = None, *, graph: Graph | None = None
+    fetches: Any,
+    feeds: Mapping[Any, Any] | None = None,
+    *,
+    graph: Graph | None = None,
+    trips: int | Mapping[str, int] | None = None,
 ) -> Forecast:
     """Forecast what a run would cost. Nothing is run.
+
+    Of branches both sides are counted, and of a loop one iteration, if nothing else is said.
 
     Args:
         fetches: as for `sess.run`.
         feeds: for each tensor that would be fed its value, or only its shape as a tuple or
             `fb.Shape`. With these, shapes are inferred through the whole run.
         graph: the graph; by default that of the fetches, and the default graph if those are names.
+        trips: how many iterations the loops have, each time that they are entered: by their names,
+            or one number for all of them.
 
     Returns:
         The forecast: FLOP by `OpDef.cost`, memory by lifetimes of values.
 
     Raises:
-        InvalidArgumentError: if a shape does not fit, or a needed placeholder is not in `feeds`.
+        InvalidArgumentError: if a shape does not fit, a needed placeholder is not in `feeds`, or
+            `trips` is no such number.
+        NotFoundError: if the run enters no loop of a name in `trips`.
 
     >>> import flowbook as fb
     >>> x = fb.placeholder(fb.float32, [None, 784], name="x")
@@ -154,7 +193,21 @@ def forecast(
             )
     pruned = prune(flat.tensors, flat.targets, list(fed))
     copies = _with_shapes(pruned.operations, fed)
-    costs = {op: _cost(copies[op]) for op in pruned.operations}
+    once = {op: _cost(copies[op]) for op in pruned.operations}
+    loops = _loops(pruned.operations)
+    counted = _trips(trips, loops)
+    costs = {op: cost * _times(_frames(op), counted) for op, cost in once.items()}
+    per_iteration = {
+        frame.name: sum(
+            [
+                cost * _times(_frames(op)[: _frames(op).index(frame)], counted)
+                for op, cost in once.items()
+                if frame in _frames(op)
+            ],
+            Cost(),
+        )
+        for frame in loops
+    }
     taken = {tensor for op in pruned.operations for tensor in op.inputs}
     unsized = [
         tensor
@@ -174,7 +227,38 @@ def forecast(
         _peak(pruned.operations, copies, {*flat.tensors}),
         sum(_variable_bytes(op) for op in pruned.operations),
         unsized,
+        {frame.name: counted[frame] for frame in loops},
+        per_iteration,
+        [frame.name for frame in loops] if trips is None else [],
     )
+
+
+def _frames(operation: Operation) -> list[Frame]:
+    """The loops that an operation runs in, the innermost first."""
+    return [context for context in chain(runs_in(operation)) if isinstance(context, Frame)]
+
+
+def _loops(operations: Iterable[Operation]) -> list[Frame]:
+    """The loops that operations run in, in the order of their construction."""
+    return list(dict.fromkeys(frame for op in operations for frame in reversed(_frames(op))))
+
+
+def _trips(given: Any, loops: Sequence[Frame]) -> dict[Frame, int]:
+    """How many iterations of each loop are counted."""
+    said = given if isinstance(given, Mapping) else {}
+    every = 1 if given is None or given is said else given
+    names = [frame.name for frame in loops]
+    for name, count in (*said.items(), ("", every)):
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise InvalidArgumentError(f"trips are numbers of iterations, not {count!r}")
+        if name and name not in names:
+            there = ", ".join(map(repr, names)) or "no loops"
+            raise NotFoundError(f"the run enters no loop {name!r}: there are {there}")
+    return {frame: said.get(frame.name, every) for frame in loops}
+
+
+def _times(frames: Iterable[Frame], trips: Mapping[Frame, int]) -> int:
+    return math.prod(trips[frame] for frame in frames)
 
 
 def _shape_of(value: Any) -> Shape:
@@ -246,6 +330,8 @@ def _viewed(tensor: Tensor) -> Tensor | None:
 
 
 def _bytes(tensor: Tensor) -> int | None:
+    if tensor.dtype is variant:  # A stack: what this operation has put on it.
+        return _bytes(tensor.op.inputs[1]) if tensor.op.op_def is push else 0
     if tensor.dtype is resource:
         return 0
     size = tensor.shape.size

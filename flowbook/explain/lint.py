@@ -248,14 +248,16 @@ def _where_gradients_stop(variable: Operation, asked: _Asked) -> Operation | Non
         if op in seen or op not in asked.ancestors:
             continue
         seen.add(op)
-        if op.inputs and op.op_def.grad in (NO_GRADIENT, None):
+        if op.inputs and op.op_def.grad in (NO_GRADIENT, None) and not op.op_def.is_router:
             stops.append(op)
             continue
         if asked.loss in op.outputs:
             return None
         flowing = [t for t in op.outputs if is_differentiable(t)]
         stack.extend(consumer for t in flowing for consumer in t.consumers())
-        if not flowing:
+        if op.closes is not None:
+            stack.append(op.closes)
+        elif not flowing:
             stops.append(op)
     return min(stops, key=lambda op: op.id) if stops else None
 

@@ -22,7 +22,8 @@ from flowbook.exec.signature.feeds import Feed, check_mapping, check_no_duplicat
 from flowbook.exec.signature.fetches import flatten
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.model.dtypes import DType, as_dtype, resource
+from flowbook.graph.model.context import context_of
+from flowbook.graph.model.dtypes import DType, as_dtype, resource, variant
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import touched_by
@@ -56,15 +57,14 @@ class Source:
 
     @property
     def tensors(self) -> list[Tensor]:
-        """Every tensor that a run of it has a value for."""
-        return [
-            *(t for t in self.feeds if t.dtype is not resource),
-            *(t for op in self.operations for t in op.outputs if t.dtype is not resource),
-        ]
+        """Every tensor that a run of it has one value for; none inside of a loop or a branch."""
+        given = [t for op in self.operations for t in op.outputs if context_of(t) is None]
+        return [t for t in (*self.feeds, *given) if t.dtype not in (resource, variant)]
 
     def with_draws(self, values: Mapping[Tensor, Any]) -> Source:
         """The same with what its random operations drew in a run, instead of them."""
         random = [op for op in self.operations if op.op_def.access is Access.DRAW]
+        random = [op for op in random if op.context is None]
         drawn = {tensor: values[tensor] for op in random for tensor in op.outputs}
         return Source(
             [op for op in self.operations if op not in random],

@@ -65,3 +65,39 @@ def test_a_cell_that_imports_again_keeps_what_it_has(notebook: Any) -> None:
         total = notebook.graph.get_operation_by_name("copy/total")
         assert [t.name for t in total.settled_by] == ["copy/one:0"]
     assert notebook.graph.retirements == 0
+
+
+LOOP = """\
+with fb.Graph().as_default() as stored:
+    W = fb.Variable(2.0, name="W")
+    body = lambda i, v: (i + 1, fb.cond(v > 100.0, lambda: v, lambda: v * {factor} * W))
+    y = fb.identity(fb.while_loop(lambda i, v: i < 2, body, (0, 1.0))[1], name="y")
+"""
+DIFFERENTIATED = f"{IMPORT}\ndW, = fb.gradients(y, fb.get_default_graph().variables())"
+
+
+def test_an_imported_loop_stays_where_it_is_the_same(notebook: Any) -> None:
+    notebook.run("a", LOOP.format(factor=3.0))
+    notebook.run("b", DIFFERENTIATED)
+    found, names = [notebook["y"], notebook["dW"]], notebook.names
+    notebook.run("b", DIFFERENTIATED)
+    assert [notebook["y"], notebook["dW"]] == found
+    assert notebook.names == names
+    assert notebook.graph.retirements == 0
+    notebook.run("c", "value = fb.Session().run([y, dW])")
+    assert notebook["value"] == [36.0, 36.0]
+
+
+def test_an_imported_loop_that_differs_is_another_loop(notebook: Any) -> None:
+    notebook.run("a", LOOP.format(factor=3.0))
+    notebook.run("b", IMPORT)
+    notebook.run("old", "old = y + 0.0")
+    notebook.run("a", LOOP.format(factor=5.0))
+    notebook.run("b", IMPORT)
+    assert notebook["y"].name == "import/y:0"
+    notebook.run("c", "dW, = fb.gradients(y, fb.get_default_graph().variables())")
+    notebook.run("d", "value = fb.Session().run([y, dW])")
+    assert notebook["value"] == [100.0, 100.0]
+    notebook.run("e", "fb.options.stale = 'ignore'\nbefore = fb.Session().run(old)")
+    notebook.run("f", "fb.options.stale = 'warn'")
+    assert notebook["before"] == 36.0

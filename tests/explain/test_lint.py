@@ -138,3 +138,14 @@ def test_a_loss_is_a_tensor() -> None:
         fb.lint(fb.constant(1.0))  # type: ignore[arg-type]
     with pytest.raises(fb.errors.InvalidTypeError, match="loss"):
         fb.lint(loss=1.0)  # type: ignore[arg-type]
+
+
+def test_variables_of_loops_are_used_and_trained() -> None:
+    x = fb.placeholder(fb.float32, [None, 3])
+    w = fb.Variable(fb.ones([3, 3]))
+    _, y = fb.while_loop(lambda i, _: i < 2, lambda i, y: (i + 1, y @ w), (0, x))
+    assert not list(fb.lint(loss=fb.reduce_sum(y)))
+    _, z = fb.while_loop(lambda i, _: i < 2, lambda i, z: (i + 1, fb.floor(z @ w)), (0, x))
+    [finding] = fb.lint(loss=fb.reduce_sum(z))
+    assert finding.rule == "no gradient"
+    assert "only through Floor 'while_1/Floor'" in finding.message

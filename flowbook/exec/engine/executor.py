@@ -90,19 +90,24 @@ class Execution:
     def _run_ready(self) -> None:
         ready, units, deadline, step = self._ready, self._units, self.deadline, self._step
         pop, push = heapq.heappop, heapq.heappush
-        while ready:
-            index, tag = pop(ready)
-            if deadline is not None and time.monotonic() > deadline:
-                raise self._late()
-            unit = units[index]
-            if unit.is_async:
-                assert isinstance(unit, AsyncKernel)
-                call = AsyncCall(index, tag, unit, self._reports)
-                self._waiting.add(call)
-                unit.start(tag.values, call)
-            else:
-                for entry in step.complete(index, tag, unit.run(tag.values)):
-                    push(ready, entry)
+        tag = step.root
+        try:
+            while ready:
+                index, tag = pop(ready)
+                if deadline is not None and time.monotonic() > deadline:
+                    raise self._late()
+                unit = units[index]
+                if unit.is_async:
+                    assert isinstance(unit, AsyncKernel)
+                    call = AsyncCall(index, tag, unit, self._reports)
+                    self._waiting.add(call)
+                    unit.start(tag.values, call)
+                else:
+                    for entry in step.complete(index, tag, unit.run(tag.values)):
+                        push(ready, entry)
+        except UnitFailure as failure:
+            failure.loops += tag.loops
+            raise
 
     def _next_report(self) -> tuple[AsyncCall | None, Any, BaseException | None]:
         deadline = self.deadline
@@ -132,7 +137,7 @@ class Execution:
             outputs = call.unit.checked_all(outputs)
         except BaseException as wrong:
             given = [call.tag.values[v] for v in call.unit.inputs]
-            raise UnitFailure(call.unit.index, given) from wrong
+            raise UnitFailure(call.unit.index, given, call.tag.loops) from wrong
         finally:
             del error  # It may hold this frame.
         if call in self._waiting:

@@ -25,6 +25,7 @@ from flowbook.exec.resources.store import Store
 from flowbook.exec.resources.variable import own_claims
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph
+from flowbook.graph.model.ancestors import closing
 from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import touched_by
@@ -218,10 +219,14 @@ def _is_fed_read(operation: Operation, variable: Operation, fed: Collection[Tens
 
 
 def _assigned(uses: Iterable[tuple[Operation, Operation]]) -> dict[Operation, int]:
-    """For each variable that a plain Assign writes the first such operation's id."""
+    """For each variable that a plain Assign surely writes the first such operation's id.
+
+    One in a branch, or in a loop, may never run.
+    """
     assigned: dict[Operation, int] = {}
     for operation, variable in uses:
-        if operation.op_def.access is Access.WRITE and not operation.op_def.needs_value:
+        is_sure = operation.context is None and not operation.op_def.needs_value
+        if operation.op_def.access is Access.WRITE and is_sure:
             assigned[variable] = min(operation.id, assigned.get(variable, operation.id))
     return assigned
 
@@ -240,7 +245,8 @@ def _follows_assignment(
         for other, written in uses
         if other.op_def.access is Access.WRITE and written is variable and other.id >= assigned
     }
-    return any(other in writes for other in _ancestors([operation], ()))
+    # What an iteration takes from the one before, the first one does not.
+    return any(other in writes for other in _ancestors([operation], (), goes_round=False))
 
 
 def _variables_read(variable: Operation, given: Collection[Tensor]) -> list[Operation]:
@@ -275,15 +281,24 @@ def _runs_users_code(variable: Operation, given: Collection[Tensor]) -> bool:
     )
 
 
-def _ancestors(operations: Iterable[Operation], given: Collection[Tensor]) -> Iterable[Operation]:
-    """The operations, and all that they need in a run that is given some tensors."""
+def _ancestors(
+    operations: Iterable[Operation], given: Collection[Tensor], goes_round: bool = True
+) -> Iterable[Operation]:
+    """The operations, and all that they need in a run that is given some tensors.
+
+    Args:
+        operations: where to begin.
+        given: the tensors.
+        goes_round: whether what an iteration of a loop needs of the one before belongs to it.
+    """
     stack = list(operations)
     seen = set(stack)
     while stack:
         operation = stack.pop()
         yield operation
         needed = [t.op for t in operation.inputs if t not in given]
-        for other in (*needed, *operation.control_inputs):
+        before = closing(operation) if goes_round else ()
+        for other in (*needed, *before, *operation.control_inputs):
             if other not in seen:
                 seen.add(other)
                 stack.append(other)

@@ -373,9 +373,9 @@ class Runner:
             asked = self._program, self._units, error.index, error.given
             failure = quietly(instrument.diagnose, asked)
             if failure is not None:
-                return StepFailed(failure)
+                return StepFailed(failure._replace(loops=error.loops))
         raised = _as_op_error(_behind(error), self._runs_users_code(error.index))
-        return StepFailed(failure_of(raised, error.index, error.given))
+        return StepFailed(failure_of(raised, error))
 
     def _runs_users_code(self, index: int) -> bool:
         unit = self._units[index]

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from flowbook.exec.engine.units import Unit
+from flowbook.exec.plan.failure import LoopPlace
 from flowbook.graph.model.retag import DEAD, Retag
 
 # A unit that may run, and the iteration in which it does.
@@ -170,6 +171,12 @@ class Iteration:
         self.fired: set[int] = set()
         self.choices = {i: counts[number > 0] for i, counts in run.frame.choices.items()}
         self.pending = 0
+
+    @property
+    def loops(self) -> tuple[LoopPlace, ...]:
+        """Where this is in the loops around, the innermost first."""
+        around = self.run.parent
+        return (LoopPlace(self.frame.name, self.number), *around.loops) if around else ()
 
     def __lt__(self, other: Iteration) -> bool:
         """Whether it goes first where the same unit may run in both."""

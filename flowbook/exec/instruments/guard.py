@@ -14,7 +14,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from flowbook.exec.instruments.attached import Instruments
-from flowbook.exec.instruments.guarded_plan import access, guarded, is_finite, runs_again
+from flowbook.exec.instruments.guarded_plan import (
+    access,
+    guarded,
+    is_finite,
+    is_routing,
+    runs_again,
+)
 from flowbook.exec.plan.failure import Failure, Summary, summary_of
 from flowbook.exec.plan.instrument import Bound, Instrument
 from flowbook.exec.plan.program import PlanNode, Program
@@ -177,6 +183,11 @@ class _Search:
     def _changes(self) -> str:
         """What the step has done to variables when it comes to the check."""
         own = self._check
+        if any(map(is_routing, self._nodes)):
+            written = {n.key.name: None for n in self._nodes if n.key and access(n) is Access.WRITE}
+            if not written:
+                return "the step changed no variable"
+            return f"the step may have changed: {', '.join(written)}"
         in_order = not any(unit.waits for unit in self._units)
         before = set(range(own)) if in_order else _ancestors(self._units, own)
         # What uses a value comes after its check, which follows its operation at once.

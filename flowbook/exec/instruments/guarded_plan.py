@@ -4,7 +4,8 @@ Most operations pass on what is not finite, whatever else they are given
 (`OpDef.spreads_nonfinite`): where their outputs are finite, so were their inputs. Some give finite
 values for finite ones (`OpDef.keeps_finite`). Only what is left is looked at.
 
-The plan is put in an order in which variables are written as late as they can be, and everything
+In a plan with loops or branches each value is checked in its iteration, right where it was made.
+Otherwise the plan is put in an order in which variables are written as late as they can be, and all
 that was computed is checked before: a step that fails has not changed them. In a step whose writes
 depend on other writes, as Adam's do, those come first.
 """
@@ -12,11 +13,12 @@ depend on other writes, as Adam's do, those come first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowbook.exec.plan.program import PlanNode, Program
+from flowbook.exec.plan.program import Block, PlanNode, Program
 from flowbook.graph.model.dtypes import DType, float32, float64
 from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.touch import Access
@@ -50,20 +52,25 @@ def guarded(program: Program, is_allowed: Callable[[PlanNode], bool], waits: boo
         waits: whether some of its feeds arrive after the step has begun.
     """
     (part,) = program.parts
-    nodes = part.block.nodes
-    waits = waits or any(op_keyed(node.type).is_async for node in nodes)
-    groups = _one_by_one(nodes) if waits else _phases(nodes)
+    nodes = part.nodes
+    waits = waits or any(op_keyed(n.type).is_async or is_routing(n) for n in nodes)
     facts = _Facts(program, is_allowed)
     written = [v for v in part.fetches if v in facts.written and facts.matters(v)]
-    groups.append(_Group([], [], written))
     order: list[int] = []
     checks: list[tuple[int, _Group, PlanNode]] = []
-    for group in groups:
-        check = _check_of(facts, group)
-        order += group.nodes
-        if check is not None:
-            checks.append((len(order) + len(checks), group, check))
-        order += group.writes
+    sizes: list[int] = []
+    for block in part.block.walk():
+        start, before_it = len(order), len(order) + len(checks)
+        groups = _one_by_one(block.nodes, start) if waits else _phases(block.nodes)
+        if not sizes:
+            groups.append(_Group([], [], written))
+        for group in groups:
+            check = _check_of(facts, group)
+            order += group.nodes
+            if check is not None:
+                checks.append((len(order) + len(checks), group, check))
+            order += group.writes
+        sizes.append(len(order) + len(checks) - before_it)
     places = _places(len(nodes), order, [place for place, _, _ in checks])
     before = {write: place for place, group, _ in checks for write in group.writes}
     made: list[PlanNode | None] = [None] * (len(order) + len(checks))
@@ -72,13 +79,23 @@ def guarded(program: Program, is_allowed: Callable[[PlanNode], bool], waits: boo
         after = tuple([places[i] for i in node.after])
         if index in before:
             after += (before[index],)
-        made[places[index]] = node._replace(after=after)
+        behind = tuple([places[i] for i in node.behind])
+        made[places[index]] = node._replace(after=after, behind=behind)
     for place, _, check in checks:
         again = tuple([places[i] for i in check.attributes["nodes"]])
         made[place] = check._replace(attributes={**check.attributes, "nodes": again})
-    block = part.block._replace(nodes=tuple([n for n in made if n is not None]))
-    targets = (*[places[i] for i in part.targets], *[place for place, _, _ in checks])
+    block = _filled(part.block, iter([n for n in made if n is not None]), iter(sizes))
+    # What is in a loop runs because the loop does.
+    outside = [place for place, _, _ in checks if place < sizes[0]]
+    targets = (*[places[i] for i in part.targets], *outside)
     return program._replace(parts=(part._replace(block=block, targets=targets),))
+
+
+def _filled(block: Block, nodes: Iterator[PlanNode], sizes: Iterator[int]) -> Block:
+    """The block with other nodes, so many for it and for each within it."""
+    own = tuple(islice(nodes, next(sizes)))
+    inner = tuple([_filled(each, nodes, sizes) for each in block.blocks])
+    return block._replace(nodes=own, blocks=inner)
 
 
 def _phases(nodes: Sequence[PlanNode]) -> list[_Group]:
@@ -98,11 +115,14 @@ def _phases(nodes: Sequence[PlanNode]) -> list[_Group]:
     return [group for group in groups if group.nodes or group.writes]
 
 
-def _one_by_one(nodes: Sequence[PlanNode]) -> list[_Group]:
-    """Each node for itself: one that waits may wait for another, and a check must not delay it."""
+def _one_by_one(nodes: Sequence[PlanNode], start: int) -> list[_Group]:
+    """Each node for itself: one that waits may wait for another, and a check must not delay it.
+
+    What runs in an iteration, or in a branch, is checked there, or not at all.
+    """
     return [
         _Group([], [i]) if access(node) is Access.WRITE else _Group([i], [])
-        for i, node in enumerate(nodes)
+        for i, node in enumerate(nodes, start)
     ]
 
 
@@ -138,7 +158,7 @@ class _Facts:
             value: dtype
             for node in self.nodes
             for value, dtype in zip(node.outputs, node.dtypes, strict=False)
-            if _can_be_lost(dtype)
+            if _can_be_lost(dtype) and not is_routing(node)
         }
         feeds = [program.feeds[place] for place in part.feeds]
         self.fed = {v for v, feed in enumerate(feeds) if _can_be_lost(feed.dtype)}
@@ -224,6 +244,11 @@ def runs_again(node: PlanNode) -> bool:
         and definition.owns is None
         and not definition.is_async
     )
+
+
+def is_routing(node: PlanNode) -> bool:
+    """Whether it gives on a value that was checked where it was made, to another place."""
+    return op_keyed(node.type).is_router
 
 
 def access(node: PlanNode) -> Access | None:

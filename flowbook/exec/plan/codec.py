@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from google.protobuf.message import DecodeError
 
-from flowbook.exec.plan.failure import Failure, Summary
+from flowbook.exec.plan.failure import Failure, LoopPlace, Summary
 from flowbook.exec.plan.memory import Ownership
 from flowbook.exec.plan.program import Block, Feed, Part, PlanNode, Program
 from flowbook.exec.plan.program_pb2 import (
@@ -16,6 +16,7 @@ from flowbook.exec.plan.program_pb2 import (
     ConstantDef,
     FailureDef,
     FeedDef,
+    LoopPlaceDef,
     NodeDef,
     PartDef,
     ProgramDef,
@@ -192,6 +193,7 @@ def encode_failure(failure: Failure) -> bytes:
             for s in failure.inputs
         ],
         details=map(encodable, failure.details),
+        loops=[LoopPlaceDef(frame=encodable(f), iteration=i) for f, i in failure.loops],
     ).SerializeToString()
 
 
@@ -212,4 +214,5 @@ def decode_failure(data: bytes) -> Failure:
     found = kind(message.message, hint=message.hint or None)
     found.details += message.error_details
     inputs = [Summary(s.text, s.note) if s.is_there else None for s in message.inputs]
-    return Failure(found, message.node, tuple(inputs), tuple(message.details))
+    loops = tuple([LoopPlace(place.frame, place.iteration) for place in message.loops])
+    return Failure(found, message.node, tuple(inputs), tuple(message.details), loops)

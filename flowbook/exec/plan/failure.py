@@ -1,4 +1,4 @@
-"""A failure in a step, as plain data: which node failed, on what.
+"""A failure in a step, as plain data: which node failed, on what, in which iteration.
 
 The engine knows neither names nor lines. It says the number of the node and describes what that was
 given; whoever has the graph makes of it an error that names the operation and its line.
@@ -7,7 +7,6 @@ given; whoever has the graph makes of it an error that names the operation and i
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,18 +39,32 @@ def summary_of(value: Any) -> Summary | None:
     return Summary(f"{list(shape)}" if shape is not None else type(value).__name__)
 
 
+class LoopPlace(NamedTuple):
+    """Where in a loop something happened.
+
+    Attributes:
+        frame: the name of the loop's frame in the program.
+        iteration: which of its iterations, from 0.
+    """
+
+    frame: str
+    iteration: int
+
+
 class UnitFailure(Exception):
     """A unit failed; its cause is what it raised.
 
     Attributes:
         index: the number of the node.
         given: the values that it was given.
+        loops: where in the loops around it, the innermost first; whoever runs them says so.
     """
 
-    def __init__(self, index: int, given: list[Any]) -> None:
+    def __init__(self, index: int, given: list[Any], loops: tuple[LoopPlace, ...] = ()) -> None:
         super().__init__(f"node {index}")
         self.index = index
         self.given = given
+        self.loops = loops
 
 
 class Failure(NamedTuple):
@@ -62,12 +75,22 @@ class Failure(NamedTuple):
         node: the number of the node that failed, or -1.
         inputs: what it was given.
         details: what else is to be told, a line each.
+        loops: where in the loops around the node, the innermost first.
     """
 
     error: OpError
     node: int
     inputs: tuple[Summary | None, ...]
     details: tuple[str, ...] = ()
+    loops: tuple[LoopPlace, ...] = ()
+
+    @property
+    def where(self) -> str:
+        """In which iterations it happened; empty outside of all loops."""
+        places = [
+            f"iteration {place.iteration} of the loop {place.frame!r}" for place in self.loops
+        ]
+        return f"in {', in '.join(places)} (the first is 0)" if places else ""
 
 
 class StepFailed(Exception):
@@ -78,9 +101,10 @@ class StepFailed(Exception):
         self.failure = failure
 
 
-def failure_of(error: OpError, node: int, given: Iterable[Any]) -> Failure:
+def failure_of(error: OpError, unit: UnitFailure) -> Failure:
     """A failure that keeps nothing of what the node was given."""
-    return Failure(error, node, tuple([summary_of(value) for value in given]))
+    given = tuple([summary_of(value) for value in unit.given])
+    return Failure(error, unit.index, given, loops=unit.loops)
 
 
 def late() -> DeadlineExceededError:

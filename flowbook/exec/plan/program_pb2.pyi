@@ -116,7 +116,7 @@ class KeyDef(_message.Message):
     def __init__(self, container: _Optional[str] = ..., name: _Optional[str] = ..., generation: _Optional[int] = ...) -> None: ...
 
 class FailureDef(_message.Message):
-    __slots__ = ("error", "message", "hint", "error_details", "node", "inputs", "details")
+    __slots__ = ("error", "message", "hint", "error_details", "node", "inputs", "details", "loops")
     ERROR_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     HINT_FIELD_NUMBER: _ClassVar[int]
@@ -124,6 +124,7 @@ class FailureDef(_message.Message):
     NODE_FIELD_NUMBER: _ClassVar[int]
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     DETAILS_FIELD_NUMBER: _ClassVar[int]
+    LOOPS_FIELD_NUMBER: _ClassVar[int]
     error: str
     message: str
     hint: str
@@ -131,7 +132,16 @@ class FailureDef(_message.Message):
     node: int
     inputs: _containers.RepeatedCompositeFieldContainer[SummaryDef]
     details: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, error: _Optional[str] = ..., message: _Optional[str] = ..., hint: _Optional[str] = ..., error_details: _Optional[_Iterable[str]] = ..., node: _Optional[int] = ..., inputs: _Optional[_Iterable[_Union[SummaryDef, _Mapping]]] = ..., details: _Optional[_Iterable[str]] = ...) -> None: ...
+    loops: _containers.RepeatedCompositeFieldContainer[LoopPlaceDef]
+    def __init__(self, error: _Optional[str] = ..., message: _Optional[str] = ..., hint: _Optional[str] = ..., error_details: _Optional[_Iterable[str]] = ..., node: _Optional[int] = ..., inputs: _Optional[_Iterable[_Union[SummaryDef, _Mapping]]] = ..., details: _Optional[_Iterable[str]] = ..., loops: _Optional[_Iterable[_Union[LoopPlaceDef, _Mapping]]] = ...) -> None: ...
+
+class LoopPlaceDef(_message.Message):
+    __slots__ = ("frame", "iteration")
+    FRAME_FIELD_NUMBER: _ClassVar[int]
+    ITERATION_FIELD_NUMBER: _ClassVar[int]
+    frame: str
+    iteration: int
+    def __init__(self, frame: _Optional[str] = ..., iteration: _Optional[int] = ...) -> None: ...
 
 class SummaryDef(_message.Message):
     __slots__ = ("is_there", "text", "note")

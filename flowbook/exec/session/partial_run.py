@@ -15,6 +15,7 @@ from flowbook.exec.signature.feeds import Feed, check_mapping, check_no_duplicat
 from flowbook.exec.signature.fetches import Flat, flatten
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.model import site as sites
+from flowbook.graph.model.ancestors import closing
 from flowbook.graph.model.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
@@ -185,10 +186,11 @@ class PartialRun:
                 elif tensor.op not in seen:
                     seen.add(tensor.op)
                     stack.append(tensor.op)
-            for control in operation.control_inputs:
-                if control not in seen and not is_replaced(control, self._feeds):
-                    seen.add(control)
-                    stack.append(control)
+            waited = [c for c in operation.control_inputs if not is_replaced(c, self._feeds)]
+            for other in (*waited, *closing(operation)):
+                if other not in seen:
+                    seen.add(other)
+                    stack.append(other)
         return list(needed)
 
     @property

@@ -26,8 +26,10 @@ from flowbook.graph.model.errors import (
     InvalidTypeError,
     NotFoundError,
     OpError,
+    UnimplementedError,
 )
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.summaries import summaries_among
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
@@ -166,7 +168,8 @@ class Graph(Members):
             operation.device = scope.device
             operation.colocation = scope.colocation
             operation.container = scope.container if operation.op_def.owns else ""
-            operation.closes = scope.closes
+            if operation.op_def.retag is Retag.INCREMENT:
+                operation.closes = scope.closes
             if scope.flow is not None:
                 scope.flow.enclose(operation)
         touches = operation.op_def.touches
@@ -308,23 +311,33 @@ class Graph(Members):
         Args:
             name: the scope, as for `enter_name`; "" is the current one.
             operations: with their names in the scope, each after what it refers to. That of a
-                retired one is `name@generation`.
+                retired one is `name@generation`. The loops that they enter are named in the scope
+                likewise. Until an operation joins, its context is the one that it had in the graph
+                which it was taken from.
             scopes: names in the scope to take for scopes.
 
         Returns:
             The scope's prefix.
 
         Raises:
-            AlreadyExistsError: if an operation of one of the names is there.
+            AlreadyExistsError: if an operation or a loop of one of the names is there.
+            UnimplementedError: if loops, branches or variables are to join the inside of a loop or
+                a branch.
         """
+        flow = self.scope.flow
+        if flow is not None:
+            _check_inside([operation for _, operation in operations])
         with self.lock:
             self._check_open()
             before = dict(self._operations), dict(self._names.owners)
             try:
                 prefix = self.enter_name(name) if name else self.scope.prefix
                 named = [(prefix + inner, operation) for inner, operation in operations]
+                for _, operation in operations:
+                    if operation.op_def.retag is Retag.PUSH:
+                        operation.put_in_scope(prefix)
                 self._check_names(named)
-                self._join_all(named)
+                self._join_all(named, flow)
                 self.reserve_names(prefix + inner for inner in scopes)
             except BaseException:
                 self._operations, owners = before
@@ -493,6 +506,16 @@ class Graph(Members):
 
     def __repr__(self) -> str:
         return f"<Graph of {len(self._operations)} operations, made at {self.site.place}>"
+
+
+def _check_inside(operations: Iterable[Operation]) -> None:
+    for operation in operations:
+        if operation.op_def.is_router or operation.op_def.owns == "variable":
+            what = "a variable" if operation.op_def.owns else "a loop or a branch"
+            raise UnimplementedError(
+                f"what has {what} in it cannot join the inside of a loop or a branch",
+                hint="import it outside, before",
+            )
 
 
 def mixed_graphs(owners: Sequence[tuple[str, Graph]]) -> InvalidArgumentError:

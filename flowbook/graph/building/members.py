@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from flowbook.graph.building.names import Names, check_name
 from flowbook.graph.model import site as sites
 from flowbook.graph.model.context import (
+    Branch,
     Context,
     Frame,
     chain,
@@ -30,11 +31,13 @@ from flowbook.graph.model.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
     InvalidArgumentError,
+    InvalidTypeError,
+    OpError,
 )
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import key_of
 from flowbook.graph.model.retag import Retag
-from flowbook.graph.redefinition.rebuilt_loops import Pairs, RebuiltLoops, the_same
+from flowbook.graph.redefinition.rebuilt_loops import Pairs, RebuiltLoops, is_same, the_same
 from flowbook.graph.redefinition.repetition import Repetition
 from flowbook.graph.redefinition.unnamed import UnnamedVariables
 from flowbook.graph.redefinition.variable_values import VariableValues
@@ -113,9 +116,8 @@ class Members:
             name = operation.attributes["frame_name"]
             entered = self._frames.get((name, frame))
             if entered is None:
-                entered = self.open_frame(
-                    name, operation.attributes["parallel_iterations"], context
-                )
+                parallel = operation.attributes["parallel_iterations"]
+                entered = self._frames[name, frame] = Frame(name, parallel, context)
             elif is_within(context, entered.outer):
                 entered.outer = context
             operation.context = entered
@@ -129,12 +131,7 @@ class Members:
             assert frame is not None
             operation.context = frame.outer
         elif retag is Retag.INCREMENT:
-            merge = operation.closes
-            if merge is None or merge.context is not frame:
-                raise InvalidArgumentError(
-                    "it closes no Merge of its loop",
-                    hint="fb.control_flow.next_iteration(data, merge)",
-                )
+            _check_closes(operation, frame)
             operation.context = frame
         else:
             operation.context = context
@@ -155,9 +152,7 @@ class Members:
                 return {}
             for operation, previous in before.items():
                 self._operations[operation.name] = previous
-                previous.site = operation.site
-                if previous.op_def.owns is not None and operation.site.author is not None:
-                    operation.site.author.kept.append(previous)
+                self._keep(previous, operation)
                 if previous.op_def.retag is Retag.PUSH:
                     entered = frame_of(previous.context)
                     assert entered is not None
@@ -210,25 +205,31 @@ class Members:
             InvalidArgumentError: naming what it takes from there.
         """
         for context in chain(runs_in(operation)):
-            key = context if isinstance(context, Frame) else context.pred.op
-            if key not in self._complete or (flow is not None and is_within(flow.place, context)):
-                continue
-            source = next(
-                (t for t in operation.inputs if is_within(context_of(t), context)),
-                operation.control_inputs[-1] if operation.control_inputs else operation,
-            )
-            if isinstance(context, Frame):
-                where = (
-                    f"inside of the loop {context.name!r}, where it has a value for each iteration"
+            if self._is_closed(context, flow):
+                source = next(
+                    (t for t in operation.inputs if is_within(context_of(t), context)),
+                    operation.control_inputs[-1] if operation.control_inputs else operation,
                 )
-                instead = "one of the loop's variables: use what the loop returns"
-            else:
-                where = f"inside of a branch of {context.pred.name!r}, which may not be taken"
-                instead = "what the branch's function gives: use what cond returns"
-            raise InvalidArgumentError(
-                f"{source.name!r} is {where}, and cannot be used outside of it",
-                hint=f"make it {instead}",
-            )
+                raise _inside(source, context)
+
+    def refuse_inside(self, tensor: Tensor, flow: Flow | None) -> None:
+        """Refuse a tensor of a loop or a branch which is complete.
+
+        Args:
+            tensor: the tensor.
+            flow: what is being built, which may be in there.
+
+        Raises:
+            InvalidArgumentError: saying where it is.
+        """
+        for context in chain(context_of(tensor)):
+            if self._is_closed(context, flow):
+                raise _inside(tensor, context)
+
+    def _is_closed(self, context: Context, flow: Flow | None) -> bool:
+        """Whether nothing that is built now may join a loop or a branch."""
+        key = context if isinstance(context, Frame) else context.pred.op
+        return key in self._complete and (flow is None or not is_within(flow.place, context))
 
     # Joining
 
@@ -241,14 +242,11 @@ class Members:
             if self._rebuilt.takes(operation, previous):
                 pass  # What becomes of it is seen when the loop is complete.
             elif previous is not None:
-                has_resource = operation.op_def.owns is not None
                 if previous.is_same_as(operation):
-                    previous.site = operation.site
-                    if has_resource:
-                        author.kept.append(previous)
+                    self._keep(previous, operation)
                     return previous
                 self.retire(previous, author.cell)
-                if has_resource and previous.op_def is operation.op_def:
+                if operation.op_def.owns is not None and previous.op_def is operation.op_def:
                     author.replaced.append((operation, previous))
         operation.name = name
         operation.id = self._next_id
@@ -263,6 +261,12 @@ class Members:
         if self._suspects:
             self.repetition.note(operation)
         return operation
+
+    def _keep(self, previous: Operation, operation: Operation) -> None:
+        """Let an operation stand for one that means the same and was built again."""
+        previous.site = operation.site
+        if previous.op_def.owns is not None and operation.site.author is not None:
+            operation.site.author.kept.append(previous)
 
     def _take(self, name: str, author: Author | None) -> str:
         """Exactly `name`, which may be the name of a scope but not of an operation."""
@@ -319,6 +323,7 @@ class Members:
             self._join(operation, name, None)
 
     def _check_names(self, named: Sequence[tuple[str, Operation]]) -> None:
+        self._check_loops([operation for _, operation in named])
         for name, operation in named:
             check_name(name.partition("@")[0] if operation.retired else name)
             present = self._operations.get(name)
@@ -331,22 +336,72 @@ class Members:
                     hint="import under a name of its own: name='import'",
                 )
 
-    def _join_all(self, named: Sequence[tuple[str, Operation]]) -> None:
-        present: dict[Operation, Operation] = {}
+    def _check_loops(self, operations: Sequence[Operation]) -> None:
+        """Refuse to let loops join that others of their names would be joined with."""
+        author = next((o.site.author for o in operations), None)
+        entering = [o for o in operations if o.op_def.retag is Retag.PUSH]
+        taken = {
+            o.attributes["frame_name"]
+            for o in (self._operations.values() if entering else ())
+            if o.op_def.retag is Retag.PUSH
+            and not (author is not None and author.may_take(o.site.author))
+        }
+        for operation in entering:
+            if operation.attributes["frame_name"] in taken:
+                raise AlreadyExistsError(
+                    f"the graph has a loop {operation.attributes['frame_name']!r} already",
+                    hint="import under a name of its own: name='import'",
+                )
+
+    def _join_all(self, named: Sequence[tuple[str, Operation]], flow: Flow | None) -> None:
+        present = self._loops_kept(named)
         for name, operation in named:
+            author = operation.site.author
+            kept = present.get(operation)
+            if kept is not None:
+                self._names.owners[name] = author
+                self._keep(kept, operation)
+                continue
             if present:
                 operation.replace_inputs(present)
-            self._place(operation)
+            if flow is not None:
+                operation.inputs = tuple([flow.captured(t) for t in operation.inputs])
+                flow.enclose(operation)
+            try:
+                self._place(operation)
+            except OpError as error:
+                what = f"{operation.type} {name!r}"
+                raise error.at(what, operation.site, operation.inputs) from None
             if operation.retired:
                 plain, _, generation = name.partition("@")
                 latest = self._generations.get(plain, 0)
                 self._join_retired(operation, plain, max(latest + 1, int(generation)))
                 continue
-            author = operation.site.author
             self._names.owners[name] = author
             joined = self._join(operation, name, author)
             if joined is not operation:
                 present[operation] = joined
+            if flow is not None:
+                flow.joined(joined)
+        self.note_complete(operation for _, operation in named if operation not in present)
+
+    def _loops_kept(self, named: Sequence[tuple[str, Operation]]) -> dict[Operation, Operation]:
+        """The operations of loops that are there already, if all of the loops are, by the new ones.
+
+        Otherwise new loops are opened by their names.
+        """
+        in_loops = {o for _, o in named if frame_of(o.context) or o.op_def.retag is Retag.POP}
+        before: dict[Operation, Operation] = {}
+        for name, operation in named if in_loops else ():
+            previous = self._operations.get(name)
+            if previous is not None and is_same(operation, previous, before):
+                before[operation] = previous
+            elif operation in in_loops:
+                for each in in_loops:
+                    if each.op_def.retag is Retag.PUSH:
+                        self._frames.pop((each.attributes["frame_name"], None), None)
+                return {}
+        return {operation: before[operation] for operation in in_loops}
 
     def _join_retired(self, operation: Operation, plain: str, generation: int) -> None:
         self._generations[plain] = max(self._generations.get(plain, 0), generation)
@@ -356,6 +411,19 @@ class Members:
         operation.id = self._next_id
         self._next_id += 1
         self.retirements += 1
+
+    def note_complete(self, operations: Iterable[Operation]) -> None:
+        """Note that nothing else may join what operations leave or merge, loops and branches."""
+        for operation in operations:
+            if operation.op_def.retag is Retag.POP:
+                frame = frame_of(context_of(operation.inputs[0]))
+                assert frame is not None
+                self._complete.add(frame)
+            elif operation.op_def.fires_on_any and len(operation.inputs) > 1:
+                inside = [context for t in operation.inputs for context in chain(context_of(t))]
+                around = list(chain(operation.context))
+                merged = [c for c in inside if isinstance(c, Branch) and c not in around]
+                self._complete.update(branch.pred.op for branch in merged)
 
     def scope_names(self) -> list[str]:
         """The names that scopes took and no operation has, sorted."""
@@ -501,3 +569,46 @@ class Members:
             if self.values.has_value(operation):
                 author.restarted.append(operation)
             self.forget(operation)
+
+
+def _check_closes(operation: Operation, frame: Frame | None) -> None:
+    """Refuse what takes a value to the next iteration, but to no Merge that could give it on.
+
+    Raises:
+        InvalidArgumentError: if it closes none of its loop, or one that is closed already.
+        InvalidTypeError: if the dtypes differ.
+    """
+    merge = operation.closes
+    if merge is None or not merge.op_def.fires_on_any or merge.context is not frame:
+        raise InvalidArgumentError(
+            "it closes no Merge of its loop",
+            hint="fb.control_flow.next_iteration(data, merge)",
+        )
+    given, taken = operation.outputs[0], merge.outputs[0]
+    if given.dtype is not taken.dtype:
+        raise InvalidTypeError(
+            f"it gives {given.dtype.name}, but {merge.name!r}, which it closes, {taken.dtype.name}"
+        )
+    if not given.shape.is_compatible_with(taken.shape):
+        raise InvalidArgumentError(
+            f"it gives the shape {given.shape}, but {merge.name!r}, which it closes, {taken.shape}"
+        )
+    other, author = merge.closed_by, operation.site.author
+    if other is None or other.retired or operation.retired:
+        return
+    if author is None or not author.may_take(other.site.author):
+        raise InvalidArgumentError(f"{merge.name!r} is closed by {other.name!r} already")
+
+
+def _inside(source: Tensor | Operation, context: Context) -> InvalidArgumentError:
+    """That something inside of a loop or a branch is used from outside."""
+    if isinstance(context, Frame):
+        where = f"inside of the loop {context.name!r}, where it has a value for each iteration"
+        instead = "one of the loop's variables: use what the loop returns"
+    else:
+        where = f"inside of a branch of {context.pred.name!r}, which may not be taken"
+        instead = "what the branch's function gives: use what cond returns"
+    return InvalidArgumentError(
+        f"{source.name!r} is {where}, and cannot be used outside of it",
+        hint=f"make it {instead}",
+    )

@@ -11,6 +11,7 @@ import numpy as np
 
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.building.scopes import control_dependencies, name_scope
+from flowbook.graph.control_flow.calling import require_callable_with
 from flowbook.graph.control_flow.flows import BranchInside
 from flowbook.graph.control_flow.routing import merge, switch_op
 from flowbook.graph.control_flow.structure import packed_like, paths, require_same
@@ -88,6 +89,12 @@ def cond(
                 f"{what} is a function that builds the branch, not {function!r:.80}",
                 hint=f"{what}=lambda: ...; to choose elementwise between tensors: fb.where",
             )
+        require_callable_with(
+            function,
+            (),
+            f"{what} cannot be called without arguments",
+            hint="what a branch needs from outside it uses by its name",
+        )
     with name_scope(name or "cond"):
         predicate = identity(as_predicate(pred, "cond", _NEVER), name="pred_id")
         with predicate.graph.as_default():

@@ -23,6 +23,7 @@ from flowbook.graph.model.context import (
     Branch,
     Context,
     Frame,
+    chain,
     context_of,
     frame_of,
     is_everywhere,
@@ -30,6 +31,7 @@ from flowbook.graph.model.context import (
     joined,
 )
 from flowbook.graph.model.dtypes import MOVABLE
+from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
@@ -159,6 +161,13 @@ class BranchInside(Inside):
         return self._taken_in(tensor)
 
     def _taken_in(self, tensor: Tensor) -> Tensor:
+        pred = self._branch.pred
+        if any(isinstance(c, Branch) and c.pred is pred for c in chain(context_of(tensor))):
+            raise InvalidArgumentError(
+                f"{tensor.name!r} is inside of the other branch of {pred.name!r}, which is not "
+                "taken where this one is",
+                hint="build it before the branches, or anew in this one",
+            )
         with self.outside():
             sides: tuple[Tensor, Tensor] = switch_op(tensor, self._branch.pred)
         return sides[self._branch.side]

@@ -199,8 +199,23 @@ def merge(inputs: Sequence[Any], name: str | None = None) -> Merged:
     return Merged(*merge_op(inputs, name=name))
 
 
-def _entered_shape(data: Tensor, shape: Shape | None, **_: Any) -> Shape:
-    return data.shape if shape is None else shape
+def _entered_shape(
+    data: Tensor,
+    frame_name: Any,
+    is_constant: Any,
+    parallel_iterations: Any,
+    shape: Any,
+) -> Shape:
+    if not isinstance(frame_name, str) or not frame_name:
+        raise InvalidArgumentError(f"a loop is named by a string, not {frame_name!r}")
+    if not isinstance(is_constant, bool):
+        raise InvalidTypeError(f"is_constant is a bool, not {is_constant!r}")
+    check_parallel(parallel_iterations)
+    if shape is None:
+        return data.shape
+    if not isinstance(shape, Shape) or not shape.admits(data.shape):
+        raise InvalidArgumentError(f"the shape {data.shape} is none of {shape}")
+    return shape
 
 
 def check_parallel(parallel_iterations: Any) -> None:
@@ -262,9 +277,6 @@ def enter(
 
     Source: white paper, section 4.4.
     """
-    if not isinstance(frame_name, str) or not frame_name:
-        raise InvalidArgumentError(f"a loop is named by a string, not {frame_name!r}")
-    check_parallel(parallel_iterations)
     return enter_op(
         data,
         frame_name=frame_name,

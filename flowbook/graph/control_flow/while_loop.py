@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.building.scopes import control_dependencies, name_scope, within
+from flowbook.graph.control_flow.calling import require_callable_with
 from flowbook.graph.control_flow.flows import LoopInside
 from flowbook.graph.control_flow.routing import (
     check_parallel,
@@ -19,15 +20,26 @@ from flowbook.graph.control_flow.routing import (
     next_iteration_op,
     switch_op,
 )
-from flowbook.graph.control_flow.structure import leaves, packed_like, parts_of, paths, require_same
+from flowbook.graph.control_flow.structure import (
+    leaves,
+    mapped,
+    packed_like,
+    parts_of,
+    paths,
+    require_same,
+)
 from flowbook.graph.control_flow.tensor_array import TensorArray
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.context import Branch
-from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.errors import (
+    ConstantConditionWarning,
+    InvalidArgumentError,
+    InvalidTypeError,
+)
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.basis.constants import convert_to_tensor, identity
+from flowbook.graph.ops.basis.constants import convert_to_tensor, identity, stop_gradient
 from flowbook.graph.ops.math.comparison import less, logical_and
 
 __all__ = ["while_loop"]
@@ -61,7 +73,8 @@ def while_loop(
         shape_invariants: for each variable, in the same structure, what is known of its shape in
             every iteration; None stands for the shape that it has at first.
         parallel_iterations: how many iterations may be under way at once.
-        back_prop: whether gradients are taken through the loop; it costs nothing if none are.
+        back_prop: whether gradients flow through the loop; otherwise its results count as
+            constants. It costs nothing if none are taken.
         swap_memory: whether what gradients need of each iteration goes to host memory.
         name: the name scope.
         maximum_iterations: an int or an integer scalar: more iterations there are not.
@@ -74,6 +87,9 @@ def while_loop(
     Raises:
         InvalidTypeError: if structures or dtypes differ, or the condition gives no bool.
         InvalidArgumentError: if a shape changes that is said to stay, or numbers of values differ.
+
+    Warns:
+        ConstantConditionWarning: if the condition is a Python bool, or a constant.
 
     Source: white paper, section 4.4.
 
@@ -88,7 +104,8 @@ def while_loop(
     for what, function in (("cond", cond), ("body", body)):
         if not callable(function):
             raise InvalidTypeError(
-                f"{what} is a function of the loop's variables, not {function!r:.80}"
+                f"{what} is a function of the loop's variables, not {function!r:.80}",
+                hint="fb.while_loop(cond, body, loop_vars)",
             )
     check_parallel(parallel_iterations)
     if not leaves(loop_vars):
@@ -118,9 +135,16 @@ def while_loop(
                 raise
     if limit is not None:
         found = found[1]
+    if not back_prop:
+        found = mapped(_stopped, found)
     if not return_same_structure and isinstance(found, list | tuple) and len(found) == 1:
         return found[0]
     return found
+
+
+def _stopped(tensor: Tensor) -> Tensor:
+    is_continuous = tensor.dtype.is_floating or tensor.dtype.is_complex
+    return stop_gradient(tensor) if is_continuous else tensor
 
 
 def _limit(maximum_iterations: Any) -> Tensor | None:
@@ -143,15 +167,12 @@ def _called(function: Callable[..., Any], variables: Any, what: str) -> Any:
     """What a function of the loop's variables gives; a list or tuple of them is its arguments."""
     is_plain = isinstance(variables, list | tuple) and not hasattr(variables, "_fields")
     arguments = variables if is_plain else (variables,)
-    try:
-        inspect.signature(function).bind(*arguments)
-    except TypeError as error:
-        raise InvalidTypeError(
-            f"{what} cannot be called with the loop's {len(arguments)} variables: {error}",
-            hint="it takes one argument for each of loop_vars",
-        ) from None
-    except ValueError:
-        pass  # A builtin that does not tell.
+    require_callable_with(
+        function,
+        arguments,
+        f"{what} cannot be called with the loop's {len(arguments)} variables",
+        hint="it takes one argument for each of loop_vars",
+    )
     return function(*arguments)
 
 
@@ -181,12 +202,28 @@ def _condition(given: Any) -> Tensor:
     return tensor
 
 
+def _warn_of_constant(condition: Tensor) -> None:
+    holds = bool(condition.op.attributes["value"])
+    outcome = "the loop never ends by itself" if holds else "the body never runs"
+    warnings.warn(
+        f"while_loop: the condition is the constant {holds}, so that {outcome}, unless it is fed",
+        ConstantConditionWarning,
+        stacklevel=5,
+    )
+
+
 class _Loop:
     """A loop that is being built."""
 
     def __init__(self, prefix: str, loop_vars: Any, invariants: Any, parallel: int) -> None:
         self.structure = loop_vars
         self.where = [where for where, _ in paths(loop_vars)]
+        for where, leaf in paths(loop_vars):
+            if leaf is None or isinstance(leaf, Operation):
+                what = "nothing" if leaf is None else f"the operation {leaf.name!r}"
+                raise InvalidTypeError(
+                    f"the loop's variable {where or 0} begins with {what}, where a tensor is wanted"
+                )
         self.first = [convert_to_tensor(leaf) for leaf in leaves(loop_vars)]
         self.graph: Graph = self.first[0].graph
         flow = self.graph.scope.flow
@@ -201,7 +238,7 @@ class _Loop:
         shapes = [tensor.shape for tensor in self.first]
         if given is None:
             return shapes
-        said = _shapes_like(self.structure, given)
+        said = list(_shapes_like(self.structure, given))
         for index, (shape, tensor) in enumerate(zip(said, self.first, strict=True)):
             if shape is None:
                 continue
@@ -236,6 +273,8 @@ class _Loop:
         inside = LoopInside(self.graph, self.frame, merged[turn].op)
         with inside.entered():
             holds = _condition(_called(cond, packed_like(self.structure, merged), "cond"))
+            if holds.op.op_def.is_constant:
+                _warn_of_constant(holds)
             with control_dependencies(inside.stateful):
                 condition = loop_cond(inside.captured(holds))
             switched: list[tuple[Tensor, Tensor]] = [switch_op(t, condition) for t in merged]
@@ -255,7 +294,8 @@ class _Loop:
             waited = inside.stateful if is_acting and i == turn else []
             self._close(tensor, merge.op, waited)
         last = [no for no, _ in switched]
-        waited = [identity(last[turn], name="ended").op] if is_acting else []
+        with self._building():
+            waited = [identity(last[turn], name="ended").op] if is_acting else []
         with self._building(waited):
             found = [exit(tensor) for tensor in last]
         before = self.graph.complete(self.frame)
@@ -280,7 +320,8 @@ class _Loop:
         dtype, shape = merged.dtype, self.shapes[index]
         if isinstance(leaf, Operation) or leaf is None:
             raise InvalidTypeError(
-                f"the loop's body gives no value for the variable {self._name(index)}"
+                f"the loop's body gives no value for the variable {self._name(index)}",
+                hint="it returns what each variable is in the next iteration",
             )
         tensor = leaf if isinstance(leaf, Tensor) else convert_to_tensor(leaf, dtype)
         if tensor.dtype is not dtype:
@@ -293,38 +334,39 @@ class _Loop:
             raise InvalidArgumentError(
                 f"the loop's variable {self._name(index)} has the shape {shape}, but its body "
                 f"gives {tensor.shape}",
-                hint="say by shape_invariants what is known of it in every iteration, such as "
-                f"{_both_admit(shape, tensor.shape)}",
+                hint=_invariant_hint(shape, tensor.shape),
             )
         return tensor
 
 
-def _both_admit(one: Shape, other: Shape) -> Shape:
-    """What is known of a shape that may be one or the other."""
-    if one.rank is None or one.rank != other.rank:
-        return Shape()
-    assert one.dims is not None
-    assert other.dims is not None
-    return Shape.of(
-        tuple([a if a == b else None for a, b in zip(one.dims, other.dims, strict=True)])
-    )
+def _invariant_hint(shape: Shape, given: Shape) -> str:
+    """How to say what is known of a shape in every iteration."""
+    both = shape.generalise(given)
+    written = "fb.Shape()" if both.dims is None else str(both.as_list())
+    hint = f"give it {written} in shape_invariants, which is what holds in every iteration"
+    if given.admits(shape):
+        hint += "; or, if it keeps its shape, say so in the body by fb.ensure_shape"
+    return hint
 
 
-def _shapes_like(structure: Any, given: Any) -> list[Shape | None]:
+def _shapes_like(structure: Any, given: Any, where: str = "") -> Iterator[Shape | None]:
     """A shape for each leaf of a structure, or None where nothing is said."""
-    if given is None or isinstance(structure, TensorArray):
-        return [None] * len(leaves(structure))
+    if isinstance(structure, TensorArray):
+        given = None  # It says itself of which shape its elements are.
     parts = parts_of(structure)
+    if given is None:
+        yield from [None] * len(leaves(structure))
+        return
     if parts is None:
-        return [Shape(given)]
-    stand = list(given.values()) if isinstance(given, dict) else given
-    if isinstance(given, Shape) or not isinstance(stand, list | tuple) or len(stand) != len(parts):
+        yield Shape(given)
+        return
+    said = list(given.values()) if isinstance(given, dict) else given
+    if isinstance(given, Shape) or not isinstance(said, list | tuple) or len(said) != len(parts):
         raise InvalidArgumentError(
-            f"shape_invariants has the structure of loop_vars, which is of {len(parts)}: {given!r}",
-            hint="None stands for the shape that a variable has at first",
+            f"shape_invariants has the structure of loop_vars, where "
+            f"{type(structure).__name__}{where and f' {where}'} is of "
+            f"{', '.join(name.lstrip('.') for name in parts)}, and not {given!r}",
+            hint="None stands for the shapes that there are at first",
         )
-    return [
-        shape
-        for part, said in zip(parts.values(), stand, strict=True)
-        for shape in _shapes_like(part, said)
-    ]
+    for (name, part), shape in zip(parts.items(), said, strict=True):
+        yield from _shapes_like(part, shape, where + name)

@@ -55,6 +55,7 @@ from flowbook.graph.ops.basis.filling import zeros, zeros_like
 from flowbook.graph.ops.basis.shaping import shape as shape_tensor
 from flowbook.graph.ops.math.arithmetic import add, subtract
 from flowbook.graph.ops.math.comparison import greater
+from flowbook.graph.ops.state.variables import read_variable
 
 
 def is_differentiable(tensor: Tensor) -> bool:
@@ -307,7 +308,10 @@ class LoopGradients:
         if like.dtype is variant:
             return empty_stack()
         if like.dtype is resource:
-            return zeros_like(like.op.variable.as_tensor(False))
+            dtype, shape = like.op.attributes["dtype"], like.op.attributes["shape"]
+            if shape.is_fully_defined:
+                return zeros(shape.as_list(), dtype)
+            return zeros_like(read_variable(like, dtype=dtype, shape=shape))
         if like.shape.is_fully_defined:
             return zeros(like.shape.as_list(), like.dtype)
         return zeros(self._shape(like), like.dtype)

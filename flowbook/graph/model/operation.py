@@ -9,6 +9,7 @@ handle which it produces; and of a loop's Merge the NextIteration that closes it
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from flowbook.graph.model.attributes import same_attributes
@@ -154,6 +155,11 @@ class Operation:
         self.colocation = tuple([others.get(o, o) for o in self.colocation])
         if self.closes is not None:
             self.closes = others.get(self.closes, self.closes)
+
+    def put_in_scope(self, prefix: str) -> None:
+        """Let the frame that it enters have its name in a name scope, before it joins its graph."""
+        name = prefix + self.attributes["frame_name"]
+        self.attributes = MappingProxyType({**self.attributes, "frame_name": name})
 
     def __getattr__(self, name: str) -> NoReturn:
         instead = _ELSEWHERE.get(name)

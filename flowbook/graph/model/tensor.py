@@ -265,8 +265,8 @@ class Tensor(Arithmetic):
     def __bool__(self) -> NoReturn:
         raise InvalidTypeError(
             f"{self.name} has no truth value while the graph is built",
-            hint="fetch it with sess.run, choose between values with fb.where, "
-            "and compare identity with `is`",
+            hint="branch with fb.cond, repeat with fb.while_loop, choose between values with "
+            "fb.where, write `&`, `|` and `~` for and, or and not, and compare identity with `is`",
         )
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from flowbook.graph.model.ancestors import closing
 from flowbook.graph.model.operation import Operation
 
 # The type of the operations that mark others (`flowbook.graph.ops.state.marks`).
@@ -18,7 +19,9 @@ MARK = "MarkUpdate"
 def updates_among(
     operations: Iterable[Operation], of: Iterable[Operation] | None
 ) -> list[Operation]:
-    """The live operations that are marked as updates.
+    """The live operations that are marked as updates, and are to be run by somebody.
+
+    What is in a loop or a branch runs with that, whether or not somebody asks for it.
 
     Args:
         operations: where the marks are.
@@ -29,7 +32,8 @@ def updates_among(
         Each once, in the order of their construction.
     """
     marked = [op.control_inputs[-1] for op in operations if op.type == MARK]
-    live = sorted({op for op in marked if not op.retired}, key=lambda op: op.id)
+    asked = {op for op in marked if not op.retired and op.context is None}
+    live = sorted(asked, key=lambda op: op.id)
     if of is None or not live:
         return live
     shared = set(_ancestors(of, set()))
@@ -46,9 +50,11 @@ def updates_among(
 def _sources(operation: Operation) -> list[Operation]:
     """What an operation comes from: its inputs; of one without, as a group, what it waits for.
 
-    What others wait for is often everything around them, and says nothing about their data.
+    What others wait for is often everything around them, and says nothing about their data. A
+    loop's variable comes also from what it was in the iteration before.
     """
-    return [tensor.op for tensor in operation.inputs] or list(operation.control_inputs)
+    found = [tensor.op for tensor in operation.inputs] or list(operation.control_inputs)
+    return [*found, *closing(operation)]
 
 
 def _ancestors(operations: Iterable[Operation], seen: set[Operation]) -> Iterator[Operation]:

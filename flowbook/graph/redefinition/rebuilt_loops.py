@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from flowbook.graph.model.attributes import same_attributes
-from flowbook.graph.model.context import Frame, chain, runs_in
+from flowbook.graph.model.context import Context, Frame, chain, runs_in
 
 if TYPE_CHECKING:
     from flowbook.graph.model.operation import Operation
@@ -36,8 +36,10 @@ class RebuiltLoops:
         """Whether an operation is part of such a loop, which then knows of it."""
         if not self._pairs:
             return False
-        contexts = (*chain(operation.context), *chain(runs_in(operation)))
-        for context in contexts:
+        # A constant is everywhere, but may be what it is because of something inside.
+        places: tuple[Context | None, ...] = (operation.context, runs_in(operation))
+        places += tuple([tensor.op.context for tensor in operation.settled_by])
+        for context in (each for place in places for each in chain(place)):
             if isinstance(context, Frame) and context in self._pairs:
                 self._pairs[context].append((operation, previous))
                 return True
@@ -52,13 +54,14 @@ def the_same(pairs: Pairs) -> Mapping[Operation, Operation] | None:
     """The old operations by the new ones, if a loop is what it was; else None."""
     before: dict[Operation, Operation] = {}
     for operation, previous in pairs:
-        if previous is None or not _is_same(operation, previous, before):
+        if previous is None or not is_same(operation, previous, before):
             return None
         before[operation] = previous
     return before
 
 
-def _is_same(new: Operation, old: Operation, before: Mapping[Operation, Operation]) -> bool:
+def is_same(new: Operation, old: Operation, before: Mapping[Operation, Operation]) -> bool:
+    """Whether an operation means what one does that is there, if others stand for what it takes."""
     return (
         new.op_def is old.op_def
         and [(before.get(t.op, t.op), t.index) for t in new.inputs]

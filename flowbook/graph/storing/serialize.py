@@ -26,6 +26,7 @@ from flowbook.graph.model.errors import (
 from flowbook.graph.model.long_work import track
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import op_named
+from flowbook.graph.model.retag import Retag
 from flowbook.graph.storing.graph_pb2 import GraphDef, OperationDef, TensorRef
 from flowbook.graph.storing.stored_values import (
     StoredArray,
@@ -177,7 +178,7 @@ def fill(graph: Graph, message: GraphDef, arrays: Iterable[StoredArray]) -> None
     for stored in track(message.operations, "loading"):
         reader.read(stored)
     graph.reserve_names(message.scopes)
-    reader.register_variables()
+    reader.complete()
 
 
 def parse(data: bytes | bytearray | memoryview) -> GraphDef:
@@ -242,6 +243,8 @@ class _Reader:
         operation.control_inputs = self._referred(stored.control_inputs)
         operation.colocation = self._referred(stored.colocation)
         if stored.closes:
+            if op_def.retag is not Retag.INCREMENT:
+                raise DataLossError("it closes a loop, which its type does not")
             operation.closes = _at(self._operations, stored.closes - 1, "operation")
         DeviceSpec.parse(stored.device)
         operation.device = stored.device
@@ -282,8 +285,9 @@ class _Reader:
             raise DataLossError(f"the graph's seed is {seed!r}")
         return seed
 
-    def register_variables(self) -> None:
-        """Make variables known to the graph, by what reads and initialises them."""
+    def complete(self) -> None:
+        """Make variables known to the graph, by what reads and initialises them; close loops."""
+        self._graph.note_complete(self._operations)
         consumers: dict[Operation, list[Operation]] = {}
         for operation in self._operations:
             for tensor in operation.inputs:

@@ -227,6 +227,9 @@ class _Import:
         if operation.closes is not None:
             copy.closes = self._copies[operation.closes]
         copy.colocation = tuple([self._copies[o] for o in operation.colocation])
+        copy.context = operation.context
+        if operation.closes is not None:
+            copy.closes = self._copies[operation.closes]
         around, own = (DeviceSpec.parse(d) for d in (self._graph.scope.device, operation.device))
         copy.device = str(around.merge(own))
         copy.container = operation.container

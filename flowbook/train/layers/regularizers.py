@@ -7,9 +7,10 @@ returns; `regularization_loss` sums the marked ones that belong to a loss, from 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.building.scopes import control_dependencies, name_scope, within
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.broadcasting import reduce_sum
@@ -49,8 +50,15 @@ def _check(scale: float) -> None:
 
 
 def penalize(weights: Variable, regularizer: Regularizer) -> Tensor:
-    """Build the penalty of a variable and mark it; `regularization_loss` finds it."""
-    with name_scope(f"{weights.op.name.rpartition('/')[2]}_penalty"):
+    """Build the penalty of a variable and mark it; `regularization_loss` finds it.
+
+    As variables, penalties are outside of all loops and branches.
+    """
+    with (
+        within(weights.op.graph, lambda scope: replace(scope, flow=None)),
+        control_dependencies(None),
+        name_scope(f"{weights.op.name.rpartition('/')[2]}_penalty"),
+    ):
         return penalty_op(regularizer(weights))
 
 

@@ -188,6 +188,7 @@ def test_merge_tells_which(x: fb.Tensor) -> None:
         (lambda: None, lambda: 1, fb.errors.InvalidTypeError, "but true_fn gives none"),
         (lambda: (None, 1), lambda: (None, 1), fb.errors.InvalidTypeError, "nothing at \\[0\\]"),
         (1.0, lambda: 1.0, fb.errors.InvalidTypeError, "a function that builds the branch"),
+        (lambda: 1.0, lambda a: a, fb.errors.InvalidTypeError, "false_fn .* argument: 'a'"),
     ],
 )
 def test_sides_that_differ(
@@ -229,3 +230,32 @@ def test_opposite_sides_are_never_both_there(x: fb.Tensor) -> None:
     no, yes = fb.control_flow.switch(x, x > 0)
     with pytest.raises(fb.errors.InvalidArgumentError, match="opposite sides"):
         fb.add(no, yes)
+
+
+def test_a_branch_does_not_use_the_other_one(x: fb.Tensor) -> None:
+    inside: list[fb.Tensor] = []
+
+    def true_fn() -> fb.Tensor:
+        inside.append(fb.log(x))
+        return inside[0]
+
+    with pytest.raises(
+        fb.errors.InvalidArgumentError, match="'cond/Log:0' is inside of the other branch"
+    ):
+        fb.cond(x > 0, true_fn, lambda: inside[0] + 1.0)
+
+
+def test_gradients_are_taken_of_what_is_outside(x: fb.Tensor) -> None:
+    inside: list[fb.Tensor] = []
+    fb.cond(x > 0, lambda: inside.append(fb.sin(x)) or x, lambda: x)
+    fb.while_loop(lambda i: i < 3.0, lambda i: inside.append(i * x) or i + 1.0, [0.0])
+    for tensor, where in zip(inside, ("inside of a branch", "inside of the loop"), strict=True):
+        with pytest.raises(fb.errors.InvalidArgumentError, match=where):
+            fb.gradients(tensor, x)
+
+
+def test_what_a_branch_assigns_is_initialised_all_the_same(x: fb.Tensor) -> None:
+    v = fb.Variable(1.0)
+    y = fb.cond(x > 0, lambda: fb.assign(v, 5.0), lambda: fb.assign_add(v, 1.0))
+    with fb.Session() as sess:
+        assert sess.run(y, {x: -1.0}) == 2

@@ -270,12 +270,39 @@ def test_bodies_that_do_not_fit(body: Any, error: type[Exception], message: str)
         (lambda i: i, fb.errors.InvalidTypeError, "gives int32"),
         (lambda i: [i < 3, i < 4], fb.errors.InvalidTypeError, "bool"),
         (lambda i, j: i < 3, fb.errors.InvalidTypeError, "the loop's 1 variables"),
-        (True, fb.errors.InvalidTypeError, "a function of the loop's variables"),
+        (True, fb.errors.InvalidTypeError, r"(?s)a function of .*fb\.while_loop\(cond, body"),
     ],
 )
 def test_conditions_that_do_not_fit(cond: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         fb.while_loop(cond, lambda i: i + 1, [0])
+
+
+@pytest.mark.parametrize(
+    ("first", "following", "shape", "written"),
+    [
+        ([2, 3], lambda t: fb.concat([t, t], 0), [4, 3], r"\[None, 3\]"),
+        ([2], fb.reduce_sum, [], r"fb\.Shape\(\)"),
+        ([2], lambda t: fb.py_func(abs, [t], [fb.float32])[0], None, "ensure_shape"),
+    ],
+)
+def test_how_an_invariant_is_written(
+    first: list[int], following: Any, shape: list[int] | None, written: str
+) -> None:
+    with pytest.raises(fb.errors.InvalidArgumentError, match=written) as caught:
+        fb.while_loop(lambda t: fb.reduce_any(t < 9.0), lambda t: following(t), [fb.ones(first)])
+    assert f"its body gives {fb.Shape(shape)}" in str(caught.value)
+
+
+def test_a_constant_condition_says_so() -> None:
+    with pytest.warns(fb.errors.ConstantConditionWarning, match="the loop never ends") as caught:
+        fb.while_loop(lambda i: True, lambda i: i + 1, [0])
+    assert caught[0].filename == __file__
+    with pytest.warns(fb.errors.ConstantConditionWarning, match="the body never runs"):
+        [n] = fb.while_loop(lambda i: fb.constant(False), lambda i: i + 1, [0])
+    assert run(n) == 0
+    [n] = fb.while_loop(lambda i: True, lambda i: i + 1, [0], maximum_iterations=3)
+    assert run(n) == 3
 
 
 def test_arguments_that_do_not_fit() -> None:
@@ -292,6 +319,14 @@ def test_arguments_that_do_not_fit() -> None:
         loop(loop_vars=[fb.ones([2])], shape_invariants=[[3]])
     with pytest.raises(fb.errors.InvalidArgumentError, match="the structure of loop_vars"):
         loop(loop_vars=[0], shape_invariants=[None, None])
+    sparse = fb.SparseTensor([[0, 0]], [1.0], [2, 2])
+    with pytest.raises(
+        fb.errors.InvalidArgumentError,
+        match=r"SparseTensor \[0\] is of indices, values, dense_shape",
+    ):
+        loop(loop_vars=[sparse], shape_invariants=[[2, 2]])
+    with pytest.raises(fb.errors.InvalidTypeError, match=r"variable \[1\] begins with nothing"):
+        loop(loop_vars=[0, None])
 
 
 def test_what_is_inside_stays_there() -> None:

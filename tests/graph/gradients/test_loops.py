@@ -240,3 +240,12 @@ def test_a_branch_gives_zeros_where_it_is_not_taken() -> None:
     with fb.Session() as sess:
         assert close(sess.run([dx, dw], {x: [3.0, 4.0]}), [[1, 2], [3, 4]])
         assert close(sess.run([dx, dw], {x: [-3.0, 4.0]}), [[1, 1], [0, 0]])
+
+
+def test_no_gradient_flows_where_none_is_wanted() -> None:
+    x = fb.placeholder(fb.float64, [])
+    _, y = fb.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y * x), (0, x), back_prop=False)
+    assert fb.gradients(y, [x]) == [None]
+    [dx] = fb.gradients(y * x, [x])
+    with fb.Session() as sess:
+        assert sess.run([y, dx], {x: 2.0}) == [16, 16]

@@ -147,3 +147,29 @@ def test_what_is_marked_is_an_operation(what: Any) -> None:
     fb.Variable(0.0, name="v")
     with pytest.raises(TypeError, match="operation"):
         fb.mark_as_update(what)
+
+
+def test_an_update_belongs_to_a_loss_through_a_loop() -> None:
+    x = fb.placeholder(fb.float32, [])
+    mean = fb.Variable(0.0, trainable=False)
+    move = fb.mark_as_update(fb.assign(mean, x * 2.0))
+    _, loss = fb.while_loop(lambda i, _: i < 3, lambda i, t: (i + 1, t + x), (0, 0.0))
+    assert fb.get_default_graph().updates(of=loss) == [move.op]
+
+
+def test_what_is_updated_in_a_loop_or_a_branch_is_nobody_elses_business() -> None:
+    x = fb.placeholder(fb.float32, [])
+    w = fb.Variable(1.0)
+    seen = fb.Variable(0.0, trainable=False)
+
+    def marked() -> fb.Tensor:
+        fb.mark_as_update(fb.assign_add(seen, x))
+        return w * x
+
+    _, looped = fb.while_loop(lambda i, _: i < 3, lambda i, t: (i + 1, t + marked()), (0, 0.0))
+    loss = fb.cond(x > 0, marked, lambda: w) + looped
+    assert fb.get_default_graph().updates(of=loss) == []
+    train = fb.train.GradientDescentOptimizer(0.1).minimize(loss)
+    with fb.Session() as sess:
+        sess.run(train, {x: 1.0})
+        assert sess.run(seen) == 4

@@ -325,7 +325,9 @@ def test_rows_name_all_differentiable_inputs(case: Case) -> None:
     outputs, feeds = built(case, case.inputs)
     floats = [o for o in outputs if o.dtype.is_floating]
     xs = [t for t in feeds if t.dtype.is_floating]
-    if not floats or not xs or op_named(case.type).grad is None or case.type == "PreventGradient":
+    has_none = op_named(case.type).grad is None
+    # One forbids its gradient, the other's is what a user gives: tests/graph/ops/outside.
+    if not floats or not xs or has_none or case.type in ("PreventGradient", "PyFuncStateless"):
         return
     with outputs[0].graph.as_default():
         found = gradients(floats, xs)

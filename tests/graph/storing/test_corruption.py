@@ -1,4 +1,4 @@
-"""Ten thousand damaged graphs: each gives a clear error or a sound graph, and changes nothing.
+"""Thousands of damaged graphs: each gives a clear error or a sound graph, and changes nothing.
 
 The damage is done to what is read at each depth: to bytes of a graph, to a file's, to the entries
 of a file that is whole otherwise, and to the parts of messages that are well formed otherwise.
@@ -36,6 +36,14 @@ def small_graph() -> fb.Graph:
         y = fb.reshape(fb.matmul(x, W), fb.concat([fb.shape(x)[:1], [1]], 0), name="y")
         fb.assign_sub(W, fb.fill([2, 1], y[0, 0]), name="train")
         fb.constant([b"a", b"bc"], name="strings")
+    return graph
+
+
+def looping_graph() -> fb.Graph:
+    with fb.Graph().as_default() as graph:
+        x = fb.placeholder(fb.float32, [None], name="x")
+        y = fb.while_loop(lambda v: fb.reduce_sum(v) < 9, lambda v: [v * x], [x])[0]
+        fb.cond(y[0] > 0, lambda: y, lambda: -y)
     return graph
 
 
@@ -98,7 +106,7 @@ def with_damaged_message(data: bytes, rng: random.Random) -> bytes:
     message = GraphDef.FromString(data)
     for _ in range(rng.choice([1, 2, 3])):
         operation = rng.choice(message.operations)
-        match rng.randrange(8):
+        match rng.randrange(9):
             case 0:
                 operation.type = rng.choice(message.operations).type
             case 1 if operation.inputs:
@@ -125,10 +133,14 @@ def with_damaged_message(data: bytes, rng: random.Random) -> bytes:
             case 7:
                 operation.name = rng.choice(message.operations).name + rng.choice(["", "@1", "/"])
                 operation.retired = rng.random() < 0.5
+            case 8:
+                closing = [op for op in message.operations if op.closes] or [operation]
+                rng.choice(closing).closes = rng.randrange(len(message.operations) + 2)
     return message.SerializeToString()
 
 
 PLAIN = small_graph().to_bytes()
+LOOPS = looping_graph().to_bytes()
 FILE = saved(small_graph())
 ENTRIES = entries_of(FILE)
 KINDS: dict[str, Callable[[random.Random], bytes]] = {
@@ -136,13 +148,15 @@ KINDS: dict[str, Callable[[random.Random], bytes]] = {
     "file": lambda rng: damaged(FILE, rng),
     "entry": lambda rng: with_damaged_entry(ENTRIES, rng),
     "message": lambda rng: with_damaged_message(PLAIN, rng),
+    "loops": lambda rng: with_damaged_message(LOOPS, rng),
 }
 
 
 def read_damaged(kind: str) -> None:
     """Read so many graphs, and see to what they do."""
     rng = random.Random(kind)
-    damages = [KINDS[kind](rng) for _ in range(EACH)]
+    count = EACH // 5 if kind == "loops" else EACH  # They are larger.
+    damages = [KINDS[kind](rng) for _ in range(count)]
     graph = fb.Graph()
     with graph.as_default():
         fb.Variable(np.ones(3, np.float32), name="mine")
@@ -162,7 +176,7 @@ def read_damaged(kind: str) -> None:
                 verify.check(graph)
                 graph = fb.Graph.from_bytes(before)
     assert graph.to_bytes() == before
-    assert imported < EACH / 2
+    assert imported < count / 2
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -516,6 +516,21 @@ def test_penalties_belong_to_the_losses_of_their_variables() -> None:
         assert sess.run(fb.layers.regularization_loss(x)) == 0.0
 
 
+def test_penalties_of_layers_in_loops_and_branches() -> None:
+    def layer(x: fb.Tensor) -> fb.Tensor:
+        ones = fb.initializers.ones()
+        l2 = fb.regularizers.l2(0.5)
+        return fb.layers.dense(x, 3, kernel_initializer=ones, kernel_regularizer=l2)
+
+    x = fb.placeholder(fb.float32, [None, 3])
+    _, looped = fb.while_loop(lambda i, _: i < 2, lambda i, y: (i + 1, layer(y)), (0, x))
+    branched = fb.cond(x[0, 0] > 0, lambda: layer(x), lambda: x)
+    with fb.Session() as sess:
+        assert sess.run(fb.layers.regularization_loss(looped)) == 4.5
+        assert sess.run(fb.layers.regularization_loss(branched)) == 4.5
+        assert sess.run(fb.layers.regularization_loss(looped + branched)) == 9.0
+
+
 def test_a_penalty_is_added_once() -> None:
     y = fb.layers.dense(fb.ones([1, 1]), 1, kernel_regularizer=fb.regularizers.l2(1.0))
     loss = fb.reduce_sum(y)

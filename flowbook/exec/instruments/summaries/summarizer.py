@@ -23,6 +23,7 @@ from flowbook.exec.plan.instrument import Instrument, Tap
 from flowbook.exec.signature.fetches import flatten
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph
+from flowbook.graph.model.context import Branch, frame_of
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.summaries import tag_of, trainings_among
@@ -311,7 +312,15 @@ def _missing(operation: Operation, needed: set[Operation], fed: set[Tensor]) -> 
     """What it takes that a run of some operations, given some tensors, does not have; None if all.
 
     What only moves or names data is not missing, nor is the value of a variable that the run uses.
+    What is inside of a loop has no single value, and what is in a branch may have none.
     """
+    if operation.context is not None:
+        place = operation.context
+        frame = frame_of(place)
+        if frame is not None:
+            return f"what is outside of the loop {frame.name!r}"
+        assert isinstance(place, Branch)
+        return f"what is outside of the branches of {place.pred.name!r}"
     for control in operation.control_inputs:
         if control not in needed:
             return control.name

@@ -62,14 +62,14 @@ def _product_gradient(op: Operation, dz: Tensor) -> Any:
     )
 
 
-def _product(xp: Any, x: Any, y: Any) -> Any:
-    z = xp.multiply(x, y)
+def _without_nan(xp: Any, z: Any, zero: Any) -> Any:
+    """A result, and 0 where it is NaN because another array is 0."""
     is_lost = xp.isnan(z)
     # NaNs are rare: to look for them takes a third of what choosing between two arrays does.
     # Other devices would have to be waited for.
     if xp is np and not is_lost.any():
         return z
-    return xp.where(is_lost & (y == 0), y, z)
+    return xp.where(is_lost & (zero == 0), zero, z)
 
 
 multiply_no_nan: OpDef = OpDef(
@@ -77,7 +77,7 @@ multiply_no_nan: OpDef = OpDef(
     "x: T, y: T -> z: T",
     T=INEXACT,
     infer=broadcast_inputs,
-    kernel=_product,
+    kernel=lambda xp, x, y: _without_nan(xp, xp.multiply(x, y), y),
     expression="where(logical_and(equal(y, 0), isnan(multiply(x, y))), y, multiply(x, y))",
     grad=_product_gradient,
     cost=elementwise(flops=5),
@@ -101,9 +101,10 @@ gradient_over: OpDef = OpDef(
     "dy: T, x: T -> dx: T",
     T=INEXACT,
     infer=broadcast_inputs,
-    expression="where(equal(dy, 0), 0, divide(dy, where(equal(dy, 0), 1, x)))",
+    kernel=lambda xp, dy, x: _without_nan(xp, xp.divide(dy, x), dy),
+    expression="where(logical_and(equal(dy, 0), isnan(divide(dy, x))), dy, divide(dy, x))",
     grad=_share_gradient,
-    cost=elementwise(flops=4),
+    cost=elementwise(flops=5),
     doc="""`dy / x`, and 0 where `dy` is 0, elementwise with broadcasting.
 
     It is linear in `dy`, as gradients are: what is 0 there still has a derivative, unlike in
