@@ -462,6 +462,7 @@ CHANGES = (
     Change(
         "_public.py", "module.__getattr__ = no_such_name_in(namespace)", "pass", (PUBLIC, RENAMED)
     ),
+    # Arrays of tensors, and loops over them
     Change(
         "graph/control_flow/tensor_list.py",
         "for each in reversed(older):",
@@ -516,6 +517,7 @@ CHANGES = (
         "copy.closes = self._copies[operation.closes]",
         "pass",
         ("graph/transfer/test_importing.py",),
+    ),
     # What branches and loops are asked from outside
     Change(
         "graph/model/ancestors.py",
