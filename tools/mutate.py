@@ -502,6 +502,7 @@ CHANGES = (
     Change(
         "_public.py", "module.__getattr__ = no_such_name_in(namespace)", "pass", (PUBLIC, RENAMED)
     ),
+    # Arrays of tensors, and loops over them
     Change(
         "graph/control_flow/tensor_list.py",
         "for each in reversed(older):",
