@@ -161,8 +161,8 @@ class _Search:
         own = self._check
         if any(map(is_routing, self._nodes)):
             written = {n.key.name: None for n in self._nodes if n.key and access(n) is Access.WRITE}
-            said = f"the step may have changed: {', '.join(written)}"
-            return said if written else "the step changed no variable"
+            changed = f"the step may have changed: {', '.join(written)}"
+            return changed if written else "the step changed no variable"
         in_order = not any(unit.waits for unit in self._units)
         before = set(range(own)) if in_order else _ancestors(self._units, own)
         # What uses a value comes after its check, which follows its operation at once.
