@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from flowbook.exec.session.session import Session
+from flowbook.graph.model.context import frame_of
 from flowbook.graph.model.errors import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -117,6 +118,14 @@ def _check_writable(operations: list[Operation], cut: set[Tensor]) -> None:
                 raise InvalidArgumentError(
                     f"the fetches need the placeholder {op.name!r}, which is not among the inputs"
                 )
+        elif op.op_def.is_router:
+            frame = frame_of(op.context)
+            what = f"the loop {frame.name!r}" if frame is not None else "the branches around it"
+            raise UnimplementedError(
+                f"loops and branches are not written as ONNX: {what}",
+                op,
+                hint="cut the graph at what they give, as an input",
+            )
         elif op.type not in known:
             missing[op.type] += 1
     if missing:

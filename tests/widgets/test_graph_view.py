@@ -135,3 +135,19 @@ def test_live_form_in_a_kernel(bundle: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert view.closed
     for other in list(live_graph._views):
         other.close()
+
+
+def test_loops_and_branches_are_shown() -> None:
+    x = fb.placeholder(fb.float32, [], name="x")
+
+    def body(i: Any, v: Any) -> Any:
+        _, inner = fb.while_loop(lambda j, u: j < 2, lambda j, u: (j + 1, u * x), (0, v))
+        return i + 1, fb.cond(inner > 1.0, lambda: inner, lambda: fb.exp(inner))
+
+    v = fb.while_loop(lambda i, v: i < 3, body, (0, x), name="loop")[1]
+    fb.gradients(v, [x])
+    graph = fb.get_default_graph()
+    forms = fb.GraphView()._repr_mimebundle_()
+    assert forms["text/plain"] == f"<GraphView of {len(graph.operations)} operations>"
+    for name in ("loop", "gradients"):
+        assert name in forms["image/svg+xml"]

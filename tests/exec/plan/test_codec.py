@@ -108,3 +108,21 @@ def test_failures_come_back_whole() -> None:
     assert str(found.error) == str(error)
     # A class that is none of Flowbook's is not looked for anywhere.
     assert type(decode_failure(b"\n\x02os").error) is fb.errors.InternalError
+
+
+def test_loops_and_branches_in_a_process_that_never_saw_the_graph() -> None:
+    x, W = fb.placeholder(fb.float32, [], name="x"), fb.Variable(2.0, name="W")
+
+    def body(i: Any, v: Any) -> Any:
+        _, inner = fb.while_loop(lambda j, u: j < 2, lambda j, u: (j + 1, u * W), (0, v))
+        return i + 1, fb.cond(inner > 20.0, lambda: inner / x, lambda: inner + x)
+
+    y = fb.while_loop(lambda i, v: i < 3, body, (0, x))[1]
+    fetches = [y, *fb.gradients(y, [x, W])]
+    step = prepared_for(fetches, [], [x])
+    assert same(decode(encode(step.program)), step.program)
+    begin = prepared_for([], [W.initializer])
+    _, found = run_elsewhere([(begin, []), (step, [np.float32(1.5)])])
+    with fb.Session() as sess:
+        expected = sess.run(fetches, {x: 1.5})
+    assert [v.tobytes() for v in found] == [np.asarray(v).tobytes() for v in expected]
