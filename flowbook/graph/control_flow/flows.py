@@ -162,7 +162,10 @@ class BranchInside(Inside):
 
     def _taken_in(self, tensor: Tensor) -> Tensor:
         pred = self._branch.pred
-        if any(isinstance(c, Branch) and c.pred is pred for c in chain(context_of(tensor))):
+        where = chain(context_of(tensor))
+        # What gradients take from there is dead here, as it should be.
+        extends = self._graph.scope.extends
+        if not extends and any(isinstance(c, Branch) and c.pred is pred for c in where):
             raise InvalidArgumentError(
                 f"{tensor.name!r} is inside of the other branch of {pred.name!r}, which is not "
                 "taken where this one is",

@@ -249,3 +249,30 @@ def test_no_gradient_flows_where_none_is_wanted() -> None:
     [dx] = fb.gradients(y * x, [x])
     with fb.Session() as sess:
         assert sess.run([y, dx], {x: 2.0}) == [16, 16]
+
+
+def test_twice_through_a_loop_in_a_branch_of_a_loop() -> None:
+    x = fb.placeholder(fb.float64, [])
+
+    def body(i: Any, t: Any) -> Any:
+        def inner() -> Any:
+            return fb.while_loop(lambda j, _: j < i, lambda j, u: (j + 1, u * x + t), (0, x))[1]
+
+        return i + 1, fb.cond(fb.equal(i % 2, 1), inner, lambda: t * x)
+
+    def value(x: float) -> float:
+        t = x
+        for i in range(4):
+            u = x
+            for _ in range(i):
+                u = u * x + t
+            t = u if i % 2 else t * x
+        return t
+
+    _, y = fb.while_loop(lambda i, _: i < 4, body, (0, x))
+    [dx] = fb.gradients(y, [x])
+    [ddx] = fb.gradients(dx, [x])
+    with fb.Session() as sess:
+        at, step = 1.1, 1e-4
+        wanted = (value(at + step) - 2 * value(at) + value(at - step)) / step**2
+        assert np.allclose(sess.run(ddx, {x: at}), wanted, rtol=1e-5)
