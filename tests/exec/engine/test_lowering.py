@@ -364,6 +364,20 @@ def test_a_branch_of_which_parts_need_each_other_is_split(sess: fb.Session) -> N
     assert text.count("if f0:") == 1
 
 
+def test_a_read_outside_goes_before_a_write_in_a_branch(sess: fb.Session) -> None:
+    """It was built after the write, and nothing orders it: it sees the value from before."""
+    one, other = fb.Variable(0.0), fb.Variable(0.0)
+    p = fb.placeholder(fb.bool, [])
+
+    def both() -> Any:
+        return fb.assign_add(one, 1.0), fb.assign_add(other, 1.0)
+
+    written_to = fb.cond(p, both, lambda: (fb.constant(0.0), fb.constant(0.0)))
+    before = other * 10.0
+    for turn in range(4):
+        assert sess.run([*written_to, before], {p: True}) == [turn + 1, turn + 1, turn * 10]
+
+
 # What has no such form runs by the state machine
 
 
