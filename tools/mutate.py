@@ -274,12 +274,6 @@ CHANGES = (
         "return []",
         (LOWERING,),
     ),
-    Change(
-        "exec/engine/lowering.py",
-        "for source in (*sources, *unit.after, *unit.behind)",
-        "for source in (*sources, *unit.after)",
-        (LOWERING,),
-    ),
     Change("exec/engine/step.py", "            first.pending += 1\n", "", (STEP, LOWERING)),
     Change(
         "exec/engine/generate.py",

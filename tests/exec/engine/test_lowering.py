@@ -364,6 +364,16 @@ def test_a_branch_of_which_parts_need_each_other_is_split(sess: fb.Session) -> N
     assert text.count("if f0:") == 1
 
 
+def test_a_read_outside_goes_before_a_write_in_a_branch(sess: fb.Session) -> None:
+    """It was built after the write, and nothing orders it: it sees the value from before."""
+    variable = fb.Variable(0.0)
+    x = fb.placeholder(fb.float32, [])
+    written_to = fb.cond(x > 0, lambda: fb.assign_add(variable, x * x), lambda: x)
+    before = variable * 10.0
+    for turn in range(4):
+        assert sess.run([written_to, before], {x: 1.0}) == [turn + 1, turn * 10]
+
+
 # What has no such form runs by the state machine
 
 
