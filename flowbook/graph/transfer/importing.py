@@ -224,8 +224,6 @@ class _Import:
         copy.settled_by = tuple([self._settling(t, operation) for t in operation.settled_by])
         waited = [self._waited.get(o) or self._copies[o] for o in operation.control_inputs]
         copy.control_inputs = tuple(dict.fromkeys(waited))
-        if operation.closes is not None:
-            copy.closes = self._copies[operation.closes]
         copy.colocation = tuple([self._copies[o] for o in operation.colocation])
         copy.context = operation.context
         if operation.closes is not None:
