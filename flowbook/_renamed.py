@@ -156,7 +156,6 @@ _INSTEAD = {
     "clip": "fb.clip_by_value",
     "compat": "the names themselves: Flowbook's are those of TensorFlow 1",
     "contrib": "fb.layers, fb.nn and fb.train for what there is of it",
-    "custom_gradient": "fb.OpDef(..., grad=function)",
     "data": "arrays that are fed: sess.run(train, {x: batch})",
     "distributions": "fb.random_normal and its like to draw",
     "double": "fb.float64",

@@ -180,7 +180,7 @@ class Runner:
         if self._waits or self._lowered is None or len(self._segment.stretches) > 1:
             return self.run_regions(feeds, deadline)
         if deadline is None:
-            self._step = self._generate(with_deadline=False)
+            self._step = self._generate(self._setting, with_deadline=False)
             return self._call(self._step, feeds)
         return self._call(self._timed_step, feeds, deadline)
 
@@ -189,7 +189,16 @@ class Runner:
         return self._execute(self._reference, feeds, deadline)
 
     def run_checked(self, feeds: Sequence[Any], deadline: float | None = None) -> list[Any]:
-        """Run one step kernel by kernel, those that wait for nothing one after the other."""
+        """Run one step kernel by kernel, those that wait for nothing one after the other.
+
+        Loops and branches are written as code at once, with the same checks: a loop may run a
+        million times in its first step.
+        """
+        if self._is_routed and not self._waits and self._lowered is not None:
+            wary = self._setting._replace(is_wary=True)
+            step = self._generate(wary, with_deadline=deadline is not None)
+            timed = () if deadline is None else (deadline,)
+            return list(self._call(step, feeds, *timed))
         return self._execute(self._segments, feeds, deadline)
 
     def run_regions(self, feeds: Sequence[Any], deadline: float | None = None) -> list[Any]:
@@ -357,9 +366,9 @@ class Runner:
 
     @cached_property
     def _timed_step(self) -> Generated:
-        return self._generate(with_deadline=True)
+        return self._generate(self._setting, with_deadline=True)
 
-    def _generate(self, with_deadline: bool) -> Generated:
+    def _generate(self, setting: Setting, with_deadline: bool) -> Generated:
         """The whole program as one function from the feeds to the fetches."""
         part, known = self._part, self._bound.known
         finish = []
@@ -372,7 +381,7 @@ class Runner:
                 finish.append(FINISHER_OF[ownership] + "({})")
         assert self._lowered is not None
         feeds = len(part.feeds)
-        return whole_step(self._lowered, feeds, part.fetches, finish, self._setting, with_deadline)
+        return whole_step(self._lowered, feeds, part.fetches, finish, setting, with_deadline)
 
     # Errors
 

@@ -24,7 +24,7 @@ def sess():
 
 def source(sess, fetches, feeds=()):
     _, runner = runner_of(sess, fetches, dict.fromkeys(feeds))
-    return runner._generate(with_deadline=False).text
+    return runner._generate(runner._setting, with_deadline=False).text
 
 
 def test_expressions_are_inlined_and_locals_reused(sess):
@@ -152,7 +152,7 @@ def test_the_variant_with_a_deadline_looks_at_the_clock(sess):
     x = fb.placeholder(fb.float32, [2])
     y = fb.exp(fb.negative(x))
     _, runner = runner_of(sess, y, {x: None})
-    generated = runner._generate(with_deadline=True)
+    generated = runner._generate(runner._setting, with_deadline=True)
     assert generated.text.count("if clock() > deadline: raise late()") == 2
     assert generated.function(deadline_after(100.0), np.zeros(2, np.float32))[0].tolist() == [1, 1]
     with pytest.raises(fb.errors.DeadlineExceededError):

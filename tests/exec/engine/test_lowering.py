@@ -28,7 +28,7 @@ REFUSAL = "refusal"
 def written(runner: Runner, with_deadline: bool = False) -> str:
     """The code that a program runs as."""
     assert runner._lowered is not None
-    return runner._generate(with_deadline).text
+    return runner._generate(runner._setting, with_deadline).text
 
 
 def lines(runner: Runner) -> list[str]:
