@@ -9,7 +9,7 @@ nothing while all is well.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,11 +29,14 @@ from flowbook.graph.model.summaries import SUMMARIES
 from flowbook.graph.model.touch import Access
 from flowbook.graph.ops.checks.checking import check_finite_op
 
+Some = TypeVar("Some", bound=Instrument)
+
 
 class Guard(Instrument):
     """The instrument behind `Session.guard`; as a context manager it ends with the block.
 
-    Two that allow the same are equal.
+    The latest of a session is in force. Made for good it replaces one made for good; in a block it
+    leaves what was in force to come back after the block. Two that allow the same are equal.
 
     Args:
         instruments: those of the session.
@@ -45,6 +48,9 @@ class Guard(Instrument):
     def __init__(self, instruments: Instruments, allow: Sequence[str]) -> None:
         self._instruments = instruments
         self._allow = tuple(sorted(set(allow)))
+        self._replaced: tuple[Guard, ...] = ()
+        self._is_entered = False
+        self._has_ended = False
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Guard) and self._allow == other._allow
@@ -72,10 +78,22 @@ class Guard(Instrument):
 
     def remove(self) -> None:
         """Guard no more runs."""
+        self._has_ended = True
         self._instruments.remove(self)
 
+    def begin(self, present: tuple[Instrument, ...]) -> tuple[Instrument, ...]:
+        """The instruments of the session with this guard, in place of what was made for good."""
+        self._replaced = tuple([g for g in present if isinstance(g, Guard) and not g._is_entered])
+        return (*_without(present, self._replaced), self)
+
     def __enter__(self) -> Guard:
+        self._is_entered = True
+        self._instruments.exchange(self._begin_block)
         return self
+
+    def _begin_block(self, present: tuple[Instrument, ...]) -> tuple[Instrument, ...]:
+        again = [g for g in _without(self._replaced, present) if not g._has_ended]
+        return (*_without(present, [self]), *again, self)
 
     def __exit__(self, *_: object) -> None:
         self.remove()
@@ -93,12 +111,18 @@ def guard(instruments: Instruments, nonfinite: bool, allow: Any) -> Guard | None
         if not isinstance(name, str) or not name:
             raise InvalidTypeError(f"operations are allowed by name, not {item!r:.80}")
         found.append(name.partition(":")[0].rstrip("/"))
-    instruments.remove(instruments.find(Guard))
     if not nonfinite:
+        for each in [i for i in instruments.all if isinstance(i, Guard)]:
+            each.remove()
         return None
     made = Guard(instruments, found)
-    instruments.add(made)
+    instruments.exchange(made.begin)
     return made
+
+
+def _without(present: Sequence[Some], others: Sequence[Instrument]) -> list[Some]:
+    """Those that are none of the others, whatever they are equal to."""
+    return [each for each in present if all(each is not other for other in others)]
 
 
 class _Search:
