@@ -80,6 +80,7 @@ from flowbook.graph.ops.basis.sparse_tensor import *
 from flowbook.graph.ops.checks.assertions import *
 from flowbook.graph.ops.checks.checking import *
 from flowbook.graph.ops.checks.shape_assertions import *
+from flowbook.graph.ops.checks.uninitialized import *
 from flowbook.graph.ops.linalg.decompositions import *
 from flowbook.graph.ops.linalg.diagonals import *
 from flowbook.graph.ops.linalg.einsum import *
