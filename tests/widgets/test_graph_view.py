@@ -147,7 +147,7 @@ def test_loops_and_branches_are_shown() -> None:
     v = fb.while_loop(lambda i, v: i < 3, body, (0, x), name="loop")[1]
     fb.gradients(v, [x])
     graph = fb.get_default_graph()
-    forms = fb.GraphView()._repr_mimebundle_()
+    forms, _ = fb.GraphView()._repr_mimebundle_()
     assert forms["text/plain"] == f"<GraphView of {len(graph.operations)} operations>"
     for name in ("loop", "gradients"):
         assert name in forms["image/svg+xml"]
