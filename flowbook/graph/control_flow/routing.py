@@ -19,7 +19,7 @@ from flowbook.graph.model.dtypes import ANYTHING
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.retag import DEAD, Retag
-from flowbook.graph.model.shape import SCALAR, UNKNOWN, Shape
+from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.math.comparison import equal
 
@@ -122,17 +122,8 @@ def _merge_shapes(*args: Any) -> list[Shape]:
     (inputs,) = args
     shape = inputs[0].shape
     for tensor in inputs[1:]:
-        shape = _agreed(shape, tensor.shape)
+        shape = shape.generalise(tensor.shape)
     return [shape, SCALAR]
-
-
-def _agreed(one: Shape, other: Shape) -> Shape:
-    """What is known of a shape that is one or the other."""
-    if one.dims is None or other.dims is None or one.rank != other.rank:
-        return UNKNOWN
-    return Shape.of(
-        tuple([a if a == b else None for a, b in zip(one.dims, other.dims, strict=True)])
-    )
 
 
 def _merged(xp: Any, *inputs: Any) -> tuple[Any, Any]:
