@@ -140,8 +140,15 @@ CHANGES = (
     Change("graph/rewrite/cse.py", "                operation.device,\n", "", (REWRITE,)),
     Change("graph/rewrite/fold.py", "and node.op_def.is_pure", "and True", (REWRITE, TOUCHES)),
     Change("graph/rewrite/fold.py", "left -= cost", "pass", (REWRITE,)),
-    Change("graph/rewrite/fold.py", "all(n in folded for n in node.after)", "True", (REWRITE,)),
-    Change("graph/rewrite/simplify.py", "if node.after or not", "if not", (REWRITE,)),
+    Change(
+        "graph/rewrite/fold.py",
+        "all(n in folded for n in (*node.after, *node.behind))",
+        "True",
+        (REWRITE,),
+    ),
+    Change(
+        "graph/rewrite/simplify.py", "if node.after or node.behind or not", "if not", (REWRITE,)
+    ),
     Change(
         "graph/rewrite/join_products.py", "[p.outputs[0]] == 1", "[p.outputs[0]] >= 1", (REWRITE,)
     ),
