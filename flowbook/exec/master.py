@@ -15,9 +15,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol
 
-from flowbook.exec.devices.cpu import local_devices
+from flowbook.exec.devices.device import Device
+from flowbook.exec.devices.local import local_devices
 from flowbook.exec.engine.executor import Execution, Executions
 from flowbook.exec.engine.initialisation import Initialisation
+from flowbook.exec.engine.joint import Joint
 from flowbook.exec.engine.runner import Runner, Stage
 from flowbook.exec.plan.failure import Failure, StepFailed
 from flowbook.exec.plan.instrument import Instrument
@@ -128,16 +130,19 @@ class LocalMaster:
         drops: how many programs were dropped.
     """
 
-    def __init__(self, graph: Graph, auto_initialize: bool) -> None:
+    def __init__(
+        self, graph: Graph, auto_initialize: bool, devices: Sequence[Device] | None = None
+    ) -> None:
         self.graph = graph
         self.entropy = secrets.randbits(63)
         self.drops = 0
-        self._devices = local_devices()
+        self._devices = list(devices or local_devices())
+        self._homes: dict[ResourceKey, Device] = {}
         self._held = graph.values.held_by(self)
         self.store = Store(self.entropy, self._note_value)
         self._lock = threading.RLock()
         self._prepared: dict[Any, Prepared] = {}
-        self._runners: dict[Prepared, Runner] = {}
+        self._runners: dict[Prepared, Runner | Joint] = {}
         self._growing: deque[Growing] = deque(maxlen=MOST_BASES)
         self._owners: dict[ResourceKey, weakref.ref[Operation]] = {}
         self._nodes = 0
@@ -169,37 +174,54 @@ class LocalMaster:
             found = self._prepared.get(key)
             if found is None:
                 base = None if instruments else self._base_of(signature)
-                growing = grow(signature, self._devices, base)
+                growing = grow(signature, self._devices, base, self._homes)
                 found = growing.prepared
                 if instruments:
                     found = _rewritten(found, instruments)
                 else:
                     self._growing.append(growing)
                 begun = self._runners.get(base.prepared) if base is not None else None
+                if len(self._devices) > 1:
+                    self._settle(found)
                 runner = self._runners[found] = self._runner(found, begun)
                 if base is not None and begun is not None:
                     runner.seen = begun.epoch, len(base.prepared.stateful)
                 self._prepared[key] = found
-                self._nodes += len(found.program.parts[0].nodes) + OVERHEAD
+                self._nodes += _size(found)
                 self._make_room(key)
             return found
 
-    def _runner(self, prepared: Prepared, begun: Runner | None = None) -> Runner:
+    def _runner(self, prepared: Prepared, begun: Runner | Joint | None = None) -> Runner | Joint:
         for operation in prepared.stateful:
             if operation.key is not None and not operation.key.container:
                 self._watch(operation, operation.key)
+        devices = {device.name: device for device in self._devices}
+        program, instruments = prepared.program, prepared.instruments
+        if len(program.parts) > 1:
+            return Joint(program, devices, self.store, self._executions, instruments)
+        assert not isinstance(begun, Joint)
         return Runner(
-            prepared.program,
-            self._devices[0],
+            program,
+            devices[program.parts[0].device],
             self.store,
             prepared.signature.is_late,
             self._executions,
-            prepared.instruments,
+            instruments,
             begun,
         )
 
+    def _settle(self, prepared: Prepared) -> None:
+        """Note where the resources live that a prepared signature touches, if it is the first."""
+        devices = {device.name: device for device in self._devices}
+        for part in prepared.program.parts:
+            for node in part.nodes:
+                if node.key is not None:
+                    self._homes.setdefault(node.key, devices[part.device])
+
     def _base_of(self, signature: Signature) -> Growing | None:
         """Something prepared that a signature begins with; the latest is the likeliest."""
+        if len(self._devices) > 1:
+            return None  # What is new may have another device placed anew.
         return next((each for each in reversed(self._growing) if each.grows_into(signature)), None)
 
     def keeps(self, prepared: Prepared) -> bool:
@@ -221,7 +243,7 @@ class LocalMaster:
         del self._runners[prepared]
         kept = [each for each in self._growing if each.prepared is not prepared]
         self._growing = deque(kept, MOST_BASES)
-        self._nodes -= len(prepared.program.parts[0].nodes) + OVERHEAD
+        self._nodes -= _size(prepared)
         self.drops += 1
 
     # Running
@@ -266,9 +288,10 @@ class LocalMaster:
     def begin(self, prepared: Prepared) -> LocalPartialStep:
         """Begin a step that goes on as late feeds arrive; variables are initialised before."""
         runner = self._initialized(prepared, (), None)
+        assert isinstance(runner, Runner)
         return LocalPartialStep(prepared, runner)
 
-    def _runner_of(self, prepared: Prepared) -> Runner:
+    def _runner_of(self, prepared: Prepared) -> Runner | Joint:
         """What runs a prepared signature, made anew if it was dropped."""
         runner = self._runners.get(prepared)
         if runner is None:
@@ -277,7 +300,7 @@ class LocalMaster:
 
     def _initialized(
         self, prepared: Prepared, feeds: Sequence[Any], deadline: float | None
-    ) -> Runner:
+    ) -> Runner | Joint:
         """What runs a prepared signature, whose variables have been seen to."""
         runner = self._runner_of(prepared)
         fed = prepared.signature.feeds
@@ -397,6 +420,11 @@ class LocalPartialStep:
         del self._execution
 
 
+def _size(prepared: Prepared) -> int:
+    """What keeping it costs, in nodes."""
+    return sum(len(part.nodes) for part in prepared.program.parts) + OVERHEAD
+
+
 def _rewritten(prepared: Prepared, instruments: Sequence[Instrument]) -> Prepared:
     """A prepared signature with what instruments make of its program."""
     program = prepared.program
@@ -410,7 +438,7 @@ def located(failure: Failure, prepared: Prepared) -> OpError:
     error = failure.error
     if failure.node < 0 or error.is_of_step:
         return error
-    node = prepared.program.parts[0].nodes[failure.node]
+    node = prepared.program.parts[failure.part].nodes[failure.node]
     if not node.sources:
         return error
     operation = prepared.sources[node.sources[0]]

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.exec.devices.cpu import local_devices
+from flowbook.exec.devices.local import local_devices
 from flowbook.exec.engine.executor import Executions
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.engine.runner import Runner

@@ -42,6 +42,14 @@ class Cpu(Device):
         """A copy of a host array or scalar."""
         return np.array(array)
 
+    def send(self, value: Any) -> Any:
+        """A copy of an array; what is none goes as it is."""
+        return np.array(value) if isinstance(value, np.ndarray | np.generic) else value
+
+    def take(self, value: Any) -> Any:
+        """The value as it came: nobody else has it."""
+        return value
+
     def fetch(self, array: Any) -> Any:
         """A copy of an array; what has no dimensions is a scalar."""
         if type(array) is np.ndarray:
@@ -61,8 +69,3 @@ class Cpu(Device):
     def check(self, value: Any) -> bool:
         """Whether a value is NumPy's."""
         return isinstance(value, np.ndarray | np.generic)
-
-
-def local_devices() -> list[Device]:
-    """The devices of this process."""
-    return [Cpu()]

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from flowbook.graph.model.device_spec import DeviceSpec
 
 
@@ -39,6 +41,17 @@ class Device(ABC):
     @abstractmethod
     def fetch(self, array: Any) -> Any:
         """The values of an array of this device, as a host array or scalar of the caller's own."""
+
+    def send(self, value: Any) -> Any:
+        """A value as it goes to another device: an array in host memory that nobody else has.
+
+        What is no array, such as a stack of a loop, goes as it is.
+        """
+        return np.asarray(self.fetch(value)) if self.check(value) else value
+
+    def take(self, value: Any) -> Any:
+        """A value that came from another device: an array as an array of this one."""
+        return self.own(value) if isinstance(value, np.ndarray) else value
 
     def fetch_own(self, array: Any) -> Any:
         """As `fetch`, of an array that nobody else has: its memory may be handed over."""

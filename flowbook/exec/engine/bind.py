@@ -112,7 +112,7 @@ def bind(
         known,
         specs,
         any(f.op_def.is_async for f in calls) or (begun is not None and begun.waits),
-        any(f.op_def.is_router for f in calls) or (begun is not None and begun.is_routed),
+        any(f.op_def.routes for f in calls) or (begun is not None and begun.is_routed),
         any(f.call.is_users for f in calls) or (begun is not None and begun.has_users_kernels),
         any(f.op_def.access is Access.DRAW for f in calls) or (begun is not None and begun.draws),
         any(not f.op_def.is_async and (f.op_def.runs_users_code or f.call.is_users) for f in calls)

@@ -21,6 +21,7 @@ from flowbook.exec.engine.step import Iteration, Ready, Step, Structure
 from flowbook.exec.engine.units import AsyncKernel
 from flowbook.exec.plan.failure import UnitFailure
 from flowbook.graph.model.errors import CancelledError, DeadlineExceededError
+from flowbook.graph.model.retag import DEAD
 
 
 class Execution:
@@ -134,7 +135,10 @@ class Execution:
         try:
             if error is not None:
                 raise error
-            outputs = call.unit.checked_all(outputs)
+            # What was sent dead keeps what waits for it from running.
+            is_dead = isinstance(outputs, tuple) and len(outputs) == 1 and outputs[0] is DEAD
+            if not is_dead:
+                outputs = call.unit.checked_all(outputs)
         except BaseException as wrong:
             given = [call.tag.values[v] for v in call.unit.inputs]
             raise UnitFailure(call.unit.index, given, call.tag.loops) from wrong
@@ -142,7 +146,7 @@ class Execution:
             del error  # It may hold this frame.
         if call in self._waiting:
             self._waiting.remove(call)
-            self._add(self._step.complete(call.index, call.tag, outputs))
+            self._add(self._step.complete(call.index, call.tag, outputs, is_dead))
 
     def _abandon(self) -> None:
         """Let the asynchronous calls under way know that nobody waits for them any more."""

@@ -35,7 +35,7 @@ from flowbook.exec.engine.step import Frame, Structure
 from flowbook.exec.engine.units import Kernel, LateFeed, Unit
 from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of, late
 from flowbook.exec.plan.instrument import Instrument
-from flowbook.exec.plan.program import Program
+from flowbook.exec.plan.program import PORT, Program
 from flowbook.exec.resources.random_state import Draws
 from flowbook.exec.resources.store import Store
 from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentError, OpError
@@ -53,16 +53,17 @@ class Stage(Enum):
 
 
 class Runner:
-    """A program ready to run on this process's device.
+    """One part of a program, ready to run on a device of this process.
 
     Args:
-        program: what runs.
+        program: what runs; its one part, or one of them.
         device: where.
         store: where its resources live.
         is_late: for each feed whether it arrives after the step has begun; empty if none does.
         executions: where steps that may wait are listed.
         instruments: what has rewritten the program, and finds out more about failures.
         begun: the runner of a program that this one begins with, node by node.
+        meets_dead: whether values that come from other parts may be dead.
 
     Attributes:
         stage: how far it has come.
@@ -82,6 +83,7 @@ class Runner:
         executions: Executions | None = None,
         instruments: Sequence[Instrument] = (),
         begun: Runner | None = None,
+        meets_dead: bool = False,
     ) -> None:
         (part,) = program.parts
         self._program = program
@@ -97,7 +99,10 @@ class Runner:
         self.late_units = {place: nodes + i for i, place in enumerate(late)}
         self._units: list[Unit] = [*self._bound.units, *[LateFeed((), (p,), ()) for p in late]]
         self._waits = self._bound.waits or bool(late)
-        self._is_routed = self._bound.is_routed
+        self._is_routed = self._bound.is_routed or meets_dead
+        places = dict(zip(part.feeds, range(len(part.feeds)), strict=True))
+        feeds = enumerate(program.feeds)
+        self._port = next((places.get(i) for i, feed in feeds if feed == PORT), None)
         self._has_users_kernels = self._bound.has_users_kernels
         self._begun = begun if not self._waits and not self._is_routed else None
         # Shapes may have been inferred from a constant that is fed now: nothing is sure of them.
@@ -124,10 +129,16 @@ class Runner:
             StepFailed: which node failed, and why.
         """
         if self._bound.draws:
-            return Draws().during(self._run, feeds, deadline)  # type: ignore[no-any-return]
-        return self._run(feeds, deadline)
+            return Draws().during(self.run_part, feeds, deadline)  # type: ignore[no-any-return]
+        return self.run_part(feeds, deadline)
 
-    def _run(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
+    @property
+    def draws(self) -> bool:
+        """Whether it draws random numbers."""
+        return self._bound.draws
+
+    def run_part(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
+        """As `run`, of a step whose draws somebody else takes back if it fails."""
         step = self._step
         if step is not None and deadline is None:
             return self._call(step, feeds)
@@ -298,7 +309,8 @@ class Runner:
             stop = start + len(block.nodes)
             frames.append(Frame(block.frame, block.parallel_iterations, range(start, stop)))
             start = stop
-        return Structure(self._units, self._bound.known, self._part.fetches, frames)
+        known, fetches = self._bound.known, self._part.fetches
+        return Structure(self._units, known, fetches, frames, self._port)
 
     @cached_property
     def _segments(self) -> Structure:
@@ -314,6 +326,8 @@ class Runner:
         """What runs as code where nothing waits; None if it cannot be written as such."""
         if not self._is_routed:
             return self._bound.units
+        if self._port is not None:
+            return None  # What crosses in a loop says in which iteration.
         part, (known, specs, _, is_wary) = self._part, self._setting
         return lowered(self._bound.units, part.block, known, specs, part.fetches, is_wary)
 

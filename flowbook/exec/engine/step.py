@@ -70,6 +70,7 @@ class Structure:
         known: values that are there before the step, in every iteration.
         kept: values that outlive their last use, being fetched.
         frames: the outermost frame and those within it, whose units follow one another.
+        port: the value that goes to other parts of the step, and knows which iteration it is in.
 
     Attributes:
         taken: for each unit the values that it takes, each once.
@@ -85,8 +86,10 @@ class Structure:
         known: dict[int, Any],
         kept: Iterable[int],
         frames: Sequence[Frame] = (),
+        port: int | None = None,
     ) -> None:
         self.units = units
+        self.port = port
         self.root = frames[0] if frames else Frame("", 1, range(len(units)))
         self.frames = {frame.name: frame for frame in frames or (self.root,)}
         producer = {value: unit for unit in units for value in unit.outputs}
@@ -142,10 +145,12 @@ class Structure:
         if not unit.fires_on_any:
             frame.waits[index] = len(sources) + waited
             return
-        later = sum(source.retag is Retag.INCREMENT for source in sources)
+        begins = sum(s.retag is Retag.PUSH and not s.is_constant for s in sources)
+        goes_on = sum(s.retag is Retag.INCREMENT for s in sources)
         there = len(sources) < len(taken)  # A feed or a constant is alive from the beginning.
         frame.waits[index] = waited + (not there)
-        frame.choices[0][index], frame.choices[1][index] = len(sources) - later, later
+        frame.choices[0][index] = len(sources) - goes_on
+        frame.choices[1][index] = len(sources) - begins
 
 
 class Iteration:
@@ -247,9 +252,11 @@ class Step:
             run.iterations.clear()
         self._frames.clear()
 
-    def complete(self, unit: int, tag: Iteration, outputs: Sequence[Any]) -> list[Ready]:
+    def complete(
+        self, unit: int, tag: Iteration, outputs: Sequence[Any], is_dead: bool = False
+    ) -> list[Ready]:
         """Note what a unit gave in an iteration; return what became ready by it."""
-        self._end(unit, tag, outputs, is_dead=False)
+        self._end(unit, tag, outputs, is_dead)
         if not self._units[unit].is_external:
             tag.pending -= 1
             if tag is not self.root:
@@ -372,6 +379,9 @@ class Step:
         made = run.iterations[number] = Iteration(run, number, run.frame.values.copy())
         for value in run.frame.fed:
             made.values[value] = self.root.values[value]
+        port = self._structure.port
+        if port is not None and port in made.values:
+            made.values[port] = self.root.values[port].within(made.loops)
         for index, outputs in run.constants:
             self._deliver(index, made, outputs, outputs[0] is DEAD, work)
         return made

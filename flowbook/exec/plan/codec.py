@@ -194,6 +194,7 @@ def encode_failure(failure: Failure) -> bytes:
         ],
         details=map(encodable, failure.details),
         loops=[LoopPlaceDef(frame=encodable(f), iteration=i) for f, i in failure.loops],
+        part=failure.part,
     ).SerializeToString()
 
 
@@ -215,4 +216,4 @@ def decode_failure(data: bytes) -> Failure:
     found.details += message.error_details
     inputs = [Summary(s.text, s.note) if s.is_there else None for s in message.inputs]
     loops = tuple([LoopPlace(place.frame, place.iteration) for place in message.loops])
-    return Failure(found, message.node, tuple(inputs), tuple(message.details), loops)
+    return Failure(found, message.node, tuple(inputs), tuple(message.details), loops, message.part)

@@ -76,6 +76,7 @@ class Failure(NamedTuple):
         inputs: what it was given.
         details: what else is to be told, a line each.
         loops: where in the loops around the node, the innermost first.
+        part: the number of the part that the node is of.
     """
 
     error: OpError
@@ -83,6 +84,7 @@ class Failure(NamedTuple):
     inputs: tuple[Summary | None, ...]
     details: tuple[str, ...] = ()
     loops: tuple[LoopPlace, ...] = ()
+    part: int = 0
 
     @property
     def where(self) -> str:

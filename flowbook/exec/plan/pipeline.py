@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from flowbook.exec.devices.device import Device
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.memory import ownership
+from flowbook.exec.plan.partition import partition
 from flowbook.exec.plan.place import Placement, place
 from flowbook.exec.plan.program import Block, Feed, Part, PlanNode, Program
 from flowbook.exec.plan.schedule import schedule
@@ -17,6 +18,7 @@ from flowbook.graph.definition.inference import constant_value
 from flowbook.graph.model.context import Context, Frame, chain, frame_of, runs_in
 from flowbook.graph.model.dtypes import INDICES, resource
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.rewrite.cse import merge_common
@@ -84,13 +86,19 @@ def prepare(signature: Signature, devices: Sequence[Device]) -> Prepared:
     return grow(signature, devices).prepared
 
 
-def grow(signature: Signature, devices: Sequence[Device], base: Growing | None = None) -> Growing:
+def grow(
+    signature: Signature,
+    devices: Sequence[Device],
+    base: Growing | None = None,
+    homes: Mapping[ResourceKey, Device] | None = None,
+) -> Growing:
     """Compile a signature to a program.
 
     Args:
         signature: what is asked for.
-        devices: those that there are; the first runs it all.
+        devices: those that there are.
         base: what to begin with, if it `grows_into` the signature.
+        homes: where resources live already.
 
     Raises:
         InvalidArgumentError: if a needed placeholder is not fed, or a device request cannot be met.
@@ -100,8 +108,7 @@ def grow(signature: Signature, devices: Sequence[Device], base: Growing | None =
     graph = prune(fetches, targets, feeds, base.graph if base is not None else None)
     order_state(graph)
     rewrite(graph)
-    placement = place(graph, devices, before.placement if before is not None else None)
-    # One device, one part: partitioning has its place here.
+    placement = place(graph, devices, before.placement if before is not None else None, homes)
     schedule(graph)
     sources = dict(before.sources) if before is not None else {}
     for node in graph.new:
@@ -113,13 +120,17 @@ def grow(signature: Signature, devices: Sequence[Device], base: Growing | None =
         part = freeze_frames(graph, placement.default.name)
     else:
         part = freeze(graph, placement.default.name, begun)
+    program = Program(
+        tuple([_feed(tensor) for tensor in feeds]),
+        tuple([(0, place) for place in range(len(fetches))]),
+        (part,),
+    )
+    if len(devices) > 1 and not any(signature.is_late):
+        where = {i: placement.device_of(node.operation).name for node, i in graph.index.items()}
+        program = partition(program, [where[i] for i in range(len(part.nodes))])
     prepared = Prepared(
         signature,
-        Program(
-            tuple([_feed(tensor) for tensor in feeds]),
-            tuple([(0, place) for place in range(len(fetches))]),
-            (part,),
-        ),
+        program,
         graph.operations,
         graph.stateful,
         sources,

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flowbook.exec.plan.memory import Ownership
-from flowbook.graph.model.dtypes import DType
+from flowbook.graph.model.dtypes import DType, variant
 from flowbook.graph.model.resource_key import ResourceKey
-from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.shape import SCALAR, Shape
 
 
 class PlanNode(NamedTuple):
@@ -91,6 +91,10 @@ class Feed(NamedTuple):
     replaces_constant: bool
 
 
+# What the parts of a program exchange values through: where there are several, it is fed last.
+PORT = Feed("rendezvous", variant, SCALAR, False)
+
+
 class Part(NamedTuple):
     """What one device does in a step.
 
@@ -126,7 +130,7 @@ class Program(NamedTuple):
     """What one step does on all devices.
 
     Attributes:
-        feeds: what it is given.
+        feeds: what it is given; of several parts the last is `PORT`.
         fetches: for each value to return the part that has it, and the place among that part's.
         parts: one for each device.
     """

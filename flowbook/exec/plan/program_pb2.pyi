@@ -116,7 +116,7 @@ class KeyDef(_message.Message):
     def __init__(self, container: _Optional[str] = ..., name: _Optional[str] = ..., generation: _Optional[int] = ...) -> None: ...
 
 class FailureDef(_message.Message):
-    __slots__ = ("error", "message", "hint", "error_details", "node", "inputs", "details", "loops")
+    __slots__ = ("error", "message", "hint", "error_details", "node", "inputs", "details", "loops", "part")
     ERROR_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     HINT_FIELD_NUMBER: _ClassVar[int]
@@ -125,6 +125,7 @@ class FailureDef(_message.Message):
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     DETAILS_FIELD_NUMBER: _ClassVar[int]
     LOOPS_FIELD_NUMBER: _ClassVar[int]
+    PART_FIELD_NUMBER: _ClassVar[int]
     error: str
     message: str
     hint: str
@@ -133,7 +134,8 @@ class FailureDef(_message.Message):
     inputs: _containers.RepeatedCompositeFieldContainer[SummaryDef]
     details: _containers.RepeatedScalarFieldContainer[str]
     loops: _containers.RepeatedCompositeFieldContainer[LoopPlaceDef]
-    def __init__(self, error: _Optional[str] = ..., message: _Optional[str] = ..., hint: _Optional[str] = ..., error_details: _Optional[_Iterable[str]] = ..., node: _Optional[int] = ..., inputs: _Optional[_Iterable[_Union[SummaryDef, _Mapping]]] = ..., details: _Optional[_Iterable[str]] = ..., loops: _Optional[_Iterable[_Union[LoopPlaceDef, _Mapping]]] = ...) -> None: ...
+    part: int
+    def __init__(self, error: _Optional[str] = ..., message: _Optional[str] = ..., hint: _Optional[str] = ..., error_details: _Optional[_Iterable[str]] = ..., node: _Optional[int] = ..., inputs: _Optional[_Iterable[_Union[SummaryDef, _Mapping]]] = ..., details: _Optional[_Iterable[str]] = ..., loops: _Optional[_Iterable[_Union[LoopPlaceDef, _Mapping]]] = ..., part: _Optional[int] = ...) -> None: ...
 
 class LoopPlaceDef(_message.Message):
     __slots__ = ("frame", "iteration")

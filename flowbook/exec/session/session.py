@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, NoReturn
 
+from flowbook.exec.devices.device import Device
+from flowbook.exec.devices.local import local_devices
 from flowbook.exec.instruments.attached import Instruments, Run
 from flowbook.exec.instruments.guard import Guard, guard
 from flowbook.exec.instruments.retained_feeds import MOST_BYTES as MOST_RETAINED
@@ -83,6 +85,10 @@ class Session:
         graph: the graph; by default the default graph.
         auto_initialize: whether variables get their initial values on first use. If not, reading
             one before its initializer ran is a FailedPreconditionError.
+        devices: the names of the devices that operations run on, such as
+            `["cpu:0", "simulated:0"]`; by default this process's CPU.
+        cpus: in place of that how many CPU devices there are. They share the machine's cores; each
+            runs its part of a step on a thread of its own.
 
     Attributes:
         graph: the graph.
@@ -97,9 +103,17 @@ class Session:
     6.0 15.0
     """
 
-    def __init__(self, graph: Graph | None = None, *, auto_initialize: bool = True) -> None:
+    def __init__(
+        self,
+        graph: Graph | None = None,
+        *,
+        auto_initialize: bool = True,
+        devices: Sequence[str | Device] | None = None,
+        cpus: int | None = None,
+    ) -> None:
         if graph is not None and not isinstance(graph, Graph):
             raise InvalidTypeError(f"graph is an fb.Graph, not {graph!r}")
+        self._devices = local_devices(devices, cpus)
         self.graph = graph if graph is not None else get_default_graph()
         self._site = sites.capture()
         self._master = self._made_master(auto_initialize)
@@ -122,7 +136,7 @@ class Session:
 
     def _made_master(self, auto_initialize: bool) -> Master:
         """Who carries out what this session asks for; a session of another kind has another."""
-        return LocalMaster(self.graph, auto_initialize)
+        return LocalMaster(self.graph, auto_initialize, self._devices)
 
     # Running
 

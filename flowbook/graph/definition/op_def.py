@@ -253,7 +253,8 @@ class OpDef(Generic[Built]):
         self.retag = retag
         self.sees_dead = sees_dead
         self.gives_dead = gives_dead
-        self.is_router = fires_on_any or sees_dead or gives_dead or retag is not Retag.NONE
+        self.routes = fires_on_any or gives_dead or retag is not Retag.NONE
+        self.is_router = self.routes or sees_dead
         self.runs_users_code = runs_users_code
         self.keeps_zeros = keeps_zeros
         self.is_constant = is_constant

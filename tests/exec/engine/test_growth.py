@@ -24,8 +24,8 @@ def prepared(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     monkeypatch.setattr(pipeline, "LEAST_TO_GROW", 3)
     sizes: list[int] = []
 
-    def counted(signature: Any, devices: Any, base: Any = None) -> Any:
-        found = grow(signature, devices, base)
+    def counted(signature: Any, devices: Any, base: Any, *homes: Any) -> Any:
+        found = grow(signature, devices, base, *homes)
         before = len(base.prepared.operations) if base is not None else 0
         sizes.append(len(found.prepared.operations) - before)
         return found

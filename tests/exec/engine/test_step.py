@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flowbook as fb
-from flowbook.exec.devices.cpu import local_devices
+from flowbook.exec.devices.local import local_devices
 from flowbook.exec.engine.runner import Runner
 from flowbook.exec.engine.step import Frame, Step, Structure
 from flowbook.exec.engine.units import LateFeed, Unit

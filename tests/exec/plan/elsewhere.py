@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 import flowbook as fb
-from flowbook.exec.devices.cpu import local_devices
+from flowbook.exec.devices.local import local_devices
 from flowbook.exec.engine.runner import Runner
 from flowbook.exec.master import located
 from flowbook.exec.plan.codec import decode, decode_failure, encode, encode_failure

@@ -3,7 +3,7 @@
 import pytest
 
 import flowbook as fb
-from flowbook.exec.devices.cpu import local_devices
+from flowbook.exec.devices.local import local_devices
 from flowbook.exec.devices.simulated import Simulated
 from flowbook.exec.plan.place import place
 from flowbook.graph.rewrite.prune import prune

@@ -1,0 +1,64 @@
+"""The devices of this process, by name (white paper, section 3, "Devices")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flowbook.exec.devices.cpu import Cpu
+from flowbook.exec.devices.device import Device
+from flowbook.exec.devices.simulated import Simulated
+from flowbook.graph.model.device_spec import DeviceSpec
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+
+# What makes a device of a kind, by its number.
+_makers: dict[str, Callable[[int], Device]] = {"cpu": Cpu, "simulated": Simulated}
+
+
+def local_devices(devices: Sequence[Any] | None = None, cpus: int | None = None) -> list[Device]:
+    """The devices that a session runs on; the first runs what nothing else decides.
+
+    Args:
+        devices: their names, such as "cpu:0" or "/device:simulated:1", or devices; by default the
+            CPUs.
+        cpus: how many CPU devices there are, which share the machine's cores; 1 by default.
+
+    Raises:
+        InvalidTypeError: if they are no sequence of names and devices, or no number.
+        InvalidArgumentError: if this process has no such device, one is named twice, or there is
+            none.
+    """
+    if devices is not None and cpus is not None:
+        raise InvalidArgumentError("devices names all devices, so that cpus says nothing")
+    if devices is None:
+        return [Cpu(index) for index in range(_number(1 if cpus is None else cpus))]
+    if not isinstance(devices, list | tuple):
+        raise InvalidTypeError(f"devices is a list of names, not {devices!r}")
+    found = [each if isinstance(each, Device) else _named(each) for each in devices]
+    names = [device.name for device in found]
+    if not found or len(set(names)) < len(names):
+        raise InvalidArgumentError(
+            f"devices names {'one twice: ' + ', '.join(names) if found else 'none'}"
+        )
+    return found
+
+
+def _number(cpus: Any) -> int:
+    if isinstance(cpus, bool) or not isinstance(cpus, int):
+        raise InvalidTypeError(f"cpus is a number of devices, not {cpus!r}")
+    if not 1 <= cpus <= 1024:
+        raise InvalidArgumentError(f"a session has from 1 to 1024 CPU devices, not {cpus}")
+    return cpus
+
+
+def _named(name: Any) -> Device:
+    if not isinstance(name, str):
+        raise InvalidTypeError(f"a device is named by a string, not {name!r}")
+    spec = DeviceSpec.parse(name)
+    make = _makers.get(spec.kind or "")
+    if make is None or spec.job not in (None, "localhost") or spec.task not in (None, 0):
+        kinds = " or ".join(repr(f"{kind}:0") for kind in sorted(_makers))
+        raise InvalidArgumentError(
+            f"this process has no device {name!r}", hint=f"it has such as {kinds}"
+        )
+    return make(spec.index or 0)

@@ -1,0 +1,162 @@
+"""The parts of one program, which run at once, each on its device (white paper, section 3.2.2).
+
+The first runs on the thread that called for the step, each further one on a thread of its own; they
+meet in the rendezvous of the step and nowhere else. When one fails, the others are told through
+it, and the step ends with the error that was first.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import Any
+
+from flowbook.exec.devices.device import Device
+from flowbook.exec.engine.executor import Executions
+from flowbook.exec.engine.given_up import LONGEST_WAIT, stop, thread_of
+from flowbook.exec.engine.rendezvous import Port, Rendezvous
+from flowbook.exec.engine.runner import Runner, Stage
+from flowbook.exec.plan.failure import StepFailed
+from flowbook.exec.plan.instrument import Instrument
+from flowbook.exec.plan.program import Program
+from flowbook.exec.resources.random_state import Draws
+from flowbook.exec.resources.store import Store
+from flowbook.graph.model.registry import op_keyed
+
+# A part's number, what it fetched, and why it failed.
+_Ended = queue.SimpleQueue[tuple[int, Sequence[Any], BaseException | None]]
+
+
+class Joint:
+    """A program of several parts, ready to run on this process's devices; see `Runner`.
+
+    Args:
+        program: what runs.
+        devices: the devices, by their names.
+        store: where its resources live.
+        executions: where steps that may wait are listed.
+        instruments: what has rewritten the program, and finds out more about failures.
+
+    Attributes:
+        epoch, seen: see `Runner`.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        devices: Mapping[str, Device],
+        store: Store,
+        executions: Executions | None = None,
+        instruments: Sequence[Instrument] = (),
+    ) -> None:
+        self._program = program
+        self._devices = [devices[part.device] for part in program.parts]
+        is_routed = any(op_keyed(node.type).routes for part in program.parts for node in part.nodes)
+        self._runners = [
+            Runner(
+                program._replace(parts=(part,)),
+                device,
+                store,
+                (),
+                executions,
+                instruments,
+                meets_dead=is_routed,
+            )
+            for part, device in zip(program.parts, self._devices, strict=True)
+        ]
+        self.epoch = -1
+        self.seen = (-1, 0)
+
+    @property
+    def stage(self) -> Stage:
+        """How far it has come."""
+        return self._runners[0].stage
+
+    def run(self, feeds: Sequence[Any], deadline: float | None = None) -> Sequence[Any]:
+        """Run one step; see `Runner.run`.
+
+        Raises:
+            StepFailed: which node of which part failed first, and why.
+        """
+        if self._draws:
+            return Draws().during(self._run, feeds, deadline)  # type: ignore[no-any-return]
+        return self._run(feeds, deadline)
+
+    @cached_property
+    def _draws(self) -> bool:
+        return any(runner.draws for runner in self._runners)
+
+    def _run(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
+        rendezvous = Rendezvous()
+        ended: _Ended = queue.SimpleQueue()
+        given = [self._fed(number, feeds, rendezvous) for number in range(len(self._runners))]
+        threads = []
+        for number, fed in enumerate(given[1:], 1):
+            name, runner = f"flowbook {self._devices[number].name}", self._runners[number]
+            thread = thread_of(name, _run_part, number, runner, fed, deadline, rendezvous, ended)
+            threads.append(thread)
+        found: list[Sequence[Any]] = [()] * len(self._runners)
+        try:
+            for thread in threads:
+                thread.start()
+            _run_part(0, self._runners[0], given[0], deadline, rendezvous, ended)
+            for _ in self._runners:
+                number, values, error = _next(ended)
+                if error is not None and not isinstance(error, Exception):
+                    raise error
+                found[number] = values
+        except BaseException as interrupt:
+            rendezvous.abort(interrupt)
+            for thread in threads:
+                if thread.is_alive():
+                    stop(thread)
+            raise
+        finally:
+            del given
+        failed = rendezvous.aborted
+        if failed is None:
+            return [found[part][place] for part, place in self._program.fetches]
+        # Outside of a handler: what is raised there keeps all that the step had.
+        try:
+            raise failed
+        finally:
+            del failed, rendezvous
+
+    def _fed(self, number: int, feeds: Sequence[Any], rendezvous: Rendezvous) -> list[Any]:
+        """What a part is fed with."""
+        device = self._devices[number]
+        places = self._program.parts[number].feeds
+        return [*[feeds[p] for p in places[:-1]], Port(rendezvous, device)]
+
+
+def _run_part(
+    number: int,
+    runner: Runner,
+    fed: Sequence[Any],
+    deadline: float | None,
+    rendezvous: Rendezvous,
+    ended: _Ended,
+) -> None:
+    """Run a part, and report what became of it."""
+    found: Sequence[Any] = ()
+    failed: BaseException | None = None
+    try:
+        found = runner.run_part(fed, deadline)
+    except StepFailed as error:
+        failure = error.failure._replace(part=number)
+        failed = StepFailed(failure)
+        failed.__cause__ = error.__cause__
+    except BaseException as error:
+        failed = error
+    if failed is not None:
+        rendezvous.abort(failed)
+    ended.put((number, found, failed))
+
+
+def _next(ended: _Ended) -> tuple[int, Sequence[Any], BaseException | None]:
+    while True:
+        # An interrupt that comes just before a thread goes to sleep is noticed when it wakes up.
+        with suppress(queue.Empty):
+            return ended.get(timeout=LONGEST_WAIT)

@@ -1,0 +1,147 @@
+"""Where the parts of one step exchange values (white paper, section 3.2.2).
+
+Each step has a rendezvous of its own. A value is sent under a key that names the two devices and
+the tensor, and within a loop the iteration; it is received once, before or after it was sent. What
+is on its way lies in host memory and belongs to nobody else.
+
+When a part fails, the rendezvous is aborted: whoever waits, or comes later, fails too.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from flowbook.exec.devices.device import Device
+from flowbook.exec.plan.failure import LoopPlace
+from flowbook.graph.definition.op_def import AsyncContext
+from flowbook.graph.model.errors import CancelledError, InternalError
+from flowbook.graph.model.retag import DEAD
+
+Key = tuple[str, tuple[LoopPlace, ...]]
+
+
+class Rendezvous:
+    """What is on its way between the parts of one step, and who waits for what.
+
+    Attributes:
+        aborted: why the step has failed, if it has.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sent: dict[Key, Any] = {}
+        self._waiting: dict[Key, Receiver] = {}
+        self.aborted: BaseException | None = None
+
+    def send(self, key: Key, value: Any) -> None:
+        """Deliver a value, at once if somebody waits for it.
+
+        Raises:
+            InternalError: if another one was sent under this key.
+            CancelledError: if the step was aborted; its cause is why.
+        """
+        with self._lock:
+            receiver = self._waiting.pop(key, None)
+            if self.aborted is not None:
+                raise self._cancelled()
+            if receiver is None:
+                if key in self._sent:
+                    raise InternalError(f"{key[0]!r} was sent twice")
+                self._sent[key] = value
+        if receiver is not None:
+            receiver.take(value)
+
+    def receive(self, key: Key, receiver: Receiver) -> None:
+        """Have a receiver take what is sent under a key.
+
+        Raises:
+            InternalError: if another one waits for it.
+            CancelledError: if the step was aborted; its cause is why.
+        """
+        with self._lock:
+            if self.aborted is not None:
+                raise self._cancelled()
+            if key not in self._sent:
+                if key in self._waiting:
+                    raise InternalError(f"{key[0]!r} is received twice")
+                self._waiting[key] = receiver
+                return
+            value = self._sent.pop(key)
+        receiver.take(value)
+
+    def give_up(self, key: Key, receiver: Receiver) -> None:
+        """Have a receiver wait no longer."""
+        with self._lock:
+            if self._waiting.get(key) is receiver:
+                del self._waiting[key]
+
+    def abort(self, error: BaseException) -> None:
+        """Fail all who wait, and all who come later. Only the first error counts."""
+        with self._lock:
+            if self.aborted is not None:
+                return
+            self.aborted = error
+            waiting, self._waiting = list(self._waiting.values()), {}
+            self._sent.clear()
+        for receiver in waiting:
+            receiver.context.fail(self._cancelled())
+
+    def _cancelled(self) -> CancelledError:
+        error = CancelledError("another part of the step failed")
+        error.__cause__ = self.aborted
+        return error
+
+
+class Receiver:
+    """Who waits for a value.
+
+    Args:
+        device: where it is wanted.
+        context: what is completed with it.
+    """
+
+    def __init__(self, device: Device, context: AsyncContext) -> None:
+        self.device = device
+        self.context = context
+
+    def take(self, value: Any) -> None:
+        """Complete the call with a value, which nobody else has."""
+        try:
+            found = value if value is DEAD else self.device.take(value)
+        except Exception as error:
+            self.context.fail(error)
+        else:
+            self.context.complete((found,))
+
+
+class Port:
+    """A device's door to the rendezvous of a step, in one iteration.
+
+    Args:
+        rendezvous: the step's.
+        device: the device.
+        loops: which iteration of which loops, the innermost first.
+    """
+
+    def __init__(
+        self, rendezvous: Rendezvous, device: Device, loops: tuple[LoopPlace, ...] = ()
+    ) -> None:
+        self._rendezvous = rendezvous
+        self._device = device
+        self._loops = loops
+
+    def within(self, loops: tuple[LoopPlace, ...]) -> Port:
+        """The door in another iteration."""
+        return Port(self._rendezvous, self._device, loops)
+
+    def send(self, key: str, value: Any) -> None:
+        """Have a value delivered to whoever receives under a key."""
+        sent = value if value is DEAD else self._device.send(value)
+        self._rendezvous.send((key, self._loops), sent)
+
+    def receive(self, key: str, context: AsyncContext) -> None:
+        """Complete a call with what is sent under a key."""
+        found, receiver = (key, self._loops), Receiver(self._device, context)
+        context.on_cancel(lambda: self._rendezvous.give_up(found, receiver))
+        self._rendezvous.receive(found, receiver)

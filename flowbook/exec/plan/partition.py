@@ -1,0 +1,419 @@
+"""One part for each device, and a transfer wherever a value goes to another (white paper, 3.2.2).
+
+A value that is used on other devices than it is made on is sent once to each of these, however many
+nodes use it there: a Send after the node that makes it, a Recv before the first that uses it. An
+order between nodes on two devices is a transfer of an empty value. A value that is dead is sent
+too: who receives it is of a branch not taken.
+
+A loop whose nodes lie on several devices goes round on each of them. One that has no variable of
+the loop gets a control loop instead: a variable that nobody reads, whose Switch takes the loop's
+predicate. So each iteration costs one small transfer to each further device. What is received in a
+loop waits for the Merge of its iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flowbook.exec.plan.memory import Ownership
+from flowbook.exec.plan.program import PORT, Block, Part, PlanNode, Program
+from flowbook.graph.control_flow.routing import enter_op, merge_op, next_iteration_op, switch_op
+from flowbook.graph.definition.op_def import OpDef
+from flowbook.graph.model.dtypes import DType, as_dtype, int32
+from flowbook.graph.model.dtypes import bool as bool_
+from flowbook.graph.model.errors import UnimplementedError
+from flowbook.graph.model.registry import op_keyed
+from flowbook.graph.model.retag import Retag
+from flowbook.graph.model.shape import SCALAR, Shape
+from flowbook.graph.ops.basis.constants import const
+from flowbook.graph.ops.communicate.transfer import receive_op, send_op
+
+_EMPTY = np.zeros(0, np.bool_)
+_EMPTY_SHAPE = Shape.of((0,))
+
+
+def partition(program: Program, devices: Sequence[str]) -> Program:
+    """A program of one part, as one of a part for each device that its nodes run on.
+
+    Args:
+        program: what runs.
+        devices: the device of each node; the first part is that of the first node's.
+
+    Raises:
+        UnimplementedError: if a loop that has no one condition lies on several devices.
+    """
+    if len(set(devices)) < 2:
+        (part,) = program.parts
+        device = devices[0] if devices else part.device
+        return program._replace(parts=(part._replace(device=device),))
+    return _Partition(program, devices).made()
+
+
+class _Spec(NamedTuple):
+    """What is known of a value."""
+
+    dtype: DType
+    shape: Shape
+    name: str
+
+
+@dataclass(eq=False)
+class _Draft:
+    """A node that will be of a part.
+
+    Attributes:
+        node: its inputs and outputs are numbers of the whole program's values, and of new ones.
+        after, behind: the drafts that it waits for.
+        follows: what comes right after it in the order of the part.
+    """
+
+    node: PlanNode
+    after: list[_Draft] = field(default_factory=list)
+    behind: list[_Draft] = field(default_factory=list)
+    follows: list[_Draft] = field(default_factory=list)
+
+
+class _Piece:
+    """What one device does, as it is gathered.
+
+    Attributes:
+        device: its name.
+        drafts: what runs in each frame, by the frame's place among all.
+        received: what came over, by the value's number.
+        rounds: for each frame that it is in the Merge of its iterations.
+        targets: what is run without returning anything.
+        fetches: the values to return, each with its place in the program and whose memory it is.
+    """
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+        self.drafts: dict[int, list[_Draft]] = {0: []}
+        self.received: dict[int, int] = {}
+        self.rounds: dict[int, _Draft] = {}
+        self.targets: list[_Draft] = []
+        self.fetches: list[tuple[int, int, Ownership]] = []
+
+
+class _Partition:
+    """One program, taken apart."""
+
+    def __init__(self, program: Program, devices: Sequence[str]) -> None:
+        (self._part,) = program.parts
+        self._program = program
+        self._devices = devices
+        self._nodes = self._part.nodes
+        self._blocks = list(self._part.block.walk())
+        self._frame = {block.frame: place for place, block in enumerate(self._blocks)}
+        self._outer: dict[int, int] = {}
+        self._frame_of: list[int] = []
+        for place, block in enumerate(self._blocks):
+            self._frame_of += [place] * len(block.nodes)
+            self._outer.update((self._frame[inner.frame], place) for inner in block.blocks)
+        self._producer = {v: i for i, node in enumerate(self._nodes) for v in node.outputs}
+        self._specs = _specs(program)
+        self._count = self._part.values
+        self._port = self._new(PORT.dtype, PORT.shape, PORT.name)
+        self._pieces = {device: _Piece(device) for device in devices}
+        self._drafts: list[_Draft] = []
+        self._sources: dict[int, _Piece] = {}
+        self._tokens: dict[tuple[int, bool], _Draft] = {}
+        self._orders: dict[tuple[int, bool, str], _Draft] = {}
+
+    def made(self) -> Program:
+        """The program of all parts."""
+        self._drafts = [_Draft(node) for node in self._nodes]
+        for draft, device in zip(self._drafts, self._devices, strict=True):
+            self._sources[id(draft)] = self._pieces[device]
+        # What goes round is there before what is received in it.
+        for (device, frame), merge in self._rounds().items():
+            self._pieces[device].rounds[frame] = self._drafts[merge]
+        for index, draft in enumerate(self._drafts):
+            self._add(index, draft)
+        for index in self._part.targets:
+            self._pieces[self._devices[index]].targets.append(self._drafts[index])
+        first = next(iter(self._pieces.values()))
+        for place, value in enumerate(self._part.fetches):
+            is_there = value not in self._producer or value in self._part.constants
+            piece = first if is_there else self._pieces[self._devices[self._producer[value]]]
+            piece.fetches.append((place, value, self._part.ownership[place]))
+        return self._joined()
+
+    # Nodes
+
+    def _add(self, index: int, draft: _Draft) -> None:
+        """Add a node to its piece, and what it takes from others."""
+        node, device, frame = draft.node, self._devices[index], self._frame_of[index]
+        piece = self._pieces[device]
+        inputs = [self._received(value, piece, frame) for value in node.inputs]
+        draft.node = node._replace(inputs=tuple(inputs))
+        for other in node.after:
+            draft.after.append(self._waited(other, piece, frame, kills=True))
+        for other in node.behind:
+            draft.behind.append(self._waited(other, piece, frame, kills=False))
+        self._place(piece, frame, draft)
+
+    def _place(self, piece: _Piece, frame: int, draft: _Draft) -> None:
+        """Put a draft at the end of what a piece has in a frame."""
+        self._take_part(piece, frame)
+        piece.drafts[frame].append(draft)
+
+    def _take_part(self, piece: _Piece, frame: int) -> None:
+        """Have a device go round a loop."""
+        if frame not in piece.drafts:
+            piece.drafts[frame] = []
+            if frame not in piece.rounds:
+                self._control(piece, frame)
+
+    def _received(self, value: int, piece: _Piece, frame: int) -> int:
+        """The number that a value has on a device, which may be another one than its own."""
+        producer = self._producer.get(value)
+        if (
+            producer is None
+            or value in self._part.constants
+            or self._devices[producer] == piece.device
+        ):
+            return value
+        found = piece.received.get(value)
+        if found is None:
+            node = self._nodes[producer]
+            if op_keyed(node.type).retag is Retag.PUSH and node.attributes["is_constant"]:
+                draft = self._entered(node, self._frame_of[producer], piece)
+            else:
+                draft = self._transferred(value, self._drafts[producer], piece, frame)
+            found = piece.received[value] = draft.node.outputs[0]
+        return found
+
+    def _entered(self, node: PlanNode, frame: int, piece: _Piece) -> _Draft:
+        """What enters a loop and stays as it is enters it on each device."""
+        value = self._received(node.inputs[0], piece, frame)
+        output = self._new(*self._specs[node.outputs[0]])
+        draft = _Draft(node._replace(inputs=(value,), outputs=(output,), sources=()))
+        self._place(piece, frame, draft)
+        return draft
+
+    def _transferred(self, value: int, producer: _Draft, piece: _Piece, frame: int) -> _Draft:
+        """Send a value right after what makes it; the node that receives it."""
+        dtype, shape, name = self._specs[value]
+        source = self._sources[id(producer)]
+        key = f"{source.device};{piece.device};{name};{value}"
+        sent = _Draft(_compiled(send_op, (self._port, value), (), f"{name}/send", key=key))
+        self._follow(producer, sent, frame)
+        found = {self._new(dtype, shape, name): (dtype, shape)}
+        received = _Draft(
+            _compiled(receive_op, (self._port,), found, f"{name}/recv", key=key, dtype=dtype)
+        )
+        self._place(piece, frame, received)
+        if frame:
+            received.after.append(piece.rounds[frame])
+        return received
+
+    def _follow(self, draft: _Draft, following: _Draft, frame: int) -> None:
+        """Add to a draft's piece what takes what it gives, in the frame where that is."""
+        piece = self._sources[id(following)] = self._sources[id(draft)]
+        if op_keyed(draft.node.type).retag in (Retag.PUSH, Retag.POP):
+            self._place(piece, frame, following)
+        else:
+            draft.follows.append(following)
+
+    def _waited(self, other: int, piece: _Piece, frame: int, kills: bool) -> _Draft:
+        """What to wait for on a device where a node is waited for."""
+        if self._devices[other] == piece.device:
+            return self._drafts[other]
+        found = self._orders.get((other, kills, piece.device))
+        if found is None:
+            waited = self._drafts[other]
+            token = self._tokens.get((other, kills))
+            if token is None:
+                name = f"{waited.node.name}/done"
+                token = self._tokens[other, kills] = self._empty(name)
+                (token.after if kills else token.behind).append(waited)
+                self._follow(waited, token, frame)
+            found = self._transferred(token.node.outputs[0], token, piece, frame)
+            self._orders[other, kills, piece.device] = found
+        return found
+
+    def _empty(self, name: str) -> _Draft:
+        """A node that gives an empty value."""
+        value = self._new(bool_, _EMPTY_SHAPE, name)
+        return _Draft(
+            _compiled(const, (), {value: (bool_, _EMPTY_SHAPE)}, name, value=_EMPTY, dtype=bool_)
+        )
+
+    # Loops
+
+    def _rounds(self) -> dict[tuple[str, int], int]:
+        """For each device and frame in which it has a variable of the loop the Merge of one."""
+        found: dict[tuple[str, int], int] = {}
+        for index, node in enumerate(self._nodes):
+            frame, device = self._frame_of[index], self._devices[index]
+            if frame and node.type == merge_op.key and (device, frame) not in found:
+                sources = [self._producer.get(v) for v in node.inputs]
+                closes = [s for s in sources if s is not None and s > index]
+                if any(
+                    self._nodes[s].type == next_iteration_op.key and self._devices[s] == device
+                    for s in closes
+                ):
+                    found[device, frame] = index
+        return found
+
+    def _control(self, piece: _Piece, frame: int) -> None:
+        """Have a device that has no variable of a loop go round it, by the loop's predicate."""
+        outer, block = self._outer[frame], self._blocks[frame]
+        self._take_part(piece, outer)
+        name = f"{block.frame}/control"
+        start = self._empty(name)
+        if outer:
+            start.after.append(piece.rounds[outer])
+        spec = bool_, _EMPTY_SHAPE
+        entered, merged, left, right, again = [self._new(*spec, name) for _ in range(5)]
+        which = self._new(int32, SCALAR, name)
+        enter = _compiled(
+            enter_op,
+            start.node.outputs,
+            {entered: spec},
+            name,
+            frame_name=block.frame,
+            is_constant=False,
+            parallel_iterations=block.parallel_iterations,
+            shape=None,
+        )
+        merges = {merged: spec, which: (int32, SCALAR)}
+        merge = _Draft(_compiled(merge_op, (entered, again), merges, name))
+        piece.drafts[outer] += [start, _Draft(enter)]
+        piece.drafts[frame].append(merge)
+        piece.rounds[frame] = merge
+        predicate = self._received(self._predicate(frame), piece, frame)
+        sides = {left: spec, right: spec}
+        switch = _compiled(switch_op, (merged, predicate), sides, name)
+        following = _compiled(next_iteration_op, (right,), {again: spec}, name)
+        piece.drafts[frame] += [_Draft(switch), _Draft(following)]
+
+    def _predicate(self, frame: int) -> int:
+        """The value that says whether a loop goes on."""
+        merged = {
+            node.outputs[0]
+            for index, node in enumerate(self._nodes)
+            if self._frame_of[index] == frame
+            and node.type == merge_op.key
+            and any(
+                (s := self._producer.get(v)) is not None
+                and self._nodes[s].type == next_iteration_op.key
+                for v in node.inputs
+            )
+        }
+        found = {
+            node.inputs[1]
+            for node in self._nodes
+            if node.type == switch_op.key and node.inputs[0] in merged
+        }
+        if len(found) != 1:
+            raise UnimplementedError(
+                f"the loop {self._blocks[frame].frame!r} lies on several devices, and has not one "
+                "condition for all of its variables",
+                hint="build it in one fb.device scope",
+            )
+        return found.pop()
+
+    # What becomes of it
+
+    def _new(self, dtype: DType, shape: Shape, name: str) -> int:
+        self._specs[self._count] = _Spec(dtype, shape, name)
+        self._count += 1
+        return self._count - 1
+
+    def _joined(self) -> Program:
+        fetches: dict[int, tuple[int, int]] = {}
+        parts = []
+        for number, piece in enumerate(self._pieces.values()):
+            parts.append(self._numbered(piece))
+            fetches.update((p, (number, i)) for i, (p, _, _) in enumerate(piece.fetches))
+        return Program(
+            (*self._program.feeds, PORT),
+            tuple([fetches[place] for place in range(len(fetches))]),
+            tuple(parts),
+        )
+
+    def _numbered(self, piece: _Piece) -> Part:
+        """A piece, its nodes and values numbered anew."""
+        ordered = {frame: list(_with_followers(drafts)) for frame, drafts in piece.drafts.items()}
+        blocks = [frame for frame in range(len(self._blocks)) if frame in ordered]
+        drafts = [draft for frame in blocks for draft in ordered[frame]]
+        numbers = {id(draft): index for index, draft in enumerate(drafts)}
+        taken = {v for d in drafts for v in d.node.inputs}.union(v for _, v, _ in piece.fetches)
+        own = len(self._part.feeds)
+        feeds = [value for value in range(own) if value in taken]
+        values = {value: place for place, value in enumerate([*feeds, self._port])}
+        for value in sorted(taken.intersection(self._part.constants)):
+            values[value] = len(values)
+        for draft in drafts:
+            for value in draft.node.outputs:
+                values.setdefault(value, len(values))
+
+        def numbered(draft: _Draft) -> PlanNode:
+            node = draft.node
+            return node._replace(
+                inputs=tuple([values[v] for v in node.inputs]),
+                outputs=tuple([values[v] for v in node.outputs]),
+                after=tuple(dict.fromkeys(numbers[id(d)] for d in draft.after)),
+                behind=tuple(dict.fromkeys(numbers[id(d)] for d in draft.behind)),
+            )
+
+        def block(frame: int) -> Block:
+            whole = self._blocks[frame]
+            inner = [self._frame[each.frame] for each in whole.blocks]
+            return whole._replace(
+                nodes=tuple([numbered(draft) for draft in ordered[frame]]),
+                blocks=tuple([block(each) for each in inner if each in ordered]),
+            )
+
+        return Part(
+            device=piece.device,
+            feeds=(*[self._part.feeds[value] for value in feeds], len(self._program.feeds)),
+            values=len(values),
+            block=block(0),
+            fetches=tuple([values[value] for _, value, _ in piece.fetches]),
+            ownership=tuple([ownership for _, _, ownership in piece.fetches]),
+            targets=tuple([numbers[id(draft)] for draft in piece.targets]),
+            constants={values[v]: c for v, c in self._part.constants.items() if v in taken},
+        )
+
+
+def _with_followers(drafts: Sequence[_Draft]) -> Iterator[_Draft]:
+    for draft in drafts:
+        yield draft
+        yield from _with_followers(draft.follows)
+
+
+def _compiled(
+    op_def: OpDef[Any],
+    inputs: tuple[int, ...],
+    outputs: Mapping[int, tuple[DType, Shape]] | tuple[()],
+    name: str,
+    **attributes: Any,
+) -> PlanNode:
+    """A node that stands for no operation."""
+    dtypes, shapes = zip(*dict(outputs).values(), strict=True) if outputs else ((), ())
+    return PlanNode(
+        inputs, tuple(outputs), (), op_def.key, attributes, dtypes, shapes, None, name, ()
+    )
+
+
+def _specs(program: Program) -> dict[int, _Spec]:
+    """What is known of each value."""
+    (part,) = program.parts
+    found = {
+        value: _Spec(
+            program.feeds[place].dtype, program.feeds[place].shape, program.feeds[place].name
+        )
+        for value, place in enumerate(part.feeds)
+    }
+    for value, constant in part.constants.items():
+        found[value] = _Spec(as_dtype(constant.dtype), Shape.of(constant.shape), "constant")
+    for node in part.nodes:
+        for port, value in enumerate(node.outputs):
+            found[value] = _Spec(node.dtypes[port], node.shapes[port], f"{node.name}:{port}")
+    return found

@@ -1,0 +1,1 @@
+"""Values that go from device to device."""

@@ -1,0 +1,55 @@
+"""The operations by which a value goes from one device to another (white paper, section 3.2.2).
+
+Nobody builds them: partitioning puts a pair wherever a value is used on another device than it is
+made on. They meet in the rendezvous of the step, under the pair's key.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from flowbook.graph.definition.inference import no_flops, nothing
+from flowbook.graph.definition.op_def import REQUIRED, AsyncContext, OpDef
+from flowbook.graph.model.dtypes import ANYTHING
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.shape import UNKNOWN
+
+
+class Port(Protocol):
+    """A device's door to the rendezvous of a step, in one iteration."""
+
+    def send(self, key: str, value: Any) -> None:
+        """Have a value delivered to whoever receives under a key."""
+
+    def receive(self, key: str, context: AsyncContext) -> None:
+        """Complete a call with what is sent under a key."""
+
+
+def _sent(xp: Any, port: Port, value: Any, key: str) -> None:
+    port.send(key, value)
+
+
+def _received(context: AsyncContext, port: Port, key: str) -> None:
+    port.receive(key, context)
+
+
+send_op: OpDef[Operation] = OpDef(
+    "Send",
+    "port: variant, value: T ->",
+    T=ANYTHING,
+    attributes={"key": REQUIRED},
+    infer=nothing,
+    kernel=_sent,
+    sees_dead=True,
+    cost=no_flops,
+)
+
+receive_op: OpDef = OpDef(
+    "Recv",
+    "port: variant -> value: dtype",
+    attributes={"key": REQUIRED, "dtype": REQUIRED},
+    infer=lambda port, key, dtype: UNKNOWN,
+    kernel=_received,
+    is_async=True,
+    cost=no_flops,
+)
