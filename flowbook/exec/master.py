@@ -32,7 +32,6 @@ from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.errors import FailedPreconditionError, OpError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import ResourceKey
-from flowbook.graph.model.tensor import Tensor
 
 # Programs are kept while they have no more nodes than this together, the latest in any case. Those
 # that ran only once go first, so that a graph which grows under a loop drops its past, and not what
@@ -197,7 +196,7 @@ class LocalMaster:
                 self._watch(operation, operation.key)
         devices = {device.name: device for device in self._devices}
         program, instruments = prepared.program, prepared.instruments
-        if len(program.parts) > 1:
+        if program.is_parted:
             return Joint(program, devices, self.store, self._executions, instruments)
         assert not isinstance(begun, Joint)
         return Runner(
@@ -438,13 +437,14 @@ def located(failure: Failure, prepared: Prepared) -> OpError:
     error = failure.error
     if failure.node < 0 or error.is_of_step:
         return error
-    node = prepared.program.parts[failure.part].nodes[failure.node]
+    part = prepared.program.parts[failure.part]
+    node = part.nodes[failure.node]
     if not node.sources:
         return error
     operation = prepared.sources[node.sources[0]]
     given = [summary.text if summary is not None else None for summary in failure.inputs]
     error.about(operation, given)
-    fed: dict[int, Tensor] = dict(enumerate(prepared.signature.feeds))
+    fed = set(range(len(part.feeds) - prepared.program.is_parted))
     for tensor, value, summary in zip(operation.inputs, node.inputs, failure.inputs, strict=False):
         if summary is not None and summary.note:
             was_fed = ", as it was fed" if value in fed else ""

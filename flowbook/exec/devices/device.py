@@ -42,6 +42,10 @@ class Device(ABC):
     def fetch(self, array: Any) -> Any:
         """The values of an array of this device, as a host array or scalar of the caller's own."""
 
+    def put(self, array: Any) -> Any:
+        """An array of this device with the values of a host array, which nobody writes to."""
+        return self.own(array)
+
     def send(self, value: Any) -> Any:
         """A value as it goes to another device: an array in host memory that nobody else has.
 

@@ -19,14 +19,13 @@ def local_devices(devices: Sequence[Any] | None = None, cpus: int | None = None)
     """The devices that a session runs on; the first runs what nothing else decides.
 
     Args:
-        devices: their names, such as "cpu:0" or "/device:simulated:1", or devices; by default the
-            CPUs.
+        devices: their names, such as "cpu:0" or "/device:simulated:1", or devices. A CPU joins
+            them if they have none, for what runs nowhere else.
         cpus: how many CPU devices there are, which share the machine's cores; 1 by default.
 
     Raises:
         InvalidTypeError: if they are no sequence of names and devices, or no number.
-        InvalidArgumentError: if this process has no such device, one is named twice, or there is
-            none.
+        InvalidArgumentError: if this process has no such device, or one is named twice.
     """
     if devices is not None and cpus is not None:
         raise InvalidArgumentError("devices names all devices, so that cpus says nothing")
@@ -36,11 +35,9 @@ def local_devices(devices: Sequence[Any] | None = None, cpus: int | None = None)
         raise InvalidTypeError(f"devices is a list of names, not {devices!r}")
     found = [each if isinstance(each, Device) else _named(each) for each in devices]
     names = [device.name for device in found]
-    if not found or len(set(names)) < len(names):
-        raise InvalidArgumentError(
-            f"devices names {'one twice: ' + ', '.join(names) if found else 'none'}"
-        )
-    return found
+    if len(set(names)) < len(names):
+        raise InvalidArgumentError(f"devices names one twice: {', '.join(names)}")
+    return found if any(device.kind == "cpu" for device in found) else [*found, Cpu()]
 
 
 def _number(cpus: Any) -> int:

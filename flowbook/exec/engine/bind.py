@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
+from flowbook.exec.devices.cpu import Cpu
 from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.units import AsyncKernel, Call, Handle, Kernel, Router, Unit
 from flowbook.exec.plan.program import Part, PlanNode
@@ -19,8 +20,12 @@ from flowbook.graph.model.registry import Asked, kernel_for, op_keyed, registere
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.touch import Access
+from flowbook.graph.ops.communicate.transfer import fetch_op
 
 _NO_ATTRIBUTES: dict[str, Any] = {}
+
+# Where what a device brings into host memory lies.
+_HOST = Cpu()
 
 
 class Specs(NamedTuple):
@@ -97,7 +102,8 @@ def bind(
     units = [] if begun is None else begun.units.copy()
     constants = [(v, c) for v, c in part.constants.items() if v not in known]
     for value, constant in constants:
-        known[value] = constant if device.check(constant) else device.own(constant)
+        stays = device.check(constant) or value in part.on_host
+        known[value] = constant if stays else device.own(constant)
     nodes = part.nodes[len(units) :]
     specs = _specs(feeds, constants, nodes, begun.specs if begun is not None else None)
     types: dict[str, _Found] = {}
@@ -173,7 +179,8 @@ def _unit(
     attributes = _NO_ATTRIBUTES
     if found.attributes:
         attributes = {name: node.attributes[name] for name in found.attributes}
-    unit = found.kind(index, node, function, device, leading, attributes, call)
+    gives = _HOST if op_def is fetch_op or attributes.get("on_host") else device
+    unit = found.kind(index, node, function, gives, leading, attributes, call)
     if isinstance(unit, Router):
         unit.fires_on_any = op_def.fires_on_any
         unit.retag = op_def.retag

@@ -8,14 +8,15 @@ it, and the step ends with the error that was first.
 from __future__ import annotations
 
 import queue
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
 from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.executor import Executions
-from flowbook.exec.engine.given_up import LONGEST_WAIT, stop, thread_of
+from flowbook.exec.engine.given_up import LONGEST_WAIT
+from flowbook.exec.engine.part_threads import begin
 from flowbook.exec.engine.rendezvous import Port, Rendezvous
 from flowbook.exec.engine.runner import Runner, Stage
 from flowbook.exec.plan.failure import StepFailed
@@ -92,15 +93,13 @@ class Joint:
         rendezvous = Rendezvous()
         ended: _Ended = queue.SimpleQueue()
         given = [self._fed(number, feeds, rendezvous) for number in range(len(self._runners))]
-        threads = []
-        for number, fed in enumerate(given[1:], 1):
-            name, runner = f"flowbook {self._devices[number].name}", self._runners[number]
-            thread = thread_of(name, _run_part, number, runner, fed, deadline, rendezvous, ended)
-            threads.append(thread)
+        stops: list[Callable[[], None]] = []
         found: list[Sequence[Any]] = [()] * len(self._runners)
         try:
-            for thread in threads:
-                thread.start()
+            for number, runner in enumerate(self._runners):
+                if number:
+                    fed = given[number]
+                    stops.append(begin(_run_part, number, runner, fed, deadline, rendezvous, ended))
             _run_part(0, self._runners[0], given[0], deadline, rendezvous, ended)
             for _ in self._runners:
                 number, values, error = _next(ended)
@@ -109,9 +108,8 @@ class Joint:
                 found[number] = values
         except BaseException as interrupt:
             rendezvous.abort(interrupt)
-            for thread in threads:
-                if thread.is_alive():
-                    stop(thread)
+            for stop in stops:
+                stop()
             raise
         finally:
             del given
@@ -127,8 +125,12 @@ class Joint:
     def _fed(self, number: int, feeds: Sequence[Any], rendezvous: Rendezvous) -> list[Any]:
         """What a part is fed with."""
         device = self._devices[number]
-        places = self._program.parts[number].feeds
-        return [*[feeds[p] for p in places[:-1]], Port(rendezvous, device)]
+        part = self._program.parts[number]
+        given = [
+            feeds[place] if value in part.on_host else device.put(feeds[place])
+            for value, place in enumerate(part.feeds[:-1])
+        ]
+        return [*given, Port(rendezvous, device)]
 
 
 def _run_part(

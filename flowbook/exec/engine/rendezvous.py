@@ -12,6 +12,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import numpy as np
+
 from flowbook.exec.devices.device import Device
 from flowbook.exec.plan.failure import LoopPlace
 from flowbook.graph.definition.op_def import AsyncContext
@@ -99,16 +101,19 @@ class Receiver:
     Args:
         device: where it is wanted.
         context: what is completed with it.
+        on_host: whether it is wanted in host memory.
     """
 
-    def __init__(self, device: Device, context: AsyncContext) -> None:
+    def __init__(self, device: Device, context: AsyncContext, on_host: bool = False) -> None:
         self.device = device
         self.context = context
+        self.on_host = on_host
 
     def take(self, value: Any) -> None:
         """Complete the call with a value, which nobody else has."""
         try:
-            found = value if value is DEAD else self.device.take(value)
+            stays = value is DEAD or self.on_host
+            found = value if stays else self.device.take(value)
         except Exception as error:
             self.context.fail(error)
         else:
@@ -140,8 +145,12 @@ class Port:
         sent = value if value is DEAD else self._device.send(value)
         self._rendezvous.send((key, self._loops), sent)
 
-    def receive(self, key: str, context: AsyncContext) -> None:
-        """Complete a call with what is sent under a key."""
-        found, receiver = (key, self._loops), Receiver(self._device, context)
+    def fetch(self, value: Any) -> Any:
+        """A value of the device in host memory."""
+        return np.asarray(self._device.fetch(value))
+
+    def receive(self, key: str, context: AsyncContext, on_host: bool) -> None:
+        """Complete a call with what is sent under a key, in host memory or the device's."""
+        found, receiver = (key, self._loops), Receiver(self._device, context, on_host)
         context.on_cancel(lambda: self._rendezvous.give_up(found, receiver))
         self._rendezvous.receive(found, receiver)

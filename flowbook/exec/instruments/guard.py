@@ -182,6 +182,11 @@ class _Search:
 
     def _changes(self) -> str:
         """What the step has done to variables when it comes to the check."""
+        said = self._own_changes()
+        return f"{said}, on this device" if self._program.is_parted else said
+
+    def _own_changes(self) -> str:
+        """What this part of the step has done."""
         own = self._check
         if any(map(is_routing, self._nodes)):
             written = {n.key.name: None for n in self._nodes if n.key and access(n) is Access.WRITE}

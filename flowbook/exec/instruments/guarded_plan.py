@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowbook.exec.plan.program import Block, PlanNode, Program
+from flowbook.exec.plan.program import Block, Part, PlanNode, Program
 from flowbook.graph.model.dtypes import DType, float32, float64
 from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.touch import Access
@@ -51,10 +51,16 @@ def guarded(program: Program, is_allowed: Callable[[PlanNode], bool], waits: boo
         is_allowed: whether a node's values need not be finite.
         waits: whether some of its feeds arrive after the step has begun.
     """
-    (part,) = program.parts
+    parts = tuple([_guarded_part(program, part, is_allowed, waits) for part in program.parts])
+    return program._replace(parts=parts)
+
+
+def _guarded_part(
+    program: Program, part: Part, is_allowed: Callable[[PlanNode], bool], waits: bool
+) -> Part:
     nodes = part.nodes
     waits = waits or any(op_keyed(n.type).is_async or is_routing(n) for n in nodes)
-    facts = _Facts(program, is_allowed)
+    facts = _Facts(program, part, is_allowed)
     written = [v for v in part.fetches if v in facts.written and facts.matters(v)]
     order: list[int] = []
     checks: list[tuple[int, _Group, PlanNode]] = []
@@ -88,7 +94,7 @@ def guarded(program: Program, is_allowed: Callable[[PlanNode], bool], waits: boo
     # What is in a loop runs because the loop does.
     outside = [place for place, _, _ in checks if place < sizes[0]]
     targets = (*[places[i] for i in part.targets], *outside)
-    return program._replace(parts=(part._replace(block=block, targets=targets),))
+    return part._replace(block=block, targets=targets)
 
 
 def _filled(block: Block, nodes: Iterator[PlanNode], sizes: Iterator[int]) -> Block:
@@ -150,8 +156,9 @@ class _Facts:
         handles: the handles of resources, which are known in every step.
     """
 
-    def __init__(self, program: Program, is_allowed: Callable[[PlanNode], bool]) -> None:
-        part = program.parts[0]
+    def __init__(
+        self, program: Program, part: Part, is_allowed: Callable[[PlanNode], bool]
+    ) -> None:
         self.nodes = part.nodes
         self.constants = part.constants
         self.dtypes: dict[int, DType] = {

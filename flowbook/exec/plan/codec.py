@@ -96,6 +96,7 @@ def _write_part(part: Part, message: PartDef, values: ValueWriter) -> None:
     message.fetches.extend(part.fetches)
     message.ownership.extend([ownership.name for ownership in part.ownership])
     message.targets.extend(part.targets)
+    message.on_host.extend(part.on_host)
     for value, constant in part.constants.items():
         message.constants.append(ConstantDef(value=value, array=values.write_array(constant)))
 
@@ -110,6 +111,7 @@ def _read_part(message: PartDef, values: ValueReader) -> Part:
         tuple([_ownership(name) for name in message.ownership]),
         tuple(message.targets),
         {constant.value: values.array(constant.array) for constant in message.constants},
+        tuple(message.on_host),
     )
 
 

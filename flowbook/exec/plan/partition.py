@@ -22,7 +22,8 @@ import numpy as np
 from flowbook.exec.plan.memory import Ownership
 from flowbook.exec.plan.program import PORT, Block, Part, PlanNode, Program
 from flowbook.graph.control_flow.routing import enter_op, merge_op, next_iteration_op, switch_op
-from flowbook.graph.definition.op_def import OpDef
+from flowbook.graph.definition.op_def import HOST, OpDef
+from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.dtypes import DType, as_dtype, int32
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.errors import UnimplementedError
@@ -30,7 +31,7 @@ from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.ops.basis.constants import const
-from flowbook.graph.ops.communicate.transfer import receive_op, send_op
+from flowbook.graph.ops.communicate.transfer import fetch_op, receive_op, send_op
 
 _EMPTY = np.zeros(0, np.bool_)
 _EMPTY_SHAPE = Shape.of((0,))
@@ -46,11 +47,16 @@ def partition(program: Program, devices: Sequence[str]) -> Program:
     Raises:
         UnimplementedError: if a loop that has no one condition lies on several devices.
     """
-    if len(set(devices)) < 2:
-        (part,) = program.parts
-        device = devices[0] if devices else part.device
-        return program._replace(parts=(part._replace(device=device),))
+    (part,) = program.parts
+    used = set(devices) or {part.device}
+    if len(used) == 1 and not any(map(_is_apart, used)):
+        return program._replace(parts=(part._replace(device=used.pop()),))
     return _Partition(program, devices).made()
+
+
+def _is_apart(device: str) -> bool:
+    """Whether a device's memory is not the host's."""
+    return DeviceSpec.parse(device).kind not in HOST
 
 
 class _Spec(NamedTuple):
@@ -83,7 +89,9 @@ class _Piece:
     Attributes:
         device: its name.
         drafts: what runs in each frame, by the frame's place among all.
+        is_apart: whether its memory is not the host's.
         received: what came over, by the value's number.
+        hosted: what is in host memory although the device's is another, by the value's number.
         rounds: for each frame that it is in the Merge of its iterations.
         targets: what is run without returning anything.
         fetches: the values to return, each with its place in the program and whose memory it is.
@@ -92,7 +100,9 @@ class _Piece:
     def __init__(self, device: str) -> None:
         self.device = device
         self.drafts: dict[int, list[_Draft]] = {0: []}
+        self.is_apart = _is_apart(device)
         self.received: dict[int, int] = {}
+        self.hosted: dict[int, int] = {}
         self.rounds: dict[int, _Draft] = {}
         self.targets: list[_Draft] = []
         self.fetches: list[tuple[int, int, Ownership]] = []
@@ -135,9 +145,10 @@ class _Partition:
             self._add(index, draft)
         for index in self._part.targets:
             self._pieces[self._devices[index]].targets.append(self._drafts[index])
-        first = next(iter(self._pieces.values()))
+        pieces = self._pieces.values()
+        first = next((piece for piece in pieces if not piece.is_apart), next(iter(pieces)))
         for place, value in enumerate(self._part.fetches):
-            is_there = value not in self._producer or value in self._part.constants
+            is_there = self._is_there(value)
             piece = first if is_there else self._pieces[self._devices[self._producer[value]]]
             piece.fetches.append((place, value, self._part.ownership[place]))
         return self._joined()
@@ -148,7 +159,10 @@ class _Partition:
         """Add a node to its piece, and what it takes from others."""
         node, device, frame = draft.node, self._devices[index], self._frame_of[index]
         piece = self._pieces[device]
-        inputs = [self._received(value, piece, frame) for value in node.inputs]
+        inputs = [
+            (self._hosted if piece.is_apart and on_host else self._received)(value, piece, frame)
+            for value, on_host in zip(node.inputs, _host_args(node), strict=True)
+        ]
         draft.node = node._replace(inputs=tuple(inputs))
         for other in node.after:
             draft.after.append(self._waited(other, piece, frame, kills=True))
@@ -170,12 +184,10 @@ class _Partition:
 
     def _received(self, value: int, piece: _Piece, frame: int) -> int:
         """The number that a value has on a device, which may be another one than its own."""
-        producer = self._producer.get(value)
-        if (
-            producer is None
-            or value in self._part.constants
-            or self._devices[producer] == piece.device
-        ):
+        if self._is_there(value):
+            return value
+        producer = self._producer[value]
+        if self._devices[producer] == piece.device:
             return value
         found = piece.received.get(value)
         if found is None:
@@ -187,6 +199,38 @@ class _Partition:
             found = piece.received[value] = draft.node.outputs[0]
         return found
 
+    def _hosted(self, value: int, piece: _Piece, frame: int) -> int:
+        """The number that a value has in host memory, on a device whose memory is another."""
+        found = piece.hosted.get(value)
+        if found is None:
+            if self._is_there(value):
+                found = self._new(*self._specs[value])
+            elif (
+                self._devices[self._producer[value]] != piece.device
+                and value not in piece.received
+                and op_keyed(self._nodes[self._producer[value]].type).retag is not Retag.PUSH
+            ):
+                maker = self._drafts[self._producer[value]]
+                draft = self._transferred(value, maker, piece, frame, on_host=True)
+                found = draft.node.outputs[0]
+            else:
+                found = self._fetched(self._received(value, piece, frame), piece, frame)
+            piece.hosted[value] = found
+        return found
+
+    def _fetched(self, value: int, piece: _Piece, frame: int) -> int:
+        """Bring a value of a device into host memory there."""
+        dtype, shape, name = self._specs[value]
+        found = self._new(dtype, shape, name)
+        outputs, name = {found: (dtype, shape)}, f"{name}/fetch"
+        fetch = _compiled(fetch_op, (self._port, value), outputs, name)
+        self._place(piece, frame, _Draft(fetch))
+        return found
+
+    def _is_there(self, value: int) -> bool:
+        """Whether a value is there before the step, on every device."""
+        return value not in self._producer or value in self._part.constants
+
     def _entered(self, node: PlanNode, frame: int, piece: _Piece) -> _Draft:
         """What enters a loop and stays as it is enters it on each device."""
         value = self._received(node.inputs[0], piece, frame)
@@ -195,16 +239,26 @@ class _Partition:
         self._place(piece, frame, draft)
         return draft
 
-    def _transferred(self, value: int, producer: _Draft, piece: _Piece, frame: int) -> _Draft:
+    def _transferred(
+        self, value: int, producer: _Draft, piece: _Piece, frame: int, on_host: bool = False
+    ) -> _Draft:
         """Send a value right after what makes it; the node that receives it."""
         dtype, shape, name = self._specs[value]
         source = self._sources[id(producer)]
-        key = f"{source.device};{piece.device};{name};{value}"
+        key = f"{source.device};{piece.device};{name};{value}{';host' if on_host else ''}"
         sent = _Draft(_compiled(send_op, (self._port, value), (), f"{name}/send", key=key))
         self._follow(producer, sent, frame)
         found = {self._new(dtype, shape, name): (dtype, shape)}
         received = _Draft(
-            _compiled(receive_op, (self._port,), found, f"{name}/recv", key=key, dtype=dtype)
+            _compiled(
+                receive_op,
+                (self._port,),
+                found,
+                f"{name}/recv",
+                key=key,
+                dtype=dtype,
+                on_host=on_host,
+            )
         )
         self._place(piece, frame, received)
         if frame:
@@ -345,9 +399,12 @@ class _Partition:
         numbers = {id(draft): index for index, draft in enumerate(drafts)}
         taken = {v for d in drafts for v in d.node.inputs}.union(v for _, v, _ in piece.fetches)
         own = len(self._part.feeds)
-        feeds = [value for value in range(own) if value in taken]
+        hosted = {new: old for old, new in piece.hosted.items() if self._is_there(old)}
+        known = {value: hosted.get(value, value) for value in sorted(taken)}
+        feeds = [value for value, old in known.items() if old < own]
         values = {value: place for place, value in enumerate([*feeds, self._port])}
-        for value in sorted(taken.intersection(self._part.constants)):
+        constants = [value for value, old in known.items() if old in self._part.constants]
+        for value in constants:
             values[value] = len(values)
         for draft in drafts:
             for value in draft.node.outputs:
@@ -372,14 +429,29 @@ class _Partition:
 
         return Part(
             device=piece.device,
-            feeds=(*[self._part.feeds[value] for value in feeds], len(self._program.feeds)),
+            feeds=(*[self._part.feeds[known[v]] for v in feeds], len(self._program.feeds)),
             values=len(values),
             block=block(0),
             fetches=tuple([values[value] for _, value, _ in piece.fetches]),
             ownership=tuple([ownership for _, _, ownership in piece.fetches]),
             targets=tuple([numbers[id(draft)] for draft in piece.targets]),
-            constants={values[v]: c for v, c in self._part.constants.items() if v in taken},
+            constants={values[v]: self._part.constants[known[v]] for v in constants},
+            on_host=tuple([values[v] for v in hosted if v in values]),
         )
+
+
+def _host_args(node: PlanNode) -> list[bool]:
+    """For each input of a node whether its kernel gets it in host memory."""
+    op_def = op_keyed(node.type)
+    if not op_def.host_args:
+        return [False] * len(node.inputs)
+    found: list[bool] = []
+    for argument, given in zip(
+        op_def.inputs, op_def.grouped(node.inputs, node.attributes), strict=True
+    ):
+        is_host = argument.name in op_def.host_args
+        found += [is_host] * (len(given) if argument.is_list else 1)
+    return found
 
 
 def _with_followers(drafts: Sequence[_Draft]) -> Iterator[_Draft]:

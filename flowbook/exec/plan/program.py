@@ -107,6 +107,7 @@ class Part(NamedTuple):
         ownership: for each of them whose memory it has.
         targets: nodes that are run without returning anything.
         constants: values that are known.
+        on_host: those of its feeds and constants that stay in host memory, whatever the device's.
     """
 
     device: str
@@ -117,6 +118,7 @@ class Part(NamedTuple):
     ownership: tuple[Ownership, ...]
     targets: tuple[int, ...]
     constants: Mapping[int, np.ndarray[Any, Any]]
+    on_host: tuple[int, ...] = ()
 
     @property
     def nodes(self) -> tuple[PlanNode, ...]:
@@ -138,3 +140,8 @@ class Program(NamedTuple):
     feeds: tuple[Feed, ...]
     fetches: tuple[tuple[int, int], ...]
     parts: tuple[Part, ...]
+
+    @property
+    def is_parted(self) -> bool:
+        """Whether it was made for several devices, or for one whose memory is not the host's."""
+        return self.feeds[-1:] == (PORT,)

@@ -42,7 +42,7 @@ class FetchDef(_message.Message):
     def __init__(self, part: _Optional[int] = ..., place: _Optional[int] = ...) -> None: ...
 
 class PartDef(_message.Message):
-    __slots__ = ("device", "feeds", "values", "block", "fetches", "ownership", "targets", "constants")
+    __slots__ = ("device", "feeds", "values", "block", "fetches", "ownership", "targets", "constants", "on_host")
     DEVICE_FIELD_NUMBER: _ClassVar[int]
     FEEDS_FIELD_NUMBER: _ClassVar[int]
     VALUES_FIELD_NUMBER: _ClassVar[int]
@@ -51,6 +51,7 @@ class PartDef(_message.Message):
     OWNERSHIP_FIELD_NUMBER: _ClassVar[int]
     TARGETS_FIELD_NUMBER: _ClassVar[int]
     CONSTANTS_FIELD_NUMBER: _ClassVar[int]
+    ON_HOST_FIELD_NUMBER: _ClassVar[int]
     device: str
     feeds: _containers.RepeatedScalarFieldContainer[int]
     values: int
@@ -59,7 +60,8 @@ class PartDef(_message.Message):
     ownership: _containers.RepeatedScalarFieldContainer[str]
     targets: _containers.RepeatedScalarFieldContainer[int]
     constants: _containers.RepeatedCompositeFieldContainer[ConstantDef]
-    def __init__(self, device: _Optional[str] = ..., feeds: _Optional[_Iterable[int]] = ..., values: _Optional[int] = ..., block: _Optional[_Union[BlockDef, _Mapping]] = ..., fetches: _Optional[_Iterable[int]] = ..., ownership: _Optional[_Iterable[str]] = ..., targets: _Optional[_Iterable[int]] = ..., constants: _Optional[_Iterable[_Union[ConstantDef, _Mapping]]] = ...) -> None: ...
+    on_host: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, device: _Optional[str] = ..., feeds: _Optional[_Iterable[int]] = ..., values: _Optional[int] = ..., block: _Optional[_Union[BlockDef, _Mapping]] = ..., fetches: _Optional[_Iterable[int]] = ..., ownership: _Optional[_Iterable[str]] = ..., targets: _Optional[_Iterable[int]] = ..., constants: _Optional[_Iterable[_Union[ConstantDef, _Mapping]]] = ..., on_host: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class ConstantDef(_message.Message):
     __slots__ = ("value", "array")

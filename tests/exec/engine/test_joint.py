@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flowbook as fb
+from flowbook.exec.devices.simulated import Simulated
 from flowbook.exec.plan import place
+from flowbook.exec.signature.signature import Signature
 from tests.exec.engine.test_lowering import STATE, build, interpret, programs, starts
 from tests.exec.random_graphs import examples
 
@@ -22,9 +26,14 @@ def scattered(seed: int) -> Any:
     return draw.choice
 
 
+DEVICES = st.sampled_from([["cpu:0", "cpu:1", "cpu:2"], ["cpu:0", "simulated:0", "simulated:1"]])
+
+
 @settings(max_examples=60, deadline=None)
-@given(programs(), starts, st.integers(0, 1000))
-def test_loops_and_branches_across_devices(program: Any, start: list[int], seed: int) -> None:
+@given(programs(), starts, DEVICES, st.integers(0, 1000))
+def test_loops_and_branches_across_devices(
+    program: Any, start: list[int], devices: list[str], seed: int
+) -> None:
     with pytest.MonkeyPatch.context() as patch, fb.Graph().as_default():
         patch.setattr(place, "_choose", scattered(seed))
         feeds = [fb.placeholder(fb.int32, []) for _ in range(STATE)]
@@ -32,7 +41,7 @@ def test_loops_and_branches_across_devices(program: Any, start: list[int], seed:
         ends: list[Any] = []
         values = build(program, feeds, variable, ends)
         state, kept = list(start), [1]
-        with fb.Session(cpus=3) as sess:
+        with fb.Session(devices=devices) as sess:
             for _ in range(3):
                 found = sess.run([*values, *ends], dict(zip(feeds, start, strict=True)), timeout=60)
                 state = list(start)
@@ -42,16 +51,16 @@ def test_loops_and_branches_across_devices(program: Any, start: list[int], seed:
 
 
 @settings(max_examples=60, deadline=None)
-@given(examples(), st.integers(0, 1000))
-def test_random_graphs_across_devices(example: Any, seed: int) -> None:
+@given(examples(), DEVICES, st.integers(0, 1000))
+def test_random_graphs_across_devices(example: Any, devices: list[str], seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(place, "_choose", scattered(seed))
-        with fb.Session(example.graph) as one, fb.Session(example.graph, cpus=3) as three:
-            three._master.store.entropy = one._master.store.entropy
+        with fb.Session(example.graph) as one, fb.Session(example.graph, devices=devices) as more:
+            more._master.store.entropy = one._master.store.entropy
             for _ in range(3):
                 for fetches, feeds in example.steps:
                     wanted = outcome(one, fetches, feeds)
-                    assert_same(outcome(three, fetches, feeds), wanted)
+                    assert_same(outcome(more, fetches, feeds), wanted)
 
 
 def outcome(sess: fb.Session, fetches: Any, feeds: Any) -> Any:
@@ -67,3 +76,177 @@ def assert_same(found: Any, wanted: Any) -> None:
         return
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.fixture
+def x() -> fb.Tensor:
+    return fb.placeholder(fb.float32, [None], name="x")
+
+
+@pytest.fixture
+def sess() -> Any:
+    with fb.Session(cpus=3) as sess:
+        yield sess
+
+
+def program_of(sess: fb.Session, fetches: Any, feeds: Any) -> Any:
+    """The program that a step runs."""
+    made = sess._master.prepare(Signature(tuple(fetches), (), tuple(feeds)))
+    return made.program
+
+
+def test_a_value_goes_to_a_device_once(x: fb.Tensor, sess: fb.Session) -> None:
+    """White paper, figure 4: two consumers of one tensor on a device share one transfer."""
+    with fb.device("cpu:0"):
+        w, y = fb.exp(x, name="W"), fb.negative(x, name="y")
+    with fb.device("cpu:1"):
+        a, b, c = w + 1.0, w * 2.0, y + w
+    program = program_of(sess, [a, b, c], [x])
+    here, there = program.parts
+    assert sorted(n.type for n in here.nodes) == ["Exp", "Neg", "Send", "Send"]
+    assert [n.type for n in there.nodes].count("Recv") == 2
+    sent = {n.attributes["key"] for n in here.nodes if n.type == "Send"}
+    assert sent == {n.attributes["key"] for n in there.nodes if n.type == "Recv"}
+    given = np.array([1.0, 2.0], np.float32)
+    one, two, three = sess.run([a, b, c], {x: given})
+    np.testing.assert_allclose(one, np.exp(given) + 1, rtol=1e-6)
+    np.testing.assert_allclose(two, np.exp(given) * 2, rtol=1e-6)
+    np.testing.assert_allclose(three, np.exp(given) - given, rtol=1e-6)
+
+
+def test_an_order_crosses_devices(x: fb.Tensor, sess: fb.Session) -> None:
+    seen: list[str] = []
+
+    def note(name: str) -> Any:
+        return lambda value: (seen.append(name), value)[1]
+
+    with fb.device("cpu:1"):
+        first = fb.py_func(note("first"), [x], fb.float32, stateful=False)
+    with fb.device("cpu:2"), fb.control_dependencies([first]):
+        second = fb.py_func(note("second"), [x], fb.float32, stateful=False)
+    for _ in range(5):
+        seen.clear()
+        sess.run(second, {x: [1.0]})
+        assert seen == ["first", "second"]
+
+
+def test_the_first_error_ends_the_step_and_names_its_line(x: fb.Tensor, sess: fb.Session) -> None:
+    with fb.device("cpu:1"):
+        rows = fb.gather(x, [5], name="rows")
+    with fb.device("cpu:2"):
+        total = fb.reduce_sum(rows)
+    late = total + fb.reduce_sum(x)
+    for _ in range(3):
+        with pytest.raises(fb.errors.InvalidIndexError, match="index 5 is out of range") as caught:
+            sess.run(late, {x: [1.0]})
+        assert caught.value.operation is rows.op
+        assert "test_joint.py, line" in str(caught.value)
+        assert "given [1]" in str(caught.value)
+    assert sess.run(late, {rows: [2.0], x: [1.0]}) == 3.0
+
+
+def test_a_timeout_ends_what_waits_on_other_devices(x: fb.Tensor, sess: fb.Session) -> None:
+    released = threading.Event()
+
+    def wait(value: Any) -> Any:
+        released.wait(60)
+        return value
+
+    with fb.device("cpu:1"):
+        slow = fb.py_func(wait, [x], fb.float32, stateful=False)
+    with fb.device("cpu:2"):
+        y = slow + 1.0
+    with pytest.raises(fb.errors.DeadlineExceededError):
+        sess.run(y, {x: [1.0]}, timeout=0.05)
+    released.set()
+    assert sess.run(y, {x: [1.0]}, timeout=60).tolist() == [2.0]
+
+
+def test_closing_the_session_ends_a_step_on_several_devices(x: fb.Tensor) -> None:
+    begun, released = threading.Event(), threading.Event()
+
+    def wait(value: Any) -> Any:
+        begun.set()
+        released.wait(60)
+        return value
+
+    with fb.device("cpu:1"):
+        slow = fb.py_func(wait, [x], fb.float32, stateful=False)
+    y = slow + 1.0
+    sess = fb.Session(cpus=2)
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(sess.run, y, {x: [1.0]})
+        assert begun.wait(60)
+        sess.close()
+        with pytest.raises(fb.errors.CancelledError):
+            run.result(60)
+        released.set()
+
+
+def test_draws_of_a_step_that_fails_on_another_device_do_not_count(
+    x: fb.Tensor, sess: fb.Session
+) -> None:
+    with fb.device("cpu:1"):
+        drawn = fb.random_uniform([3], seed=1)
+    with fb.device("cpu:2"):
+        rows = fb.gather(x, [1])
+    both = [drawn, rows]
+    with fb.Session(cpus=3) as other:
+        wanted = other.run(both, {x: [1.0, 2.0]})[0]
+    with pytest.raises(fb.errors.InvalidIndexError):
+        sess.run([fb.identity(drawn), rows], {x: [1.0]})
+    np.testing.assert_array_equal(sess.run(both, {x: [1.0, 2.0]})[0], wanted)
+
+
+def test_variables_live_where_they_were_first_used(sess: fb.Session) -> None:
+    with fb.device("cpu:2"):
+        counter = fb.Variable(0, name="counter")
+    with fb.device("cpu:1"):
+        more = fb.assign_add(counter, 1)
+    for expected in (1, 2, 3):
+        assert sess.run(more) == expected
+    program = program_of(sess, [more], [])
+    assert [part.device[-5:] for part in program.parts] == ["cpu:2"]
+
+
+def test_threads_step_at_once(x: fb.Tensor, sess: fb.Session) -> None:
+    with fb.device("cpu:1"):
+        counter = fb.Variable(0.0)
+        more = fb.assign_add(counter, fb.reduce_sum(x))
+    with fb.device("cpu:2"):
+        y = more * 0.0 + fb.reduce_sum(x)
+    sess.run(y, {x: [0.0]})
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda i: sess.run(y, {x: [float(i)]}), range(100)))
+    assert found == [float(i) for i in range(100)]
+    assert sess.run(counter) == sum(range(100))
+
+
+def test_a_guard_watches_every_device(x: fb.Tensor, sess: fb.Session) -> None:
+    with fb.device("cpu:1"):
+        y = fb.log(x, name="lost")
+    with fb.device("cpu:2"):
+        total = fb.reduce_sum(y)
+    with sess.guard():
+        assert sess.run(total, {x: [1.0]}) == 0.0
+        for _ in range(3):
+            with pytest.raises(fb.errors.InvalidArgumentError, match="it gave 1 Inf") as caught:
+                sess.run(total, {x: [0.0, 1.0]})
+            assert caught.value.operation is y.op
+
+
+def test_shapes_stay_in_host_memory() -> None:
+    x = fb.placeholder(fb.float32, [None, 2], name="x")
+    with fb.device("cpu:0"):
+        shape = fb.stack([2, fb.shape(x)[0]])
+    with fb.device("simulated:0"):
+        y = fb.reshape(x * 2.0, shape)
+    device = Simulated()
+    copied = 4
+    with fb.Session(devices=[device]) as sess:
+        for rows in (1, 3):
+            given = np.arange(2.0 * rows, dtype=np.float32).reshape(rows, 2)
+            np.testing.assert_array_equal(sess.run(y, {x: given}), (given * 2).reshape(2, rows))
+            # The array alone, and once the constant.
+            copied += given.nbytes
+            assert device.copied_in == copied

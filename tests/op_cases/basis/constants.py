@@ -76,6 +76,9 @@ SCENARIOS = [
     Scenario("NoOp", "tests/graph/ops/basis/test_constants.py"),
     Scenario("MarkUpdate", "tests/graph/model/test_updates.py"),
     Scenario("CheckFinite", "tests/exec/instruments/test_guard.py"),
+    Scenario("Send", "tests/exec/engine/test_joint.py"),
+    Scenario("Recv", "tests/exec/engine/test_joint.py"),
+    Scenario("Fetch", "tests/exec/engine/test_joint.py"),
     Scenario("MarkTraining", "tests/exec/instruments/summaries/test_summarize.py"),
     Scenario("PyFunc", "tests/graph/ops/outside/test_python_functions.py"),
 ]

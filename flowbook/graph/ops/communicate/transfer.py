@@ -21,16 +21,19 @@ class Port(Protocol):
     def send(self, key: str, value: Any) -> None:
         """Have a value delivered to whoever receives under a key."""
 
-    def receive(self, key: str, context: AsyncContext) -> None:
-        """Complete a call with what is sent under a key."""
+    def receive(self, key: str, context: AsyncContext, on_host: bool) -> None:
+        """Complete a call with what is sent under a key, in host memory or the device's."""
+
+    def fetch(self, value: Any) -> Any:
+        """A value of the device in host memory."""
 
 
 def _sent(xp: Any, port: Port, value: Any, key: str) -> None:
     port.send(key, value)
 
 
-def _received(context: AsyncContext, port: Port, key: str) -> None:
-    port.receive(key, context)
+def _received(context: AsyncContext, port: Port, key: str, on_host: bool) -> None:
+    port.receive(key, context, on_host)
 
 
 send_op: OpDef[Operation] = OpDef(
@@ -47,9 +50,19 @@ send_op: OpDef[Operation] = OpDef(
 receive_op: OpDef = OpDef(
     "Recv",
     "port: variant -> value: dtype",
-    attributes={"key": REQUIRED, "dtype": REQUIRED},
-    infer=lambda port, key, dtype: UNKNOWN,
+    attributes={"key": REQUIRED, "dtype": REQUIRED, "on_host": False},
+    infer=lambda port, key, dtype, on_host: UNKNOWN,
     kernel=_received,
     is_async=True,
+    cost=no_flops,
+)
+
+# What decides what a kernel computes, such as a shape, is wanted in host memory.
+fetch_op: OpDef = OpDef(
+    "Fetch",
+    "port: variant, value: T -> output: T",
+    T=ANYTHING,
+    infer=lambda port, value: value.shape,
+    kernel=lambda xp, port, value: port.fetch(value),
     cost=no_flops,
 )
