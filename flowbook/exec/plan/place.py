@@ -1,26 +1,65 @@
 """Which device each operation runs on, and why (white paper, sections 3.2.1 and 4.3).
 
-Feasible are the devices that every request within a group of colocated operations admits and that
-have a kernel. With one device this decides between it and an error; the choice among several by
-simulated execution has its place in `_choose`.
+Feasible are the devices that every request within a group of inseparable operations admits, and
+that have kernels for them. Among several, the step is gone through as it would run
+(`simulation.py`), by what the cost model expects: each node goes where it would end first, and with
+it all that cannot be separated from it. That is greedy; where one device alone would be faster, or
+moving a group would end a small step earlier, that is done instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from flowbook.exec.devices.device import Device
+from flowbook.exec.plan.cost_model import link_between, seconds, size_of, work_of
+from flowbook.exec.plan.simulation import Job, Simulation, finish, order_of, ranks
+from flowbook.exec.plan.together import colocated, inseparable
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.device_spec import DeviceSpec
-from flowbook.graph.model.dtypes import resource, variant
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import kernel_for, kinds_with_kernel
 from flowbook.graph.model.resource_key import ResourceKey
-from flowbook.graph.model.retag import Retag
-from flowbook.graph.rewrite.subgraph import Node, Subgraph
+from flowbook.graph.rewrite.subgraph import Subgraph
+
+# So many times a job is simulated to improve a small step by moving groups.
+MOST_TRIES = 20_000
+
+
+class Decision(NamedTuple):
+    """Why an operation runs where it does.
+
+    Attributes:
+        because: what leaves no other device; empty if the simulation decided.
+        ends: when it would have ended on each device, by name, in seconds from the step's
+            beginning; empty where another operation, inseparable from it, was decided first.
+        ruled_out: why a device was none to choose, by name.
+        is_first: whether it ends first where it runs; if not, the whole step ends earlier so.
+    """
+
+    because: str = ""
+    ends: Mapping[str, float] = {}
+    ruled_out: Mapping[str, str] = {}
+    is_first: bool = True
+
+    @property
+    def text(self) -> str:
+        """The decision in a sentence."""
+        if self.because:
+            return self.because
+        said = "; ".join(f"{name} after {_scaled(end)}" for name, end in self.ends.items())
+        ruled = "; ".join(f"{name} {why}" for name, why in self.ruled_out.items())
+        found = f"it would end first there: {said}" if said else "it can run nowhere else"
+        if not self.is_first:
+            found = f"the whole step ends earlier so, though it would end: {said}"
+        return f"{found} ({ruled})" if ruled else found
+
+
+def _scaled(end: float) -> str:
+    return f"{end * 1e6:.0f} us" if end < 1e-2 else f"{end * 1e3:.1f} ms"
 
 
 @dataclass(frozen=True)
@@ -30,12 +69,12 @@ class Placement:
     Attributes:
         default: the device of the nodes that nothing constrains.
         chosen: the devices of the others.
-        reasons: why, for the others.
+        decisions: why, for the others.
     """
 
     default: Device
     chosen: dict[Operation, Device] = field(default_factory=dict)
-    reasons: dict[Operation, str] = field(default_factory=dict)
+    decisions: dict[Operation, Decision] = field(default_factory=dict)
 
     def device_of(self, operation: Operation) -> Device:
         """The device that the operation runs on."""
@@ -43,9 +82,10 @@ class Placement:
 
     def reason(self, operation: Operation) -> str:
         """Why it runs there."""
-        return self.reasons.get(
-            operation, f"nothing constrains it, and {self.default.name} is the first device"
-        )
+        decision = self.decisions.get(operation)
+        if decision is not None:
+            return decision.text
+        return f"nothing constrains it, and {self.default.name} is the first device"
 
 
 def place(
@@ -63,12 +103,19 @@ def place(
         homes: where resources live already.
 
     Raises:
-        InvalidArgumentError: if a request, or the requests of operations that stay together,
+        InvalidArgumentError: if a request, or the requests of inseparable operations together,
             admit no device, naming what rules each out.
     """
     placement = before if before is not None else Placement(devices[0])
     if before is None:
-        _place_constrained(graph, devices, placement, homes or {})
+        groups = _groups(graph, devices, homes or {})
+        if len(devices) == 1:
+            for group in groups:
+                for op in group.operations:
+                    placement.chosen[op] = devices[0]
+                    placement.decisions[op] = Decision(group.because)
+        else:
+            _Placing(graph, devices, groups).decide(placement)
     served: set[tuple[OpDef[Any], str]] = set()
     for node in graph.new:
         op_def, kind = node.op_def, placement.device_of(node.operation).kind
@@ -79,111 +126,229 @@ def place(
     return placement
 
 
-def _place_constrained(
-    graph: Subgraph,
-    devices: Sequence[Device],
-    placement: Placement,
-    homes: Mapping[ResourceKey, Device],
-) -> None:
-    together = _Groups()
-    for op in graph.operations:
-        if op.device or op.colocation:
-            together.join(op, *op.colocation)
-    is_alone = len(devices) == 1
-    nodes: dict[Operation, list[Node]] = {}
-    if not is_alone:
-        _join_inseparable(graph, together)
-        for node in graph.nodes:
-            together.join(node.operation)
-            nodes.setdefault(node.operation, []).append(node)
-    for group in together.groups():
-        requests = {op: DeviceSpec.parse(op.device) for op in group if op.device}
-        feasible = [d for d in devices if all(r.admits(d.spec) for r in requests.values())]
-        if not feasible:
-            raise _infeasible(group, requests, devices)
-        keys = [op.key for op in group if op.key is not None and op.key in homes]
-        home = homes[keys[0]] if keys else None
-        if home is not None and home in feasible:
-            device = home
-        else:
-            own = [node for op in group for node in nodes.get(op, ())]
-            able = [d for d in feasible if all(_has_kernel(node, d) for node in own)]
-            device = _choose(able or feasible)
-        because = ", ".join(f"{op.name!r} asks for {op.device}" for op in requests)
-        if not because and len(group) == 1 and device is placement.default:
-            continue
-        for op in group:
-            placement.chosen[op] = device
-            placement.reasons[op] = because or "colocated operations stay together"
+class _Group(NamedTuple):
+    """Inseparable operations.
 
-
-def _has_kernel(node: Node, device: Device) -> bool:
-    return node.op_def.is_handle or kernel_for(node.op_def, device.kind) is not None
-
-
-def _choose(feasible: Sequence[Device]) -> Device:
-    return feasible[0]
-
-
-def _join_inseparable(graph: Subgraph, together: _Groups) -> None:
-    """Join what only one device can run together.
-
-    That is what touches one resource; what hands on handles, and what else is no array; and what
-    takes one variable of a loop round.
+    Attributes:
+        operations: all of them.
+        feasible: the numbers of the devices that they may run on.
+        because: what leaves no other, in words; empty if nothing is asked.
+        ruled_out: why the others do not do, by their names.
     """
-    producer = graph.producer
+
+    operations: Sequence[Operation]
+    feasible: Sequence[int]
+    because: str
+    ruled_out: Mapping[str, str]
+
+
+def _groups(
+    graph: Subgraph, devices: Sequence[Device], homes: Mapping[ResourceKey, Device]
+) -> list[_Group]:
+    """What is inseparable, and where it may run; with one device only what asks for something."""
+    able = _Able(devices)
+    if len(devices) == 1:
+        together, nodes = colocated(graph.operations), []
+    else:
+        together, nodes = inseparable(graph, homes), graph.nodes
+    definitions = {node.operation: node.op_def for node in nodes}
+    everywhere = _Group((), range(len(devices)), "", {})
+    found = []
+    for operations in together.groups():
+        op_defs = [definitions[op] for op in operations if op in definitions]
+        is_free = not any(op.device or op.key in homes for op in operations)
+        if is_free and len(devices) > 1 and all(map(able.is_everywhere, op_defs)):
+            found.append(everywhere._replace(operations=operations))
+            continue
+        found.append(_group(operations, devices, able, definitions, homes))
+    return found
+
+
+class _Able:
+    """Which devices have kernels for operation types."""
+
+    def __init__(self, devices: Sequence[Device]) -> None:
+        self._kinds = {device.kind for device in devices}
+        self._found: dict[tuple[OpDef[Any], str], bool] = {}
+
+    def has_kernel(self, op_def: OpDef[Any], kind: str) -> bool:
+        """Whether a kind of device has a kernel of a type."""
+        found = self._found.get((op_def, kind))
+        if found is None:
+            found = op_def.is_handle or kernel_for(op_def, kind) is not None
+            self._found[op_def, kind] = found
+        return found
+
+    def is_everywhere(self, op_def: OpDef[Any]) -> bool:
+        """Whether all devices have one."""
+        return all(self.has_kernel(op_def, kind) for kind in self._kinds)
+
+
+def _group(
+    operations: Sequence[Operation],
+    devices: Sequence[Device],
+    able: _Able,
+    definitions: Mapping[Operation, OpDef[Any]],
+    homes: Mapping[ResourceKey, Device],
+) -> _Group:
+    requests = {op: DeviceSpec.parse(op.device) for op in operations if op.device}
+    admitted = [
+        i for i, d in enumerate(devices) if all(r.admits(d.spec) for r in requests.values())
+    ]
+    if not admitted:
+        raise _infeasible(operations, requests, devices)
+    because = ", ".join(f"{op.name!r} asks for {op.device}" for op in requests)
+    if len(operations) > 1 and not because and len(devices) == 1:
+        because = "colocated operations stay together"
+    living = [op for op in operations if op.key is not None and op.key in homes]
+    if living:
+        home = devices.index(homes[living[0].key])  # type: ignore[index]
+        if home in admitted:
+            lives = f"{living[0].name!r} lives there"
+            return _Group(operations, [home], f"{because}, and {lives}" if because else lives, {})
+    ruled_out: dict[str, str] = {}
+    feasible = []
+    for index in admitted:
+        device = devices[index]
+        own = [op for op in operations if op in definitions]
+        lacking = (op for op in own if not able.has_kernel(definitions[op], device.kind))
+        without = next(lacking, None)
+        if without is None:
+            feasible.append(index)
+        else:
+            ruled_out[device.name] = f"has no kernel for {without.name!r}"
+    # If there is none, the error says which operation has no kernel there.
+    return _Group(operations, feasible or admitted, because, ruled_out)
+
+
+class _Placing:
+    """A placement among several devices, as it is found."""
+
+    def __init__(
+        self, graph: Subgraph, devices: Sequence[Device], groups: Sequence[_Group]
+    ) -> None:
+        self._devices = devices
+        self._groups = groups
+        host = next((device for device in devices if device.kind == "cpu"), devices[0])
+        # The host has the number -1, which is the last.
+        places = [*devices, host]
+        self._links = [[_link(a, b) for b in places] for a in places]
+        number = {op: i for i, group in enumerate(groups) for op in group.operations}
+        self._group_of = [number[node.operation] for node in graph.nodes]
+        self._jobs = _jobs(graph, devices)
+        self._order = order_of(self._jobs, ranks(self._jobs, self._transfer))
+
+    def decide(self, placement: Placement) -> None:
+        """Choose a device for every group, and note why."""
+        chosen, ends = self._greedy()
+        best = self._finish(chosen)
+        for alone in self._alone():
+            other = [alone if alone in g.feasible else g.feasible[0] for g in self._groups]
+            end = self._finish(other)
+            if end < best * 0.999 or (end <= best and alone == 0):
+                best, chosen = end, other
+        chosen = self._improved(chosen, best)
+        for number, group in enumerate(self._groups):
+            device = self._devices[chosen[number]]
+            names = [self._devices[each].name for each in group.feasible]
+            told = dict(zip(names, ends.get(number, ()), strict=False))
+            is_first = not told or told[device.name] == min(told.values())
+            decision = Decision(group.because, told, group.ruled_out, is_first)
+            for op in group.operations:
+                placement.chosen[op] = device
+                placement.decisions[op] = decision
+
+    def _alone(self) -> Sequence[int]:
+        """The devices on which it is worth a try to run all that can run there."""
+        if any(len(group.feasible) < len(self._devices) for group in self._groups):
+            return range(len(self._devices))
+        kinds = [device.kind for device in self._devices]
+        return [kinds.index(kind) for kind in dict.fromkeys(kinds)]
+
+    def _greedy(self) -> tuple[list[int], dict[int, list[float]]]:
+        """Each group where the first of it would end first; and when, on each of its devices."""
+        chosen = [-1] * len(self._groups)
+        ends: dict[int, list[float]] = {}
+        simulation = Simulation(self._jobs, len(self._devices), self._transfer)
+        for index in self._order:
+            number = self._group_of[index]
+            device = chosen[number]
+            if device < 0:
+                feasible = self._groups[number].feasible
+                device = feasible[0]
+                if len(feasible) > 1:
+                    found = ends[number] = [simulation.end_on(index, d) for d in feasible]
+                    device = feasible[found.index(min(found))]
+                chosen[number] = device
+            simulation.run_on(index, device)
+        for number, group in enumerate(self._groups):
+            if chosen[number] < 0:  # Nothing of it is left to run.
+                chosen[number] = group.feasible[0]
+        return chosen, ends
+
+    def _improved(self, chosen: list[int], best: float) -> list[int]:
+        """The same with groups moved one by one, as long as that ends a small step earlier."""
+        tries = MOST_TRIES // max(1, len(self._jobs))
+        movable = [n for n, group in enumerate(self._groups) if len(group.feasible) > 1]
+        is_better = True
+        while is_better and tries > 0:
+            is_better = False
+            for number in movable:
+                for device in self._groups[number].feasible:
+                    if device == chosen[number] or tries <= 0:
+                        continue
+                    tries -= 1
+                    moved = chosen.copy()
+                    moved[number] = device
+                    found = self._finish(moved)
+                    if found < best * 0.999:
+                        best, chosen, is_better = found, moved, True
+        return chosen
+
+    def _finish(self, chosen: Sequence[int]) -> float:
+        placed = [chosen[number] for number in self._group_of]
+        return finish(self._jobs, self._order, placed, len(self._devices), self._transfer)
+
+    def _transfer(self, size: int, source: int, destination: int) -> float:
+        latency, per_byte = self._links[source][destination]
+        return latency + size * per_byte
+
+
+def _link(source: Device, destination: Device) -> tuple[float, float]:
+    """The seconds of the smallest transfer between two devices, and of each byte more."""
+    if source is destination:
+        return 0.0, 0.0
+    link = link_between(source, destination)
+    return link.latency, 1 / link.bytes
+
+
+def _jobs(graph: Subgraph, devices: Sequence[Device]) -> list[Job]:
+    """The nodes of a graph, as the simulation sees them."""
+    index = {node: i for i, node in enumerate(graph.nodes)}
+    producer, constants = graph.producer, graph.constants
+    kind_of = [device.kind for device in devices]
+    kinds = set(kind_of)
+    jobs = []
     for node in graph.nodes:
-        if node.owner is not None:
-            together.join(node.owner, node.operation)
+        work = work_of(node)
+        taken = []
         for value in node.inputs:
+            if value in constants:
+                continue
             source = producer.get(value)
-            if source is None or value in graph.constants:
+            if source is None:
+                feed = graph.feeds[value]
+                taken.append((-1, value, size_of(feed.dtype.size, feed.shape)))
                 continue
             port = source.outputs.index(value)
-            if source.operation.dtypes[port] in (resource, variant) or _goes_round(source, node):
-                together.join(source.operation, node.operation)
-        if node.closes is not None:
-            together.join(node.closes.operation, node.operation)
-
-
-def _goes_round(source: Node, node: Node) -> bool:
-    """Whether both take one variable of a loop on: what enters, its Merge, its Switch, its Exit."""
-    if node.op_def.retag is Retag.POP:
-        return True
-    is_merge = node.op_def.fires_on_any
-    return (is_merge and source.op_def.retag is Retag.PUSH) or (
-        source.op_def.fires_on_any
-        and node.op_def.gives_dead
-        and source.outputs[0] == node.inputs[0]
-    )
-
-
-class _Groups:
-    """Operations that must share a device: union-find."""
-
-    def __init__(self) -> None:
-        self._parent: dict[Operation, Operation] = {}
-
-    def join(self, *operations: Operation) -> None:
-        """Have operations share a device."""
-        root = self._find(operations[0])
-        for operation in operations[1:]:
-            self._parent[root] = root = self._find(operation)
-
-    def _find(self, op: Operation) -> Operation:
-        parent = self._parent
-        parent.setdefault(op, op)
-        while parent[op] is not op:
-            parent[op] = parent[parent[op]]
-            op = parent[op]
-        return op
-
-    def groups(self) -> list[list[Operation]]:
-        """The groups, each in the order in which its operations were joined."""
-        found: dict[Operation, list[Operation]] = {}
-        for op in list(self._parent):
-            found.setdefault(self._find(op), []).append(op)
-        return list(found.values())
+            operation = source.operation
+            size = size_of(operation.dtypes[port].size, operation.shapes[port])
+            taken.append((index[source], port, size))
+        waited = tuple([index[other] for other in (*node.after, *node.behind)])
+        on_kind = {kind: seconds(work, kind) for kind in kinds}
+        times = tuple([on_kind[kind] for kind in kind_of])
+        jobs.append(Job(times, tuple(taken), waited, work.trips))
+    return jobs
 
 
 def _without_kernel(operation: Operation, op_def: OpDef[Any], kind: str) -> InvalidArgumentError:
@@ -198,7 +363,7 @@ def _without_kernel(operation: Operation, op_def: OpDef[Any], kind: str) -> Inva
 
 
 def _infeasible(
-    group: Sequence[Operation], requests: dict[Operation, DeviceSpec], devices: Sequence[Device]
+    group: Sequence[Operation], requests: Mapping[Operation, DeviceSpec], devices: Sequence[Device]
 ) -> InvalidArgumentError:
     asked = "; ".join(f"{op.name!r} asks for {op.device}" for op in requests)
     there = ", ".join(d.name for d in devices)

@@ -14,16 +14,21 @@ from hypothesis import strategies as st
 
 import flowbook as fb
 from flowbook.exec.devices.simulated import Simulated
-from flowbook.exec.plan import place
+from flowbook.exec.plan import place, together
 from flowbook.exec.signature.signature import Signature
 from tests.exec.engine.test_lowering import STATE, build, interpret, programs, starts
 from tests.exec.random_graphs import examples
 
 
-def scattered(seed: int) -> Any:
-    """A choice of devices that nobody would make."""
+def scatter(patch: pytest.MonkeyPatch, seed: int) -> None:
+    """Have operations placed by chance, those of loops too."""
     draw = random.Random(seed)
-    return draw.choice
+
+    def anywhere(self: Any, chosen: list[int], best: float) -> list[int]:
+        return [draw.choice(group.feasible) for group in self._groups]
+
+    patch.setattr(place._Placing, "_improved", anywhere)
+    patch.setattr(together, "_join_loops", lambda *_: None)
 
 
 DEVICES = st.sampled_from([["cpu:0", "cpu:1", "cpu:2"], ["cpu:0", "simulated:0", "simulated:1"]])
@@ -35,7 +40,7 @@ def test_loops_and_branches_across_devices(
     program: Any, start: list[int], devices: list[str], seed: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch, fb.Graph().as_default():
-        patch.setattr(place, "_choose", scattered(seed))
+        scatter(patch, seed)
         feeds = [fb.placeholder(fb.int32, []) for _ in range(STATE)]
         variable = fb.Variable(1, name="variable")
         ends: list[Any] = []
@@ -54,7 +59,7 @@ def test_loops_and_branches_across_devices(
 @given(examples(), DEVICES, st.integers(0, 1000))
 def test_random_graphs_across_devices(example: Any, devices: list[str], seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(place, "_choose", scattered(seed))
+        scatter(patch, seed)
         with fb.Session(example.graph) as one, fb.Session(example.graph, devices=devices) as more:
             more._master.store.entropy = one._master.store.entropy
             for _ in range(3):
