@@ -1,10 +1,8 @@
 """Which device each operation runs on, and why (white paper, sections 3.2.1 and 4.3).
 
 Feasible are the devices that every request within a group of inseparable operations admits, and
-that have kernels for them. Among several, the step is gone through as it would run
-(`simulation.py`), by what the cost model expects: each node goes where it would end first, and with
-it all that cannot be separated from it. That is greedy; where one device alone would be faster, or
-moving a group would end a small step earlier, that is done instead.
+that have kernels for them. Among several the choice is made so that the step would end early
+(`assignment.py`), by what the cost model expects.
 """
 
 from __future__ import annotations
@@ -14,19 +12,17 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from flowbook.exec.devices.device import Device
+from flowbook.exec.plan.assignment import Problem, assign
 from flowbook.exec.plan.cost_model import link_between, seconds, size_of, work_of
-from flowbook.exec.plan.simulation import Job, Simulation, finish, order_of, ranks
+from flowbook.exec.plan.simulation import Job
 from flowbook.exec.plan.together import colocated, inseparable
-from flowbook.graph.definition.op_def import OpDef
+from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import kernel_for, kinds_with_kernel
 from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.rewrite.subgraph import Subgraph
-
-# So many times a job is simulated to improve a small step by moving groups.
-MOST_TRIES = 20_000
 
 
 class Decision(NamedTuple):
@@ -115,7 +111,7 @@ def place(
                     placement.chosen[op] = devices[0]
                     placement.decisions[op] = Decision(group.because)
         else:
-            _Placing(graph, devices, groups).decide(placement)
+            _decide(graph, devices, groups, placement)
     served: set[tuple[OpDef[Any], str]] = set()
     for node in graph.new:
         op_def, kind = node.op_def, placement.device_of(node.operation).kind
@@ -221,97 +217,33 @@ def _group(
     return _Group(operations, feasible or admitted, because, ruled_out)
 
 
-class _Placing:
-    """A placement among several devices, as it is found."""
+def _decide(
+    graph: Subgraph, devices: Sequence[Device], groups: Sequence[_Group], placement: Placement
+) -> None:
+    """Choose a device for every group, and note why."""
+    links = [[_link(source, to) for to in devices] for source in devices]
+    # Feeds are in host memory, which is the last.
+    host = next((device for device in devices if device.kind in HOST), devices[0])
+    links.append([(0.0, 0.0) if to.kind in HOST else _link(host, to) for to in devices])
 
-    def __init__(
-        self, graph: Subgraph, devices: Sequence[Device], groups: Sequence[_Group]
-    ) -> None:
-        self._devices = devices
-        self._groups = groups
-        host = next((device for device in devices if device.kind == "cpu"), devices[0])
-        # The host has the number -1, which is the last.
-        places = [*devices, host]
-        self._links = [[_link(a, b) for b in places] for a in places]
-        number = {op: i for i, group in enumerate(groups) for op in group.operations}
-        self._group_of = [number[node.operation] for node in graph.nodes]
-        self._jobs = _jobs(graph, devices)
-        self._order = order_of(self._jobs, ranks(self._jobs, self._transfer))
-
-    def decide(self, placement: Placement) -> None:
-        """Choose a device for every group, and note why."""
-        chosen, ends = self._greedy()
-        best = self._finish(chosen)
-        for alone in self._alone():
-            other = [alone if alone in g.feasible else g.feasible[0] for g in self._groups]
-            end = self._finish(other)
-            if end < best * 0.999 or (end <= best and alone == 0):
-                best, chosen = end, other
-        chosen = self._improved(chosen, best)
-        for number, group in enumerate(self._groups):
-            device = self._devices[chosen[number]]
-            names = [self._devices[each].name for each in group.feasible]
-            told = dict(zip(names, ends.get(number, ()), strict=False))
-            is_first = not told or told[device.name] == min(told.values())
-            decision = Decision(group.because, told, group.ruled_out, is_first)
-            for op in group.operations:
-                placement.chosen[op] = device
-                placement.decisions[op] = decision
-
-    def _alone(self) -> Sequence[int]:
-        """The devices on which it is worth a try to run all that can run there."""
-        if any(len(group.feasible) < len(self._devices) for group in self._groups):
-            return range(len(self._devices))
-        kinds = [device.kind for device in self._devices]
-        return [kinds.index(kind) for kind in dict.fromkeys(kinds)]
-
-    def _greedy(self) -> tuple[list[int], dict[int, list[float]]]:
-        """Each group where the first of it would end first; and when, on each of its devices."""
-        chosen = [-1] * len(self._groups)
-        ends: dict[int, list[float]] = {}
-        simulation = Simulation(self._jobs, len(self._devices), self._transfer)
-        for index in self._order:
-            number = self._group_of[index]
-            device = chosen[number]
-            if device < 0:
-                feasible = self._groups[number].feasible
-                device = feasible[0]
-                if len(feasible) > 1:
-                    found = ends[number] = [simulation.end_on(index, d) for d in feasible]
-                    device = feasible[found.index(min(found))]
-                chosen[number] = device
-            simulation.run_on(index, device)
-        for number, group in enumerate(self._groups):
-            if chosen[number] < 0:  # Nothing of it is left to run.
-                chosen[number] = group.feasible[0]
-        return chosen, ends
-
-    def _improved(self, chosen: list[int], best: float) -> list[int]:
-        """The same with groups moved one by one, as long as that ends a small step earlier."""
-        tries = MOST_TRIES // max(1, len(self._jobs))
-        movable = [n for n, group in enumerate(self._groups) if len(group.feasible) > 1]
-        is_better = True
-        while is_better and tries > 0:
-            is_better = False
-            for number in movable:
-                for device in self._groups[number].feasible:
-                    if device == chosen[number] or tries <= 0:
-                        continue
-                    tries -= 1
-                    moved = chosen.copy()
-                    moved[number] = device
-                    found = self._finish(moved)
-                    if found < best * 0.999:
-                        best, chosen, is_better = found, moved, True
-        return chosen
-
-    def _finish(self, chosen: Sequence[int]) -> float:
-        placed = [chosen[number] for number in self._group_of]
-        return finish(self._jobs, self._order, placed, len(self._devices), self._transfer)
-
-    def _transfer(self, size: int, source: int, destination: int) -> float:
-        latency, per_byte = self._links[source][destination]
+    def transfer(size: int, source: int, destination: int) -> float:
+        latency, per_byte = links[source][destination]
         return latency + size * per_byte
+
+    number_of = {op: i for i, group in enumerate(groups) for op in group.operations}
+    group_of = [number_of[node.operation] for node in graph.nodes]
+    feasible = [group.feasible for group in groups]
+    kinds = [device.kind for device in devices]
+    found = assign(Problem(_jobs(graph, kinds), group_of, feasible, kinds, transfer))
+    for number, group in enumerate(groups):
+        device = devices[found.chosen[number]]
+        names = [devices[each].name for each in group.feasible]
+        told = dict(zip(names, found.ends.get(number, ()), strict=False))
+        is_first = not told or told[device.name] == min(told.values())
+        decision = Decision(group.because, told, group.ruled_out, is_first)
+        for op in group.operations:
+            placement.chosen[op] = device
+            placement.decisions[op] = decision
 
 
 def _link(source: Device, destination: Device) -> tuple[float, float]:
@@ -322,12 +254,10 @@ def _link(source: Device, destination: Device) -> tuple[float, float]:
     return link.latency, 1 / link.bytes
 
 
-def _jobs(graph: Subgraph, devices: Sequence[Device]) -> list[Job]:
+def _jobs(graph: Subgraph, kinds: Sequence[str]) -> list[Job]:
     """The nodes of a graph, as the simulation sees them."""
     index = {node: i for i, node in enumerate(graph.nodes)}
     producer, constants = graph.producer, graph.constants
-    kind_of = [device.kind for device in devices]
-    kinds = set(kind_of)
     jobs = []
     for node in graph.nodes:
         work = work_of(node)
@@ -345,8 +275,8 @@ def _jobs(graph: Subgraph, devices: Sequence[Device]) -> list[Job]:
             size = size_of(operation.dtypes[port].size, operation.shapes[port])
             taken.append((index[source], port, size))
         waited = tuple([index[other] for other in (*node.after, *node.behind)])
-        on_kind = {kind: seconds(work, kind) for kind in kinds}
-        times = tuple([on_kind[kind] for kind in kind_of])
+        on_kind = {kind: seconds(work, kind) for kind in dict.fromkeys(kinds)}
+        times = tuple([on_kind[kind] for kind in kinds])
         jobs.append(Job(times, tuple(taken), waited, work.trips))
     return jobs
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import flowbook as fb
 from flowbook.exec.devices.simulated import Simulated
-from flowbook.exec.plan import place, together
+from flowbook.exec.plan import assignment, together
 from flowbook.exec.signature.signature import Signature
 from tests.exec.engine.test_lowering import STATE, build, interpret, programs, starts
 from tests.exec.random_graphs import examples
@@ -24,10 +24,10 @@ def scatter(patch: pytest.MonkeyPatch, seed: int) -> None:
     """Have operations placed by chance, those of loops too."""
     draw = random.Random(seed)
 
-    def anywhere(self: Any, chosen: list[int], best: float) -> list[int]:
-        return [draw.choice(group.feasible) for group in self._groups]
+    def anywhere(problem: Any, order: Any, chosen: Any, best: float) -> Any:
+        return [draw.choice(feasible) for feasible in problem.feasible], best
 
-    patch.setattr(place._Placing, "_improved", anywhere)
+    patch.setattr(assignment, "_improved", anywhere)
     patch.setattr(together, "_join_loops", lambda *_: None)
 
 

@@ -1,0 +1,120 @@
+"""Which group of jobs goes to which device, so that a step ends early (white paper, section 3.2.1).
+
+The step is gone through as it would run, those jobs first from which the longest way leads to the
+end. A group goes where the first of its jobs would end first. That is greedy: where one device
+alone would be faster, or moving a group would end a small step earlier, that is done instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from flowbook.exec.plan.simulation import Job, Simulation, Transfer, finish, order_of, ranks
+
+# So many jobs are simulated, at most, to improve a small step by moving groups.
+MOST_TRIES = 20_000
+
+
+class Problem(NamedTuple):
+    """What is to be assigned.
+
+    Attributes:
+        jobs: what runs, each after what it needs.
+        group_of: for each job the number of its group.
+        feasible: for each group the devices that it may go to.
+        alike: for each device what its jobs' times depend on, such as its kind.
+        transfer: what transfers take.
+    """
+
+    jobs: Sequence[Job]
+    group_of: Sequence[int]
+    feasible: Sequence[Sequence[int]]
+    alike: Sequence[object]
+    transfer: Transfer
+
+    @property
+    def is_free(self) -> bool:
+        """Whether every group may go to every device."""
+        return all(len(feasible) == len(self.alike) for feasible in self.feasible)
+
+
+class Assignment(NamedTuple):
+    """What was decided.
+
+    Attributes:
+        chosen: the device of each group.
+        ends: for each group that was decided by that when the first of its jobs would have ended on
+            each of its devices.
+        end: when the step would end.
+    """
+
+    chosen: Sequence[int]
+    ends: Mapping[int, Sequence[float]]
+    end: float
+
+
+def assign(problem: Problem) -> Assignment:
+    """Choose a device for each group."""
+    order = order_of(problem.jobs, ranks(problem.jobs, problem.transfer))
+    chosen, ends = _greedy(problem, order)
+    best = finish_of(problem, order, chosen)
+    for alone in _alone(problem):
+        other = [alone if alone in feasible else feasible[0] for feasible in problem.feasible]
+        end = finish_of(problem, order, other)
+        if end < best * 0.999 or (end <= best and alone == 0):
+            best, chosen = end, other
+    chosen, best = _improved(problem, order, chosen, best)
+    return Assignment(chosen, ends, best)
+
+
+def finish_of(problem: Problem, order: Sequence[int], chosen: Sequence[int]) -> float:
+    """When a step ends whose groups are on given devices."""
+    placed = [chosen[number] for number in problem.group_of]
+    return finish(problem.jobs, order, placed, len(problem.alike), problem.transfer)
+
+
+def _alone(problem: Problem) -> Sequence[int]:
+    """The devices on which it is worth a try to run all that can run there."""
+    if problem.is_free:
+        return [problem.alike.index(each) for each in dict.fromkeys(problem.alike)]
+    return range(len(problem.alike))
+
+
+def _greedy(problem: Problem, order: Sequence[int]) -> tuple[list[int], dict[int, list[float]]]:
+    """Each group where the first of it would end first; and when, on each of its devices."""
+    # What is not left to run goes anywhere.
+    chosen = [feasible[0] for feasible in problem.feasible]
+    decided = [len(feasible) == 1 for feasible in problem.feasible]
+    ends: dict[int, list[float]] = {}
+    simulation = Simulation(problem.jobs, len(problem.alike), problem.transfer)
+    for index in order:
+        number = problem.group_of[index]
+        if not decided[number]:
+            feasible = problem.feasible[number]
+            found = ends[number] = [simulation.end_on(index, device) for device in feasible]
+            chosen[number] = feasible[found.index(min(found))]
+            decided[number] = True
+        simulation.run_on(index, chosen[number])
+    return chosen, ends
+
+
+def _improved(
+    problem: Problem, order: Sequence[int], chosen: list[int], best: float
+) -> tuple[list[int], float]:
+    """The same with groups moved one by one, as long as that ends a small step earlier."""
+    tries = MOST_TRIES // max(1, len(problem.jobs))
+    is_better = True
+    while is_better and tries > 0:
+        is_better = False
+        for number, feasible in enumerate(problem.feasible):
+            for device in feasible:
+                if device == chosen[number] or tries <= 0:
+                    continue
+                tries -= 1
+                moved = chosen.copy()
+                moved[number] = device
+                end = finish_of(problem, order, moved)
+                if end < best * 0.999:
+                    best, chosen, is_better = end, moved, True
+    return chosen, best
