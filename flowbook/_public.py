@@ -11,10 +11,16 @@ from typing import Any
 from flowbook._renamed import NAMESPACES, no_such_name_in
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.definition.public import public
+from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import op_definitions
+from flowbook.graph.model.tensor import Tensor
 
 # Modules for users that list themselves what they hold. Others are the layers behind flowbook.
 _OTHERS = ("errors", "onnx")
+
+# OpDef asks which module calls it; operations and tensors are made by calls of operation types,
+# of which they would take a fifth of the time.
+_MADE_AS_THEY_ARE = (OpDef, Operation, Tensor)
 
 
 def make_public() -> None:
@@ -36,9 +42,11 @@ def make_public() -> None:
                     # The module that defines it is where pickle looks for it.
                     setattr(sys.modules[member.__module__], member.__name__, made[member])
                 setattr(module, name, made[member])
-            elif member is OpDef:
-                pass  # It asks which module calls it.
-            elif isinstance(member, type) and "__init__" in vars(member):
+            elif (
+                isinstance(member, type)
+                and "__init__" in vars(member)
+                and member not in _MADE_AS_THEY_ARE
+            ):
                 member.__init__ = public(member.__init__)  # type: ignore[misc]
     for function, op_def in definitions.items():
         if isinstance(function, FunctionType):  # What Python's operators call.

@@ -63,9 +63,9 @@ def test_private_names_are_plainly_missing() -> None:
         ("variable", "assign", r"Variable has no assign: use fb.assign\(variable, value\)"),
         ("variable", "get_shape", "variable.shape"),
         ("variable", "count_up_to", "fb.count_up_to"),
-        ("variable", "nonsense", "Variable has no nonsense$"),
+        ("variable", "nonsense", "'Variable' object has no attribute 'nonsense'$"),
         ("graph", "get_operations", "graph.operations"),
-        ("graph", "nonsense", "Graph has no nonsense$"),
+        ("graph", "nonsense", "'Graph' object has no attribute 'nonsense'$"),
         ("session", "partial_run_setup", "sess.partial_run"),
         ("session", "as_default", "sess.run"),
     ],
@@ -79,6 +79,14 @@ def test_a_method_of_tensorflow_says_what_to_write(of: str, name: str, message: 
     }
     with pytest.raises(AttributeError, match=message):
         getattr(made[of], name)
+    assert name not in dir(made[of])
+
+
+@pytest.mark.parametrize(
+    "kind", [fb.Graph, fb.Operation, fb.Tensor, fb.Shape, fb.DType, fb.Session, fb.Variable]
+)
+def test_attributes_are_looked_up_without_code_of_ours(kind: type) -> None:
+    assert not hasattr(kind, "__getattr__")  # It would make building a graph a third slower.
 
 
 @pytest.mark.parametrize(

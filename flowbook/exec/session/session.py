@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any, NoReturn
+from typing import Any
 
 from flowbook.exec.devices.device import Device
 from flowbook.exec.devices.local import local_devices
@@ -37,6 +37,7 @@ from flowbook.exec.signature.unasked import warn_of_unasked_values
 from flowbook.graph.building.graph import Graph, get_default_graph
 from flowbook.graph.definition.keywords import no_such_keyword
 from flowbook.graph.model import site as sites
+from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import (
     FailedPreconditionError,
     InvalidTypeError,
@@ -76,6 +77,15 @@ class _Call:
         self.is_stale = is_stale
 
 
+# What TensorFlow 1 calls otherwise.
+_ELSEWHERE = {
+    "as_default": "the session's name, as in sess.run(...)",
+    "graph_def": "sess.graph",
+    "partial_run_setup": "sess.partial_run(fetches, feeds), whose result runs the parts",
+}
+
+
+@elsewhere(_ELSEWHERE)
 class Session:
     """Runs parts of a graph, and keeps the state of its variables from run to run.
 
@@ -579,14 +589,6 @@ class Session:
     def list_devices(self) -> list[str]:
         """The names of the devices that its operations run on."""
         return self._master.list_devices()
-
-    def __getattr__(self, name: str) -> NoReturn:
-        instead = {
-            "graph_def": "sess.graph",
-            "as_default": "the session's name, as in sess.run(...)",
-            "partial_run_setup": "sess.partial_run(fetches, feeds), whose result runs the parts",
-        }.get(name)
-        raise AttributeError(f"Session has no {name}" + (f": use {instead}" if instead else ""))
 
     def __repr__(self) -> str:
         state = "closed " if self._closed else ""

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from flowbook.graph.building.blocks import Block, innermost
@@ -20,6 +20,7 @@ from flowbook.graph.building.members import Members
 from flowbook.graph.building.names import check_name
 from flowbook.graph.building.surroundings import Scope
 from flowbook.graph.model import site as sites
+from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
@@ -79,6 +80,7 @@ class _ThreadState(threading.local):
     settled: _Settled | None = None
 
 
+@elsewhere(_ELSEWHERE)
 class Graph(Members):
     """A dataflow graph (white paper, section 2).
 
@@ -156,10 +158,13 @@ class Graph(Members):
         """
         if scope is None:
             scope = self.scope
+        op_def = operation.op_def
+        is_exact = False
         if name is None:
-            name = operation.op_def.type
+            name = op_def.type
         else:
             check_name(name, scope.prefix)
+            is_exact = name.endswith("/")
         if (settled := self._thread.settled) is not None:
             self._note_settled(settled, operation)
         author = operation.site.author
@@ -167,23 +172,24 @@ class Graph(Members):
             operation.control_inputs = scope.control_inputs
             operation.device = scope.device
             operation.colocation = scope.colocation
-            operation.container = scope.container if operation.op_def.owns else ""
-            if operation.op_def.retag is Retag.INCREMENT:
+            operation.container = scope.container if op_def.owns else ""
+            if op_def.retag is Retag.INCREMENT:
                 operation.closes = scope.closes
             if scope.flow is not None:
                 scope.flow.enclose(operation)
-        touches = operation.op_def.touches
+        touches = op_def.touches
         if touches is not None and touches.access is Access.WRITE and touches.argument is not None:
             # Whatever surrounds it, a write goes to where its variable lies.
             handle = operation.inputs[touches.argument].op
             operation.device, operation.colocation = handle.device, (handle,)
         with self.lock:
             self._check_open()
-            if self._is_routed or operation.op_def.is_router:
+            if self._is_routed or op_def.is_router:
                 self._place_in(scope, operation)
-            exact = name.endswith("/")
-            full = name[:-1] if exact else scope.prefix + name
-            full = self._take(full, author) if exact else self._names.claim(full, author)
+            if is_exact:
+                full = self._take(name[:-1], author)
+            else:
+                full = self._names.claim(scope.prefix + name, author)
             if new_inputs:
                 inputs = list(operation.inputs)
                 for position, constant, argument in new_inputs:
@@ -499,10 +505,6 @@ class Graph(Members):
                         self._consumers.setdefault(source, []).append(operation)
                 self._consumers_version = version
             return sorted(self._consumers.get(tensor, ()), key=lambda operation: operation.id)
-
-    def __getattr__(self, name: str) -> NoReturn:
-        instead = _ELSEWHERE.get(name)
-        raise AttributeError(f"Graph has no {name}" + (f": use {instead}" if instead else ""))
 
     def __repr__(self) -> str:
         return f"<Graph of {len(self._operations)} operations, made at {self.site.place}>"

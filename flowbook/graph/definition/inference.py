@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -21,9 +20,12 @@ def same_as_input(x: Tensor, *_: Any, **__: Any) -> Shape:
     return x.shape
 
 
-def broadcast_inputs(*inputs: Tensor, **_: Any) -> Shape:
+def broadcast_inputs(first: Tensor, *others: Tensor, **_: Any) -> Shape:
     """What NumPy's broadcasting makes of the inputs."""
-    return reduce(broadcast, [t.shape for t in inputs])
+    shape = first.shape
+    for other in others:
+        shape = broadcast(shape, other.shape)
+    return shape
 
 
 def scalar(*_: Any, **__: Any) -> Shape:

@@ -308,27 +308,24 @@ class OpDef(Generic[Built]):
         self._arity = len(self.inputs)
         # The kernel asked about last, and the attributes that it takes.
         self._attributes_of: tuple[Callable[..., Any], list[str]] | None = None
-        self._has_lists = any(a.is_list for a in (*self.inputs, *self.outputs))
-        self._input_tokens = tuple(a.token for a in self.inputs)
-        self._output_tokens = tuple(a.token for a in self.outputs)
-        # The common case, decided once: fixed inputs of one type variable, and outputs of it too.
-        tokens = {*self._input_tokens}
-        self._single = (
-            self.type_variables[self._input_tokens[0]]
-            if len(tokens) == 1
-            and not self._has_lists
-            and self._input_tokens[0] in self.type_variables
-            else None
-        )
-        self._output_dtypes = (
-            tuple(
-                None if token == self._input_tokens[0] else dtypes.BY_NAME.get(token)
-                for token in self._output_tokens
-            )
-            if self._single is not None
-            and all(t in tokens or t in dtypes.BY_NAME for t in self._output_tokens)
-            else None
-        )
+        self._output_dtypes = self._output_dtypes_by_input()
+
+    def _output_dtypes_by_input(self) -> dict[str, tuple[DType, ...]]:
+        """The common case, decided once: the outputs' dtypes by the name of that of all inputs.
+
+        There are none where the signature has lists, or where the inputs are not all of one type
+        variable.
+        """
+        tokens = {argument.token for argument in self.inputs}
+        outputs = [dtypes.BY_NAME.get(argument.token) for argument in self.outputs]
+        if (
+            len(tokens) != 1
+            or any(argument.is_list for argument in (*self.inputs, *self.outputs))
+            or not all(d or a.token in tokens for a, d in zip(self.outputs, outputs, strict=True))
+        ):
+            return {}
+        admitted = self.type_variables.get(tokens.pop(), ())
+        return {dtype.name: tuple([d or dtype for d in outputs]) for dtype in admitted}
 
     def __call__(self, *args: Any, name: str | None = None, **kwargs: Any) -> Built:
         """Build one operation.
@@ -351,23 +348,15 @@ class OpDef(Generic[Built]):
             args, attributes = self._bind(args, kwargs)
         if self.keeps_zeros and type(args[0]) is not Tensor and hasattr(args[0], "with_values"):
             return args[0].with_values(self(args[0].values, **attributes, name=name))  # type: ignore[no-any-return]
-        graph = self._graph(args)
+        graph, dtype = self._graph_and_dtype(args)
         scope = graph.scope
         site = scope.site or sites.capture()
         flow = scope.flow
-        single = self._single if flow is None else None
-        dtype: DType | None = None
-        if single is not None:
-            for arg in args:
-                if type(arg) is not Tensor or (dtype is not None and arg.dtype is not dtype):
-                    dtype = None
-                    break
-                dtype = arg.dtype
+        found = self._output_dtypes.get(dtype) if flow is None else None
         try:
-            if dtype is not None and dtype in single and self._output_dtypes is not None:  # type: ignore[operator]
+            if found is not None:
                 inputs: tuple[Tensor, ...] = args
-                pending: list[tuple[int, Operation, str]] = []
-                found = tuple([t or dtype for t in self._output_dtypes])
+                pending: Sequence[tuple[int, Operation, str]] = ()
             else:
                 inputs, args, pending, found = self._resolve(graph, args, attributes, site, flow)
             shapes = self._infer(args, attributes, len(found))
@@ -441,20 +430,28 @@ class OpDef(Generic[Built]):
             f"attributes and inputs do not fit {self.type}: {type(error).__name__}: {error}"
         )
 
-    def _graph(self, args: tuple[Any, ...]) -> Graph:
-        found: Graph | None = None
+    def _graph_and_dtype(self, args: tuple[Any, ...]) -> tuple[Graph, str]:
+        """The graph to build in, and the name of the dtype that all arguments have, or ""."""
+        graph: Graph | None = None
+        dtype: DType | None = None
+        is_one = True
         for arg in args:
             if type(arg) is Tensor:
-                if found is None:
-                    found = arg.op.graph
-                elif arg.op.graph is not found:
+                if graph is None:
+                    graph, dtype = arg.op.graph, arg.dtype
+                elif arg.op.graph is not graph:
                     raise self._mixed(args)
+                elif arg.dtype is not dtype:
+                    is_one = False
             else:
+                is_one = False
                 for item in tensors_in(arg):
-                    if found is not None and item.graph is not found:
+                    if graph is not None and item.graph is not graph:
                         raise self._mixed(args)
-                    found = item.graph
-        return found if found is not None else get_default_graph()
+                    graph = item.graph
+        if graph is None:
+            graph = get_default_graph()
+        return graph, dtype.name if is_one and dtype is not None else ""
 
     def _mixed(self, args: tuple[Any, ...]) -> InvalidArgumentError:
         owners = [(i.name, i.graph) for i in tensors_in(args)]

@@ -6,6 +6,7 @@ nothing changes its kind silently (a float never becomes an integer).
 
 from __future__ import annotations
 
+from contextvars import Context
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,8 @@ def _is_masked(array: Any) -> bool:
 
 
 def _plain_array(value: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
+    if type(value) is float:  # As a rate is that every step is fed.
+        return np.asarray(value)
     if isinstance(value, Arithmetic):
         raise InvalidTypeError(
             f"{value!r} is symbolic where a value is wanted",
@@ -179,6 +182,8 @@ def _cast(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
     source, target = array.dtype, dtype.numpy
     if source == target:
         return array
+    if source.kind == "f" and source.itemsize > 1 and dtype.is_floating:
+        return _rounded(array, target)
     if array.size == 0 and dtype is not dtypes.resource:
         return array.astype(target)
     whole = dtypes.widened(array)
@@ -203,8 +208,16 @@ def _cast(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
             f"values of {_name(source)} where {dtype.name} is wanted",
             hint=f"convert them yourself, as with np.asarray(values).astype({module}.{dtype.name})",
         )
-    with np.errstate(over="ignore"):
-        return array.astype(target)
+    return _rounded(array, target)
+
+
+# In which NumPy does not warn that a number is too large for floats, and becomes infinite.
+_TO_INFINITY = Context()
+_TO_INFINITY.run(np.seterr, over="ignore")
+
+
+def _rounded(array: np.ndarray[Any, Any], target: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    return _TO_INFINITY.copy().run(array.astype, target)
 
 
 def _name(numpy: np.dtype[Any]) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any, NoReturn
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import InvalidTypeError
 
 __all__ = [
@@ -64,6 +65,7 @@ _ELSEWHERE = {
 }
 
 
+@elsewhere(_ELSEWHERE)
 class DType:
     """The type of a tensor's elements; there is one object per type.
 
@@ -135,10 +137,6 @@ class DType:
 
     def __reduce__(self) -> str:
         return self.name
-
-    def __getattr__(self, name: str) -> NoReturn:
-        instead = _ELSEWHERE.get(name)
-        raise AttributeError(f"DType has no {name}" + (f": use {instead}" if instead else ""))
 
 
 int8 = DType("int8", np.int8)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.options import options
 from flowbook.graph.model.site import is_internal
 
@@ -57,6 +58,7 @@ _ELSEWHERE = {
 }
 
 
+@elsewhere(_ELSEWHERE)
 class OpError(Exception):
     """An error of the graph or of a run.
 
@@ -113,12 +115,6 @@ class OpError(Exception):
         if self.hint:
             lines.append(f"hint: {self.hint}")
         return "\n  ".join(lines)
-
-    def __getattr__(self, name: str) -> NoReturn:
-        instead = _ELSEWHERE.get(name)
-        raise AttributeError(
-            f"{type(self).__name__} has no {name}" + (f": use {instead}" if instead else "")
-        )
 
 
 def _describe_input(tensor: Any) -> str:

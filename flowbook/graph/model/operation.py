@@ -9,10 +9,12 @@ handle which it produces; and of a loop's Merge the NextIteration that closes it
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import count, repeat
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from flowbook.graph.model.attributes import same_attributes
+from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ _ELSEWHERE = {
 }
 
 
+@elsewhere(_ELSEWHERE)
 class Operation:
     """A node of a graph.
 
@@ -111,7 +114,11 @@ class Operation:
         self.attributes = attributes
         self.dtypes = dtypes
         self.shapes = shapes
-        self.outputs = tuple([Tensor(self, i, dtypes[i], shapes[i]) for i in range(len(dtypes))])
+        self.outputs: tuple[Tensor, ...]
+        if len(dtypes) == 1:  # The common case, in half the time.
+            self.outputs = (Tensor(self, 0, dtypes[0], shapes[0]),)
+        else:
+            self.outputs = tuple(map(Tensor, repeat(self), count(), dtypes, shapes))
         self.site = site
         self.retired = False
         self.id = -1
@@ -160,10 +167,6 @@ class Operation:
         """Let the frame that it enters have its name in a name scope, before it joins its graph."""
         name = prefix + self.attributes["frame_name"]
         self.attributes = MappingProxyType({**self.attributes, "frame_name": name})
-
-    def __getattr__(self, name: str) -> NoReturn:
-        instead = _ELSEWHERE.get(name)
-        raise AttributeError(f"Operation has no {name}" + (f": use {instead}" if instead else ""))
 
     def __repr__(self) -> str:
         return f"<Operation '{self.name}' type={self.type}>"

@@ -7,8 +7,9 @@ A dimension is a non-negative int, or None where it is unknown; a shape of unkno
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NoReturn
+from typing import Any
 
+from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 
 __all__ = ["Shape"]
@@ -32,6 +33,7 @@ _ELSEWHERE = {
 }
 
 
+@elsewhere(_ELSEWHERE)
 class Shape:
     """A possibly partially known shape.
 
@@ -164,10 +166,6 @@ class Shape:
 
     def __add__(self, other: Any) -> Shape:
         return self.concatenate(other)
-
-    def __getattr__(self, name: str) -> NoReturn:
-        instead = _ELSEWHERE.get(name)
-        raise AttributeError(f"Shape has no {name}" + (f": use {instead}" if instead else ""))
 
     def __str__(self) -> str:
         if self.dims is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.registry import op_definitions, op_named
 
@@ -205,6 +206,26 @@ class Arithmetic:
         )
 
 
+# What TensorFlow 1 and NumPy have as attributes, of which there is one way here.
+_ELSEWHERE = {
+    "T": "fb.transpose(tensor)",
+    "assign": "fb.assign_slice(variable, key, value) for variable[key]",
+    "astype": "fb.cast(tensor, dtype)",
+    "eval": "sess.run(tensor, feeds)",
+    "get_shape": "tensor.shape",
+    "max": "fb.reduce_max(tensor)",
+    "mean": "fb.reduce_mean(tensor)",
+    "min": "fb.reduce_min(tensor)",
+    "ndim": "tensor.shape.rank",
+    "numpy": "sess.run(tensor, feeds)",
+    "reshape": "fb.reshape(tensor, shape)",
+    "set_shape": "fb.ensure_shape, or a shape for the placeholder",
+    "sum": "fb.reduce_sum(tensor)",
+    "value_index": "tensor.index",
+}
+
+
+@elsewhere(_ELSEWHERE)
 class Tensor(Arithmetic):
     """One output of an operation.
 
@@ -283,25 +304,6 @@ class Tensor(Arithmetic):
 
     def __index__(self) -> NoReturn:
         self.__array__()
-
-    def __getattr__(self, name: str) -> NoReturn:
-        instead = {
-            "T": "fb.transpose(tensor)",
-            "value_index": "tensor.index",
-            "assign": "fb.assign_slice(variable, key, value) for variable[key]",
-            "astype": "fb.cast(tensor, dtype)",
-            "eval": "sess.run(tensor, feeds)",
-            "get_shape": "tensor.shape",
-            "max": "fb.reduce_max(tensor)",
-            "mean": "fb.reduce_mean(tensor)",
-            "min": "fb.reduce_min(tensor)",
-            "ndim": "tensor.shape.rank",
-            "numpy": "sess.run(tensor, feeds)",
-            "reshape": "fb.reshape(tensor, shape)",
-            "set_shape": "fb.ensure_shape, or a shape for the placeholder",
-            "sum": "fb.reduce_sum(tensor)",
-        }.get(name)
-        raise AttributeError(f"Tensor has no {name}" + (f": use {instead}" if instead else ""))
 
     def __repr__(self) -> str:
         return f"<Tensor '{self.name}' shape={self.shape} dtype={self.dtype.name}>"

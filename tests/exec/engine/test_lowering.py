@@ -364,6 +364,45 @@ def test_a_branch_of_which_parts_need_each_other_is_split(sess: fb.Session) -> N
     assert text.count("if f0:") == 1
 
 
+def _on(side: Any, with_loop: bool) -> Any:
+    """Something that is computed on one side of a Switch, and is a loop or none."""
+    if not with_loop:
+        return side * 2.0
+    (last,) = fb.while_loop(lambda s: fb.reduce_sum(s) < 50.0, lambda s: [s * s + 1.0], [side])
+    return last
+
+
+@pytest.mark.parametrize("with_loop", [False, True])
+def test_what_both_sides_make_for_later_has_two_locals(sess: fb.Session, with_loop: bool) -> None:
+    """That of one side ends long before that of the other, and its local is taken again."""
+    p = fb.placeholder(fb.bool, [])
+    x = fb.placeholder(fb.float32, [4])
+    ended = fb.concat([fb.tanh(x), fb.sin(x), fb.cos(x)], 0)  # Leaves locals free.
+    false, true = fb.control_flow.switch(ended[:4] + x, p)
+    y, _ = fb.control_flow.merge([false - 1.0, true - 2.0])
+    for_true, for_false = _on(true, with_loop), _on(false, with_loop)
+    false, true = fb.control_flow.switch(fb.exp(y), p)
+    y, _ = fb.control_flow.merge([false * 5.0, true + for_true])
+    y = fb.sin(y)
+    y += fb.cos(y)
+    false, true = fb.control_flow.switch(y, p)
+    y, _ = fb.control_flow.merge([false + for_false, true])
+    _, runner = runner_of(sess, y, {p: None, x: None})
+    for value in (True, False):
+        feeds = [np.bool_(value), np.arange(4, dtype=np.float32) / 7]
+        np.testing.assert_array_equal(runner.run(feeds)[0], runner.run_reference(feeds)[0])
+        np.testing.assert_array_equal(whole(runner, feeds)[0], runner.run_reference(feeds)[0])
+
+
+def test_a_first_value_that_iterations_take_too_keeps_its_local(sess: fb.Session) -> None:
+    x = fb.placeholder(fb.float32, [2])
+    y = fb.exp(x)
+    (z,) = fb.while_loop(lambda s: fb.reduce_sum(s) < 50.0, lambda s: [s + y], [y])
+    _, runner = runner_of(sess, z, {x: None})
+    feeds = [np.float32([0.0, 1.0])]
+    np.testing.assert_array_equal(whole(runner, feeds)[0], runner.run_reference(feeds)[0])
+
+
 def test_a_read_outside_goes_before_a_write_in_a_branch(sess: fb.Session) -> None:
     """It was built after the write, and nothing orders it: it sees the value from before."""
     variable = fb.Variable(0.0)

@@ -183,7 +183,7 @@ def test_names_from_tensorflow_say_what_to_write(sess):
     a = fb.constant(1.0)
     with pytest.raises(AttributeError, match=r"sess\.run"):
         sess.as_default()
-    with pytest.raises(AttributeError, match="Session has no nothing"):
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = sess.nothing
     with pytest.raises(TypeError, match="feed"):
         sess.run(a, feed_dict={a: 2.0})

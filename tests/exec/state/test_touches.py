@@ -292,3 +292,14 @@ def test_queues_of_sessions_are_apart_and_go_with_them() -> None:
         with pytest.raises(fb.errors.DeadlineExceededError):
             second.run(taken, timeout=0.02)
         assert first.run(taken) == 4.0
+
+
+def test_what_acts_outside_acts_in_each_run_whatever_it_is_given(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    printed = fb.print(fb.constant("here"))
+    with fb.Session() as sess:
+        for _ in range(3):
+            sess.run(printed)
+    out, err = capsys.readouterr()
+    assert (out + err).count("here") == 3

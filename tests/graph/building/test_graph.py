@@ -499,10 +499,10 @@ def test_texts_name_what_they_show() -> None:
     [
         (lambda a: a.op.run(), "sess.run"),
         (lambda a: a.op.get_attr("T"), "attributes"),
-        (lambda a: a.op.nothing, "Operation has no nothing$"),
+        (lambda a: a.op.nothing, "'Operation' object has no attribute 'nothing'$"),
         (lambda a: a.shape.ndims, "shape.rank"),
         (lambda a: a.shape.merge_with([2]), "shape.merge"),
-        (lambda a: a.shape.nothing, "Shape has no nothing$"),
+        (lambda a: a.shape.nothing, "'Shape' object has no attribute 'nothing'$"),
         (lambda a: a.graph.unique_name("a"), "fb.name_scope"),
     ],
 )

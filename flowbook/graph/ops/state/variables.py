@@ -21,6 +21,7 @@ from flowbook.graph.definition.packing import packed
 from flowbook.graph.model import site as sites
 from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.dtypes import INDICES, SMALL, DType, as_dtype
+from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import op_named
@@ -201,6 +202,7 @@ _ELSEWHERE = {
 
 
 @variable_op.front
+@elsewhere(_ELSEWHERE)
 class Variable(Arithmetic):
     """State that survives runs: a tensor's worth of values that operations read and write.
 
@@ -407,10 +409,6 @@ class Variable(Arithmetic):
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         self.value.__array__()
-
-    def __getattr__(self, name: str) -> NoReturn:
-        instead = _ELSEWHERE.get(name)
-        raise AttributeError(f"Variable has no {name}" + (f": use {instead}" if instead else ""))
 
     def __repr__(self) -> str:
         return f"<Variable '{self.op.name}' shape={self.shape} dtype={self.dtype.name}>"
