@@ -591,6 +591,13 @@ CHANGES = (
         "",
         ("train/layers/test_layers.py",),
     ),
+    # Views
+    Change(
+        "widgets/live_graph.py",
+        "        self.said = self._what_has_ended()\n",
+        "",
+        ("widgets/test_graph_view.py",),
+    ),
 )
 
 
