@@ -1,4 +1,4 @@
-"""Operations whose axis only the run knows: the rows of those that have it as an attribute again."""
+"""Operations whose axis only the run knows: the rows of those that have it as an attribute."""
 
 from __future__ import annotations
 

@@ -181,9 +181,9 @@ class OpDef(Generic[Built]):
             they were.
         keeps_finite: whether the output is finite where all of the inputs are, for an operation
             that may hide what is not, as a maximum does.
-        axis: the name of an attribute that is an axis, and may also be a tensor whose value only the
-            run knows: that builds an operation of another type, `At` behind its name, of which it
-            is the last input.
+        axis: the name of an attribute that is an axis, and may also be a tensor whose value only
+            the run knows: that builds an operation of another type, `At` behind its name, of which
+            it is the last input.
         axes: the same of an attribute that is a tuple of axes.
         cost: `cost(operation)` estimates the floating-point operations (FLOPs) of one run, whatever
             the dtype: one for a sum, difference, product, quotient, comparison, selection or

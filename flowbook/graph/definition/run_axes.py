@@ -18,7 +18,6 @@ from flowbook.graph.model.dtypes import INDICES
 from flowbook.graph.model.errors import InvalidArgumentError, OpError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
-from flowbook.graph.model.tensor import Tensor
 
 if TYPE_CHECKING:
     from flowbook.graph.definition.op_def import OpDef
