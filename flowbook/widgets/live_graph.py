@@ -24,12 +24,13 @@ class LiveGraph(LiveView):
     """
 
     view = traitlets.Unicode().tag(sync=True)  # By which the page names it in requests.
+    said = traitlets.Unicode().tag(sync=True)  # What stands beside the picture; mostly nothing.
 
     def __init__(
         self, graph: Graph, needed: Needed | None = None, session: Session | None = None
     ) -> None:
         self._graph = weakref.ref(graph)
-        self._session = (lambda: None) if session is None else weakref.ref(session)
+        self._session = None if session is None else weakref.ref(session)
         self._needed = needed
         self._version = graph.version
         name = f"{next(_numbers)}"
@@ -45,7 +46,7 @@ class LiveGraph(LiveView):
     @property
     def session(self) -> Session | None:
         """What fetches its tensors: its own session, or the latest open one of its graph."""
-        own = self._session()
+        own = None if self._session is None else self._session()
         graph = self._graph()
         if graph is None or (own is not None and not own.closed):
             return own
@@ -57,11 +58,21 @@ class LiveGraph(LiveView):
         super().close()
 
     def follow(self) -> None:
-        """Send the graph anew if it has changed."""
+        """Send the graph anew if it has changed, and say so if what it shows has ended."""
+        if self.closed:
+            return
         graph = self._graph()
-        if graph is not None and graph.version != self._version and not self.closed:
+        self.said = self._what_has_ended()
+        if graph is not None and graph.version != self._version:
             self._version = graph.version
             self.payload = _packed(graph, self._needed)
+
+    def _what_has_ended(self) -> str:
+        if self._graph() is None:
+            return self.ended("the graph")
+        session = None if self._session is None else self._session()
+        is_open = session is not None and not session.closed
+        return "" if is_open or self._session is None else self.ended("the session")
 
 
 _views: weakref.WeakSet[LiveGraph] = weakref.WeakSet()

@@ -15,7 +15,6 @@ from typing import Any
 
 import traitlets
 
-from flowbook.graph.model import site as sites
 from flowbook.widgets.live_view import LiveView
 from flowbook.widgets.publisher import publisher
 from flowbook.widgets.summary_payload import everything, frames
@@ -49,7 +48,6 @@ class LiveSummaries(LiveView):
     def __init__(self, sources: Sources, options: dict[str, Any]) -> None:
         self.failure: Exception | None = None
         self._sources = sources
-        self._author = sites.capture().author
         self._seen = sources.unseen()
         self._version: tuple[int, ...] | None = None
         self._sequence = 0
@@ -105,8 +103,7 @@ class LiveSummaries(LiveView):
         """What stands above the charts."""
         said = [*self._sources.problems, *self._sources.remarks]
         if self._sources.has_ended:
-            again = f"; re-run {self._author.cell.label}" if self._author is not None else ""
-            said.append(f"the session that this shows has ended{again}")
+            said.append(self.ended("the session"))
         return said
 
     def _hear(self, _: Any, content: Any, __: Any) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import anywidget
 import traitlets
 
+from flowbook.graph.model import site as sites
 from flowbook.widgets import front_end
 
 _LOADER = """
@@ -67,6 +68,7 @@ class LiveView(anywidget.AnyWidget):
 
     def __init__(self, renderer: str, **state: Any) -> None:
         shared = _runtime()
+        self._author = sites.capture().author
         super().__init__(
             runtime=f"anywidget:{shared.model_id}",
             digest=_digest(shared.code),
@@ -78,6 +80,11 @@ class LiveView(anywidget.AnyWidget):
     def closed(self) -> bool:
         """Whether its cell has run again, so that nobody sees it."""
         return self.comm is None
+
+    def ended(self, what: str) -> str:
+        """What it says once that has ended which it shows: `what`, and which cell makes another."""
+        again = f"; re-run {self._author.cell.label}" if self._author is not None else ""
+        return f"{what} that this shows has ended{again}"
 
     def close(self) -> None:
         """End it, and what ipywidgets made with it: the page has it no longer."""

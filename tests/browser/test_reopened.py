@@ -26,7 +26,7 @@ TRAIN = "for _ in range(20): sess.run(train, {x: 1.0})"
 
 
 def test_pictures_are_shown_where_there_is_no_live_view(lab: Lab, page: Any) -> None:
-    path = lab.write("reopened", CHARTS_FIRST, TRAIN, "fb.get_default_graph()", "sess.close()")
+    path = lab.write("reopened", CHARTS_FIRST, TRAIN, "fb.GraphView(sess)", "sess.close()")
     notebook = lab.open(page, "reopened")
     for cell in range(3):
         notebook.run(cell)
@@ -42,6 +42,8 @@ def test_pictures_are_shown_where_there_is_no_live_view(lab: Lab, page: Any) -> 
     assert "loss    19" in "".join(charts["data"]["text/plain"])
     notebook.run(3)
     said.get_by_text("the session that this shows has ended; re-run cell [1]").wait_for()
+    picture = notebook.outputs(2).locator(".fb-said")
+    picture.get_by_text("the session that this shows has ended; re-run cell [3]").wait_for()
     # With its kernel it is live again.
     notebook = lab.open(page, "reopened")
     notebook.graph(2)

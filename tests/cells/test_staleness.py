@@ -344,3 +344,14 @@ def test_an_axis_that_is_read_in_every_execution_leaks_nothing(notebook: Any) ->
 
     few = max(run(turn) for turn in range(6))
     assert max(run(turn) for turn in range(200)) == few
+
+
+def test_an_axis_that_only_the_run_knows_makes_stale(notebook: Any) -> None:
+    notebook.run("a", "n = fb.placeholder(fb.int32, [], name='n')\naxis = n + 1")
+    notebook.run("b", "total = fb.reduce_sum(fb.ones([2, 3]), axis, name='total')")
+    notebook.run("a", "n = fb.placeholder(fb.int32, [], name='n')\naxis = n - 1")
+    assert {s.operation.name for s in notebook.graph.stale()} == {"total"}
+    notebook.run("b", "total = fb.reduce_sum(fb.ones([2, 3]), axis, name='total')")
+    notebook.run("c", "sess = fb.Session()\nvalue = sess.run(total, {n: 2})")
+    assert notebook["value"].tolist() == [3, 3]
+    assert not notebook.graph.stale()

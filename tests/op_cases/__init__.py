@@ -10,16 +10,18 @@ TensorFlow calls the operation are also held against TensorFlow's own values, wh
 import importlib
 import pkgutil
 
-from tests.op_cases import case
+from tests.op_cases import case, run_axes
 from tests.op_cases.case import Case, Scenario
+from tests.op_cases.run_axes import with_axis_input
 
 FAMILIES = {
     module.name.rpartition(".")[2]: importlib.import_module(module.name)
     for module in pkgutil.walk_packages(__path__, f"{__name__}.")
-    if not module.ispkg and module.name != case.__name__
+    if not module.ispkg and module.name not in (case.__name__, run_axes.__name__)
 }
 
-CASES: list[Case] = [c for m in FAMILIES.values() for c in getattr(m, "CASES", ())]
+_WRITTEN: list[Case] = [c for m in FAMILIES.values() for c in getattr(m, "CASES", ())]
+CASES = [*_WRITTEN, *filter(None, map(with_axis_input, _WRITTEN))]
 SCENARIOS: list[Scenario] = [s for m in FAMILIES.values() for s in getattr(m, "SCENARIOS", ())]
 
 __all__ = ["CASES", "FAMILIES", "SCENARIOS", "Case", "Scenario"]

@@ -141,8 +141,9 @@ def argument_tokens(case: Case) -> list[str]:
     """For each of a row's inputs the type variable or dtype in the signature."""
     arguments = op_named(case.type).inputs
     tokens = [a.token for a in arguments]
-    if arguments and arguments[-1].is_list:
-        tokens += [arguments[-1].token] * (len(case.inputs) - len(arguments))
+    # The last list takes what there is more.
+    for place in [k for k, a in enumerate(arguments) if a.is_list][-1:]:
+        tokens[place:place] = [arguments[place].token] * (len(case.inputs) - len(arguments))
     return tokens[: len(case.inputs)]
 
 

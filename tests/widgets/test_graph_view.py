@@ -1,5 +1,6 @@
 """What is shown where there is no notebook, and pages that need none."""
 
+import gc
 import re
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,35 @@ def test_live_form_in_a_kernel(bundle: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert view.closed
     for other in list(live_graph._views):
         other.close()
+
+
+def test_a_picture_says_that_what_it_shows_has_ended(
+    bundle: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from flowbook.widgets import live_view
+    from flowbook.widgets.live_graph import LiveGraph
+
+    monkeypatch.setattr(live_view, "_shared", [])
+    graph = fb.Graph()
+    session = fb.Session(graph=graph)
+    of_graph, of_session = LiveGraph(graph), LiveGraph(graph, None, session)
+
+    def said() -> list[str]:
+        for view in (of_graph, of_session):
+            view.follow()
+        return [of_graph.said, of_session.said]
+
+    assert said() == ["", ""]
+    # Another open session gives the values that are asked for, but is not the one shown.
+    with fb.Session(graph=graph) as other:
+        session.close()
+        assert of_session.session is other
+        assert said() == ["", "the session that this shows has ended"]
+    del graph, session, other
+    gc.collect()
+    assert said() == ["the graph that this shows has ended"] * 2
+    of_graph.close()
+    of_session.close()
 
 
 def test_loops_and_branches_are_shown() -> None:

@@ -208,6 +208,7 @@ def _find(op_def: OpDef[Any], device: Device) -> _Found:
             len(op_def.outputs) == 1 and not op_def.outputs[0].is_list,
             is_users or not op_def.is_builtin,
             op_def.is_builtin,
+            op_def.is_builtin and any(out.token in op_def.attributes for out in op_def.outputs),
             op_def.is_identity,
         ),
         bool(registered) and not is_users,

@@ -22,6 +22,13 @@ _MAPPED: tuple[tuple[type[BaseException], type[OpError]], ...] = (
     (TypeError, InvalidArgumentError),
 )
 
+# Flowbook's own kernels compute with what attributes and inputs say: numbers that are out of range
+# there, as in a file that was written by hand. In a user's code these may mean anything.
+_MAPPED_OF_OURS: tuple[tuple[type[BaseException], type[OpError]], ...] = (
+    (ArithmeticError, InvalidArgumentError),
+    (IndexError, InvalidArgumentError),
+)
+
 
 def as_op_error(error: Exception, is_users: bool) -> OpError:
     """The error of the code that Python's exception corresponds to.
@@ -31,7 +38,8 @@ def as_op_error(error: Exception, is_users: bool) -> OpError:
         is_users: whether code of a user's raised it.
     """
     otherwise = UnknownError if is_users else InternalError
-    kind = next((ours for python, ours in _MAPPED if isinstance(error, python)), otherwise)
+    mapped = _MAPPED if is_users else (*_MAPPED, *_MAPPED_OF_OURS)
+    kind = next((ours for python, ours in mapped if isinstance(error, python)), otherwise)
     return kind(f"{type(error).__name__}: {error}")
 
 

@@ -111,6 +111,8 @@ class Call(NamedTuple):
         is_single: whether it returns its one output as it is, instead of a tuple.
         is_users: whether it is a user's, and not Flowbook's own.
         blames_graph: whether a result of another shape is the fault of a feed, not of the kernel.
+        blames_attributes: whether attributes say of which dtypes the outputs are, so that others,
+            or more or fewer, are their fault.
         is_identity: whether its output is its input, where both are of one dtype.
     """
 
@@ -119,6 +121,7 @@ class Call(NamedTuple):
     is_single: bool
     is_users: bool
     blames_graph: bool
+    blames_attributes: bool
     is_identity: bool
 
 
@@ -232,7 +235,8 @@ class Kernel(Unit):
         if found is None and not self.outputs:
             return ()
         if not isinstance(found, list | tuple) or len(found) != len(self.outputs):
-            raise InternalError(
+            kind = InvalidArgumentError if self.call.blames_attributes else InternalError
+            raise kind(
                 f"its kernel gave {_described(found)} where a tuple of {len(self.outputs)} "
                 "outputs is wanted"
             )
@@ -254,16 +258,15 @@ class Kernel(Unit):
                 f"{self.device.name} is wanted"
             )
         if output.dtype != dtype.numpy:
-            raise InternalError(
-                f"its kernel gave {output.dtype} where its definition says {dtype.name}"
-            )
+            kind = InvalidArgumentError if self.call.blames_attributes else InternalError
+            raise kind(f"its kernel gave {output.dtype} where its definition says {dtype.name}")
         if output.shape != shape.dims and not shape.is_compatible_with(output.shape):
             kind = InvalidArgumentError if self.call.blames_graph else InternalError
             raise kind(
                 f"its result has the shape {list(output.shape)}, which was found to be "
                 f"{shape} when the graph was built",
                 hint="a feed replaced a constant that shapes were inferred from"
-                if kind is InvalidArgumentError
+                if self.call.blames_graph
                 else "its kernel and its infer do not agree",
             )
 

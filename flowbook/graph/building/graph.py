@@ -352,7 +352,7 @@ class Graph(Members):
         return prefix
 
     def prevent_feeding(self, tensor: Any) -> None:
-        """Refuse feeds of a tensor or variable from now on. A stored graph does not say so.
+        """Refuse feeds of a tensor or variable from now on, in stored and imported graphs too.
 
         Raises:
             InvalidTypeError: if it is neither.

@@ -204,7 +204,12 @@ class Resolver:
         found: list[DType] = []
         for argument in self.op_def.outputs:
             if argument.is_mixed:
-                found.extend(dtypes.as_dtype(t) for t in self.attributes[argument.token])
+                named = self.attributes[argument.token]
+                if not isinstance(named, tuple):
+                    raise InvalidTypeError(
+                        f"{argument.token!r} is a tuple of dtypes, not {named!r}"
+                    )
+                found.extend(map(dtypes.as_dtype, named))
             elif argument.token in self.op_def.type_variables:
                 if argument.token not in self.bound:
                     raise InvalidArgumentError("a list is empty, so that no input gives a dtype")

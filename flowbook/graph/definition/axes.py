@@ -1,6 +1,7 @@
 """Axes: how reductions, joining and shaping read them. They are attributes, fixed at construction.
 
-A tensor may stand for one where the graph alone determines its value.
+A tensor may stand for one where the graph alone determines its value. Where only the run knows it,
+some operations take it as an input (`run_axes.py`): they ask for `axis_or_tensor`.
 Invariant: what `as_axes` gives is None (all axes) or a tuple of ints, non-negative where the rank
 is known; whether they lie in range is for `infer` to say, where the error can name its operation.
 """
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.inference import constant_value, determining
+from flowbook.graph.definition.packing import packed
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import SCALAR, UNKNOWN, Dims, Shape
 from flowbook.graph.model.tensor import Arithmetic, Tensor
@@ -70,6 +72,27 @@ def as_axes(axis: Any, tensor: Any = None) -> tuple[int, ...] | None:
     if rank is None:
         return found
     return tuple(a + rank if -rank <= a < 0 else a for a in found)
+
+
+def axis_or_tensor(axis: Any) -> Any:
+    """An axis as an int; as a tensor, where only the run knows it."""
+    tensor = _of_run(axis)
+    return as_axis(axis) if tensor is None else tensor
+
+
+def axes_or_tensor(axis: Any, tensor: Any = None) -> Any:
+    """What `as_axes` gives; a tensor of them, where only the run knows one."""
+    if isinstance(axis, list | tuple) and any(_of_run(each) is not None for each in axis):
+        return packed(axis)
+    found = _of_run(axis)
+    return as_axes(axis, tensor) if found is None else found
+
+
+def _of_run(axis: Any) -> Tensor | None:
+    """The tensor of which only the run knows the value; None for what is known already."""
+    if isinstance(axis, Arithmetic) and hasattr(axis, "as_tensor"):
+        axis = axis.as_tensor(False)
+    return axis if isinstance(axis, Tensor) and constant_value(axis) is None else None
 
 
 def in_range(axis: int, rank: int, what: str = "axis") -> int:

@@ -51,7 +51,7 @@ RENAMED = {
 }
 
 # What to do instead of giving it.
-_CONSTRAINT = "after the step, under fb.control_dependencies([train]), fb.assign(v, f(v))"
+_CONSTRAINT = "give a variable that has one, such as kernel=fb.Variable(..., constraint=f)"
 _PENALTY = "add the penalty to the loss"
 _SHARED = "give the variables to share by their names, such as kernel= and bias="
 
@@ -68,6 +68,7 @@ GONE = {
     "colocate_gradients_with_ops": "leave it out: gradients are placed as what they are of",
     "config": "fb.Session takes itself what there is to configure",
     "data_format": "channels come last here; for others fb.transpose(x, [0, 2, 3, 1])",
+    "depthwise_constraint": "give depthwise_kernel=fb.Variable(..., constraint=f)",
     "dct_method": "leave it out: JPEG is decoded in one way",
     "family": "give the summary a name in a scope, such as family/name",
     "fused": "leave it out: one operation normalises always",
@@ -81,6 +82,7 @@ GONE = {
     "moving_variance_initializer": "give moving_variance=, a variable",
     "optimize": "leave it out: shapes that are known are used always",
     "options": "timeout= gives a run up after so many seconds",
+    "pointwise_constraint": "give it as kernel_constraint",
     "preferred_dtype": "give dtype, or leave it out",
     "result_type": "leave it out: the parts are a sparse tensor",
     "reuse": _SHARED,

@@ -36,6 +36,7 @@ from flowbook.graph.definition.expression import Expression
 from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.keywords import no_such_keyword
 from flowbook.graph.definition.packing import tensors_in
+from flowbook.graph.definition.run_axes import AxisInput
 from flowbook.graph.definition.soundness import check_definition
 from flowbook.graph.model import dtypes, registry
 from flowbook.graph.model import site as sites
@@ -180,6 +181,10 @@ class OpDef(Generic[Built]):
             they were.
         keeps_finite: whether the output is finite where all of the inputs are, for an operation
             that may hide what is not, as a maximum does.
+        axis: the name of an attribute that is an axis, and may also be a tensor whose value only
+            the run knows: that builds an operation of another type, `At` behind its name, of which
+            it is the last input.
+        axes: the same of an attribute that is a tuple of axes.
         cost: `cost(operation)` estimates the floating-point operations (FLOPs) of one run, whatever
             the dtype: one for a sum, difference, product, quotient, comparison, selection or
             rounding, so two for a product that is added; 4 for a square root; 10 for an
@@ -224,6 +229,8 @@ class OpDef(Generic[Built]):
         is_identity: bool = False,
         spreads_nonfinite: tuple[str, ...] = (),
         keeps_finite: bool = False,
+        axis: str | None = None,
+        axes: str | None = None,
         cost: Callable[[Operation], int] | None = None,
         doc: str | None = None,
         function: str | None = None,
@@ -292,6 +299,10 @@ class OpDef(Generic[Built]):
         self.public: Callable[..., Any] = self
         self._prepare_building()
         registry.define(self)
+        self._axis = axis or axes or ""
+        self.with_axis_input: OpDef[Built] | None = None
+        if self._axis:
+            self.with_axis_input = AxisInput(self, self._axis, axes is not None).define()
 
     def front(self, function: Function) -> Function:
         """Make `function` the public function of this type, as a decorator."""
@@ -345,6 +356,8 @@ class OpDef(Generic[Built]):
         __tracebackhide__ = True
         attributes = self._defaults
         if kwargs or attributes is None or len(args) != self._arity:
+            if self.with_axis_input is not None and isinstance(kwargs.get(self._axis), Tensor):
+                return self.with_axis_input(*args, name=name, **kwargs)
             args, attributes = self._bind(args, kwargs)
         if self.keeps_zeros and type(args[0]) is not Tensor and hasattr(args[0], "with_values"):
             return args[0].with_values(self(args[0].values, **attributes, name=name))  # type: ignore[no-any-return]

@@ -7,13 +7,15 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class GraphDef(_message.Message):
-    __slots__ = ("version", "seed", "operations", "arrays", "sites", "scopes", "complete")
+    __slots__ = ("version", "seed", "operations", "arrays", "sites", "scopes", "unfeedable", "constrained", "complete")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     SEED_FIELD_NUMBER: _ClassVar[int]
     OPERATIONS_FIELD_NUMBER: _ClassVar[int]
     ARRAYS_FIELD_NUMBER: _ClassVar[int]
     SITES_FIELD_NUMBER: _ClassVar[int]
     SCOPES_FIELD_NUMBER: _ClassVar[int]
+    UNFEEDABLE_FIELD_NUMBER: _ClassVar[int]
+    CONSTRAINED_FIELD_NUMBER: _ClassVar[int]
     COMPLETE_FIELD_NUMBER: _ClassVar[int]
     version: Version
     seed: Value
@@ -21,8 +23,10 @@ class GraphDef(_message.Message):
     arrays: _containers.RepeatedCompositeFieldContainer[ArrayDef]
     sites: _containers.RepeatedCompositeFieldContainer[SiteDef]
     scopes: _containers.RepeatedScalarFieldContainer[str]
+    unfeedable: _containers.RepeatedCompositeFieldContainer[TensorRef]
+    constrained: _containers.RepeatedScalarFieldContainer[int]
     complete: bool
-    def __init__(self, version: _Optional[_Union[Version, _Mapping]] = ..., seed: _Optional[_Union[Value, _Mapping]] = ..., operations: _Optional[_Iterable[_Union[OperationDef, _Mapping]]] = ..., arrays: _Optional[_Iterable[_Union[ArrayDef, _Mapping]]] = ..., sites: _Optional[_Iterable[_Union[SiteDef, _Mapping]]] = ..., scopes: _Optional[_Iterable[str]] = ..., complete: _Optional[bool] = ...) -> None: ...
+    def __init__(self, version: _Optional[_Union[Version, _Mapping]] = ..., seed: _Optional[_Union[Value, _Mapping]] = ..., operations: _Optional[_Iterable[_Union[OperationDef, _Mapping]]] = ..., arrays: _Optional[_Iterable[_Union[ArrayDef, _Mapping]]] = ..., sites: _Optional[_Iterable[_Union[SiteDef, _Mapping]]] = ..., scopes: _Optional[_Iterable[str]] = ..., unfeedable: _Optional[_Iterable[_Union[TensorRef, _Mapping]]] = ..., constrained: _Optional[_Iterable[int]] = ..., complete: _Optional[bool] = ...) -> None: ...
 
 class Version(_message.Message):
     __slots__ = ("writer", "min_reader")

@@ -8,9 +8,9 @@ before the caller sees a graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from google.protobuf.message import DecodeError, EncodeError
 
@@ -18,6 +18,7 @@ from flowbook.graph.model import site as sites
 from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.errors import (
     DataLossError,
+    FailedPreconditionError,
     InvalidArgumentError,
     InvalidTypeError,
     OpError,
@@ -66,6 +67,12 @@ def as_message(graph: Graph, values: ValueWriter) -> GraphDef:
     values.write(graph.seed, message.seed)
     for operation in operations:
         writer.write(operation, message.operations.add())
+        for tensor in operation.outputs:
+            if not graph.is_feedable(tensor):
+                message.unfeedable.add(operation=positions[operation], port=tensor.index)
+        variable = graph.variable_of(operation)
+        if variable is not None and variable.constraint is not None:
+            message.constrained.append(positions[operation])
     message.arrays.extend(values.arrays.values())
     return message
 
@@ -178,7 +185,8 @@ def fill(graph: Graph, message: GraphDef, arrays: Iterable[StoredArray]) -> None
     for stored in track(message.operations, "loading"):
         reader.read(stored)
     graph.reserve_names(message.scopes)
-    reader.complete()
+    reader.complete(message.constrained)
+    reader.prevent_feeding(message.unfeedable)
 
 
 def parse(data: bytes | bytearray | memoryview) -> GraphDef:
@@ -285,8 +293,18 @@ class _Reader:
             raise DataLossError(f"the graph's seed is {seed!r}")
         return seed
 
-    def complete(self) -> None:
-        """Make variables known to the graph, by what reads and initialises them; close loops."""
+    def prevent_feeding(self, refs: Iterable[TensorRef]) -> None:
+        """Refuse feeds of tensors, as in the graph that was stored."""
+        for tensor in self._tensors(refs):
+            self._graph.prevent_feeding(tensor)
+
+    def complete(self, constrained: Sequence[int]) -> None:
+        """Make variables known to the graph, by what reads and initialises them; close loops.
+
+        Args:
+            constrained: the positions of those that had a constraint.
+        """
+        had_constraint = {*self._referred(constrained)}
         self._graph.note_complete(self._operations)
         consumers: dict[Operation, list[Operation]] = {}
         for operation in self._operations:
@@ -296,7 +314,22 @@ class _Reader:
         for handle, found in consumers.items():
             # An interrupted construction may have left a handle alone, which is no variable.
             with suppress(InvalidArgumentError):
-                handle.op_def.public.of(handle, found)  # type: ignore[attr-defined]
+                variable = handle.op_def.public.of(handle, found)  # type: ignore[attr-defined]
+                if handle in had_constraint:
+                    variable.constraint = _lost_constraint(handle.name)
+
+
+def _lost_constraint(name: str) -> Callable[[Any], NoReturn]:
+    """What stands for a constraint that was not stored: new steps of optimizers say so."""
+
+    def lost(_: Any) -> NoReturn:
+        raise FailedPreconditionError(
+            f"the variable {name!r} has a constraint, which a stored graph does not hold: the "
+            "steps that were stored keep to it, new ones need the function",
+            hint="variable.constraint = ..., the function, or None for none",
+        )
+
+    return lost
 
 
 def _at(items: Sequence[Any], position: int, what: str) -> Any:

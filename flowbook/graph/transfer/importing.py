@@ -274,13 +274,20 @@ class _Import:
         return self._graph.get_operation_by_name(prefix + operation.name)
 
     def register_variables(self, prefix: str) -> None:
-        """Make the source's variables known, but those in whose place another variable stands."""
+        """Make the source's variables known, but those in whose place another variable stands.
+
+        What may not be fed in the source may not be here.
+        """
         for original, copy in self._copies.items():
             variable = self._source.variable_of(original)
             if variable is not None and self._tensors[variable.handle].op is copy:
                 users = (variable.initializer, variable.value.op)
                 joined = [self._joined(user, prefix) for user in users]
-                Variable.of(self._joined(original, prefix), joined)
+                made = Variable.of(self._joined(original, prefix), joined)
+                made.constraint = variable.constraint
+            for tensor in original.outputs:
+                if self._tensors[tensor].op is copy and not self._source.is_feedable(tensor):
+                    self._graph.prevent_feeding(self.imported(tensor, prefix))
 
 
 def _check_same_state(tensor: Tensor, value: Tensor) -> None:

@@ -20,6 +20,7 @@ from flowbook.graph.ops.state.variables import assign_sub
 from flowbook.train.layers import initializers
 from flowbook.train.layers.initializers import Initializer
 from flowbook.train.layers.weights import (
+    Constraint,
     channels_of,
     check_training,
     layer_input,
@@ -46,6 +47,8 @@ def batch_normalization(
     moving_variance: Any = None,
     axis: int = -1,
     name: str | None = None,
+    beta_constraint: Constraint | None = None,
+    gamma_constraint: Constraint | None = None,
 ) -> Tensor:
     """Normalise each channel: over the batch while training, by moving averages otherwise.
 
@@ -72,6 +75,9 @@ def batch_normalization(
         axis: the dimension that holds the channels; another than the last costs two
             transpositions.
         name: the name scope; by default "batch_normalization".
+        beta_constraint: a function from `beta` to what takes its place after each step of an
+            optimizer, as `fb.Variable` takes it.
+        gamma_constraint: likewise from `gamma`.
 
     Returns:
         The inputs' shape and dtype.
@@ -95,10 +101,12 @@ def batch_normalization(
         offset = factor = None
         if scale:
             initial = or_default(gamma_initializer, initializers.ones())
-            factor = weights("gamma", shape, dtype, initial, gamma, trainable=trainable)
+            factor = weights(
+                "gamma", shape, dtype, initial, gamma, None, trainable, gamma_constraint
+            )
         if center:
             initial = or_default(beta_initializer, initializers.zeros())
-            offset = weights("beta", shape, dtype, initial, beta, trainable=trainable)
+            offset = weights("beta", shape, dtype, initial, beta, None, trainable, beta_constraint)
         mean = weights(
             "moving_mean", shape, dtype, initializers.zeros(), moving_mean, trainable=False
         )
@@ -161,6 +169,8 @@ def layer_normalization(
     beta: Any = None,
     gamma: Any = None,
     name: str | None = None,
+    beta_constraint: Constraint | None = None,
+    gamma_constraint: Constraint | None = None,
 ) -> Tensor:
     """Normalise each example over its last dimension, then scale and shift.
 
@@ -175,6 +185,8 @@ def layer_normalization(
         beta: [features], to share a variable.
         gamma: [features], likewise.
         name: the name scope; by default "layer_normalization".
+        beta_constraint: as for `batch_normalization`.
+        gamma_constraint: likewise.
 
     Source: Ba, Kiros, Hinton, "Layer normalization", 2016.
     """
@@ -184,8 +196,10 @@ def layer_normalization(
         offset = factor = None
         if scale:
             initial = or_default(gamma_initializer, initializers.ones())
-            factor = weights("gamma", shape, dtype, initial, gamma, trainable=trainable)
+            factor = weights(
+                "gamma", shape, dtype, initial, gamma, None, trainable, gamma_constraint
+            )
         if center:
             initial = or_default(beta_initializer, initializers.zeros())
-            offset = weights("beta", shape, dtype, initial, beta, trainable=trainable)
+            offset = weights("beta", shape, dtype, initial, beta, None, trainable, beta_constraint)
         return normalisation.layer_normalization(inputs, factor, offset, epsilon=epsilon)

@@ -20,6 +20,8 @@ from flowbook.train.layers.initializers import Initializer, glorot_uniform, zero
 from flowbook.train.layers.regularizers import Regularizer, penalize
 
 Activation = Callable[[Any], Any]
+# Of a variable's value the one that it is given in its place after each step of an optimizer.
+Constraint = Callable[[Tensor], Any]
 
 
 def weights(
@@ -30,11 +32,12 @@ def weights(
     given: Any = None,
     regularizer: Regularizer | None = None,
     trainable: bool = True,
+    constraint: Constraint | None = None,
 ) -> Any:
     """A layer's variable, made under a name in the current scope; or the given one.
 
     Raises:
-        InvalidArgumentError: if it has another shape.
+        InvalidArgumentError: if it has another shape, or another constraint.
         InvalidTypeError: if the given one is no variable or tensor, or of another dtype.
     """
     if not callable(initializer):
@@ -51,13 +54,20 @@ def weights(
         )
     made = given
     if given is None:
-        made = Variable(lambda: initializer(shape, dtype), trainable, name, dtype)
+        made = Variable(
+            lambda: initializer(shape, dtype), trainable, name, dtype, constraint=constraint
+        )
     elif not isinstance(given, Arithmetic):
         raise InvalidTypeError(f"{name} is a variable or a tensor, not {given!r}")
     if made.dtype is not dtype:
         raise InvalidTypeError(f"{name} is {dtype.name} here, not {made!r}")
     if not made.shape.is_compatible_with(shape):
         raise InvalidArgumentError(f"{name} has the shape {list(shape)} here, not {made!r}")
+    if constraint is not None and getattr(made, "constraint", None) is not constraint:
+        raise InvalidArgumentError(
+            f"{name} is given, and has its constraint from where it is made",
+            hint="fb.Variable(..., constraint=...)",
+        )
     if regularizer is not None:
         if not isinstance(made, Variable):
             raise InvalidTypeError(f"a penalty is put on a variable, not {made!r}")
@@ -83,6 +93,9 @@ class KernelAndBias:
         bias_initializer: what the bias starts with; by default zeros.
         kernel_regularizer: a penalty on the kernel (see `regularization_loss`).
         bias_regularizer: a penalty on the bias.
+        kernel_constraint: a function from the kernel to what takes its place after each step of an
+            optimizer, as `fb.Variable` takes it.
+        bias_constraint: likewise from the bias.
         trainable: whether optimizers update the variables by default.
         kernel: a variable to share instead of making `name/kernel`.
         bias: likewise for `name/bias`.
@@ -96,6 +109,8 @@ class KernelAndBias:
         kernel_regularizer: Regularizer | None = None,
         bias_regularizer: Regularizer | None = None,
         trainable: bool = True,
+        kernel_constraint: Constraint | None = None,
+        bias_constraint: Constraint | None = None,
         kernel: Any = None,
         bias: Any = None,
         **unknown: Any,
@@ -104,27 +119,35 @@ class KernelAndBias:
             raise InvalidTypeError(
                 f"a layer has no argument {next(iter(unknown))!r}: variables are made anew, with "
                 "the options kernel_initializer, bias_initializer, kernel_regularizer, "
-                "bias_regularizer and trainable, or shared by kernel and bias",
+                "bias_regularizer, kernel_constraint, bias_constraint and trainable, or shared by "
+                "kernel and bias",
                 hint=hint_for(next(iter(unknown)), _OF_LAYERS),
             )
         self._use_bias = use_bias
-        self._trainable = trainable
         self._kernel = (
             or_default(kernel_initializer, glorot_uniform()),
             kernel,
             kernel_regularizer,
+            trainable,
+            kernel_constraint,
         )
-        self._bias = (or_default(bias_initializer, zeros()), bias, bias_regularizer)
+        self._bias = (
+            or_default(bias_initializer, zeros()),
+            bias,
+            bias_regularizer,
+            trainable,
+            bias_constraint,
+        )
 
     def kernel(self, shape: Sequence[int], dtype: DType, name: str = "kernel") -> Any:
         """The kernel, in the current scope."""
-        return weights(name, shape, dtype, *self._kernel, trainable=self._trainable)
+        return weights(name, shape, dtype, *self._kernel)
 
     def with_bias(self, product: Tensor, units: int, data_format: str = "NHWC") -> Tensor:
         """The product plus the bias, if there is one; see `bias_add`."""
         if not self._use_bias:
             return product
-        bias = weights("bias", [units], product.dtype, *self._bias, trainable=self._trainable)
+        bias = weights("bias", [units], product.dtype, *self._bias)
         return bias_add(product, bias, data_format)
 
 

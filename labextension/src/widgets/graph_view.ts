@@ -36,6 +36,7 @@ export class GraphView {
   readonly #canvas = element("canvas", { "aria-hidden": "true" });
   readonly #tip = new Tip(this.#canvas);
   readonly #status = element("div", { class: "fb-status", role: "status" });
+  readonly #said = element("div", { class: "fb-said", role: "status", hidden: true });
   readonly #painter: Painter;
   readonly #arranger: Arranger;
   readonly #viewport: Viewport;
@@ -97,7 +98,7 @@ export class GraphView {
     this.root = element("div", { class: "fb-graph", role: "group", "aria-label": "graph" });
     keepKeys(this.root);
     this.root.append(
-      element("style", {}, STYLES), this.#canvas, this.#aria.root, this.#card.root, this.#bar, this.#status,
+      element("style", {}, STYLES), this.#canvas, this.#aria.root, this.#card.root, this.#bar, this.#said, this.#status,
     );
     place.append(this.root);
     this.#painter = new Painter(this.#canvas);
@@ -115,6 +116,12 @@ export class GraphView {
     this.#data = data;
     this.#grow(this.#series ? withSeries(data) : new Hierarchy(data));
     await this.#relayout(null);
+  }
+
+  /** Say something beside the picture, such as that its session has ended; nothing for "". */
+  tell(text: string): void {
+    this.#said.textContent = text;
+    this.#said.hidden = text === "";
   }
 
   dispose(): void {

@@ -24,10 +24,14 @@ export function renderGraph(model: Model, place: HTMLElement): () => void {
     const payload = model.get("payload");
     if (payload instanceof DataView && payload.byteLength > 0) void view.load(bytesOf(payload));
   };
+  const tell = (): void => view.tell(String(model.get("said")));
   model.on("change:payload", load);
+  model.on("change:said", tell);
   load();
+  tell();
   return () => {
     model.off("change:payload", load);
+    model.off("change:said", tell);
     view.dispose();
     link.close();
   };

@@ -87,6 +87,8 @@ export const STYLES = `${COLOURS}
   .fb-tip { position: absolute; pointer-events: none; max-width: 360px; background: var(--fb-panel); border: 1px solid var(--fb-border); border-radius: 6px; padding: 4px 8px; box-shadow: 0 3px 10px rgb(0 0 0 / 15%); overflow-wrap: anywhere; white-space: pre-line; z-index: 2; }
   .fb-tip[hidden] { display: none; }
   .fb-status { position: absolute; left: 12px; bottom: 8px; color: var(--fb-faint); pointer-events: none; font-size: 11px; background: color-mix(in srgb, var(--fb-paper) 94%, transparent); border-radius: 4px; padding: 0 4px; }
+  .fb-said { position: absolute; left: 12px; right: 12px; bottom: 28px; color: var(--fb-stale); pointer-events: none; overflow-wrap: anywhere; }
+  .fb-said[hidden] { display: none; }
   @container (max-width: 1100px) {
     .fb-card:not([hidden]) ~ .fb-bar .fb-group button span { display: none; }
   }

@@ -12,6 +12,8 @@ from flowbook.graph.model.registry import op_definitions
 # Made by functions that are annotated themselves.
 SAMPLERS = {"UniformCandidateSampler", "LogUniformCandidateSampler", "FixedUnigramCandidateSampler"}
 PYTHON_FUNCTIONS = {"PyFunc", "PyFuncStateless"}
+# Built in the place of others.
+OF_OTHERS = {d.with_axis_input.type for d in op_definitions().values() if d.with_axis_input}
 
 
 def annotations() -> dict[str, str]:
@@ -44,7 +46,7 @@ def built(op_def: fb.OpDef) -> set[str]:
     [
         op_def
         for op_def in op_definitions().values()
-        if op_def.is_builtin and op_def.type not in SAMPLERS | PYTHON_FUNCTIONS
+        if op_def.is_builtin and op_def.type not in SAMPLERS | PYTHON_FUNCTIONS | OF_OTHERS
     ],
     ids=lambda op_def: op_def.type,
 )

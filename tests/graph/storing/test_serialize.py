@@ -657,3 +657,56 @@ def draw_tensor(draw: st.DrawFn, tensors: list[Any]) -> Any:
 def test_any_graph_survives(graph: fb.Graph) -> None:
     verify.check(graph)
     reload(graph)
+
+
+def _imported(graph: fb.Graph) -> fb.Graph:
+    with fb.Graph().as_default() as made:
+        fb.import_graph_def(graph.to_bytes(), name="")
+    return made
+
+
+OF_BYTES = pytest.mark.parametrize(
+    "load", [lambda graph: fb.Graph.from_bytes(graph.to_bytes()), _imported], ids=["read", "import"]
+)
+
+
+@OF_BYTES
+def test_what_may_not_be_fed_is_stored(load: Callable[[fb.Graph], fb.Graph]) -> None:
+    x = fb.placeholder_with_default(1.0, [], name="x")
+    w = fb.Variable(2.0, name="w")
+    fb.multiply(x, w, name="y")
+    x.graph.prevent_feeding(x)
+    x.graph.prevent_feeding(w)
+    graph = load(x.graph)
+    assert graph.to_bytes() == x.graph.to_bytes() or load is _imported
+    with fb.Session(graph=graph) as sess:
+        assert sess.run("y:0") == 2.0
+        assert sess.run("y:0", {"y:0": 5.0}) == 5.0
+        for name in ("x:0", "w:0"):
+            with pytest.raises(fb.errors.InvalidArgumentError, match=f"{name}' was prevented"):
+                sess.run("y:0", {name: 3.0})
+
+
+@OF_BYTES
+def test_a_constraint_that_is_lost_is_missed(load: Callable[[fb.Graph], fb.Graph]) -> None:
+    w = fb.Variable(1.0, name="w", constraint=lambda value: fb.maximum(value, 0.75))
+    fb.Variable(1.0, name="free")
+    optimizer = fb.train.GradientDescentOptimizer(0.1)
+    train = optimizer.minimize(w * w, name="train")
+    assert train.name == "train"
+    graph = load(w.graph)
+    kept = {variable.op.name: variable for variable in graph.variables()}
+    assert kept["free"].constraint is None
+    with graph.as_default(), fb.Session() as sess:
+        for _ in range(5):
+            sess.run("train")
+        assert sess.run(kept["w"]) == 0.75  # The steps that were stored keep to it.
+        loss = kept["w"] * kept["w"]
+        with pytest.raises(fb.errors.FailedPreconditionError, match="'w' has a constraint") as lost:
+            fb.train.GradientDescentOptimizer(0.1).minimize(loss)
+        assert "variable.constraint = " in str(lost.value)
+        kept["w"].constraint = lambda value: fb.maximum(value, 0.5)
+        train = fb.train.GradientDescentOptimizer(0.1).minimize(loss)
+        for _ in range(5):
+            sess.run(train)
+        assert sess.run(kept["w"]) == 0.5

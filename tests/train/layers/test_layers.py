@@ -550,3 +550,37 @@ def test_a_penalty_has_gradients_and_survives_storing() -> None:
     with fb.Session(graph=copy) as sess:
         found, weights = sess.run([loss, copy.variables()[0]])
     np.testing.assert_allclose(found, 0.5 * np.square(weights).sum(), rtol=1e-6)
+
+
+def _at_most(limit: float) -> Any:
+    return lambda value: fb.minimum(value, limit)
+
+
+def test_constraints_hold_after_each_step() -> None:
+    x = fb.placeholder(fb.float32, [None, 4, 4, 3], name="x")
+    bounds = {"kernel_constraint": _at_most(-0.5), "bias_constraint": _at_most(-1.0)}
+    h = fb.layers.conv2d(x, 2, 3, **bounds)
+    h = fb.layers.separable_conv2d(h, 2, 1, **bounds)
+    limits = {"beta_constraint": _at_most(-2.0), "gamma_constraint": _at_most(-3.0)}
+    h = fb.layers.batch_normalization(h, training=True, **limits)
+    h = fb.layers.layer_normalization(fb.layers.flatten(h), **limits)
+    y = fb.layers.dense(h, 1, **bounds)
+    train = fb.train.GradientDescentOptimizer(0.0).minimize(fb.reduce_sum(y))
+    kept = {v.op.name: v for v in fb.get_default_graph().variables() if v.constraint is not None}
+    assert len(kept) == 10
+    with fb.Session() as sess:
+        sess.run(train, {x: np.ones([2, 4, 4, 3])})
+        values = sess.run(kept)
+    for name, value in values.items():
+        limit = {"kernel": -0.5, "bias": -1.0, "beta": -2.0, "gamma": -3.0}[name.split("/")[-1]]
+        assert value.max() == limit, name
+
+
+def test_a_shared_variable_has_its_constraint_already() -> None:
+    x, keep = fb.zeros([2, 3]), _at_most(1.0)
+    own = fb.Variable(fb.zeros([3, 4]), constraint=keep)
+    fb.layers.dense(x, 4, kernel=own, kernel_constraint=keep)
+    with pytest.raises(fb.errors.InvalidArgumentError, match="has its constraint from where"):
+        fb.layers.dense(x, 4, kernel=own, kernel_constraint=_at_most(2.0))
+    with pytest.raises(fb.errors.InvalidTypeError, match=r"give depthwise_kernel=fb\.Variable"):
+        fb.layers.separable_conv2d(fb.zeros([1, 4, 4, 3]), 2, 1, depthwise_constraint=keep)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.axes import as_axis, in_range
+from flowbook.graph.definition.axes import as_axis, axis_or_tensor, in_range
 from flowbook.graph.definition.inference import constant_value, no_flops, shape_from
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, DType, as_dtype, float32, uint8
@@ -124,7 +124,7 @@ def _batched(
 def _gather_gradient(op: Operation, dy: Tensor) -> Any:
     params, indices = op.inputs
     axis, batch_dims = op.attributes["axis"], op.attributes["batch_dims"]
-    if axis == 0:
+    if not isinstance(axis, Tensor) and axis == 0:
         return _rows(dy, indices, params.shape, shape_of(params)), None
     shape = shape_of(params)
     return gather_gradient_op(dy, indices, shape, axis=axis, batch_dims=batch_dims), None
@@ -160,6 +160,7 @@ gather_op = OpDef(
     aliases={},
     keeps_finite=True,
     computes_shapes=True,
+    axis="axis",
     cost=no_flops,
 )
 
@@ -203,6 +204,7 @@ gather_gradient_op = OpDef(
         None,
     ),
     aliases={},
+    axis="axis",
     cost=lambda op: op.inputs[0].shape.size or 0,
 )
 
@@ -253,7 +255,7 @@ variable_gather_op = OpDef(
 def gather(
     params: Any,
     indices: Any,
-    axis: int | None = None,
+    axis: Any = None,
     batch_dims: int = 0,
     name: str | None = None,
 ) -> Tensor:
@@ -265,8 +267,8 @@ def gather(
     Args:
         params: a tensor of any dtype and at least one dimension, or a variable.
         indices: int32 or int64 of any shape, each in [0, n) where the axis has n elements.
-        axis: which axis of `params` they count along, negative ones from the last; by default the
-            first after the batch.
+        axis: which axis of `params` they count along, negative ones from the last: an int, or a
+            tensor of one; by default the first after the batch.
         batch_dims: how many first dimensions of both are a batch, each with its own indices.
         name: the operation's name.
 
@@ -285,11 +287,13 @@ def gather(
     Shape([2, 3])
     """
     batch = as_batch(batch_dims, indices)
-    axis = batch if axis is None else as_axis(axis)
+    axis = batch if axis is None else axis_or_tensor(axis)
     rank = getattr(getattr(params, "shape", None), "rank", None)
-    axis = axis + rank if rank is not None and -rank <= axis < 0 else axis
+    if isinstance(axis, int) and rank is not None and -rank <= axis < 0:
+        axis += rank
     result: Tensor
-    if isinstance(params, Variable) and axis == 0 and not batch:
+    is_first = not isinstance(axis, Tensor) and axis == 0
+    if isinstance(params, Variable) and is_first and not batch:
         with params.graph.as_default():
             result = variable_gather_op(
                 params.handle, indices, dtype=params.dtype, shape=params.shape, name=name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flowbook.graph.definition.axes import all_in_range, as_axes, as_axis, in_range
+from flowbook.graph.definition.axes import all_in_range, as_axis, axes_or_tensor, in_range
 from flowbook.graph.definition.inference import constant_value, no_flops
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE
@@ -38,6 +38,7 @@ reverse_op: OpDef = OpDef(
     kernel=_reverse,
     grad=lambda op, dy: reverse_op(dy, axis=op.attributes["axis"]),
     aliases={0: 0},
+    axes="axis",
     cost=no_flops,
 )
 
@@ -54,7 +55,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     Raises:
         InvalidArgumentError: if there is no such axis, or one is named twice.
     """
-    axes = as_axes([] if axis is None else axis, tensor)
+    axes = axes_or_tensor([] if axis is None else axis, tensor)
     return reverse_op(tensor, axis=axes, name=name)
 
 
@@ -187,6 +188,7 @@ roll_op: OpDef = OpDef(
     host_args=("shift",),
     grad=lambda op, dy: (_rolled_back(op, dy), None),
     aliases={},
+    axes="axis",
     cost=no_flops,
 )
 
@@ -214,5 +216,5 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     ...     print(sess.run(fb.roll([1, 2, 3, 4], 1, 0)))
     [4 1 2 3]
     """
-    axes = as_axes([] if axis is None else axis, input)
+    axes = axes_or_tensor([] if axis is None else axis, input)
     return roll_op(input, shift, axis=axes, name=name)

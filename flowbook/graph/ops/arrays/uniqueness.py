@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from flowbook.graph.definition.axes import as_axis, in_range
+from flowbook.graph.definition.axes import axis_or_tensor, in_range
 from flowbook.graph.definition.inference import halvings
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES, VALUES, DType, as_dtype, int32
@@ -126,6 +126,7 @@ unique_op: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
     grad=NO_GRADIENT,
     aliases={},
     computes=False,
+    axis="axis",
     cost=_comparisons,
 )
 
@@ -159,7 +160,7 @@ def unique(
 
 
 def _unique_of(x: Any, out_idx: Any, axis: Any, name: str | None) -> tuple[Tensor, Tensor, Tensor]:
-    along = None if axis is None else as_axis(axis)
+    along = None if axis is None else axis_or_tensor(axis)
     return unique_op(x, out_idx=_index_dtype("out_idx", out_idx), axis=along, name=name)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.axes import all_in_range, as_axes, reduced
+from flowbook.graph.definition.axes import all_in_range, axes_or_tensor, reduced
 from flowbook.graph.definition.inference import no_flops, shape_from
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, DType
@@ -275,6 +275,7 @@ def reduction(
         grad=grad,
         # Over no axes at all NumPy may give back what it got.
         aliases={0: 0},
+        axes="axis",
         cost=lambda op: flops * flops_of_input(op),
         **facts,
     )
@@ -317,7 +318,7 @@ def reduce_sum(
     Args:
         input_tensor: of a numeric dtype and any shape.
         axis: an int or a sequence of ints, negative ones counted from the last; None sums
-            everything.
+            everything. Also a tensor of them, which may be one that only the run knows.
         keepdims: keep the axes, with size 1.
         name: the operation's name.
 
@@ -336,5 +337,5 @@ def reduce_sum(
 
 def reduce(op_def: OpDef, x: Any, axis: Any, keepdims: bool, name: str | None) -> Tensor:
     """Build a reduction, from axes as users write them."""
-    axes = as_axes(axis, x)
+    axes = axes_or_tensor(axis, x)
     return op_def(x, axis=axes, keepdims=bool(keepdims), name=name)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.axes import as_axis, in_range
+from flowbook.graph.definition.axes import as_axis, axis_or_tensor, in_range
 from flowbook.graph.definition.inference import (
     Elements,
     Known,
@@ -67,7 +67,8 @@ def _concat(xp: Any, *values: Any, axis: int) -> Any:
 
 def _concat_gradient(op: Operation, dy: Tensor) -> list[Tensor]:
     axis = op.attributes["axis"]
-    sizes = [None if t.shape.dims is None else t.shape.dims[axis] for t in op.inputs]
+    is_known = not isinstance(axis, Tensor)
+    sizes = [t.shape.dims[axis] if is_known and t.shape.dims else None for t in op.inputs]
     pieces: list[Tensor]
     if None not in sizes:
         pieces = split_op(dy, axis=axis, sizes=tuple(sizes), Tout=(dy.dtype,) * len(sizes))
@@ -96,17 +97,18 @@ concat_op = OpDef(
     spreads_nonfinite=("values",),
     computes_shapes=True,
     elements=_concatenated_elements,
+    axis="axis",
     cost=no_flops,
 )
 
 
 @concat_op.front
-def concat(values: Sequence[Any], axis: int, name: str | None = None) -> Tensor:
+def concat(values: Sequence[Any], axis: Any, name: str | None = None) -> Tensor:
     """Join tensors along an axis that they have.
 
     Args:
         values: tensors of one dtype whose shapes differ in this axis at most.
-        axis: an int, negative ones counted from the last.
+        axis: an int, negative ones counted from the last, or a tensor of one.
         name: the operation's name.
 
     Raises:
@@ -116,7 +118,7 @@ def concat(values: Sequence[Any], axis: int, name: str | None = None) -> Tensor:
     >>> fb.concat([fb.zeros([2, 3]), fb.zeros([4, 3])], 0).shape
     Shape([6, 3])
     """
-    axis = as_axis(axis)
+    axis = axis_or_tensor(axis)
     return concat_op(values, axis=axis, name=name)
 
 
@@ -153,6 +155,7 @@ concat_gradient_op: OpDef[list[Tensor]] = OpDef(
         concat_op(list(dzs), axis=op.attributes["axis"]),
         *(None,) * (len(op.inputs) - 1),
     ),
+    axis="axis",
     cost=no_flops,
 )
 
@@ -216,6 +219,7 @@ split_op: OpDef[list[Tensor]] = OpDef(
     infer=_split_shapes,
     kernel=_split,
     grad=lambda op, *dys: concat_op(list(dys), axis=op.attributes["axis"]),
+    axis="axis",
     cost=no_flops,
 )
 
@@ -257,6 +261,7 @@ split_by_op: OpDef[list[Tensor]] = OpDef(
     kernel=_split_by,
     host_args=("size_splits",),
     grad=lambda op, *dys: (concat_op(list(dys), axis=op.attributes["axis"]), None),
+    axis="axis",
     cost=no_flops,
 )
 
@@ -265,7 +270,7 @@ split_by_op: OpDef[list[Tensor]] = OpDef(
 def split(
     value: Any,
     num_or_size_splits: Any,
-    axis: int = 0,
+    axis: Any = 0,
     num: int | None = None,
     name: str | None = None,
 ) -> list[Tensor]:
@@ -275,7 +280,7 @@ def split(
         value: of any dtype.
         num_or_size_splits: an int, for so many equal pieces; or the size of each: a sequence of
             ints or an int vector tensor, of which one may be -1, and is what the others leave.
-        axis: an int, negative ones counted from the last.
+        axis: an int, negative ones counted from the last, or a tensor of one.
         num: how many pieces there are; needed where the shape of a tensor of sizes is not known.
         name: the operation's name.
 
@@ -287,7 +292,7 @@ def split(
     >>> [piece.shape for piece in fb.split(fb.zeros([5, 6]), [1, -1], axis=1)]
     [Shape([5, 1]), Shape([5, 5])]
     """
-    value, axis = convert_to_tensor(value), as_axis(axis)
+    value, axis = convert_to_tensor(value), axis_or_tensor(axis)
     sizes, count = _pieces(num_or_size_splits, num)
     typed: dict[str, Any] = {"axis": axis, "Tout": (value.dtype,) * count, "name": name}
     result: list[Tensor]

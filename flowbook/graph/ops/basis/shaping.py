@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.definition.axes import all_in_range, as_axes, in_range
+from flowbook.graph.definition.axes import all_in_range, axes_or_tensor, in_range
 from flowbook.graph.definition.inference import constant_value, no_flops, scalar, shape_from
 from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.definition.packing import packed, tensors_in
@@ -341,17 +341,26 @@ def _expanded(input: Tensor, axis: tuple[int, ...]) -> Shape:
     return Shape.of(tuple(1 if i in new else next(old) for i in range(total)))
 
 
+def _expand(xp: Any, input: Any, axis: tuple[int, ...]) -> Any:
+    try:
+        return xp.expand_dims(input, axis)
+    except ValueError:
+        all_in_range(axis, input.ndim + len(axis))
+        raise
+
+
 expand_dims_op = OpDef(
     "ExpandDims",
     "input: T -> output: T",
     T=MOVABLE,
     attributes={"axis": REQUIRED},
     infer=_expanded,
-    kernel=lambda xp, input, axis: xp.expand_dims(input, axis),
+    kernel=_expand,
     grad=lambda op, dy: reshape_op(dy, shape_of(op.inputs[0])),
     aliases={0: 0},
     spreads_nonfinite=("input",),
     computes_shapes=True,
+    axes="axis",
     cost=no_flops,
 )
 
@@ -369,7 +378,7 @@ def expand_dims(input: Any, axis: int, name: str | None = None) -> Tensor:
     Raises:
         InvalidArgumentError: if the axis is out of range.
     """
-    axes = as_axes(axis)
+    axes = axes_or_tensor(axis)
     if axes is None:
         raise InvalidTypeError("an axis is an int, not None")
     return expand_dims_op(input, axis=axes, name=name)
@@ -414,6 +423,7 @@ squeeze_op = OpDef(
     aliases={0: 0},
     spreads_nonfinite=("input",),
     computes_shapes=True,
+    axes="axis",
     cost=no_flops,
 )
 
@@ -430,7 +440,8 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     Raises:
         InvalidArgumentError: if one of them is not 1; in the run, where it is known only then.
     """
-    axes = as_axes(axis, input) or None
+    axes = axes_or_tensor(axis, input)
+    axes = None if axes == () else axes
     return squeeze_op(input, axis=axes, name=name)
 
 
@@ -462,7 +473,9 @@ def _transpose(xp: Any, a: Any, perm: tuple[int, ...] | None) -> Any:
 
 def _transpose_gradient(op: Operation, dy: Tensor) -> Tensor:
     perm = op.attributes["perm"]
-    if perm is not None:
+    if isinstance(perm, Tensor):
+        perm = op_named("InvertPermutation")(perm % size_op(perm, out_type=perm.dtype))
+    elif perm is not None:
         order = [p % len(perm) for p in perm]
         perm = tuple(order.index(i) for i in range(len(perm)))
     return transpose_op(dy, perm=perm)
@@ -478,6 +491,7 @@ transpose_op = OpDef(
     grad=_transpose_gradient,
     aliases={0: 0},
     spreads_nonfinite=("a",),
+    axes="perm",
     cost=no_flops,
 )
 
@@ -501,7 +515,7 @@ def transpose(
     >>> fb.transpose(fb.zeros([2, 3, 4]), [0, 2, 1]).shape
     Shape([2, 4, 3])
     """
-    order = as_axes(perm)
+    order = axes_or_tensor(perm)
     a = convert_to_tensor(a)
     turned = conjugate and a.dtype.is_complex
     result: Tensor = transpose_op(a, perm=order, name=None if turned else name)

@@ -7,7 +7,7 @@ from typing import Any
 from flowbook.graph.definition.inference import elementwise, no_flops, nothing, same_as_input
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import FLOATS, MOVABLE
-from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
@@ -68,12 +68,18 @@ def _with_shape(xp: Any, x: Any, shape: Shape) -> Any:
     return x
 
 
+def _known_shape(x: Tensor, shape: Shape) -> Shape:
+    if not isinstance(shape, Shape):
+        raise InvalidTypeError(f"'shape' is a Shape, not {shape!r}")
+    return x.shape.merge(shape)
+
+
 ensure_shape_op = OpDef(
     "EnsureShape",
     "x: T -> output: T",
     T=MOVABLE,
     attributes={"shape": REQUIRED},
-    infer=lambda x, shape: x.shape.merge(shape),
+    infer=_known_shape,
     kernel=_with_shape,
     grad=lambda op, dy: dy,
     aliases={0: 0},

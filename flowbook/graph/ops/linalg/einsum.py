@@ -389,12 +389,18 @@ def _on_diagonal(xp: Any, values: Any, like: Any, equation: str) -> Any:
     return result
 
 
+def _diagonal_shape(values: Tensor, like: Tensor, equation: str) -> Shape:
+    if not isinstance(equation, str):
+        raise InvalidTypeError(f"an equation is a string, not {equation!r}")
+    return like.shape
+
+
 einsum_diagonal_op = OpDef(
     "EinsumDiagonal",
     "values: T, like: T -> output: T",
     T=NUMBERS,
     attributes={"equation": REQUIRED},
-    infer=lambda values, like, equation: like.shape,
+    infer=_diagonal_shape,
     kernel=_on_diagonal,
     grad=lambda op, dy: (_build(*_reversed(op), [dy]), None),
     aliases={},

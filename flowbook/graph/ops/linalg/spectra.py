@@ -11,7 +11,11 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
-from flowbook.graph.model.errors import InvalidArgumentError, UnimplementedError
+from flowbook.graph.model.errors import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    UnimplementedError,
+)
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
@@ -45,6 +49,8 @@ __all__ = ["self_adjoint_eig", "self_adjoint_eigvals", "svd"]
 def _svd_shapes(
     input: Tensor, compute_uv: bool, full_matrices: bool, real: Any, Tout: Any
 ) -> list[Shape]:
+    if real is not real_dtype(input.dtype):
+        raise InvalidTypeError(f"singular values of {input.dtype.name} are not {real!r}")
     dims = input.shape.dims
     check_matrix(dims)
     if dims is None:

@@ -9,7 +9,9 @@ import numpy as np
 from flowbook.graph.definition.inference import broadcast_inputs, elementwise
 from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import FLOATS
+from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.numerics.gamma_orders import density_derivatives, order_derivative
 from flowbook.graph.numerics.scipy_special import special_of
@@ -104,6 +106,18 @@ igammac = _gamma_ratio(
 )
 
 
+# What a derivative takes grows with the square of its order; its values soon have no digit left.
+_HIGHEST_ORDER = 20
+
+
+def _derivative_shape(a: Tensor, x: Tensor, order: int) -> Shape:
+    if not 1 <= order <= _HIGHEST_ORDER:
+        raise InvalidArgumentError(
+            f"derivatives by 'a' are of the orders 1 to {_HIGHEST_ORDER}, not {order}"
+        )
+    return broadcast_inputs(a, x)
+
+
 def _grad_a(xp: Any, a: Any, x: Any, order: int) -> Any:
     dtype = a.dtype
     a, x = (v.astype(np.float64) for v in xp.broadcast_arrays(a, x))
@@ -128,7 +142,7 @@ igamma_grad_a: OpDef = OpDef(
     "a: T, x: T -> z: T",
     T=FLOATS,
     attributes={"order": 1},
-    infer=broadcast_inputs,
+    infer=_derivative_shape,
     kernel=_grad_a,
     kinds=HOST,
     grad=_grad_a_gradient,
@@ -155,7 +169,7 @@ relative_grad_a: OpDef = OpDef(
     "a: T, x: T -> z: T",
     T=FLOATS,
     attributes={"order": 1},
-    infer=broadcast_inputs,
+    infer=_derivative_shape,
     kernel=lambda xp, a, x, order: order_derivative(a, x, order).astype(a.dtype),
     kinds=HOST,
     grad=_relative_gradient,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.definition.axes import all_in_range, as_axes
+from flowbook.graph.definition.axes import all_in_range, as_axes, axes_or_tensor
 from flowbook.graph.model.convert import to_array
 from flowbook.graph.model.dtypes import DType, float32, float64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -85,7 +85,7 @@ def moments(
         InvalidArgumentError: if there is no such axis, or one is named twice.
     """
     x = _floating(x)
-    axes = as_axes(axes, x)
+    axes = axes_or_tensor(axes, x)
     with name_scope(name or "moments"):
         mean, variance = (_without(t, axes, keepdims) for t in moments_op(x, axes=axes))
         return mean, variance
@@ -120,7 +120,7 @@ def weighted_moments(
         `(mean, variance)`; NaN where all weights are 0.
     """
     x = _floating(x)
-    axes = as_axes(axes, x)
+    axes = axes_or_tensor(axes, x)
     weights = convert_to_tensor(frequency_weights)
     with name_scope(name or "weighted_moments"):
         data = _as(x, float32 if x.dtype.size == 2 else x.dtype)
@@ -207,7 +207,7 @@ def l2_normalize(
         `x / sqrt(max(sum(x ** 2), epsilon))`; squares neither overflow nor vanish.
     """
     x = _floating(x)
-    axes = as_axes(axis, x)
+    axes = axes_or_tensor(axis, x)
     if not isinstance(epsilon, Arithmetic):
         epsilon = _number(epsilon)
         if epsilon < 0:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.axes import as_axis, in_range, reduced
+from flowbook.graph.definition.axes import axis_or_tensor, in_range, reduced
 from flowbook.graph.definition.op_def import NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INDICES, NUMBERS, REALS, DType, as_dtype, int64
 from flowbook.graph.model.dtypes import bool as bool_
@@ -281,6 +281,7 @@ def _index_reduction(type: str, ufunc: str) -> OpDef:
         kernel=_index_of(ufunc),
         grad=NO_GRADIENT,
         aliases={},
+        axis="axis",
         cost=flops_of_input,
     )
 
@@ -291,13 +292,13 @@ argmin_op = _index_reduction("ArgMin", "argmin")
 
 @argmax_op.front
 def argmax(
-    input: Any, axis: int | None = None, output_type: Any = int64, name: str | None = None
+    input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None
 ) -> Tensor:
     """Where the largest element along an axis is; the first of several, and the first NaN.
 
     Args:
         input: of a real dtype or bool, of at least one dimension.
-        axis: an int, negative ones counted from the last; None is the first, 0.
+        axis: an int, negative ones counted from the last, or a tensor of one; None is the first.
         output_type: int32 or int64.
         name: the operation's name.
 
@@ -313,14 +314,14 @@ def argmax(
 
 @argmin_op.front
 def argmin(
-    input: Any, axis: int | None = None, output_type: Any = int64, name: str | None = None
+    input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None
 ) -> Tensor:
     """Where the smallest element along an axis is; the first of several. As `argmax`."""
     return _find(argmin_op, input, axis, output_type, name)
 
 
 def _find(op_def: OpDef, input: Any, axis: Any, output_type: Any, name: str | None) -> Tensor:
-    axis = 0 if axis is None else as_axis(axis)
+    axis = 0 if axis is None else axis_or_tensor(axis)
     output_type = as_dtype(output_type)
     if output_type not in INDICES:
         raise InvalidTypeError(f"indices are int32 or int64, not {output_type.name}")

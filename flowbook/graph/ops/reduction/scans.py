@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.axes import as_axis, in_range
+from flowbook.graph.definition.axes import axis_or_tensor, in_range
 from flowbook.graph.definition.inference import elementwise
 from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import FLOATS, INEXACT, NUMBERS, DType
@@ -77,6 +77,7 @@ def _scan(
         kinds=kinds,
         grad=grad,
         aliases={},
+        axis="axis",
         cost=elementwise(flops),
     )
 
@@ -99,6 +100,7 @@ shift_by_one: OpDef = OpDef(
         dy, axis=op.attributes["axis"], reverse=not op.attributes["reverse"]
     ),
     aliases={},
+    axis="axis",
     cost=elementwise(),
     doc="Each element's predecessor along an axis, and 0 for the first.",
 )
@@ -148,6 +150,7 @@ linear_recurrence: OpDef = OpDef(
     kernel=_recurrence,
     grad=_recurrence_gradient,
     aliases={},
+    axis="axis",
     cost=elementwise(flops=2),
     doc="""`s[k] = a[k] + b[k] * s[k-1]` along an axis, or with `b[k-1]` where not `own`.
 
@@ -221,7 +224,7 @@ cumulative_logsumexp_op: OpDef = _scan(
 @cumsum_op.front
 def cumsum(
     x: Any,
-    axis: int = 0,
+    axis: Any = 0,
     exclusive: bool = False,
     reverse: bool = False,
     name: str | None = None,
@@ -230,7 +233,7 @@ def cumsum(
 
     Args:
         x: of a numeric dtype and at least one dimension.
-        axis: an int, negative ones counted from the last.
+        axis: an int, negative ones counted from the last, or a tensor of one.
         exclusive: sum the elements before each, without itself: the first sum is 0.
         reverse: go from the end of the axis to its beginning.
         name: the operation's name.
@@ -254,7 +257,7 @@ def cumsum(
 @cumprod_op.front
 def cumprod(
     x: Any,
-    axis: int = 0,
+    axis: Any = 0,
     exclusive: bool = False,
     reverse: bool = False,
     name: str | None = None,
@@ -269,7 +272,7 @@ def cumprod(
 @cumulative_logsumexp_op.front
 def cumulative_logsumexp(
     x: Any,
-    axis: int = 0,
+    axis: Any = 0,
     exclusive: bool = False,
     reverse: bool = False,
     name: str | None = None,
@@ -284,5 +287,5 @@ def cumulative_logsumexp(
 def _scanned(
     op_def: OpDef, x: Any, axis: Any, exclusive: bool, reverse: bool, name: str | None
 ) -> Tensor:
-    axis = as_axis(axis)
+    axis = axis_or_tensor(axis)
     return op_def(x, axis=axis, exclusive=bool(exclusive), reverse=bool(reverse), name=name)

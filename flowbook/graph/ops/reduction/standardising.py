@@ -156,6 +156,7 @@ moments_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     kernel=_moments,
     grad=_moments_gradient,
     aliases={},
+    axes="axes",
     cost=lambda op: 6 * (op.inputs[0].shape.size or 0),
 )
 

@@ -68,6 +68,10 @@ def _combined_shapes(
     a = check_shapes(a_indices, a_shape, a_values)
     b = check_shapes(b_indices, b_shape, b_values)
     _check_outer(a, b)
+    if operation not in _COMBINED:
+        raise InvalidArgumentError(
+            f"sets have the operations {', '.join(_COMBINED)}, not {operation!r}"
+        )
     rank = a.rank if a.rank is not None else b.rank
     return [Shape.of((None, rank)), Shape.of((None,)), Shape.of((rank,))]
 

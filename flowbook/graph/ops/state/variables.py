@@ -220,7 +220,8 @@ class Variable(Arithmetic):
         caching_device: the device on which its value is read, such as one that many operations
             need it on; by default where it lies.
         constraint: a function from its value to the value that it is given in its place after each
-            step of an optimizer. Stored graphs do not hold it.
+            step of an optimizer. A stored graph keeps to it in the steps that it has; for new ones
+            it has to be given again, as the error of an optimizer says.
 
     Attributes:
         op: the operation that produces its handle.

@@ -122,9 +122,17 @@ def _as_string(
     return mapped(write, input.astype(np.float64))
 
 
+# A width is for columns: without a limit the file of a graph could ask for any amount of memory.
+_WIDEST = 10_000
+
+
 def _written_shape(
     input: Tensor, precision: int, scientific: bool, shortest: bool, width: int, fill: str
 ) -> Shape:
+    if max(width, precision) > _WIDEST:
+        raise InvalidArgumentError(
+            f"width and precision are {_WIDEST} at most, not {max(width, precision)}"
+        )
     if scientific and shortest:
         raise InvalidArgumentError("numbers are written either scientific or shortest")
     if fill not in ("", " ", "0", "+", "-"):

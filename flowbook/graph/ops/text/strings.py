@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.graph.definition.axes import all_in_range, as_axes, reduced
+from flowbook.graph.definition.axes import all_in_range, axes_or_tensor, reduced
 from flowbook.graph.definition.inference import no_flops, same_as_input
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.dtypes import INDICES
@@ -113,6 +113,7 @@ reduce_join_op = OpDef(
     kinds=HOST,
     grad=NO_GRADIENT,
     aliases={},
+    axes="axis",
     cost=no_flops,
 )
 
@@ -135,7 +136,7 @@ def reduce_join(
         separator: what stands between two strings.
         name: the operation's name.
     """
-    axes = as_axes(axis, inputs)
+    axes = axes_or_tensor(axis, inputs)
     return reduce_join_op(
         inputs, axis=axes, keepdims=bool(keepdims), separator=separator, name=name
     )

@@ -91,9 +91,9 @@ def test_a_tensor_stands_for_axes_where_the_graph_determines_its_value() -> None
 def test_an_axis_is_no_number_of_a_run_and_no_float() -> None:
     x = fb.zeros([2, 3])
     with pytest.raises(fb.errors.InvalidTypeError, match="fixed when the graph is built"):
-        fb.reduce_sum(x, fb.placeholder(fb.int32, []))
+        fb.stack([x, x], fb.placeholder(fb.int32, []))
     with pytest.raises(fb.errors.InvalidTypeError, match="fixed when the graph is built"):
-        fb.reduce_sum(x, fb.Variable(1))
+        fb.stack([x, x], fb.Variable(1))
     with pytest.raises(fb.errors.InvalidTypeError, match="an axis is an int"):
         fb.reduce_sum(x, fb.constant(0.5))
     with pytest.raises(fb.errors.InvalidTypeError, match="an axis is an int"):

@@ -1,0 +1,160 @@
+"""Axes that only the run knows: operation types that take them as an input, in host memory.
+
+A definition that says which attribute is an axis has a second type beside it: `Concat` joins along
+its attribute `axis`, `ConcatAt` along what its last input holds. All that the second knows it asks
+of the first: its kernel, once it knows the axis; its shapes, which are what is so whatever the
+axis; and its gradient, which builds with the tensor where it would with the attribute.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from flowbook.graph.model.dtypes import INDICES
+from flowbook.graph.model.errors import InvalidArgumentError, OpError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.shape import UNKNOWN, Shape
+
+if TYPE_CHECKING:
+    from flowbook.graph.definition.op_def import OpDef
+
+# Where there are more ways to choose the axes, nothing is known of the shapes.
+_MOST_TRIED = 200
+
+
+class _Known:
+    """An operation as the gradient of the type without the input sees it."""
+
+    def __init__(self, op: Operation, name: str) -> None:
+        *inputs, axis = op.inputs
+        self.inputs = tuple(inputs)
+        self.outputs = op.outputs
+        self.attributes = {**op.attributes, name: axis}
+
+
+class AxisInput:
+    """What is different where an axis is an input.
+
+    Args:
+        op_def: the type of which it is an attribute.
+        name: the attribute, and the input.
+        is_several: whether it is a tuple of axes.
+    """
+
+    def __init__(self, op_def: OpDef[Any], name: str, is_several: bool) -> None:
+        self._fixed = op_def
+        self._name = name
+        self._is_several = is_several
+        assert op_def.kernel is not None
+        self._taken = op_def.kernel_attributes(op_def.kernel)
+
+    def define(self) -> OpDef[Any]:
+        """Make the type."""
+        fixed = self._fixed
+        inputs, _, outputs = fixed.signature.partition("->")
+        type_variables: dict[str, Any] = {**fixed.type_variables, "Axis": INDICES}
+        return type(fixed)(
+            f"{fixed.type}At",
+            f"{inputs.strip()}, {self._name}: Axis -> {outputs.strip()}",
+            infer=self.infer,
+            kernel=self.kernel,
+            grad=None if fixed.grad is None else self.grad,
+            grad_takes_slices=fixed.grad_takes_slices,
+            attributes={n: v for n, v in fixed.attributes.items() if n != self._name},
+            kinds=fixed.kinds,
+            host_args=(*fixed.host_args, self._name),
+            aliases=fixed.aliases,
+            computes=fixed.computes,
+            spreads_nonfinite=fixed.spreads_nonfinite,
+            keeps_finite=fixed.keeps_finite,
+            cost=fixed.cost,
+            doc=f"As `{fixed.type}`, where only the run knows `{self._name}`.",
+            **type_variables,
+        )
+
+    def kernel(self, xp: Any, *inputs: Any, **attributes: Any) -> Any:
+        """The other type's, once the axis is known."""
+        *rest, axis = inputs
+        self._check_rank(Shape.of(axis.shape))
+        given = {**attributes, self._name: self._known(tuple(axis.reshape(-1).tolist()))}
+        assert self._fixed.kernel is not None
+        return self._fixed.kernel(xp, *rest, **{name: given[name] for name in self._taken})
+
+    def infer(self, *args: Any, **attributes: Any) -> list[Shape]:
+        """What is known of the shapes, whatever the axis."""
+        *inputs, axis = args
+        self._check_rank(axis.shape)
+        found: list[tuple[Shape, ...]] = []
+        problem: OpError | None = None
+        for known in self._candidates(inputs, axis.shape, attributes):
+            try:
+                found.append(self._shapes(inputs, {**attributes, self._name: known}))
+            except InvalidArgumentError as error:
+                problem = error
+        if found:
+            return [reduce(Shape.generalise, shapes) for shapes in zip(*found, strict=True)]
+        if problem is not None:  # It is wrong along every axis.
+            raise problem
+        return [UNKNOWN] * self._number_of_outputs(attributes)
+
+    def _shapes(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> tuple[Shape, ...]:
+        assert self._fixed.infer is not None
+        try:
+            shapes = self._fixed.infer(*inputs, **attributes)
+        except OpError:
+            raise
+        except Exception as error:  # A user's takes for granted that there is such an axis.
+            raise InvalidArgumentError(
+                f"its infer raised {type(error).__name__}: {error}"
+            ) from error
+        return (shapes,) if isinstance(shapes, Shape) else tuple(shapes)
+
+    def _number_of_outputs(self, attributes: Mapping[str, Any]) -> int:
+        return sum(
+            len(attributes[argument.token]) if argument.is_mixed else 1
+            for argument in self._fixed.outputs
+        )
+
+    def _candidates(
+        self, inputs: Sequence[Any], shape: Shape, attributes: Mapping[str, Any]
+    ) -> Iterator[Any]:
+        """What the axis may be; nothing where that is not known, or too much."""
+        tensors = [t for each in inputs for t in (each if isinstance(each, list) else [each])]
+        ranks = [tensor.shape.rank for tensor in tensors]
+        if None in ranks:
+            return
+        count = shape.size if self._is_several else 1
+        counts = [*range(max(ranks) + 1)] if count is None else [count]
+        limits = [self._limit(max(ranks), count, inputs, attributes) for count in counts]
+        if sum(map(math.perm, limits, counts)) <= _MOST_TRIED:
+            for limit, count in zip(limits, counts, strict=True):
+                yield from map(self._known, itertools.permutations(range(limit), count))
+
+    def _limit(
+        self, rank: int, count: int, inputs: Sequence[Any], attributes: Mapping[str, Any]
+    ) -> int:
+        """What an axis is below: beyond what there is it makes a new dimension, or is wrong."""
+        new = tuple(range(rank, rank + count))
+        try:
+            self._shapes(inputs, {**attributes, self._name: self._known(new)})
+        except InvalidArgumentError:
+            return rank
+        return rank + count
+
+    def _known(self, axes: tuple[int, ...]) -> Any:
+        return axes if self._is_several else axes[0]
+
+    def _check_rank(self, shape: Shape) -> None:
+        if shape.rank not in ((None, 0, 1) if self._is_several else (None, 0)):
+            wanted = "a scalar or a vector" if self._is_several else "a scalar"
+            raise InvalidArgumentError(f"{self._name!r} is {wanted}, not of shape {shape}")
+
+    def grad(self, op: Operation, *dys: Any) -> tuple[Any, ...]:
+        """The other type's, which builds with the tensor in the place of the attribute."""
+        assert self._fixed.grad is not None
+        found: Any = self._fixed.grad(_Known(op, self._name), *dys)
+        return (*(found if isinstance(found, list | tuple) else (found,)), None)
