@@ -22,12 +22,12 @@ import numpy as np
 from flowbook.graph.building.flow import Flow
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.building.scopes import within
-from flowbook.graph.control_flow.array_ops import add_arrays
+from flowbook.graph.control_flow.array_ops import add_arrays, array_op, concat_op, write_op
 from flowbook.graph.control_flow.flows import BranchInside, LoopInside
 from flowbook.graph.control_flow.routing import (
+    either,
     enter_op,
     exit,
-    held,
     loop_cond,
     merge_op,
     next_iteration_op,
@@ -50,8 +50,9 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.indexed_slices import Gradient, IndexedSlices, as_dense, no_rows
 from flowbook.graph.ops.basis.constants import constant, identity
-from flowbook.graph.ops.basis.filling import zeros, zeros_like
+from flowbook.graph.ops.basis.filling import zeros
 from flowbook.graph.ops.basis.shaping import shape as shape_tensor
 from flowbook.graph.ops.math.arithmetic import add, subtract
 from flowbook.graph.ops.math.comparison import greater
@@ -187,8 +188,43 @@ class Differentiate(Protocol):
 
     def __call__(
         self, ys: Sequence[Tensor], dys: Sequence[Any], xs: Sequence[Tensor], place: Context
-    ) -> list[Tensor | None]:
+    ) -> list[Gradient | None]:
         """The gradients of `ys` with respect to `xs`, all of which run in one place."""
+
+
+class Left(NamedTuple):
+    """A gradient as it leaves a backward loop.
+
+    Attributes:
+        source: the tensor of the outside whose gradient it is.
+        tensors: what leaves: the gradient; or of one of a few rows arrays of their values and of
+            their indices, a piece for each iteration.
+        first: what such a one begins with.
+    """
+
+    source: Tensor
+    tensors: Sequence[Tensor]
+    first: IndexedSlices | None = None
+
+    def gradient(self, before: Mapping[Operation, Operation]) -> Gradient:
+        """The gradient, where other operations stand for some."""
+        tensors = [before.get(t.op, t.op).outputs[0] for t in self.tensors]
+        if self.first is None:
+            return tensors[0]
+        values, indices = [
+            concat_op(array, dtype=part.dtype, element_shape=_rows_of(part))[0]
+            for array, part in zip(tensors, _parts_of(self.first), strict=True)
+        ]
+        return IndexedSlices(values, indices, self.first.dense_shape)
+
+
+def _parts_of(rows: IndexedSlices) -> tuple[Tensor, Tensor]:
+    return rows.values, rows.indices
+
+
+def _rows_of(tensor: Tensor) -> Shape:
+    """The shape of any number of rows like a tensor's."""
+    return Shape.of((None,)).concatenate(tensor.shape[1:])
 
 
 class LoopGradients:
@@ -210,7 +246,7 @@ class LoopGradients:
         is_wanted: Any,
         place: Context | None,
         differentiate: Differentiate,
-    ) -> list[tuple[Tensor, Tensor]]:
+    ) -> list[tuple[Tensor, Gradient]]:
         """The gradients of a loop's results with respect to what it takes from outside.
 
         Args:
@@ -248,7 +284,7 @@ class LoopGradients:
                 self._graph.abandon(backward.frame)
                 raise
             before = self._graph.complete(backward.frame)
-        return [(outer, before.get(g.op, g.op).outputs[0]) for outer, g in results]
+            return [(left.source, left.gradient(before)) for left in results]
 
     def _built(
         self,
@@ -260,7 +296,7 @@ class LoopGradients:
         totals: Mapping[Operation, Tensor],
         is_wanted: Any,
         differentiate: Differentiate,
-    ) -> list[tuple[Tensor, Tensor]]:
+    ) -> list[Left]:
         """The gradients of what an active variable is at first, and of what is always the same."""
         leaving = {_merge_of(op): op for op in loop.exits}
         first = []
@@ -282,42 +318,50 @@ class LoopGradients:
         for merge, variable in zip(active, first, strict=True):
             inside = variables[merge].inside
             with backward.entered():
-                following = _sum([next(given) for _ in inside])
+                following = _sum([as_dense(g) for _ in inside if (g := next(given)) is not None])
                 if following is None:
                     following = backward.held(backward.captured(self.zeros(inside[0])))
             backward.close(variable, following)
             if is_wanted(variables[merge].first):
-                results.append((variables[merge].first, backward.left(variable)))
+                results.append(Left(variables[merge].first, [backward.left(variable)]))
         for stands in constants:
             part = next(given)
-            if part is not None:
-                outer = loop.sources[stands]
-                results.append((outer, backward.accumulated(part, self.zeros(outer))))
+            outer = loop.sources[stands]
+            if isinstance(part, IndexedSlices):
+                nothing = no_rows(part, self._shape(outer))
+                results.append(Left(outer, backward.collected(part, nothing), nothing))
+            elif part is not None:
+                results.append(Left(outer, [backward.accumulated(part, self.zeros(outer))]))
         return results
 
-    def or_zeros(self, gradient: Tensor, branch: Branch, like: Tensor) -> Tensor:
+    def or_zeros(self, gradient: Gradient, branch: Branch, like: Tensor) -> Gradient:
         """A gradient that is there on one side of a predicate, and zeros on the other one."""
         flow = self._graph.scope.flow
         pred = branch.pred if flow is None else flow.captured(branch.pred)
-        other = switch_op(self.zeros(like), pred)[1 - branch.side]
-        own = held(gradient, pred, branch.side)
-        return merge_op([other, own] if branch.side else [own, other])[0]
+        nothing: Gradient
+        if isinstance(gradient, IndexedSlices):
+            shape = self._shape(like)
+            gradient = IndexedSlices(gradient.values, gradient.indices, shape)
+            nothing = no_rows(gradient, shape)
+        else:
+            nothing = self.zeros(like)
+        return either(nothing, gradient, pred) if branch.side else either(gradient, nothing, pred)
 
     def zeros(self, like: Tensor) -> Tensor:
         """Zeros of a tensor's shape, in the present place."""
         if like.dtype is variant:
             return empty_stack()
-        if like.dtype is resource:
-            dtype, shape = like.op.attributes["dtype"], like.op.attributes["shape"]
-            if shape.is_fully_defined:
-                return zeros(shape.as_list(), dtype)
-            return zeros_like(read_variable(like, dtype=dtype, shape=shape))
-        if like.shape.is_fully_defined:
-            return zeros(like.shape.as_list(), like.dtype)
-        return zeros(self._shape(like), like.dtype)
+        dtype = like.op.attributes["dtype"] if like.dtype is resource else like.dtype
+        return zeros(self._shape(like), dtype)
 
-    def _shape(self, like: Tensor) -> Tensor:
-        """The shape of a forward tensor, taken where that is."""
+    def _shape(self, like: Tensor) -> Any:
+        """The shape of a forward tensor, or of a variable, taken where that is."""
+        attributes = like.op.attributes
+        known = attributes["shape"] if like.dtype is resource else like.shape
+        if known.is_fully_defined:
+            return np.asarray(known.as_list(), np.int32)
+        if like.dtype is resource:
+            return shape_tensor(read_variable(like, dtype=attributes["dtype"], shape=known))
         flow = self.flow_in(context_of(like))
         with within(self._graph, lambda s: replace(s, flow=flow, control_inputs=())):
             return shape_tensor(like)
@@ -389,12 +433,11 @@ def _close(found: set[Operation], following: Any) -> None:
                 stack.append(other)
 
 
-def _sum(parts: Sequence[Tensor | None]) -> Tensor | None:
-    there = [part for part in parts if part is not None]
-    if not there:
+def _sum(parts: Sequence[Tensor]) -> Tensor | None:
+    if not parts:
         return None
-    total = there[0]
-    for part in there[1:]:
+    total = parts[0]
+    for part in parts[1:]:
         total = _added(total, part)
     return total
 
@@ -539,6 +582,7 @@ class Backward(_Extended):
             following = subtract(yes, 1)
             pivot = identity(yes)
         self.close(Round(merged.op, no, yes), following)
+        self._left_to_do = yes
         self.begin_body(Branch(self.pred, 1, frame), pivot.op)
 
     def accumulated(self, part: Tensor, first: Tensor) -> Tensor:
@@ -548,6 +592,24 @@ class Backward(_Extended):
             following = _added(total.yes, part)
         self.close(total, following)
         return self.left(total)
+
+    def collected(self, part: IndexedSlices, nothing: IndexedSlices) -> Sequence[Tensor]:
+        """Arrays of the values and the indices of the rows of all iterations, outside."""
+        pairs = zip(_parts_of(part), _parts_of(nothing), strict=True)
+        return [self._pieces(piece, first) for piece, first in pairs]
+
+    def _pieces(self, piece: Tensor, first: Tensor) -> Tensor:
+        """An array of what each iteration gives, in the forward loop's order, after a first one."""
+        with self.outside():
+            empty = array_op(
+                add(self.forward.count, 1), element_shape=_rows_of(first), infer_shape=False
+            )
+            begun = write_op(empty, 0, first)
+        pieces = self.variable(begun)
+        with self.entered():
+            following = write_op(pieces.yes, self._left_to_do, piece)
+        self.close(pieces, following)
+        return self.left(pieces)
 
     def captured(self, tensor: Tensor) -> Tensor:
         """What stands inside for a tensor: of the forward loop its value in the iteration."""
