@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from flowbook.graph.building.scopes import within
 from flowbook.graph.definition.inference import no_flops, same_as_input
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
-from flowbook.graph.model.context import Branch, chain, context_of
+from flowbook.graph.model.context import FRAME_OPTIONS, Branch, Frame, chain, context_of
 from flowbook.graph.model.dtypes import ANYTHING
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -235,12 +235,16 @@ def _entered_shape(
     frame_name: Any,
     is_constant: Any,
     parallel_iterations: Any,
+    swap_memory: Any,
+    recompute: Any,
     shape: Any,
 ) -> Shape:
     if not isinstance(frame_name, str) or not frame_name:
         raise InvalidArgumentError(f"a loop is named by a string, not {frame_name!r}")
-    if not isinstance(is_constant, bool):
-        raise InvalidTypeError(f"is_constant is a bool, not {is_constant!r}")
+    flags = {"is_constant": is_constant, "swap_memory": swap_memory, "recompute": recompute}
+    for what, flag in flags.items():
+        if not isinstance(flag, bool):
+            raise InvalidTypeError(f"{what} is a bool, not {flag!r}")
     check_parallel(parallel_iterations)
     if shape is None:
         return data.shape
@@ -274,6 +278,8 @@ enter_op = OpDef(
         "frame_name": REQUIRED,
         "is_constant": False,
         "parallel_iterations": 10,
+        "swap_memory": False,
+        "recompute": False,
         "shape": None,
     },
     infer=_entered_shape,
@@ -283,6 +289,14 @@ enter_op = OpDef(
     aliases={0: 0},
     cost=no_flops,
 )
+
+
+def taken_into(
+    frame: Frame, tensor: Any, is_constant: bool = False, shape: Shape | None = None
+) -> Tensor:
+    """What stands for a tensor in a loop that is being built."""
+    options = {option: getattr(frame, option) for option in FRAME_OPTIONS}
+    return enter_op(tensor, frame_name=frame.name, is_constant=is_constant, shape=shape, **options)
 
 
 @enter_op.front

@@ -13,12 +13,12 @@ from flowbook.graph.control_flow.calling import require_callable_with
 from flowbook.graph.control_flow.flows import LoopInside
 from flowbook.graph.control_flow.routing import (
     check_parallel,
-    enter_op,
     exit,
     loop_cond,
     merge_op,
     next_iteration_op,
     switch_op,
+    taken_into,
 )
 from flowbook.graph.control_flow.structure import (
     leaves,
@@ -30,7 +30,7 @@ from flowbook.graph.control_flow.structure import (
 )
 from flowbook.graph.control_flow.tensor_array import TensorArray
 from flowbook.graph.model import dtypes
-from flowbook.graph.model.context import Branch
+from flowbook.graph.model.context import Branch, Frame
 from flowbook.graph.model.errors import (
     ConstantConditionWarning,
     InvalidArgumentError,
@@ -56,6 +56,8 @@ def while_loop(
     name: str | None = None,
     maximum_iterations: Any = None,
     return_same_structure: bool = True,
+    *,
+    recompute: bool = False,
 ) -> Any:
     """Run a body as long as a condition holds, in the run.
 
@@ -75,11 +77,16 @@ def while_loop(
         parallel_iterations: how many iterations may be under way at once.
         back_prop: whether gradients flow through the loop; otherwise its results count as
             constants. It costs nothing if none are taken.
-        swap_memory: whether what gradients need of each iteration goes to host memory.
+        swap_memory: whether what gradients need of each iteration goes to host memory, where it
+            is anyway on a CPU; `fb.forecast` tells how much that is.
         name: the name scope.
         maximum_iterations: an int or an integer scalar: more iterations there are not.
         return_same_structure: whether a single variable is given in the structure of `loop_vars`,
             as a list of one, and not as it is.
+        recompute: whether gradients compute an iteration once more, from what its variables were,
+            rather than keep what it computed. They are the same bits, for less memory and more
+            time. What touches something, such as draws and reads of variables, is kept, and so is
+            what the body takes from arrays and from loops within it.
 
     Returns:
         What the variables are at last, in the structure of `loop_vars`.
@@ -126,7 +133,8 @@ def while_loop(
             return count + 1, _matched(inner, _called(given_body, inner, "body"))
 
     with name_scope(name or "while") as prefix:
-        loop = _Loop(prefix, loop_vars, shape_invariants, parallel_iterations)
+        options = (parallel_iterations, swap_memory, recompute)
+        loop = _Loop(prefix, loop_vars, shape_invariants, options)
         with loop.graph.as_default():
             try:
                 found = loop.build(cond, body)
@@ -215,7 +223,7 @@ def _warn_of_constant(condition: Tensor) -> None:
 class _Loop:
     """A loop that is being built."""
 
-    def __init__(self, prefix: str, loop_vars: Any, invariants: Any, parallel: int) -> None:
+    def __init__(self, prefix: str, loop_vars: Any, invariants: Any, options: Any) -> None:
         self.structure = loop_vars
         self.where = [where for where, _ in paths(loop_vars)]
         for where, leaf in paths(loop_vars):
@@ -231,7 +239,8 @@ class _Loop:
             self.first = [flow.captured(tensor) for tensor in self.first]
         self.shapes = self._invariants(invariants)
         outer = flow.place if flow is not None else None
-        self.frame = self.graph.open_frame(prefix.rstrip("/"), parallel, outer)
+        self.frame = Frame(prefix.rstrip("/"), outer, *options)
+        self.graph.open_frame(self.frame)
 
     def _invariants(self, given: Any) -> list[Shape]:
         """What is known of each variable's shape in all iterations."""
@@ -256,14 +265,8 @@ class _Loop:
 
     def build(self, cond: Callable[..., Any], body: Callable[..., Any]) -> Any:
         """Build the whole loop; give what its variables are at last."""
-        name = self.frame.name
         entered = [
-            enter_op(
-                tensor,
-                frame_name=name,
-                parallel_iterations=self.frame.parallel_iterations,
-                shape=None if shape == tensor.shape else shape,
-            )
+            taken_into(self.frame, tensor, shape=None if shape == tensor.shape else shape)
             for tensor, shape in zip(self.first, self.shapes, strict=True)
         ]
         with self._building():

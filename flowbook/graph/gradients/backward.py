@@ -16,10 +16,14 @@ from typing import Any
 
 from flowbook.graph.building.graph import Graph, mixed_graphs
 from flowbook.graph.building.scopes import name_scope, within
-from flowbook.graph.building.surroundings import Scope
 from flowbook.graph.control_flow.array_ops import add_arrays
 from flowbook.graph.definition.op_def import NO_GRADIENT as NO_GRADIENT
-from flowbook.graph.gradients.loops import Loop, LoopGradients, is_differentiable
+from flowbook.graph.gradients.loops import (
+    Loop,
+    LoopGradients,
+    is_differentiable,
+    on_behalf_of,
+)
 from flowbook.graph.model import site as sites
 from flowbook.graph.model.context import (
     Branch,
@@ -337,22 +341,7 @@ class _Backward:
 
     def _on_behalf_of(self, op: Operation, name: str) -> Any:
         """Build with the forward operation's site and device, below `gradients/name/`."""
-        prefix = f"{self.prefix}{name}/" if name else self.prefix
-        author = sites.capture().author
-        site = sites.Site(op.site.code, op.site.offset, author)
-        # A request in part admits several devices: it is the same one.
-        beside = (op,) if op.device or op.colocation else ()
-
-        def change(scope: Scope) -> Scope:
-            return replace(
-                scope,
-                prefix=prefix,
-                device=op.device,
-                colocation=beside,
-                site=site,
-            )
-
-        return within(self.graph, change)
+        return on_behalf_of(self.graph, op, f"{self.prefix}{name}/" if name else self.prefix)
 
 
 class Path:

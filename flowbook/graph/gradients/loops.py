@@ -3,6 +3,8 @@
 The backward loop runs as often as the forward one did, and takes its iterations in reverse. What it
 needs of each of them the forward loop pushes on a stack (`control_flow/stacks.py`), in the order in
 which the gradients of the body ask for it; what is the same in every iteration is taken as it is.
+Of a loop that says `recompute` only the variables are pushed, and what cannot be computed again:
+the backward loop computes the rest once more, where it is asked for.
 
 While the backward loop's body is built, the forward loop's tensors are captured like any others
 from outside (`Backward.captured`): so gradient functions know nothing of loops, and loops and
@@ -13,7 +15,7 @@ by further variables (`Extension`): a count of its iterations, and the stacks.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -22,18 +24,21 @@ import numpy as np
 from flowbook.graph.building.flow import Flow
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.building.scopes import within
+from flowbook.graph.building.surroundings import Scope
 from flowbook.graph.control_flow.array_ops import add_arrays, array_op, concat_op, write_op
 from flowbook.graph.control_flow.flows import BranchInside, LoopInside
 from flowbook.graph.control_flow.routing import (
     either,
-    enter_op,
     exit,
+    held,
     loop_cond,
     merge_op,
     next_iteration_op,
     switch_op,
+    taken_into,
 )
 from flowbook.graph.control_flow.stacks import empty_stack, pop, push
+from flowbook.graph.model import site as sites
 from flowbook.graph.model.context import (
     Branch,
     Context,
@@ -63,6 +68,19 @@ def is_differentiable(tensor: Tensor) -> bool:
     """Whether gradients flow through tensors of this dtype."""
     dtype = tensor.dtype
     return dtype.is_floating or dtype.is_complex or dtype is resource or dtype is variant
+
+
+def on_behalf_of(graph: Graph, op: Operation, prefix: str) -> AbstractContextManager[Scope]:
+    """Build with a forward operation's site and device, under names that begin so."""
+    author = sites.capture().author
+    site = sites.Site(op.site.code, op.site.offset, author)
+    # A request in part admits several devices: it is the same one.
+    beside = (op,) if op.device or op.colocation else ()
+
+    def change(scope: Scope) -> Scope:
+        return replace(scope, prefix=prefix, device=op.device, colocation=beside, site=site)
+
+    return within(graph, change)
 
 
 def is_entered(operation: Operation, frame: Frame) -> bool:
@@ -474,12 +492,7 @@ class _Extended(LoopInside):
 
     def _merged(self, first: Any, shape: Shape | None) -> Tensor:
         with self.outside():
-            entered = enter_op(
-                first,
-                frame_name=self.frame.name,
-                parallel_iterations=self.frame.parallel_iterations,
-                shape=shape,
-            )
+            entered = taken_into(self.frame, first, shape=shape)
         with self.routing():
             return merge_op([entered])[0]
 
@@ -508,9 +521,7 @@ class Extension(_Extended):
     """
 
     def __init__(self, graph: Graph, frame: Frame, pred: Tensor) -> None:
-        entered = enter_op(
-            constant(0), frame_name=frame.name, parallel_iterations=frame.parallel_iterations
-        )
+        entered = taken_into(frame, constant(0))
         super().__init__(graph, frame, entered.op)
         self.pred = pred
         with self.routing():
@@ -567,12 +578,9 @@ class Backward(_Extended):
         self.forward = forward
         flow = graph.scope.flow
         name = graph.enter_name(f"{forward_frame.name.rpartition('/')[2]}_grad").rstrip("/")
-        frame = graph.open_frame(
-            name, forward_frame.parallel_iterations, flow.place if flow is not None else None
-        )
-        entered = enter_op(
-            forward.count, frame_name=name, parallel_iterations=frame.parallel_iterations
-        )
+        frame = forward_frame.entered_from(flow.place if flow is not None else None, name)
+        graph.open_frame(frame)
+        entered = taken_into(frame, forward.count)
         super().__init__(graph, frame, entered.op)
         self._recalled: dict[Tensor, Tensor] = {}
         with self.routing():
@@ -624,10 +632,55 @@ class Backward(_Extended):
             return super().captured(op.inputs[0])
         if op.op_def.gives_dead and context_of(tensor) == self.forward.place:
             return self.recalled(op.inputs[0])  # The variable itself, which is the same.
-        found = self._recalled.get(tensor)
-        if found is None:
-            found = self._recalled[tensor] = self._popped(tensor)
-        return found
+        if tensor not in self._recalled:
+            if self._is_computed(op):
+                self._compute(op)
+            else:
+                self._recalled[tensor] = self._popped(tensor)
+        return self._recalled[tensor]
+
+    def _is_computed(self, op: Operation) -> bool:
+        """Whether what an operation of the forward loop gave is computed once more."""
+        place, op_def = self.forward.place, op.op_def
+        return (
+            self.frame.recompute
+            and frame_of(op.context) is self.forward.frame
+            and is_within(op.context, place)
+            and op_def.retag is Retag.NONE
+            and op_def.touches is None
+            # An array may let go of what is read from it.
+            and all(t.dtype not in (variant, resource) for t in (*op.inputs, *op.outputs))
+        )
+
+    def _compute(self, op: Operation) -> None:
+        """Compute once more what an operation gave, and what for that is not known yet."""
+        wanted: set[Operation] = set()
+        stack = [op]
+        while stack:
+            each = stack.pop()
+            is_known = is_everywhere(each) or each.outputs[0] in self._recalled
+            if not is_known and each not in wanted and self._is_computed(each):
+                wanted.add(each)
+                stack.extend(tensor.op for tensor in each.inputs)
+        for each in sorted(wanted, key=lambda op: op.id):
+            self._compute_one(each)
+
+    def _compute_one(self, op: Operation) -> None:
+        graph = self._graph
+        inputs = [self.captured(tensor) for tensor in op.inputs]
+        found = op.op_def.infer_outputs(graph, inputs, op.attributes)
+        with self.entered(), on_behalf_of(graph, op, graph.scope.prefix):
+            assert graph.scope.site is not None
+            again = Operation(
+                graph, op.op_def, tuple(inputs), op.attributes, *found, graph.scope.site
+            )
+            graph.add(again, None)
+        for tensor, value in zip(op.outputs, again.outputs, strict=True):
+            for branch in reversed(self.forward.branches_of(tensor)):
+                pred = self.captured(branch.pred)
+                with self.routing():
+                    value = held(value, pred, branch.side)
+            self._recalled[tensor] = value
 
     def _popped(self, tensor: Tensor) -> Tensor:
         branches = self.forward.branches_of(tensor)

@@ -48,8 +48,8 @@ def programs(depth: int) -> Any:
     return st.lists(st.one_of(assignments, branch, loop), min_size=1, max_size=3)
 
 
-def built(program: list[Any], state: list[Any], x: Any, w: Any) -> list[Any]:
-    """The program with branches and loops that the run decides."""
+def built(program: list[Any], state: list[Any], x: Any, w: Any, **options: Any) -> list[Any]:
+    """The program with branches and loops that the run decides; with options of `while_loop`."""
     for statement in program:
         state = list(state)
         if statement[0] == "set":
@@ -59,8 +59,8 @@ def built(program: list[Any], state: list[Any], x: Any, w: Any) -> list[Any]:
             _, one, other, yes, no = statement
             state = fb.cond(
                 state[one] < state[other],
-                lambda state=state, yes=yes: built(yes, state, x, w),
-                lambda state=state, no=no: built(no, state, x, w),
+                lambda state=state, yes=yes: built(yes, state, x, w, **options),
+                lambda state=state, no=no: built(no, state, x, w, **options),
             )
         else:
             _, count, watched, body = statement
@@ -70,8 +70,9 @@ def built(program: list[Any], state: list[Any], x: Any, w: Any) -> list[Any]:
 
             _, state = fb.while_loop(
                 goes_on,
-                lambda i, state, body=body: (i + 1, built(body, state, x, w)),
+                lambda i, state, body=body: (i + 1, built(body, state, x, w, **options)),
                 (0, state),
+                **options,
             )
     return state
 
@@ -156,6 +157,27 @@ def test_rows_stay_rows(program: list[Any], at: float, is_variable: bool) -> Non
                 assert close(one, other)
 
 
+@settings(max_examples=20, deadline=None)
+@given(programs(2), st.sampled_from([-1.3, -0.2, 0.4, 1.1]))
+def test_what_is_computed_again_is_the_same(program: list[Any], at: float) -> None:
+    with fb.Graph().as_default(), fb.Session() as sess:
+        x = fb.placeholder(fb.float64, [], name="x")
+        w = fb.Variable(0.7, dtype=fb.float64, name="w")
+        found = []
+        for recompute in (True, False):
+            first = [x, x * 0.5, fb.constant(0.25, fb.float64)]
+            ends = built(program, first, x, lambda: w, recompute=recompute)
+            given = [
+                zeros_for(g) for g in fb.gradients(fb.add_n([fb.sin(y) for y in ends]), [x, w])
+            ]
+            second = map(zeros_for, fb.gradients(fb.add_n(given), [x, w]))
+            found.append((given, list(second)))
+        for _ in range(2):
+            again, kept = sess.run(found, {x: at})
+            assert again[0] == kept[0]
+            assert close(again[1], kept[1])
+
+
 def whole_of(gradient: Any, like: Any) -> Any:
     return fb.zeros(like.shape, fb.float64) if gradient is None else fb.convert_to_tensor(gradient)
 
@@ -178,6 +200,87 @@ def test_only_what_the_gradients_need_is_kept() -> None:
     _, y = fb.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y + x), (0, x))
     fb.gradients(y, [x])
     assert not [op for op in x.graph.operations if op.type == "StackPush"]
+
+
+@pytest.mark.parametrize("imported", [False, True])
+def test_recomputing_keeps_what_entered_and_what_was_drawn(imported: bool) -> None:
+    size, trips = 100, 7
+
+    def body(i: Any, t: Any) -> Any:
+        u = fb.tanh(t * 2.0)
+        u = fb.cond(fb.equal(i % 2, 0), lambda: fb.sin(u) * t, lambda: fb.exp(-u * u))
+        return i + 1, fb.sigmoid(u) * t * fb.random_uniform([size], dtype=fb.float64, seed=3)
+
+    found = []
+    for recompute in (False, True):
+        with fb.Graph().as_default() as graph:
+            x = fb.placeholder(fb.float64, [size], name="x")
+            _, y = fb.while_loop(lambda i, _: i < trips, body, (0, x), recompute=recompute)
+            if imported:
+                graph = fb.Graph.from_bytes(graph.to_bytes())
+                x, y = (graph.get_tensor_by_name(t.name) for t in (x, y))
+            with graph.as_default():
+                [dx] = fb.gradients(y, [x])
+                told = fb.forecast(dx, {x: (size,)}, trips=trips)
+                with fb.Session() as sess:
+                    runs = [sess.run(dx, {x: np.linspace(-1, 1, size)}) for _ in range(3)]
+        found.append((told, runs))
+    (kept, wanted), (again, given) = found
+    np.testing.assert_array_equal(given, wanted)
+    of_one = size * trips * 8
+    # The variable, what was drawn, and the count.
+    assert 2 * of_one <= again.stack_bytes < 2.1 * of_one
+    assert kept.stack_bytes > 5 * of_one
+    assert again.total.flops > kept.total.flops
+
+
+def test_a_long_body_is_computed_again() -> None:
+    x = fb.placeholder(fb.float64, [])
+
+    def body(i: Any, t: Any) -> Any:
+        for _ in range(1000):
+            t = fb.sin(t)
+        return i + 1, t
+
+    [again, kept] = [
+        fb.gradients(fb.while_loop(lambda i, _: i < 2, body, (0, x), recompute=recompute)[1], [x])[
+            0
+        ]
+        for recompute in (True, False)
+    ]
+    with fb.Session() as sess:
+        found = sess.run([again, kept], {x: 1.0})
+    assert found[0] == found[1] != 0
+
+
+def test_arrays_and_loops_within_are_not_computed_again() -> None:
+    x = fb.placeholder(fb.float64, [3, 2])
+
+    def step(total: Any, row: Any) -> Any:
+        _, inner = fb.while_loop(lambda j, _: j < 2, lambda j, t: (j + 1, t * total), (0, row))
+        return fb.tanh(inner + total)
+
+    found = [
+        fb.gradients(fb.scan(step, x, fb.ones([2], fb.float64), recompute=recompute), [x])[0]
+        for recompute in (True, False)
+    ]
+    at = np.arange(6.0).reshape(3, 2) / 7
+    with fb.Session() as sess:
+        for _ in range(2):
+            again, kept = sess.run(found, {x: at})
+            np.testing.assert_array_equal(again, kept)
+
+
+def test_bytes_that_are_swapped_are_told() -> None:
+    x = fb.placeholder(fb.float32, [100])
+    for swap_memory in (False, True):
+        _, y = fb.while_loop(
+            lambda i, _: i < 3, lambda i, y: (i + 1, y * x), (0, x), swap_memory=swap_memory
+        )
+        told = fb.forecast(fb.gradients(y, [x]), {x: (100,)}, trips=3)
+        assert told.stack_bytes == 1200
+        assert told.swapped_bytes == (1200 if swap_memory else 0)
+        assert ("host memory" in str(told)) is swap_memory
 
 
 @pytest.mark.parametrize("is_variable", [True, False])
