@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
@@ -216,7 +216,7 @@ def _zero_state(cell: Cell, inputs: Tensor, dtype: Any) -> Any:
     return mapped(lambda each: zeros([batch, *_dims(each)], as_dtype(dtype)), size)
 
 
-def _dims(size: Any) -> list[int]:
+def _dims(size: Any) -> Sequence[int | None]:
     return [size] if isinstance(size, int) else Shape(size).as_list()
 
 

@@ -205,7 +205,7 @@ class LoopInside(Inside):
             return identity(tensor)
         assert self._body is not None
         sides: tuple[Tensor, Tensor] = switch_op(tensor, self._body.pred)
-        return sides[1]
+        return sides[self._body.side]
 
     def _taken_in(self, tensor: Tensor) -> Tensor:
         with self.outside():

@@ -39,7 +39,9 @@ from flowbook.graph.model.errors import (
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
 from flowbook.graph.ops.basis.constants import convert_to_tensor, identity, stop_gradient
+from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 from flowbook.graph.ops.math.comparison import less, logical_and
 
 __all__ = ["while_loop"]
@@ -73,7 +75,9 @@ def while_loop(
         loop_vars: what the variables are at first: a list, tuple or other nested structure of
             tensors, or of what becomes tensors.
         shape_invariants: for each variable, in the same structure, what is known of its shape in
-            every iteration; None stands for the shape that it has at first.
+            every iteration; None stands for the shape that it has at first. For a sparse tensor the
+            shape of its `dense_shape`, for IndexedSlices that of their `values` may stand; of both
+            the number of elements or rows may change anyhow.
         parallel_iterations: how many iterations may be under way at once.
         back_prop: whether gradients flow through the loop; otherwise its results count as
             constants. It costs nothing if none are taken.
@@ -245,8 +249,6 @@ class _Loop:
     def _invariants(self, given: Any) -> list[Shape]:
         """What is known of each variable's shape in all iterations."""
         shapes = [tensor.shape for tensor in self.first]
-        if given is None:
-            return shapes
         said = list(_shapes_like(self.structure, given))
         for index, (shape, tensor) in enumerate(zip(said, self.first, strict=True)):
             if shape is None:
@@ -356,14 +358,14 @@ def _shapes_like(structure: Any, given: Any, where: str = "") -> Iterator[Shape 
     """A shape for each leaf of a structure, or None where nothing is said."""
     if isinstance(structure, TensorArray):
         given = None  # It says itself of which shape its elements are.
+    if isinstance(structure, SparseTensor | IndexedSlices) and _is_one_shape(structure, given):
+        given = _shapes_of_parts(structure, given)
     parts = parts_of(structure)
-    if given is None:
-        yield from [None] * len(leaves(structure))
-        return
     if parts is None:
-        yield Shape(given)
+        yield None if given is None else Shape(given)
         return
-    said = list(given.values()) if isinstance(given, dict) else given
+    said = [None] * len(parts) if given is None else given
+    said = list(said.values()) if isinstance(said, dict) else said
     if isinstance(given, Shape) or not isinstance(said, list | tuple) or len(said) != len(parts):
         raise InvalidArgumentError(
             f"shape_invariants has the structure of loop_vars, where "
@@ -373,3 +375,25 @@ def _shapes_like(structure: Any, given: Any, where: str = "") -> Iterator[Shape 
         )
     for (name, part), shape in zip(parts.items(), said, strict=True):
         yield from _shapes_like(part, shape, where + name)
+
+
+def _is_one_shape(item: SparseTensor | IndexedSlices, given: Any) -> bool:
+    """Whether nothing is said, or one shape, rather than one for each part."""
+    if given is None or isinstance(given, Shape):
+        return True
+    if not isinstance(given, list | tuple):
+        return False
+    if isinstance(item, SparseTensor):
+        return len(given) == 1
+    return any(isinstance(dim, int) for dim in given)
+
+
+def _shapes_of_parts(item: SparseTensor | IndexedSlices, given: Any) -> list[Shape | None]:
+    """A shape for each part, where the number of elements, or of rows, may change."""
+    if isinstance(item, SparseTensor):
+        known = item.dense_shape.shape if given is None else Shape(given)
+        rank = known.with_rank(1)[0]
+        return [Shape([None, rank]), Shape([None]), Shape([rank])]
+    values = Shape([None]).concatenate(item.values.shape[1:]) if given is None else Shape(given)
+    shapes: list[Shape | None] = [values, Shape([values[0]]), None]
+    return shapes[: len(parts_of(item) or {})]

@@ -152,20 +152,26 @@ class Loop:
         return found
 
     @property
-    def pred(self) -> Tensor:
-        """The condition: whether there is another iteration."""
-        for branch in chain(context_of(self.exits[0].inputs[0])):
-            if isinstance(branch, Branch) and branch.outer is self.frame:
-                return branch.pred
+    def body(self) -> Branch:
+        """What runs if there is another iteration: on the other side than what leaves the loop."""
+        ended = {
+            branch
+            for left_by in self.exits
+            for branch in chain(context_of(left_by.inputs[0]))
+            if isinstance(branch, Branch) and branch.outer is self.frame
+        }
+        if len(ended) == 1:
+            [branch] = ended
+            return replace(branch, side=1 - branch.side)
         raise InvalidArgumentError(
-            f"the loop {self.frame.name!r} has no condition that says when it ends: it has no "
+            f"the loop {self.frame.name!r} has no one condition that says when it ends: it has no "
             "gradient",
             self.exits[0],
         )
 
     def variables(self) -> dict[Operation, Variable]:
         """Its variables, by what merges their values."""
-        body = Branch(self.pred, 1, self.frame)
+        body = self.body
         inside: dict[Operation, list[Tensor]] = {merge: [merge.outputs[0]] for merge in self.merges}
         for op in self.operations:
             if op.op_def.gives_dead and op.inputs[0].op in inside:
@@ -255,7 +261,7 @@ class LoopGradients:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._extensions: dict[Frame, Extension] = {}
-        self._preds: dict[Frame, Tensor] = {}
+        self._bodies: dict[Frame, Branch] = {}
 
     def of(
         self,
@@ -290,7 +296,7 @@ class LoopGradients:
         constants = [s for s in loop.sources if s in used]
         if not active:
             return []
-        self._preds[loop.frame] = loop.pred
+        self._bodies[loop.frame] = loop.body
         forward = self._extension(loop.frame)
         with self._inside(loop.frame.outer, place):
             backward = Backward(self._graph, loop.frame, forward)
@@ -391,7 +397,7 @@ class LoopGradients:
         if found is None:
             outer = self.flow_in(frame.outer)
             with within(self._graph, lambda s: replace(s, flow=outer, control_inputs=())):
-                found = Extension(self._graph, frame, self._preds[frame])
+                found = Extension(self._graph, frame, self._bodies[frame])
             self._extensions[frame] = found
         return found
 
@@ -438,8 +444,21 @@ class LoopGradients:
 
 
 def _merge_of(left_by: Operation) -> Operation:
-    """What merges the values of the variable that leaves a loop."""
-    return left_by.inputs[0].op.inputs[0].op
+    """What merges the values of the variable that leaves a loop.
+
+    Raises:
+        InvalidArgumentError: if something else leaves it, as in a loop that was written by hand.
+    """
+    source = left_by.inputs[0].op
+    merge = source.inputs[0].op if source.op_def.gives_dead else source
+    if merge is source or merge.closed_by is None:
+        raise InvalidArgumentError(
+            f"what leaves the loop here, {left_by.inputs[0].name!r}, is computed from its "
+            "variables, and not one of them: it has no gradient",
+            left_by,
+            hint="take out what a Switch gives of a Merge, and compute outside",
+        )
+    return merge
 
 
 def _close(found: set[Operation], following: Any) -> None:
@@ -479,16 +498,23 @@ class Round(NamedTuple):
 
 
 class _Extended(LoopInside):
-    """A loop that variables are added to one by one, its condition being known."""
+    """A loop that variables are added to one by one, its condition being known.
 
-    pred: Tensor
+    Attributes:
+        body: what runs in it where there is another iteration.
+    """
+
+    body: Branch
 
     def variable(self, first: Any, shape: Shape | None = None) -> Round:
         """A further variable."""
         merged = self._merged(first, shape)
         with self.routing():
-            no, yes = switch_op(merged, self.pred)
-        return Round(merged.op, no, yes)
+            return self._round(merged)
+
+    def _round(self, merged: Tensor) -> Round:
+        sides: tuple[Tensor, Tensor] = switch_op(merged, self.body.pred)
+        return Round(merged.op, sides[1 - self.body.side], sides[self.body.side])
 
     def _merged(self, first: Any, shape: Shape | None) -> Tensor:
         with self.outside():
@@ -520,18 +546,16 @@ class Extension(_Extended):
         count: how often its body ran, outside.
     """
 
-    def __init__(self, graph: Graph, frame: Frame, pred: Tensor) -> None:
+    def __init__(self, graph: Graph, frame: Frame, body: Branch) -> None:
         entered = taken_into(frame, constant(0))
         super().__init__(graph, frame, entered.op)
-        self.pred = pred
+        self.body = body
         with self.routing():
-            merged = merge_op([entered])[0]
-            no, yes = switch_op(merged, pred)
-            counted = Round(merged.op, no, yes)
-            following = add(yes, 1)
-            pivot = identity(yes)
+            counted = self._round(merge_op([entered])[0])
+            following = add(counted.yes, 1)
+            pivot = identity(counted.yes)
         self.close(counted, following)
-        self.begin_body(Branch(pred, 1, frame), pivot.op)
+        self.begin_body(body, pivot.op)
         self.count = self.left(counted)
 
     def stacked(self, tensor: Tensor) -> Tensor:
@@ -585,13 +609,13 @@ class Backward(_Extended):
         self._recalled: dict[Tensor, Tensor] = {}
         with self.routing():
             merged = merge_op([entered])[0]
-            self.pred = loop_cond(greater(merged, 0))
-            no, yes = switch_op(merged, self.pred)
-            following = subtract(yes, 1)
-            pivot = identity(yes)
-        self.close(Round(merged.op, no, yes), following)
-        self._left_to_do = yes
-        self.begin_body(Branch(self.pred, 1, frame), pivot.op)
+            self.body = Branch(loop_cond(greater(merged, 0)), 1, frame)
+            counted = self._round(merged)
+            following = subtract(counted.yes, 1)
+            pivot = identity(counted.yes)
+        self.close(counted, following)
+        self._left_to_do = counted.yes
+        self.begin_body(self.body, pivot.op)
 
     def accumulated(self, part: Tensor, first: Tensor) -> Tensor:
         """The sum over all iterations, outside."""

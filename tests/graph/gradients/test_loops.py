@@ -460,6 +460,40 @@ def test_of_a_loop_by_hand() -> None:
         assert sess.run([y, dx], {x: 2.0}) == [162.0, 81.0]
 
 
+def test_of_a_loop_by_hand_that_ends_where_something_holds() -> None:
+    flow = fb.control_flow
+    x = fb.placeholder(fb.float64, [])
+    merge = flow.merge([flow.enter(x, "loop")])
+    sides = flow.switch(merge.output, flow.loop_cond(merge.output >= 100.0))
+    flow.next_iteration(sides.output_false * sides.output_false, merge)
+    y = flow.exit(sides.output_true)
+    [dx] = fb.gradients(y, [x])
+    [ddx] = fb.gradients(dx, [x])
+    with fb.Session() as sess:
+        for _ in range(2):
+            assert sess.run([y, dx, ddx], {x: 2.0}) == [256.0, 8 * 2.0**7, 56 * 2.0**6]
+
+
+def test_what_has_no_gradient_of_a_loop_by_hand_says_so() -> None:
+    flow = fb.control_flow
+    x = fb.placeholder(fb.float64, [])
+    merge = flow.merge([flow.enter(x, "loop")])
+    doubled = merge.output * 2.0
+    holds = flow.loop_cond(merge.output < 100.0)
+    sides, others = flow.switch(merge.output, holds), flow.switch(doubled, holds)
+    flow.next_iteration(sides.output_true * 3.0, merge)
+    for inside in (fb.square(sides.output_false), others.output_false):
+        y = flow.exit(inside)
+        with pytest.raises(fb.errors.InvalidArgumentError, match="is computed from its variables"):
+            fb.gradients(y, [x])
+    with pytest.raises(fb.errors.InvalidArgumentError, match="has no one condition"):
+        fb.gradients(flow.exit(merge.output), [x])
+    others = flow.switch(merge.output, merge.output < 50.0)
+    ends = [flow.exit(sides.output_false), flow.exit(others.output_false)]
+    with pytest.raises(fb.errors.InvalidArgumentError, match="has no one condition"):
+        fb.gradients(ends, [x])
+
+
 def test_with_respect_to_what_is_inside() -> None:
     inside = []
 
