@@ -23,7 +23,7 @@ import numpy as np
 
 from flowbook.graph.building.flow import Flow
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.building.scopes import within
+from flowbook.graph.building.scopes import name_scope, within
 from flowbook.graph.building.surroundings import Scope
 from flowbook.graph.control_flow.array_ops import add_arrays, array_op, concat_op, write_op
 from flowbook.graph.control_flow.flows import BranchInside, LoopInside
@@ -387,7 +387,10 @@ class LoopGradients:
         if like.dtype is resource:
             return shape_tensor(read_variable(like, dtype=attributes["dtype"], shape=known))
         flow = self.flow_in(context_of(like))
-        with within(self._graph, lambda s: replace(s, flow=flow, control_inputs=())):
+        with (
+            within(self._graph, lambda s: replace(s, flow=flow, control_inputs=())),
+            name_scope(f"shape_of_{_name_of(like)}"),
+        ):
             return shape_tensor(like)
 
     # Where forward operations run
@@ -459,6 +462,11 @@ def _merge_of(left_by: Operation) -> Operation:
             hint="take out what a Switch gives of a Merge, and compute outside",
         )
     return merge
+
+
+def _name_of(tensor: Tensor) -> str:
+    """A tensor's name as a part of names."""
+    return tensor.name.replace("/", "_").replace("@", "_").replace(":", "_")
 
 
 def _close(found: set[Operation], following: Any) -> None:
@@ -709,7 +717,10 @@ class Backward(_Extended):
     def _popped(self, tensor: Tensor) -> Tensor:
         branches = self.forward.branches_of(tensor)
         is_known = not branches or tensor.shape.is_fully_defined
-        stack = self.variable(self.forward.stacked(tensor))
+        # A cell that runs again and keeps something else makes another stack: of the forward loop
+        # the variables are told apart by their names, before it is known what they hold.
+        with name_scope(f"kept_{_name_of(tensor)}"):
+            stack = self.variable(self.forward.stacked(tensor))
         with self.routing():
             value, rest = pop(
                 stack.yes, dtype=tensor.dtype, shape=tensor.shape if is_known else Shape()
