@@ -70,6 +70,7 @@ class Forecast(Report):
         trips: how many iterations of each loop are counted, by the loop's name.
         per_iteration: what one iteration of each costs, with the loops within it.
         stack_bytes: what the gradients of loops keep of all iterations, besides the other values.
+        swapped_bytes: how much of that loops with `swap_memory` keep in host memory.
     """
 
     def __init__(
@@ -89,7 +90,9 @@ class Forecast(Report):
         self.unsized = unsized
         self.trips = trips
         self.per_iteration = per_iteration
-        self.stack_bytes = self.by_type().get(push.type, Cost()).bytes
+        kept = {op: cost.bytes for op, cost in by_operation.items() if op.op_def is push}
+        self.stack_bytes = sum(kept.values())
+        self.swapped_bytes = sum(size for op, size in kept.items() if _frames(op)[0].swap_memory)
         self._uncounted = uncounted
 
     def by_type(self) -> dict[str, Cost]:
@@ -133,8 +136,10 @@ class Forecast(Report):
             for name, cost in self.per_iteration.items()
         ]
         if self.stack_bytes:
+            swapped = self.swapped_bytes
             notes.append(
-                f"For the gradients of loops {in_bytes(self.stack_bytes)} are kept besides."
+                f"For the gradients of loops {in_bytes(self.stack_bytes)} are kept besides"
+                + (f", {in_bytes(swapped)} of them in host memory." if swapped else ".")
             )
         if self._uncounted:
             name = self._uncounted[0]

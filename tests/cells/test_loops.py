@@ -1,8 +1,13 @@
 """Loops and branches that a cell builds again: the same loop stays, another one takes its place."""
 
+import random
+import warnings
 from typing import Any
 
+import numpy as np
 import pytest
+
+import flowbook as fb
 
 LOOP = """
 x = fb.placeholder(fb.float32, [], name='x')
@@ -83,3 +88,78 @@ def test_another_branch(notebook: Any) -> None:
     assert notebook["y"] is not y
     notebook.run("b", "found = [fb.Session().run(y, {x: at}) for at in (1.0, -1.0)]")
     assert notebook["found"] == [3, 7]
+
+
+BODIES = [
+    "t * t, u * x",
+    "t * x, u * u",
+    "fb.sin(t) * u, fb.cond(t[0] > 0.5, lambda: t * u, lambda: t)",
+]
+GRADIENTS = [
+    "[dy] = fb.gradients(y, [x])",
+    "[dy] = fb.gradients(y * u, [x])",
+    "_, [dy] = fb.gradients(y, [x]), fb.gradients(u, [x])",
+    "_, [dy] = fb.gradients(u, [x]), fb.gradients(y, [x])",
+    "[dy] = fb.gradients(fb.gradients(y * u, [x]), [x])",
+]
+
+
+def two_variables(body: str) -> str:
+    return (
+        "x = fb.placeholder(fb.float64, [None], name='x')\n"
+        f"_, y, u = fb.while_loop(lambda i, t, u: i < 3, lambda i, t, u: (i + 1, {body}), "
+        "(0, x * 0.5, x))\n"
+    )
+
+
+def built_alone(body: str, gradient: str, at: Any) -> Any:
+    with fb.Graph().as_default(), fb.Session() as sess:
+        names: dict[str, Any] = {"fb": fb}
+        exec(two_variables(body) + gradient, names)
+        return sess.run(names["dy"], {names["x"]: at})
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_gradients_of_a_kept_loop_and_those_they_replace(notebook: Any, seed: int) -> None:
+    """Each value is what its definition meant when it was built, whatever was built again since."""
+    drawn, at = random.Random(seed), np.array([0.7, 0.9])
+    body, gradient = BODIES[0], GRADIENTS[0]
+    notebook.run("loop", two_variables(body))
+    meant: dict[str, tuple[str, str]] = {}
+    for cell in ["gradient", "use", *drawn.choices(["loop", "gradient", "gradient", "use"], k=12)]:
+        if cell == "loop":
+            body = drawn.choice(BODIES)
+            notebook.run("loop", two_variables(body))
+        elif cell == "gradient":
+            gradient = drawn.choice(GRADIENTS)
+            notebook.run("gradient", gradient)
+            meant["dy"] = body, gradient
+        else:
+            notebook.run("use", "z = dy * 1.0")
+            meant["z"] = meant["dy"]
+        with warnings.catch_warnings(), fb.Session() as sess:
+            warnings.simplefilter("ignore", fb.errors.StaleDefinitionWarning)
+            for name, wanted in meant.items():
+                found = sess.run(notebook[name], {notebook["x"]: at})
+                np.testing.assert_allclose(found, built_alone(*wanted, at))
+
+
+def test_a_gradient_that_keeps_something_else_is_another_one(notebook: Any) -> None:
+    notebook.run(
+        "own",
+        "taken = [0]\n"
+        "own = fb.OpDef('OwnProduct', 'a: T, b: T -> c: T', T=(fb.float64,),\n"
+        "    infer=lambda a, b: a.shape, kernel=lambda xp, a, b: a * b,\n"
+        "    grad=lambda op, dy: (dy * op.inputs[taken[0]], None))\n",
+    )
+    notebook.run("a", two_variables("own(t, u), u + 1.0"))
+    notebook.run("b", "[dy] = fb.gradients(y, [x])")
+    notebook.run("c", "z = dy + 1.0")
+    before = notebook["dy"]
+    with fb.Session() as sess:
+        first = sess.run(notebook["z"], {notebook["x"]: [1.5]})
+    notebook.run("b", "taken[0] = 1; [dy] = fb.gradients(y, [x])")
+    assert notebook["dy"] is not before
+    with fb.Session() as sess, pytest.warns(fb.errors.StaleDefinitionWarning, match="cell"):
+        now = sess.run([notebook["dy"], notebook["z"]], {notebook["x"]: [1.5]})
+    assert now[1] == first != now[0] + 1

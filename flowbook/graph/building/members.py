@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from flowbook.graph.building.names import Names, check_name
 from flowbook.graph.model import site as sites
 from flowbook.graph.model.context import (
+    FRAME_OPTIONS,
     Branch,
     Context,
     Frame,
@@ -95,12 +96,11 @@ class Members:
 
     # Where in the control flow
 
-    def open_frame(self, name: str, parallel_iterations: int, outer: Context | None) -> Frame:
-        """A new frame, which is entered by that name from there."""
+    def open_frame(self, frame: Frame) -> None:
+        """Note a new frame, which is entered by its name."""
         with self.lock:
-            frame = self._frames[name, frame_of(outer)] = Frame(name, parallel_iterations, outer)
+            self._frames[frame.name, frame_of(frame.outer)] = frame
             self._rebuilt.begin(frame)
-        return frame
 
     def _place(self, operation: Operation) -> None:
         """Find where an operation is that is about to join.
@@ -116,8 +116,8 @@ class Members:
             name = operation.attributes["frame_name"]
             entered = self._frames.get((name, frame))
             if entered is None:
-                parallel = operation.attributes["parallel_iterations"]
-                entered = self._frames[name, frame] = Frame(name, parallel, context)
+                options = [operation.attributes[option] for option in FRAME_OPTIONS]
+                entered = self._frames[name, frame] = Frame(name, context, *options)
             elif is_within(context, entered.outer):
                 entered.outer = context
             operation.context = entered

@@ -18,7 +18,7 @@ from flowbook.graph.building.flow import Flow
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.building.scopes import within
 from flowbook.graph.building.surroundings import Scope
-from flowbook.graph.control_flow.routing import enter_op, switch_op
+from flowbook.graph.control_flow.routing import switch_op, taken_into
 from flowbook.graph.model.context import (
     Branch,
     Context,
@@ -205,13 +205,8 @@ class LoopInside(Inside):
             return identity(tensor)
         assert self._body is not None
         sides: tuple[Tensor, Tensor] = switch_op(tensor, self._body.pred)
-        return sides[1]
+        return sides[self._body.side]
 
     def _taken_in(self, tensor: Tensor) -> Tensor:
         with self.outside():
-            return enter_op(
-                tensor,
-                frame_name=self.frame.name,
-                is_constant=True,
-                parallel_iterations=self.frame.parallel_iterations,
-            )
+            return taken_into(self.frame, tensor, is_constant=True)

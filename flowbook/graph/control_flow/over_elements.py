@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
@@ -26,8 +26,8 @@ from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 
 __all__ = ["foldl", "foldr", "map_fn", "scan"]
 
-# parallel_iterations, back_prop and swap_memory of `while_loop`.
-Options = tuple[int, bool, bool]
+# Arguments of `while_loop`, by name.
+Options = Mapping[str, Any]
 
 
 class Elements:
@@ -93,6 +93,8 @@ def map_fn(
     swap_memory: bool = False,
     infer_shape: bool = True,
     name: str | None = None,
+    *,
+    recompute: bool = False,
 ) -> Any:
     """What a function gives for each element along the first dimension, in a loop.
 
@@ -109,6 +111,7 @@ def map_fn(
         swap_memory: as for `while_loop`.
         infer_shape: whether `fn` gives the same shapes each time, as it has to for a result.
         name: the name scope.
+        recompute: as for `while_loop`.
 
     Returns:
         What `fn` gives, one upon the other, in its structure.
@@ -146,6 +149,7 @@ def map_fn(
             parallel_iterations=parallel_iterations,
             back_prop=back_prop,
             swap_memory=swap_memory,
+            recompute=recompute,
         )
         return packed_like(wanted, [output.stack() for output in outputs])
 
@@ -160,6 +164,8 @@ def scan(
     infer_shape: bool = True,
     reverse: bool = False,
     name: str | None = None,
+    *,
+    recompute: bool = False,
 ) -> Any:
     """What a function makes of the elements so far, at each of them.
 
@@ -175,6 +181,7 @@ def scan(
         infer_shape: whether the result's shape is that of `initializer` at each element.
         reverse: whether the last element comes first.
         name: the name scope.
+        recompute: as for `while_loop`.
 
     Returns:
         What `fn` gives at each element, one upon the other, in its structure.
@@ -204,7 +211,7 @@ def scan(
         ]
         if loop.begin:
             outputs = noted(outputs, loop.place(0), loop.first)
-        options = (parallel_iterations, back_prop, swap_memory)
+        options = _options(parallel_iterations, back_prop, swap_memory, recompute)
         outputs = loop.run(outputs, options)[1]
         return packed_like(loop.first, [output.stack() for output in outputs])
 
@@ -217,6 +224,8 @@ def foldl(
     back_prop: bool = True,
     swap_memory: bool = False,
     name: str | None = None,
+    *,
+    recompute: bool = False,
 ) -> Any:
     """What a function makes of all elements, from the first to the last.
 
@@ -230,6 +239,7 @@ def foldl(
         back_prop: as for `while_loop`.
         swap_memory: as for `while_loop`.
         name: the name scope.
+        recompute: as for `while_loop`.
 
     Returns:
         What `fn` gives at the last element.
@@ -245,7 +255,7 @@ def foldl(
     ...     print(sess.run(fb.foldl(lambda number, digit: 10 * number + digit, digits)))
     123
     """
-    options = (parallel_iterations, back_prop, swap_memory)
+    options = _options(parallel_iterations, back_prop, swap_memory, recompute)
     return _folded(fn, elems, initializer, False, options, name or "foldl")
 
 
@@ -257,6 +267,8 @@ def foldr(
     back_prop: bool = True,
     swap_memory: bool = False,
     name: str | None = None,
+    *,
+    recompute: bool = False,
 ) -> Any:
     """What a function makes of all elements, from the last to the first.
 
@@ -270,6 +282,7 @@ def foldr(
         back_prop: as for `while_loop`.
         swap_memory: as for `while_loop`.
         name: the name scope.
+        recompute: as for `while_loop`.
 
     Returns:
         What `fn` gives at the first element.
@@ -285,8 +298,19 @@ def foldr(
     ...     print(sess.run(fb.foldr(lambda number, digit: 10 * number + digit, digits)))
     321
     """
-    options = (parallel_iterations, back_prop, swap_memory)
+    options = _options(parallel_iterations, back_prop, swap_memory, recompute)
     return _folded(fn, elems, initializer, True, options, name or "foldr")
+
+
+def _options(
+    parallel_iterations: int, back_prop: bool, swap_memory: bool, recompute: bool
+) -> Options:
+    return {
+        "parallel_iterations": parallel_iterations,
+        "back_prop": back_prop,
+        "swap_memory": swap_memory,
+        "recompute": recompute,
+    }
 
 
 def _folded(
@@ -349,14 +373,11 @@ class _Accumulation:
             self._check_shapes(given, what)
             return step + 1, given, noted(outputs, index, given)
 
-        parallel_iterations, back_prop, swap_memory = options
         _, state, outputs = while_loop(
             lambda step, state, outputs: step < self.elements.count,
             body,
             (self.begin, self.first, outputs),
-            parallel_iterations=parallel_iterations,
-            back_prop=back_prop,
-            swap_memory=swap_memory,
+            **options,
         )
         return state, outputs
 

@@ -14,13 +14,22 @@ from typing import Any, NamedTuple
 from flowbook.graph.building.scopes import within
 from flowbook.graph.definition.inference import no_flops, same_as_input
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
-from flowbook.graph.model.context import Branch, chain, context_of
+from flowbook.graph.model.context import FRAME_OPTIONS, Branch, Frame, chain, context_of
 from flowbook.graph.model.dtypes import ANYTHING
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.retag import DEAD, Retag
 from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.indexed_slices import (
+    Gradient,
+    IndexedSlices,
+    as_dense,
+    no_rows,
+    with_equal_indices,
+)
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.shaping import shape_of
 from flowbook.graph.ops.math.comparison import equal
 
 __all__ = [
@@ -79,12 +88,33 @@ def held(tensor: Tensor, pred: Tensor, side: int) -> Tensor:
     return sides[side]
 
 
-def _switch_gradient(op: Operation, dfalse: Tensor, dtrue: Tensor) -> tuple[Tensor, None]:
-    pred = op.inputs[1]
+def either(false: Gradient, true: Gradient, pred: Tensor) -> Gradient:
+    """The gradient of what a Switch gave to its sides: the one of the side that was taken."""
+    if isinstance(false, IndexedSlices) and isinstance(true, IndexedSlices):
+        false, true = with_equal_indices([false, true])
+        values = either(false.values, true.values, pred)
+        return IndexedSlices(values, either(false.indices, true.indices, pred), true.dense_shape)
+    sides = [held(as_dense(gradient), pred, side) for side, gradient in enumerate((false, true))]
+    return merge_op(sides)[0]
+
+
+def _switch_gradient(
+    op: Operation, dfalse: Gradient, dtrue: Gradient, *, used: Sequence[bool]
+) -> tuple[Gradient, None]:
+    data, pred = op.inputs
     flow = op.graph.scope.flow
     if flow is not None:
         pred = flow.captured(pred)
-    return merge_op([held(dfalse, pred, 0), held(dtrue, pred, 1)])[0], None
+    rows = [side for side in (dfalse, dtrue) if isinstance(side, IndexedSlices)]
+    if len(rows) == sum(used):  # A side that takes no row of a table costs nothing of its size.
+        shape = convert_to_tensor(shape_of(data))
+        dfalse, dtrue = [
+            IndexedSlices(side.values, side.indices, shape)
+            if isinstance(side, IndexedSlices)
+            else no_rows(rows[0], shape)
+            for side in (dfalse, dtrue)
+        ]
+    return either(dfalse, dtrue, pred), None
 
 
 switch_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
@@ -95,6 +125,7 @@ switch_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     kernel=_switched,
     grad=_switch_gradient,
     gives_dead=True,
+    grad_takes_slices=True,
     host_args=("pred",),
     aliases={0: 0, 1: 0},
     cost=no_flops,
@@ -133,17 +164,25 @@ def _merged(xp: Any, *inputs: Any) -> tuple[Any, Any]:
     return DEAD, DEAD
 
 
-def _merge_gradient(op: Operation, doutput: Tensor, dindex: None) -> list[Tensor]:
+def _sides_of(gradient: Gradient, pred: Tensor) -> Sequence[Gradient]:
+    """A gradient on each side of a predicate."""
+    if not isinstance(gradient, IndexedSlices):
+        return switch_op(gradient, pred)
+    pairs = zip(switch_op(gradient.values, pred), switch_op(gradient.indices, pred), strict=True)
+    return [IndexedSlices(values, indices, gradient.dense_shape) for values, indices in pairs]
+
+
+def _merge_gradient(op: Operation, doutput: Gradient, dindex: None) -> list[Gradient]:
     if op.closed_by is not None:
         raise InvalidArgumentError(
             "a gradient with respect to what came before a loop is taken outside of it", op
         )
     found = []
-    sides: dict[Tensor, tuple[Tensor, Tensor]] = {}
+    sides: dict[Tensor, Sequence[Gradient]] = {}
     for index, source in enumerate(op.inputs):
         pred, side = _decided_by(op, index, source)
         if pred not in sides:
-            sides[pred] = switch_op(doutput, pred)
+            sides[pred] = _sides_of(doutput, pred)
         found.append(sides[pred][side])
     return found
 
@@ -168,6 +207,7 @@ merge_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
     kernel=_merged,
     grad=_merge_gradient,
     fires_on_any=True,
+    grad_takes_slices=True,
     cost=no_flops,
 )
 
@@ -195,12 +235,16 @@ def _entered_shape(
     frame_name: Any,
     is_constant: Any,
     parallel_iterations: Any,
+    swap_memory: Any,
+    recompute: Any,
     shape: Any,
 ) -> Shape:
     if not isinstance(frame_name, str) or not frame_name:
         raise InvalidArgumentError(f"a loop is named by a string, not {frame_name!r}")
-    if not isinstance(is_constant, bool):
-        raise InvalidTypeError(f"is_constant is a bool, not {is_constant!r}")
+    flags = {"is_constant": is_constant, "swap_memory": swap_memory, "recompute": recompute}
+    for what, flag in flags.items():
+        if not isinstance(flag, bool):
+            raise InvalidTypeError(f"{what} is a bool, not {flag!r}")
     check_parallel(parallel_iterations)
     if shape is None:
         return data.shape
@@ -234,6 +278,8 @@ enter_op = OpDef(
         "frame_name": REQUIRED,
         "is_constant": False,
         "parallel_iterations": 10,
+        "swap_memory": False,
+        "recompute": False,
         "shape": None,
     },
     infer=_entered_shape,
@@ -243,6 +289,14 @@ enter_op = OpDef(
     aliases={0: 0},
     cost=no_flops,
 )
+
+
+def taken_into(
+    frame: Frame, tensor: Any, is_constant: bool = False, shape: Shape | None = None
+) -> Tensor:
+    """What stands for a tensor in a loop that is being built."""
+    options = {option: getattr(frame, option) for option in FRAME_OPTIONS}
+    return enter_op(tensor, frame_name=frame.name, is_constant=is_constant, shape=shape, **options)
 
 
 @enter_op.front

@@ -13,12 +13,12 @@ from flowbook.graph.control_flow.calling import require_callable_with
 from flowbook.graph.control_flow.flows import LoopInside
 from flowbook.graph.control_flow.routing import (
     check_parallel,
-    enter_op,
     exit,
     loop_cond,
     merge_op,
     next_iteration_op,
     switch_op,
+    taken_into,
 )
 from flowbook.graph.control_flow.structure import (
     leaves,
@@ -30,7 +30,7 @@ from flowbook.graph.control_flow.structure import (
 )
 from flowbook.graph.control_flow.tensor_array import TensorArray
 from flowbook.graph.model import dtypes
-from flowbook.graph.model.context import Branch
+from flowbook.graph.model.context import Branch, Frame
 from flowbook.graph.model.errors import (
     ConstantConditionWarning,
     InvalidArgumentError,
@@ -39,7 +39,9 @@ from flowbook.graph.model.errors import (
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
 from flowbook.graph.ops.basis.constants import convert_to_tensor, identity, stop_gradient
+from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
 from flowbook.graph.ops.math.comparison import less, logical_and
 
 __all__ = ["while_loop"]
@@ -56,6 +58,8 @@ def while_loop(
     name: str | None = None,
     maximum_iterations: Any = None,
     return_same_structure: bool = True,
+    *,
+    recompute: bool = False,
 ) -> Any:
     """Run a body as long as a condition holds, in the run.
 
@@ -71,15 +75,22 @@ def while_loop(
         loop_vars: what the variables are at first: a list, tuple or other nested structure of
             tensors, or of what becomes tensors.
         shape_invariants: for each variable, in the same structure, what is known of its shape in
-            every iteration; None stands for the shape that it has at first.
+            every iteration; None stands for the shape that it has at first. For a sparse tensor the
+            shape of its `dense_shape`, for IndexedSlices that of their `values` may stand; of both
+            the number of elements or rows may change anyhow.
         parallel_iterations: how many iterations may be under way at once.
         back_prop: whether gradients flow through the loop; otherwise its results count as
             constants. It costs nothing if none are taken.
-        swap_memory: whether what gradients need of each iteration goes to host memory.
+        swap_memory: whether what gradients need of each iteration goes to host memory, where it
+            is anyway on a CPU; `fb.forecast` tells how much that is.
         name: the name scope.
         maximum_iterations: an int or an integer scalar: more iterations there are not.
         return_same_structure: whether a single variable is given in the structure of `loop_vars`,
             as a list of one, and not as it is.
+        recompute: whether gradients compute an iteration once more, from what its variables were,
+            rather than keep what it computed. They are the same bits, for less memory and more
+            time. What touches something, such as draws and reads of variables, is kept, and so is
+            what the body takes from arrays and from loops within it.
 
     Returns:
         What the variables are at last, in the structure of `loop_vars`.
@@ -126,7 +137,8 @@ def while_loop(
             return count + 1, _matched(inner, _called(given_body, inner, "body"))
 
     with name_scope(name or "while") as prefix:
-        loop = _Loop(prefix, loop_vars, shape_invariants, parallel_iterations)
+        options = (parallel_iterations, swap_memory, recompute)
+        loop = _Loop(prefix, loop_vars, shape_invariants, options)
         with loop.graph.as_default():
             try:
                 found = loop.build(cond, body)
@@ -215,7 +227,7 @@ def _warn_of_constant(condition: Tensor) -> None:
 class _Loop:
     """A loop that is being built."""
 
-    def __init__(self, prefix: str, loop_vars: Any, invariants: Any, parallel: int) -> None:
+    def __init__(self, prefix: str, loop_vars: Any, invariants: Any, options: Any) -> None:
         self.structure = loop_vars
         self.where = [where for where, _ in paths(loop_vars)]
         for where, leaf in paths(loop_vars):
@@ -231,13 +243,12 @@ class _Loop:
             self.first = [flow.captured(tensor) for tensor in self.first]
         self.shapes = self._invariants(invariants)
         outer = flow.place if flow is not None else None
-        self.frame = self.graph.open_frame(prefix.rstrip("/"), parallel, outer)
+        self.frame = Frame(prefix.rstrip("/"), outer, *options)
+        self.graph.open_frame(self.frame)
 
     def _invariants(self, given: Any) -> list[Shape]:
         """What is known of each variable's shape in all iterations."""
         shapes = [tensor.shape for tensor in self.first]
-        if given is None:
-            return shapes
         said = list(_shapes_like(self.structure, given))
         for index, (shape, tensor) in enumerate(zip(said, self.first, strict=True)):
             if shape is None:
@@ -256,14 +267,8 @@ class _Loop:
 
     def build(self, cond: Callable[..., Any], body: Callable[..., Any]) -> Any:
         """Build the whole loop; give what its variables are at last."""
-        name = self.frame.name
         entered = [
-            enter_op(
-                tensor,
-                frame_name=name,
-                parallel_iterations=self.frame.parallel_iterations,
-                shape=None if shape == tensor.shape else shape,
-            )
+            taken_into(self.frame, tensor, shape=None if shape == tensor.shape else shape)
             for tensor, shape in zip(self.first, self.shapes, strict=True)
         ]
         with self._building():
@@ -353,14 +358,14 @@ def _shapes_like(structure: Any, given: Any, where: str = "") -> Iterator[Shape 
     """A shape for each leaf of a structure, or None where nothing is said."""
     if isinstance(structure, TensorArray):
         given = None  # It says itself of which shape its elements are.
+    if isinstance(structure, SparseTensor | IndexedSlices) and _is_one_shape(structure, given):
+        given = _shapes_of_parts(structure, given)
     parts = parts_of(structure)
-    if given is None:
-        yield from [None] * len(leaves(structure))
-        return
     if parts is None:
-        yield Shape(given)
+        yield None if given is None else Shape(given)
         return
-    said = list(given.values()) if isinstance(given, dict) else given
+    said = [None] * len(parts) if given is None else given
+    said = list(said.values()) if isinstance(said, dict) else said
     if isinstance(given, Shape) or not isinstance(said, list | tuple) or len(said) != len(parts):
         raise InvalidArgumentError(
             f"shape_invariants has the structure of loop_vars, where "
@@ -370,3 +375,25 @@ def _shapes_like(structure: Any, given: Any, where: str = "") -> Iterator[Shape 
         )
     for (name, part), shape in zip(parts.items(), said, strict=True):
         yield from _shapes_like(part, shape, where + name)
+
+
+def _is_one_shape(item: SparseTensor | IndexedSlices, given: Any) -> bool:
+    """Whether nothing is said, or one shape, rather than one for each part."""
+    if given is None or isinstance(given, Shape):
+        return True
+    if not isinstance(given, list | tuple):
+        return False
+    if isinstance(item, SparseTensor):
+        return len(given) == 1
+    return any(isinstance(dim, int) for dim in given)
+
+
+def _shapes_of_parts(item: SparseTensor | IndexedSlices, given: Any) -> list[Shape | None]:
+    """A shape for each part, where the number of elements, or of rows, may change."""
+    if isinstance(item, SparseTensor):
+        known = item.dense_shape.shape if given is None else Shape(given)
+        rank = known.with_rank(1)[0]
+        return [Shape([None, rank]), Shape([None]), Shape([rank])]
+    values = Shape([None]).concatenate(item.values.shape[1:]) if given is None else Shape(given)
+    shapes: list[Shape | None] = [values, Shape([values[0]]), None]
+    return shapes[: len(parts_of(item) or {})]

@@ -16,10 +16,14 @@ from typing import Any
 
 from flowbook.graph.building.graph import Graph, mixed_graphs
 from flowbook.graph.building.scopes import name_scope, within
-from flowbook.graph.building.surroundings import Scope
 from flowbook.graph.control_flow.array_ops import add_arrays
 from flowbook.graph.definition.op_def import NO_GRADIENT as NO_GRADIENT
-from flowbook.graph.gradients.loops import Loop, LoopGradients, is_differentiable
+from flowbook.graph.gradients.loops import (
+    Loop,
+    LoopGradients,
+    is_differentiable,
+    on_behalf_of,
+)
 from flowbook.graph.model import site as sites
 from flowbook.graph.model.context import (
     Branch,
@@ -41,15 +45,18 @@ from flowbook.graph.model.errors import (
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
+from flowbook.graph.ops.arrays.indexed_slices import (
+    Gradient,
+    IndexedSlices,
+    as_dense,
+    with_equal_indices,
+)
 from flowbook.graph.ops.basis.constants import convert_to_tensor, ones_like_op
 from flowbook.graph.ops.basis.filling import zeros_like
 from flowbook.graph.ops.basis.joining import concat
 from flowbook.graph.ops.math.arithmetic import add_n
 
 __all__ = ["gradients"]
-
-Gradient = Tensor | IndexedSlices
 
 
 def gradients(
@@ -253,7 +260,7 @@ class _Backward:
             tensor = left_by.outputs[0]
             total = None if tensor in self.stopped else self.total(tensor)
             if total is not None:
-                totals[left_by] = total.as_tensor() if isinstance(total, IndexedSlices) else total
+                totals[left_by] = as_dense(total)
         if not totals:
             return
         with self._on_behalf_of(min(totals, key=lambda op: op.id), ""):
@@ -265,15 +272,14 @@ class _Backward:
 
     def _differentiate(
         self, ys: Sequence[Tensor], dys: Sequence[Any], xs: Sequence[Tensor], place: Context
-    ) -> list[Tensor | None]:
+    ) -> list[Gradient | None]:
         """The gradients within one iteration of a loop."""
         stopped = self.stopped.union(xs)
         inner = _Backward(self.graph, self.prefix, ys, xs, stopped, self.loops, place)
         for y, dy in zip(ys, dys, strict=True):
             inner.add(y, dy)
         inner.run()
-        totals = [inner.total(x) for x in xs]
-        return [t.as_tensor() if isinstance(t, IndexedSlices) else t for t in totals]
+        return [inner.total(x) for x in xs]
 
     def _taken_out(self, gradient: Gradient, context: Context | None, source: Tensor) -> Gradient:
         """The gradient of what is there everywhere, which an operation in a branch may have used.
@@ -282,14 +288,11 @@ class _Backward:
         """
         if context is None or not is_everywhere(source.op):
             return gradient
-        dense = gradient.as_tensor() if isinstance(gradient, IndexedSlices) else gradient
-        is_changed = False
         for branch in chain(context):
             if branch == self.place or not isinstance(branch, Branch):
                 break
-            dense = self.loops.or_zeros(dense, branch, source)
-            is_changed = True
-        return dense if is_changed else gradient
+            gradient = self.loops.or_zeros(gradient, branch, source)
+        return gradient
 
     def _gradients_of(self, op: Operation, totals: list[Gradient | None]) -> list[Gradient | None]:
         grad = op.op_def.grad
@@ -338,22 +341,7 @@ class _Backward:
 
     def _on_behalf_of(self, op: Operation, name: str) -> Any:
         """Build with the forward operation's site and device, below `gradients/name/`."""
-        prefix = f"{self.prefix}{name}/" if name else self.prefix
-        author = sites.capture().author
-        site = sites.Site(op.site.code, op.site.offset, author)
-        # A request in part admits several devices: it is the same one.
-        beside = (op,) if op.device or op.colocation else ()
-
-        def change(scope: Scope) -> Scope:
-            return replace(
-                scope,
-                prefix=prefix,
-                device=op.device,
-                colocation=beside,
-                site=site,
-            )
-
-        return within(self.graph, change)
+        return on_behalf_of(self.graph, op, f"{self.prefix}{name}/" if name else self.prefix)
 
 
 class Path:
@@ -412,9 +400,7 @@ def _call(
 
 def _taken(op: Operation, gradient: Gradient) -> Gradient:
     """The gradient of an output as the operation's gradient function takes it."""
-    if isinstance(gradient, IndexedSlices) and not op.op_def.grad_takes_slices:
-        return gradient.as_tensor()
-    return gradient
+    return gradient if op.op_def.grad_takes_slices else as_dense(gradient)
 
 
 def _checked(op: Operation, source: Tensor, gradient: Any) -> Gradient | None:
@@ -440,11 +426,11 @@ def _checked(op: Operation, source: Tensor, gradient: Any) -> Gradient | None:
 def add_gradients(partials: list[Gradient]) -> Gradient:
     """The sum of partial gradients; sparse ones stay sparse among themselves."""
     if all(isinstance(p, IndexedSlices) for p in partials):
-        sparse = [p for p in partials if isinstance(p, IndexedSlices)]
+        sparse = with_equal_indices([p for p in partials if isinstance(p, IndexedSlices)])
         return IndexedSlices(
             concat([p.values for p in sparse], 0),
             concat([p.indices for p in sparse], 0),
             next((p.dense_shape for p in sparse if p.dense_shape is not None), None),
         )
-    dense = [p.as_tensor() if isinstance(p, IndexedSlices) else p for p in partials]
+    dense = [as_dense(p) for p in partials]
     return add_arrays(dense) if dense[0].dtype is variant else add_n(dense)

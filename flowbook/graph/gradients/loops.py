@@ -3,6 +3,8 @@
 The backward loop runs as often as the forward one did, and takes its iterations in reverse. What it
 needs of each of them the forward loop pushes on a stack (`control_flow/stacks.py`), in the order in
 which the gradients of the body ask for it; what is the same in every iteration is taken as it is.
+Of a loop that says `recompute` only the variables are pushed, and what cannot be computed again:
+the backward loop computes the rest once more, where it is asked for.
 
 While the backward loop's body is built, the forward loop's tensors are captured like any others
 from outside (`Backward.captured`): so gradient functions know nothing of loops, and loops and
@@ -13,7 +15,7 @@ by further variables (`Extension`): a count of its iterations, and the stacks.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -21,19 +23,22 @@ import numpy as np
 
 from flowbook.graph.building.flow import Flow
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.building.scopes import within
-from flowbook.graph.control_flow.array_ops import add_arrays
+from flowbook.graph.building.scopes import name_scope, within
+from flowbook.graph.building.surroundings import Scope
+from flowbook.graph.control_flow.array_ops import add_arrays, array_op, concat_op, write_op
 from flowbook.graph.control_flow.flows import BranchInside, LoopInside
 from flowbook.graph.control_flow.routing import (
-    enter_op,
+    either,
     exit,
     held,
     loop_cond,
     merge_op,
     next_iteration_op,
     switch_op,
+    taken_into,
 )
 from flowbook.graph.control_flow.stacks import empty_stack, pop, push
+from flowbook.graph.model import site as sites
 from flowbook.graph.model.context import (
     Branch,
     Context,
@@ -50,8 +55,9 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.arrays.indexed_slices import Gradient, IndexedSlices, as_dense, no_rows
 from flowbook.graph.ops.basis.constants import constant, identity
-from flowbook.graph.ops.basis.filling import zeros, zeros_like
+from flowbook.graph.ops.basis.filling import zeros
 from flowbook.graph.ops.basis.shaping import shape as shape_tensor
 from flowbook.graph.ops.math.arithmetic import add, subtract
 from flowbook.graph.ops.math.comparison import greater
@@ -62,6 +68,19 @@ def is_differentiable(tensor: Tensor) -> bool:
     """Whether gradients flow through tensors of this dtype."""
     dtype = tensor.dtype
     return dtype.is_floating or dtype.is_complex or dtype is resource or dtype is variant
+
+
+def on_behalf_of(graph: Graph, op: Operation, prefix: str) -> AbstractContextManager[Scope]:
+    """Build with a forward operation's site and device, under names that begin so."""
+    author = sites.capture().author
+    site = sites.Site(op.site.code, op.site.offset, author)
+    # A request in part admits several devices: it is the same one.
+    beside = (op,) if op.device or op.colocation else ()
+
+    def change(scope: Scope) -> Scope:
+        return replace(scope, prefix=prefix, device=op.device, colocation=beside, site=site)
+
+    return within(graph, change)
 
 
 def is_entered(operation: Operation, frame: Frame) -> bool:
@@ -133,20 +152,26 @@ class Loop:
         return found
 
     @property
-    def pred(self) -> Tensor:
-        """The condition: whether there is another iteration."""
-        for branch in chain(context_of(self.exits[0].inputs[0])):
-            if isinstance(branch, Branch) and branch.outer is self.frame:
-                return branch.pred
+    def body(self) -> Branch:
+        """What runs if there is another iteration: on the other side than what leaves the loop."""
+        ended = {
+            branch
+            for left_by in self.exits
+            for branch in chain(context_of(left_by.inputs[0]))
+            if isinstance(branch, Branch) and branch.outer is self.frame
+        }
+        if len(ended) == 1:
+            [branch] = ended
+            return replace(branch, side=1 - branch.side)
         raise InvalidArgumentError(
-            f"the loop {self.frame.name!r} has no condition that says when it ends: it has no "
+            f"the loop {self.frame.name!r} has no one condition that says when it ends: it has no "
             "gradient",
             self.exits[0],
         )
 
     def variables(self) -> dict[Operation, Variable]:
         """Its variables, by what merges their values."""
-        body = Branch(self.pred, 1, self.frame)
+        body = self.body
         inside: dict[Operation, list[Tensor]] = {merge: [merge.outputs[0]] for merge in self.merges}
         for op in self.operations:
             if op.op_def.gives_dead and op.inputs[0].op in inside:
@@ -187,8 +212,43 @@ class Differentiate(Protocol):
 
     def __call__(
         self, ys: Sequence[Tensor], dys: Sequence[Any], xs: Sequence[Tensor], place: Context
-    ) -> list[Tensor | None]:
+    ) -> list[Gradient | None]:
         """The gradients of `ys` with respect to `xs`, all of which run in one place."""
+
+
+class Left(NamedTuple):
+    """A gradient as it leaves a backward loop.
+
+    Attributes:
+        source: the tensor of the outside whose gradient it is.
+        tensors: what leaves: the gradient; or of one of a few rows arrays of their values and of
+            their indices, a piece for each iteration.
+        first: what such a one begins with.
+    """
+
+    source: Tensor
+    tensors: Sequence[Tensor]
+    first: IndexedSlices | None = None
+
+    def gradient(self, before: Mapping[Operation, Operation]) -> Gradient:
+        """The gradient, where other operations stand for some."""
+        tensors = [before.get(t.op, t.op).outputs[0] for t in self.tensors]
+        if self.first is None:
+            return tensors[0]
+        values, indices = [
+            concat_op(array, dtype=part.dtype, element_shape=_rows_of(part))[0]
+            for array, part in zip(tensors, _parts_of(self.first), strict=True)
+        ]
+        return IndexedSlices(values, indices, self.first.dense_shape)
+
+
+def _parts_of(rows: IndexedSlices) -> tuple[Tensor, Tensor]:
+    return rows.values, rows.indices
+
+
+def _rows_of(tensor: Tensor) -> Shape:
+    """The shape of any number of rows like a tensor's."""
+    return Shape.of((None,)).concatenate(tensor.shape[1:])
 
 
 class LoopGradients:
@@ -201,7 +261,7 @@ class LoopGradients:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._extensions: dict[Frame, Extension] = {}
-        self._preds: dict[Frame, Tensor] = {}
+        self._bodies: dict[Frame, Branch] = {}
 
     def of(
         self,
@@ -210,7 +270,7 @@ class LoopGradients:
         is_wanted: Any,
         place: Context | None,
         differentiate: Differentiate,
-    ) -> list[tuple[Tensor, Tensor]]:
+    ) -> list[tuple[Tensor, Gradient]]:
         """The gradients of a loop's results with respect to what it takes from outside.
 
         Args:
@@ -236,7 +296,7 @@ class LoopGradients:
         constants = [s for s in loop.sources if s in used]
         if not active:
             return []
-        self._preds[loop.frame] = loop.pred
+        self._bodies[loop.frame] = loop.body
         forward = self._extension(loop.frame)
         with self._inside(loop.frame.outer, place):
             backward = Backward(self._graph, loop.frame, forward)
@@ -248,7 +308,7 @@ class LoopGradients:
                 self._graph.abandon(backward.frame)
                 raise
             before = self._graph.complete(backward.frame)
-        return [(outer, before.get(g.op, g.op).outputs[0]) for outer, g in results]
+            return [(left.source, left.gradient(before)) for left in results]
 
     def _built(
         self,
@@ -260,7 +320,7 @@ class LoopGradients:
         totals: Mapping[Operation, Tensor],
         is_wanted: Any,
         differentiate: Differentiate,
-    ) -> list[tuple[Tensor, Tensor]]:
+    ) -> list[Left]:
         """The gradients of what an active variable is at first, and of what is always the same."""
         leaving = {_merge_of(op): op for op in loop.exits}
         first = []
@@ -282,44 +342,55 @@ class LoopGradients:
         for merge, variable in zip(active, first, strict=True):
             inside = variables[merge].inside
             with backward.entered():
-                following = _sum([next(given) for _ in inside])
+                following = _sum([as_dense(g) for _ in inside if (g := next(given)) is not None])
                 if following is None:
                     following = backward.held(backward.captured(self.zeros(inside[0])))
             backward.close(variable, following)
             if is_wanted(variables[merge].first):
-                results.append((variables[merge].first, backward.left(variable)))
+                results.append(Left(variables[merge].first, [backward.left(variable)]))
         for stands in constants:
             part = next(given)
-            if part is not None:
-                outer = loop.sources[stands]
-                results.append((outer, backward.accumulated(part, self.zeros(outer))))
+            outer = loop.sources[stands]
+            if isinstance(part, IndexedSlices):
+                nothing = no_rows(part, self._shape(outer))
+                results.append(Left(outer, backward.collected(part, nothing), nothing))
+            elif part is not None:
+                results.append(Left(outer, [backward.accumulated(part, self.zeros(outer))]))
         return results
 
-    def or_zeros(self, gradient: Tensor, branch: Branch, like: Tensor) -> Tensor:
+    def or_zeros(self, gradient: Gradient, branch: Branch, like: Tensor) -> Gradient:
         """A gradient that is there on one side of a predicate, and zeros on the other one."""
         flow = self._graph.scope.flow
         pred = branch.pred if flow is None else flow.captured(branch.pred)
-        other = switch_op(self.zeros(like), pred)[1 - branch.side]
-        own = held(gradient, pred, branch.side)
-        return merge_op([other, own] if branch.side else [own, other])[0]
+        nothing: Gradient
+        if isinstance(gradient, IndexedSlices):
+            shape = self._shape(like)
+            gradient = IndexedSlices(gradient.values, gradient.indices, shape)
+            nothing = no_rows(gradient, shape)
+        else:
+            nothing = self.zeros(like)
+        return either(nothing, gradient, pred) if branch.side else either(gradient, nothing, pred)
 
     def zeros(self, like: Tensor) -> Tensor:
         """Zeros of a tensor's shape, in the present place."""
         if like.dtype is variant:
             return empty_stack()
-        if like.dtype is resource:
-            dtype, shape = like.op.attributes["dtype"], like.op.attributes["shape"]
-            if shape.is_fully_defined:
-                return zeros(shape.as_list(), dtype)
-            return zeros_like(read_variable(like, dtype=dtype, shape=shape))
-        if like.shape.is_fully_defined:
-            return zeros(like.shape.as_list(), like.dtype)
-        return zeros(self._shape(like), like.dtype)
+        dtype = like.op.attributes["dtype"] if like.dtype is resource else like.dtype
+        return zeros(self._shape(like), dtype)
 
-    def _shape(self, like: Tensor) -> Tensor:
-        """The shape of a forward tensor, taken where that is."""
+    def _shape(self, like: Tensor) -> Any:
+        """The shape of a forward tensor, or of a variable, taken where that is."""
+        attributes = like.op.attributes
+        known = attributes["shape"] if like.dtype is resource else like.shape
+        if known.is_fully_defined:
+            return np.asarray(known.as_list(), np.int32)
+        if like.dtype is resource:
+            return shape_tensor(read_variable(like, dtype=attributes["dtype"], shape=known))
         flow = self.flow_in(context_of(like))
-        with within(self._graph, lambda s: replace(s, flow=flow, control_inputs=())):
+        with (
+            within(self._graph, lambda s: replace(s, flow=flow, control_inputs=())),
+            name_scope(f"shape_of_{_name_of(like)}"),
+        ):
             return shape_tensor(like)
 
     # Where forward operations run
@@ -329,7 +400,7 @@ class LoopGradients:
         if found is None:
             outer = self.flow_in(frame.outer)
             with within(self._graph, lambda s: replace(s, flow=outer, control_inputs=())):
-                found = Extension(self._graph, frame, self._preds[frame])
+                found = Extension(self._graph, frame, self._bodies[frame])
             self._extensions[frame] = found
         return found
 
@@ -376,8 +447,26 @@ class LoopGradients:
 
 
 def _merge_of(left_by: Operation) -> Operation:
-    """What merges the values of the variable that leaves a loop."""
-    return left_by.inputs[0].op.inputs[0].op
+    """What merges the values of the variable that leaves a loop.
+
+    Raises:
+        InvalidArgumentError: if something else leaves it, as in a loop that was written by hand.
+    """
+    source = left_by.inputs[0].op
+    merge = source.inputs[0].op if source.op_def.gives_dead else source
+    if merge is source or merge.closed_by is None:
+        raise InvalidArgumentError(
+            f"what leaves the loop here, {left_by.inputs[0].name!r}, is computed from its "
+            "variables, and not one of them: it has no gradient",
+            left_by,
+            hint="take out what a Switch gives of a Merge, and compute outside",
+        )
+    return merge
+
+
+def _name_of(tensor: Tensor) -> str:
+    """A tensor's name as a part of names."""
+    return tensor.name.replace("/", "_").replace("@", "_").replace(":", "_")
 
 
 def _close(found: set[Operation], following: Any) -> None:
@@ -389,12 +478,11 @@ def _close(found: set[Operation], following: Any) -> None:
                 stack.append(other)
 
 
-def _sum(parts: Sequence[Tensor | None]) -> Tensor | None:
-    there = [part for part in parts if part is not None]
-    if not there:
+def _sum(parts: Sequence[Tensor]) -> Tensor | None:
+    if not parts:
         return None
-    total = there[0]
-    for part in there[1:]:
+    total = parts[0]
+    for part in parts[1:]:
         total = _added(total, part)
     return total
 
@@ -418,25 +506,27 @@ class Round(NamedTuple):
 
 
 class _Extended(LoopInside):
-    """A loop that variables are added to one by one, its condition being known."""
+    """A loop that variables are added to one by one, its condition being known.
 
-    pred: Tensor
+    Attributes:
+        body: what runs in it where there is another iteration.
+    """
+
+    body: Branch
 
     def variable(self, first: Any, shape: Shape | None = None) -> Round:
         """A further variable."""
         merged = self._merged(first, shape)
         with self.routing():
-            no, yes = switch_op(merged, self.pred)
-        return Round(merged.op, no, yes)
+            return self._round(merged)
+
+    def _round(self, merged: Tensor) -> Round:
+        sides: tuple[Tensor, Tensor] = switch_op(merged, self.body.pred)
+        return Round(merged.op, sides[1 - self.body.side], sides[self.body.side])
 
     def _merged(self, first: Any, shape: Shape | None) -> Tensor:
         with self.outside():
-            entered = enter_op(
-                first,
-                frame_name=self.frame.name,
-                parallel_iterations=self.frame.parallel_iterations,
-                shape=shape,
-            )
+            entered = taken_into(self.frame, first, shape=shape)
         with self.routing():
             return merge_op([entered])[0]
 
@@ -464,20 +554,16 @@ class Extension(_Extended):
         count: how often its body ran, outside.
     """
 
-    def __init__(self, graph: Graph, frame: Frame, pred: Tensor) -> None:
-        entered = enter_op(
-            constant(0), frame_name=frame.name, parallel_iterations=frame.parallel_iterations
-        )
+    def __init__(self, graph: Graph, frame: Frame, body: Branch) -> None:
+        entered = taken_into(frame, constant(0))
         super().__init__(graph, frame, entered.op)
-        self.pred = pred
+        self.body = body
         with self.routing():
-            merged = merge_op([entered])[0]
-            no, yes = switch_op(merged, pred)
-            counted = Round(merged.op, no, yes)
-            following = add(yes, 1)
-            pivot = identity(yes)
+            counted = self._round(merge_op([entered])[0])
+            following = add(counted.yes, 1)
+            pivot = identity(counted.yes)
         self.close(counted, following)
-        self.begin_body(Branch(pred, 1, frame), pivot.op)
+        self.begin_body(body, pivot.op)
         self.count = self.left(counted)
 
     def stacked(self, tensor: Tensor) -> Tensor:
@@ -524,22 +610,20 @@ class Backward(_Extended):
         self.forward = forward
         flow = graph.scope.flow
         name = graph.enter_name(f"{forward_frame.name.rpartition('/')[2]}_grad").rstrip("/")
-        frame = graph.open_frame(
-            name, forward_frame.parallel_iterations, flow.place if flow is not None else None
-        )
-        entered = enter_op(
-            forward.count, frame_name=name, parallel_iterations=frame.parallel_iterations
-        )
+        frame = forward_frame.entered_from(flow.place if flow is not None else None, name)
+        graph.open_frame(frame)
+        entered = taken_into(frame, forward.count)
         super().__init__(graph, frame, entered.op)
         self._recalled: dict[Tensor, Tensor] = {}
         with self.routing():
             merged = merge_op([entered])[0]
-            self.pred = loop_cond(greater(merged, 0))
-            no, yes = switch_op(merged, self.pred)
-            following = subtract(yes, 1)
-            pivot = identity(yes)
-        self.close(Round(merged.op, no, yes), following)
-        self.begin_body(Branch(self.pred, 1, frame), pivot.op)
+            self.body = Branch(loop_cond(greater(merged, 0)), 1, frame)
+            counted = self._round(merged)
+            following = subtract(counted.yes, 1)
+            pivot = identity(counted.yes)
+        self.close(counted, following)
+        self._left_to_do = counted.yes
+        self.begin_body(self.body, pivot.op)
 
     def accumulated(self, part: Tensor, first: Tensor) -> Tensor:
         """The sum over all iterations, outside."""
@@ -548,6 +632,24 @@ class Backward(_Extended):
             following = _added(total.yes, part)
         self.close(total, following)
         return self.left(total)
+
+    def collected(self, part: IndexedSlices, nothing: IndexedSlices) -> Sequence[Tensor]:
+        """Arrays of the values and the indices of the rows of all iterations, outside."""
+        pairs = zip(_parts_of(part), _parts_of(nothing), strict=True)
+        return [self._pieces(piece, first) for piece, first in pairs]
+
+    def _pieces(self, piece: Tensor, first: Tensor) -> Tensor:
+        """An array of what each iteration gives, in the forward loop's order, after a first one."""
+        with self.outside():
+            empty = array_op(
+                add(self.forward.count, 1), element_shape=_rows_of(first), infer_shape=False
+            )
+            begun = write_op(empty, 0, first)
+        pieces = self.variable(begun)
+        with self.entered():
+            following = write_op(pieces.yes, self._left_to_do, piece)
+        self.close(pieces, following)
+        return self.left(pieces)
 
     def captured(self, tensor: Tensor) -> Tensor:
         """What stands inside for a tensor: of the forward loop its value in the iteration."""
@@ -562,15 +664,63 @@ class Backward(_Extended):
             return super().captured(op.inputs[0])
         if op.op_def.gives_dead and context_of(tensor) == self.forward.place:
             return self.recalled(op.inputs[0])  # The variable itself, which is the same.
-        found = self._recalled.get(tensor)
-        if found is None:
-            found = self._recalled[tensor] = self._popped(tensor)
-        return found
+        if tensor not in self._recalled:
+            if self._is_computed(op):
+                self._compute(op)
+            else:
+                self._recalled[tensor] = self._popped(tensor)
+        return self._recalled[tensor]
+
+    def _is_computed(self, op: Operation) -> bool:
+        """Whether what an operation of the forward loop gave is computed once more."""
+        place, op_def = self.forward.place, op.op_def
+        return (
+            self.frame.recompute
+            and frame_of(op.context) is self.forward.frame
+            and is_within(op.context, place)
+            and op_def.retag is Retag.NONE
+            and op_def.touches is None
+            # An array may let go of what is read from it.
+            and all(t.dtype not in (variant, resource) for t in (*op.inputs, *op.outputs))
+        )
+
+    def _compute(self, op: Operation) -> None:
+        """Compute once more what an operation gave, and what for that is not known yet."""
+        wanted: set[Operation] = set()
+        stack = [op]
+        while stack:
+            each = stack.pop()
+            is_known = is_everywhere(each) or each.outputs[0] in self._recalled
+            if not is_known and each not in wanted and self._is_computed(each):
+                wanted.add(each)
+                stack.extend(tensor.op for tensor in each.inputs)
+        for each in sorted(wanted, key=lambda op: op.id):
+            self._compute_one(each)
+
+    def _compute_one(self, op: Operation) -> None:
+        graph = self._graph
+        inputs = [self.captured(tensor) for tensor in op.inputs]
+        found = op.op_def.infer_outputs(graph, inputs, op.attributes)
+        with self.entered(), on_behalf_of(graph, op, graph.scope.prefix):
+            assert graph.scope.site is not None
+            again = Operation(
+                graph, op.op_def, tuple(inputs), op.attributes, *found, graph.scope.site
+            )
+            graph.add(again, None)
+        for tensor, value in zip(op.outputs, again.outputs, strict=True):
+            for branch in reversed(self.forward.branches_of(tensor)):
+                pred = self.captured(branch.pred)
+                with self.routing():
+                    value = held(value, pred, branch.side)
+            self._recalled[tensor] = value
 
     def _popped(self, tensor: Tensor) -> Tensor:
         branches = self.forward.branches_of(tensor)
         is_known = not branches or tensor.shape.is_fully_defined
-        stack = self.variable(self.forward.stacked(tensor))
+        # A cell that runs again and keeps something else makes another stack: of the forward loop
+        # the variables are told apart by their names, before it is known what they hold.
+        with name_scope(f"kept_{_name_of(tensor)}"):
+            stack = self.variable(self.forward.stacked(tensor))
         with self.routing():
             value, rest = pop(
                 stack.yes, dtype=tensor.dtype, shape=tensor.shape if is_known else Shape()

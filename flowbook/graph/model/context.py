@@ -21,21 +21,47 @@ if TYPE_CHECKING:
     from flowbook.graph.model.tensor import Tensor
 
 
+# What every Enter of a frame says of it.
+FRAME_OPTIONS = ("parallel_iterations", "swap_memory", "recompute")
+
+
 class Frame:
     """A loop: what runs in it runs once in each of its iterations.
 
     Attributes:
         name: by which Enters name it.
-        parallel_iterations: how many of its iterations may be under way at once.
         outer: where it is entered from; None for the outermost frame.
+        parallel_iterations: how many of its iterations may be under way at once.
+        swap_memory: whether what gradients need of its iterations goes to host memory.
+        recompute: whether gradients compute anew what an iteration computed, rather than keep it.
     """
 
-    __slots__ = ("__weakref__", "name", "outer", "parallel_iterations")
+    __slots__ = (
+        "__weakref__",
+        "name",
+        "outer",
+        "parallel_iterations",
+        "recompute",
+        "swap_memory",
+    )
 
-    def __init__(self, name: str, parallel_iterations: int, outer: Context | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        outer: Context | None,
+        parallel_iterations: int,
+        swap_memory: bool,
+        recompute: bool,
+    ) -> None:
         self.name = name
-        self.parallel_iterations = parallel_iterations
         self.outer = outer
+        self.parallel_iterations = parallel_iterations
+        self.swap_memory = swap_memory
+        self.recompute = recompute
+
+    def entered_from(self, outer: Context | None, name: str) -> Frame:
+        """A frame of the same kind, entered from elsewhere."""
+        return Frame(name, outer, self.parallel_iterations, self.swap_memory, self.recompute)
 
     def __repr__(self) -> str:
         return f"<Frame {self.name!r}>"

@@ -62,7 +62,7 @@ def flat(state):
 
 
 @pytest.mark.parametrize("cell", CELLS)
-@pytest.mark.parametrize("lengths", [None, LENGTHS])
+@pytest.mark.parametrize("lengths", [None, LENGTHS, [1, 2, 0], [0, 0, 0]])
 @pytest.mark.parametrize("shape", [[BATCH, STEPS, WIDTH], [BATCH, None, WIDTH]], ids=str)
 def test_as_unrolled(cell, lengths, shape):
     x = fb.placeholder(fb.float64, shape)
@@ -81,6 +81,110 @@ def test_as_unrolled(cell, lengths, shape):
         for _ in range(2):
             for one, other in zip(*sess.run([found, expected], {x: X}), strict=True):
                 np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+
+
+class Summing:
+    """A cell as TensorFlow's users write them: it tells its sizes, and gives two outputs."""
+
+    state_size = (WIDTH, fb.Shape([]))
+
+    def __init__(self):
+        self.output_size = {"sum": WIDTH, "both": self.state_size}
+
+    def __call__(self, x, state):
+        total, count = state
+        total, count = total + x, count + 1
+        return {"sum": total, "both": (total * 2.0, count)}, (total, count)
+
+
+@pytest.mark.parametrize("batch", [BATCH, None])
+@pytest.mark.parametrize("time_major", [False, True])
+def test_a_cell_may_tell_its_sizes_and_give_a_structure(batch, time_major):
+    first = [STEPS, batch] if time_major else [batch, STEPS]
+    x = fb.placeholder(fb.float64, [*first, WIDTH])
+    outputs, (total, count) = fb.nn.dynamic_rnn(
+        Summing(), x, sequence_length=LENGTHS, time_major=time_major, dtype=fb.float64
+    )
+    # As many examples as there are lengths.
+    assert outputs["sum"].shape == [*([STEPS, BATCH] if time_major else [BATCH, STEPS]), WIDTH]
+    [dx] = fb.gradients([outputs["sum"], outputs["both"][0]], [x])
+    value = np.moveaxis(X, 0, 1) if time_major else X
+    with fb.Session() as sess:
+        found, last, counts, slope = sess.run([outputs, total, count, dx], {x: value})
+    if time_major:
+        slope, sums, both, counted = [
+            np.moveaxis(t, 0, 1) for t in (slope, found["sum"], *found["both"])
+        ]
+    else:
+        sums, (both, counted) = found["sum"], found["both"]
+    assert counts.tolist() == LENGTHS
+    for i, n in enumerate(LENGTHS):
+        np.testing.assert_allclose(sums[i, :n], X[i, :n].cumsum(0))
+        np.testing.assert_allclose(last[i], X[i, :n].sum(0))
+        assert counted[i].tolist() == [*range(1, n + 1), *[0] * (STEPS - n)]
+        wanted = [3.0 * max(n - k, 0) for k in range(STEPS)]
+        np.testing.assert_allclose(slope[i], np.transpose([wanted] * WIDTH))
+        assert not sums[i, n:].any()
+    np.testing.assert_array_equal(both, 2 * sums)
+
+
+def test_structures_by_dtype_and_of_both_directions():
+    x = fb.constant(X)
+    cell = Summing()
+    start = (zeros(BATCH, WIDTH), zeros(BATCH))
+    dtypes = {"sum": fb.float64, "both": (fb.float64, fb.float64)}
+    told = fb.nn.dynamic_rnn(cell, x, start, dtype=dtypes)
+    bare = fb.nn.dynamic_rnn(lambda x, state: cell(x, state), x, start, dtype=dtypes)
+    both, _ = fb.nn.bidirectional_dynamic_rnn(cell, cell, x, dtype=fb.float64)
+    with fb.Session() as sess:
+        (one, _), (other, _), (forwards, backwards) = sess.run([told, bare, both])
+    np.testing.assert_array_equal(one["sum"], other["sum"])
+    np.testing.assert_array_equal(forwards["sum"], one["sum"])
+    np.testing.assert_allclose(backwards["sum"], X[:, ::-1].cumsum(1)[:, ::-1])
+
+
+def test_cells_made_of_others_tell_their_sizes():
+    one, plain = Summing(), simple()
+    narrow = lambda x, state: (x, state)  # noqa: E731
+    narrow.state_size = 3
+    dropped = fb.nn.dropout_cell(fb.nn.residual_cell(one), input_rate=0.5)
+    assert (dropped.state_size, dropped.output_size) == (one.state_size, one.output_size)
+    stacked = fb.nn.stacked_cell([narrow, one])
+    assert stacked.state_size == (3, one.state_size)
+    assert stacked.output_size == one.output_size
+    for other in (fb.nn.residual_cell(plain), fb.nn.stacked_cell([plain, narrow])):
+        assert not hasattr(other, "state_size")
+
+
+@pytest.mark.parametrize(
+    ("lengths", "steps"), [(None, STEPS), (LENGTHS, 4), ([1, 2, 0], 2), ([0] * BATCH, 1)]
+)
+def test_the_loop_ends_with_the_longest_sequence(lengths, steps):
+    x = fb.placeholder(fb.float64, [BATCH, None, WIDTH])
+    ran = fb.Variable(0)
+
+    def counting(x, h):
+        with fb.control_dependencies([fb.assign_add(ran, 1)]):
+            return fb.identity(x), h + 1
+
+    outputs, _ = fb.nn.dynamic_rnn(counting, x, zeros(BATCH), lengths)
+    with fb.Session() as sess:
+        assert sess.run(outputs, {x: X}).shape == X.shape
+        assert sess.run(ran) == steps
+
+
+def test_recomputing_steps():
+    x = fb.placeholder(fb.float64, [BATCH, STEPS, WIDTH])
+    cell, start = CELLS["lstm"]()
+    found = []
+    for recompute in (False, True):
+        outputs, _ = fb.nn.dynamic_rnn(cell, x, start, LENGTHS, recompute=recompute)
+        found.append(fb.gradients(outputs, [x])[0])
+    kept, again = [fb.forecast(g, {x: X}, trips=STEPS).stack_bytes for g in found]
+    assert again < kept / 2
+    with fb.Session() as sess:
+        one, other = sess.run(found, {x: X})
+    np.testing.assert_array_equal(one, other)
 
 
 def test_time_may_come_first():
@@ -234,7 +338,15 @@ def test_what_cannot_be_is_refused():
     with pytest.raises(wrong_type, match="an output and the next state"):
         fb.nn.dynamic_rnn(lambda x, h: h, x, start)
     with pytest.raises(wrong_type, match="output of a cell is a tensor"):
+        fb.nn.dynamic_rnn(lambda x, h: (None, h), x, start)
+    with pytest.raises(wrong_type, match=r"dtype gives fb.float64, but the cell a tuple of 2"):
         fb.nn.dynamic_rnn(lambda x, h: ((x, x), h), x, start)
+    with pytest.raises(wrong_type, match="no initial_state, and the cell has no state_size"):
+        fb.nn.dynamic_rnn(simple(), x, dtype=fb.float64)
+    with pytest.raises(wrong_type, match="no initial_state, and no dtype is given either"):
+        fb.nn.dynamic_rnn(Summing(), x)
+    with pytest.raises(wrong_type, match=r"several dtypes, .*, none of which is the state's"):
+        fb.nn.dynamic_rnn(Summing(), x, dtype=(fb.float64, fb.int32))
     with pytest.raises(
         wrong_type, match=r"initial_state gives the tensor .* the cell a tuple of 2"
     ):

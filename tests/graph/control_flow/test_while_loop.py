@@ -349,3 +349,48 @@ def test_two_frames_in_one_operation() -> None:
         fb.add(one, other)
     with pytest.raises(fb.errors.InvalidArgumentError, match="is in no loop"):
         fb.control_flow.exit(fb.constant(1) + 1)
+
+
+def grown(sparse: Any) -> Any:
+    """A sparse tensor with its elements twice, the second time doubled."""
+    twice = fb.SparseTensor(sparse.indices, sparse.values * 2.0, sparse.dense_shape)
+    return fb.sparse.concat(0, [sparse, twice])
+
+
+@pytest.mark.parametrize("invariant", [None, fb.Shape([2]), [2], fb.Shape([None])])
+def test_the_elements_of_a_sparse_tensor_may_become_more(invariant: Any) -> None:
+    sparse = fb.SparseTensor([[0, 1]], [1.0], [1, 3])
+    n = fb.placeholder(fb.int32, [])
+    given = None if invariant is None else (None, {"rows": invariant})
+    _, last = fb.while_loop(
+        lambda i, _: i < n,
+        lambda i, s: (i + 1, {"rows": grown(s["rows"])}),
+        (0, {"rows": sparse}),
+        given,
+    )
+    rank = 2 if invariant != [None] else None
+    assert last["rows"].indices.shape == [None, rank]
+    with fb.Session() as sess:
+        found = sess.run(last["rows"], {n: 2})
+    assert found.values.tolist() == [1, 2, 2, 4]
+    assert found.dense_shape.tolist() == [4, 3]
+
+
+@pytest.mark.parametrize("invariant", [None, fb.Shape([None, 2]), [None, 2]])
+def test_the_rows_of_slices_may_become_more(invariant: Any) -> None:
+    slices = fb.IndexedSlices(fb.ones([1, 2]), fb.constant([0]), fb.constant([3, 2]))
+
+    def body(i: Any, s: Any) -> Any:
+        values = fb.concat([s.values, s.values * 2.0], 0)
+        return i + 1, fb.IndexedSlices(values, fb.concat([s.indices, [2]], 0), s.dense_shape)
+
+    _, last = fb.while_loop(lambda i, _: i < 1, body, (0, slices), (None, invariant))
+    assert last.values.shape == [None, 2]
+    with fb.Session() as sess:
+        assert sess.run(fb.convert_to_tensor(last)).tolist() == [[1, 1], [0, 0], [2, 2]]
+
+
+def test_what_an_invariant_of_a_sparse_tensor_does_not_admit() -> None:
+    sparse = fb.SparseTensor([[0, 1]], [1.0], [1, 3])
+    with pytest.raises(fb.errors.InvalidArgumentError, match="does not admit"):
+        fb.while_loop(lambda s: True, lambda s: s, [sparse], [fb.Shape([3])])

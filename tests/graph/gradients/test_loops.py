@@ -8,6 +8,7 @@ twice. What they compute in between is the same, and so are the gradients, but f
 from __future__ import annotations
 
 import math
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,16 @@ import flowbook as fb
 
 VARIABLES = 3
 
-# Each as tensors and as numbers compute it; none grows much.
+# Each as tensors and as numbers compute it; none grows much. `w` makes its value where it is used.
 OPERATIONS: dict[str, tuple[Any, Any]] = {
     "add": (lambda a, b, x, w: a + b * x, lambda a, b, x, w: a + b * x),
-    "multiply": (lambda a, b, x, w: fb.tanh(a * b) * w, lambda a, b, x, w: math.tanh(a * b) * w),
+    "multiply": (
+        lambda a, b, x, w: fb.tanh(a * b) * w(),
+        lambda a, b, x, w: math.tanh(a * b) * w(),
+    ),
     "sine": (lambda a, b, x, w: fb.sin(a) - b, lambda a, b, x, w: math.sin(a) - b),
     "input": (lambda a, b, x, w: fb.tanh(a) + x, lambda a, b, x, w: math.tanh(a) + x),
-    "variable": (lambda a, b, x, w: fb.cos(b) * w, lambda a, b, x, w: math.cos(b) * w),
+    "variable": (lambda a, b, x, w: fb.cos(b) * w(), lambda a, b, x, w: math.cos(b) * w()),
     "constant": (lambda a, b, x, w: fb.constant(0.5, fb.float64), lambda a, b, x, w: 0.5),
     "copy": (lambda a, b, x, w: b, lambda a, b, x, w: b),
 }
@@ -44,8 +48,8 @@ def programs(depth: int) -> Any:
     return st.lists(st.one_of(assignments, branch, loop), min_size=1, max_size=3)
 
 
-def built(program: list[Any], state: list[Any], x: Any, w: Any) -> list[Any]:
-    """The program with branches and loops that the run decides."""
+def built(program: list[Any], state: list[Any], x: Any, w: Any, **options: Any) -> list[Any]:
+    """The program with branches and loops that the run decides; with options of `while_loop`."""
     for statement in program:
         state = list(state)
         if statement[0] == "set":
@@ -55,8 +59,8 @@ def built(program: list[Any], state: list[Any], x: Any, w: Any) -> list[Any]:
             _, one, other, yes, no = statement
             state = fb.cond(
                 state[one] < state[other],
-                lambda state=state, yes=yes: built(yes, state, x, w),
-                lambda state=state, no=no: built(no, state, x, w),
+                lambda state=state, yes=yes: built(yes, state, x, w, **options),
+                lambda state=state, no=no: built(no, state, x, w, **options),
             )
         else:
             _, count, watched, body = statement
@@ -66,8 +70,9 @@ def built(program: list[Any], state: list[Any], x: Any, w: Any) -> list[Any]:
 
             _, state = fb.while_loop(
                 goes_on,
-                lambda i, state, body=body: (i + 1, built(body, state, x, w)),
+                lambda i, state, body=body: (i + 1, built(body, state, x, w, **options)),
                 (0, state),
+                **options,
             )
     return state
 
@@ -111,8 +116,9 @@ def test_gradients_are_those_of_the_unrolled_program(program: list[Any], at: flo
         w = fb.Variable(0.7, dtype=fb.float64, name="w")
         first = [x, x * 0.5, fb.constant(0.25, fb.float64)]
         values = [at, at * 0.5, 0.25]
-        loops = built(program, first, x, w)
-        lines = straight(program, list(zip(first, values, strict=True)), (x, at), (w, 0.7))
+        pairs = list(zip(first, values, strict=True))
+        loops = built(program, first, x, lambda: w)
+        lines = straight(program, pairs, (x, at), (lambda: w, lambda: 0.7))
         found, wanted = [], []
         for totals, ys in ((found, loops), (wanted, [tensor for tensor, _ in lines])):
             loss = fb.add_n([fb.sin(y) for y in ys])
@@ -121,6 +127,59 @@ def test_gradients_are_those_of_the_unrolled_program(program: list[Any], at: flo
             totals += [loss, *first_order, *map(zeros_for, second)]
         for _ in range(2):  # By the state machine, and by what is written after it.
             assert close(sess.run(found, {x: at}), sess.run(wanted, {x: at}))
+
+
+@settings(max_examples=20, deadline=None)
+@given(programs(2), st.sampled_from([-1.3, -0.2, 0.4, 1.1]), st.booleans())
+def test_rows_stay_rows(program: list[Any], at: float, is_variable: bool) -> None:
+    numbers = np.array([0.3, 0.7, -0.4])
+    with fb.Graph().as_default(), fb.Session() as sess:
+        x = fb.placeholder(fb.float64, [], name="x")
+        table = fb.Variable(numbers) if is_variable else fb.placeholder(fb.float64, [3])
+        feeds = {x: at} if is_variable else {x: at, table: numbers}
+        first = [x, x * 0.5, fb.constant(0.25, fb.float64)]
+        pairs = list(zip(first, [at, at * 0.5, 0.25], strict=True))
+
+        def row() -> Any:
+            return fb.reduce_sum(fb.gather(table, [1, 1])) * 0.5
+
+        loops = built(program, first, x, row)
+        lines = straight(program, pairs, (x, at), (row, lambda: 0.7))
+        found, wanted = [], []
+        for totals, ys in ((found, loops), (wanted, [tensor for tensor, _ in lines])):
+            [rows] = fb.gradients(fb.add_n([fb.sin(y) for y in ys]), [table])
+            assert rows is None or isinstance(rows, fb.IndexedSlices)
+            whole = whole_of(rows, table)
+            [second] = fb.gradients(fb.reduce_sum(whole * whole), [table])
+            totals += [whole, whole_of(second, table)]
+        for _ in range(2):
+            for one, other in zip(sess.run(found, feeds), sess.run(wanted, feeds), strict=True):
+                assert close(one, other)
+
+
+@settings(max_examples=20, deadline=None)
+@given(programs(2), st.sampled_from([-1.3, -0.2, 0.4, 1.1]))
+def test_what_is_computed_again_is_the_same(program: list[Any], at: float) -> None:
+    with fb.Graph().as_default(), fb.Session() as sess:
+        x = fb.placeholder(fb.float64, [], name="x")
+        w = fb.Variable(0.7, dtype=fb.float64, name="w")
+        found = []
+        for recompute in (True, False):
+            first = [x, x * 0.5, fb.constant(0.25, fb.float64)]
+            ends = built(program, first, x, lambda: w, recompute=recompute)
+            given = [
+                zeros_for(g) for g in fb.gradients(fb.add_n([fb.sin(y) for y in ends]), [x, w])
+            ]
+            second = map(zeros_for, fb.gradients(fb.add_n(given), [x, w]))
+            found.append((given, list(second)))
+        for _ in range(2):
+            again, kept = sess.run(found, {x: at})
+            assert again[0] == kept[0]
+            assert close(again[1], kept[1])
+
+
+def whole_of(gradient: Any, like: Any) -> Any:
+    return fb.zeros(like.shape, fb.float64) if gradient is None else fb.convert_to_tensor(gradient)
 
 
 @pytest.mark.parametrize("trips", [0, 1, 5])
@@ -143,6 +202,185 @@ def test_only_what_the_gradients_need_is_kept() -> None:
     assert not [op for op in x.graph.operations if op.type == "StackPush"]
 
 
+@pytest.mark.parametrize("imported", [False, True])
+def test_recomputing_keeps_what_entered_and_what_was_drawn(imported: bool) -> None:
+    size, trips = 100, 7
+
+    def body(i: Any, t: Any) -> Any:
+        u = fb.tanh(t * 2.0)
+        u = fb.cond(fb.equal(i % 2, 0), lambda: fb.sin(u) * t, lambda: fb.exp(-u * u))
+        return i + 1, fb.sigmoid(u) * t * fb.random_uniform([size], dtype=fb.float64, seed=3)
+
+    found = []
+    for recompute in (False, True):
+        with fb.Graph().as_default() as graph:
+            x = fb.placeholder(fb.float64, [size], name="x")
+            _, y = fb.while_loop(lambda i, _: i < trips, body, (0, x), recompute=recompute)
+            if imported:
+                graph = fb.Graph.from_bytes(graph.to_bytes())
+                x, y = (graph.get_tensor_by_name(t.name) for t in (x, y))
+            with graph.as_default():
+                [dx] = fb.gradients(y, [x])
+                told = fb.forecast(dx, {x: (size,)}, trips=trips)
+                with fb.Session() as sess:
+                    runs = [sess.run(dx, {x: np.linspace(-1, 1, size)}) for _ in range(3)]
+        found.append((told, runs))
+    (kept, wanted), (again, given) = found
+    np.testing.assert_array_equal(given, wanted)
+    of_one = size * trips * 8
+    # The variable, what was drawn, and the count.
+    assert 2 * of_one <= again.stack_bytes < 2.1 * of_one
+    assert kept.stack_bytes > 5 * of_one
+    assert again.total.flops > kept.total.flops
+
+
+def test_a_long_body_is_computed_again() -> None:
+    x = fb.placeholder(fb.float64, [])
+
+    def body(i: Any, t: Any) -> Any:
+        for _ in range(1000):
+            t = fb.sin(t)
+        return i + 1, t
+
+    [again, kept] = [
+        fb.gradients(fb.while_loop(lambda i, _: i < 2, body, (0, x), recompute=recompute)[1], [x])[
+            0
+        ]
+        for recompute in (True, False)
+    ]
+    with fb.Session() as sess:
+        found = sess.run([again, kept], {x: 1.0})
+    assert found[0] == found[1] != 0
+
+
+def test_arrays_and_loops_within_are_not_computed_again() -> None:
+    x = fb.placeholder(fb.float64, [3, 2])
+
+    def step(total: Any, row: Any) -> Any:
+        _, inner = fb.while_loop(lambda j, _: j < 2, lambda j, t: (j + 1, t * total), (0, row))
+        return fb.tanh(inner + total)
+
+    found = [
+        fb.gradients(fb.scan(step, x, fb.ones([2], fb.float64), recompute=recompute), [x])[0]
+        for recompute in (True, False)
+    ]
+    at = np.arange(6.0).reshape(3, 2) / 7
+    with fb.Session() as sess:
+        for _ in range(2):
+            again, kept = sess.run(found, {x: at})
+            np.testing.assert_array_equal(again, kept)
+
+
+def test_bytes_that_are_swapped_are_told() -> None:
+    x = fb.placeholder(fb.float32, [100])
+    for swap_memory in (False, True):
+        _, y = fb.while_loop(
+            lambda i, _: i < 3, lambda i, y: (i + 1, y * x), (0, x), swap_memory=swap_memory
+        )
+        told = fb.forecast(fb.gradients(y, [x]), {x: (100,)}, trips=3)
+        assert told.stack_bytes == 1200
+        assert told.swapped_bytes == (1200 if swap_memory else 0)
+        assert ("host memory" in str(told)) is swap_memory
+
+
+@pytest.mark.parametrize("is_variable", [True, False])
+def test_rows_of_a_large_table_cost_nothing_of_its_size(is_variable: bool) -> None:
+    """In a branch, in a loop and in both, for a step of training too."""
+    numbers = np.ones((200_000, 8))
+    table = fb.Variable(numbers) if is_variable else fb.placeholder(fb.float64, numbers.shape)
+    ids = fb.placeholder(fb.int32, [None])
+
+    def taken(i: Any) -> Any:
+        return fb.reduce_sum(fb.gather(table, ids + i) ** 2)
+
+    def body(i: Any, total: Any) -> Any:
+        return i + 1, total + fb.cond(fb.equal(i, 1), lambda: total * 0.5, lambda: taken(i))
+
+    _, total = fb.while_loop(lambda i, _: i < 4, body, (0, fb.zeros([], fb.float64)))
+    total += fb.cond(total > 0, lambda: taken(0), lambda: total)
+    [rows] = fb.gradients(total, [table])
+    fetches = [rows]
+    if is_variable:
+        fetches.append(fb.train.GradientDescentOptimizer(0.0).minimize(total))
+    feeds = {ids: np.array([3, 1, 3])} | ({} if is_variable else {table: numbers})
+    with fb.Session() as sess:
+        for _ in range(3):  # Until all of it is code.
+            found = sess.run(fetches, feeds)[0]
+        tracemalloc.start()
+        try:
+            sess.run(fetches, feeds)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert peak < numbers.nbytes / 10
+    assert fb.forecast(fetches, feeds).peak_bytes < numbers.nbytes / 10
+    wanted, sums = np.zeros(8), np.zeros(8)
+    for i, weight in ((0, 2.5), (2, 1), (3, 1)):  # The second iteration adds a half.
+        wanted[np.array([3, 1]) + i] += np.array([4, 2]) * weight
+    np.add.at(sums, found.indices, found.values[:, 0])
+    assert close(sums, wanted)
+
+
+def test_rows_by_indices_of_two_dtypes() -> None:
+    table = fb.Variable(np.arange(6.0).reshape(3, 2))
+    wide = fb.constant([1], fb.int64)
+    loss = fb.reduce_sum(fb.gather(table, [0]) * fb.gather(table, wide))
+    yes = fb.placeholder(fb.bool, [])
+    loss += fb.cond(
+        yes,
+        lambda: fb.reduce_sum(fb.gather(table, [2])),
+        lambda: fb.reduce_sum(fb.gather(table, wide)),
+    )
+    [g] = fb.gradients(loss, [table])
+    assert isinstance(g, fb.IndexedSlices)
+    whole = fb.convert_to_tensor(g)
+    with fb.Session() as sess:
+        assert close(sess.run(whole, {yes: True}), [[2, 3], [0, 1], [1, 1]])
+        assert close(sess.run(whole, {yes: False}), [[2, 3], [1, 2], [0, 0]])
+
+
+@pytest.mark.parametrize("shape", [[4, 2], [None, 2], [None, None], None], ids=str)
+def test_rows_of_what_has_any_shape(shape: Any) -> None:
+    table, n = fb.placeholder(fb.float64, shape), fb.placeholder(fb.int32, [])
+    _, total = fb.while_loop(
+        lambda i, _: i < n,
+        lambda i, t: (i + 1, t + fb.reduce_sum(fb.gather(table, [i, 0]))),
+        (0, fb.zeros([], fb.float64)),
+    )
+    total += fb.cond(n > 1, lambda: fb.reduce_sum(fb.gather(table, [3])), lambda: total)
+    [g] = fb.gradients(total, [table])
+    assert isinstance(g, fb.IndexedSlices)
+    whole = fb.convert_to_tensor(g)
+    with fb.Session() as sess:
+        for trips, counts in ((0, [0, 0, 0, 0]), (1, [4, 0, 0, 0]), (3, [4, 1, 1, 1])):
+            found = sess.run(whole, {table: np.ones((4, 2)), n: trips})
+            assert close(found, np.transpose([counts, counts]))
+
+
+def test_rows_of_what_a_branch_chose() -> None:
+    one, other = fb.Variable(np.ones((3, 2))), fb.Variable(np.ones((5, 2)))
+    yes = fb.placeholder(fb.bool, [])
+    chosen = fb.cond(yes, lambda: one.as_tensor(False), lambda: other.as_tensor(False))
+    found = fb.gradients(fb.reduce_sum(fb.gather(chosen, [2, 0, 2])), [one, other])
+    assert all(isinstance(g, fb.IndexedSlices) for g in found)
+    wholes = [fb.convert_to_tensor(g) for g in found]
+    with fb.Session() as sess:
+        for value, wanted in ((True, [[1, 0, 2], [0] * 5]), (False, [[0] * 3, [1, 0, 2, 0, 0]])):
+            for whole, rows in zip(sess.run(wholes, {yes: value}), wanted, strict=True):
+                assert close(whole, np.transpose([rows, rows]))
+
+
+def test_slices_as_a_variable_of_a_loop() -> None:
+    x = fb.placeholder(fb.float64, [2, 2])
+    slices = fb.IndexedSlices(x, fb.constant([0, 2]), fb.constant([3, 2]))
+    _, last = fb.while_loop(lambda i, _: i < 3, lambda i, s: (i + 1, s * 2.0), (0, slices))
+    assert isinstance(last, fb.IndexedSlices)
+    [dx] = fb.gradients(fb.reduce_sum(fb.square(fb.convert_to_tensor(last))), [x])
+    with fb.Session() as sess:
+        at = np.array([[1.0, 2.0], [3.0, 4.0]])
+        assert close(sess.run(dx, {x: at}), 2 * 64 * at)
+
+
 def test_rows_gathered_in_a_loop() -> None:
     table = fb.Variable(np.arange(6.0).reshape(3, 2), dtype=fb.float64)
     _, total = fb.while_loop(
@@ -151,8 +389,9 @@ def test_rows_gathered_in_a_loop() -> None:
         (0, fb.zeros([], fb.float64)),
     )
     [g] = fb.gradients(total, [table])
+    assert isinstance(g, fb.IndexedSlices)
     with fb.Session() as sess:
-        found = sess.run(g)
+        found = sess.run(fb.convert_to_tensor(g))
     assert close(found, 2 * np.arange(6.0).reshape(3, 2) * [[2], [1], [1]])
 
 
@@ -219,6 +458,40 @@ def test_of_a_loop_by_hand() -> None:
     [dx] = fb.gradients(y, [x])
     with fb.Session() as sess:
         assert sess.run([y, dx], {x: 2.0}) == [162.0, 81.0]
+
+
+def test_of_a_loop_by_hand_that_ends_where_something_holds() -> None:
+    flow = fb.control_flow
+    x = fb.placeholder(fb.float64, [])
+    merge = flow.merge([flow.enter(x, "loop")])
+    sides = flow.switch(merge.output, flow.loop_cond(merge.output >= 100.0))
+    flow.next_iteration(sides.output_false * sides.output_false, merge)
+    y = flow.exit(sides.output_true)
+    [dx] = fb.gradients(y, [x])
+    [ddx] = fb.gradients(dx, [x])
+    with fb.Session() as sess:
+        for _ in range(2):
+            assert sess.run([y, dx, ddx], {x: 2.0}) == [256.0, 8 * 2.0**7, 56 * 2.0**6]
+
+
+def test_what_has_no_gradient_of_a_loop_by_hand_says_so() -> None:
+    flow = fb.control_flow
+    x = fb.placeholder(fb.float64, [])
+    merge = flow.merge([flow.enter(x, "loop")])
+    doubled = merge.output * 2.0
+    holds = flow.loop_cond(merge.output < 100.0)
+    sides, others = flow.switch(merge.output, holds), flow.switch(doubled, holds)
+    flow.next_iteration(sides.output_true * 3.0, merge)
+    for inside in (fb.square(sides.output_false), others.output_false):
+        y = flow.exit(inside)
+        with pytest.raises(fb.errors.InvalidArgumentError, match="is computed from its variables"):
+            fb.gradients(y, [x])
+    with pytest.raises(fb.errors.InvalidArgumentError, match="has no one condition"):
+        fb.gradients(flow.exit(merge.output), [x])
+    others = flow.switch(merge.output, merge.output < 50.0)
+    ends = [flow.exit(sides.output_false), flow.exit(others.output_false)]
+    with pytest.raises(fb.errors.InvalidArgumentError, match="has no one condition"):
+        fb.gradients(ends, [x])
 
 
 def test_with_respect_to_what_is_inside() -> None:

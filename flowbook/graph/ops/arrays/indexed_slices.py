@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Number
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from flowbook.graph.building.graph import Graph, get_default_graph, mixed_graphs
 from flowbook.graph.definition.located import located
-from flowbook.graph.model.dtypes import INDICES
+from flowbook.graph.model.dtypes import INDICES, int32, int64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.registry import op_named
-from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import constant, convert_to_tensor
+from flowbook.graph.ops.basis.filling import zeros
+from flowbook.graph.ops.basis.joining import concat
 from flowbook.graph.ops.basis.shaping import reshape_op
 from flowbook.graph.ops.reduction.segments import unsorted_segment_sum
 
 if TYPE_CHECKING:
     from flowbook.graph.model.dtypes import DType
-    from flowbook.graph.model.tensor import Tensor
 
 __all__ = ["IndexedSlices", "IndexedSlicesValue"]
 
@@ -147,3 +153,37 @@ class IndexedSlices:
 
     def __repr__(self) -> str:
         return f"<IndexedSlices values={self.values!r} indices={self.indices!r}>"
+
+
+Gradient = Tensor | IndexedSlices
+
+
+def as_dense(gradient: Gradient) -> Tensor:
+    """A gradient as a tensor."""
+    return gradient.as_tensor() if isinstance(gradient, IndexedSlices) else gradient
+
+
+def no_rows(like: IndexedSlices, dense_shape: Any) -> IndexedSlices:
+    """No rows of a whole: what adds nothing to others.
+
+    Args:
+        like: others, whose dtypes it has.
+        dense_shape: the shape of the whole, an int vector.
+    """
+    row = like.values.shape[1:]
+    shape = (
+        [0, *row.as_list()]
+        if row.is_fully_defined
+        else concat([[0], cast(dense_shape[1:], int32)], 0)
+    )
+    indices = constant(np.zeros(0, like.indices.dtype.numpy))
+    return IndexedSlices(zeros(shape, like.dtype), indices, dense_shape)
+
+
+def with_equal_indices(slices: Sequence[IndexedSlices]) -> Sequence[IndexedSlices]:
+    """The same rows, their indices of one dtype, so that they can be joined."""
+    if len({each.indices.dtype for each in slices}) == 1:
+        return slices
+    return [
+        IndexedSlices(each.values, cast(each.indices, int64), each.dense_shape) for each in slices
+    ]

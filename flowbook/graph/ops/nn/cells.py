@@ -52,7 +52,9 @@ def stacked_cell(cells: Sequence[Cell], name: str | None = None) -> Cell:
         packed = getattr(type(states), "_make", type(states))
         return x, packed(following)
 
-    return cell
+    states = [_sizes_of(each)[0] for each in cells]
+    is_known = all(size is not None for size in states)
+    return _sized(cell, tuple(states) if is_known else None, _sizes_of(cells[-1])[1])
 
 
 def residual_cell(cell: Cell, name: str | None = None) -> Cell:
@@ -70,7 +72,7 @@ def residual_cell(cell: Cell, name: str | None = None) -> Cell:
             output, following = cell(x, state)
             return x + output, following
 
-    return with_input
+    return _sized(with_input, *_sizes_of(cell))
 
 
 def dropout_cell(
@@ -98,7 +100,21 @@ def dropout_cell(
             output, following = cell(_dropped(x, input_rate, seed), state)
             return _dropped(output, output_rate, seed), following
 
-    return with_dropout
+    return _sized(with_dropout, *_sizes_of(cell))
+
+
+def _sizes_of(cell: Cell) -> tuple[Any, Any]:
+    """What a cell tells of the sizes of its state and its output; None where it tells nothing."""
+    return getattr(cell, "state_size", None), getattr(cell, "output_size", None)
+
+
+def _sized(cell: Any, state_size: Any, output_size: Any) -> Cell:
+    """A cell that tells these sizes, which `dynamic_rnn` asks for."""
+    if state_size is not None:
+        cell.state_size = state_size
+    if output_size is not None:
+        cell.output_size = output_size
+    return cell  # type: ignore[no-any-return]
 
 
 def _dropped(x: Any, rate: Any, seed: int | None) -> Any:
