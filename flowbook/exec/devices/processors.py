@@ -9,7 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
+
+
+@cache
+def processors() -> int:
+    """How many it may keep busy, as far as was known when this was first asked."""
+    return usable_processors()
 
 
 def usable_processors(root: Path = Path("/")) -> int:

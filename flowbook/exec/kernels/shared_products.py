@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from flowbook.exec.devices.processors import usable_processors
+from flowbook.exec.devices.processors import processors
 from flowbook.exec.kernels import blas
 from flowbook.exec.kernels.crew import share
 from flowbook.graph.model.options import options
@@ -75,12 +75,7 @@ def factorise(function: Callable[..., Any], matrix: Any, *others: Any, **named: 
 
 def _useful(threads: int) -> int:
     """How many of a library's threads there are processors for, unless somebody has said it."""
-    return threads if options.intra_op_threads is not None else min(threads, _processors())
-
-
-@cache
-def _processors() -> int:
-    return usable_processors()
+    return threads if options.intra_op_threads is not None else min(threads, processors())
 
 
 def _product_shape(x: tuple[int, ...], y: tuple[int, ...]) -> tuple[int, ...]:
