@@ -91,6 +91,9 @@ class Row:
     `processes` is among how many processes of each system, one after the other, the rounds are
     divided: where a process's arrays come to lie decides up to a fifth of the time of a step that
     does nothing but go through them.
+
+    `busy` is how many processes that compute without end run beside the turns. A turn then lasts a
+    second, so that its mean holds both what the systems get done and what they wait for.
     """
 
     name: str
@@ -103,6 +106,7 @@ class Row:
     atol: float = 1e-6
     rounds: int = 30
     processes: int = 1
+    busy: int = 0
     threads: int = THREADS
     shows_growth: bool = False
     notes: tuple[str, ...] = ()

@@ -27,6 +27,8 @@ class Effort:
 
 FULL = Effort(warm_up=0.5, sample=0.025)
 QUICK = Effort(warm_up=0.1, sample=0.01)
+# Beside busy processes a turn lasts for many of the system's time slices.
+BUSY = Effort(warm_up=1.0, sample=1.0)
 
 # Calls before any timing.  The first goes through reference executors and tracers, the second
 # may generate or compile code.

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.agreement import disagreements
+from benchmarks.busy import busy_processes
 from benchmarks.case import Above, AtMost, Row
 from benchmarks.machine import busy_processors
 from benchmarks.remote import CaseUnavailableError, RemoteCase, open_case
@@ -108,7 +109,9 @@ def _open_and_measure(
             say(f"{row.name}: VALUE of {label} {text}")
         found.differing |= differing
         say(f"{row.name}: timing {', '.join(cases)}")
-        for label, failure in _take_turns(cases, rounds).items():
+        with busy_processes(row.busy):
+            failures = _take_turns(cases, rounds)
+        for label, failure in failures.items():
             found.unavailable[label] = _record_failure(label, failure, say)
             del cases[label]
         for label, case in cases.items():

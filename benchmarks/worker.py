@@ -52,8 +52,10 @@ def _open(request: protocol.Message) -> tuple[protocol.Message, clock.Timer | No
         if error.name != system.module:
             raise
         return {"missing": f"{system.title} is not installed"}, None
-    case = ROWS[request["row"]].cases[request["label"]](loaded)
-    timer = clock.Timer(case, clock.QUICK if request["quick"] else clock.FULL)
+    row = ROWS[request["row"]]
+    case = row.cases[request["label"]](loaded)
+    effort = clock.QUICK if request["quick"] else clock.BUSY if row.busy else clock.FULL
+    timer = clock.Timer(case, effort)
     value = protocol.encode_array(as_value(case.value))
     return {"value": value, "versions": system.versions()}, timer
 

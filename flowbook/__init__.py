@@ -24,6 +24,7 @@ from flowbook import train as train
 from flowbook._public import make_public as _make_public
 from flowbook.exec.engine import blas_threads as _blas_threads
 from flowbook.exec.kernels import compiling as _compiling
+from flowbook.exec.kernels import shared_products as _shared_products
 from flowbook.exec.kernels.compiling import *
 from flowbook.exec.kernels.onednn_kernels import *
 from flowbook.exec.resources.store import *
@@ -56,6 +57,7 @@ from flowbook.graph.model.shape import *
 from flowbook.graph.model.tensor import *
 from flowbook.graph.model.touch import *
 from flowbook.graph.numerics.hot_loop import compile_with as _compile_with
+from flowbook.graph.numerics.products import compute_with as _compute_with
 from flowbook.graph.ops.arrays.dynamic_partition import *
 from flowbook.graph.ops.arrays.gathering import *
 from flowbook.graph.ops.arrays.indexed_slices import *
@@ -146,5 +148,6 @@ from flowbook.widgets.summary_view import *
 _act_on("intra_op_threads", _blas_threads.limit)
 _act_on("machine_code", _compiling.choose)
 _compile_with(_compiling.compile_behind)
+_compute_with(_shared_products.multiply, _shared_products.factorise)
 _make_public()
 _notebook.connect()

@@ -159,4 +159,16 @@ ROWS = (
         rounds=15,
         notes=("JAX: jit, weights donated. PyTorch: eager, its own LSTM, sparse embeddings.",),
     ),
+    Row(
+        name="lstm_busy",
+        title="the same, beside three busy processes",
+        cases={"flowbook": _flowbook, "tf1": _tf1, "jax": _jax, "torch": _torch},
+        target=Within(1.0, "jax"),
+        unit="ms",
+        rtol=1e-3,
+        atol=1e-4,
+        rounds=12,
+        busy=3,
+        notes=("Means of turns of a second.",),
+    ),
 )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import tf1
-from benchmarks.case import Above, AtMost, Case, Row
+from benchmarks.case import Above, AtMost, Case, Row, Within
 
 _INPUTS, _HIDDEN, _CLASSES = 784, 500, 10
 _BATCH = 100
@@ -239,6 +239,17 @@ ROWS = (
             "JAX: jit, weights donated. PyTorch: eager. "
             "NumPy by hand: in place, buffers made once.",
         ),
+    ),
+    Row(
+        name="mlp_busy",
+        title="the same, beside three busy processes",
+        cases={"flowbook": _flowbook, "tf1": _tf1, "jax": _jax, "torch": _torch},
+        target=Within(1.0, "jax"),
+        unit="ms",
+        rtol=1e-4,
+        rounds=12,
+        busy=3,
+        notes=("Means of turns of a second.",),
     ),
     Row(
         name="mlp_guarded",

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.exec.devices.processors import processors
 from flowbook.graph.model.errors import InternalError
 from flowbook.graph.model.options import options
 
@@ -175,7 +176,7 @@ def threads() -> int:
     found = library()
     if found is None:
         return 0
-    return options.intra_op_threads or int(found.quick.omp_get_max_threads())
+    return options.intra_op_threads or min(int(found.quick.omp_get_max_threads()), processors())
 
 
 def _load() -> Library | str:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.graph.numerics.products import factorised
+
 Array = np.ndarray[Any, Any]
 
 
@@ -29,7 +31,7 @@ def solved_triangular(matrix: Array, rhs: Array, lower: bool) -> Array:
     result = np.empty_like(rhs)
     for i in range(len(matrix)):
         # LAPACK reads by columns: what lies in rows is to it the transposed matrix.
-        result[i], _ = solve(matrix[i].T, rhs[i], lower=not lower, trans=1)
+        result[i], _ = factorised(solve, matrix[i].T, rhs[i], lower=not lower, trans=1)
     return result
 
 
@@ -38,7 +40,9 @@ def schur(matrix: Array) -> tuple[Array, Array]:
     form = np.empty(matrix.shape, np.complex128)
     basis = np.empty_like(form)
     for i in range(len(matrix)):
-        form[i], basis[i] = _scipy().schur(matrix[i], output="complex", check_finite=False)
+        form[i], basis[i] = factorised(
+            _scipy().schur, matrix[i], output="complex", check_finite=False
+        )
     return form, basis
 
 
@@ -49,7 +53,7 @@ def lu_factors(matrix: Array) -> tuple[Array, Array]:
     order = np.empty(matrix.shape[:-1], np.int64)
     # LAPACK prints that a matrix without elements is illegal.
     for i in range(len(matrix) if matrix.size else 0):
-        factors[i], pivots, _ = factorise(matrix[i])
+        factors[i], pivots, _ = factorised(factorise, matrix[i])
         rows = np.arange(matrix.shape[-1])
         for row, other in enumerate(pivots):
             rows[[row, other]] = rows[[other, row]]

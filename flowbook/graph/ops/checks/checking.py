@@ -11,6 +11,7 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.numerics.sums import sum_of_squares
 
 __all__ = ["check_numerics", "ensure_shape"]
 
@@ -117,7 +118,6 @@ def _check_finite(xp: Any, *values: Any, checked: int) -> tuple[()]:
     The product of a value's elements with themselves is finite only if all of them are, and costs
     less than NumPy's `isfinite`, which has the last word.
     """
-    dot = xp.dot
     for value in values[:checked]:
         if value.dtype.char in "fd":
             if not value.ndim:
@@ -128,7 +128,7 @@ def _check_finite(xp: Any, *values: Any, checked: int) -> tuple[()]:
                 flat = value.T if flags.f_contiguous and not flags.c_contiguous else value
                 flat = flat.reshape(-1)
                 # False for NaN too.
-                if dot(flat, flat) < _INFINITY:
+                if sum_of_squares(xp, flat) < _INFINITY:
                     continue
         if not xp.isfinite(value).all():
             raise InvalidArgumentError("a value of the step is NaN or infinite")

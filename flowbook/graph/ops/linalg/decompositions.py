@@ -14,6 +14,7 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, 
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.numerics import products
 from flowbook.graph.numerics.lapack import lu_factors
 from flowbook.graph.ops.basis.broadcasting import sum_op
 from flowbook.graph.ops.basis.cast import cast_op
@@ -62,7 +63,7 @@ def half_diagonal(matrix: Tensor) -> Tensor:
 def _cholesky(xp: Any, input: Any) -> Any:
     check_square(input.shape)
     try:
-        result = xp.linalg.cholesky(input)
+        result = products.factorised(xp.linalg.cholesky, input)
         # Not every LAPACK tells of NaN.
         if xp.isnan(result).any():
             raise np.linalg.LinAlgError
@@ -136,7 +137,7 @@ def _qr_shapes(input: Tensor, full_matrices: bool) -> list[Shape]:
 
 def _qr(xp: Any, input: Any, full_matrices: bool) -> tuple[Any, Any]:
     check_matrix(input.shape)
-    q, r = xp.linalg.qr(input, mode="complete" if full_matrices else "reduced")
+    q, r = products.factorised(xp.linalg.qr, input, mode="complete" if full_matrices else "reduced")
     return q, r
 
 

@@ -21,6 +21,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Dims, Shape
 from flowbook.graph.model.shape import broadcast as broadcast_shapes
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.numerics import products
 from flowbook.graph.ops.basis.broadcasting import sum_to_shape
 from flowbook.graph.ops.basis.conjugation import conjugate
 from flowbook.graph.ops.basis.filling import fill
@@ -257,7 +258,7 @@ def _contracted(
     x = xp.reshape(a, (*heads[0], _product(rows), inner))
     y = xp.reshape(b, (*heads[1], inner, _product(columns)))
     whole = np.broadcast_shapes(*map(tuple, heads))
-    result = xp.reshape(xp.matmul(x, y), (*whole, *rows, *columns))
+    result = xp.reshape(products.matmul(xp, x, y), (*whole, *rows, *columns))
     order = (*batch, *free_a, *free_b)
     where = [order.index(c) for c in output]
     return result if where == sorted(where) else xp.transpose(result, where)

@@ -11,6 +11,7 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.numerics import products
 from flowbook.graph.ops.linalg.decompositions import cholesky
 from flowbook.graph.ops.linalg.diagonals import diag_part_op, set_diag_op
 from flowbook.graph.ops.linalg.matrices import (
@@ -40,7 +41,7 @@ def _pinv(xp: Any, a: Any, rcond: float | None) -> Any:
     kept = s > rcond * xp.max(s, axis=-1, keepdims=True)
     inverse = xp.where(kept, 1 / xp.where(kept, s, 1), xp.where(xp.isnan(s), s, 0))
     adjoint_u = xp.conj(xp.swapaxes(u, -1, -2))
-    return xp.matmul(v * inverse[..., None, :].astype(s.dtype), adjoint_u)
+    return products.matmul(xp, v * inverse[..., None, :].astype(s.dtype), adjoint_u)
 
 
 def _pinv_gradient(op: Operation, dy: Tensor) -> Tensor:

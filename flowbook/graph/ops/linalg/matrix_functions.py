@@ -15,6 +15,7 @@ from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.dtypes import COMPLEX
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.numerics import products
 from flowbook.graph.numerics.lapack import schur
 from flowbook.graph.ops.basis.broadcasting import sum_op
 from flowbook.graph.ops.basis.conjugation import conjugate
@@ -82,7 +83,7 @@ def _exponential(xp: Any, input: Any) -> Any:
     a = wide * xp.exp2(-halvings)
     result = _pade_exponential(xp, a)
     for step in range(int(halvings.max())):
-        result = xp.where(step < halvings, xp.matmul(result, result), result)
+        result = xp.where(step < halvings, products.matmul(xp, result, result), result)
     return xp.where(finite, result, np.nan).astype(input.dtype)
 
 
@@ -90,14 +91,14 @@ def _pade_exponential(xp: Any, a: Any) -> Any:
     # By the first of them, so that the exponential of zero is the identity exactly.
     c = [coefficient / _PADE[0] for coefficient in _PADE]
     one = xp.eye(a.shape[-1], dtype=a.dtype)
-    a2 = xp.matmul(a, a)
-    a4 = xp.matmul(a2, a2)
-    a6 = xp.matmul(a4, a2)
-    high = xp.matmul(a6, c[13] * a6 + c[11] * a4 + c[9] * a2)
-    odd = xp.matmul(a, high + c[7] * a6 + c[5] * a4 + c[3] * a2 + c[1] * one)
-    high = xp.matmul(a6, c[12] * a6 + c[10] * a4 + c[8] * a2)
+    a2 = products.matmul(xp, a, a)
+    a4 = products.matmul(xp, a2, a2)
+    a6 = products.matmul(xp, a4, a2)
+    high = products.matmul(xp, a6, c[13] * a6 + c[11] * a4 + c[9] * a2)
+    odd = products.matmul(xp, a, high + c[7] * a6 + c[5] * a4 + c[3] * a2 + c[1] * one)
+    high = products.matmul(xp, a6, c[12] * a6 + c[10] * a4 + c[8] * a2)
     even = high + c[6] * a6 + c[4] * a4 + c[2] * a2 + c[0] * one
-    return xp.linalg.solve(even - odd, even + odd)
+    return products.factorised(xp.linalg.solve, even - odd, even + odd)
 
 
 matrix_exponential = OpDef(
@@ -149,7 +150,9 @@ def _triangular_root(xp: Any, form: Any) -> Any:
 
 
 def _from_schur(xp: Any, basis: Any, triangle: Any) -> Any:
-    return xp.matmul(xp.matmul(basis, triangle), xp.conj(xp.swapaxes(basis, -1, -2)))
+    return products.matmul(
+        xp, products.matmul(xp, basis, triangle), xp.conj(xp.swapaxes(basis, -1, -2))
+    )
 
 
 def _square_root(xp: Any, input: Any) -> Any:

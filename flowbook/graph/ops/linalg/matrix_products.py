@@ -16,6 +16,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.shape import broadcast as broadcast_shapes
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.numerics import products
 from flowbook.graph.ops.basis.broadcasting import sum_to_shape
 from flowbook.graph.ops.basis.conjugation import conjugate
 from flowbook.graph.ops.basis.constants import convert_to_tensor
@@ -83,13 +84,13 @@ def _matmul(xp: Any, a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> An
             return x.dot(y)
         if a.dtype.char == "e":
             # Half precision has no fast product, and sums of it lose digits.
-            wide = xp.matmul(x.astype(np.float32), y.astype(np.float32))
+            wide = products.matmul(xp, x.astype(np.float32), y.astype(np.float32))
             return wide.astype(a.dtype)
         if y.ndim == 2 < x.ndim and x.size and x.flags.c_contiguous:
             # One large product instead of one per matrix of the batch.
-            flat = xp.matmul(x.reshape(-1, x.shape[-1]), y)
+            flat = products.matmul(xp, x.reshape(-1, x.shape[-1]), y)
             return flat.reshape(*x.shape[:-1], y.shape[-1])
-        return xp.matmul(x, y)
+        return products.matmul(xp, x, y)
     except ValueError:
         if x.shape[-1] == y.shape[-2]:
             raise InvalidArgumentError(

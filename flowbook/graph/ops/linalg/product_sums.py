@@ -16,6 +16,7 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.numerics import products
 from flowbook.graph.ops.basis.conjugation import conjugate
 from flowbook.graph.ops.linalg.matrix_products import matmul_op
 
@@ -43,9 +44,9 @@ def _sum_of_products(xp: Any, *factors: Any) -> Any:
     first, second = (xp.concatenate(side, axis=0) for side in (factors[:half], factors[half:]))
     if first.dtype.char == "e":
         # As a product of half precision is computed.
-        wide = xp.matmul(first.T.astype(np.float32), second.astype(np.float32))
+        wide = products.matmul(xp, first.T.astype(np.float32), second.astype(np.float32))
         return wide.astype(first.dtype)
-    return xp.matmul(first.T, second)
+    return products.matmul(xp, first.T, second)
 
 
 def _gradient(op: Operation, dy: Tensor) -> list[Tensor]:

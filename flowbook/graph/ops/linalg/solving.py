@@ -18,6 +18,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.shape import broadcast as broadcast_shapes
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.numerics import products
 from flowbook.graph.numerics.lapack import solved_triangular
 from flowbook.graph.ops.basis.broadcasting import sum_to_shape
 from flowbook.graph.ops.basis.conjugation import conjugate
@@ -55,7 +56,7 @@ _adjoint = adjoint
 def _inverse(xp: Any, input: Any) -> Any:
     check_square(input.shape)
     try:
-        result = xp.linalg.inv(input)
+        result = products.factorised(xp.linalg.inv, input)
     except np.linalg.LinAlgError:
         raise InvalidArgumentError(f"{_SINGULAR} A matrix is singular.") from None
     refuse_nan(xp, result, _SINGULAR, input)
@@ -98,7 +99,7 @@ def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -
 
 def _determinant(xp: Any, input: Any) -> Any:
     check_square(input.shape)
-    return _with_nan(xp, xp.linalg.det(input), input)
+    return _with_nan(xp, products.factorised(xp.linalg.det, input), input)
 
 
 def _with_nan(xp: Any, found: Any, input: Any) -> Any:
@@ -131,7 +132,7 @@ matrix_determinant = OpDef(
 
 def _log_determinant(xp: Any, input: Any) -> tuple[Any, Any]:
     check_square(input.shape)
-    sign, logarithm = xp.linalg.slogdet(input)
+    sign, logarithm = products.factorised(xp.linalg.slogdet, input)
     logarithm = _with_nan(xp, logarithm, input)
     sign = xp.where(xp.isnan(logarithm), logarithm, sign).astype(input.dtype, copy=False)
     return sign, logarithm.astype(input.dtype, copy=False)
@@ -238,7 +239,7 @@ def _turned(xp: Any, matrix: Any, is_adjoint: bool) -> Any:
 def _solve(xp: Any, matrix: Any, rhs: Any, adjoint: bool) -> Any:
     _check_system(matrix, rhs)
     try:
-        result = xp.linalg.solve(_turned(xp, matrix, adjoint), rhs)
+        result = products.factorised(xp.linalg.solve, _turned(xp, matrix, adjoint), rhs)
     except np.linalg.LinAlgError:
         raise InvalidArgumentError(f"{_SINGULAR} A matrix is singular.") from None
     refuse_nan(xp, result, _SINGULAR, matrix)
@@ -307,7 +308,7 @@ def solved_by_substitution(xp: Any, matrix: Any, rhs: Any, lower: bool) -> Any:
     result = xp.empty(rhs.shape, dtype=rhs.dtype)
     for i in range(n) if lower else range(n - 1, -1, -1):
         known = slice(0, i) if lower else slice(i + 1, n)
-        row = xp.matmul(matrix[..., i : i + 1, known], result[..., known, :])
+        row = products.matmul(xp, matrix[..., i : i + 1, known], result[..., known, :])
         result[..., i : i + 1, :] = (rhs[..., i : i + 1, :] - row) / matrix[..., i : i + 1, i, None]
     return result
 

@@ -19,6 +19,7 @@ from flowbook.graph.model.errors import (
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.numerics import products
 from flowbook.graph.ops.basis.cast import cast_op
 from flowbook.graph.ops.basis.constants import convert_to_tensor, ones_like_op, zeros_like_op
 from flowbook.graph.ops.basis.shaping import expand_dims_op
@@ -71,8 +72,8 @@ def svd_kernel(xp: Any, input: Any, compute_uv: bool, full_matrices: bool) -> tu
     if not finite.all():
         return _svd_of_finite(xp, input, finite, compute_uv, full_matrices)
     if not compute_uv:
-        return (xp.linalg.svd(input, compute_uv=False),)
-    u, s, vh = xp.linalg.svd(input, full_matrices=full_matrices)
+        return (products.factorised(xp.linalg.svd, input, compute_uv=False),)
+    u, s, vh = products.factorised(xp.linalg.svd, input, full_matrices=full_matrices)
     v = xp.swapaxes(vh, -1, -2)
     return s, u, (xp.conj(v) if input.dtype.kind == "c" else v)
 
@@ -222,8 +223,8 @@ def _eigh(xp: Any, input: Any, compute_v: bool) -> tuple[Any, ...]:
         if not is_finite(xp, input).all():
             raise np.linalg.LinAlgError
         if not compute_v:
-            return (xp.linalg.eigvalsh(input).astype(input.dtype, copy=False),)
-        e, v = xp.linalg.eigh(input)
+            return (products.factorised(xp.linalg.eigvalsh, input).astype(input.dtype, copy=False),)
+        e, v = products.factorised(xp.linalg.eigh, input)
         return e.astype(input.dtype, copy=False), v
     except np.linalg.LinAlgError:
         raise InvalidArgumentError(

@@ -15,13 +15,14 @@ from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.numerics import products
 from flowbook.graph.ops.basis.conjugation import conjugate
 from flowbook.graph.ops.linalg.matrix_products import both
 
 __all__ = ["tensordot"]
 
 
-def _free(rank: int, axes: tuple[int, ...]) -> list[int]:
+def _free(rank: int, axes: Sequence[int]) -> list[int]:
     return [i for i in range(rank) if i not in axes]
 
 
@@ -63,7 +64,13 @@ def _summed(xp: Any, a: Any, b: Any, of_a: Sequence[int], of_b: Sequence[int]) -
     dtype = a.dtype
     if dtype.char == "e":
         a, b = a.astype(np.float32), b.astype(np.float32)
-    return xp.tensordot(a, b, (of_a, of_b)).astype(dtype, copy=False)
+    free_a, free_b = _free(a.ndim, of_a), _free(b.ndim, of_b)
+    inner = math.prod([a.shape[i] for i in of_a])
+    left, right = [a.shape[i] for i in free_a], [b.shape[i] for i in free_b]
+    x = xp.reshape(xp.transpose(a, (*free_a, *of_a)), (math.prod(left), inner))
+    y = xp.reshape(xp.transpose(b, (*of_b, *free_b)), (inner, math.prod(right)))
+    product = products.matmul(xp, x, y)
+    return xp.reshape(product, (*left, *right)).astype(dtype, copy=False)
 
 
 def _dot_gradient(op: Operation, dy: Tensor) -> tuple[Tensor, Tensor]:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.numerics import products
 from flowbook.graph.ops.windows.windows import AxisWindows, Padding, laid, taps
 
 Ints = tuple[int, ...]
@@ -128,10 +129,10 @@ def convolve(
     if result.size and matrix.size:
         rows = result.reshape(-1, dims[-1])
         if all(w.is_trivial for w in windows):
-            xp.matmul(x.reshape(-1, x.shape[-1]), matrix, out=rows)
+            products.matmul(xp, x.reshape(-1, x.shape[-1]), matrix, out=rows)
         else:
             for chunk, columns in _columns(xp, x, windows):
-                xp.matmul(columns, matrix, out=rows[chunk])
+                products.matmul(xp, columns, matrix, out=rows[chunk])
     return result.astype(input.dtype, copy=False)
 
 
@@ -153,10 +154,10 @@ def filter_gradient(
     if total.size and dy.size:
         rows = dy.reshape(-1, dims[-1])
         if all(w.is_trivial for w in windows):
-            xp.matmul(x.reshape(-1, x.shape[-1]).T, rows, out=total)
+            products.matmul(xp, x.reshape(-1, x.shape[-1]).T, rows, out=total)
         else:
             for chunk, columns in _columns(xp, x, windows):
-                total += xp.matmul(columns.T, rows[chunk])
+                total += products.matmul(xp, columns.T, rows[chunk])
     return total.reshape(dims).astype(input.dtype, copy=False)
 
 
@@ -183,7 +184,9 @@ def input_gradient(
         return result.astype(out_backprop.dtype, copy=False)
     if all(axis.is_trivial for axis in windows):
         matrix = w.reshape(w.shape[-2:]).T
-        xp.matmul(dy.reshape(-1, matrix.shape[0]), matrix, out=result.reshape(-1, dims[-1]))
+        products.matmul(
+            xp, dy.reshape(-1, matrix.shape[0]), matrix, out=result.reshape(-1, dims[-1])
+        )
         return result.astype(out_backprop.dtype, copy=False)
     first, *others = windows
     matrix, outputs = w.reshape(-1, w.shape[-1]).T, dy.shape[1:-1]
@@ -197,7 +200,7 @@ def input_gradient(
         for n in range(0, dims[0], images):
             part, target = dy[n : n + images, line : line + count], result[n : n + images]
             rows = part.reshape(-1, dy.shape[-1])
-            terms = xp.matmul(rows, matrix, out=store[: len(rows)])
+            terms = products.matmul(xp, rows, matrix, out=store[: len(rows)])
             spread = terms.reshape(*part.shape[:-1], *w.shape[:-1])
             for place, where, sources in places:
                 target[(slice(None), *sources)] += spread[(slice(None), *where, *place)]
