@@ -19,6 +19,7 @@ from flowbook.exec.devices.cpu import local_devices
 from flowbook.exec.engine.executor import Execution, Executions
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.engine.runner import Runner, Stage
+from flowbook.exec.engine.tally import Ran, Tallies
 from flowbook.exec.plan.failure import Failure, StepFailed
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Growing, Prepared, grow
@@ -111,6 +112,9 @@ class Master(Protocol):
     def take(self, values: Mapping[Operation, Any]) -> None:
         """Give variables values, each named by its handle's operation."""
 
+    def ran(self) -> Ran:
+        """What loops and branches did in the last run that had them."""
+
     def list_devices(self) -> list[str]:
         """The names of the devices that operations run on."""
 
@@ -144,6 +148,7 @@ class LocalMaster:
         self._retirements = graph.retirements
         self._initialisation = Initialisation(self, auto_initialize)
         self._executions = Executions()
+        self._tallies = Tallies()
 
     def extend(self) -> None:
         """Take what the graph gained, and drop what it lost, since the last time."""
@@ -196,6 +201,7 @@ class LocalMaster:
             self._executions,
             prepared.instruments,
             begun,
+            self._tallies,
         )
 
     def _base_of(self, signature: Signature) -> Growing | None:
@@ -329,6 +335,10 @@ class LocalMaster:
             self._held.add(key)
         else:
             self._held.discard(key)
+
+    def ran(self) -> Ran:
+        """What loops and branches did in the last run that had them."""
+        return self._tallies.ran()
 
     def list_devices(self) -> list[str]:
         """The names of the devices that operations run on."""
