@@ -196,7 +196,10 @@ def _entered_shape(
     is_constant: Any,
     parallel_iterations: Any,
     shape: Any,
+    variable: Any,
 ) -> Shape:
+    if not isinstance(variable, str):
+        raise InvalidTypeError(f"a loop's variable is named by a string, not {variable!r}")
     if not isinstance(frame_name, str) or not frame_name:
         raise InvalidArgumentError(f"a loop is named by a string, not {frame_name!r}")
     if not isinstance(is_constant, bool):
@@ -235,6 +238,7 @@ enter_op = OpDef(
         "is_constant": False,
         "parallel_iterations": 10,
         "shape": None,
+        "variable": "",  # What a person calls the loop's variable that it begins.
     },
     infer=_entered_shape,
     kernel=lambda xp, data: data,

@@ -29,6 +29,7 @@ from flowbook.graph.control_flow.structure import (
     require_same,
 )
 from flowbook.graph.control_flow.tensor_array import TensorArray
+from flowbook.graph.control_flow.variable_names import variable_names
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.context import Branch
 from flowbook.graph.model.errors import (
@@ -112,8 +113,10 @@ def while_loop(
         raise InvalidArgumentError(
             "a loop has at least one variable, by which its condition can come to be false"
         )
+    names = variable_names(loop_vars, (body, cond))
     limit = _limit(maximum_iterations)
     if limit is not None:
+        names.insert(0, "count")
         loop_vars = (0 if limit.dtype is dtypes.int32 else _zero(limit), loop_vars)
         shape_invariants = None if shape_invariants is None else (None, shape_invariants)
         given_cond, given_body = cond, body
@@ -126,7 +129,7 @@ def while_loop(
             return count + 1, _matched(inner, _called(given_body, inner, "body"))
 
     with name_scope(name or "while") as prefix:
-        loop = _Loop(prefix, loop_vars, shape_invariants, parallel_iterations)
+        loop = _Loop(prefix, loop_vars, names, shape_invariants, parallel_iterations)
         with loop.graph.as_default():
             try:
                 found = loop.build(cond, body)
@@ -215,8 +218,11 @@ def _warn_of_constant(condition: Tensor) -> None:
 class _Loop:
     """A loop that is being built."""
 
-    def __init__(self, prefix: str, loop_vars: Any, invariants: Any, parallel: int) -> None:
+    def __init__(
+        self, prefix: str, loop_vars: Any, names: Sequence[str], invariants: Any, parallel: int
+    ) -> None:
         self.structure = loop_vars
+        self.names = names
         self.where = [where for where, _ in paths(loop_vars)]
         for where, leaf in paths(loop_vars):
             if leaf is None or isinstance(leaf, Operation):
@@ -263,8 +269,9 @@ class _Loop:
                 frame_name=name,
                 parallel_iterations=self.frame.parallel_iterations,
                 shape=None if shape == tensor.shape else shape,
+                variable=called,
             )
-            for tensor, shape in zip(self.first, self.shapes, strict=True)
+            for tensor, shape, called in zip(self.first, self.shapes, self.names, strict=True)
         ]
         with self._building():
             merged = [merge_op([tensor])[0] for tensor in entered]
