@@ -10,6 +10,7 @@ import traitlets
 from flowbook.exec.session.session import Session, open_sessions
 from flowbook.graph.building.graph import Graph
 from flowbook.widgets import fetch_requests
+from flowbook.widgets.flow_runs import what_ran
 from flowbook.widgets.graph_payload import Needed, graph_payload
 from flowbook.widgets.live_view import LiveView
 
@@ -24,6 +25,7 @@ class LiveGraph(LiveView):
     """
 
     view = traitlets.Unicode().tag(sync=True)  # By which the page names it in requests.
+    ran = traitlets.Dict().tag(sync=True)  # What is said of loops and branches, by their names.
 
     def __init__(
         self, graph: Graph, needed: Needed | None = None, session: Session | None = None
@@ -33,7 +35,8 @@ class LiveGraph(LiveView):
         self._needed = needed
         self._version = graph.version
         name = f"{next(_numbers)}"
-        super().__init__("renderGraph", payload=_packed(graph, needed), view=name)
+        ran = what_ran(graph, session)
+        super().__init__("renderGraph", payload=_packed(graph, needed), view=name, ran=ran)
         _views.add(self)
         fetch_requests.listen(live_view)
 
@@ -57,11 +60,14 @@ class LiveGraph(LiveView):
         super().close()
 
     def follow(self) -> None:
-        """Send the graph anew if it has changed."""
+        """Send the graph anew if it has changed, and what its loops and branches did since."""
         graph = self._graph()
-        if graph is not None and graph.version != self._version and not self.closed:
+        if graph is None or self.closed:
+            return
+        if graph.version != self._version:
             self._version = graph.version
             self.payload = _packed(graph, self._needed)
+        self.ran = what_ran(graph, self.session)  # Sent only if it is something else.
 
 
 _views: weakref.WeakSet[LiveGraph] = weakref.WeakSet()
