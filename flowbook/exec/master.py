@@ -21,6 +21,7 @@ from flowbook.exec.engine.executor import Execution, Executions
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.engine.joint import Joint
 from flowbook.exec.engine.runner import Runner, Stage
+from flowbook.exec.engine.tally import Ran, Tallies
 from flowbook.exec.plan.failure import Failure, StepFailed
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Growing, Prepared, grow
@@ -112,6 +113,9 @@ class Master(Protocol):
     def take(self, values: Mapping[Operation, Any]) -> None:
         """Give variables values, each named by its handle's operation."""
 
+    def ran(self) -> Ran:
+        """What loops and branches did in the last run that had them."""
+
     def list_devices(self) -> list[str]:
         """The names of the devices that operations run on."""
 
@@ -148,6 +152,7 @@ class LocalMaster:
         self._retirements = graph.retirements
         self._initialisation = Initialisation(self, auto_initialize)
         self._executions = Executions()
+        self._tallies = Tallies()
 
     def extend(self) -> None:
         """Take what the graph gained, and drop what it lost, since the last time."""
@@ -197,7 +202,8 @@ class LocalMaster:
         devices = {device.name: device for device in self._devices}
         program, instruments = prepared.program, prepared.instruments
         if program.is_parted:
-            return Joint(program, devices, self.store, self._executions, instruments)
+            others = self._executions, instruments, self._tallies
+            return Joint(program, devices, self.store, *others)
         assert not isinstance(begun, Joint)
         return Runner(
             program,
@@ -207,6 +213,7 @@ class LocalMaster:
             self._executions,
             instruments,
             begun,
+            tallies=self._tallies,
         )
 
     def _settle(self, prepared: Prepared) -> None:
@@ -351,6 +358,10 @@ class LocalMaster:
             self._held.add(key)
         else:
             self._held.discard(key)
+
+    def ran(self) -> Ran:
+        """What loops and branches did in the last run that had them."""
+        return self._tallies.ran()
 
     def list_devices(self) -> list[str]:
         """The names of the devices that operations run on."""

@@ -18,6 +18,7 @@ from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.site import Site
 from flowbook.graph.model.tensor import Tensor
+from flowbook.widgets.flow_blocks import BlockKind, Pictured, pictured, plain_name, shown_label
 from flowbook.widgets.name_tree import Ints, NameTree, name_tree
 from flowbook.widgets.packing import packed
 from flowbook.widgets.scope_edges import scope_edges, templates
@@ -26,7 +27,7 @@ from flowbook.widgets.shown_text import bounded
 from flowbook.widgets.spine import spine
 from flowbook.widgets.tables import value_text
 
-FORMAT = 1
+FORMAT = 2
 
 _PLAIN, _SCOPE, _VARIABLE, _INPUT, _CONSTANT, _ARGUMENTS = range(6)  # Kinds, as in `payload.ts`.
 
@@ -87,7 +88,8 @@ def _write(
     needed: Needed | None,
 ) -> None:
     number = {op: i for i, op in enumerate(operations)}
-    tree = name_tree([bounded(op.name) for op in operations])
+    picture = pictured(operations)
+    tree = name_tree([bounded(name) for name in picture.names])
     types = writer.texts(op.type for op in operations)
     tensors: dict[Tensor, int] = {}
     for op in operations:
@@ -98,18 +100,25 @@ def _write(
     owner = np.asarray([number[t.op] for t in tensors], np.int32)
     data = owner[inputs[1]] if len(tensors) else inputs[1]
     enters = np.repeat(np.arange(len(operations), dtype=np.int32), np.diff(inputs[0]))
+    if picture.blocks:
+        drawn = _lists([tensors[t] for t in picture.wires.get(op, op.inputs)] for op in operations)
+        data = owner[drawn[1]]
+        enters = np.repeat(np.arange(len(operations), dtype=np.int32), np.diff(drawn[0]))
+        _write_flow(writer, tree, operations, picture, drawn)
     edges = scope_edges(tree, data, enters)
     kept = [number[op] for op in spine(operations)]
 
     writer.meta["operations"] = len(operations)
     writer.meta["marked"] = needed is not None
-    writer.column("label", writer.texts(tree.labels))
+    writer.column("label", writer.texts(map(shown_label, tree.labels)))
     writer.column("parent", tree.parent)
     writer.column("own", tree.own)
     writer.column("type", types)
     writer.column("template", templates(tree, edges, types.tolist()))
-    writer.column("aside", aside(tree, edges, kept).astype(np.uint8))
-    writer.column("kind", _kinds(tree, operations))
+    # A loop or a branch is looked at for what lies in it: all of that stays.
+    unseen = aside(tree, edges, kept) & ~np.isin(tree.parent, _whole(tree, picture))
+    writer.column("aside", unseen.astype(np.uint8))
+    writer.column("kind", _kinds(tree, operations, picture))
     writer.column("inputStart", inputs[0])
     writer.column("input", inputs[1])
     writer.column("controlStart", controls[0])
@@ -118,6 +127,45 @@ def _write(
     _write_tensors(writer, tensors)
     _write_details(writer, operations)
     _write_state(writer, graph, operations, needed)
+
+
+def _whole(tree: NameTree, picture: Pictured) -> list[int]:
+    """The scopes of loops and branches."""
+    whole = (BlockKind.LOOP, BlockKind.BRANCH)
+    found = [tree.scopes.get(path, -1) for path, b in picture.blocks.items() if b.kind in whole]
+    return [scope for scope in found if scope >= 0]
+
+
+def _write_flow(
+    writer: _Writer,
+    tree: NameTree,
+    operations: list[Operation],
+    picture: Pictured,
+    drawn: tuple[Ints, Ints],
+) -> None:
+    """What there is to say of loops and branches.
+
+    Nodes have names of their own that are not made of the labels around them; some operations are
+    not drawn, and lines come from elsewhere than their inputs.
+    """
+    named = np.full(len(tree.parent), -1, np.int32)
+    about = np.full(len(tree.parent) - len(operations), -1, np.int32)
+    for i, (op, name) in enumerate(zip(operations, picture.names, strict=True)):
+        if op.name != name:
+            named[i] = writer.text(op.name)
+    for path, node in tree.scopes.items():
+        block = picture.blocks.get(path)
+        name = plain_name(path) if block is None else block.name
+        if name != path:
+            named[node] = writer.text(name)
+        if block is not None and block.about:
+            about[node - len(operations)] = writer.text(block.about)
+    writer.column("named", named)
+    writer.column("about", about)
+    writer.column("wireStart", drawn[0])
+    writer.column("wire", drawn[1])
+    writer.column("routing", np.asarray([op in picture.routing for op in operations], np.uint8))
+    writer.column("round", np.asarray([op in picture.rounds for op in operations], np.uint8))
 
 
 def _write_tensors(writer: _Writer, tensors: Iterable[Tensor]) -> None:
@@ -215,7 +263,7 @@ def _write_state(
 
 
 def _kinds(
-    tree: NameTree, operations: list[Operation]
+    tree: NameTree, operations: list[Operation], picture: Pictured
 ) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
     """What each is drawn as."""
     kinds = np.full(len(tree.parent), _SCOPE, np.uint8)
@@ -228,6 +276,9 @@ def _kinds(
             kinds[scope] = _VARIABLE
         elif constants[scope] + 1 == tree.count[scope]:
             kinds[scope] = _ARGUMENTS
+    for path, block in picture.blocks.items():
+        if path in tree.scopes:  # Not where its name was too long to be sent.
+            kinds[tree.scopes[path]] = block.kind
     return kinds
 
 

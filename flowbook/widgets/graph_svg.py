@@ -8,6 +8,7 @@ contain.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import pairwise
 
 from flowbook.graph.building.graph import Graph
@@ -30,6 +31,8 @@ _WIDE = frozenset("mwMWN@%…")
 # Fill and outline of each kind of block.
 _COLOURS = {
     "scope": ("#e8effb", "#5b7db8"),
+    "loop": ("#f1eafb", "#8a63c4"),
+    "branch": ("#f1eafb", "#8a63c4"),
     "variable": ("#fdf1d8", "#b98a2c"),
     "input": ("#e3f4e8", "#4c9a66"),
     "operation": ("#ffffff", "#8a94a3"),
@@ -37,19 +40,23 @@ _COLOURS = {
 }
 _PAPER, _INK, _FAINT, _LINE = "#fbfcfd", "#1c2430", "#5d6878", "#8a94a3"
 _MARK = "#1f6feb"
+_SIGNS = {"loop": "\N{CLOCKWISE OPEN CIRCLE ARROW}", "branch": "\N{WHITE DIAMOND}"}
 
 Point = tuple[float, float]
 
 
-def graph_svg(graph: Graph, needed: Needed | None = None) -> str:
+def graph_svg(
+    graph: Graph, needed: Needed | None = None, ran: Mapping[str, str] | None = None
+) -> str:
     """Draw a graph, collapsed to its top-level name scopes, as an SVG document.
 
     Args:
         graph: the graph.
         needed: what stands out, everything else being faint; None if nothing does.
+        ran: what is said of loops and branches, by their names.
     """
     for max_blocks in _FEWER:
-        collapsed = collapse(graph, max_blocks, needed)
+        collapsed = collapse(graph, max_blocks, needed, ran)
         sizes = [_size(block) for block in collapsed.blocks]
         weights = {
             ends: edge.tensors + 0.5 * (not edge.tensors) for ends, edge in collapsed.edges.items()
@@ -101,7 +108,7 @@ def _heading(graph: Graph) -> str:
 
 
 def _size(block: Block) -> Point:
-    lines = [_text_width(_shortened(block.name), _NAME), _text_width(block.detail, _DETAIL)]
+    lines = [_text_width(_titled(block), _NAME), _text_width(block.detail, _DETAIL)]
     return max(56.0, max(lines) + 24), 40.0 if block.detail else 28.0
 
 
@@ -115,7 +122,7 @@ def _draw_block(block: Block, centre: Point, size: Point) -> str:
         f'fill="{fill}" stroke="{outline}"'
     )
     stacked = ""
-    if block.kind in ("scope", "several"):
+    if block.kind in ("scope", "several", *_SIGNS):
         # A second sheet behind it: there is more inside.
         stacked = f'<rect x="{_n(left + 3)}" y="{_n(top + 3)}" {shape}/>'
     detail = (
@@ -138,8 +145,14 @@ def _draw_block(block: Block, centre: Point, size: Point) -> str:
         f'<rect x="{_n(left)}" y="{_n(top)}" {shape}/>'
         f'<text x="{_n(x)}" y="{_n(y - 2 if block.detail else y + 4.5)}" '
         f'font-size="{_n(_NAME)}" fill="{_INK}" '
-        f'text-anchor="middle">{shown_text(_shortened(block.name))}</text>{detail}{marks}</g>'
+        f'text-anchor="middle">{shown_text(_titled(block))}</text>{detail}{marks}</g>'
     )
+
+
+def _titled(block: Block) -> str:
+    """A block's name, with a sign of what it is."""
+    sign = _SIGNS.get(block.kind)
+    return f"{sign} {_shortened(block.name)}" if sign else _shortened(block.name)
 
 
 def _draw_edges(collapsed: Blocks, layout: Layout, sizes: list[Point]) -> list[str]:

@@ -17,6 +17,7 @@ from flowbook.graph.model.dtypes import resource
 from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.rewrite.prune import closure
 from flowbook.widgets import front_end
+from flowbook.widgets.flow_runs import what_ran
 from flowbook.widgets.graph_payload import Needed, graph_payload
 from flowbook.widgets.graph_svg import graph_svg
 
@@ -31,6 +32,10 @@ class GraphView:
     offers the code that fetches or feeds its tensor, and shows its value where that changes
     nothing (`Session.peek`). Elsewhere, and without a kernel, it is a static picture of the
     outermost scopes.
+
+    A loop is one block, with its condition, its body and its variables in it, whose lines go round;
+    a branch is one with its sides. They say how often, and on which side, they ran last. The
+    operations that only route values are shown on request.
 
     Args:
         graph: the graph, or a session, which then fetches the tensors that are asked for in the
@@ -60,7 +65,8 @@ class GraphView:
 
     def _repr_mimebundle_(self, **_: Any) -> front_end.Forms:
         live = _live_form(self.graph, self.needed, self._session)
-        return front_end.forms(repr(self), graph_svg(self.graph, self.needed), live)
+        picture = graph_svg(self.graph, self.needed, what_ran(self.graph, self._session))
+        return front_end.forms(repr(self), picture, live)
 
     def export_html(self, path: Any) -> None:
         """Write the picture as a page of its own, which needs neither a kernel nor a network.
@@ -74,8 +80,9 @@ class GraphView:
         """
         title = repr(self)[1:-1].partition(",")[0]
         payload = graph_payload(self.graph, self.needed)
-        picture = graph_svg(self.graph, self.needed)
-        front_end.write_page(path, title, picture, "renderExported", payload)
+        ran = what_ran(self.graph, self._session)
+        picture = graph_svg(self.graph, self.needed, ran)
+        front_end.write_page(path, title, picture, "renderExported", payload, {"ran": ran})
 
     def __repr__(self) -> str:
         count = f"<GraphView of {len(self.graph.operations)} operations"
@@ -98,7 +105,7 @@ def needed_for(graph: Graph, fetches: Any, feeds: Iterable[Any]) -> Needed:
 
 def graph_forms(graph: Graph) -> front_end.Forms:
     """How a graph is shown: as a view of it."""
-    return front_end.forms(repr(graph), graph_svg(graph), _live_form(graph))
+    return front_end.forms(repr(graph), graph_svg(graph, ran=what_ran(graph)), _live_form(graph))
 
 
 def _live_form(

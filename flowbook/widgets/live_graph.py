@@ -10,6 +10,7 @@ import traitlets
 from flowbook.exec.session.session import Session, open_sessions
 from flowbook.graph.building.graph import Graph
 from flowbook.widgets import fetch_requests
+from flowbook.widgets.flow_runs import what_ran
 from flowbook.widgets.graph_payload import Needed, graph_payload
 from flowbook.widgets.live_view import LiveView
 
@@ -25,6 +26,7 @@ class LiveGraph(LiveView):
 
     view = traitlets.Unicode().tag(sync=True)  # By which the page names it in requests.
     said = traitlets.Unicode().tag(sync=True)  # What stands beside the picture; mostly nothing.
+    ran = traitlets.Dict().tag(sync=True)  # What is said of loops and branches, by their names.
 
     def __init__(
         self, graph: Graph, needed: Needed | None = None, session: Session | None = None
@@ -34,7 +36,8 @@ class LiveGraph(LiveView):
         self._needed = needed
         self._version = graph.version
         name = f"{next(_numbers)}"
-        super().__init__("renderGraph", payload=_packed(graph, needed), view=name)
+        ran = what_ran(graph, session)
+        super().__init__("renderGraph", payload=_packed(graph, needed), view=name, ran=ran)
         _views.add(self)
         fetch_requests.listen(live_view)
 
@@ -58,14 +61,17 @@ class LiveGraph(LiveView):
         super().close()
 
     def follow(self) -> None:
-        """Send the graph anew if it has changed, and say so if what it shows has ended."""
+        """Send the graph anew if it has changed, what its loops did since, and whether it ended."""
         if self.closed:
             return
         graph = self._graph()
         self.said = self._what_has_ended()
-        if graph is not None and graph.version != self._version:
+        if graph is None:
+            return
+        if graph.version != self._version:
             self._version = graph.version
             self.payload = _packed(graph, self._needed)
+        self.ran = what_ran(graph, self.session)  # Sent only if it is something else.
 
     def _what_has_ended(self) -> str:
         if self._graph() is None:

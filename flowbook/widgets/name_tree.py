@@ -6,7 +6,7 @@ lies in it. An operation whose own name is a scope's, as a variable's is, lies i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,7 @@ class NameTree:
         first: the first operation in each.
         count: how many operations are in each.
         own: for each scope, the operation that has its name; -1 where none has.
+        scopes: the number of each scope, by its name.
     """
 
     operations: int
@@ -35,6 +36,7 @@ class NameTree:
     first: Ints
     count: Ints
     own: Ints
+    scopes: Mapping[str, int]
 
 
 def name_tree(names: Sequence[str]) -> NameTree:
@@ -73,7 +75,7 @@ def name_tree(names: Sequence[str]) -> NameTree:
     depth[:total] = depth[parent[:total]] + 1 if total else 0
     first, count = _contents(total, parent)
     labels = [label for _, _, label in split] + scope_labels
-    return NameTree(total, labels, parent, depth, first, count, own)
+    return NameTree(total, labels, parent, depth, first, count, own, scopes)
 
 
 def _contents(total: int, parent: Ints) -> tuple[Ints, Ints]:

@@ -6,7 +6,7 @@ order in which they were begun.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from flowbook.graph.building.graph import Graph
@@ -14,6 +14,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.widgets import block_groups
 from flowbook.widgets.block_groups import Group
+from flowbook.widgets.flow_blocks import Pictured, pictured
 from flowbook.widgets.graph_payload import Needed
 from flowbook.widgets.setting_aside import aside_on_top
 from flowbook.widgets.shown_text import counted
@@ -28,7 +29,7 @@ class Block:
 
     Attributes:
         name: the scope's or the operation's name.
-        kind: "scope", "variable", "input", "operation" or "several".
+        kind: "scope", "loop", "branch", "variable", "input", "operation" or "several".
         detail: the second line, such as "12 operations".
         operations: how many operations it stands for.
         is_faint: whether something else stands out: it has nothing to do with a given run.
@@ -68,8 +69,15 @@ class Blocks:
     edges: dict[tuple[int, int], Edge] = field(default_factory=dict)
 
 
-def collapse(graph: Graph, max_blocks: int = MAX_BLOCKS, needed: Needed | None = None) -> Blocks:
+def collapse(
+    graph: Graph,
+    max_blocks: int = MAX_BLOCKS,
+    needed: Needed | None = None,
+    ran: Mapping[str, str] | None = None,
+) -> Blocks:
     """Collapse a graph to at most `max_blocks` blocks; what a run needs stands out.
+
+    What is given in `ran` is said of loops and branches, by their names.
 
     In a picture of many blocks, variables have their initialisers in them, and long chains of
     single operations and blocks that are alike become one block each. What is fed from everywhere,
@@ -77,14 +85,15 @@ def collapse(graph: Graph, max_blocks: int = MAX_BLOCKS, needed: Needed | None =
     without edges, which would only be a tangle.
     """
     operations = graph.operations
+    picture = pictured(operations)
     members: dict[str, list[Operation]] = {}
-    for operation in operations:
-        members.setdefault(_top(operation), []).append(operation)
+    for operation, pictured_name in zip(operations, picture.names, strict=True):
+        members.setdefault(pictured_name.partition("/")[0], []).append(operation)
     # What has been retired, and is still referred to, is not in the picture.
     top = {operation: name for name, group in members.items() for operation in group}
     names = list(members)
     position = {name: i for i, name in enumerate(names)}
-    faces = _Faces(names, members)
+    faces = _Faces(names, members, picture, ran or {})
     groups = block_groups.single(len(names))
     if len(groups) > _LONG:
         pairs = set(_edges({op: position[name] for op, name in top.items()}, None))
@@ -97,7 +106,7 @@ def collapse(graph: Graph, max_blocks: int = MAX_BLOCKS, needed: Needed | None =
     group_of = {names[i]: g for g, group in enumerate(groups) for i in group.all}
     blocks = [faces.block(group, needed) for group in groups]
     edges = _edges({op: group_of[name] for op, name in top.items() if name in group_of}, needed)
-    unseen = {position[top[op]] for op in aside_on_top(operations)}
+    unseen = {position[top[op]] for op in aside_on_top(operations, picture.names)}
     aside = {g for g, group in enumerate(groups) if unseen.issuperset(group.all)}
     for g, feeders in _crowded(aside, edges).items():
         held = counted(blocks[g].operations, "operation")
@@ -187,19 +196,36 @@ def _is_with_constants(members: list[Operation]) -> bool:
 class _Faces:
     """What groups of top-level names look like as blocks."""
 
-    def __init__(self, names: list[str], members: dict[str, list[Operation]]) -> None:
+    def __init__(
+        self,
+        names: list[str],
+        members: dict[str, list[Operation]],
+        picture: Pictured,
+        ran: Mapping[str, str],
+    ) -> None:
         self._names = names
         self._members = [members[name] for name in names]
+        self._blocks = picture.blocks
+        # What is told of them, which is not how they route values.
+        self._shown = [
+            [op for op in group if op not in picture.routing] or group for group in self._members
+        ]
+        self._ran = ran
 
     def is_variable(self, i: int) -> bool:
         return _handle(self._members[i]) is not None
 
     def is_operation(self, group: Group) -> bool:
-        return all(_kind(self._members[i]) == "operation" for i in group.shown)
+        is_block = any(self._names[i] in self._blocks for i in group.shown)
+        return not is_block and all(_kind(self._members[i]) == "operation" for i in group.shown)
 
     def look(self, group: Group) -> tuple[str, str]:
-        members = self._members[group.shown[0]]
-        return _kind(members), _detail(members)
+        members, name = self._shown[group.shown[0]], self._names[group.shown[0]]
+        block = self._blocks.get(name)
+        if block is None:
+            return _kind(members), _detail(members)
+        held = self._ran.get(block.name) or block.about or counted(len(members), "operation")
+        return block.kind.name.lower(), held
 
     def make(self, group: Group) -> tuple[str, ...]:
         """What blocks that are alike have in common: the look, and the types of operations."""

@@ -53,10 +53,15 @@ def aside(tree: NameTree, edges: ScopeEdges, kept: Collection[int]) -> Flags:
     return (found & may_go) | _with_what_goes_on(crowded & may_go, tree, edges, may_go)
 
 
-def aside_on_top(operations: Sequence[Operation]) -> set[Operation]:
-    """The operations in top-level scopes that stand aside, and those that do so themselves."""
+def aside_on_top(operations: Sequence[Operation], names: Sequence[str]) -> set[Operation]:
+    """The operations in top-level scopes that stand aside, and those that do so themselves.
+
+    Args:
+        operations: all of a graph.
+        names: by which they are pictured.
+    """
     number = {op: i for i, op in enumerate(operations)}
-    tree = name_tree([bounded(op.name) for op in operations])
+    tree = name_tree([bounded(name) for name in names])
     ends = [(number[t.op], i) for op, i in number.items() for t in op.inputs if t.op in number]
     source, target = np.asarray(ends, np.int32).reshape(-1, 2).T
     found = aside(tree, scope_edges(tree, source, target), [number[op] for op in spine(operations)])

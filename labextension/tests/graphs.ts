@@ -11,10 +11,14 @@ export interface Op {
   parameters?: number;
   stale?: string;
   marks?: number;
+  /** Names of operations that lines come from, where these are not the inputs. */
+  wires?: string[];
+  routing?: boolean;
+  round?: boolean;
 }
 
 /** The graph of operations in the order of construction; `templates` are those of scopes by name. */
-export function graphOf(ops: Op[], templates: Record<string, number> = {}): GraphData {
+export function graphOf(ops: Op[], templates: Record<string, number> = {}, kinds: Record<string, Kind> = {}): GraphData {
   const strings: string[] = [];
   const text = (value: string): number => {
     const known = strings.indexOf(value);
@@ -56,6 +60,7 @@ export function graphOf(ops: Op[], templates: Record<string, number> = {}): Grap
     return [Int32Array.from(start), Int32Array.from(flat)];
   };
   const [inputStart, input] = lists((op) => op.inputs);
+  const [wireStart, wire] = lists((op) => op.wires ?? op.inputs);
   const [controlStart, control] = lists((op) => op.controls);
   const names = [...scopes.keys()];
   const fill = (value: string): Int32Array => new Int32Array(total).fill(text(value));
@@ -67,8 +72,14 @@ export function graphOf(ops: Op[], templates: Record<string, number> = {}): Grap
     parent: Int32Array.from([...parents, ...scopeParents]),
     template: Int32Array.from([...ops.map((op) => text(op.type ?? "Op")), ...names.map((name, i) => templates[name] ?? 1000 + i)]),
     aside: new Uint8Array(size),
-    kind: new Uint8Array(size).map((_, i) => (i < total ? Kind.Plain : Kind.Scope)),
+    kind: new Uint8Array(size).map((_, i) => (i < total ? Kind.Plain : (kinds[names[i - total]] ?? Kind.Scope))),
     own,
+    named: new Int32Array(0),
+    about: new Int32Array(0),
+    routing: Uint8Array.from(ops.map((op) => (op.routing ? 1 : 0))),
+    round: Uint8Array.from(ops.map((op) => (op.round ? 1 : 0))),
+    wireStart,
+    wire,
     type: Int32Array.from(ops.map((op) => text(op.type ?? "Op"))),
     place: fill("cell [1], line 1"),
     source: fill("source()"),

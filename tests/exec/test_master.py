@@ -19,6 +19,7 @@ from flowbook.exec.devices.local import local_devices
 from flowbook.exec.engine.executor import Executions
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.engine.runner import Runner
+from flowbook.exec.engine.tally import Ran, Tallies
 from flowbook.exec.master import LocalMaster, LocalPartialStep, Master, PartialStep, located
 from flowbook.exec.plan.codec import decode, decode_failure, encode, encode_failure
 from flowbook.exec.plan.failure import StepFailed
@@ -44,6 +45,7 @@ class FarMaster:
         self._runners: dict[Prepared, Runner] = {}
         self._prepared: dict[Any, Prepared] = {}
         self._executions = Executions()
+        self._tallies = Tallies()
         self._initialisation = Initialisation(self, auto_initialize)
 
     def _note_value(self, key: ResourceKey, has_value: bool) -> None:
@@ -72,6 +74,7 @@ class FarMaster:
                 signature.is_late,
                 self._executions,
                 instruments,
+                tallies=self._tallies,
             )
             self._prepared[key] = prepared
         return self._prepared[key]
@@ -113,6 +116,9 @@ class FarMaster:
 
     def list_devices(self) -> list[str]:
         return ["/job:far/task:0/device:cpu:0"]
+
+    def ran(self) -> Ran:
+        return self._tallies.ran()
 
     def close(self) -> None:
         self.asked.append("close")

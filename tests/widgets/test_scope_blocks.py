@@ -146,7 +146,10 @@ def test_what_lies_between_inputs_and_the_loss_stays_whatever_is_beside_it() -> 
 def test_a_picture_sets_aside_what_the_live_view_does() -> None:
     mlp(6)
     graph = fb.get_default_graph()
-    unseen = {op.name.partition("/")[0] for op in aside_on_top(graph.operations)}
+    unseen = {
+        op.name.partition("/")[0]
+        for op in aside_on_top(graph.operations, [op.name for op in graph.operations])
+    }
     assert unseen == {"gradients", "Adam"}
     blocks = collapse(graph).blocks
     assert {block.name for block in blocks if "fed by" in block.detail} == unseen

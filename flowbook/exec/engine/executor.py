@@ -12,7 +12,7 @@ import queue
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -49,6 +49,16 @@ class Execution:
     def values(self) -> list[Any]:
         """The values that are there, outside of inner frames."""
         return self._step.root.values  # type: ignore[no-any-return]
+
+    @property
+    def trips(self) -> Mapping[str, int]:
+        """How often the body of each loop has run, by its frame's name."""
+        return self._step.trips
+
+    @property
+    def sides(self) -> Mapping[int, int]:
+        """For each unit that gives a value on one of two sides which one it was last."""
+        return self._step.sides
 
     def advance(self) -> None:
         """Run until nothing is ready and nothing asynchronous is under way.

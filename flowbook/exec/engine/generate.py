@@ -25,6 +25,7 @@ import numpy as np
 from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.bind import Specs
 from flowbook.exec.engine.statements import Branches, Literal, Loop, Move, made_by, taken_by
+from flowbook.exec.engine.tally import Tallies, Tally, run_number
 from flowbook.exec.engine.units import Handle, Kernel, Router, Unit
 from flowbook.exec.plan.failure import LoopPlace, UnitFailure, late
 from flowbook.exec.plan.memory import Ownership
@@ -53,12 +54,14 @@ class Setting(NamedTuple):
         specs: what is known of values before the step.
         device: where it runs.
         is_wary: whether what kernels give is checked against what was inferred.
+        tallies: where code keeps what its loops and branches did.
     """
 
     known: Mapping[int, Any]
     specs: Specs
     device: Device
     is_wary: bool
+    tallies: Tallies
 
 
 class Generated:
@@ -67,12 +70,14 @@ class Generated:
     Attributes:
         function: the function.
         text: its text, for whoever wants to see it.
+        tally: where it keeps what its loops and branches do, if it has any.
     """
 
     def __init__(self, name: str, parameters: Sequence[str], writer: _Writer) -> None:
         self._filename = f"<flowbook {name} {next(_serial)}>"
         self._places = writer.places
         self._scope = writer.scope
+        self.tally: Tally | None = writer.tally
         self.text = f"def {name}({', '.join(parameters)}):\n" + "\n".join(writer.lines) + "\n"
         exec(compile(self.text, self._filename, "exec"), self._scope)
         self.function: Callable[..., Any] = self._scope.pop(name)
@@ -119,6 +124,7 @@ def whole_step(
     writer = _Writer(setting, with_deadline)
     writer.locals.update(enumerate(parameters))
     writer.write(units, fetches)
+    writer.keep_tally()
     found = [f.format(writer.name(value)) for f, value in zip(finish, fetches, strict=True)]
     writer.line(f"return ({', '.join(found)},)" if found else "return ()")
     if with_deadline:
@@ -146,6 +152,7 @@ def on_values(
             writer.line(f"{local} = values[{value}]{dropped}")
     lasting = [value for value in made if value not in dying]
     writer.write(units, lasting)
+    writer.keep_tally()
     for value in lasting:
         writer.line(f"values[{value}] = {writer.name(value)}")
     if not writer.lines:
@@ -155,13 +162,14 @@ def on_values(
 
 # What a line belongs to: a node, the locals that it is given, and the loops around it.
 _Place = tuple[int, tuple[str, ...], tuple[tuple[str, str], ...]]
+_NOWHERE: _Place = (-1, (), ())
 
 
 class _Writer:
     """Writes the lines of one function, and keeps which local holds which value."""
 
     def __init__(self, setting: Setting, with_deadline: bool) -> None:
-        self.known, self.specs, self.device, self.is_wary = setting
+        self.known, self.specs, self.device, self.is_wary, self.tallies = setting
         self.with_deadline = with_deadline
         self.scope: dict[str, Any] = {
             "xp": self.device.xp,
@@ -179,6 +187,10 @@ class _Writer:
         self.free: list[str] = []
         self.count = 0
         self.functions: dict[int, str] = {}
+        # The frames of all loops, and the Switches of all branches: what these do is counted.
+        self.counted: list[str] = []
+        self.decided: list[Sequence[int]] = []
+        self.tally: Tally | None = None
         # What the other side of a branch leaves behind lies in these.
         self.barred: frozenset[str] = frozenset()
         # For a value the local that it is moved to in the end: one kept for it, one maybe free.
@@ -271,6 +283,21 @@ class _Writer:
         self.free.extend(names.values())
         return _dropping([name for v, name in names.items() if v != but])
 
+    def keep_tally(self) -> None:
+        """Add what keeps what the loops and branches of the code above have done."""
+        trips = [f"t{i}" for i in range(len(self.counted))]
+        sides = [f"b{i}" for i in range(len(self.decided))]
+        if not trips and not sides:
+            return
+        self.tally = self.tallies.new(self.counted, self.decided)
+        self.scope |= {"ran": self.tally.latest, "number": run_number}
+        self.line(f"ran[0] = {', '.join(['next(number)', *trips, *sides])}")
+        begin = [
+            f"{' = '.join(each)} = {what}" for each, what in ((trips, 0), (sides, None)) if each
+        ]
+        self.lines[:0] = [self.indent + text for text in begin]
+        self.places[:0] = [_NOWHERE] * len(begin)
+
     # Branches
 
     def _write_move(self, move: Move, dying: Sequence[int], last_use: Mapping[int, int]) -> None:
@@ -308,20 +335,18 @@ class _Writer:
                         self.locals[value] = self._take(value)
         before, free, count = dict(self.locals), list(self.free), self.count
         false, true = unit.sides
+        taken = f"b{len(self.decided)}"
+        self.decided.append(unit.switches)
         self.line(f"if {self.name(unit.pred)}:")
-        start = len(self.lines)
+        self.line(f"    {taken} = 1")
         self._write_side(true, dying, needed, unit.pred)
-        if len(self.lines) == start:
-            self.line("    pass")
         made = {v: n for v, n in self.locals.items() if v not in before}
         self.locals = dict(before)
         self.free = list(free)
         outer, self.barred = self.barred, self.barred.union(made.values())
         self.line("else:")
-        start = len(self.lines)
+        self.line(f"    {taken} = 0")
         self._write_side(false, dying, needed, unit.pred)
-        if len(self.lines) == start:
-            del self.lines[-1], self.places[-1]
         self.barred = outer
         self.locals.update(made)
         self._free_rest([*before.values(), *free], count)
@@ -365,7 +390,8 @@ class _Writer:
             if value in self.locals and self._is_number(value):
                 # Of a scalar the iterations' operators take a tenth of the time.
                 self.line(f"{self.locals[value]} = {self.locals[value]}[()]")
-        counter = f"i{len(self.loops)}"
+        counter, trips = f"i{len(self.loops)}", f"t{len(self.counted)}"
+        self.counted.append(unit.frame)
         self.line(f"for {counter} in count():")
         around_it, self.loops = self.loops, ((unit.frame, counter), *self.loops)
         outer, self.indent = self.indent, self.indent + "    "
@@ -391,6 +417,7 @@ class _Writer:
         self.write(unit.body, lasting)
         self._end_iteration(unit, local_of, around)
         self.indent, self.loops = outer, around_it
+        self.line(f"{trips} += {counter}")
         self.locals = after
         dropped = self._let_go([v for v in dying if v in self.locals and v not in local_of])
         if dropped:

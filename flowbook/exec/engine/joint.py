@@ -19,6 +19,7 @@ from flowbook.exec.engine.given_up import LONGEST_WAIT
 from flowbook.exec.engine.part_threads import begin
 from flowbook.exec.engine.rendezvous import Port, Rendezvous
 from flowbook.exec.engine.runner import Runner, Stage
+from flowbook.exec.engine.tally import Tallies
 from flowbook.exec.plan.failure import StepFailed
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.program import Program
@@ -39,6 +40,7 @@ class Joint:
         store: where its resources live.
         executions: where steps that may wait are listed.
         instruments: what has rewritten the program, and finds out more about failures.
+        tallies: where it is kept what loops and branches did.
 
     Attributes:
         epoch, seen: see `Runner`.
@@ -51,6 +53,7 @@ class Joint:
         store: Store,
         executions: Executions | None = None,
         instruments: Sequence[Instrument] = (),
+        tallies: Tallies | None = None,
     ) -> None:
         self._program = program
         self._devices = [devices[part.device] for part in program.parts]
@@ -64,6 +67,7 @@ class Joint:
                 executions,
                 instruments,
                 meets_dead=is_routed,
+                tallies=tallies,
             )
             for part, device in zip(program.parts, self._devices, strict=True)
         ]

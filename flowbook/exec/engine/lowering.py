@@ -89,6 +89,7 @@ class _Program:
         units: see `lowered`.
         producer: for each value that a unit gives, and that is not known before, its number.
         taken: the values that something takes.
+        switches: for each predicate the ids of the Switches that it decides.
         guards: where each value is there, of those that have their place.
         guard_of_unit: where each unit runs, likewise, as seen by those that wait for it.
     """
@@ -109,6 +110,10 @@ class _Program:
             if value not in known
         }
         self.taken = {v for unit in units for v in unit.inputs}.union(fetches)
+        self.switches: dict[int, list[int]] = {}
+        for unit in units:
+            if isinstance(unit, Router) and unit.gives_dead:
+                self.switches.setdefault(unit.inputs[-1], []).extend(unit.node.sources)
         self.guards: dict[int, Guard | None] = {}
         self.guard_of_unit: dict[int, Guard] = {}
         self._specs = specs
@@ -391,7 +396,8 @@ class _Suite:
                 for side in sides:
                     side.is_open = False
                 if any(found):
-                    suite.append(Branches(self._program.stands(entry), found))
+                    program = self._program
+                    suite.append(Branches(program.stands(entry), found, program.switches[entry]))
             else:
                 item, units = entry
                 suite += units

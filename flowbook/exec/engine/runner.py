@@ -32,6 +32,7 @@ from flowbook.exec.engine.regions import find_regions
 from flowbook.exec.engine.run_errors import as_op_error, cause_of
 from flowbook.exec.engine.segment import Region, Segment
 from flowbook.exec.engine.step import Frame, Structure
+from flowbook.exec.engine.tally import Tallies, Tally, run_number
 from flowbook.exec.engine.units import Kernel, LateFeed, Unit
 from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of, late
 from flowbook.exec.plan.instrument import Instrument
@@ -64,6 +65,7 @@ class Runner:
         instruments: what has rewritten the program, and finds out more about failures.
         begun: the runner of a program that this one begins with, node by node.
         meets_dead: whether values that come from other parts may be dead.
+        tallies: where it is kept what loops and branches did.
 
     Attributes:
         stage: how far it has come.
@@ -84,6 +86,7 @@ class Runner:
         instruments: Sequence[Instrument] = (),
         begun: Runner | None = None,
         meets_dead: bool = False,
+        tallies: Tallies | None = None,
     ) -> None:
         (part,) = program.parts
         self._program = program
@@ -107,11 +110,13 @@ class Runner:
         self._begun = begun if not self._waits and not self._is_routed else None
         # Shapes may have been inferred from a constant that is fed now: nothing is sure of them.
         is_wary = any(feed.replaces_constant for feed in program.feeds)
-        self._setting = Setting(self._bound.known, self._bound.specs, device, is_wary)
+        tallies = tallies or Tallies()
+        self._setting = Setting(self._bound.known, self._bound.specs, device, is_wary, tallies)
         self.stage = Stage.NEW
         self.epoch = -1
         self.seen = (-1, 0)
         self._step: Generated | None = None
+        self._first_tally: Tally | None = None
 
     # Running
 
@@ -208,6 +213,7 @@ class Runner:
         if self._is_routed and not self._waits and self._lowered is not None:
             wary = self._setting._replace(is_wary=True)
             step = self._generate(wary, with_deadline=deadline is not None)
+            self._first_tally = step.tally  # The code itself may go.
             timed = () if deadline is None else (deadline,)
             return list(self._call(step, feeds, *timed))
         return self._execute(self._segments, feeds, deadline)
@@ -223,10 +229,29 @@ class Runner:
         if self._waits and self._executions is not None:
             self._executions.add(execution)
         self.advance(execution)
+        if self._is_routed and structure is self._reference:
+            self._keep_tally(execution)
         found = [self.fetched(execution, place) for place in range(len(self._part.fetches))]
         if self._has_users_kernels:
             self._check_fetched(found)
         return found
+
+    def _keep_tally(self, execution: Execution) -> None:
+        """Keep what the loops and branches of a step did."""
+        did = [execution.trips[frame] for frame in self._tally.loops]
+        sides = [execution.sides.get(index) for index in self._switches]
+        self._tally.latest[0] = (next(run_number), *did, *sides)
+
+    @cached_property
+    def _switches(self) -> list[int]:
+        """The units that give a value on one of two sides."""
+        return [index for index, unit in enumerate(self._units) if unit.gives_dead]
+
+    @cached_property
+    def _tally(self) -> Tally:
+        nodes, loops = self._part.nodes, [frame for frame in self._reference.frames if frame]
+        branches = [nodes[index].sources for index in self._switches]
+        return self._setting.tallies.new(loops, branches)
 
     def begin(self) -> Execution:
         """Begin a step whose feeds arrive late; nothing has run yet."""
@@ -328,7 +353,7 @@ class Runner:
             return self._bound.units
         if self._port is not None:
             return None  # What crosses in a loop says in which iteration.
-        part, (known, specs, _, is_wary) = self._part, self._setting
+        part, (known, specs, _, is_wary, _) = self._part, self._setting
         return lowered(self._bound.units, part.block, known, specs, part.fetches, is_wary)
 
     @cached_property

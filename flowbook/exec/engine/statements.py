@@ -37,11 +37,17 @@ class Branches(Unit):
     Attributes:
         pred: the value that says which.
         sides: what runs if it is false, and what if it is true.
+        switches: the ids of the Switches that it was made of.
     """
 
-    __slots__ = ("pred", "sides")
+    __slots__ = ("pred", "sides", "switches")
 
-    def __init__(self, pred: int, sides: tuple[Sequence[Unit], Sequence[Unit]]) -> None:
+    def __init__(
+        self,
+        pred: int,
+        sides: tuple[Sequence[Unit], Sequence[Unit]],
+        switches: Sequence[int] = (),
+    ) -> None:
         taken: dict[int, None] = {pred: None}
         made: dict[int, None] = {}
         for side in sides:
@@ -50,6 +56,7 @@ class Branches(Unit):
         super().__init__(tuple(taken), tuple(made), ())
         self.pred = pred
         self.sides = sides
+        self.switches = switches
 
 
 class Variable(NamedTuple):

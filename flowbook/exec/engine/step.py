@@ -227,6 +227,8 @@ class Step:
 
     Attributes:
         root: the only iteration of the outermost frame.
+        trips: how many iterations of each frame went on to another one.
+        sides: for each unit that gives a value on one of two sides which one it was last.
     """
 
     def __init__(self, structure: Structure, values: list[Any]) -> None:
@@ -234,6 +236,8 @@ class Step:
         self._units = structure.units
         self.root = Iteration(FrameRun(structure.root, None), 0, values)
         self._frames: dict[tuple[str, Iteration], FrameRun] = {}
+        self.trips: dict[str, int] = dict.fromkeys(structure.frames, 0)
+        self.sides: dict[int, int] = {}
         self._complete: set[int] = set()
         self._ready: list[Ready] = []
 
@@ -282,6 +286,8 @@ class Step:
             unit = units[index]
             retag = unit.retag
             if retag is Retag.NONE:
+                if unit.gives_dead and not is_dead:
+                    self.sides[index] = int(outputs[0] is DEAD)
                 self._deliver(index, tag, outputs, is_dead, work)
             elif retag is Retag.PUSH:
                 self._enter(index, unit, tag, outputs, is_dead, work)
@@ -425,6 +431,7 @@ class Step:
     def _leave(self, run: FrameRun) -> None:
         """A frame has ended: what has not left it alive never will."""
         assert run.parent is not None
+        self.trips[run.frame.name] += run.oldest - 1
         del self._frames[run.frame.name, run.parent]
         for index in run.frame.exits:
             if index not in run.exited:

@@ -37,6 +37,7 @@ class Unit:
         sees_dead: whether it runs, and is not passed by, where an input is dead.
         enters: the frame that its outputs go into, if it enters one.
         is_constant: whether they are there in every iteration of that.
+        gives_dead: whether it gives its first input on one of two sides, as its last one says.
     """
 
     __slots__ = ("after", "inputs", "outputs")
@@ -48,6 +49,7 @@ class Unit:
     sees_dead = False
     enters = ""
     is_constant = False
+    gives_dead = False
 
     def __init__(
         self, inputs: tuple[int, ...], outputs: tuple[int, ...], after: tuple[int, ...]
@@ -297,13 +299,10 @@ class Router(Kernel):
     """A kernel that says where values go: into which iteration, or that there is none.
 
     Attributes:
-        fires_on_any, retag, sees_dead, enters, is_constant: see `Unit`.
-        gives_dead: whether it gives its first input on one of two sides, as its last one says.
+        fires_on_any, retag, sees_dead, enters, is_constant, gives_dead: see `Unit`.
     """
 
     __slots__ = ("enters", "fires_on_any", "gives_dead", "is_constant", "retag", "sees_dead")
-
-    gives_dead: bool
 
     def run(self, values: Values) -> Sequence[Any]:
         """Call the kernel; an input that has not come is `DEAD`, and so may outputs be."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from flowbook.exec.devices.device import Device
 from flowbook.exec.devices.local import local_devices
+from flowbook.exec.engine.tally import Ran
 from flowbook.exec.instruments.attached import Instruments, Run
 from flowbook.exec.instruments.guard import Guard, guard
 from flowbook.exec.instruments.retained_feeds import MOST_BYTES as MOST_RETAINED
@@ -141,6 +142,8 @@ class Session:
         self._last_values: Mapping[ResourceKey, Any] = {}
         self._successor: Site | None = None
         self._predecessor: Session | None = None
+        # What its last runs did, when it is closed.
+        self._ran: Ran | None = None
         if self._site.author is not None:
             self._site.author.succession.add(self)
 
@@ -481,6 +484,7 @@ class Session:
             self._version = -1
             self._calls = {}
         self._predecessor = None
+        self._ran = self._master.ran()
         self._instruments.close()
         self._master.close()
 
@@ -551,6 +555,26 @@ class Session:
         taken = fitting(self.graph, values, is_same_graph)
         self._master.take(taken)
         return [operation.name for operation in taken]
+
+    @property
+    def trips(self) -> dict[str, int]:
+        """How often the body of each loop ran in the last run that had it, by the loop's name.
+
+        Of a loop in another one these are its iterations in all of the other's. Only runs that
+        ended without an error count. The picture of the graph shows them too (`GraphView`).
+
+        >>> import flowbook as fb
+        >>> last = fb.while_loop(lambda i: i < 5, lambda i: i + 1, [0], name="count")
+        >>> with fb.Session() as sess:
+        ...     _ = sess.run(last)
+        ...     print(sess.trips)
+        {'count': 5}
+        """
+        return dict(self.ran().trips)
+
+    def ran(self) -> Ran:
+        """What loops and branches did in the last run that had them."""
+        return self._ran or self._master.ran()
 
     @property
     def site(self) -> Site:

@@ -238,7 +238,10 @@ def _entered_shape(
     swap_memory: Any,
     recompute: Any,
     shape: Any,
+    variable: Any,
 ) -> Shape:
+    if not isinstance(variable, str):
+        raise InvalidTypeError(f"a loop's variable is named by a string, not {variable!r}")
     if not isinstance(frame_name, str) or not frame_name:
         raise InvalidArgumentError(f"a loop is named by a string, not {frame_name!r}")
     flags = {"is_constant": is_constant, "swap_memory": swap_memory, "recompute": recompute}
@@ -281,6 +284,7 @@ enter_op = OpDef(
         "swap_memory": False,
         "recompute": False,
         "shape": None,
+        "variable": "",  # What a person calls the loop's variable that it begins.
     },
     infer=_entered_shape,
     kernel=lambda xp, data: data,
@@ -292,11 +296,22 @@ enter_op = OpDef(
 
 
 def taken_into(
-    frame: Frame, tensor: Any, is_constant: bool = False, shape: Shape | None = None
+    frame: Frame,
+    tensor: Any,
+    is_constant: bool = False,
+    shape: Shape | None = None,
+    variable: str = "",
 ) -> Tensor:
     """What stands for a tensor in a loop that is being built."""
     options = {option: getattr(frame, option) for option in FRAME_OPTIONS}
-    return enter_op(tensor, frame_name=frame.name, is_constant=is_constant, shape=shape, **options)
+    return enter_op(
+        tensor,
+        frame_name=frame.name,
+        is_constant=is_constant,
+        shape=shape,
+        variable=variable,
+        **options,
+    )
 
 
 @enter_op.front

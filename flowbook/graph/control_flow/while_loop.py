@@ -29,6 +29,7 @@ from flowbook.graph.control_flow.structure import (
     require_same,
 )
 from flowbook.graph.control_flow.tensor_array import TensorArray
+from flowbook.graph.control_flow.variable_names import variable_names
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.context import Branch, Frame
 from flowbook.graph.model.errors import (
@@ -123,8 +124,10 @@ def while_loop(
         raise InvalidArgumentError(
             "a loop has at least one variable, by which its condition can come to be false"
         )
+    names = variable_names(loop_vars, (body, cond))
     limit = _limit(maximum_iterations)
     if limit is not None:
+        names.insert(0, "count")
         loop_vars = (0 if limit.dtype is dtypes.int32 else _zero(limit), loop_vars)
         shape_invariants = None if shape_invariants is None else (None, shape_invariants)
         given_cond, given_body = cond, body
@@ -138,7 +141,7 @@ def while_loop(
 
     with name_scope(name or "while") as prefix:
         options = (parallel_iterations, swap_memory, recompute)
-        loop = _Loop(prefix, loop_vars, shape_invariants, options)
+        loop = _Loop(prefix, loop_vars, names, shape_invariants, options)
         with loop.graph.as_default():
             try:
                 found = loop.build(cond, body)
@@ -227,8 +230,11 @@ def _warn_of_constant(condition: Tensor) -> None:
 class _Loop:
     """A loop that is being built."""
 
-    def __init__(self, prefix: str, loop_vars: Any, invariants: Any, options: Any) -> None:
+    def __init__(
+        self, prefix: str, loop_vars: Any, names: Sequence[str], invariants: Any, options: Any
+    ) -> None:
         self.structure = loop_vars
+        self.names = names
         self.where = [where for where, _ in paths(loop_vars)]
         for where, leaf in paths(loop_vars):
             if leaf is None or isinstance(leaf, Operation):
@@ -268,8 +274,13 @@ class _Loop:
     def build(self, cond: Callable[..., Any], body: Callable[..., Any]) -> Any:
         """Build the whole loop; give what its variables are at last."""
         entered = [
-            taken_into(self.frame, tensor, shape=None if shape == tensor.shape else shape)
-            for tensor, shape in zip(self.first, self.shapes, strict=True)
+            taken_into(
+                self.frame,
+                tensor,
+                shape=None if shape == tensor.shape else shape,
+                variable=called,
+            )
+            for tensor, shape, called in zip(self.first, self.shapes, self.names, strict=True)
         ]
         with self._building():
             merged = [merge_op([tensor])[0] for tensor in entered]

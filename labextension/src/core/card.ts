@@ -28,6 +28,17 @@ export interface Card {
 
 const MOST = 12;
 
+/** What scopes are called that are no name scopes. */
+const SCOPES: Partial<Record<number, string>> = {
+  [Kind.Series]: "series",
+  [Kind.Loop]: "loop",
+  [Kind.Branch]: "branch",
+  [Kind.Part]: "part of a loop or a branch",
+  [Kind.Role]: "what is routed",
+};
+/** Those that say when what lies in them runs. */
+const FLOW: ReadonlySet<number> = new Set([Kind.Loop, Kind.Branch, Kind.Part]);
+
 export function cardOf(tree: Hierarchy, selection: Selection): Card {
   if (selection.kind === "tensor") return tensorCard(tree, selection.tensor);
   if (selection.kind === "edge") return edgeCard(tree, selection.source, selection.target, selection.tensors);
@@ -45,11 +56,16 @@ function nodeCard(tree: Hierarchy, node: number): Card {
     facts.push(plain(counted(tree.count(node), "operation")));
     if (alike > 0) facts.push(plain(`${counted(alike, "other scope")} built alike`));
   }
+  const ran = tree.ran[tree.name(node)];
+  if (ran) facts.push(plain(ran));
+  if (tree.about(node)) facts.push(plain(tree.about(node)));
   if (tree.parameters[node] > 0) facts.push(plain(counted(tree.parameters[node], "trainable parameter")));
   if (facts.length > 0) sections.unshift({ heading: "holds", items: facts });
+  const around = tree.around(node).filter((scope) => FLOW.has(tree.kind[scope]));
+  list(sections, "in", around.map((scope) => nodeItem(tree, scope)));
   return {
     title: shownText(tree.name(node)) || "graph",
-    subtitle: own >= 0 ? tree.type(own) : tree.kind[node] === Kind.Series ? "series" : "name scope",
+    subtitle: own >= 0 ? tree.type(own) : (SCOPES[tree.kind[node]] ?? "name scope"),
     warning: warningOf(tree, node, own, data.stale),
     sections,
   };

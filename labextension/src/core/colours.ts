@@ -15,6 +15,7 @@ export interface Paint {
 const HUES = [255, 310, 200, 20, 280, 340, 228];
 const AMBER = 82;
 const GREEN = 152;
+const VIOLET = 300;
 
 /** The hue of each template that several scopes have; the most frequent ones first. */
 export function templateHues(tree: Hierarchy): Map<number, number> {
@@ -38,8 +39,14 @@ export function paintOf(tree: Hierarchy, hues: ReadonlyMap<number, number>, node
       return tinted(AMBER, dark, 0.06);
     case Kind.Input:
       return tinted(GREEN, dark, 0.05);
+    case Kind.Loop:
+    case Kind.Branch:
+      return tinted(VIOLET, dark, 0.035);
+    case Kind.Role:
+      return tinted(VIOLET, dark, 0.07);
     case Kind.Constant:
       return dark ? { fill: "#24282f", line: "#5a6472" } : { fill: "#f1f3f5", line: "#a9b1bc" };
+    case Kind.Part:
     case Kind.Plain:
     case Kind.Arguments:
       return dark ? { fill: "#22262d", line: "#76818f" } : { fill: "#ffffff", line: "#8a94a3" };
@@ -49,6 +56,11 @@ export function paintOf(tree: Hierarchy, hues: ReadonlyMap<number, number>, node
       return dark ? { fill: "#2b3139", line: "#7c8796" } : { fill: "#eef1f5", line: "#8591a1" };
     }
   }
+}
+
+/** The colour of lines that go round. */
+export function roundLine(dark: boolean): string {
+  return tinted(VIOLET, dark, 0.07).line;
 }
 
 function tinted(hue: number, dark: boolean, chroma: number): Paint {

@@ -11,6 +11,8 @@ export interface Edge {
   readonly tensors: number[];
   /** How many operations wait for others along it. */
   controls: number;
+  /** Whether it goes round: what it carries is there in the next iteration of a loop. */
+  readonly round: boolean;
 }
 
 export interface ScopeEdges {
@@ -41,11 +43,11 @@ export function scopeEdges(tree: Hierarchy, scope: number, unseen: Uint8Array): 
   };
 
   const found = new Map<number, Edge>();
-  const edge = (a: number, b: number): Edge => {
-    const key = a * members.length + b;
+  const edge = (a: number, b: number, round = false): Edge => {
+    const key = (a * members.length + b) * 2 + Number(round);
     let known = found.get(key);
     if (!known) {
-      known = { source: members[a], target: members[b], tensors: [], controls: 0 };
+      known = { source: members[a], target: members[b], tensors: [], controls: 0, round };
       found.set(key, known);
     }
     return known;
@@ -56,24 +58,25 @@ export function scopeEdges(tree: Hierarchy, scope: number, unseen: Uint8Array): 
     counts.set(member, (counts.get(member) ?? 0) + 1);
   };
 
-  const carried = new Int32Array(members.length).fill(-1);
+  const carried = [new Int32Array(members.length).fill(-1), new Int32Array(members.length).fill(-1)];
   for (let place = from; place < to; place++) {
     const op = order[place];
     const a = memberAt[place - from];
     for (let t = data.outputStart[op]; t < data.outputStart[op + 1]; t++) {
       let leaves = false;
-      for (let i = tree.takerStart[t]; i < tree.takerStart[t + 1]; i++) {
-        const b = memberOf(tree.taker[i]);
-        if (b < 0) leaves ||= !unseen[tree.taker[i]];
-        else if (b !== a && carried[b] !== t) {
-          carried[b] = t;
-          edge(a, b).tensors.push(t);
+      for (let i = tree.wiredStart[t]; i < tree.wiredStart[t + 1]; i++) {
+        const b = memberOf(tree.wired[i]);
+        const round = data.round[tree.wired[i]];
+        if (b < 0) leaves ||= !unseen[tree.wired[i]];
+        else if (b !== a && carried[round][b] !== t) {
+          carried[round][b] = t;
+          edge(a, b, round === 1).tensors.push(t);
         }
       }
       if (leaves) add(leaving, members[a]);
     }
-    for (let i = data.inputStart[op]; i < data.inputStart[op + 1]; i++) {
-      if (memberOf(tree.producer[data.input[i]]) < 0) add(entering, members[a]);
+    for (let i = tree.wireStart[op]; i < tree.wireStart[op + 1]; i++) {
+      if (memberOf(tree.producer[tree.wire[i]]) < 0) add(entering, members[a]);
     }
     for (let i = tree.waiterStart[op]; i < tree.waiterStart[op + 1]; i++) {
       const b = memberOf(tree.waiter[i]);

@@ -21,11 +21,11 @@ export const LABEL_SIZE = 10;
 const LONGEST = 40;
 
 export function faceOf(tree: Hierarchy, node: number, measure: Measure): Face {
-  const title = shortened(shownText(tree.label(node)), LONGEST) || "(no name)";
+  const title = `${signOf(tree, node)}${shortened(shownText(tree.label(node)), LONGEST) || "(no name)"}`;
   const detail = shortened(shownText(detailOf(tree, node)), LONGEST);
-  const stacked = tree.isScope(node) && isOpenable(tree, node) ? 14 : 0;
+  const stacked = isOpenable(tree, node) ? 14 : 0;
   const words = Math.max(measure(title, TITLE_SIZE) + stacked, measure(detail, DETAIL_SIZE));
-  const isSmall = tree.kind[node] === Kind.Constant;
+  const isSmall = tree.kind[node] === Kind.Constant || tree.kind[node] === Kind.Role;
   return {
     title,
     detail,
@@ -34,18 +34,29 @@ export function faceOf(tree: Hierarchy, node: number, measure: Measure): Face {
   };
 }
 
+/** A sign of what it is, before its name. */
+function signOf(tree: Hierarchy, node: number): string {
+  if (tree.kind[node] === Kind.Loop) return "↻ ";
+  return tree.kind[node] === Kind.Branch ? "◇ " : "";
+}
+
 /** Whether there is anything to see inside. */
 export function isOpenable(tree: Hierarchy, node: number): boolean {
-  return tree.isScope(node) && tree.children(node).length > 0;
+  return tree.isScope(node) && tree.children(node).some((child) => !tree.isHidden(child));
 }
 
 function detailOf(tree: Hierarchy, node: number): string {
   switch (tree.kind[node]) {
     case Kind.Scope:
-      return counted(tree.count(node), "operation");
+    case Kind.Part:
+      return counted(tree.count(node) - tree.unseen[node], "operation");
+    case Kind.Loop:
+    case Kind.Branch:
+      return tree.ran[tree.name(node)] || tree.about(node) || counted(tree.count(node) - tree.unseen[node], "operation");
     case Kind.Series:
       return `${tree.children(node).length.toLocaleString("en-US")} alike`;
     case Kind.Constant:
+    case Kind.Role:
       return "";
     default: {
       const op = tree.isScope(node) ? tree.own(node) : node;

@@ -26,6 +26,15 @@ export class Hierarchy {
   /** Those that wait for an operation. */
   readonly waiterStart: Int32Array;
   readonly waiter: Int32Array;
+  /** The tensors that lines to each operation come from, and those to which lines lead from each tensor. */
+  readonly wireStart: Int32Array;
+  readonly wire: Int32Array;
+  readonly wiredStart: Int32Array;
+  readonly wired: Int32Array;
+  /** How many operations in a node are not shown. */
+  readonly unseen: Int32Array;
+  /** What is said of loops and branches, by their names: how they ran last. */
+  ran: Readonly<Record<string, string>> = {};
   /** The operation that each tensor comes from. */
   readonly producer: Int32Array;
   /** How many nodes have the same template. */
@@ -44,6 +53,8 @@ export class Hierarchy {
     readonly aside: Uint8Array = data.aside,
     /** Names of the nodes beyond those of the data. */
     readonly extraLabels: readonly string[] = [],
+    /** Whether what only routes values is shown. */
+    readonly showsRouting: boolean = false,
   ) {
     this.root = data.operations;
     this.size = parent.length;
@@ -56,12 +67,19 @@ export class Hierarchy {
     this.parameters = new Float64Array(this.size);
     this.stale = new Int32Array(this.size);
     this.needed = new Uint8Array(this.size);
+    this.unseen = new Int32Array(this.size);
     this.#walk();
     this.producer = new Int32Array(data.spec.length);
     for (let op = 0; op < data.operations; op++) {
       this.producer.fill(op, data.outputStart[op], data.outputStart[op + 1]);
     }
     [this.takerStart, this.taker] = reversed(data.inputStart, data.input, data.spec.length);
+    this.wireStart = showsRouting ? data.inputStart : data.wireStart;
+    this.wire = showsRouting ? data.input : data.wire;
+    const isPlain = this.wire === data.input;
+    [this.wiredStart, this.wired] = isPlain
+      ? [this.takerStart, this.taker]
+      : reversed(this.wireStart, this.wire, data.spec.length);
     [this.waiterStart, this.waiter] = reversed(data.controlStart, data.control, data.operations);
     const alike = new Map<number, number>();
     for (let node = data.operations; node < this.size; node++) {
@@ -91,6 +109,17 @@ export class Hierarchy {
     return this.#child.subarray(this.#childStart[i], this.#childStart[i + 1]);
   }
 
+  /** The children that are shown. */
+  members(node: number): number[] {
+    return [...this.children(node)].filter((child) => !this.isHidden(child));
+  }
+
+  /** Whether a node only routes values, and is not shown. */
+  isHidden(node: number): boolean {
+    const kind = this.kind[node];
+    return kind !== Kind.Part && kind !== Kind.Role && this.unseen[node] > 0 && this.unseen[node] === this.count(node);
+  }
+
   /** How many operations are in a node; one in itself. */
   count(node: number): number {
     return this.end[node] - this.begin[node];
@@ -109,6 +138,7 @@ export class Hierarchy {
 
   /** The full name of an operation or a scope. */
   name(node: number): string {
+    if (this.data.named[node] >= 0) return this.data.strings[this.data.named[node]];
     const parts: string[] = [];
     let at = node;
     if (!this.isScope(at) && this.own(this.#realParent(at)) === at) at = this.#realParent(at);
@@ -153,6 +183,12 @@ export class Hierarchy {
       if (outer !== this.root && !opened.has(outer)) visible = outer;
     }
     return visible;
+  }
+
+  /** What more there is to say of a scope; empty if nothing. */
+  about(node: number): string {
+    const text = this.data.about[node - this.data.operations];
+    return text >= 0 ? this.data.strings[text] : "";
   }
 
   /** The scopes around a node, the innermost first, without the root. */
@@ -204,7 +240,7 @@ export class Hierarchy {
   }
 
   #walk(): void {
-    const { operations, parameters, stale, marked, needed } = this.data;
+    const { operations, parameters, stale, marked, needed, routing } = this.data;
     let count = 0;
     const stack: [number, number][] = [[this.root, 0]];
     while (stack.length > 0) {
@@ -230,11 +266,13 @@ export class Hierarchy {
     for (let op = 0; op < operations; op++) {
       const isStale = stale[op] >= 0 ? 1 : 0;
       const marks = marked ? needed[op] : Mark.Executed;
-      if (!parameters[op] && !isStale && !marks) continue;
+      const isUnseen = routing[op] && !this.showsRouting ? 1 : 0;
+      if (!parameters[op] && !isStale && !marks && !isUnseen) continue;
       for (let at = op; at >= 0; at = this.parent[at]) {
         this.parameters[at] += parameters[op];
         this.stale[at] += isStale;
         this.needed[at] |= marks;
+        this.unseen[at] += isUnseen;
       }
     }
   }

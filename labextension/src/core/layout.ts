@@ -5,6 +5,10 @@ export interface LayoutRequest {
   readonly sizes: readonly (readonly [number, number])[];
   /** Source, target, and the room that a label needs: width and height, or zeros. */
   readonly edges: readonly (readonly [number, number, number, number])[];
+  /** The edges, by their places, that go round, beside everything: they do not say what comes first. */
+  readonly round: readonly number[];
+  /** Members that stand in one row, if they can. */
+  readonly row: readonly number[];
   /** Members that take something from outside the scope, and that give something. */
   readonly entering: readonly number[];
   readonly leaving: readonly number[];

@@ -5,7 +5,7 @@
 
 import { unpacked } from "./packing.js";
 
-export const FORMAT = 1;
+export const FORMAT = 2;
 
 export enum Kind {
   Plain,
@@ -17,6 +17,12 @@ export enum Kind {
   Arguments,
   /** Members of one scope that are alike and numbered: made here, on request. */
   Series,
+  /** A loop, in which its parts lie, and what plays a role in it: its variables. */
+  Loop,
+  /** A branch, in which its sides lie, and what plays a role in it: its predicate, its results. */
+  Branch,
+  Part,
+  Role,
 }
 
 export enum Mark {
@@ -36,8 +42,12 @@ export interface GraphData {
   readonly template: Int32Array;
   readonly aside: Uint8Array;
   readonly kind: Uint8Array;
+  /** The whole name where that is not made of the labels around, or -1; empty where there is no such. */
+  readonly named: Int32Array;
   // Of every scope: the operation of its own name, or -1.
   readonly own: Int32Array;
+  /** More about it, or -1; empty where there is nothing. */
+  readonly about: Int32Array;
   // Of every operation.
   readonly type: Int32Array;
   readonly place: Int32Array;
@@ -46,11 +56,18 @@ export interface GraphData {
   readonly parameters: Float64Array;
   readonly stale: Int32Array;
   readonly retired: Uint8Array;
+  /** Whether it only routes values, between the parts of loops and branches. */
+  readonly routing: Uint8Array;
+  /** Whether lines to it go round, to the next iteration of a loop. */
+  readonly round: Uint8Array;
   /** What a run needs: the sum of `Mark`s; empty where nothing is marked. */
   readonly needed: Uint8Array;
   // Lists: those of operation i are in [start[i], start[i + 1]).
   readonly inputStart: Int32Array;
   readonly input: Int32Array;
+  /** The tensors that lines come from, where what only routes values is not shown. */
+  readonly wireStart: Int32Array;
+  readonly wire: Int32Array;
   readonly controlStart: Int32Array;
   readonly control: Int32Array;
   readonly outputStart: Int32Array;
@@ -77,6 +94,12 @@ export function decode(buffer: ArrayBuffer): GraphData {
   }
   return {
     needed: new Uint8Array(0),
+    named: new Int32Array(0),
+    about: new Int32Array(0),
+    routing: new Uint8Array(header.operations),
+    round: new Uint8Array(header.operations),
+    wireStart: columns["inputStart"],
+    wire: columns["input"],
     ...columns,
     operations: header.operations,
     marked: header.marked,

@@ -14,6 +14,8 @@ const MOST_FOR_DAGRE = 130;
 const MOST_PORT_LINES = 24;
 const MOST_LOOSE_IN_PLACE = 6;
 const ASIDE_GAP = 44;
+const LANE = 8; // Between lines that go round.
+const CLEAR = 16; // From them to what they go round.
 
 export function layOut(request: LayoutRequest): Layout {
   return request.sideways ? transposed(layOutDown(transposedRequest(request))) : layOutDown(request);
@@ -39,6 +41,7 @@ function layOutDown(request: LayoutRequest): Layout {
 
   const layout = placed.length <= MOST_FOR_DAGRE ? byDagre(request, placed) : layered(request, placed);
   const shaped = wrapped(request, placed, layout);
+  addRounds(request, placed, shaped);
   addBlock(request, loose, shaped);
   addAside(request, request.aside, shaped);
   return shaped;
@@ -54,12 +57,22 @@ function byDagre(request: LayoutRequest, placed: readonly number[]): Layout {
     const [width, height] = request.sizes[i];
     graph.setNode(String(i), { width, height });
   }
+  const round = new Set(request.round);
   request.edges.forEach(([source, target, width, height], e) => {
-    if (!inside.has(source) || !inside.has(target)) return;
+    if (!inside.has(source) || !inside.has(target) || round.has(e)) return;
     // What runs inside is to be straight, rather than what only comes in or goes out.
     const label = { weight: 4, ...(width > 0 ? { width, height, labelpos: "c" as const } : {}) };
     graph.setEdge(String(source), String(target), label, `e${e}`);
   });
+  if (request.row.length > 1) {
+    // What is joined to one node, and that to all that it leads to, stands in one row.
+    graph.setNode("row", { width: 1, height: 1 });
+    const row = new Set(request.row);
+    for (const i of row) graph.setEdge(String(i), "row", { weight: 8 }, "row");
+    for (const [source, target] of request.edges) {
+      if (row.has(source) && !row.has(target)) graph.setEdge("row", String(target), { weight: 1 }, "row");
+    }
+  }
   const ports: [readonly number[], string][] = [[request.entering, "in"], [request.leaving, "out"]];
   for (const [members, port] of ports) {
     const shown = members.filter((i) => inside.has(i));
@@ -97,6 +110,39 @@ function byDagre(request: LayoutRequest, placed: readonly number[]): Layout {
   });
   normalise(request, placed, layout);
   return layout;
+}
+
+/** Take the edges that go round up on the right, each on a lane of its own. */
+function addRounds(request: LayoutRequest, placed: readonly number[], layout: Layout): void {
+  const inside = new Set(placed);
+  const edges = request.round.filter((e) => inside.has(request.edges[e][0]) && inside.has(request.edges[e][1]));
+  if (edges.length === 0) return;
+  // What goes in furthest to the right goes on the innermost lane, so that no two cross.
+  edges.sort((a, b) => layout.x[request.edges[b][1]] - layout.x[request.edges[a][1]] || a - b);
+  const right = layout.width + CLEAR;
+  const apart = Math.min(LANE, (LAYER_GAP - CLEAR) / edges.length);
+  const leaving = new Map<number, number>();
+  for (const e of edges) leaving.set(request.edges[e][0], (leaving.get(request.edges[e][0]) ?? 0) + 1);
+  const left = new Map<number, number>();
+  edges.forEach((e, lane) => {
+    const [source, target] = request.edges[e];
+    const [width, height] = request.sizes[source];
+    const nth = left.get(source) ?? 0;
+    left.set(source, nth + 1);
+    // From the right half of its lower border: what goes on inside leaves in the middle.
+    const step = Math.min(LANE, (width / 2 - 12) / leaving.get(source)!);
+    const from = layout.x[source] + width / 2 - 10 - nth * step;
+    const start = layout.y[source] + height / 2;
+    const end = layout.y[target] - request.sizes[target][1] / 2;
+    // Between two layers there is nothing but lines.
+    const [below, beside, above] = [start + 10 + lane * apart, right + lane * LANE, end - 12 - lane * apart];
+    layout.edges[e] = {
+      points: [from, start, from, below, beside, below, beside, above, layout.x[target], above, layout.x[target], end],
+      square: true,
+      label: null,
+    };
+  });
+  normalise(request, placed, layout);
 }
 
 /** Put members that no edge places into rows below the others. */

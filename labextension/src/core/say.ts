@@ -5,10 +5,22 @@ import { Kind, Mark } from "./payload.js";
 import { Box, Stroke, edgeLabel } from "./scene.js";
 import { counted, shortened, shownText } from "./words.js";
 
+const BLOCKS: Partial<Record<number, string>> = {
+  [Kind.Loop]: "loop",
+  [Kind.Branch]: "branch",
+  [Kind.Part]: "part",
+  [Kind.Role]: "values",
+};
+
 export function say(tree: Hierarchy, node: number): string {
   const stale = tree.stale[node] > 0 ? ", stale" : "";
   const own = tree.isScope(node) ? tree.own(node) : node;
   if (own >= 0) return `${tree.type(own)}${stale}`;
+  const kind = BLOCKS[tree.kind[node]];
+  if (kind) {
+    const ran = tree.ran[tree.name(node)];
+    return [kind, ...(ran ? [ran] : []), ...(tree.unseen[node] < tree.count(node) ? [counted(tree.count(node) - tree.unseen[node], "operation")] : [])].join(", ") + stale;
+  }
   const series = tree.kind[node] === Kind.Series ? "series, " : "";
   return `${series}${counted(tree.count(node), "operation")}${stale}`;
 }

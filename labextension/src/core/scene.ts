@@ -4,6 +4,7 @@ import { Edge, ScopeEdges, carriedBytes, scopeEdges } from "./edges.js";
 import { Face, LABEL_SIZE, Measure, TITLE_SIZE, faceOf } from "./faces.js";
 import { Hierarchy } from "./hierarchy.js";
 import { Layout, LayoutRequest, Line } from "./layout.js";
+import { Kind } from "./payload.js";
 import { byteSize, counted } from "./words.js";
 
 /** What a person has chosen to see. */
@@ -35,6 +36,7 @@ export interface Stroke {
   /** The edge that it stands for; null for what only leads to a scope's border. */
   readonly edge: Edge | null;
   readonly control: boolean;
+  readonly round: boolean;
   readonly label: string;
   readonly labelAt: readonly [number, number] | null;
   /** What it leaves and enters, for what stands out. */
@@ -107,7 +109,7 @@ export function prepare(
   inner: ReadonlyMap<number, Layout>,
 ): Prepared {
   const { tree } = cache;
-  const members = [...tree.children(scope)];
+  const members = tree.members(scope);
   const at = new Map(members.map((member, i) => [member, i]));
   const faces = members.map((member) => faceOf(tree, member, measure));
   const sizes = members.map((member, i) => {
@@ -115,18 +117,21 @@ export function prepare(
     return layout ? openedSize(layout, faces[i], measure) : ([faces[i].width, faces[i].height] as const);
   });
   const found = cache.of(scope);
-  const edges = found.within.filter((edge) => edge.tensors.length > 0 || choices.controls);
+  const isShown = ({ source, target }: Edge): boolean => at.has(source) && at.has(target);
+  const edges = found.within.filter((edge) => isShown(edge) && (edge.tensors.length > 0 || choices.controls));
   const aside = new Set(members.filter((member) => isAside(tree, choices, member)));
   const isSaid = (edge: Edge): boolean => {
     const isClosed = !inner.has(edge.source);
     return isClosed && tellsOf(tree, edge.source, faces[at.get(edge.source)!], edge.tensors);
   };
+  // What a variable is at first is of the kind that it always is.
+  const isFirst = (edge: Edge): boolean => tree.kind[edge.source] === Kind.Constant && tree.kind[edge.target] === Kind.Role;
   const hasLabel = edges.map(
-    (edge) => edge.tensors.length > 0 && !aside.has(edge.source) && !aside.has(edge.target) && !isSaid(edge),
+    (edge) => edge.tensors.length > 0 && !edge.round && !aside.has(edge.source) && !aside.has(edge.target) && !isFirst(edge) && !isSaid(edge),
   );
   const labelled = hasLabel.filter(Boolean).length <= MOST_LABELS;
   const labels = edges.map((edge) => edgeLabel(tree, edge));
-  const index = (counts: Map<number, number>): number[] => [...counts.keys()].map((member) => at.get(member)!);
+  const index = (counts: Map<number, number>): number[] => [...counts.keys()].flatMap((member) => at.get(member) ?? []);
   const root = scope === tree.root;
   const request: LayoutRequest = {
     sizes,
@@ -135,6 +140,8 @@ export function prepare(
       const width = room ? measure(labels[e], LABEL_SIZE) + 10 : 0;
       return [at.get(edge.source)!, at.get(edge.target)!, width, room ? LABEL_SIZE + 4 : 0] as const;
     }),
+    row: tree.kind[scope] === Kind.Loop ? members.flatMap((member, i) => (tree.kind[member] === Kind.Role ? [i] : [])) : [],
+    round: edges.flatMap((edge, e) => (edge.round ? [e] : [])),
     entering: root ? [] : index(found.entering),
     leaving: root ? [] : index(found.leaving),
     aside: members.flatMap((member, i) => (aside.has(member) ? [i] : [])),
@@ -188,6 +195,7 @@ export function compose(
         width: thickness(edge.tensors.length),
         edge,
         control: edge.tensors.length === 0,
+        round: edge.round,
         label: labels[e],
         labelAt: label ? [label[0] + left, label[1] + top] : null,
         ends: [edge.source, edge.target],
@@ -241,7 +249,7 @@ function portStrokes(ports: Ports, box: Box, shift: (line: Line) => Line, sidewa
   const made: Stroke[] = [];
   const add = (node: number, points: Line): void => {
     made.push({
-      points, square: false, width: 1, edge: null, control: false, label: "", labelAt: null, ends: [box.node, node],
+      points, square: false, width: 1, edge: null, control: false, round: false, label: "", labelAt: null, ends: [box.node, node],
     });
   };
   for (const [node, line] of ports.entering) {

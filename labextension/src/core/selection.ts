@@ -77,7 +77,7 @@ export function focusOf(tree: Hierarchy, opened: ReadonlySet<number>, selection:
   if (selection.kind === "tensor") {
     const { tensor } = selection;
     const from = shown(tree.producer[tensor]);
-    const takers = tree.taker.subarray(tree.takerStart[tensor], tree.takerStart[tensor + 1]);
+    const takers = tree.wired.subarray(tree.wiredStart[tensor], tree.wiredStart[tensor + 1]);
     const to = new Set([...takers].map(shown).filter((node) => node !== from));
     return {
       nodes: new Set(),
@@ -105,13 +105,13 @@ export function neighbours(tree: Hierarchy, node: number): { before: Set<number>
   const before = new Set<number>();
   const after = new Set<number>();
   for (const op of tree.order.subarray(from, to)) {
-    for (let i = data.inputStart[op]; i < data.inputStart[op + 1]; i++) {
-      const producer = tree.producer[data.input[i]];
+    for (let i = tree.wireStart[op]; i < tree.wireStart[op + 1]; i++) {
+      const producer = tree.producer[tree.wire[i]];
       if (!inside(producer)) before.add(producer);
     }
     for (let t = data.outputStart[op]; t < data.outputStart[op + 1]; t++) {
-      for (let i = tree.takerStart[t]; i < tree.takerStart[t + 1]; i++) {
-        if (!inside(tree.taker[i])) after.add(tree.taker[i]);
+      for (let i = tree.wiredStart[t]; i < tree.wiredStart[t + 1]; i++) {
+        if (!inside(tree.wired[i])) after.add(tree.wired[i]);
       }
     }
   }

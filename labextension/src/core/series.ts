@@ -8,7 +8,7 @@ const LEAST = 4;
 const NUMBERED = /^(.*?)_?(\d+)$/;
 
 /** The tree with its series as scopes. */
-export function withSeries(data: GraphData): Hierarchy {
+export function withSeries(data: GraphData, showsRouting = false): Hierarchy {
   const plain = new Hierarchy(data);
   const parent = Array.from(data.parent);
   const template = Array.from(data.template);
@@ -17,6 +17,7 @@ export function withSeries(data: GraphData): Hierarchy {
   for (let scope = data.operations; scope < data.parent.length; scope++) {
     const series = new Map<string, number[]>();
     for (const child of plain.children(scope)) {
+      if (plain.kind[child] === Kind.Role || plain.kind[child] === Kind.Part) continue;
       const label = plain.label(child);
       const base = NUMBERED.exec(label)?.[1] ?? label;
       const key = JSON.stringify([base, data.template[child], plain.isScope(child)]);
@@ -38,5 +39,5 @@ export function withSeries(data: GraphData): Hierarchy {
   kind.set(data.kind);
   const aside = new Uint8Array(parent.length);
   aside.set(data.aside);
-  return new Hierarchy(data, Int32Array.from(parent), kind, Int32Array.from(template), aside, labels);
+  return new Hierarchy(data, Int32Array.from(parent), kind, Int32Array.from(template), aside, labels, showsRouting);
 }

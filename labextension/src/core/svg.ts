@@ -1,8 +1,8 @@
 // The picture as an SVG document of its own: on light paper, fetching nothing, names as text.
 
-import { paintOf, templateHues } from "./colours.js";
+import { paintOf, roundLine, templateHues } from "./colours.js";
 import { Pen, arrowHead, trace } from "./curves.js";
-import { DETAIL_SIZE, LABEL_SIZE, TITLE_SIZE } from "./faces.js";
+import { DETAIL_SIZE, LABEL_SIZE, TITLE_SIZE, isOpenable } from "./faces.js";
 import { Hierarchy } from "./hierarchy.js";
 import { Kind } from "./payload.js";
 import { Box, Scene, Stroke } from "./scene.js";
@@ -39,12 +39,12 @@ function boxSvg(tree: Hierarchy, hues: ReadonlyMap<number, number>, box: Box, fa
   const { fill, line } = paintOf(tree, hues, box.node, false);
   const { x, y, width, height, face, node } = box;
   const stale = tree.stale[node] > 0;
-  const round = tree.kind[node] === Kind.Input ? height / 2 : 6;
+  const round = tree.kind[node] === Kind.Input || tree.kind[node] === Kind.Role ? height / 2 : 6;
   const shape =
     `width="${n(width)}" height="${n(height)}" rx="${n(round)}" fill="${fill}" ` +
     `stroke="${stale ? STALE : line}"${stale ? ' stroke-dasharray="5 3"' : ""}`;
   const sheetBehind =
-    tree.isScope(node) && !box.opened ? `<rect x="${n(x + 3)}" y="${n(y + 3)}" ${shape}/>` : "";
+    isOpenable(tree, node) && !box.opened ? `<rect x="${n(x + 3)}" y="${n(y + 3)}" ${shape}/>` : "";
   const title = `<title>${escaped(tree.name(node))}</title>`;
   if (box.opened) {
     const words = `<text x="${n(x + 12)}" y="${n(y + 19)}" font-size="${TITLE_SIZE}" font-weight="600" fill="${INK}">${escaped(face.title)}</text>`;
@@ -65,13 +65,14 @@ function strokeSvg(stroke: Stroke, sideways: boolean, faded: string): string {
   const pen = new PathPen();
   trace(pen, stroke.points, stroke.square, sideways);
   const head = arrowHead(stroke.points, 5 + stroke.width);
+  const colour = stroke.round ? roundLine(false) : LINE;
   const dash = stroke.control ? ' stroke-dasharray="3 4"' : "";
-  const arrow = `<path d="M${head.slice(0, 2).map(n).join(" ")}L${head.slice(2, 4).map(n).join(" ")}L${head.slice(4).map(n).join(" ")}Z" fill="${LINE}"/>`;
+  const arrow = `<path d="M${head.slice(0, 2).map(n).join(" ")}L${head.slice(2, 4).map(n).join(" ")}L${head.slice(4).map(n).join(" ")}Z" fill="${colour}"/>`;
   const label = stroke.labelAt
     ? `<text x="${n(stroke.labelAt[0])}" y="${n(stroke.labelAt[1] + 3.5)}" font-size="${LABEL_SIZE}" fill="${FAINT}" ` +
       `text-anchor="middle" stroke="${PAPER}" stroke-width="4" paint-order="stroke">${escaped(stroke.label)}</text>`
     : "";
-  return `<g${faded}><path d="${pen.path}" fill="none" stroke="${LINE}" stroke-width="${n(stroke.width)}"${dash}/>${arrow}${label}</g>`;
+  return `<g${faded}><path d="${pen.path}" fill="none" stroke="${colour}" stroke-width="${n(stroke.width)}"${dash}/>${arrow}${label}</g>`;
 }
 
 class PathPen implements Pen {

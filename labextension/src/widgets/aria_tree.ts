@@ -77,10 +77,10 @@ export class AriaTree {
       rows.push(made);
     };
     const list = (scope: number, level: number): void => {
-      const members = tree.children(scope);
-      members.subarray(0, MOST).forEach((node, i) => {
+      const members = tree.members(scope);
+      members.slice(0, MOST).forEach((node, i) => {
         const tensors = tensorsOf(tree, node);
-        const expanded = tree.isScope(node) ? this.#opened.has(node) : tensors.length > 0 ? this.#unfolded.has(node) : null;
+        const expanded = tree.isScope(node) && tree.members(node).length > 0 ? this.#opened.has(node) : tensors.length > 0 ? this.#unfolded.has(node) : null;
         add({ kind: "node", node }, `${shownText(tree.label(node))}, ${say(tree, node)}`, level, members.length, i + 1, expanded);
         if (!expanded) return;
         if (tree.isScope(node)) list(node, level + 1);

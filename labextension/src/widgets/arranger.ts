@@ -26,7 +26,7 @@ export class Arranger {
     const prepared = new Map<number, Prepared>();
     const layouts = new Map<number, Layout>();
     const arrange = async (scope: number): Promise<void> => {
-      const inner = [...tree.children(scope)].filter((child) => choices.opened.has(child));
+      const inner = tree.members(scope).filter((child) => choices.opened.has(child));
       await Promise.all(inner.map(arrange));
       const ready = prepare(edges, scope, choices, this.#measure, layouts);
       prepared.set(scope, ready);

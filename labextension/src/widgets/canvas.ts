@@ -1,8 +1,8 @@
 // Draws a scene on a canvas: only what is in view, and only as fine as can be seen.
 
-import { Paint, paintOf } from "../core/colours.js";
+import { Paint, paintOf, roundLine } from "../core/colours.js";
 import { arrowHead, trace } from "../core/curves.js";
-import { DETAIL_SIZE, LABEL_SIZE, TITLE_SIZE } from "../core/faces.js";
+import { DETAIL_SIZE, LABEL_SIZE, TITLE_SIZE, isOpenable } from "../core/faces.js";
 import { Hierarchy } from "../core/hierarchy.js";
 import { Kind, Mark } from "../core/payload.js";
 import { Box, Scene, Sheet, Stroke } from "../core/scene.js";
@@ -181,8 +181,8 @@ export class Painter {
     const { node, x, y, width, height, face } = box;
     const paint = this.#paint(shown, node);
     context.globalAlpha = tree.needed[node] ? 1 : FADED;
-    const round = tree.kind[node] === Kind.Input ? height / 2 : 6;
-    const openable = tree.isScope(node);
+    const round = tree.kind[node] === Kind.Input || tree.kind[node] === Kind.Role ? height / 2 : 6;
+    const openable = isOpenable(tree, node);
     if (openable && scale > 0.25) {
       // A second sheet behind it: there is more inside.
       this.#outline(x + 3, y + 3, width, height, round);
@@ -215,7 +215,7 @@ export class Painter {
     context.textAlign = "center";
     context.fillStyle = theme.ink;
     context.font = `${tree.isScope(node) ? "500 " : ""}${TITLE_SIZE}px ${theme.font}`;
-    const middle = x + width / 2 + (tree.isScope(node) ? 6 : 0);
+    const middle = x + width / 2 + (isOpenable(tree, node) ? 6 : 0);
     context.fillText(face.title, middle, detailed ? y + height / 2 - 2.5 : y + height / 2 + 0.34 * TITLE_SIZE);
   }
 
@@ -349,7 +349,7 @@ export class Painter {
     const { theme, tree } = shown;
     const touched = isTouched(shown, stroke);
     context.globalAlpha = stroke.ends.every((end) => tree.needed[end]) ? 1 : FADED;
-    context.strokeStyle = touched ? theme.accent : theme.line;
+    context.strokeStyle = touched ? theme.accent : stroke.round ? roundLine(theme.dark) : theme.line;
     context.fillStyle = context.strokeStyle;
     context.lineWidth = Math.max(stroke.width + (touched ? 0.6 : 0), 0.6 / scale);
     if (stroke.control) context.setLineDash([3, 4]);

@@ -8,7 +8,7 @@ import { isOpenable } from "../core/faces.js";
 import { Hierarchy } from "../core/hierarchy.js";
 import { boxAt } from "../core/hit.js";
 import { inflate } from "../core/packing.js";
-import { GraphData, decode } from "../core/payload.js";
+import { GraphData, Kind, decode } from "../core/payload.js";
 import { say, sayFound, summary } from "../core/say.js";
 import { Box, Choices, EdgeCache, Scene, Stroke, isAside } from "../core/scene.js";
 import { Search } from "../core/search.js";
@@ -31,6 +31,8 @@ import { Tip } from "./tip.js";
 import { toolbar } from "./toolbar.js";
 import { Viewport } from "./viewport.js";
 
+const MOST_OPENED = 40; // A part of more members stays closed.
+
 export class GraphView {
   readonly root: HTMLElement;
   readonly #canvas = element("canvas", { "aria-hidden": "true" });
@@ -43,6 +45,7 @@ export class GraphView {
   readonly #aria: AriaTree;
   readonly #searchBox: SearchBox;
   readonly #bar: HTMLElement;
+  readonly #routingButton: HTMLElement;
   readonly #card: CardPanel;
   readonly #tensorPanel: TensorPanel;
   readonly #ends: (() => void)[] = [];
@@ -59,6 +62,8 @@ export class GraphView {
   #controls = false;
   #sideways = false;
   #series = false;
+  #routing = false;
+  #ran: Readonly<Record<string, string>> = {};
   #selected: Selection | null = null;
   #focus: Focus = NO_FOCUS;
   #hovered: Box | Stroke | null = null;
@@ -83,18 +88,19 @@ export class GraphView {
       close: (node) => void this.close(node),
       key: (event) => this.#key(event),
     });
-    this.#bar = toolbar(
+    ({ root: this.#bar, routing: this.#routingButton } = toolbar(
       {
         fit: () => this.fit(),
         zoom: (by) => this.#zoom(by),
         collapseAll: () => void this.collapseAll(),
         setControls: (on) => void this.#change(() => (this.#controls = on)),
         setSideways: (on) => void this.#change(() => (this.#sideways = on), true),
-        setSeries: (on) => void this.#setSeries(on),
+        setSeries: (on) => void this.#regrow(() => (this.#series = on)),
+        setRouting: (on) => void this.#regrow(() => (this.#routing = on)),
         exportSvg: () => this.#saveSvg(),
       },
       this.#searchBox.root,
-    );
+    ));
     this.root = element("div", { class: "fb-graph", role: "group", "aria-label": "graph" });
     keepKeys(this.root);
     this.root.append(
@@ -114,12 +120,21 @@ export class GraphView {
     const data = decode(await inflate(packed));
     if (turn !== this.#turn) return;
     this.#data = data;
-    this.#grow(this.#series ? withSeries(data) : new Hierarchy(data));
+    this.#routingButton.hidden = !data.routing.includes(1);
+    this.#grow(this.#treeOf(data));
+    await this.#relayout(null);
+  }
+
+  /** Say how loops and branches ran last, by their names. */
+  async tell(ran: Readonly<Record<string, string>>): Promise<void> {
+    this.#ran = ran;
+    if (!this.#tree) return;
+    this.#tree.ran = ran;
     await this.#relayout(null);
   }
 
   /** Say something beside the picture, such as that its session has ended; nothing for "". */
-  tell(text: string): void {
+  say(text: string): void {
     this.#said.textContent = text;
     this.#said.hidden = text === "";
   }
@@ -147,6 +162,10 @@ export class GraphView {
   async open(node: number): Promise<void> {
     if (!this.#tree || !isOpenable(this.#tree, node)) return;
     this.#opened.add(node);
+    // A loop's or a branch's parts are what it is opened for.
+    for (const child of this.#tree.members(node)) {
+      if (this.#tree.kind[child] === Kind.Part && this.#tree.members(child).length <= MOST_OPENED) this.#opened.add(child);
+    }
     await this.#relayout(node);
   }
 
@@ -175,6 +194,7 @@ export class GraphView {
     const tree = this.#tree;
     if (!tree) return;
     const node = nodeOf(tree, goal);
+    if (tree.isHidden(node)) return this.#revealRouting(goal);
     const fresh = tree.around(node).filter((scope) => !this.#opened.has(scope));
     for (const scope of fresh) this.#opened.add(scope);
     if (fresh.length > 0) await this.#relayout(null);
@@ -202,6 +222,7 @@ export class GraphView {
     for (const [node, on] of this.#asideByHand) for (const found of again([node])) aside.set(found, on);
     this.#selected = before && carriedOver(before, tree, this.#selected);
     this.#tree = tree;
+    tree.ran = this.#ran;
     this.#search = new Search(tree);
     this.#hues = templateHues(tree);
     this.#painter.forgetPaints();
@@ -219,10 +240,10 @@ export class GraphView {
 
   /** One scope alone says nothing: show what is in it. */
   #openFirst(tree: Hierarchy): void {
-    let members = tree.children(tree.root);
+    let members = tree.members(tree.root);
     while (members.length === 1 && isOpenable(tree, members[0])) {
       this.#opened.add(members[0]);
-      members = tree.children(members[0]);
+      members = tree.members(members[0]);
     }
   }
 
@@ -269,12 +290,27 @@ export class GraphView {
     await this.#relayout(null);
   }
 
-  async #setSeries(on: boolean): Promise<void> {
-    this.#series = on;
+  /** What changes of which nodes the tree is made. */
+  async #regrow(set: () => void): Promise<void> {
+    set();
     if (!this.#data) return;
-    this.#grow(on ? withSeries(this.#data) : new Hierarchy(this.#data));
+    this.#grow(this.#treeOf(this.#data));
     this.#viewport.touched = false;
     await this.#relayout(null);
+  }
+
+  #treeOf(data: GraphData): Hierarchy {
+    if (this.#series) return withSeries(data, this.#routing);
+    return new Hierarchy(data, data.parent, data.kind, data.template, data.aside, [], this.#routing);
+  }
+
+  /** Show what only routes values, and something of it. */
+  async #revealRouting(goal: Selection): Promise<void> {
+    const before = this.#tree!;
+    this.#routingButton.setAttribute("aria-pressed", "true");
+    await this.#regrow(() => (this.#routing = true));
+    const there = carriedOver(before, this.#tree!, goal);
+    if (there) await this.reveal(there);
   }
 
   /** Everything that tells of the selection. */

@@ -6,6 +6,9 @@ import { Options, SummariesView } from "./summaries_view.js";
 
 const SILENCE = 1500; // Milliseconds.
 
+/** What is said of loops and branches, by their names. */
+type Ran = Readonly<Record<string, string>>;
+
 interface Model {
   /** JupyterLab's, of which the kernel is used; others have none. */
   readonly widget_manager?: { readonly kernel?: Kernel | null };
@@ -24,23 +27,29 @@ export function renderGraph(model: Model, place: HTMLElement): () => void {
     const payload = model.get("payload");
     if (payload instanceof DataView && payload.byteLength > 0) void view.load(bytesOf(payload));
   };
-  const tell = (): void => view.tell(String(model.get("said")));
+  const say = (): void => view.say(String(model.get("said")));
+  const tell = (): void => void view.tell(model.get("ran") as Ran);
   model.on("change:payload", load);
-  model.on("change:said", tell);
+  model.on("change:said", say);
+  model.on("change:ran", tell);
   load();
+  say();
   tell();
   return () => {
     model.off("change:payload", load);
-    model.off("change:said", tell);
+    model.off("change:said", say);
+    model.off("change:ran", tell);
     view.dispose();
     link.close();
   };
 }
 
 /** Render a graph given as base64 into an element of a page without a kernel. */
-export async function renderExported(encoded: string, place: HTMLElement): Promise<void> {
+export async function renderExported(encoded: string, place: HTMLElement, { ran }: { ran: Ran }): Promise<void> {
   const bytes = Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0));
-  await new GraphView(place).load(bytes);
+  const view = new GraphView(place);
+  await view.tell(ran);
+  await view.load(bytes);
 }
 
 /** Render a widget's model of summaries into an element; returns what ends that. */

@@ -35,6 +35,7 @@ export const STYLES = `${COLOURS}
   .fb-bar > * { pointer-events: auto; }
   .fb-group { display: flex; background: var(--fb-panel); border: 1px solid var(--fb-border); border-radius: 7px; box-shadow: 0 1px 3px rgb(0 0 0 / 8%); overflow: hidden; }
   & button { font: inherit; color: var(--fb-ink); background: none; border: 0; margin: 0; padding: 4px 9px; cursor: pointer; min-height: 28px; display: inline-flex; align-items: center; gap: 5px; }
+  & button[hidden] { display: none; }
   .fb-group button + button { border-left: 1px solid var(--fb-border); }
   & button:hover { background: var(--fb-hover); }
   & button[aria-pressed="true"] { color: var(--fb-accent); font-weight: 600; }

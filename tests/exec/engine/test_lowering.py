@@ -293,11 +293,15 @@ def test_a_branch_is_an_if(sess: fb.Session) -> None:
     y = fb.cond(p, lambda: fb.exp(fb.negative(x)), lambda: x)
     _, runner = runner_of(sess, y, {x: None, p: None})
     assert lines(runner) == [
+        "    b0 = None",
         "    if f1:",
+        "        b0 = 1",
         "        f0 = xp_negative(f0)",
         "        v1 = xp_exp(f0); f0 = None",
         "    else:",
+        "        b0 = 0",
         "        v1 = f0; f0 = None",
+        "    ran[0] = next(number), b0",
         "    return (copied(v1),)",
     ]
 
@@ -309,6 +313,7 @@ def test_a_loop_is_a_while(sess: fb.Session) -> None:
     (one,) = [v for v, c in prepared.program.parts[0].constants.items() if c == 1]
     (zero,) = [v for v, c in prepared.program.parts[0].constants.items() if c == 0]
     assert lines(runner) == [
+        "    t0 = 0",
         f"    v1 = c{zero}",
         f"    v2 = c{zero}",
         "    f0 = f0[()]",
@@ -319,7 +324,9 @@ def test_a_loop_is_a_while(sess: fb.Session) -> None:
         f"        v3 = v1 + n{one}",
         "        v2 = v2 + v1; v1 = None",
         "        v1 = v3; v3 = None",
+        "    t0 += i0",
         "    f0 = None",
+        "    ran[0] = next(number), t0",
         "    return (copied(v1), copied(v2),)",
     ]
     timed = written(runner, with_deadline=True)
