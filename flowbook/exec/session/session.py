@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, NoReturn
 
+from flowbook.exec.checkpoints.snapshot import Snapshot
 from flowbook.exec.instruments.attached import Instruments, Run
 from flowbook.exec.instruments.guard import Guard, guard
 from flowbook.exec.instruments.retained_feeds import MOST_BYTES as MOST_RETAINED
@@ -43,6 +44,7 @@ from flowbook.graph.model.errors import (
 from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.site import Site
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.state.variables import Variable
 from flowbook.graph.redefinition.repetition import check_repetition
 from flowbook.graph.redefinition.stale_runs import check_feeds, check_stale
 
@@ -176,7 +178,7 @@ class Session:
         values: Sequence[Any] = ()
         try:
             values = [f.value(v) for f, v in zip(call.feeds, feeds.values())] if feeds else ()  # noqa: B905
-            deadline = None if timeout is None else deadline_after(timeout)
+            deadline = _deadline(timeout)
             return call.rebuild(call.run(values, deadline))
         except BaseException as error:
             if feeds and not isinstance(feeds, Mapping):
@@ -528,6 +530,42 @@ class Session:
         self._master.take(taken)
         return [operation.name for operation in taken]
 
+    def snapshot(
+        self, variables: Sequence[Variable] | None = None, timeout: float | None = None
+    ) -> Snapshot:
+        """What variables hold between two steps, and what else a training goes on from.
+
+        It costs no more than references: what a step writes meanwhile, it writes elsewhere.
+
+        Args:
+            variables: which; by default all of the graph. Those without values are initialised.
+            timeout: how many seconds to wait for steps that write variables; None is for ever.
+
+        Raises:
+            DeadlineExceededError: if the timeout is over; it says which step was under way.
+            FailedPreconditionError: if a variable has no value, and the session initialises none.
+        """
+        __tracebackhide__ = True
+        self._guarded(self._check_open)
+        self._guarded(self.extend)
+        chosen = self.graph.variables() if variables is None else variables
+        return self._guarded(self._master.snapshot, chosen, _deadline(timeout))  # type: ignore[no-any-return]
+
+    def put(self, snapshot: Snapshot, timeout: float | None = None) -> None:
+        """Have variables hold what a snapshot has, and the rest go on from there.
+
+        Args:
+            snapshot: of this session, or of another one of the same graph.
+            timeout: how many seconds to wait for steps that write variables; None is for ever.
+
+        Raises:
+            DeadlineExceededError: if the timeout is over; it says which step was under way.
+        """
+        __tracebackhide__ = True
+        self._guarded(self._check_open)
+        self._guarded(self.extend)
+        self._guarded(self._master.put, snapshot, _deadline(timeout))
+
     @property
     def site(self) -> Site:
         """Where it was made."""
@@ -592,6 +630,10 @@ def open_sessions(graph: Graph | None = None) -> list[Session]:
     made = [reference() for reference in _made.valuerefs()]
     found = [each for each in made if each is not None and not each.closed]
     return [each for each in found if graph is None or each.graph is graph]
+
+
+def _deadline(timeout: float | None) -> float | None:
+    return None if timeout is None else deadline_after(timeout)
 
 
 def _listed(feeds: Any) -> list[Any]:
