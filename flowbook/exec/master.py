@@ -433,7 +433,8 @@ class LocalPartialStep:
     def advance(self) -> None:
         """Run what is ready."""
         try:
-            self._draws.during(self._runner.advance, self._execution)
+            advance = self._draws.during, self._runner.advance, self._execution
+            self._runner.passing(None, *advance)
         except StepFailed as failed:
             error, cause = located(failed.failure, self._prepared), failed.__cause__
         else:
