@@ -140,6 +140,17 @@ def _remove_all_but(folder: Folder, kept: Collection[str]) -> None:
             folder.delete(name)
 
 
+def remove_checkpoint(path: str) -> None:
+    """Remove a checkpoint: at no moment is there a part of one.
+
+    Raises:
+        OSError: if it cannot be removed.
+    """
+    folder = folder_at(path)
+    folder.delete(_INDEX)
+    folder.remove()
+
+
 class Checkpoint:
     """A checkpoint that is there.
 

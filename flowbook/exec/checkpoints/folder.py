@@ -47,7 +47,7 @@ class Folder(Protocol):
         """
 
     def delete(self, name: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file, if it is there; it is gone before anything that is done later."""
 
     def remove(self) -> None:
         """Remove the folder and all that is in it."""
@@ -119,6 +119,7 @@ class LocalFolder:
         """See `Folder`."""
         with suppress(FileNotFoundError):
             os.unlink(os.path.join(self.path, name))
+            files.flush_folder(self.path)
 
     def remove(self) -> None:
         """See `Folder`."""

@@ -20,6 +20,7 @@ from flowbook.exec.checkpoints.checkpoint import (
     Checkpoint,
     checkpoint_at,
     found_in,
+    remove_checkpoint,
     write_checkpoint,
 )
 from flowbook.exec.checkpoints.folder import folder_at, split
@@ -188,7 +189,7 @@ class Saver:
             if old.path not in kept:
                 # That it stays is no reason to tell anyone that the new one is not there.
                 with suppress(OSError):
-                    folder_at(old.path).remove()
+                    remove_checkpoint(old.path)
 
     def _kept(self, found: Sequence[Checkpoint]) -> Iterable[Checkpoint]:
         yield from found if self._max_to_keep is None else found[-self._max_to_keep :]
