@@ -131,6 +131,9 @@ class Master(Protocol):
             DeadlineExceededError: as `snapshot`.
         """
 
+    def reset(self) -> None:
+        """Have all that is the session's own begin afresh."""
+
     def list_devices(self) -> list[str]:
         """The names of the devices that operations run on."""
 
@@ -366,6 +369,11 @@ class LocalMaster:
             for resource, state in before:
                 resource.set_state(state)
             raise DataLossError(f"the checkpoint has a state of {name!r} that is none") from None
+
+    def reset(self) -> None:
+        """Have all that is the session's own begin afresh."""
+        with all_closed(self.store.gates([""]), None):
+            self.store.reset()
 
     def _gates(self, variables: Iterable[Operation]) -> Sequence[Gate]:
         return self.store.gates([v.key.container for v in variables if v.key is not None])

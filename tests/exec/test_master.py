@@ -123,6 +123,10 @@ class FarMaster:
         self.asked.append("put")
         self.take(snapshot.values)
 
+    def reset(self) -> None:
+        self.asked.append("reset")
+        self.store.reset()
+
     def list_devices(self) -> list[str]:
         return ["/job:far/task:0/device:cpu:0"]
 

@@ -150,7 +150,7 @@ class Saver:
                 still.
         """
         path = as_path(path)
-        variables = self._chosen(sess.graph)
+        variables = self.chosen(sess.graph)
         counter = _counter(global_step)
         counters = [] if counter is None else [counter]
         snapshot = sess.snapshot([*variables.values(), *counters], timeout)
@@ -225,7 +225,7 @@ class Saver:
             DeadlineExceededError: if the timeout is over; it says which step was under way.
         """
         found = checkpoint_at(path)
-        variables = self._chosen(sess.graph)
+        variables = self.chosen(sess.graph)
         if partial:
             variables = {n: v for n, v in variables.items() if n in found.entries}
         self.put(sess, found, variables, timeout)
@@ -240,39 +240,50 @@ class Saver:
     ) -> None:
         """Give variables the values of a checkpoint; see `restore`."""
         for name, variable in variables.items():
-            self._check(found, name, variable)
+            check_fits(found, name, variable, self._reshape)
         values = found.read(variables)
         put = {}
         for name, variable in variables.items():
             value = values[name]
             if not variable.shape.is_compatible_with(value.shape):
-                value = value.reshape([-1 if d is None else d for d in variable.shape.dims or ()])
+                value = value.reshape(variable.shape.dims)
             put[variable.op] = value
         entropy, states = read_state(found.state if self._variables is None else {})
         sess.put(Snapshot(put, {}, entropy, states), timeout)
 
-    def _check(self, found: Checkpoint, name: str, variable: Variable) -> None:
-        entry = found.entry(name)
-        is_known = variable.shape.dims is not None and None not in variable.shape.dims
-        fits = variable.shape.is_compatible_with(entry.shape) or (
-            self._reshape and is_known and variable.shape.size == math.prod(entry.shape)
-        )
-        if entry.dtype is variable.dtype and fits:
-            return
-        is_of_size = entry.dtype is variable.dtype and variable.shape.size == math.prod(entry.shape)
-        raise InvalidArgumentError(
-            f"the checkpoint {found.path!r} has {name!r} as {entry}, and the variable "
-            f"{variable.op.name!r} is {variable.dtype.name} {variable.shape}",
-            hint="fb.train.Saver(reshape=True) restores it all the same"
-            if is_of_size
-            else "fb.train.Saver(var_list) restores only what it lists",
-        )
-
-    def _chosen(self, graph: Graph) -> Mapping[str, Variable]:
+    def chosen(self, graph: Graph) -> Mapping[str, Variable]:
         """The variables, by their names in the checkpoint."""
         if self._variables is not None:
             return self._variables
         return {variable.op.name: variable for variable in graph.variables()}
+
+
+def check_fits(found: Checkpoint, name: str, variable: Variable, reshape: bool) -> None:
+    """Refuse a value that a variable cannot have.
+
+    Args:
+        found: the checkpoint.
+        name: the variable's name in it.
+        variable: the variable.
+        reshape: whether one of another shape, but as many elements, will do.
+
+    Raises:
+        NotFoundError: if there is none of that name.
+        InvalidArgumentError: if it has another dtype, or another shape.
+    """
+    entry = found.entry(name)
+    is_of_size = variable.shape.size == math.prod(entry.shape)
+    if entry.dtype is variable.dtype and (
+        variable.shape.is_compatible_with(entry.shape) or (reshape and is_of_size)
+    ):
+        return
+    raise InvalidArgumentError(
+        f"the checkpoint {found.path!r} has {name!r} as {entry}, and the variable "
+        f"{variable.op.name!r} is {variable.dtype.name} {variable.shape}",
+        hint="fb.train.Saver(reshape=True) restores it all the same"
+        if is_of_size and entry.dtype is variable.dtype
+        else "fb.train.Saver(var_list) restores only what it lists",
+    )
 
 
 def _named(var_list: Any) -> dict[str, Variable]:

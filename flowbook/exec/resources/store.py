@@ -108,6 +108,12 @@ class Store:
         if resource is not None:
             _forget([resource])
 
+    def reset(self) -> None:
+        """Drop all values of the session's own, and have what counts begin afresh."""
+        with self._lock:
+            own = list(self._own.values())
+        _forget(own)
+
     def release(self, key: ResourceKey) -> None:
         """Drop a resource of the session's own whose key nothing uses any more."""
         self._released.append(key)
