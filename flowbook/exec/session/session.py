@@ -65,7 +65,8 @@ _numbers = itertools.count()
 # Those with names, which live until they are closed.
 _named: dict[str, Session] = {}
 
-_STARTS_AFRESH = "closed the session that this cell made before; its variables start afresh"
+_CLOSED = "closed the session that this cell made before"
+_STARTS_AFRESH = "; its variables start afresh"
 _KEPT = (
     "kept the values of the session that this cell made before, rather than those of the "
     "checkpoint (fb.train.Saver().restore(sess, path) takes these)"
@@ -634,7 +635,9 @@ class Session:
             return _KEPT
         # A cell that runs twice in a row loses nothing either.
         successor._predecessor = self if values else before
-        return _STARTS_AFRESH + (_TAKE if successor._predecessor is not None else "")
+        if successor._resumption is not None:
+            return _CLOSED
+        return _CLOSED + _STARTS_AFRESH + (_TAKE if successor._predecessor is not None else "")
 
     @property
     def has_values(self) -> bool:
