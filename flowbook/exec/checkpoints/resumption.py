@@ -11,7 +11,7 @@ from typing import Any
 
 from flowbook.exec.checkpoints.checkpoint import Checkpoint, checkpoint_at
 from flowbook.exec.checkpoints.saver import check_fits
-from flowbook.exec.checkpoints.snapshot import Snapshot, State, read_state
+from flowbook.exec.checkpoints.snapshot import Snapshot, read_state
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.errors import NotFoundError
 from flowbook.graph.model.operation import Operation
@@ -34,7 +34,7 @@ class Resumption:
     def __init__(self, found: Checkpoint) -> None:
         self.found = found
         self._values: dict[str, Any] = found.read(found.entries)
-        self._entropy, self._states = read_state(found.state)
+        self._state = read_state(found.state)
         self._seen = 0
 
     def next(self, graph: Graph) -> Snapshot | None:
@@ -48,13 +48,14 @@ class Resumption:
         for variable in variables:
             check_fits(self.found, variable.op.name, variable, reshape=False)
         values: dict[Operation, Any] = {v.op: self._values.pop(v.op.name) for v in variables}
-        there = [name for name in self._states if graph.has_operation(name)]
-        states: dict[str, State] = {name: self._states.pop(name) for name in there}
-        self._seen += len(joined)
-        entropy, self._entropy = self._entropy, None
-        if not values and not states and entropy is None:
+        there = {n: s for n, s in self._state.states.items() if graph.has_operation(n)}
+        left = {n: s for n, s in self._state.states.items() if n not in there}
+        is_first, self._seen = not self._seen, self._seen + len(joined)
+        if not values and not there and not is_first:
             return None
-        return Snapshot(values, {}, entropy, states)
+        given = self._state._replace(values=values, states=there)
+        self._state = Snapshot({}, {}, None, left)
+        return given
 
     def __str__(self) -> str:
         step = self.found.about.step

@@ -248,8 +248,8 @@ class Saver:
             if not variable.shape.is_compatible_with(value.shape):
                 value = value.reshape(variable.shape.dims)
             put[variable.op] = value
-        entropy, states = read_state(found.state if self._variables is None else {})
-        sess.put(Snapshot(put, {}, entropy, states), timeout)
+        state = read_state(found.state if self._variables is None else {})
+        sess.put(state._replace(values=put), timeout)
 
     def chosen(self, graph: Graph) -> Mapping[str, Variable]:
         """The variables, by their names in the checkpoint."""

@@ -29,27 +29,34 @@ class Snapshot(NamedTuple):
         devices: where the variables live.
         entropy: what the session's random operations without a seed begin with; None leaves it.
         states: those of other resources, by the names of the operations that own them.
+        numerics: what the bits of a deterministic session depend on; None of any other.
     """
 
     values: Mapping[Operation, Any]
     devices: Mapping[Operation, str]
     entropy: int | None
     states: Mapping[str, State]
+    numerics: dict[str, str] | None = None
 
     def state(self) -> dict[str, Any]:
         """All but the values, in JSON's terms."""
         resources = {name: state._asdict() for name, state in self.states.items()}
-        return {"entropy": self.entropy, "resources": resources}
+        return {"entropy": self.entropy, "resources": resources, "numerics": self.numerics}
 
 
-def read_state(state: Mapping[str, Any]) -> tuple[int | None, dict[str, State]]:
-    """The entropy and the states of what `Snapshot.state` gave; DataLossError if it is damaged."""
+def read_state(state: Mapping[str, Any]) -> Snapshot:
+    """What `Snapshot.state` gave, without any values; DataLossError if it is damaged."""
     try:
-        entropy = state.get("entropy")
+        entropy, numerics = state.get("entropy"), state.get("numerics")
         resources = state.get("resources", {}).items()
         states = {name: State(str(each["kind"]), each["state"]) for name, each in resources}
+        numerics = None if numerics is None else {str(k): str(v) for k, v in numerics.items()}
     except (AttributeError, KeyError, TypeError):
-        states, entropy = {}, False
+        raise _damaged() from None
     if entropy is not None and type(entropy) is not int:
-        raise DataLossError("the states of random operations in the checkpoint are damaged")
-    return entropy, states
+        raise _damaged()
+    return Snapshot({}, {}, entropy, states, numerics)
+
+
+def _damaged() -> DataLossError:
+    return DataLossError("what the checkpoint says of random operations is damaged")

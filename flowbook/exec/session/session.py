@@ -24,6 +24,7 @@ from flowbook.exec.instruments.retained_feeds import RetainedFeeds, retain_feeds
 from flowbook.exec.instruments.summaries.history import SummaryHistory
 from flowbook.exec.instruments.summaries.summarizer import Summarizer
 from flowbook.exec.instruments.summaries.summarizing import Summarizing, summarized
+from flowbook.exec.kernels.numerics import check_same, fixed_numerics
 from flowbook.exec.master import LocalMaster, Master
 from flowbook.exec.plan.failure import deadline_after
 from flowbook.exec.plan.pipeline import Prepared
@@ -104,6 +105,10 @@ class Session:
         checkpoint: the path of a checkpoint, or of a folder of checkpoints, whose latest it is. If
             there is one, variables begin with what it has for them, and random operations go on
             from there. Nothing is saved: that is what `checkpoint(to=path)` is for.
+        deterministic: whether the same program gives the same bits again on this machine. Products
+            then take one thread in all of this process, unless `fb.options.intra_op_threads` says
+            how many; and a checkpoint that another deterministic session has saved is refused where
+            it would go on to other bits.
 
     Attributes:
         graph: the graph.
@@ -111,6 +116,7 @@ class Session:
 
     Raises:
         FailedPreconditionError: if the live session of that name runs another graph.
+        UnimplementedError: if it is to be deterministic, and threadpoolctl is not installed.
 
     Source: white paper, section 2, "Sessions".
 
@@ -136,6 +142,7 @@ class Session:
         name: str | None = None,
         auto_initialize: bool = True,
         checkpoint: Any = None,
+        deterministic: bool = False,
     ) -> None:
         if graph is not None and not isinstance(graph, Graph):
             raise InvalidTypeError(f"graph is an fb.Graph, not {graph!r}")
@@ -145,6 +152,7 @@ class Session:
         if name is not None and (not isinstance(name, str) or not name):
             raise InvalidTypeError(f"a session is named by a text, not {name!r:.80}")
         self._checkpoint = None if checkpoint is None else as_path(checkpoint)
+        self._numerics = fixed_numerics() if deterministic else None
         self._resumption: Resumption | None = None
         self._kept: Session | None = None
         self.name = name
@@ -516,7 +524,7 @@ class Session:
             self._checkpoint = None
         snapshot = self._resumption.next(self.graph) if self._resumption is not None else None
         if snapshot is not None:
-            self._master.put(snapshot, None)
+            self._put(snapshot)
 
     def _before(self) -> Session | None:
         """The live session, with values, in whose place the cell has made this one."""
@@ -713,7 +721,8 @@ class Session:
         self._guarded(self._check_open)
         self._guarded(self.extend)
         chosen = self.graph.variables() if variables is None else variables
-        return self._guarded(self._master.snapshot, chosen, _deadline(timeout))  # type: ignore[no-any-return]
+        found = self._guarded(self._master.snapshot, chosen, _deadline(timeout))
+        return found._replace(numerics=self._numerics)  # type: ignore[no-any-return]
 
     def put(self, snapshot: Snapshot, timeout: float | None = None) -> None:
         """Have variables hold what a snapshot has, and the rest go on from there.
@@ -724,11 +733,18 @@ class Session:
 
         Raises:
             DeadlineExceededError: if the timeout is over; it says which step was under way.
+            FailedPreconditionError: if both sessions are deterministic, and other bits come out
+                here than there.
         """
         __tracebackhide__ = True
         self._guarded(self._check_open)
         self._guarded(self.extend)
-        self._guarded(self._master.put, snapshot, _deadline(timeout))
+        self._guarded(self._put, snapshot, timeout)
+
+    def _put(self, snapshot: Snapshot, timeout: float | None = None) -> None:
+        if self._numerics is not None and snapshot.numerics is not None:
+            check_same(snapshot.numerics, self._numerics)
+        self._master.put(snapshot, _deadline(timeout))
 
     @property
     def site(self) -> Site:

@@ -329,6 +329,7 @@ def test_a_later_format_is_named(tmp_path: Path) -> None:
     "state",
     [
         {"entropy": "x"},
+        {"numerics": 5},
         {"resources": 5},
         {"resources": {"draw": {}}},
         {"resources": {"draw": {"kind": "random_state", "state": [1, 2]}}},

@@ -69,6 +69,35 @@ def test_a_training_that_goes_on_is_the_one_that_never_stopped(
             assert again.run(sess, 4) == wanted
 
 
+@pytest.fixture
+def threads() -> Iterator[None]:
+    before = fb.options.intra_op_threads
+    yield
+    fb.options.intra_op_threads = before
+
+
+@pytest.mark.usefixtures("threads")
+def test_what_bits_depend_on_is_fixed_and_recorded(tmp_path: Path) -> None:
+    fb.options.intra_op_threads = None
+    v = fb.Variable(1.0, name="v")
+    with fb.Session(deterministic=True) as sess:
+        assert fb.options.intra_op_threads == 1
+        fb.train.Saver().save(sess, tmp_path / "model")
+    with fb.Session(checkpoint=tmp_path, deterministic=True) as sess:
+        assert sess.run(v) == 1.0
+    fb.options.intra_op_threads = 2
+    other = "intra_op_threads was 1, and is 2"
+    sess = fb.Session(checkpoint=tmp_path, deterministic=True)
+    with pytest.raises(FailedPrecondition, match=other):
+        sess.run(v)
+    with fb.Session(deterministic=True) as sess:
+        with pytest.raises(FailedPrecondition, match=other):
+            fb.train.Saver().restore(sess, tmp_path)
+        fb.train.Saver([v]).restore(sess, tmp_path)  # The values alone fit anywhere.
+    with fb.Session(checkpoint=tmp_path) as sess:
+        assert sess.run(v) == 1.0
+
+
 def test_without_a_checkpoint_it_begins_at_the_beginning(tmp_path: Path) -> None:
     v = fb.Variable(1.0, name="v")
     with fb.Session(checkpoint=tmp_path / "none") as sess:
