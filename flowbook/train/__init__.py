@@ -2,6 +2,7 @@
 
 from flowbook.exec.checkpoints.checkpoint import *
 from flowbook.exec.checkpoints.saver import *
+from flowbook.graph.ops.outside.saved_tensors import *
 from flowbook.train.adafactor import *
 from flowbook.train.adagrad import *
 from flowbook.train.adam import *
