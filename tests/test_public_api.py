@@ -17,6 +17,7 @@ HEAVY = {
     "PIL",
     "cupy",
     "distributed",
+    "fsspec",
     "google_crc32c",
     "grpc",
     "ipywidgets",

@@ -17,6 +17,7 @@ from benchmarks.rows import (
     operations,
     random_numbers,
     run_overhead,
+    saving,
     transformer,
     word2vec,
 )
@@ -35,6 +36,7 @@ _MODULES = (
     transformer,
     lstm,
     word2vec,
+    saving,
     operations,
     random_numbers,
 )

@@ -10,11 +10,12 @@ import secrets
 import threading
 import weakref
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol
 
+from flowbook.exec.checkpoints.snapshot import Snapshot, State
 from flowbook.exec.devices.device import Device
 from flowbook.exec.devices.local import local_devices
 from flowbook.exec.engine.executor import Execution, Executions
@@ -25,14 +26,16 @@ from flowbook.exec.engine.tally import Ran, Tallies
 from flowbook.exec.plan.failure import Failure, StepFailed
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Growing, Prepared, grow
-from flowbook.exec.resources.kinds import Definition
+from flowbook.exec.resources.gate import Gate, all_closed
+from flowbook.exec.resources.kinds import Definition, Stateful
 from flowbook.exec.resources.random_state import Draws
 from flowbook.exec.resources.store import Store
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.model.errors import FailedPreconditionError, OpError
+from flowbook.graph.model.errors import DataLossError, FailedPreconditionError, OpError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import ResourceKey
+from flowbook.graph.ops.state.variables import Variable
 
 # Programs are kept while they have no more nodes than this together, the latest in any case. Those
 # that ran only once go first, so that a graph which grows under a loop drops its past, and not what
@@ -115,6 +118,26 @@ class Master(Protocol):
 
     def ran(self) -> Ran:
         """What loops and branches did in the last run that had them."""
+
+    def snapshot(self, variables: Sequence[Variable], deadline: float | None) -> Snapshot:
+        """What variables hold between two steps, and what else a training goes on from.
+
+        Those without values are initialised before.
+
+        Raises:
+            DeadlineExceededError: if steps that write were under way until the deadline.
+        """
+
+    def put(self, snapshot: Snapshot, deadline: float | None) -> None:
+        """Give variables values, and the rest its state, between two steps.
+
+        Raises:
+            InvalidArgumentError: if a state does not fit; nothing has changed then.
+            DeadlineExceededError: as `snapshot`.
+        """
+
+    def reset(self) -> None:
+        """Have all that is the session's own begin afresh."""
 
     def list_devices(self) -> list[str]:
         """The names of the devices that operations run on."""
@@ -335,11 +358,67 @@ class LocalMaster:
     def take(self, values: Mapping[Operation, Any]) -> None:
         """Give variables values, each named by its handle's operation."""
         for operation, value in values.items():
-            assert operation.key is not None
-            definition = Definition("variable", operation.attributes)
-            if not operation.key.container:
-                self._watch(operation, operation.key)
-            self.store.of(operation.key, definition).assign(value)
+            self._variable(operation).assign(value)
+
+    def snapshot(self, variables: Sequence[Variable], deadline: float | None) -> Snapshot:
+        """What variables hold between two steps, and what else a training goes on from."""
+        self._initialisation.prepare_for([v.value.op for v in variables], (), {}, deadline)
+        with all_closed(self._gates([v.op for v in variables]), deadline):
+            # Views, each a lease: whoever writes meanwhile writes elsewhere.
+            values = {v.op: self._variable(v.op).read() for v in variables}
+            states = {
+                key.name: State(kind, resource.state())
+                for key, resource in self.store.stateful().items()
+                if (kind := self._kind(key)) is not None
+            }
+        devices = dict.fromkeys(values, self._devices[0].name)
+        return Snapshot(values, devices, self.store.entropy, states)
+
+    def put(self, snapshot: Snapshot, deadline: float | None) -> None:
+        """Give variables values, and the rest its state, between two steps."""
+        with all_closed(self._gates(snapshot.values), deadline):
+            if snapshot.entropy is not None:
+                self.store.entropy = snapshot.entropy
+            self._set_states(snapshot.states)
+            self.take(snapshot.values)
+
+    def _set_states(self, states: Mapping[str, State]) -> None:
+        """Have resources go on from states: all of them, or none if there is one that is none."""
+        before: list[tuple[Stateful, Any]] = []
+        try:
+            for name, (kind, state) in states.items():
+                if self.graph.has_operation(name):  # Else the graph has become another one.
+                    owner = self.graph.get_operation_by_name(name)
+                    if owner.op_def.owns == kind and owner.key is not None:
+                        self._watch(owner, owner.key)
+                        resource = self.store.of(owner.key, Definition(kind, owner.attributes))
+                        before.append((resource, resource.state()))
+                        resource.set_state(state)
+        except (TypeError, ValueError):
+            for resource, state in before:
+                resource.set_state(state)
+            raise DataLossError(f"the checkpoint has a state of {name!r} that is none") from None
+
+    def reset(self) -> None:
+        """Have all that is the session's own begin afresh."""
+        with all_closed(self.store.gates([""]), None):
+            self.store.reset()
+
+    def _gates(self, variables: Iterable[Operation]) -> Sequence[Gate]:
+        return self.store.gates([v.key.container for v in variables if v.key is not None])
+
+    def _kind(self, key: ResourceKey) -> str | None:
+        """The kind of the session's own resource of a key; None if the graph has it no longer."""
+        if not self.graph.has_operation(key.name):
+            return None
+        owner = self.graph.get_operation_by_name(key.name)
+        return owner.op_def.owns if owner.key == key else None
+
+    def _variable(self, operation: Operation) -> Any:
+        assert operation.key is not None
+        if not operation.key.container:
+            self._watch(operation, operation.key)
+        return self.store.of(operation.key, Definition("variable", operation.attributes))
 
     def _watch(self, operation: Operation, key: ResourceKey) -> None:
         """Drop an operation's resource when nothing refers to the operation any more."""
@@ -395,7 +474,8 @@ class LocalPartialStep:
     def advance(self) -> None:
         """Run what is ready."""
         try:
-            self._draws.during(self._runner.advance, self._execution)
+            advance = self._draws.during, self._runner.advance, self._execution
+            self._runner.passing(None, *advance)
         except StepFailed as failed:
             error, cause = located(failed.failure, self._prepared), failed.__cause__
         else:

@@ -1,5 +1,8 @@
-"""Training: optimizers, moving averages and schedules, composed from the public operations."""
+"""Training: optimizers, moving averages, schedules and checkpoints, on the public operations."""
 
+from flowbook.exec.checkpoints.checkpoint import *
+from flowbook.exec.checkpoints.saver import *
+from flowbook.graph.ops.outside.saved_tensors import *
 from flowbook.train.adafactor import *
 from flowbook.train.adagrad import *
 from flowbook.train.adam import *

@@ -9,12 +9,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import flowbook as fb
+from flowbook.exec.checkpoints.snapshot import Snapshot
 from flowbook.exec.devices.local import local_devices
 from flowbook.exec.engine.executor import Executions
 from flowbook.exec.engine.initialisation import Initialisation
@@ -114,6 +116,20 @@ class FarMaster:
             definition = Definition("variable", operation.attributes)
             self.store.of(operation.key, definition).assign(value)
 
+    def snapshot(self, variables: Sequence[fb.Variable], deadline: float | None) -> Snapshot:
+        self.asked.append("snapshot")
+        self._initialisation.prepare_for([v.value.op for v in variables], (), {}, deadline)
+        values = {v.op: self.store.find(v.op.key).read() for v in variables}
+        return Snapshot(values, dict.fromkeys(values, self.list_devices()[0]), 3, {})
+
+    def put(self, snapshot: Snapshot, deadline: float | None) -> None:
+        self.asked.append("put")
+        self.take(snapshot.values)
+
+    def reset(self) -> None:
+        self.asked.append("reset")
+        self.store.reset()
+
     def list_devices(self) -> list[str]:
         return ["/job:far/task:0/device:cpu:0"]
 
@@ -209,6 +225,17 @@ def test_masters_have_what_the_protocol_says(protocol: type, kinds: Any) -> None
             assert list(mine) == list(inspect.signature(function).parameters)
     for master in (FarMaster(fb.Graph(), True), LocalMaster(fb.Graph(), True)):
         assert {*Master.__annotations__} <= {*vars(master)}
+
+
+def test_checkpoints_are_a_masters_own_values(sess: Any, tmp_path: Path) -> None:
+    W = fb.Variable([1.0, 2.0], name="W")
+    add = fb.assign_add(W, [1.0, 1.0])
+    path = fb.train.Saver().save(sess, tmp_path / "model")
+    sess.run(add)
+    assert fb.train.Saver().restore(sess, path) == ["W"]
+    assert sess.run(W).tolist() == [1.0, 2.0]
+    assert [name for name in asked(sess) if name in ("snapshot", "put")] == ["snapshot", "put"]
+    assert len([*(tmp_path / "model").glob("far-0-cpu-0.*.safetensors")]) == 1
 
 
 def test_values_go_from_master_to_master(sess: Any) -> None:

@@ -55,6 +55,7 @@ class Bound(NamedTuple):
         draws: whether a kernel draws random numbers.
         runs_users_code: whether the step's own thread runs a user's Python code, which may take any
             time.
+        written: the containers in which a kernel writes variables.
     """
 
     units: list[Unit]
@@ -65,6 +66,7 @@ class Bound(NamedTuple):
     has_users_kernels: bool
     draws: bool
     runs_users_code: bool
+    written: frozenset[str]
 
 
 class _Found(NamedTuple):
@@ -107,11 +109,14 @@ def bind(
     nodes = part.nodes[len(units) :]
     specs = _specs(feeds, constants, nodes, begun.specs if begun is not None else None)
     types: dict[str, _Found] = {}
+    written = set() if begun is None else {*begun.written}
     for index, node in enumerate(nodes, len(units)):
         found = types.get(node.type)
         if found is None:
             found = types[node.type] = _find(op_keyed(node.type), device)
         units.append(_unit(index, node, found, device, store, known, specs))
+        if found.op_def.access is Access.WRITE and node.key is not None:
+            written.add(node.key.container)
     calls = [found for found in types.values() if found.function is not None]
     return Bound(
         units,
@@ -123,6 +128,7 @@ def bind(
         any(f.op_def.access is Access.DRAW for f in calls) or (begun is not None and begun.draws),
         any(not f.op_def.is_async and (f.op_def.runs_users_code or f.call.is_users) for f in calls)
         or (begun is not None and begun.runs_users_code),
+        frozenset(written),
     )
 
 

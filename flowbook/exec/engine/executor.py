@@ -44,6 +44,12 @@ class Execution:
         )
         self._waiting: set[AsyncCall] = set()
         self._is_cancelled = False
+        self._writing: frozenset[int] = frozenset()
+        self._before_writing: Callable[[], None] = _nothing
+
+    def before(self, units: frozenset[int], call: Callable[[], None]) -> None:
+        """Have something called before each of some units runs."""
+        self._writing, self._before_writing = units, call
 
     @property
     def values(self) -> list[Any]:
@@ -100,6 +106,7 @@ class Execution:
 
     def _run_ready(self) -> None:
         ready, units, deadline, step = self._ready, self._units, self.deadline, self._step
+        writing = self._writing
         pop, push = heapq.heappop, heapq.heappush
         tag = step.root
         try:
@@ -107,6 +114,8 @@ class Execution:
                 index, tag = pop(ready)
                 if deadline is not None and time.monotonic() > deadline:
                     raise self._late()
+                if index in writing:
+                    self._before_writing()
                 unit = units[index]
                 if unit.is_async:
                     assert isinstance(unit, AsyncKernel)
@@ -193,6 +202,10 @@ class Executions:
             steps = list(self._steps)
         for execution in steps:
             execution.cancel()
+
+
+def _nothing() -> None:
+    pass
 
 
 def _closed() -> CancelledError:

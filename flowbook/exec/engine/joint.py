@@ -23,6 +23,7 @@ from flowbook.exec.engine.tally import Tallies
 from flowbook.exec.plan.failure import StepFailed
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.program import Program
+from flowbook.exec.resources.gate import Passage
 from flowbook.exec.resources.random_state import Draws
 from flowbook.exec.resources.store import Store
 from flowbook.graph.model.registry import op_keyed
@@ -71,6 +72,7 @@ class Joint:
             )
             for part, device in zip(program.parts, self._devices, strict=True)
         ]
+        self._gates = store.gates(frozenset().union(*[r.written for r in self._runners]))
         self.epoch = -1
         self.seen = (-1, 0)
 
@@ -85,6 +87,16 @@ class Joint:
         Raises:
             StepFailed: which node of which part failed first, and why.
         """
+        if self._gates:
+            passage = Passage(self._gates, self._described, deadline)
+            return passage.call_known(self._run_drawing, feeds, deadline)  # type: ignore[no-any-return]
+        return self._run_drawing(feeds, deadline)
+
+    def _described(self) -> str:
+        """The step, to whoever waits for it."""
+        return f"a step on {', '.join(device.name for device in self._devices)}"
+
+    def _run_drawing(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
         if self._draws:
             return Draws().during(self._run, feeds, deadline)  # type: ignore[no-any-return]
         return self._run(feeds, deadline)

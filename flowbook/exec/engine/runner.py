@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -37,12 +37,16 @@ from flowbook.exec.engine.units import Kernel, LateFeed, Unit
 from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of, late
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.program import PORT, Program
+from flowbook.exec.resources.gate import Passage
 from flowbook.exec.resources.random_state import Draws
 from flowbook.exec.resources.store import Store
 from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentError, OpError
 from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.retag import DEAD
 from flowbook.graph.ops.outside.python_functions import running
+
+# What a step is called by, of many operations.
+_NAMED = 3
 
 
 class Stage(Enum):
@@ -107,6 +111,8 @@ class Runner:
         feeds = enumerate(program.feeds)
         self._port = next((places.get(i) for i, feed in feeds if feed == PORT), None)
         self._has_users_kernels = self._bound.has_users_kernels
+        # All parts of a step pass them together.
+        self._gates = store.gates(self._bound.written) if self._port is None else ()
         self._begun = begun if not self._waits and not self._is_routed else None
         # Shapes may have been inferred from a constant that is fed now: nothing is sure of them.
         is_wary = any(feed.replaces_constant for feed in program.feeds)
@@ -133,9 +139,33 @@ class Runner:
         Raises:
             StepFailed: which node failed, and why.
         """
+        # What may wait passes them later, when it comes to its first write.
+        if self._gates and not self._waits:
+            return self.passing(deadline, self._run_drawing, feeds, deadline)  # type: ignore[no-any-return]
+        return self._run_drawing(feeds, deadline)
+
+    def passing(self, deadline: float | None, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function that runs it, or a part of it, inside of the gates of what it writes."""
+        passage = Passage(self._gates, self._described, deadline)
+        call = passage.call_known if self._bound.runs_users_code else passage.call
+        return call(function, *arguments)
+
+    def _described(self) -> str:
+        """The step, to whoever waits for it."""
+        nodes = self._part.nodes
+        named = [nodes[index].name for index in self._part.targets]
+        named = named or [nodes[index].name for index in _writing(self._bound.units)]
+        return f"the step that runs {', '.join(map(repr, named[:_NAMED]))}"
+
+    def _run_drawing(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
         if self._bound.draws:
             return Draws().during(self.run_part, feeds, deadline)  # type: ignore[no-any-return]
         return self.run_part(feeds, deadline)
+
+    @property
+    def written(self) -> frozenset[str]:
+        """The containers in which it writes variables."""
+        return self._bound.written
 
     @property
     def draws(self) -> bool:
@@ -228,7 +258,15 @@ class Runner:
         execution = Execution(structure, self._values(feeds, deadline), deadline)
         if self._waits and self._executions is not None:
             self._executions.add(execution)
-        self.advance(execution)
+        if self._waits and self._gates:
+            passage = Passage(self._gates, self._described, deadline)
+            try:
+                execution.before(_writing(structure.units), passage.enter)
+                self.advance(execution)
+            finally:
+                passage.leave()
+        else:
+            self.advance(execution)
         if self._is_routed and structure is self._reference:
             self._keep_tally(execution)
         found = [self.fetched(execution, place) for place in range(len(self._part.fetches))]
@@ -465,6 +503,11 @@ def _read_only(value: Any) -> Any:
 
 def _after(units: Sequence[Unit], members: Sequence[int], unit_of: dict[int, int]) -> set[int]:
     return {unit_of[other] for index in members for other in units[index].after}
+
+
+def _writing(units: Sequence[Unit]) -> frozenset[int]:
+    """The numbers of the units that write variables."""
+    return frozenset([index for index, unit in enumerate(units) if unit.writes])
 
 
 def _moved(unit: Unit, after: tuple[int, ...]) -> Unit:

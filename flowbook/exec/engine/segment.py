@@ -155,6 +155,11 @@ class Segment(Unit):
         kept, kept_before = {*outputs}, {*begun.outputs} if begun is not None else set()
         self._append(units, kept, kept ^ kept_before, setting)
 
+    @property
+    def writes(self) -> bool:
+        """See `Unit`."""
+        return any(unit.writes for stretch in self.stretches for unit in stretch.units)
+
     def _append(
         self, units: Sequence[Unit], kept: set[int], affected: set[int], setting: Setting
     ) -> None:
@@ -213,6 +218,11 @@ class Region(Unit):
     def __init__(self, segment: Segment) -> None:
         super().__init__(segment.inputs, segment.outputs, segment.after)
         self._segment = segment
+
+    @property
+    def writes(self) -> bool:
+        """See `Unit`."""
+        return self._segment.writes
 
     def run(self, values: Values) -> Sequence[Any]:
         """Run all units, as `Segment.run` does."""

@@ -17,7 +17,9 @@ from flowbook.graph.definition.expression import Expression
 from flowbook.graph.definition.op_def import AsyncContext
 from flowbook.graph.model.dtypes import resource, variant
 from flowbook.graph.model.errors import InternalError, InvalidArgumentError
+from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.retag import DEAD, Retag
+from flowbook.graph.model.touch import Access
 
 # The values of one iteration, by number: a list, or a dict where a frame has few of them.
 Values = Any
@@ -62,6 +64,11 @@ class Unit:
     def waits(self) -> bool:
         """Whether what needs it may have to wait for something outside the step's thread."""
         return self.is_async or self.is_external
+
+    @property
+    def writes(self) -> bool:
+        """Whether it writes variables."""
+        return False
 
     @property
     def behind(self) -> tuple[int, ...]:
@@ -183,6 +190,11 @@ class Kernel(Unit):
         self.leading = leading
         self.attributes = attributes
         self.call = call
+
+    @property
+    def writes(self) -> bool:
+        """See `Unit`."""
+        return op_keyed(self.node.type).access is Access.WRITE
 
     @property
     def behind(self) -> tuple[int, ...]:

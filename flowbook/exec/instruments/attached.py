@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import Any, TypeVar
 
@@ -81,8 +82,9 @@ class Instruments:
         """Close all of them."""
         with self._lock:
             closing, self.all = self.all, ()
-        for instrument in closing:
-            instrument.close()
+        with ExitStack() as block:  # One that fails keeps no other from being closed.
+            for instrument in reversed(closing):
+                block.callback(instrument.close)
 
     def running(self, master: Master, prepared: Prepared) -> Run:
         """What runs a prepared signature under the instruments: with their taps, if it has any."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
+import operator
+import threading
+from typing import Any
 
 from flowbook.exec.resources.kinds import Birth, makes
 from flowbook.graph.model.touch import COUNTER
@@ -11,14 +13,30 @@ from flowbook.graph.model.touch import COUNTER
 class Counter:
     """Counts the runs of one operation in one session; safe to use from several threads."""
 
-    __slots__ = ("_numbers",)
+    __slots__ = ("_count", "_lock")
 
     def __init__(self) -> None:
-        self._numbers = itertools.count()
+        self._count = 0
+        self._lock = threading.Lock()
 
     def next(self) -> int:
         """How often it was asked before."""
-        return next(self._numbers)
+        with self._lock:
+            count = self._count
+            self._count = count + 1
+        return count
+
+    def state(self) -> Any:
+        """How often it was asked."""
+        return self._count
+
+    def set_state(self, state: Any) -> None:
+        """Go on from there; ValueError or TypeError if it is no count."""
+        self._count = operator.index(state)
+
+    def forget(self) -> None:
+        """Begin afresh."""
+        self._count = 0
 
 
 @makes(COUNTER)

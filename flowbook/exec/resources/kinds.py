@@ -6,7 +6,7 @@ A module of this folder registers what it holds; the store knows no kind by name
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.resource_key import ResourceKey
@@ -53,6 +53,24 @@ class Shared(Protocol):
 
     def forget(self) -> None:
         """Drop its value, if it has one."""
+
+
+@runtime_checkable
+class Stateful(Protocol):
+    """What a resource can be asked that has a state beside variables' values."""
+
+    def state(self) -> Any:
+        """What a checkpoint keeps of it, in JSON's terms."""
+
+    def set_state(self, state: Any) -> None:
+        """Go on from what a checkpoint kept.
+
+        Raises:
+            ValueError, TypeError: if that is no such state.
+        """
+
+    def forget(self) -> None:
+        """Begin afresh."""
 
 
 # What it makes is `Shared` if the kind is.

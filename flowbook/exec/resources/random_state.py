@@ -69,14 +69,14 @@ class RandomState:
         entropy: the session's, used where neither seed is set.
     """
 
-    __slots__ = ("_counter", "_key", "_lock")
+    __slots__ = ("_counter", "_first", "_key", "_lock")
 
     def __init__(self, name: str, graph_seed: int | None, seed: int | None, entropy: int) -> None:
         if graph_seed is None:
             graph_seed = entropy if seed is None else DEFAULT_GRAPH_SEED
         if seed is None:
             seed = zlib.crc32(name.encode())
-        self._key, self._counter = philox.key_and_counter(graph_seed, seed)
+        self._first = self._key, self._counter = philox.key_and_counter(graph_seed, seed)
         self._lock = threading.Lock()
 
     def uniform(self, shape: Any, dtype: DType) -> Any:
@@ -102,6 +102,24 @@ class RandomState:
                 drawn.append((self, counter, after))
             self._counter = after
         return self._key, counter
+
+    def state(self) -> Any:
+        """Its key and its counter."""
+        with self._lock:
+            return [*self._key, *self._counter]
+
+    def set_state(self, state: Any) -> None:
+        """Go on from a key and a counter; ValueError or TypeError if it is none."""
+        if any(type(word) is not int or not 0 <= word < 1 << 32 for word in state):
+            raise ValueError("a key and a counter are words of 32 bits")
+        low, high, a, b, c, d = state
+        with self._lock:
+            self._key, self._counter = (low, high), (a, b, c, d)
+
+    def forget(self) -> None:
+        """Begin afresh, with the first numbers again."""
+        with self._lock:
+            self._key, self._counter = self._first
 
     def take_back(self, before: philox.Counter, after: philox.Counter) -> None:
         """Put the counter back to before a draw, unless somebody has drawn since."""

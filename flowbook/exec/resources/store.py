@@ -17,13 +17,15 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from flowbook.exec.resources.kinds import Birth, Definition, Shared, maker_of
+from flowbook.exec.resources.gate import Gate
+from flowbook.exec.resources.kinds import Birth, Definition, Shared, Stateful, maker_of
 from flowbook.graph.model.errors import CancelledError, InvalidArgumentError
 from flowbook.graph.model.resource_key import ResourceKey
 
 __all__ = ["reset_container"]
 
 _shared: dict[ResourceKey, Shared] = {}
+_shared_gates: dict[str, Gate] = {}
 _stores: weakref.WeakSet[Store] = weakref.WeakSet()
 _lock = threading.Lock()
 # A resource announces under its own lock, and `_lock` is held where that is taken.
@@ -49,6 +51,7 @@ class Store:
         self.epoch = 0
         self.on_value = on_value
         self._own: dict[ResourceKey, Any] = {}
+        self._gate = Gate()
         self._released: deque[ResourceKey] = deque()
         self._lock = threading.Lock()
         self._is_closed = False
@@ -86,11 +89,30 @@ class Store:
         with self._lock:
             return self._own.get(key)
 
+    def stateful(self) -> dict[ResourceKey, Stateful]:
+        """The session's own resources with a state beside variables' values."""
+        with self._lock:
+            own = list(self._own.items())
+        return {key: resource for key, resource in own if isinstance(resource, Stateful)}
+
+    def gates(self, containers: Iterable[str]) -> list[Gate]:
+        """The gates of containers, in the order in which they are passed and closed."""
+        return [
+            _shared_gates.setdefault(name, Gate()) if name else self._gate
+            for name in sorted(set(containers))
+        ]
+
     def forget(self, key: ResourceKey) -> None:
         """Drop a value: it is initialised again on its next use."""
         resource = self.find(key)
         if resource is not None:
             _forget([resource])
+
+    def reset(self) -> None:
+        """Drop all values of the session's own, and have what counts begin afresh."""
+        with self._lock:
+            own = list(self._own.values())
+        _forget(own)
 
     def release(self, key: ResourceKey) -> None:
         """Drop a resource of the session's own whose key nothing uses any more."""

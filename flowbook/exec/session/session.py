@@ -13,19 +13,25 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
+from flowbook.exec.checkpoints.resumption import Resumption, resumption_of
+from flowbook.exec.checkpoints.saver import Saver
+from flowbook.exec.checkpoints.snapshot import Snapshot
 from flowbook.exec.devices.device import Device
 from flowbook.exec.devices.local import local_devices
 from flowbook.exec.engine.tally import Ran
 from flowbook.exec.instruments.attached import Instruments, Run
+from flowbook.exec.instruments.checkpointing import Checkpointing, checkpointed
 from flowbook.exec.instruments.guard import Guard, guard
 from flowbook.exec.instruments.retained_feeds import MOST_BYTES as MOST_RETAINED
 from flowbook.exec.instruments.retained_feeds import RetainedFeeds, retain_feeds
 from flowbook.exec.instruments.summaries.history import SummaryHistory
 from flowbook.exec.instruments.summaries.summarizer import Summarizer
 from flowbook.exec.instruments.summaries.summarizing import Summarizing, summarized
+from flowbook.exec.kernels.numerics import check_same, fixed_numerics
 from flowbook.exec.master import LocalMaster, Master
 from flowbook.exec.plan.failure import deadline_after
 from flowbook.exec.plan.pipeline import Prepared
+from flowbook.exec.resources.store import reset_container
 from flowbook.exec.session import peek as peeking
 from flowbook.exec.session.partial_run import PartialRun
 from flowbook.exec.session.taken_values import fitting
@@ -47,8 +53,10 @@ from flowbook.graph.model.errors import (
 from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.site import Site
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.state.variables import Variable
 from flowbook.graph.redefinition.repetition import check_repetition
 from flowbook.graph.redefinition.stale_runs import check_feeds, check_stale
+from flowbook.graph.storing.files import as_path
 
 __all__ = ["Session", "open_sessions"]
 
@@ -59,7 +67,15 @@ _REMEMBERED = 4096
 _made: weakref.WeakValueDictionary[int, Session] = weakref.WeakValueDictionary()
 _numbers = itertools.count()
 
-_STARTS_AFRESH = "closed the session that this cell made before; its variables start afresh"
+# Those with names, which live until they are closed.
+_named: dict[str, Session] = {}
+
+_CLOSED = "closed the session that this cell made before"
+_STARTS_AFRESH = "; its variables start afresh"
+_KEPT = (
+    "kept the values of the session that this cell made before, rather than those of the "
+    "checkpoint (fb.train.Saver().restore(sess, path) takes these)"
+)
 _TAKE = " (take_values() of the new one brings their values back)"
 
 
@@ -94,15 +110,30 @@ class Session:
 
     Args:
         graph: the graph; by default the default graph.
+        name: the name under which it lives until it is closed: `fb.Session(name="mnist")` is the
+            live session of that name, if there is one, with all that it holds. It is not closed
+            when the cell that made it runs again.
         auto_initialize: whether variables get their initial values on first use. If not, reading
             one before its initializer ran is a FailedPreconditionError.
         devices: the names of the devices that operations run on, such as
             `["cpu:0", "simulated:0"]`; by default this process's CPU.
         cpus: in place of that how many CPU devices there are. They share the machine's cores; each
             runs its part of a step on a thread of its own.
+        checkpoint: the path of a checkpoint, or of a folder of checkpoints, whose latest it is. If
+            there is one, variables begin with what it has for them, and random operations go on
+            from there. Nothing is saved: that is what `checkpoint(to=path)` is for.
+        deterministic: whether the same program gives the same bits again on this machine. Products
+            then take one thread in all of this process, unless `fb.options.intra_op_threads` says
+            how many; and a checkpoint that another deterministic session has saved is refused where
+            it would go on to other bits.
 
     Attributes:
         graph: the graph.
+        name: its name; None if it has none.
+
+    Raises:
+        FailedPreconditionError: if the live session of that name runs another graph.
+        UnimplementedError: if it is to be deterministic, and threadpoolctl is not installed.
 
     Source: white paper, section 2, "Sessions".
 
@@ -114,17 +145,37 @@ class Session:
     6.0 15.0
     """
 
+    def __new__(
+        cls, graph: Graph | None = None, *, name: str | None = None, **others: Any
+    ) -> Session:
+        """A new session, or the live one of that name."""
+        live = _named.get(name) if isinstance(name, str) else None
+        return super().__new__(cls) if live is None else live
+
     def __init__(
         self,
         graph: Graph | None = None,
         *,
+        name: str | None = None,
         auto_initialize: bool = True,
         devices: Sequence[str | Device] | None = None,
         cpus: int | None = None,
+        checkpoint: Any = None,
+        deterministic: bool = False,
     ) -> None:
         if graph is not None and not isinstance(graph, Graph):
             raise InvalidTypeError(f"graph is an fb.Graph, not {graph!r}")
+        if "graph" in vars(self):
+            self._attach(graph)
+            return
+        if name is not None and (not isinstance(name, str) or not name):
+            raise InvalidTypeError(f"a session is named by a text, not {name!r:.80}")
         self._devices = local_devices(devices, cpus)
+        self._checkpoint = None if checkpoint is None else as_path(checkpoint)
+        self._numerics = fixed_numerics() if deterministic else None
+        self._resumption: Resumption | None = None
+        self._kept: Session | None = None
+        self.name = name
         self.graph = graph if graph is not None else get_default_graph()
         self._site = sites.capture()
         self._master = self._made_master(auto_initialize)
@@ -144,8 +195,20 @@ class Session:
         self._predecessor: Session | None = None
         # What its last runs did, when it is closed.
         self._ran: Ran | None = None
-        if self._site.author is not None:
+        if name is not None:
+            _named[name] = self
+        elif self._site.author is not None:
             self._site.author.succession.add(self)
+
+    def _attach(self, graph: Graph | None) -> None:
+        """Be asked for again, by name."""
+        wanted = graph if graph is not None else get_default_graph()
+        if self.graph is not wanted:
+            raise FailedPreconditionError(
+                f"the live session {self.name!r} runs {self.graph!r}, not {wanted!r}",
+                hint=f"fb.Session(session_graph, name={self.name!r}) is that one, and its close() "
+                "makes the name free",
+            )
 
     def _made_master(self, auto_initialize: bool) -> Master:
         """Who carries out what this session asks for; a session of another kind has another."""
@@ -203,7 +266,7 @@ class Session:
         values: Sequence[Any] = ()
         try:
             values = [f.value(v) for f, v in zip(call.feeds, feeds.values())] if feeds else ()  # noqa: B905
-            deadline = None if timeout is None else deadline_after(timeout)
+            deadline = _deadline(timeout)
             return call.rebuild(call.run(values, deadline))
         except BaseException as error:
             if feeds and not isinstance(feeds, Mapping):
@@ -462,12 +525,106 @@ class Session:
             self._check_open()
             version, retirements = self.graph.version, self.graph.retirements
             self._master.extend()
+            self._resume()
             check_repetition(self.graph)
             # What an instrument does with a signature may depend on all of the graph.
             if retirements != self._retirements or self._instruments.all:
                 self._forget_calls()
                 self._retirements = retirements
             self._version = version
+
+    def _resume(self) -> None:
+        """Take what is to be gone on from, of what has joined the graph."""
+        if self._checkpoint is not None:
+            before = self._before()
+            if before is not None:
+                self._keep(before)
+            else:
+                self._resumption = resumption_of(self._checkpoint)
+                if self._resumption is not None and self._site.author is not None:
+                    self._site.author.succession.say(f"restored {self._resumption}")
+            self._checkpoint = None
+        snapshot = self._resumption.next(self.graph) if self._resumption is not None else None
+        if snapshot is not None:
+            self._put(snapshot)
+
+    def _before(self) -> Session | None:
+        """The live session, with values, in whose place the cell has made this one."""
+        author = self._site.author
+        before = author.succession.before(self) if author is not None else None
+        is_live = isinstance(before, Session) and before.graph is self.graph and before.has_values
+        return before if is_live else None  # type: ignore[return-value]
+
+    def _keep(self, before: Session) -> None:
+        """Hold what another session holds, rather than what the checkpoint has."""
+        held = before._master.values()
+        variables = [v for v in self.graph.variables() if v.op.key in held]
+        self._master.put(before._master.snapshot(variables, None), None)
+        self._kept = before
+
+    def checkpoint(
+        self,
+        to: Any,
+        every: int | None = None,
+        seconds: float | None = None,
+        saver: Saver | None = None,
+        metric: Any = None,
+    ) -> Checkpointing:
+        """Save the variables while runs train them: those of an operation that `minimize` gave.
+
+        Values are written behind the training where memory allows, which is delayed only by writing
+        to new memory what is still being saved. `fb.Session(checkpoint=to)` goes on from there.
+
+        Args:
+            to: a folder; the checkpoints are its "step-100" and so on, by what the optimizer's
+                `global_step` counts or, without one, by the number of runs that trained.
+            every: after each so many runs that train.
+            seconds: after so many seconds, with the next run that trains; 600 if neither this nor
+                `every` is given.
+            saver: what saves, and which checkpoints stay; by default `fb.train.Saver()`.
+            metric: a tensor, such as the loss, by whose value checkpoints are compared
+                (`keep_best`); where a run does not compute it, it has none.
+
+        Returns:
+            What saves: `.save()` does so now, `.flush()` waits until it is written, `.close()` ends
+            it.
+
+        Raises:
+            InvalidArgumentError: if `every` or `seconds` is not positive.
+
+        Source: white paper, section 3.3.
+        """
+        __tracebackhide__ = True
+        self._guarded(self._check_open)
+        rule = (to, every, seconds, saver, metric)
+        made = self._guarded(checkpointed, self, self._instruments, *rule)
+        author = sites.capture().author
+        if author is not None:
+            author.own(made)  # When its cell runs again, nothing is saved twice.
+        return made  # type: ignore[no-any-return]
+
+    def reset(self, containers: str | Sequence[str] | None = None) -> None:
+        """Drop the values of variables: they are initialised again on their next use.
+
+        Args:
+            containers: the name of a container, or several, that are dropped for all sessions of
+                this process; "" is the session's own, whose random operations begin afresh too. By
+                default that.
+
+        Raises:
+            InvalidTypeError: if they are no names.
+        """
+        __tracebackhide__ = True
+        self._guarded(self._check_open)
+        named = [containers] if isinstance(containers, str) else containers
+        names = [""] if named is None else named
+        if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
+            raise InvalidTypeError(f"containers are named by texts, not {containers!r:.80}")
+        for name in names:
+            if name:
+                self._guarded(reset_container, name)
+            else:
+                self._guarded(self._master.reset)
 
     def _forget_calls(self) -> None:
         """Let every signature be asked for anew."""
@@ -483,10 +640,14 @@ class Session:
             self._closed = True
             self._version = -1
             self._calls = {}
-        self._predecessor = None
+        self._predecessor = self._kept = self._resumption = None
+        if self.name is not None and _named.get(self.name) is self:
+            del _named[self.name]
         self._ran = self._master.ran()
-        self._instruments.close()
-        self._master.close()
+        try:
+            self._instruments.close()
+        finally:
+            self._master.close()
 
     def give_way(self, successor: Session) -> str:
         """End: the cell that made it has made another in its place. Its last values are kept.
@@ -494,12 +655,20 @@ class Session:
         Returns:
             What the cell's output says of it.
         """
+        if successor._checkpoint is not None and successor._before() is self:
+            successor._keep(self)
+            successor._checkpoint = None
         values, before = self._master.values(), self._predecessor
         self.close()
         self._last_values, self._successor = values, successor.site
+        if successor._kept is self:
+            successor._kept = None
+            return _KEPT
         # A cell that runs twice in a row loses nothing either.
         successor._predecessor = self if values else before
-        return _STARTS_AFRESH + (_TAKE if successor._predecessor is not None else "")
+        if successor._resumption is not None:
+            return _CLOSED
+        return _CLOSED + _STARTS_AFRESH + (_TAKE if successor._predecessor is not None else "")
 
     @property
     def has_values(self) -> bool:
@@ -555,6 +724,50 @@ class Session:
         taken = fitting(self.graph, values, is_same_graph)
         self._master.take(taken)
         return [operation.name for operation in taken]
+
+    def snapshot(
+        self, variables: Sequence[Variable] | None = None, timeout: float | None = None
+    ) -> Snapshot:
+        """What variables hold between two steps, and what else a training goes on from.
+
+        It costs no more than references: what a step writes meanwhile, it writes elsewhere.
+
+        Args:
+            variables: which; by default all of the graph. Those without values are initialised.
+            timeout: how many seconds to wait for steps that write variables; None is for ever.
+
+        Raises:
+            DeadlineExceededError: if the timeout is over; it says which step was under way.
+            FailedPreconditionError: if a variable has no value, and the session initialises none.
+        """
+        __tracebackhide__ = True
+        self._guarded(self._check_open)
+        self._guarded(self.extend)
+        chosen = self.graph.variables() if variables is None else variables
+        found = self._guarded(self._master.snapshot, chosen, _deadline(timeout))
+        return found._replace(numerics=self._numerics)  # type: ignore[no-any-return]
+
+    def put(self, snapshot: Snapshot, timeout: float | None = None) -> None:
+        """Have variables hold what a snapshot has, and the rest go on from there.
+
+        Args:
+            snapshot: of this session, or of another one of the same graph.
+            timeout: how many seconds to wait for steps that write variables; None is for ever.
+
+        Raises:
+            DeadlineExceededError: if the timeout is over; it says which step was under way.
+            FailedPreconditionError: if both sessions are deterministic, and other bits come out
+                here than there.
+        """
+        __tracebackhide__ = True
+        self._guarded(self._check_open)
+        self._guarded(self.extend)
+        self._guarded(self._put, snapshot, timeout)
+
+    def _put(self, snapshot: Snapshot, timeout: float | None = None) -> None:
+        if self._numerics is not None and snapshot.numerics is not None:
+            check_same(snapshot.numerics, self._numerics)
+        self._master.put(snapshot, _deadline(timeout))
 
     @property
     def trips(self) -> dict[str, int]:
@@ -632,6 +845,10 @@ def open_sessions(graph: Graph | None = None) -> list[Session]:
     made = [reference() for reference in _made.valuerefs()]
     found = [each for each in made if each is not None and not each.closed]
     return [each for each in found if graph is None or each.graph is graph]
+
+
+def _deadline(timeout: float | None) -> float | None:
+    return None if timeout is None else deadline_after(timeout)
 
 
 def _listed(feeds: Any) -> list[Any]:

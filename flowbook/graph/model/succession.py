@@ -40,6 +40,7 @@ class Succession:
         self._made: list[weakref.ref[Lasting]] = []
         self._earlier: list[list[weakref.ref[Lasting]]] = []
         self._held: list[Lasting] = []
+        self._notices: list[str] = []
 
     def add(self, lasting: Lasting) -> None:
         """Note what the execution made."""
@@ -52,6 +53,16 @@ class Succession:
         # The execution is about to give their names to others.
         self._held = [lasting for each in found for lasting in each]
 
+    def before(self, lasting: Lasting) -> Lasting | None:
+        """What will end in favour of something that the execution made, as far as one can say."""
+        made = _open(self._made)
+        pairs = [pair for each in reversed(self._earlier) for pair in _paired(_open(each), made)]
+        return next((old for old, new in pairs if new is lasting), None)
+
+    def say(self, notice: str) -> None:
+        """Have the cell's output say something when the execution has ended."""
+        self._notices.append(notice)
+
     def end(self, completed: bool) -> list[str]:
         """End what others have been made in place of; return what the cell's output says.
 
@@ -59,7 +70,7 @@ class Succession:
             completed: whether the execution ended without an error.
         """
         made = _open(self._made)
-        notices = []
+        notices, self._notices = self._notices, []
         if completed:
             for earlier in self._earlier:
                 notices += [old.give_way(new) for old, new in _paired(_open(earlier), made)]

@@ -55,10 +55,10 @@ def written_whole(path: str) -> Iterator[BinaryIO]:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
-    _flush_folder(folder)
+    flush_folder(folder)
 
 
-def _flush_folder(folder: str) -> None:
+def flush_folder(folder: str) -> None:
     """Make the new name last, where the system can: not every one opens folders."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
@@ -74,6 +74,11 @@ def opened(path: str) -> Iterator[BinaryIO]:
     try:
         file = open(path, "rb")  # noqa: SIM115 (the block is the caller's)
     except FileNotFoundError:
-        raise NotFoundError(f"there is no file {path!r}") from None
+        raise no_such_file(path) from None
     with file:
         yield file
+
+
+def no_such_file(path: str) -> NotFoundError:
+    """The error of a file that is not there."""
+    return NotFoundError(f"there is no file {path!r}")

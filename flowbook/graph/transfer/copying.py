@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from flowbook.graph.building.graph import Graph
+from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 
@@ -32,6 +33,7 @@ def copy_operations(
     graph: Graph,
     tensors: dict[Tensor, Tensor],
     *,
+    defined: Callable[[Operation], OpDef[Any]] = lambda op: op.op_def,
     attributes: Callable[[Operation], Attributes] = lambda op: op.attributes,
     given: Callable[[Operation, list[Tensor]], list[Tensor]] = lambda op, inputs: inputs,
     made: Callable[[Tensor, Tensor], Tensor] = lambda original, copy: copy,
@@ -42,6 +44,7 @@ def copy_operations(
         operations: in a topological order; what they take is among them or in `tensors`.
         graph: what `graph_for_copies` gave for them.
         tensors: what stands for tensors of the original; all outputs are added to it.
+        defined: the type of an operation's copy.
         attributes: the attributes of an operation's copy.
         given: what an operation's copy takes, instead of the copies of its inputs.
         made: what consumers take, instead of an output's copy.
@@ -56,8 +59,9 @@ def copy_operations(
     for operation in operations:
         inputs = given(operation, [tensors[t] for t in operation.inputs])
         changed = MappingProxyType(dict(attributes(operation)))
-        found = operation.op_def.infer_outputs(graph, inputs, changed)
-        copy = Operation(graph, operation.op_def, tuple(inputs), changed, *found, operation.site)
+        op_def = defined(operation)
+        found = op_def.infer_outputs(graph, inputs, changed)
+        copy = Operation(graph, op_def, tuple(inputs), changed, *found, operation.site)
         copy.control_inputs = tuple([copies[c] for c in operation.control_inputs if c in copies])
         if operation.closes is not None:
             copy.closes = copies[operation.closes]

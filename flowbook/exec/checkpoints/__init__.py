@@ -1,0 +1,1 @@
+"""State as files: what a session holds, stored whole or not at all, and read back."""

@@ -1,0 +1,215 @@
+"""Checkpoints of a training, taken beside it: `Session.checkpoint`.
+
+When a checkpoint is due, the run that trains takes a snapshot, which is references to values, and
+goes on; a thread of its own writes them. What the training changes meanwhile, it writes to new
+memory: where there is none for a second copy, the run waits until everything is written.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flowbook.exec.checkpoints.checkpoint import found_in
+from flowbook.exec.checkpoints.folder import folder_at
+from flowbook.exec.checkpoints.free_memory import free_memory
+from flowbook.exec.checkpoints.saver import Holder, Saver
+from flowbook.exec.instruments.attached import Instruments
+from flowbook.exec.plan.instrument import Instrument, Tap
+from flowbook.exec.signature.feeds import feedable
+from flowbook.exec.signature.signature import Signature
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.summaries import trainings_among
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.state.variables import Variable
+from flowbook.graph.storing.files import as_path
+
+# How often a training is saved of which nobody said how often.
+_SECONDS = 600.0
+
+
+class Checkpointing(Instrument):
+    """What saves a session's training; `Session.checkpoint` makes it.
+
+    As a context manager it ends with the block. It ends with its session in any case. What could
+    not be saved is an error of the next run that trains, or of `close`.
+
+    Attributes:
+        path: the folder of the checkpoints.
+        latest: the path of the latest one that it has written; None if it has written none.
+    """
+
+    def __init__(
+        self,
+        sess: Holder,
+        instruments: Instruments,
+        path: str,
+        every: int | None,
+        seconds: float | None,
+        saver: Saver,
+        metric: Tensor | None,
+    ) -> None:
+        self.path = path
+        self.latest: str | None = None
+        self._session = weakref.ref(sess)
+        self._instruments = instruments
+        self._every = every
+        self._seconds = seconds
+        self._saver = saver
+        self._metric = metric
+        self._lock = threading.Lock()
+        self._steps = 0
+        self._left = every
+        self._since = time.monotonic()
+        self._writer: threading.Thread | None = None
+        self._error: BaseException | None = None
+        before = found_in(folder_at(path), "step")
+        self._first = (before[-1].about.step or 0) if before else 0
+
+    def tap(self, signature: Signature, operations: Sequence[Operation]) -> Sequence[Tap]:
+        """What it takes of runs that train: that they have ended, and how good the model is."""
+        with self._instruments.graph.lock:
+            trainings = trainings_among(self._instruments.graph.operations)
+        made = [op for op in operations if op in trainings]
+        if not made:
+            return ()
+        counter = next((c for op in made if (c := trainings[op]) is not None), None)
+        computed = self._metric is not None and self._metric.op in set(operations)
+        metrics = [self._metric] if computed and self._metric is not None else []
+        return [_Step(self, metrics, counter)]
+
+    def begin(self) -> bool:
+        """Count a step that trains; whether it is to be saved when it has ended."""
+        with self._lock:
+            self._raise()
+            self._steps += 1
+            if self._left is not None:
+                self._left -= 1
+            is_due = (self._left is not None and self._left <= 0) or (
+                self._seconds is not None and time.monotonic() - self._since >= self._seconds
+            )
+            # While the one before is being written, it stays due.
+            if not is_due or self._is_writing():
+                return False
+            self._left, self._since = self._every, time.monotonic()
+            return True
+
+    def save(self, metric: float | None = None, counter: Variable | None = None) -> None:
+        """Save what the session holds now; it is written behind the training, if it can be.
+
+        Args:
+            metric: how good it is.
+            counter: the variable that counts the steps; by default the runs that train are counted.
+        """
+        sess = self._session()
+        if sess is None:
+            return
+        self.flush()
+        variables = self._saver.chosen(sess.graph)
+        counters = [] if counter is None else [counter]
+        snapshot = sess.snapshot([*variables.values(), *counters])
+        step = self._first + self._steps if counter is None else int(snapshot.values[counter.op])
+        size = sum(value.nbytes for value in snapshot.values.values())
+        given = snapshot, variables, f"{self.path}/step", step, metric
+        if size > free_memory() / 2:
+            self.latest = self._saver.write(*given)
+            return
+        # The process does not end before it is written.
+        self._writer = threading.Thread(target=self._write, args=given, name="flowbook checkpoint")
+        self._writer.start()
+
+    def _write(self, *given: Any) -> None:
+        try:
+            self.latest = self._saver.write(*given)
+        except BaseException as error:
+            self._error = error
+
+    def _is_writing(self) -> bool:
+        return self._writer is not None and self._writer.is_alive()
+
+    def _raise(self) -> None:
+        """Say what has become of what was written behind the training."""
+        error, self._error = self._error, None
+        if error is not None:
+            try:
+                error.add_note(f"flowbook: while a checkpoint was written to {self.path!r}")
+                raise error
+            finally:
+                del error  # It holds this frame.
+
+    def flush(self) -> None:
+        """Wait until what is being saved is written.
+
+        Raises:
+            OSError: if it cannot be.
+        """
+        writer = self._writer
+        if writer is not None:
+            writer.join()
+        self._raise()
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was ended."""
+        return self not in self._instruments.all
+
+    def close(self) -> None:
+        """Save no more, when what is being saved is written; raises as `flush`."""
+        if not self.closed:
+            self._instruments.remove(self)  # Which calls this again.
+        else:
+            self.flush()
+
+    def __enter__(self) -> Checkpointing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Checkpointing to {self.path!r}, latest {self.latest!r}>"
+
+
+class _Step:
+    """Sees the runs of one signature end."""
+
+    def __init__(
+        self, owner: Checkpointing, tensors: Sequence[Tensor], counter: Variable | None
+    ) -> None:
+        self.tensors = tensors
+        self._owner = owner
+        self._counter = counter
+
+    def begin(self) -> Callable[[Sequence[Any]], None] | None:
+        return self._take if self._owner.begin() else None
+
+    def _take(self, values: Sequence[Any]) -> None:
+        self._owner.save(float(values[0]) if values else None, self._counter)
+
+
+def checkpointed(
+    sess: Holder,
+    instruments: Instruments,
+    to: Any,
+    every: int | None,
+    seconds: float | None,
+    saver: Saver | None,
+    metric: Any,
+) -> Checkpointing:
+    """Have a session's training saved; see `Session.checkpoint`."""
+    for name, number, kinds in (("every", every, int), ("seconds", seconds, (int, float))):
+        if number is not None and (isinstance(number, bool) or not isinstance(number, kinds)):
+            raise InvalidTypeError(f"{name} is a number, not {number!r:.80}")
+        if number is not None and not number > 0:
+            raise InvalidArgumentError(f"{name} is greater than 0, not {number}")
+    if every is None and seconds is None:
+        seconds = _SECONDS
+    tensor = None if metric is None else feedable(sess.graph, metric)
+    path = as_path(to).rstrip("/")
+    made = Checkpointing(sess, instruments, path, every, seconds, saver or Saver(), tensor)
+    instruments.add(made)
+    return made
