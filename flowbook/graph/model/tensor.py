@@ -298,7 +298,8 @@ class Tensor(Arithmetic):
             "ndim": "tensor.shape.rank",
             "numpy": "sess.run(tensor, feeds)",
             "reshape": "fb.reshape(tensor, shape)",
-            "set_shape": "fb.ensure_shape, or a shape for the placeholder",
+            "set_shape": "x = fb.ensure_shape(x, shape), of which the result knows the shape, and "
+            "which every run checks; a placeholder is made with its shape",
             "sum": "fb.reduce_sum(tensor)",
         }.get(name)
         raise AttributeError(f"Tensor has no {name}" + (f": use {instead}" if instead else ""))
