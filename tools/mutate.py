@@ -431,6 +431,18 @@ CHANGES = (
     # Cells
     Change(
         "graph/model/succession.py",
+        "[n for n in left if type(n) is type(each)]",
+        "left",
+        ("cells/test_ownership.py",),
+    ),
+    Change(
+        "exec/instruments/summaries/summarizing.py",
+        "add(result, at_once=True)",
+        "add(result)",
+        ("cells/test_ownership.py",),
+    ),
+    Change(
+        "graph/model/succession.py",
         "        if completed:\n",
         "        if True:\n",
         ("cells/test_ownership.py",),

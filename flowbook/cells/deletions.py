@@ -56,6 +56,7 @@ def delete(cell: Cell, latest: Author) -> list[str]:
     cell.is_deleted = True
     retired = [operation for graph in list(cell.graphs) for operation in graph.give_up(cell)]
     notices = latest.close_owned()
+    latest.succession.lose_cell()
     if retired:
         notices.insert(
             0,

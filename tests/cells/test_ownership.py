@@ -175,13 +175,48 @@ def test_a_partial_run_ends(ready: Any) -> None:
     assert ready["step"].run(ready["z"]) == 4.0
     with pytest.raises(
         FailedPrecondition,
-        match=r"has ended: cell \[5\] ran again\n  hint: re-run cell \[5\], which began it",
+        match=r"has ended: the one that was begun at cell \[5\], line 1 took its place",
     ):
         ready["old"].run(ready["z"])
     ready.run("note", "old = sess.partial_run(y, [x])")
     ready.run("begin", begin, deleted=["note"])
-    with pytest.raises(FailedPrecondition, match=r"has ended: cell \[6\] was deleted"):
+    with pytest.raises(
+        FailedPrecondition, match=r"has ended: cell \[6\], line 1, which .* was deleted"
+    ):
         ready["old"].run(ready["y"], {"x:0": 1.0})
+
+
+def test_what_a_failing_or_edited_cell_does_not_make_again_lives(ready: Any) -> None:
+    ready.run("loss", "s = fb.summary.scalar('loss', z)")
+    begin = "step = sess.partial_run([y, z], [x])\nkept = sess.summarize(fetches=z, series='a')"
+    ready.run("begin", begin)
+    ready.run("use", "old, rule = step, kept\nstep.run(y, {x: 1.0})")
+    for source, fails in ((f"1 / 0\n{begin}", True), ("pass", False), (begin + "\n1 / 0", True)):
+        assert not ready["rule"].closed
+        ready.run("begin", source, fails=fails)
+        assert not ready["old"].closed
+    # The new summaries are there, and what runs is not summarised twice.
+    assert ready["rule"].closed
+    assert not ready["kept"].closed
+    assert ready["old"].run(ready["z"]) == 4.0
+    ready.run("begin", begin)
+    ready.run("begin", begin)
+    assert ready["step"].closed is False
+
+
+def test_what_takes_whose_place_is_told_by_kind(ready: Any) -> None:
+    ready.run("loss", "s = fb.summary.scalar('loss', z)")
+    ready.run(
+        "all", "kept = sess.summarize(fetches=z, series='a'); step = sess.partial_run(y, [x])"
+    )
+    ready.run("use", "rule, old = kept, step")
+    ready.run("all", "step = sess.partial_run(y, [x]); other = 0")
+    assert ready["old"].closed
+    assert not ready["rule"].closed
+    ready.run("other", "pass", deleted=["all"])
+    assert ready["rule"].closed
+    assert ready["step"].closed
+    assert not ready["sess"].closed
 
 
 def test_logs_close_with_the_rules_that_write_them(ready: Any, tmp_path: Any) -> None:

@@ -66,9 +66,9 @@ class PartialRun:
         self._step = master.begin(prepared)
         self._lock = threading.Lock()
         self._end: str | None = None
-        self._author = sites.capture().author
-        if self._author is not None:
-            self._author.own(self)
+        self.site = sites.capture()
+        if self.site.author is not None:
+            self.site.author.succession.add(self)
 
     def run(self, fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
         """Go on with the step.
@@ -97,7 +97,7 @@ class PartialRun:
 
     def _run(self, fetches: Any, feeds: Mapping[Any, Any]) -> Any:
         if self._end is not None:
-            raise self._ended(self._end)
+            raise FailedPreconditionError(f"this partial run has ended: {self._end}")
         flat = flatten(self._graph, fetches)
         wanted: list[Tensor | Operation] = [*flat.tensors, *flat.targets]
         values = self._checked(feeds)
@@ -131,16 +131,6 @@ class PartialRun:
             if value is None:
                 return tensor
         return next((each for each in flat.targets if not self._step.has_run(each)), None)
-
-    def _ended(self, end: str) -> FailedPreconditionError:
-        author = self._author
-        reason = author.why_closed(self) if author is not None else None
-        if author is None or reason is None:
-            return FailedPreconditionError(f"this partial run has ended: {end}")
-        return FailedPreconditionError(
-            f"this partial run has ended: {reason}",
-            hint=f"re-run {author.cell.label}, which began it",
-        )
 
     def _checked(self, feeds: Mapping[Any, Any]) -> dict[Tensor, Any]:
         values: dict[Tensor, Any] = {}
@@ -198,11 +188,28 @@ class PartialRun:
         """Whether the step has ended."""
         return self._end is not None
 
+    @property
+    def has_values(self) -> bool:
+        """Nothing that beginning it again does not give."""
+        return False
+
     def close(self) -> None:
         """Give the rest of the step up. May be called again."""
+        self._close("it was closed")
+
+    def give_way(self, successor: PartialRun) -> str:
+        """End: the cell that began it has begun another in its place."""
+        self._close(f"the one that was begun at {successor.site.place} took its place")
+        return ""
+
+    def lose_cell(self) -> None:
+        """End: the cell that began it was deleted."""
+        self._close(f"{self.site.place}, which began it, was deleted")
+
+    def _close(self, reason: str) -> None:
         with self._lock:
             if self._end is None:
-                self._finish("it was closed")
+                self._finish(reason)
 
     def _finish(self, reason: str) -> None:
         self._end = reason

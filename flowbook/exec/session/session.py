@@ -670,6 +670,9 @@ class Session:
             return _CLOSED
         return _CLOSED + _STARTS_AFRESH + (_TAKE if successor._predecessor is not None else "")
 
+    def lose_cell(self) -> None:
+        """Live on: front ends report as deleted also what is cut and pasted elsewhere."""
+
     @property
     def has_values(self) -> bool:
         """Whether any of its variables has a value."""

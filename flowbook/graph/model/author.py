@@ -24,7 +24,7 @@ _serials = itertools.count(1)
 
 
 class Closeable(Protocol):
-    """What has a life of its own: a partial run, a live view."""
+    """What has a life of its own, as a live view has."""
 
     @property
     def closed(self) -> bool:
@@ -86,7 +86,6 @@ class Author:
 
     __slots__ = (
         "__weakref__",
-        "_closed",
         "_owned",
         "cell",
         "dropped",
@@ -118,7 +117,6 @@ class Author:
         self.succession = Succession()
         self.warned: list[frozenset[str]] = []
         self._owned: list[_Owned] = []
-        self._closed: weakref.WeakSet[Closeable] = weakref.WeakSet()
 
     def may_take(self, owner: Author | None) -> bool:
         """Whether a name that `owner` took is free for this execution."""
@@ -127,8 +125,8 @@ class Author:
     def own(self, closeable: Closeable, notice: str = "") -> None:
         """Have something closed when this execution's cell runs again, or is deleted.
 
-        What no re-run brings back is added to the `succession` instead: it outlives the deletion of
-        its cell too, as front ends report as deleted also what is cut and pasted elsewhere.
+        That is for what is seen in the cell's output, which goes then. What is used from other
+        cells is added to the `succession` instead.
 
         Args:
             closeable: what to close. It is held weakly.
@@ -151,15 +149,8 @@ class Author:
                 # The cell runs all the same; what could not be closed is not worth less to know.
                 notices.append(f"closing {closeable!r} failed: {type(error).__name__}: {error}")
             else:
-                self._closed.add(closeable)
                 notices.append(each.notice)
         return [notice for notice in dict.fromkeys(notices) if notice]
-
-    def why_closed(self, closeable: Closeable) -> str | None:
-        """What the cell did that closed something which this execution owned, if it did."""
-        if closeable not in self._closed:
-            return None
-        return f"{self.cell.label} {'was deleted' if self.cell.is_deleted else 'ran again'}"
 
     def let_go(self) -> None:
         """Hold no operation any longer: the execution has ended."""

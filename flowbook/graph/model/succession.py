@@ -1,4 +1,4 @@
-"""What becomes of what a notebook cell made and no re-run brings back, such as trained sessions.
+"""What becomes of what a notebook cell made: trained sessions, their summaries, partial runs.
 
 It lives until its cell has run again, has ended well, and has made another in its place: a cell
 that fails, or makes none any more, takes nothing away.
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Lasting(Protocol):
-    """What holds values that cost something, as a session holds those of trained variables."""
+    """What lives on between cells, as a session does, which holds values of trained variables."""
 
     @property
     def closed(self) -> bool:
@@ -30,7 +30,10 @@ class Lasting(Protocol):
         """Whether anything would be lost with it."""
 
     def give_way(self, successor: Any) -> str:
-        """End in favour of another; return what the cell's output says of it."""
+        """End in favour of another; return what the cell's output says of it, "" for nothing."""
+
+    def lose_cell(self) -> None:
+        """Its cell was deleted: end, if running the cell again brings back all that it was."""
 
 
 class Succession:
@@ -42,8 +45,18 @@ class Succession:
         self._held: list[Lasting] = []
         self._notices: list[str] = []
 
-    def add(self, lasting: Lasting) -> None:
-        """Note what the execution made."""
+    def add(self, lasting: Lasting, at_once: bool = False) -> None:
+        """Note what the execution made.
+
+        Args:
+            lasting: what it made.
+            at_once: whether it cannot stand beside the one in whose place it is made, which then
+                ends now.
+        """
+        if at_once:
+            for earlier in self._earlier:
+                for old, new in _paired(_open(earlier), [lasting]):
+                    old.give_way(new)
         self._made = [*_references(_open(self._made)), weakref.ref(lasting)]
 
     def follow(self, before: Succession) -> None:
@@ -85,7 +98,13 @@ class Succession:
                 "the session that this cell made before is still open, with its values: "
                 "see fb.open_sessions()"
             )
-        return list(dict.fromkeys(notices))
+        return [notice for notice in dict.fromkeys(notices) if notice]
+
+    def lose_cell(self) -> None:
+        """The cell was deleted."""
+        for each in (*self._earlier, self._made):
+            for lasting in _open(each):
+                lasting.lose_cell()
 
 
 def _open(references: Iterable[weakref.ref[Lasting]]) -> list[Lasting]:
@@ -103,7 +122,8 @@ def _paired(old: Sequence[Lasting], new: Sequence[Lasting]) -> list[tuple[Lastin
     unpaired, left = list(old), list(new)
     for is_by_line in (True, False):
         for each in unpaired.copy():
-            fitting = [n for n in left if not is_by_line or n.site.source == each.site.source]
+            alike = [n for n in left if type(n) is type(each)]
+            fitting = [n for n in alike if not is_by_line or n.site.source == each.site.source]
             if fitting:
                 pairs.append((each, fitting[0]))
                 unpaired.remove(each)

@@ -219,7 +219,8 @@ _ELSEWHERE = {
     "ndim": "tensor.shape.rank",
     "numpy": "sess.run(tensor, feeds)",
     "reshape": "fb.reshape(tensor, shape)",
-    "set_shape": "fb.ensure_shape, or a shape for the placeholder",
+    "set_shape": "x = fb.ensure_shape(x, shape), of which the result knows the shape, and "
+    "which every run checks; a placeholder is made with its shape",
     "sum": "fb.reduce_sum(tensor)",
     "value_index": "tensor.index",
 }

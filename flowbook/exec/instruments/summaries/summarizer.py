@@ -124,7 +124,7 @@ class Summarizer(Instrument):
         rule = Rule(every, seconds, wanted, bool(compute), prefix, (self.history, *sinks))
         with self._lock:
             self.rules += (rule,)
-        self._close_logs(without=[sink for rule in self.rules for sink in rule.sinks])
+        self.close_unused_logs()
         return rule
 
     def _sink(self, item: Any) -> Sink:
@@ -151,6 +151,10 @@ class Summarizer(Instrument):
             for sink in rule.sinks:
                 sink.flush()
         self._close_logs()
+
+    def close_unused_logs(self) -> None:
+        """Close the logs that no rule writes any more."""
+        self._close_logs(without=[sink for rule in self.rules for sink in rule.sinks])
 
     def _close_logs(self, without: Sequence[Sink] = ()) -> None:
         with self._lock:

@@ -22,6 +22,7 @@ class Summarizing:
 
     def __init__(self, summarizer: Summarizer, rule: Rule, changed: Callable[[], None]) -> None:
         self.history = summarizer.history
+        self.site = sites.capture()
         self._summarizer = summarizer
         self._rule = rule
         self._changed = changed
@@ -54,6 +55,21 @@ class Summarizing:
         self._summarizer.remove(self._rule)
         self._changed()
 
+    @property
+    def has_values(self) -> bool:
+        """Nothing: what was summarised is the session's."""
+        return False
+
+    def give_way(self, successor: Summarizing) -> str:
+        """End: the cell that made it has made another in its place."""
+        self.close()
+        self._summarizer.close_unused_logs()
+        return ""
+
+    def lose_cell(self) -> None:
+        """End: the cell that made it was deleted."""
+        self.close()
+
     def __enter__(self) -> Summarizing:
         return self
 
@@ -74,8 +90,8 @@ def summarized(instruments: Instruments, graph: Graph, rule: tuple[Any, ...]) ->
     else:
         instruments.add(summarizer)
     result = added.handle = Summarizing(summarizer, added, instruments.changed)
-    author = sites.capture().author
+    author = result.site.author
     if author is not None:
-        # When its cell runs again, it is not to be summarised twice.
-        author.own(result)
+        # A run is not to be summarised twice, by what the cell made before too.
+        author.succession.add(result, at_once=True)
     return result
