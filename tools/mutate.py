@@ -563,6 +563,12 @@ CHANGES = (
         "_public.py", "module.__getattr__ = no_such_name_in(namespace)", "pass", (PUBLIC, RENAMED)
     ),
     Change("graph/model/elsewhere.py", "if name not in instead", "", (RENAMED,)),
+    Change(
+        "graph/model/convert.py",
+        "_TO_INFINITY.copy().run(array.astype, target)",
+        "array.astype(target)",
+        ("exec/session/test_session.py",),
+    ),
     # What building decides once
     Change(
         "graph/definition/op_def.py",

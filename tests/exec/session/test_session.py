@@ -289,3 +289,8 @@ def test_what_a_block_builds_joins_the_graph_of_its_session():
     assert fb.get_default_graph() is before
     with fb.Session():
         fb.reset_default_graph()  # Of the default graph itself nothing changes.
+
+
+def test_a_float_too_large_for_its_dtype_is_fed_as_infinity(sess):
+    x = fb.placeholder(fb.float32, [])
+    assert sess.run(x + 1.0, {x: 1e300}) == np.inf

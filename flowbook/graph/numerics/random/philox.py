@@ -113,7 +113,7 @@ def advance(counter: Counter, blocks: int) -> Counter:
     >>> advance((0xFFFFFFFF, 0xFFFFFFFF, 7, 0), 1)
     (0, 0, 8, 0)
     """
-    return _split(_join(counter) + blocks)
+    return philox_blocks.words_of(_join(counter) + blocks)
 
 
 def blocks_for(dtype: DTypeLike, count: int) -> int:
@@ -256,15 +256,6 @@ def _fill(
 
 def _join(counter: Counter) -> int:
     return sum(int(word) << 32 * place for place, word in enumerate(counter))
-
-
-def _split(position: int) -> Counter:
-    return (
-        position & _LOW,
-        position >> 32 & _LOW,
-        position >> 64 & _LOW,
-        position >> 96 & _LOW,
-    )
 
 
 def _start(key: Sequence[int], position: int) -> tuple[int, int, int, int]:

@@ -65,7 +65,7 @@ def words_in_numpy(out: Words, key0: int, key1: int, low: int, high: int) -> Non
     while start < blocks:
         # A chunk ends where the lowest word wraps: within one, the upper three are constant.
         size = min(blocks - start, CHUNK, _WORD - (position & _LOW))
-        _chunk(keys, _words_of(position), work[:, : 2 * size], out[4 * start : 4 * (start + size)])
+        _chunk(keys, words_of(position), work[:, : 2 * size], out[4 * start : 4 * (start + size)])
         position += size
         start += size
 
@@ -108,7 +108,8 @@ def _round(x: _State, key: tuple[Any, Any]) -> _State:
     )
 
 
-def _words_of(position: int) -> _State:
+def words_of(position: int) -> tuple[int, int, int, int]:
+    """A position as the four words of a counter, the lowest first."""
     return (
         position & _LOW,
         position >> 32 & _LOW,
@@ -120,7 +121,7 @@ def _words_of(position: int) -> _State:
 def _few_blocks(keys: list[tuple[int, int]], position: int, blocks: int) -> list[int]:
     made: list[int] = []
     for place in range(position, position + blocks):
-        state = _words_of(place)
+        state = words_of(place)
         for key in keys:
             state = _round(state, key)
         made.extend(state)

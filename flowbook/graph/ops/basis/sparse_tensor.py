@@ -6,6 +6,8 @@ shapes are known. That each index lies inside the dense shape is for the run to 
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from flowbook.graph.building.graph import get_default_graph, mixed_graphs
@@ -160,12 +162,12 @@ class SparseTensor:
         self.as_tensor()
 
     def __mul__(self, other: Any) -> SparseTensor:
-        return self._combined("Mul", other)
+        return self._combined(operator.mul, other)
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> SparseTensor:
-        return self._combined("Div", other)
+        return self._combined(operator.truediv, other)
 
     def __neg__(self) -> SparseTensor:
         return self.with_values(-self.values)
@@ -177,13 +179,13 @@ class SparseTensor:
         """Other elements at the same places."""
         return SparseTensor(self.indices, values, self.dense_shape)
 
-    def _combined(self, type_name: str, other: Any) -> SparseTensor:
+    def _combined(self, combine: Callable[[Any, Any], Any], other: Any) -> SparseTensor:
         """The elements combined with those of a dense tensor that stand at the same places."""
         with self.graph.as_default():
             dense = convert_to_tensor(other, None if isinstance(other, Arithmetic) else self.dtype)
             if dense.shape.rank != 0:
                 dense = op_named("SparsePick")(self.indices, self.dense_shape, dense)
-            return self.with_values(op_named(type_name).public(self.values, dense))
+            return self.with_values(combine(self.values, dense))
 
     def __repr__(self) -> str:
         return f"<SparseTensor shape={self.shape} dtype={self.dtype.name}>"

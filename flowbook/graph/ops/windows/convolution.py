@@ -7,6 +7,7 @@ of any is one of the others. A transposed convolution is the gradient by the inp
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -90,14 +91,19 @@ def agreeing(what: str, gradients: Tensor, output: Shape) -> Shape:
     return gradients.shape.merge(output)
 
 
-def _input_shape(input_sizes: Tensor, filters: Tensor, out_backprop: Tensor, **how: Any) -> Shape:
-    check_vector("input_sizes", input_sizes)
-    count = len(how["strides"])
-    weights = of_rank("'filters'", filters.shape, count)
-    data = Shape.of(of_rank("the input", shape_from(input_sizes), count))
-    output = agreeing("'out_backprop'", out_backprop, _output(data, filters.shape, **how))
-    assert output.dims is not None
-    return data.merge((output.dims[0], *(None,) * count, weights[-2]))
+def shape_of_inputs(output: Callable[..., Shape]) -> Callable[..., Shape]:
+    """Infers what the gradient of the input is like, by what the output is of two shapes."""
+
+    def infer(input_sizes: Tensor, filters: Tensor, out_backprop: Tensor, **how: Any) -> Shape:
+        check_vector("input_sizes", input_sizes)
+        count = len(how["strides"])
+        weights = of_rank("'filters'", filters.shape, count)
+        data = Shape.of(of_rank("the input", shape_from(input_sizes), count))
+        found = agreeing("'out_backprop'", out_backprop, output(data, filters.shape, **how))
+        assert found.dims is not None
+        return data.merge((found.dims[0], *(None,) * count, weights[-2]))
+
+    return infer
 
 
 def _filter_shape(input: Tensor, filter_sizes: Tensor, out_backprop: Tensor, **how: Any) -> Shape:
@@ -159,7 +165,7 @@ input_gradient_op: OpDef = OpDef(
     T=FLOATS,
     I=INDICES,
     attributes=_ATTRIBUTES,
-    infer=_input_shape,
+    infer=shape_of_inputs(_output),
     kernel=input_gradient,
     host_args=("input_sizes",),
     grad=_gradient_of_input_gradient,

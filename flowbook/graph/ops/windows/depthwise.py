@@ -24,6 +24,7 @@ from flowbook.graph.ops.windows.convolution import (
     attributes_of,
     conv2d,
     of_rank,
+    shape_of_inputs,
     window_flops,
 )
 from flowbook.graph.ops.windows.convolution_kernels import check_gradients, chunks, placed, wide
@@ -49,16 +50,6 @@ def _output(
     last = None if channels is None or multiplier is None else channels * multiplier
     between = output_dims(Shape.of(data), weights[:-2], strides, dilations, padding, 1)
     return Shape.of((data[0], *between, last))
-
-
-def _input_shape(input_sizes: Tensor, filters: Tensor, out_backprop: Tensor, **how: Any) -> Shape:
-    check_vector("input_sizes", input_sizes)
-    count = len(how["strides"])
-    weights = of_rank("'filters'", filters.shape, count)
-    data = Shape.of(of_rank("the input", shape_from(input_sizes), count))
-    output = agreeing("'out_backprop'", out_backprop, _output(data, filters.shape, **how))
-    assert output.dims is not None
-    return data.merge((output.dims[0], *(None,) * count, weights[-2]))
 
 
 def _filter_shape(input: Tensor, filter_sizes: Tensor, out_backprop: Tensor, **how: Any) -> Shape:
@@ -201,7 +192,7 @@ input_gradient_op: OpDef = OpDef(
     T=FLOATS,
     I=INDICES,
     attributes=_ATTRIBUTES,
-    infer=_input_shape,
+    infer=shape_of_inputs(_output),
     kernel=_input_gradient,
     host_args=("input_sizes",),
     grad=_gradient_of_input_gradient,
