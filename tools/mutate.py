@@ -58,6 +58,10 @@ STARTS = "exec/state/test_initialisation.py"
 GROWTH = "exec/engine/test_growth.py"
 STEP = "exec/engine/test_step.py"
 ARRAYS = "graph/control_flow/test_tensor_list.py"
+SHARED = "exec/kernels/test_shared_products.py"
+BLAS = "exec/kernels/test_blas.py"
+CREW = "exec/kernels/test_crew.py"
+PROCESSORS = "exec/devices/test_processors.py"
 ELEMENTS = "graph/control_flow/test_over_elements.py"
 LOWERING = "exec/engine/test_lowering.py"
 FAILURES = "exec/engine/test_errors.py"
@@ -676,6 +680,66 @@ CHANGES = (
         "        self.said = self._what_has_ended()\n",
         "",
         ("widgets/test_graph_view.py",),
+    ),
+    Change("graph/numerics/products.py", "_multiply(x, y, out) if xp is np else ", "", (SHARED,)),
+    Change(
+        "exec/kernels/shared_products.py",
+        "x[here] if axis != -1 and _has(x, axis) else x",
+        "x[here] if axis != -1 else x",
+        (SHARED,),
+    ),
+    Change(
+        "exec/kernels/shared_products.py",
+        "min(threads, processors())",
+        "threads",
+        (SHARED,),
+    ),
+    Change(
+        "exec/kernels/shared_products.py",
+        "is_large = min(matrix.shape[-2:]) >= _LARGE_MATRIX",
+        "is_large = True",
+        (SHARED,),
+    ),
+    Change(
+        "exec/kernels/shared_products.py",
+        "size * i // count * together if i < count else out.shape[axis]",
+        "size * i // count * together",
+        (SHARED,),
+    ),
+    Change(
+        "exec/kernels/blas.py",
+        "return self._outside if self._inside else self._get()",
+        "return self._get()",
+        (BLAS,),
+    ),
+    Change(
+        "exec/kernels/blas.py",
+        """                    if not self._inside:
+                        self._limit(self._outside)""",
+        "                    self._limit(self._outside)",
+        (BLAS,),
+    ),
+    Change("exec/kernels/crew.py", "job.left.clear()", "pass", (CREW,)),
+    Change("exec/kernels/crew.py", 'np.seterr(all="ignore")', "pass", (CREW,)),
+    Change("exec/kernels/crew.py", "range(len(parts) - own)", "range(0)", (CREW,)),
+    Change(
+        "exec/kernels/crew.py",
+        "os.register_at_fork(after_in_child=_forget)",
+        "pass",
+        (CREW,),
+    ),
+    Change(
+        "exec/devices/processors.py",
+        "(outer for outer in group.parents if outer.is_relative_to(top))",
+        "()",
+        (PROCESSORS,),
+    ),
+    Change("exec/devices/processors.py", "if time > 0 and period > 0:", "if True:", (PROCESSORS,)),
+    Change(
+        "exec/kernels/onednn.py",
+        "min(int(found.quick.omp_get_max_threads()), processors())",
+        "int(found.quick.omp_get_max_threads())",
+        ("exec/kernels/test_onednn.py",),
     ),
 )
 

@@ -28,9 +28,8 @@ class Options:
     Attributes:
         full_tracebacks: show Flowbook's own frames in tracebacks (default False).
         intra_op_threads: how many threads one matrix product or convolution may use; None (default)
-            leaves it to the BLAS library, to OpenMP and to their environment variables. Beside
-            another busy process 1 may be many times faster than 2: a product waits for its slowest
-            thread.
+            is as many as the BLAS library and OpenMP have, by their environment variables, but no
+            more than there are processors for this process.
         machine_code: when the loops of `fb.hot_loops()` are compiled: "behind" (default) the runs,
             once they have taken a while; "now", before this is set, for what else would be timed
             in two forms; "never", which also takes back what is in use.

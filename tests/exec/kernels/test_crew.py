@@ -7,7 +7,8 @@ import os
 import subprocess
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Event, Thread, get_ident
 from typing import Any
 
@@ -51,7 +52,9 @@ def test_a_helper_takes_part() -> None:
     assert sorted(here) == [False, True]
 
 
-def test_nobody_waits_for_a_helper_that_has_not_begun() -> None:
+@contextmanager
+def occupied_helper() -> Iterator[None]:
+    """The only helper is at a part of another thread's work inside, and does not come."""
     occupied, free = Event(), Event()
 
     def occupy(is_here: bool) -> None:
@@ -59,17 +62,24 @@ def test_nobody_waits_for_a_helper_that_has_not_begun() -> None:
             occupied.set()
             assert free.wait(60)
 
-    other = Thread(target=lambda: share(Meeting(), [(occupy,)] * 2, 2))
+    def work() -> None:
+        share(Meeting(), [(occupy,)] * 2, 2)
+
+    other = Thread(target=work)
     other.start()
     try:
-        # The only helper is at a part of another thread's work, and does not come.
         assert occupied.wait(60)
-        done: list[int] = []
-        share(lambda i: done.append(get_ident()), [(i,) for i in range(5)], 2)
-        assert done == [get_ident()] * 5
+        yield
     finally:
         free.set()
         other.join()
+
+
+def test_nobody_waits_for_a_helper_that_has_not_begun() -> None:
+    done: list[int] = []
+    with occupied_helper():
+        share(lambda i: done.append(get_ident()), [(i,) for i in range(5)], 2)
+    assert done == [get_ident()] * 5
 
 
 def test_where_no_thread_can_start_the_work_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,8 +123,10 @@ def test_what_is_not_begun_when_a_part_fails_stays_undone() -> None:
             raise KeyboardInterrupt
         done.append(i)
 
-    with pytest.raises(KeyboardInterrupt):
-        share(part, [(i,) for i in range(10)], 1)
+    with occupied_helper(), pytest.raises(KeyboardInterrupt):
+        share(part, [(i,) for i in range(10)], 2)
+    # Now the helper comes, and when it has begun the next work it has been at this one.
+    share(Meeting(), [(lambda is_here: None,)] * 2, 2)
     assert done == [0, 1]
 
 

@@ -132,6 +132,15 @@ def test_it_uses_as_many_threads_as_the_option_says(convolved):
 
 
 @with_library
+def test_it_uses_no_more_threads_than_there_are_processors_for(monkeypatch):
+    many = onednn.library().quick.omp_get_max_threads() + 1
+    monkeypatch.setattr(onednn, "processors", lambda: many)
+    assert onednn.threads() == many - 1
+    monkeypatch.setattr(onednn, "processors", lambda: 1)
+    assert onednn.threads() == 1
+
+
+@with_library
 def test_what_is_no_longer_kept_is_destroyed():
     destroyed = []
     library = onednn.library()

@@ -61,8 +61,8 @@ def cuts(monkeypatch: pytest.MonkeyPatch, library: Counted) -> list[int]:
 
 @st.composite
 def factors(draw: st.DrawFn) -> tuple[Any, Any]:
-    batch = draw(st.lists(st.integers(0, 4), max_size=2))
-    rows, inner, columns = (draw(st.integers(0, 20)) for _ in range(3))
+    batch = draw(st.lists(st.integers(0, 12), max_size=2))
+    rows, inner, columns = (draw(st.integers(0, 16)) for _ in range(3))
 
     def factor(*matrix: int) -> Any:
         dims = [draw(st.sampled_from([d, 1])) for d in batch][draw(st.integers(0, len(batch))) :]

@@ -22,8 +22,8 @@ from flowbook.graph.ops.windows.windows import AxisWindows, Padding, laid, taps
 
 Ints = tuple[int, ...]
 
-# Bytes of one chunk of rows: it stays in the cache, and is not so small that the threads of a
-# product wait for each other more than they work. And of one chunk that is gone over elementwise.
+# Bytes of one chunk of rows: it stays in the cache, and is not so small that a product in parts
+# takes longer than a whole one. And of one chunk that is gone over elementwise.
 _COLUMNS = 8 << 20
 _CHUNK = 1 << 20
 # Products of matrices with fewer columns are slow.
