@@ -72,6 +72,7 @@ PLAN = "exec/plan/test_plan.py"
 GUARD = "exec/instruments/test_guard.py"
 REWRITE = "graph/rewrite/test_rewrite.py"
 BACKWARD = "graph/gradients/test_backward.py"
+LOOPS = "graph/gradients/test_loops.py"
 COSTS = "graph/ops/test_costs.py"
 HOSTILE = "graph/definition/test_hostile_attributes.py"
 STORED = "graph/storing/test_serialize.py"
@@ -740,6 +741,98 @@ CHANGES = (
         "min(int(found.quick.omp_get_max_threads()), processors())",
         "int(found.quick.omp_get_max_threads())",
         ("exec/kernels/test_onednn.py",),
+    ),
+    # Gradients of loops, and what they keep
+    Change(
+        "graph/control_flow/routing.py",
+        "else no_rows(rows[0], shape)",
+        "else rows[0]",
+        (LOOPS,),
+    ),
+    Change(
+        "graph/control_flow/routing.py",
+        "if len(rows) == sum(used):",
+        "if False:",
+        (LOOPS,),
+    ),
+    Change(
+        "graph/ops/arrays/indexed_slices.py",
+        "if len({each.indices.dtype for each in slices}) == 1:",
+        "if True:",
+        (LOOPS,),
+    ),
+    Change(
+        "graph/gradients/loops.py",
+        "if isinstance(part, IndexedSlices):",
+        "if isinstance(part, IndexedSlices) and (part := as_dense(part)) is None:",
+        (LOOPS,),
+    ),
+    Change(
+        "graph/gradients/loops.py",
+        "and op_def.touches is None",
+        "",
+        (LOOPS,),
+    ),
+    Change(
+        "graph/gradients/loops.py",
+        "and all(t.dtype not in (variant, resource) for t in (*op.inputs, *op.outputs))",
+        "",
+        (LOOPS,),
+    ),
+    Change(
+        "graph/gradients/loops.py",
+        "value = held(value, pred, branch.side)",
+        "pass",
+        (LOOPS,),
+    ),
+    Change(
+        "graph/gradients/loops.py",
+        "            self.frame.recompute\n            and",
+        "            False\n            and",
+        (LOOPS,),
+    ),
+    Change(
+        "graph/gradients/loops.py",
+        "and context_of(part) == self.place",
+        "",
+        (LOOPS,),
+    ),
+    Change("graph/gradients/loops.py", "and not self.frame.recompute", "", (LOOPS,)),
+    Change(
+        "graph/gradients/loops.py",
+        "replace(branch, side=1 - branch.side)",
+        "replace(branch, side=1)",
+        (LOOPS,),
+    ),
+    Change(
+        "graph/gradients/loops.py",
+        'name_scope(f"kept_{_name_of(tensor)}")',
+        'name_scope("kept")',
+        ("cells/test_loops.py",),
+    ),
+    Change(
+        "explain/forecast.py",
+        "if _frames(op)[0].swap_memory",
+        "",
+        (LOOPS,),
+    ),
+    Change(
+        "graph/control_flow/dynamic_rnn.py",
+        "count = minimum(count, reduce_max(concat([lengths, [1]], 0)))",
+        "pass",
+        ("graph/control_flow/test_dynamic_rnn.py",),
+    ),
+    Change(
+        "graph/control_flow/dynamic_rnn.py",
+        "concat([lengths, [1]], 0)",
+        "lengths",
+        ("graph/control_flow/test_dynamic_rnn.py",),
+    ),
+    Change(
+        "graph/control_flow/while_loop.py",
+        "and _is_one_shape(structure, given):",
+        "and False:",
+        ("graph/control_flow/test_while_loop.py",),
     ),
 )
 

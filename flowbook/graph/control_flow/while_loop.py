@@ -90,8 +90,9 @@ def while_loop(
             as a list of one, and not as it is.
         recompute: whether gradients compute an iteration once more, from what its variables were,
             rather than keep what it computed. They are the same bits, for less memory and more
-            time. What touches something, such as draws and reads of variables, is kept, and so is
-            what the body takes from arrays and from loops within it.
+            time; only sums over the iterations of products of matrices are rounded otherwise. What
+            touches something, such as draws and reads of variables, is kept, and so is what the
+            body takes from arrays and from loops within it.
 
     Returns:
         What the variables are at last, in the structure of `loop_vars`.

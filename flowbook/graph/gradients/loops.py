@@ -14,7 +14,7 @@ by further variables (`Extension`): a count of its iterations, and the stacks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
@@ -59,6 +59,8 @@ from flowbook.graph.ops.arrays.indexed_slices import Gradient, IndexedSlices, as
 from flowbook.graph.ops.basis.constants import constant, identity
 from flowbook.graph.ops.basis.filling import zeros
 from flowbook.graph.ops.basis.shaping import shape as shape_tensor
+from flowbook.graph.ops.linalg.matrix_products import matmul_op
+from flowbook.graph.ops.linalg.product_sums import is_larger_than_factors
 from flowbook.graph.ops.math.arithmetic import add, subtract
 from flowbook.graph.ops.math.comparison import greater
 from flowbook.graph.ops.state.variables import read_variable
@@ -221,29 +223,26 @@ class Left(NamedTuple):
 
     Attributes:
         source: the tensor of the outside whose gradient it is.
-        tensors: what leaves: the gradient; or of one of a few rows arrays of their values and of
-            their indices, a piece for each iteration.
-        first: what such a one begins with.
+        tensors: what leaves: the gradient, or arrays of pieces of which it is made, one for each
+            iteration.
+        firsts: what such arrays begin with.
+        made: makes the gradient of what leaves, pieces joined.
     """
 
     source: Tensor
     tensors: Sequence[Tensor]
-    first: IndexedSlices | None = None
+    firsts: Sequence[Tensor] = ()
+    made: Callable[..., Gradient] = as_dense
 
     def gradient(self, before: Mapping[Operation, Operation]) -> Gradient:
         """The gradient, where other operations stand for some."""
         tensors = [before.get(t.op, t.op).outputs[0] for t in self.tensors]
-        if self.first is None:
-            return tensors[0]
-        values, indices = [
-            concat_op(array, dtype=part.dtype, element_shape=_rows_of(part))[0]
-            for array, part in zip(tensors, _parts_of(self.first), strict=True)
-        ]
-        return IndexedSlices(values, indices, self.first.dense_shape)
-
-
-def _parts_of(rows: IndexedSlices) -> tuple[Tensor, Tensor]:
-    return rows.values, rows.indices
+        if self.firsts:
+            tensors = [
+                concat_op(array, dtype=first.dtype, element_shape=_rows_of(first))[0]
+                for array, first in zip(tensors, self.firsts, strict=True)
+            ]
+        return self.made(*tensors)
 
 
 def _rows_of(tensor: Tensor) -> Shape:
@@ -352,8 +351,25 @@ class LoopGradients:
             part = next(given)
             outer = loop.sources[stands]
             if isinstance(part, IndexedSlices):
-                nothing = no_rows(part, self._shape(outer))
-                results.append(Left(outer, backward.collected(part, nothing), nothing))
+                shape = self._shape(outer)
+                nothing = no_rows(part, shape)
+                results.append(
+                    backward.collected(
+                        outer,
+                        [part.values, part.indices],
+                        [nothing.values, nothing.indices],
+                        lambda values, indices, shape=shape: IndexedSlices(values, indices, shape),
+                    )
+                )
+            elif part is not None and backward.is_joined(part):
+                results.append(
+                    backward.collected(
+                        outer,
+                        part.op.inputs,
+                        [zeros([0, t.shape[1]], t.dtype) for t in part.op.inputs],
+                        lambda a, b: matmul_op(a, b, transpose_a=True),
+                    )
+                )
             elif part is not None:
                 results.append(Left(outer, [backward.accumulated(part, self.zeros(outer))]))
         return results
@@ -633,10 +649,30 @@ class Backward(_Extended):
         self.close(total, following)
         return self.left(total)
 
-    def collected(self, part: IndexedSlices, nothing: IndexedSlices) -> Sequence[Tensor]:
-        """Arrays of the values and the indices of the rows of all iterations, outside."""
-        pairs = zip(_parts_of(part), _parts_of(nothing), strict=True)
-        return [self._pieces(piece, first) for piece, first in pairs]
+    def is_joined(self, part: Tensor) -> bool:
+        """Whether the sum of products over all iterations is computed as one product, outside.
+
+        The products of each iteration are larger than what they are made of. A loop that computes
+        anew what it could keep does not keep that either.
+        """
+        op = part.op
+        return (
+            is_larger_than_factors(op)
+            and not self.frame.recompute
+            and context_of(part) == self.place
+            and not (op.device or op.colocation)
+        )
+
+    def collected(
+        self,
+        outer: Tensor,
+        pieces: Sequence[Tensor],
+        firsts: Sequence[Tensor],
+        made: Callable[..., Gradient],
+    ) -> Left:
+        """A gradient that is made outside, of pieces of all iterations."""
+        pairs = zip(pieces, firsts, strict=True)
+        return Left(outer, [self._pieces(piece, first) for piece, first in pairs], firsts, made)
 
     def _pieces(self, piece: Tensor, first: Tensor) -> Tensor:
         """An array of what each iteration gives, in the forward loop's order, after a first one."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 
 from flowbook.graph.ops.linalg.matrix_products import matmul_op
-from flowbook.graph.ops.linalg.product_sums import sum_of_products_op
+from flowbook.graph.ops.linalg.product_sums import is_larger_than_factors, sum_of_products_op
 from flowbook.graph.ops.math.arithmetic import add_n
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
@@ -48,13 +48,7 @@ def _pays(node: Node) -> bool:
     """Whether a node is a product of matrices, each of them smaller than it."""
     if node.op_def is not matmul_op or node.after or node.behind:
         return False
-    if not node.attributes["transpose_a"] or node.attributes["transpose_b"]:
-        return False
-    shapes = [tensor.shape for tensor in node.operation.inputs]
-    product = node.operation.outputs[0].shape
-    if any(s.rank != 2 or s.size is None for s in shapes) or product.size is None:
-        return False
-    return sum(s.size or 0 for s in shapes) < product.size
+    return is_larger_than_factors(node.operation)
 
 
 def _is_beside(node: Node, other: Node) -> bool:

@@ -127,3 +127,18 @@ def test_failures_in_loops_come_back_whole():
     error = fb.errors.OutOfRangeError("far")
     failure = Failure(error, 3, (), (), (LoopPlace("a/b", 7), LoopPlace("a", 0)))
     assert decode_failure(encode_failure(failure)).loops == failure.loops
+
+
+def test_of_several_iterations_that_fail_the_first_is_told():
+    """What only the counter decides could be far ahead: iterations may overlap."""
+
+    def body(i, t):
+        far = fb.gather([1, 2, 3], i)
+        return i + 1, fb.gather([1, 2, 5], t) * 2 + 0 * far
+
+    _, t = fb.while_loop(lambda i, _: i < 9, body, (0, 0))
+    with fb.Session() as sess:
+        for _ in range(4):
+            with pytest.raises(fb.errors.InvalidIndexError) as info:
+                sess.run(t)
+            assert "in iteration 2 of the loop 'while' (the first is 0)" in info.value.details

@@ -234,6 +234,41 @@ def test_recomputing_keeps_what_entered_and_what_was_drawn(imported: bool) -> No
     assert again.total.flops > kept.total.flops
 
 
+@pytest.mark.parametrize("recompute", [False, True])
+def test_products_of_small_factors_are_one_product(recompute: bool) -> None:
+    """What a matrix of a recurrent network's gradient is the sum of."""
+    random = np.random.default_rng(0)
+    x = fb.placeholder(fb.float64, [2, 30])
+    w = fb.Variable(random.normal(size=(30, 30)) / 5)
+    n = fb.placeholder(fb.int32, [])
+    kernel = fb.identity(w)
+
+    def step(t: Any) -> Any:
+        return fb.tanh(fb.matmul(t, kernel)) + x
+
+    def body(i: Any, t: Any) -> Any:
+        # A product in a branch is there in some iterations only.
+        return i + 1, fb.cond(fb.equal(i, 2), lambda: step(t), lambda: t * 0.9) + step(t)
+
+    _, y = fb.while_loop(lambda i, _: i < n, body, (0, x), recompute=recompute)
+    found = fb.gradients(y, [x, w])
+    found += fb.gradients(found[1], [w])
+    at = random.normal(size=(2, 30))
+    with fb.Session() as sess:
+        for trips in (0, 4):
+            t = x
+            for i in range(trips):
+                t = (step(t) if i == 2 else t * 0.9) + step(t)
+            wanted = [whole_of(g, w) if g is None else g for g in fb.gradients(t, [x, w])]
+            wanted += [whole_of(g, w) for g in fb.gradients(wanted[1], [w])]
+            for _ in range(2):
+                pairs = sess.run([found, wanted], {x: at, n: trips})
+                for one, other in zip(*pairs, strict=True):
+                    assert close(one, other)
+    kept = [op for op in x.graph.operations if op.type == "TensorArrayWrite"]
+    assert bool(kept) is not recompute
+
+
 def test_a_long_body_is_computed_again() -> None:
     x = fb.placeholder(fb.float64, [])
 

@@ -21,6 +21,19 @@ from flowbook.graph.ops.basis.conjugation import conjugate
 from flowbook.graph.ops.linalg.matrix_products import matmul_op
 
 
+def is_larger_than_factors(operation: Operation) -> bool:
+    """Whether it is a product `transpose(a) b` of matrices, each of them smaller than it."""
+    if operation.op_def is not matmul_op:
+        return False
+    if not operation.attributes["transpose_a"] or operation.attributes["transpose_b"]:
+        return False
+    shapes = [tensor.shape for tensor in operation.inputs]
+    product = operation.outputs[0].shape
+    if any(s.rank != 2 or s.size is None for s in shapes) or product.size is None:
+        return False
+    return sum(s.size or 0 for s in shapes) < product.size
+
+
 def _summed_shape(factors: list[Tensor]) -> Shape:
     if len(factors) % 2:
         raise InvalidArgumentError(f"factors come in pairs, not {len(factors)} of them")
