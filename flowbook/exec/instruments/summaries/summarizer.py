@@ -331,7 +331,8 @@ def _missing(operation: Operation, needed: set[Operation], fed: set[Tensor]) -> 
                 return control.name
         sources = [tensor.op for tensor in op.inputs if tensor not in fed]
         if op.closed_by is not None:
-            sources.append(op.closed_by)  # What leaves a loop comes from its last iteration.
+            # What leaves a loop comes from its last iteration.
+            sources.append(op.closed_by)
         for source in sources:
             if source in needed or source in seen:
                 continue
