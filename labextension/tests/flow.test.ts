@@ -144,6 +144,17 @@ for (const sideways of [false, true]) {
   });
 }
 
+test("what goes round is not cut into columns, however long it is", () => {
+  const count = 40;
+  const sizes = Array.from({ length: count }, () => [90, 40] as const);
+  const chain = sizes.slice(1).map((_, i) => [i, i + 1, 0, 0] as const);
+  const request = { sizes, row: [], entering: [], leaving: [], aside: [], sideways: false, aspect: 1.5 };
+  const columns = layOut({ ...request, edges: chain, round: [] });
+  assert.ok(new Set(columns.x.map(Math.round)).size > 1);
+  const whole = layOut({ ...request, edges: [...chain, [count - 1, 0, 0, 0]], round: [count - 1] });
+  assert.equal(new Set(whole.x.map(Math.round)).size, 1);
+});
+
 test("variables stand in one row, and no two lines that go round share a lane", () => {
   // Two variables, of which one is taken by the condition, and a body that takes both.
   const layout = layOut({

@@ -40,7 +40,8 @@ function layOutDown(request: LayoutRequest): Layout {
   placed.sort((a, b) => a - b);
 
   const layout = placed.length <= MOST_FOR_DAGRE ? byDagre(request, placed) : layered(request, placed);
-  const shaped = wrapped(request, placed, layout);
+  // What goes round has to come back: in columns it would have to cross them all.
+  const shaped = request.round.length > 0 ? layout : wrapped(request, placed, layout);
   addRounds(request, placed, shaped);
   addBlock(request, loose, shaped);
   addAside(request, request.aside, shaped);
