@@ -83,6 +83,15 @@ function byDagre(request: LayoutRequest, placed: readonly number[]): Layout {
       if (port === "in") graph.setEdge(port, String(i), {}, port);
       else graph.setEdge(String(i), port, {}, port);
     }
+    if (round.size === 0) continue;
+    // A loop's variables come first, and leave it: above and below all else, or lines would run across that.
+    const side = port === "in" ? 1 : 0;
+    const joined = new Set(request.edges.flatMap((edge, e) => (round.has(e) ? [] : [edge[side]])));
+    for (const i of placed) {
+      if (joined.has(i)) continue;
+      if (port === "in") graph.setEdge(port, String(i), { weight: 0 }, "border");
+      else graph.setEdge(String(i), port, { weight: 0 }, "border");
+    }
   }
   dagre.layout(graph);
 
