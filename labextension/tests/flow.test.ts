@@ -144,6 +144,34 @@ for (const sideways of [false, true]) {
   });
 }
 
+test("what goes round is not cut into columns, however long it is", () => {
+  const count = 40;
+  const sizes = Array.from({ length: count }, () => [90, 40] as const);
+  const chain = sizes.slice(1).map((_, i) => [i, i + 1, 0, 0] as const);
+  const request = { sizes, row: [], entering: [], leaving: [], aside: [], sideways: false, aspect: 1.5 };
+  const columns = layOut({ ...request, edges: chain, round: [] });
+  assert.ok(new Set(columns.x.map(Math.round)).size > 1);
+  const whole = layOut({ ...request, edges: [...chain, [count - 1, 0, 0, 0]], round: [count - 1] });
+  assert.equal(new Set(whole.x.map(Math.round)).size, 1);
+});
+
+test("what leaves a loop does so below its body", () => {
+  // A variable that leaves, and a body below it, which the line has to pass beside.
+  const layout = layOut({
+    sizes: [[40, 22], [90, 60], [200, 300]],
+    edges: [[0, 1, 0, 0], [0, 2, 0, 0], [1, 2, 0, 0], [2, 0, 0, 0]],
+    round: [3],
+    row: [0],
+    entering: [0],
+    leaving: [0],
+    aside: [],
+    sideways: false,
+    aspect: 1.5,
+  });
+  const [line] = layout.leaving;
+  assert.ok(line!.at(-1)! > layout.y[2] + 150);
+});
+
 test("variables stand in one row, and no two lines that go round share a lane", () => {
   // Two variables, of which one is taken by the condition, and a body that takes both.
   const layout = layOut({

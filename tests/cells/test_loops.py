@@ -25,7 +25,16 @@ _, y = fb.while_loop(lambda i, t: i < 3, body, (0, x))
 """
 
 
-@pytest.mark.parametrize("source", [LOOP, NESTED])
+SUMMARISED = """
+x = fb.placeholder(fb.float32, [], name='x')
+def body(i, t):
+    fb.summary.scalar('t', t, last=True)
+    return i + 1, t * x
+_, y = fb.while_loop(lambda i, t: i < 3, body, (0, x))
+"""
+
+
+@pytest.mark.parametrize("source", [LOOP, NESTED, SUMMARISED])
 def test_the_same_loop_stays(notebook: Any, source: str) -> None:
     notebook.run("a", source)
     notebook.run("b", "z = y + 1.0")

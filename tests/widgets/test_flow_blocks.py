@@ -185,8 +185,29 @@ def test_the_payload_names_what_lies_elsewhere() -> None:
     start = read.columns["wireStart"]
     assert start[add + 1] - start[add] == 2
     assert read.columns["routing"].sum() == len(pictured(graph.operations).routing)
-    # All that a loop is looked at for stays, however much is joined to it.
-    assert not read.columns["aside"][whole["body of steps"]]
+
+
+def test_all_that_a_loop_is_looked_at_for_stays() -> None:
+    # Nothing is a placeholder or leads to a loss: that would stay in any case.
+    def body(*parts: fb.Tensor) -> list[fb.Tensor]:
+        return [fb.add_n(parts)] * len(parts)
+
+    parts = [fb.zeros([2]) for _ in range(8)]
+    fb.while_loop(lambda *parts: parts[0][0] < 9.0, body, parts, name="steps")
+    read = Read(graph_payload(fb.get_default_graph()))
+    (whole,) = [i for i, kind in enumerate(read.columns["kind"]) if kind == BlockKind.LOOP]
+    assert not read.columns["aside"][read.columns["parent"] == whole].any()
+
+
+def test_a_session_is_asked_or_else_the_latest() -> None:
+    n = fb.placeholder(fb.int32, [], name="n")
+    last = fb.while_loop(lambda i: i < n, lambda i: i + 1, [0], name="count")[0]
+    with fb.Session() as one, fb.Session() as other:
+        one.run(last, {n: 1})
+        assert what_ran(one.graph) == {}
+        other.run(last, {n: 2})
+        assert what_ran(one.graph) == {"count": "ran 2 times"}
+        assert what_ran(one.graph, one) == {"count": "ran 1 time"}
 
 
 def test_plain_graphs_have_nothing_of_it() -> None:

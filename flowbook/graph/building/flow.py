@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
     from flowbook.graph.model.context import Context
     from flowbook.graph.model.operation import Operation
     from flowbook.graph.model.tensor import Tensor
@@ -29,6 +32,22 @@ class Flow(Protocol):
 
     def joined(self, operation: Operation) -> None:
         """Note what has joined the graph inside."""
+
+    def outside(self) -> AbstractContextManager[None]:
+        """Build around it."""
+
+    def keep(self, value: Tensor, first: Tensor, name: str, then: Callable[[Tensor], None]) -> None:
+        """Take a value out of a loop: that of its last iteration, when the loop is complete.
+
+        Args:
+            value: it is there in each iteration.
+            first: from outside; what is taken out if there is no iteration.
+            name: what a person calls it.
+            then: called around the loop with what it was at last.
+
+        Raises:
+            InvalidArgumentError: if the value is not there in each iteration.
+        """
 
     def note(self, operation: Operation, is_acting: bool) -> None:
         """Note what ends when something inside has touched what it touches.

@@ -10,9 +10,10 @@ runs wherever that runs, whether or not a result depends on it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import NamedTuple
 
 from flowbook.graph.building.flow import Flow
 from flowbook.graph.building.graph import Graph
@@ -135,6 +136,13 @@ class Inside:
         if is_acting:
             self.acting.append(operation)
 
+    def keep(self, value: Tensor, first: Tensor, name: str, then: Callable[[Tensor], None]) -> None:
+        """Take the value of the last iteration out of a loop; see `Flow`."""
+        raise InvalidArgumentError(
+            f"{name!r} is in a branch: an iteration that does not take it has no value",
+            hint="give it from the branches, and take what fb.cond gives",
+        )
+
     def _waited(self, operation: Operation) -> Operation:
         """What is waited for inside, where an operation from outside is."""
         if frame_of(operation.context) is frame_of(self._context):
@@ -176,12 +184,27 @@ class BranchInside(Inside):
         return sides[self._branch.side]
 
 
+class Kept(NamedTuple):
+    """A value that is taken out of a loop beside its variables; see `Flow.keep`."""
+
+    value: Tensor
+    first: Tensor
+    name: str
+    then: Callable[[Tensor], None]
+
+
 class LoopInside(Inside):
-    """The inside of a loop: its condition, and then its body, which another iteration runs."""
+    """The inside of a loop: its condition, and then its body, which another iteration runs.
+
+    Attributes:
+        frame: the loop.
+        kept: what is taken out of it beside its variables.
+    """
 
     def __init__(self, graph: Graph, frame: Frame, pivot: Operation) -> None:
         super().__init__(graph, frame, pivot)
         self.frame = frame
+        self.kept: list[Kept] = []
         self._body: Branch | None = None
         self._touched = False
 
@@ -196,6 +219,15 @@ class LoopInside(Inside):
     def has_touched(self) -> bool:
         """Whether anything in the loop touches something."""
         return self._touched or bool(self.stateful)
+
+    def keep(self, value: Tensor, first: Tensor, name: str, then: Callable[[Tensor], None]) -> None:
+        """Take the value of the last iteration out of the loop; see `Flow`."""
+        if self._body is None:
+            raise InvalidArgumentError(
+                f"{name!r} is in the loop's condition, which is computed once more than its body",
+                hint="take it in the body",
+            )
+        self.kept.append(Kept(value, first, name, then))
 
     def held(self, tensor: Tensor) -> Tensor:
         """A tensor that is there only where the body runs."""

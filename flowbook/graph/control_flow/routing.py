@@ -240,8 +240,6 @@ def _entered_shape(
     shape: Any,
     variable: Any,
 ) -> Shape:
-    if not isinstance(variable, str):
-        raise InvalidTypeError(f"a loop's variable is named by a string, not {variable!r}")
     if not isinstance(frame_name, str) or not frame_name:
         raise InvalidArgumentError(f"a loop is named by a string, not {frame_name!r}")
     flags = {"is_constant": is_constant, "swap_memory": swap_memory, "recompute": recompute}

@@ -10,7 +10,7 @@ from typing import Any
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.building.scopes import control_dependencies, name_scope, within
 from flowbook.graph.control_flow.calling import require_callable_with
-from flowbook.graph.control_flow.flows import LoopInside
+from flowbook.graph.control_flow.flows import Kept, LoopInside
 from flowbook.graph.control_flow.routing import (
     check_parallel,
     exit,
@@ -274,17 +274,10 @@ class _Loop:
 
     def build(self, cond: Callable[..., Any], body: Callable[..., Any]) -> Any:
         """Build the whole loop; give what its variables are at last."""
-        entered = [
-            taken_into(
-                self.frame,
-                tensor,
-                shape=None if shape == tensor.shape else shape,
-                variable=called,
-            )
+        merged = [
+            self._merged(tensor, shape, called)
             for tensor, shape, called in zip(self.first, self.shapes, self.names, strict=True)
         ]
-        with self._building():
-            merged = [merge_op([tensor])[0] for tensor in entered]
         # What waits for an iteration's turn waits for this variable's value, a small one.
         turn = next((i for i, t in enumerate(self.first) if t.shape.rank == 0), 0)
         inside = LoopInside(self.graph, self.frame, merged[turn].op)
@@ -310,17 +303,39 @@ class _Loop:
         for i, (tensor, merge) in enumerate(zip(following, merged, strict=True)):
             waited = inside.stateful if is_acting and i == turn else []
             self._close(tensor, merge.op, waited)
+        kept = [self._kept(inside, each, condition) for each in inside.kept]
         last = [no for no, _ in switched]
         with self._building():
             waited = [identity(last[turn], name="ended").op] if is_acting else []
         with self._building(waited):
-            found = [exit(tensor) for tensor in last]
+            found = [exit(tensor) for tensor in (*last, *kept)]
         before = self.graph.complete(self.frame)
         found = [before.get(tensor.op, tensor.op).outputs[0] for tensor in found]
+        found, left = found[: len(last)], found[len(last) :]
+        for each, tensor in zip(inside.kept, left, strict=True):
+            each.then(tensor)
         flow = self.graph.scope.flow
         if flow is not None and inside.has_touched:
             flow.note(found[turn].op, is_acting)
         return packed_like(self.structure, found)
+
+    def _merged(self, first: Tensor, shape: Shape, called: str) -> Tensor:
+        """A variable as it is in an iteration."""
+        stays = None if shape == first.shape else shape
+        entered = taken_into(self.frame, first, shape=stays, variable=called)
+        with self._building():
+            return merge_op([entered])[0]
+
+    def _kept(self, inside: LoopInside, kept: Kept, condition: Tensor) -> Tensor:
+        """What a value was in the iteration before, and so at last; inside."""
+        with inside.outside():
+            merged = self._merged(kept.first, kept.first.shape, kept.name)
+        with self._building():
+            last, _ = switch_op(merged, condition)
+        with inside.entered():
+            following = inside.held(kept.value)
+        self._close(following, merged.op, [])
+        return last
 
     def _building(self, waited: Sequence[Operation] = ()) -> Any:
         """Build what routes the loop's values, which nothing from outside is waited for."""

@@ -53,7 +53,7 @@ function nodeCard(tree: Hierarchy, node: number): Card {
   const facts: Item[] = [];
   if (tree.isScope(node)) {
     const alike = (tree.alike.get(tree.template[node]) ?? 1) - 1;
-    facts.push(plain(counted(tree.count(node), "operation")));
+    facts.push(plain(counted(tree.count(node) - tree.unseen[node], "operation")));
     if (alike > 0) facts.push(plain(`${counted(alike, "other scope")} built alike`));
   }
   const ran = tree.ran[tree.name(node)];

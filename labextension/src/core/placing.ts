@@ -40,7 +40,8 @@ function layOutDown(request: LayoutRequest): Layout {
   placed.sort((a, b) => a - b);
 
   const layout = placed.length <= MOST_FOR_DAGRE ? byDagre(request, placed) : layered(request, placed);
-  const shaped = wrapped(request, placed, layout);
+  // What goes round has to come back: in columns it would have to cross them all.
+  const shaped = request.round.length > 0 ? layout : wrapped(request, placed, layout);
   addRounds(request, placed, shaped);
   addBlock(request, loose, shaped);
   addAside(request, request.aside, shaped);
@@ -81,6 +82,15 @@ function byDagre(request: LayoutRequest, placed: readonly number[]): Layout {
     for (const i of shown) {
       if (port === "in") graph.setEdge(port, String(i), {}, port);
       else graph.setEdge(String(i), port, {}, port);
+    }
+    if (round.size === 0) continue;
+    // A loop's variables come first, and leave it: above and below all else, or lines would run across that.
+    const side = port === "in" ? 1 : 0;
+    const joined = new Set(request.edges.flatMap((edge, e) => (round.has(e) ? [] : [edge[side]])));
+    for (const i of placed) {
+      if (joined.has(i)) continue;
+      if (port === "in") graph.setEdge(port, String(i), { weight: 0 }, "border");
+      else graph.setEdge(String(i), port, { weight: 0 }, "border");
     }
   }
   dagre.layout(graph);

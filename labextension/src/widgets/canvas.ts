@@ -204,6 +204,7 @@ export class Painter {
     this.#marks(shown, box);
     if (openable && scale >= NAMES_GROW) this.#sign(x + 11, y + (detailed ? height / 2 - 6.5 : height / 2), false, theme.faint);
     if (!detailed) return;
+    context.textAlign = "center";
     context.fillStyle = theme.faint;
     context.font = `${DETAIL_SIZE}px ${theme.font}`;
     context.fillText(face.detail, x + width / 2, y + height / 2 + 12.5);

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import flowbook as fb
@@ -79,10 +80,68 @@ def test_summaries_of_what_a_loop_gives_and_not_of_what_is_inside() -> None:
         summarizing = sess.summarize()
         sess.run(train)
         assert list(sess.summary_history.tags()) == ["after"]
+        shown = "last=True shows its last iteration"
         assert summarizing.left_out == {
-            "while/inside": "what is outside of the loop 'while'",
+            "while/inside": f"what is outside of the loop 'while': {shown}",
             "cond/branch": "what is outside of the branches of 'cond/pred_id:0'",
         }
+
+
+def test_summaries_of_the_last_iteration() -> None:
+    n = fb.placeholder(fb.int32, [], name="n")
+    W = fb.Variable(1.0, name="W")
+
+    def body(i: Any, v: Any) -> Any:
+        v = v * 0.5 + W
+        fb.summary.scalar("v", v, last=True)
+        fb.summary.scalar("i", fb.expand_dims(i, 0), last=True)
+
+        def inner(j: Any) -> Any:
+            fb.summary.scalar("sum", i * 10 + j, last=True)
+            return j + 1
+
+        fb.while_loop(lambda j: j < 3, inner, [0], name="inner")
+        return i + 1, v
+
+    _, v = fb.while_loop(lambda i, v: i < n, body, (0, 0.0), name="loop")
+    fb.while_loop(lambda i, v: i < n, body, (0, 0.0), name="unused")
+    train = fb.train.GradientDescentOptimizer(0.0).minimize(v)
+    with fb.Session() as sess:
+        summarizing = sess.summarize()
+        for trips in (3, 0, 2, 3):
+            sess.run(train, {n: trips})
+        history = summarizing.history
+        found = {tag: [point.value for point in history.points(tag)] for tag in history.tags()}
+        assert list(found) == ["loop/v", "loop/i"]  # Nothing else needs the inner loop.
+        np.testing.assert_array_equal(found["loop/v"], [1.75, np.nan, 1.5, 1.75])
+        assert found["loop/i"] == [2, 0, 1, 2]
+        assert set(summarizing.left_out) == {
+            "loop/inner/sum",
+            *("unused/v", "unused/i", "unused/inner/sum"),
+        }
+        summarizing.close()
+        summarizing = sess.summarize(compute=True)
+        sess.run(train, {n: 2})
+        sums = summarizing.history.points("loop/inner/sum")
+        assert [point.value for point in sums] == [12]
+
+
+def test_the_last_iteration_is_that_of_the_body_alone() -> None:
+    def summarised(i: Any) -> Any:
+        fb.summary.scalar("x", i, last=True)
+        return i < 3
+
+    with pytest.raises(fb.errors.InvalidArgumentError, match="once more than its body"):
+        fb.while_loop(summarised, lambda i: i + 1, [0])
+
+    def branch(i: Any) -> Any:
+        return fb.cond(i > 1, lambda: fb.summary.scalar("x", i, last=True), lambda: i) + 1
+
+    with pytest.raises(fb.errors.InvalidArgumentError, match="in a branch"):
+        fb.while_loop(lambda i: i < 3, branch, [0])
+    # Outside of loops there is one value, which is the last.
+    fb.summary.scalar("x", 1.0, last=True)
+    assert len(fb.get_default_graph().summaries()) == 1
 
 
 def test_a_variable_that_is_perhaps_assigned_is_initialised() -> None:

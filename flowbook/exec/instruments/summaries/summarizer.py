@@ -322,24 +322,31 @@ def _missing(operation: Operation, needed: set[Operation], fed: set[Tensor]) -> 
         place = operation.context
         frame = frame_of(place)
         if frame is not None:
-            return f"what is outside of the loop {frame.name!r}"
+            outside = f"what is outside of the loop {frame.name!r}"
+            is_scalar = operation.type == "ScalarSummary"
+            return f"{outside}: last=True shows its last iteration" if is_scalar else outside
         assert isinstance(place, Branch)
         return f"what is outside of the branches of {place.pred.name!r}"
-    for control in operation.control_inputs:
-        if control not in needed:
-            return control.name
-    for tensor in operation.inputs:
-        source = tensor.op
-        if tensor in fed or source in needed:
-            continue
-        definition = source.op_def
-        moves = definition.is_pure and definition.only_moves
-        reads = definition.access is Access.READ and len(source.inputs) == 1
-        if (not moves and not reads) or definition is placeholder_op:
-            return source.name
-        found = _missing(source, needed, fed)
-        if found is not None:
-            return found
+    stack, seen = [operation], {operation}
+    while stack:
+        op = stack.pop()
+        for control in op.control_inputs:
+            if control not in needed:
+                return control.name
+        sources = [tensor.op for tensor in op.inputs if tensor not in fed]
+        if op.closed_by is not None:
+            # What leaves a loop comes from its last iteration.
+            sources.append(op.closed_by)
+        for source in sources:
+            if source in needed or source in seen:
+                continue
+            definition = source.op_def
+            moves = definition.is_pure and definition.only_moves
+            reads = definition.access is Access.READ and len(source.inputs) == 1
+            if (not moves and not reads) or definition is placeholder_op:
+                return source.name
+            seen.add(source)
+            stack.append(source)
     return None
 
 

@@ -21,6 +21,8 @@ from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.model.summaries import SUFFIX
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.basis.constants import constant, convert_to_tensor
+from flowbook.graph.ops.basis.shaping import reshape
 
 __all__ = ["histogram", "image", "scalar", "text"]
 
@@ -67,16 +69,24 @@ scalar_op = OpDef(
 
 
 @scalar_op.front
-def scalar(name: str, tensor: Any) -> Tensor:
+def scalar(name: str, tensor: Any, last: bool = False) -> Tensor:
     """Show one number over the steps of a training.
 
     Args:
         name: what it is called where it is shown, after the name scope. Any text; characters that
             an operation's name cannot have are shown all the same.
         tensor: one element of a real dtype.
+        last: in the body of a loop, where a tensor has a value for each iteration, whether that of
+            the last iteration is shown; if there was none, NaN, of an integer 0. Without it nothing
+            is shown of what is in a loop.
 
     Returns:
-        The value, a float64 scalar; nobody has to fetch it (see `Session.summarize`).
+        The value, a float64 scalar; nobody has to fetch it (see `Session.summarize`). With `last`
+        in a loop the tensor itself.
+
+    Raises:
+        InvalidArgumentError: if there are more values than one; if the last value is wanted in a
+            loop's condition, or in a branch, where an iteration may have none.
 
     >>> import flowbook as fb
     >>> x = fb.Variable([3.0, 4.0])
@@ -90,7 +100,23 @@ def scalar(name: str, tensor: Any) -> Tensor:
     ...     [(p.step, p.value) for p in kept.history.points("loss")]
     [(0, 25.0), (1, 6.25), (2, 1.5625)]
     """
-    return _built(scalar_op, name, tensor)
+    if not last or get_default_graph().scope.flow is None:
+        return _built(scalar_op, name, tensor)
+    value = convert_to_tensor(tensor)
+    _one_value(value)
+    _keep(value if value.shape.rank == 0 else reshape(value, []), _scope_and(name), name)
+    return value
+
+
+def _keep(value: Tensor, tag: str, name: str) -> None:
+    """Summarise a value when it has left the loops that it is in."""
+    flow = get_default_graph().scope.flow
+    if flow is None:
+        scalar_op(value, tag=tag, name=_plain(name) + SUFFIX)
+        return
+    with flow.outside():
+        first = constant(np.nan if value.dtype.is_floating else 0, value.dtype)
+    flow.keep(value, first, name, lambda left: _keep(left, tag, name))
 
 
 def _histogram_shapes(values: Tensor, **_: Any) -> list[Shape]:
@@ -276,13 +302,27 @@ def text(name: str, tensor: Any) -> Tensor:
 
 
 def _built(op_def: OpDef[Built], name: str, tensor: Any, **attributes: Any) -> Built:
+    # The tag is kept as it is, whatever an operation can be called.
+    return op_def(tensor, **attributes, tag=_scope_and(name), name=_plain(name) + SUFFIX)
+
+
+def _scope_and(name: str) -> str:
+    """The tag of a summary: its name after the name scope.
+
+    Raises:
+        InvalidTypeError: if the name is no text.
+    """
     if not isinstance(name, str) or not name:
         raise InvalidTypeError(f"a summary is named by a text, not {name!r:.80}")
-    name = name.encode(errors="replace").decode()  # Python's texts may hold what UTF-8 cannot.
-    # The tag is kept as it is, whatever an operation can be called.
+    # Python's texts may hold what UTF-8 cannot.
+    return get_default_graph().scope.prefix + name.encode(errors="replace").decode()
+
+
+def _plain(name: str) -> str:
+    """What the operation is called of a summary of that name."""
+    name = name.encode(errors="replace").decode()
     plain = _INVALID.sub("_", name)[:_LONGEST_NAME].lstrip("_\\/>-").rstrip("/") or "unnamed"
     if plain != name:
         # Different tags are different names; equal ones are numbered.
         plain += f".{zlib.crc32(name.encode()):08x}"
-    tag = get_default_graph().scope.prefix + name
-    return op_def(tensor, **attributes, tag=tag, name=plain + SUFFIX)
+    return plain
