@@ -151,8 +151,7 @@ class LocalMaster:
 
     Attributes:
         graph: the graph.
-        entropy: the seed of random operations without one; recorded so that runs can be repeated.
-        store: variables and random states.
+        store: variables and random states, with the seed of random operations without one.
         drops: how many programs were dropped.
     """
 
@@ -160,12 +159,11 @@ class LocalMaster:
         self, graph: Graph, auto_initialize: bool, devices: Sequence[Device] | None = None
     ) -> None:
         self.graph = graph
-        self.entropy = secrets.randbits(63)
         self.drops = 0
         self._devices = list(devices or local_devices())
         self._homes: dict[ResourceKey, Device] = {}
         self._held = graph.values.held_by(self)
-        self.store = Store(self.entropy, self._note_value)
+        self.store = Store(secrets.randbits(63), self._note_value)
         self._lock = threading.RLock()
         self._prepared: dict[Any, Prepared] = {}
         self._runners: dict[Prepared, Runner | Joint] = {}
