@@ -95,10 +95,17 @@ class Members:
 
     # Where in the control flow
 
-    def open_frame(self, name: str, parallel_iterations: int, outer: Context | None) -> Frame:
+    def open_frame(
+        self,
+        name: str,
+        parallel_iterations: int,
+        outer: Context | None,
+        is_function: bool = False,
+    ) -> Frame:
         """A new frame, which is entered by that name from there."""
         with self.lock:
-            frame = self._frames[name, frame_of(outer)] = Frame(name, parallel_iterations, outer)
+            frame = Frame(name, parallel_iterations, outer, is_function)
+            self._frames[name, frame_of(outer)] = frame
             self._rebuilt.begin(frame)
         return frame
 
@@ -117,7 +124,9 @@ class Members:
             entered = self._frames.get((name, frame))
             if entered is None:
                 parallel = operation.attributes["parallel_iterations"]
-                entered = self._frames[name, frame] = Frame(name, parallel, context)
+                is_function = not operation.inputs
+                entered = Frame(name, parallel, context, is_function)
+                self._frames[name, frame] = entered
             elif is_within(context, entered.outer):
                 entered.outer = context
             operation.context = entered
@@ -249,8 +258,7 @@ class Members:
                 if operation.op_def.owns is not None and previous.op_def is operation.op_def:
                     author.replaced.append((operation, previous))
         operation.name = name
-        operation.id = self._next_id
-        self._next_id += 1
+        self._number(operation)
         if operation.closes is not None:
             operation.closes.closed_by = operation
         if operation.op_def.owns is not None:
@@ -261,6 +269,18 @@ class Members:
         if self._suspects:
             self.repetition.note(operation)
         return operation
+
+    def _number(self, operation: Operation) -> None:
+        """Give an operation its id, after those of the operations that it stands for."""
+        if operation.op_def.stands_for is not None:
+            self._next_id += operation.op_def.stands_for.count(operation)
+        operation.id = self._next_id
+        self._next_id += 1
+
+    def generation(self, operation: Operation) -> int:
+        """Which of the operations of its name one is, counted from 1."""
+        name, _, generation = operation.name.partition("@")
+        return int(generation) if operation.retired else self._generations.get(name, 0) + 1
 
     def _keep(self, previous: Operation, operation: Operation) -> None:
         """Let an operation stand for one that means the same and was built again."""
@@ -408,8 +428,7 @@ class Members:
         operation.name, operation.retired = f"{plain}@{generation}", True
         if operation.op_def.owns is not None:
             operation.key = key_of(operation, plain, generation)
-        operation.id = self._next_id
-        self._next_id += 1
+        self._number(operation)
         self.retirements += 1
 
     def note_complete(self, operations: Iterable[Operation]) -> None:
@@ -603,8 +622,10 @@ def _check_closes(operation: Operation, frame: Frame | None) -> None:
 def _inside(source: Tensor | Operation, context: Context) -> InvalidArgumentError:
     """That something inside of a loop or a branch is used from outside."""
     if isinstance(context, Frame):
-        where = f"inside of the loop {context.name!r}, where it has a value for each iteration"
+        where = f"inside of {context.described}, where it has a value for each {context.repeats}"
         instead = "one of the loop's variables: use what the loop returns"
+        if context.is_function:
+            instead = "one of the function's results: use what its calls give"
     else:
         where = f"inside of a branch of {context.pred.name!r}, which may not be taken"
         instead = "what the branch's function gives: use what cond returns"

@@ -108,6 +108,31 @@ class AsyncContext(Protocol):
         """
 
 
+class Standing(Protocol):
+    """What a run has in the place of an operation.
+
+    Attributes:
+        operations: what computes it, in the order of construction; their ids lie before its own.
+        results: what stands for each of its outputs.
+    """
+
+    @property
+    def operations(self) -> Sequence[Operation]: ...
+
+    @property
+    def results(self) -> Sequence[Tensor]: ...
+
+
+class StandsFor(Protocol):
+    """Tells what a run has in the place of an operation."""
+
+    def __call__(self, operation: Operation) -> Standing:
+        """What stands for an operation that has joined its graph."""
+
+    def count(self, operation: Operation) -> int:
+        """Of how many operations that is."""
+
+
 class OpDef(Generic[Built]):
     """An operation type; called with tensors, it builds an operation.
 
@@ -180,6 +205,8 @@ class OpDef(Generic[Built]):
             they were.
         keeps_finite: whether the output is finite where all of the inputs are, for an operation
             that may hide what is not, as a maximum does.
+        stands_for: of a call of a function: `stands_for(operation)` gives the operations that a run
+            has in its place. It reserves as many ids as these need (see `StandsFor`).
         cost: `cost(operation)` estimates the floating-point operations (FLOPs) of one run, whatever
             the dtype: one for a sum, difference, product, quotient, comparison, selection or
             rounding, so two for a product that is added; 4 for a square root; 10 for an
@@ -224,6 +251,7 @@ class OpDef(Generic[Built]):
         is_identity: bool = False,
         spreads_nonfinite: tuple[str, ...] = (),
         keeps_finite: bool = False,
+        stands_for: StandsFor | None = None,
         cost: Callable[[Operation], int] | None = None,
         doc: str | None = None,
         function: str | None = None,
@@ -262,6 +290,7 @@ class OpDef(Generic[Built]):
         self.is_identity = is_identity
         self.spreads_nonfinite = spreads_nonfinite
         self.keeps_finite = keeps_finite
+        self.stands_for = stands_for
         self.cost = cost
         self.type_variables = type_variables
         self.access = touches.access if touches is not None else None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.tensor import Tensor
 
 
 def ancestors(operation: Operation, *, by_control: bool) -> set[Operation]:
@@ -15,11 +18,17 @@ def ancestors(operation: Operation, *, by_control: bool) -> set[Operation]:
     while stack:
         op = stack.pop()
         waited = op.control_inputs if by_control else ()
-        for other in (*(t.op for t in op.inputs), *closing(op), *waited):
+        for other in (*(t.op for t in taken_by(op)), *closing(op), *waited):
             if other not in found:
                 found.add(other)
                 stack.append(other)
     return found
+
+
+def taken_by(operation: Operation) -> Sequence[Tensor]:
+    """What an operation takes; of the call of a function, what stands for its results."""
+    stands_for = operation.op_def.stands_for
+    return operation.inputs if stands_for is None else stands_for(operation).results
 
 
 def closing(operation: Operation) -> tuple[Operation, ...]:

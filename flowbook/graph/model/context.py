@@ -26,16 +26,34 @@ class Frame:
 
     Attributes:
         name: by which Enters name it.
+        is_function: whether it is the body of a function: what is in it runs once in each call.
         parallel_iterations: how many of its iterations may be under way at once.
         outer: where it is entered from; None for the outermost frame.
     """
 
-    __slots__ = ("__weakref__", "name", "outer", "parallel_iterations")
+    __slots__ = ("__weakref__", "is_function", "name", "outer", "parallel_iterations")
 
-    def __init__(self, name: str, parallel_iterations: int, outer: Context | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        parallel_iterations: int,
+        outer: Context | None,
+        is_function: bool = False,
+    ) -> None:
         self.name = name
+        self.is_function = is_function
         self.parallel_iterations = parallel_iterations
         self.outer = outer
+
+    @property
+    def described(self) -> str:
+        """What errors call it, such as "the loop 'while'"."""
+        return f"the {'function' if self.is_function else 'loop'} {self.name!r}"
+
+    @property
+    def repeats(self) -> str:
+        """What there is a value for of each of its tensors."""
+        return "call" if self.is_function else "iteration"
 
     def __repr__(self) -> str:
         return f"<Frame {self.name!r}>"
@@ -178,4 +196,4 @@ def _branches(context: Context | None) -> list[Branch]:
 
 
 def _described(frame: Frame | None) -> str:
-    return f"in the loop {frame.name!r}" if frame is not None else "outside of all loops"
+    return f"in {frame.described}" if frame is not None else "outside of all loops"
