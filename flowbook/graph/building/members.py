@@ -435,7 +435,7 @@ class Members:
         """Note that nothing else may join what operations leave or merge, loops and branches."""
         for operation in operations:
             if operation.op_def.retag is Retag.POP:
-                frame = frame_of(context_of(operation.inputs[0]))
+                frame = frame_of(runs_in(operation))
                 assert frame is not None
                 self._complete.add(frame)
             elif operation.op_def.fires_on_any and len(operation.inputs) > 1:

@@ -13,9 +13,9 @@ from flowbook.graph.building.surroundings import Scope
 from flowbook.graph.control_flow.flows import ACTING, Inside
 from flowbook.graph.definition.inference import no_flops
 from flowbook.graph.definition.op_def import REQUIRED, OpDef
-from flowbook.graph.functions.definition import Definition, definition_of
+from flowbook.graph.functions.definition import Definition, definition_of, is_parameter
 from flowbook.graph.model import site as sites
-from flowbook.graph.model.context import Frame
+from flowbook.graph.model.context import Frame, is_everywhere
 from flowbook.graph.model.dtypes import MOVABLE, DType
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.operation import Operation
@@ -142,7 +142,7 @@ def _built(
     inside = BodyInside(graph, frame)
     given = [inside.argument(argument) for argument in arguments]
     with inside.entered():
-        found = [inside.captured(_result(leaf)) for leaf in body(given)]
+        found = [_held(inside.captured(_result(leaf))) for leaf in body(given)]
         if inside.acting:
             with control_dependencies(inside.acting):
                 found = [identity(tensor) for tensor in found]
@@ -164,6 +164,13 @@ def _built(
         ).op
     before = graph.complete(frame)
     return definition_of(before.get(function, function))
+
+
+def _held(tensor: Tensor) -> Tensor:
+    """A tensor that a call has a value of where it runs, whatever it is given, and from where."""
+    if tensor.dtype in MOVABLE and (is_everywhere(tensor.op) or is_parameter(tensor.op)):
+        return identity(tensor)
+    return tensor
 
 
 def _result(leaf: Any) -> Tensor:

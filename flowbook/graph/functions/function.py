@@ -306,7 +306,52 @@ def function(
     name: str | None = None,
     inline: bool = True,
 ) -> Any:
-    """Make a function that builds of one whose body is built once, as a decorator."""
+    """Make a component of a Python function that builds: its body is built once, as a decorator.
+
+    The body is built by the first call with arguments of a kind: tensors and arrays count by dtype
+    and shape, everything else, such as numbers and strings, as it is. What it uses from outside by
+    its name is an input of every call; variables that it makes are made once, and shared. What acts
+    in it (writes, draws, prints) runs wherever a call runs, whether or not a result depends on it,
+    and every call draws numbers of its own.
+
+    A call is a copy of the body in the graph, under a name scope of its own. With `inline=False` it
+    is one operation, and the copy is made when something runs or looks into it: its tensors have
+    names all the same, such as "layer/MatMul:0", and can be fetched and fed. The gradient of such
+    a call is such a call too. It computes what it needs of the body once more; in a run what is
+    computed equally is computed once, and in a loop it saves memory for time.
+
+    In a notebook the body belongs to the cell that defines the function. When that cell runs again
+    and the body is another one, what was called before is stale.
+
+    Args:
+        python_function: called with tensors in the place of those, and arrays, that a call gives;
+            gives a tensor, an operation, None, or a nested structure of tensors and operations.
+        name: the name scope of its calls; by default the Python function's name.
+        inline: whether calls are copies of the body in the graph, and not one operation each.
+
+    Returns:
+        A `Function`, which is called as the Python function is, in any graph.
+
+    Raises:
+        InvalidTypeError: if it is no function; from a call, if arguments do not fit its signature,
+            or one that is no tensor cannot be a key of a dict.
+        InvalidArgumentError: from a call, if the function calls itself.
+        UnimplementedError: from `gradients` of a call with `inline=False`, if what acted in a loop
+            or a branch of it would have to act once more.
+
+    >>> import flowbook as fb
+    >>> @fb.function
+    ... def layer(x, units):
+    ...     w = fb.Variable(lambda: fb.ones([x.shape[1], units]), name="w")
+    ...     return fb.nn.relu(fb.matmul(x, w))
+    >>> x = fb.placeholder(fb.float32, [1, 2], name="x")
+    >>> y = layer(layer(x, 2), 2)
+    >>> y.name, [v.name for v in fb.get_default_graph().variables()]
+    ('layer_1/Relu:0', ['functions/layer/w'])
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(y, {x: [[1.0, 2.0]]}))
+    [[6. 6.]]
+    """
     if python_function is None:
         return functools.partial(function, name=name, inline=inline)
     if not callable(python_function):

@@ -148,6 +148,7 @@ def inlined(
     around = graph.scope
     copying = _Copying(definition, given, prefix, around.site or sites.capture())
     copied = wanted(definition, given, needed)
+    frames: list[Frame] = []  # A graph holds none that nothing is in.
     last = {outermost: op for op in copied for outermost in _outermost(definition, op)}
     for original in copied:
         is_direct = definition.is_direct(original)
@@ -161,7 +162,10 @@ def inlined(
                 place = next(
                     copying.copies[o].context for o in copying.copies if o.context is outer
                 )
-            graph.open_frame(copying.name(entered.name), entered.parallel_iterations, place)
+            opened = graph.open_frame(
+                copying.name(entered.name), entered.parallel_iterations, place
+            )
+            frames.append(opened)
         made = copying.copy(original)
         if is_direct and not any(t.op in copying.copies for t in original.inputs):
             made.settled_by += definition.function.outputs

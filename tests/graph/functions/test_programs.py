@@ -60,8 +60,8 @@ def built(program: list[Any], state: list[Any], x: Any, w: Any, decorate: Any) -
 
 
 @EACH
-@settings(max_examples=15, deadline=None)
-@given(program=programs(2), at=st.sampled_from([-1.3, 0.4, 1.1]))
+@settings(max_examples=10, deadline=None)
+@given(program=programs(1), at=st.sampled_from([-1.3, 0.4, 1.1]))
 def test_gradients_are_those_of_the_program_without_functions(
     decorate: Any, program: Any, at: float
 ) -> None:
