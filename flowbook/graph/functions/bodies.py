@@ -22,6 +22,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import own_definitions
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.shape import SCALAR, UNKNOWN, Shape
+from flowbook.graph.model.summaries import SUMMARIES
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor, identity
 
@@ -76,13 +77,25 @@ def add_told(
 
 
 class BodyInside(Inside):
-    """The inside of a function's body while it is built."""
+    """The inside of a function's body while it is built.
+
+    Attributes:
+        parameters: the operations that give what calls are given.
+        summaries: those that summarise, which no result depends on.
+    """
 
     def __init__(self, graph: Graph, frame: Frame) -> None:
         start = _parameter(graph, frame, Argument("", bool_, SCALAR)).op
         super().__init__(graph, frame, start)
         self._frame = frame
         self.parameters = [start]
+        self.summaries: list[Operation] = []
+
+    def joined(self, operation: Operation) -> None:
+        """Note what has joined the graph inside."""
+        super().joined(operation)
+        if operation.type in SUMMARIES:
+            self.summaries.append(operation)
 
     def argument(self, argument: Argument) -> Tensor:
         """A tensor that each call gives."""
@@ -153,7 +166,7 @@ def _built(
         if op.op_def.access in ACTING and op.context is frame and tensor.dtype in MOVABLE
     ]
     values = [*found, *happened]
-    waited = [*inside.parameters, *inside.acting]
+    waited = [*inside.parameters, *inside.stateful, *inside.summaries]
     with within(graph, lambda scope: replace(scope, control_inputs=tuple(dict.fromkeys(waited)))):
         function = function_op(
             values,

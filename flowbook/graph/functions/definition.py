@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
 from flowbook.graph.model import site as sites
-from flowbook.graph.model.context import Frame, chain, frame_of, is_within, runs_in
+from flowbook.graph.model.context import Frame, frame_of, is_within, runs_in
 from flowbook.graph.model.dtypes import resource, variant
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.retag import Retag
@@ -139,18 +138,3 @@ def is_parameter(operation: Operation) -> bool:
 def reserved_by(operation: Operation) -> int:
     """How many ids an operation reserves for what it stands for."""
     return definition_of(operation).size if operation.op_def.stands_for is not None else 0
-
-
-def running(operations: Iterable[Operation]) -> Iterator[Operation]:
-    """Those of a graph's operations that can run: none of bodies, and of calls what they are."""
-    for operation in operations:
-        stands_for = operation.op_def.stands_for
-        if stands_for is not None:
-            yield from running(stands_for(operation).operations)
-        elif not _is_in_body(operation):
-            yield operation
-
-
-def _is_in_body(operation: Operation) -> bool:
-    around = (*chain(operation.context), *chain(runs_in(operation)))
-    return any(isinstance(context, Frame) and context.is_function for context in around)

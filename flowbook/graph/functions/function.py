@@ -347,7 +347,7 @@ def function(
     >>> x = fb.placeholder(fb.float32, [1, 2], name="x")
     >>> y = layer(layer(x, 2), 2)
     >>> y.name, [v.name for v in fb.get_default_graph().variables()]
-    ('layer_1/Relu:0', ['functions/layer/w'])
+    ('layer_1/Relu:0', ['functions/layer/w:0'])
     >>> with fb.Session() as sess:
     ...     print(sess.run(y, {x: [[1.0, 2.0]]}))
     [[6. 6.]]

@@ -244,12 +244,12 @@ def _complete(graph: Graph, copying: _Copying, frame: Frame) -> None:
 
 
 def _note(definition: Definition, copying: _Copying) -> None:
-    """Tell the branch or loop around of what acts within loops and branches of the body."""
+    """Tell the branch or loop around of what loops and branches of the body touch."""
     flow = definition.function.graph.scope.flow
     assert flow is not None
     for op in definition.function.control_inputs:
-        if op in copying.copies and op.op_def.access is None:
-            flow.note(copying.copies[op], is_acting=True)
+        if op in copying.copies and op.op_def.is_router:
+            flow.note(copying.copies[op], is_acting=definition.acts)
 
 
 class Instance(NamedTuple):

@@ -1,9 +1,10 @@
-"""What an operation depends on."""
+"""What an operation depends on, and which operations can run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from flowbook.graph.model.context import Frame, chain, runs_in
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 
@@ -34,3 +35,18 @@ def taken_by(operation: Operation) -> Sequence[Tensor]:
 def closing(operation: Operation) -> tuple[Operation, ...]:
     """Of what merges a loop variable's values, the operation that gives them from the second on."""
     return (operation.closed_by,) if operation.closed_by is not None else ()
+
+
+def running(operations: Iterable[Operation]) -> Iterator[Operation]:
+    """Those of a graph's operations that can run: none of bodies, and of calls what they are."""
+    for operation in operations:
+        stands_for = operation.op_def.stands_for
+        if stands_for is not None:
+            yield from running(stands_for(operation).operations)
+        elif not _is_in_body(operation):
+            yield operation
+
+
+def _is_in_body(operation: Operation) -> bool:
+    around = (*chain(operation.context), *chain(runs_in(operation)))
+    return any(isinstance(context, Frame) and context.is_function for context in around)

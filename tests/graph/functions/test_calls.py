@@ -357,3 +357,22 @@ def test_what_a_file_has_not_is_said(tmp_path: Path) -> None:
             loaded(fb.zeros([3]))
         with pytest.raises(fb.errors.InvalidTypeError, match="its arguments are x"):
             loaded()
+
+
+@INLINE
+def test_summaries_are_those_of_each_call(inline: bool) -> None:
+    @fb.function(inline=inline)
+    def layer(x: Any) -> Any:
+        y = x * 2
+        fb.summary.scalar("y", y)
+        return y
+
+    x = fb.placeholder(fb.float32, [])
+    y = layer(layer(x))
+    summaries = fb.get_default_graph().summaries()
+    assert [op.name for op in summaries] == ["layer/y/summary", "layer_1/y/summary"]
+    with fb.Session() as sess:
+        kept = sess.summarize()
+        sess.run(y, {x: 3.0})
+        for tag, value in (("layer/y", 6), ("layer_1/y", 12)):
+            assert [point.value for point in kept.history.points(tag)] == [value]

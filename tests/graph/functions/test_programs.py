@@ -60,7 +60,7 @@ def built(program: list[Any], state: list[Any], x: Any, w: Any, decorate: Any) -
 
 
 @EACH
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(program=programs(1), at=st.sampled_from([-1.3, 0.4, 1.1]))
 def test_gradients_are_those_of_the_program_without_functions(
     decorate: Any, program: Any, at: float
@@ -93,7 +93,7 @@ def test_gradients_are_those_of_the_program_without_functions(
 
 
 @EACH
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(program=acting_programs(), start=starts)
 def test_what_acts_acts_in_order_in_each_call(decorate: Any, program: Any, start: Any) -> None:
     state, variable = list(start), [1]
@@ -111,7 +111,7 @@ def test_what_acts_acts_in_order_in_each_call(decorate: Any, program: Any, start
 
 
 @EACH
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(program=acting_programs(), start=starts)
 def test_what_acts_acts_in_each_iteration(decorate: Any, program: Any, start: Any) -> None:
     state, variable = list(start), [1]
