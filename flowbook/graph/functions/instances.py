@@ -24,6 +24,7 @@ from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import key_of
 from flowbook.graph.model.retag import Retag
+from flowbook.graph.model.summaries import SUMMARIES
 from flowbook.graph.model.tensor import Tensor
 
 
@@ -81,6 +82,8 @@ class _Copying:
         if original.op_def.retag is Retag.PUSH:
             named = self.name(attributes["frame_name"])
             return MappingProxyType({**attributes, "frame_name": named})
+        if original.type in SUMMARIES and attributes["tag"]:
+            return MappingProxyType({**attributes, "tag": self.name(attributes["tag"])})
         if original.op_def is own_gradient_op:
             return MappingProxyType({**attributes, "grad": self._own_gradient(original)})
         return attributes

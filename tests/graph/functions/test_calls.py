@@ -372,7 +372,15 @@ def test_summaries_are_those_of_each_call(inline: bool) -> None:
     summaries = fb.get_default_graph().summaries()
     assert [op.name for op in summaries] == ["layer/y/summary", "layer_1/y/summary"]
     with fb.Session() as sess:
-        kept = sess.summarize()
+        kept = sess.summarize(fetches=y, series="run")
         sess.run(y, {x: 3.0})
-        for tag, value in (("layer/y", 6), ("layer_1/y", 12)):
+        for tag, value in (("run/layer/y", 6), ("run/layer_1/y", 12)):
             assert [point.value for point in kept.history.points(tag)] == [value]
+
+
+@INLINE
+def test_a_constant_result_is_there_in_each_iteration(inline: bool) -> None:
+    following = fb.function(lambda i, t: (i + 1, 0.5), name="following", inline=inline)
+    _, y = fb.while_loop(lambda i, t: i < 2, lambda i, t: following(i, t), (0, 1.0))
+    with fb.Session() as sess:
+        assert sess.run(y) == 0.5
