@@ -60,7 +60,7 @@ def built(program: list[Any], state: list[Any], x: Any, w: Any, decorate: Any) -
 
 
 @EACH
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(program=programs(1), at=st.sampled_from([-1.3, 0.4, 1.1]))
 def test_gradients_are_those_of_the_program_without_functions(
     decorate: Any, program: Any, at: float
