@@ -161,6 +161,30 @@ CHANGES = (
     ),
     # The model: keys and kinds
     Change(
+        "graph/functions/bodies.py",
+        "(is_everywhere(tensor.op) or is_parameter(tensor.op))",
+        "is_parameter(tensor.op)",
+        ("graph/functions/test_calls.py",),
+    ),
+    Change(
+        "graph/functions/instances.py",
+        "made.settled_by += definition.function.outputs",
+        "pass",
+        ("cells/test_functions.py",),
+    ),
+    Change(
+        "graph/building/members.py",
+        "self._next_id += operation.op_def.stands_for.count(operation)",
+        "pass",
+        ("graph/functions/test_calls.py",),
+    ),
+    Change(
+        "graph/functions/function.py",
+        "self._redefine(predecessor)",
+        "pass",
+        ("cells/test_functions.py",),
+    ),
+    Change(
         "graph/model/resource_key.py",
         "if operation.container and resource_kind(owns).is_shared:",
         "if operation.container:",

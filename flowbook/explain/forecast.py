@@ -197,9 +197,10 @@ def forecast(
                 f"{tensor.name} has the shape {tensor.shape}, and would be fed with {shape}"
             )
     pruned = prune(flat.tensors, flat.targets, list(fed))
+    operations = [op for op in pruned.operations if op.op_def.stands_for is None]
     copies = _with_shapes(pruned.operations, fed)
-    once = {op: _cost(copies[op]) for op in pruned.operations}
-    loops = _loops(pruned.operations)
+    once = {op: _cost(copies[op]) for op in operations}
+    loops = _loops(operations)
     counted = _trips(trips, loops)
     costs = {op: cost * _times(_frames(op), counted) for op, cost in once.items()}
     per_iteration = {
@@ -213,7 +214,7 @@ def forecast(
         )
         for frame in loops
     }
-    taken = {tensor for op in pruned.operations for tensor in op.inputs}
+    taken = {tensor for op in operations for tensor in op.inputs}
     unsized = [
         tensor
         for tensor, shape in fed.items()
@@ -223,14 +224,14 @@ def forecast(
     ]
     unsized += [
         original
-        for op in pruned.operations
+        for op in operations
         for original, copy in zip(op.outputs, copies[op].outputs, strict=True)
         if _bytes(copy) is None
     ]
     return Forecast(
         costs,
-        _peak(pruned.operations, copies, {*flat.tensors}),
-        sum(_variable_bytes(op) for op in pruned.operations),
+        _peak(operations, copies, {*flat.tensors}),
+        sum(_variable_bytes(op) for op in operations),
         unsized,
         {frame.name: counted[frame] for frame in loops},
         per_iteration,

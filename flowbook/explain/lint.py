@@ -16,9 +16,10 @@ from flowbook.graph.definition.inference import broadcast_inputs
 from flowbook.graph.definition.op_def import NO_GRADIENT
 from flowbook.graph.gradients.backward import gradients
 from flowbook.graph.gradients.loops import is_differentiable
-from flowbook.graph.model.ancestors import ancestors
+from flowbook.graph.model.ancestors import ancestors, running
 from flowbook.graph.model.errors import InvalidTypeError, OpError
 from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.resource_key import touched_by
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Access
 from flowbook.graph.ops.state.variables import Variable
@@ -119,7 +120,7 @@ def lint(graph: Graph | None = None, loss: Tensor | None = None) -> LintReport:
     if graph is None:
         graph = loss.graph if loss is not None else get_default_graph()
     needed = ancestors(loss.op, by_control=True) if loss is not None else set()
-    asked = _Asked(graph, graph.operations, loss, needed)
+    asked = _Asked(graph, list(running(graph.operations)), loss, needed)
     findings = [finding for rule in _RULES for finding in rule(asked)]
     return LintReport(sorted(findings, key=lambda f: f.operation.id), len(asked.operations))
 
@@ -170,10 +171,11 @@ def _has_written_axis(tensor: Tensor) -> bool:
 
 
 def _unused(asked: _Asked) -> Iterable[Finding]:
+    read = {touched_by(op) for op in asked.ancestors if op.op_def.access is Access.READ}
     for variable in asked.graph.variables(trainable=True):
         readers = [op for op in variable.handle.consumers() if op.op_def.access is Access.READ]
         if asked.loss is not None:
-            if asked.ancestors.isdisjoint(readers):
+            if variable.op not in read:
                 yield _unused_variable(variable, f"{asked.loss.name} does not depend on it")
         elif not any(_is_used(reader) for reader in readers):
             yield _unused_variable(variable, "nothing reads it")

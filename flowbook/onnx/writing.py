@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from flowbook.exec.session.session import Session
+from flowbook.graph.model.ancestors import taken_by
 from flowbook.graph.model.context import frame_of
 from flowbook.graph.model.errors import (
     InvalidArgumentError,
@@ -103,7 +104,7 @@ def _needed(fetches: list[Tensor], cut: set[Tensor]) -> list[Operation]:
         if op.type in ("ReadVariable", "VariableGather"):
             stack.extend(t.op for t in op.inputs[1:] if t not in cut)
             continue
-        stack.extend(t.op for t in op.inputs if t not in cut)
+        stack.extend(t.op for t in taken_by(op) if t not in cut)
         stack.extend(op.control_inputs)
     return sorted(seen, key=lambda op: op.id)
 
@@ -126,7 +127,7 @@ def _check_writable(operations: list[Operation], cut: set[Tensor]) -> None:
                 op,
                 hint="cut the graph at what they give, as an input",
             )
-        elif op.type not in known:
+        elif op.type not in known and op.op_def.stands_for is None:
             missing[op.type] += 1
     if missing:
         listed = ", ".join(f"{t} ({n})" if n > 1 else t for t, n in sorted(missing.items()))
@@ -230,6 +231,10 @@ class _Model:
 
     def _write(self, op: Operation) -> None:
         w = self._writer
+        if op.op_def.stands_for is not None:
+            results = zip(op.outputs, taken_by(op), strict=True)
+            self._names.update((t, self._names[result]) for t, result in results)
+            return
         outputs = [t for t in op.outputs if t not in self._names]
         if not outputs or op.type in ("NoOp", "Placeholder"):
             return

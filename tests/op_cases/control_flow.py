@@ -18,4 +18,8 @@ SCENARIOS = [
         Scenario(type, "tests/graph/gradients/test_loops.py")
         for type in ("EmptyStack", "StackPush", "StackPop")
     ],
+    *[
+        Scenario(type, "tests/graph/functions/test_calls.py")
+        for type in ("Parameter", "Function", "Call", "ActingCall")
+    ],
 ]

@@ -25,7 +25,7 @@ from flowbook.exec.resources.store import Store
 from flowbook.exec.resources.variable import own_claims
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.model.ancestors import closing
+from flowbook.graph.model.ancestors import closing, taken_by
 from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import touched_by
@@ -296,7 +296,7 @@ def _ancestors(
     while stack:
         operation = stack.pop()
         yield operation
-        needed = [t.op for t in operation.inputs if t not in given]
+        needed = [t.op for t in taken_by(operation) if t not in given]
         before = closing(operation) if goes_round else ()
         for other in (*needed, *before, *operation.control_inputs):
             if other not in seen:

@@ -15,7 +15,7 @@ from flowbook.exec.signature.feeds import Feed, check_mapping, check_no_duplicat
 from flowbook.exec.signature.fetches import Flat, flatten
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.model import site as sites
-from flowbook.graph.model.ancestors import closing
+from flowbook.graph.model.ancestors import closing, taken_by
 from flowbook.graph.model.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
@@ -170,7 +170,7 @@ class PartialRun:
         stack, seen = [start], {start}
         while stack:
             operation = stack.pop()
-            for tensor in operation.inputs:
+            for tensor in taken_by(operation):
                 if tensor in self._feeds:
                     needed[tensor] = None
                 elif tensor.op not in seen:

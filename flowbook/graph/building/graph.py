@@ -448,7 +448,7 @@ class Graph(Members):
         """The operation of that name; NotFoundError if there is none."""
         if not isinstance(name, str):
             raise InvalidTypeError(f"an operation is named by a string, not {name!r}")
-        operation = self._operations.get(name)
+        operation = self._operations.get(name) or self._in_call(name)
         if operation is None:
             close = difflib.get_close_matches(name, self._operations, 3)
             raise NotFoundError(
@@ -458,6 +458,15 @@ class Graph(Members):
                 else f"it has {len(self._operations)} operations: graph.operations",
             )
         return operation
+
+    def _in_call(self, name: str) -> Operation | None:
+        """The operation of that name in what a call stands for, if there is one."""
+        for end in range(len(name)):
+            call = self._operations.get(name[:end]) if name[end] == "/" else None
+            if call is not None and call.op_def.stands_for is not None:
+                inside = call.op_def.stands_for(call).operations
+                return next((op for op in inside if op.name == name), None)
+        return None
 
     def get_tensor_by_name(self, name: str) -> Tensor:
         """The tensor `operation:port`; NotFoundError if there is none.

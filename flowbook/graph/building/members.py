@@ -116,8 +116,10 @@ class Members:
             name = operation.attributes["frame_name"]
             entered = self._frames.get((name, frame))
             if entered is None:
-                options = [operation.attributes[option] for option in FRAME_OPTIONS]
-                entered = self._frames[name, frame] = Frame(name, context, *options)
+                said = operation.attributes
+                options = {option: said[option] for option in FRAME_OPTIONS if option in said}
+                entered = Frame(name, context, **options, is_function=not operation.inputs)
+                self._frames[name, frame] = entered
             elif is_within(context, entered.outer):
                 entered.outer = context
             operation.context = entered
@@ -249,8 +251,7 @@ class Members:
                 if operation.op_def.owns is not None and previous.op_def is operation.op_def:
                     author.replaced.append((operation, previous))
         operation.name = name
-        operation.id = self._next_id
-        self._next_id += 1
+        self._number(operation)
         if operation.closes is not None:
             operation.closes.closed_by = operation
         if operation.op_def.owns is not None:
@@ -261,6 +262,18 @@ class Members:
         if self._suspects:
             self.repetition.note(operation)
         return operation
+
+    def _number(self, operation: Operation) -> None:
+        """Give an operation its id, after those of the operations that it stands for."""
+        if operation.op_def.stands_for is not None:
+            self._next_id += operation.op_def.stands_for.count(operation)
+        operation.id = self._next_id
+        self._next_id += 1
+
+    def generation(self, operation: Operation) -> int:
+        """Which of the operations of its name one is, counted from 1."""
+        name, _, generation = operation.name.partition("@")
+        return int(generation) if operation.retired else self._generations.get(name, 0) + 1
 
     def _keep(self, previous: Operation, operation: Operation) -> None:
         """Let an operation stand for one that means the same and was built again."""
@@ -408,15 +421,14 @@ class Members:
         operation.name, operation.retired = f"{plain}@{generation}", True
         if operation.op_def.owns is not None:
             operation.key = key_of(operation, plain, generation)
-        operation.id = self._next_id
-        self._next_id += 1
+        self._number(operation)
         self.retirements += 1
 
     def note_complete(self, operations: Iterable[Operation]) -> None:
         """Note that nothing else may join what operations leave or merge, loops and branches."""
         for operation in operations:
             if operation.op_def.retag is Retag.POP:
-                frame = frame_of(context_of(operation.inputs[0]))
+                frame = frame_of(runs_in(operation))
                 assert frame is not None
                 self._complete.add(frame)
             elif operation.op_def.fires_on_any and len(operation.inputs) > 1:
@@ -603,8 +615,10 @@ def _check_closes(operation: Operation, frame: Frame | None) -> None:
 def _inside(source: Tensor | Operation, context: Context) -> InvalidArgumentError:
     """That something inside of a loop or a branch is used from outside."""
     if isinstance(context, Frame):
-        where = f"inside of the loop {context.name!r}, where it has a value for each iteration"
+        where = f"inside of {context.described}, where it has a value for each {context.repeats}"
         instead = "one of the loop's variables: use what the loop returns"
+        if context.is_function:
+            instead = "one of the function's results: use what its calls give"
     else:
         where = f"inside of a branch of {context.pred.name!r}, which may not be taken"
         instead = "what the branch's function gives: use what cond returns"

@@ -120,7 +120,9 @@ class Inside:
             return
         # What touches a resource waits for what did so in the iteration before.
         is_stateful = operation.op_def.access is not None
-        if is_stateful or not is_within(joined(operation), self._place):
+        # What a call stands for may take nothing of the inside.
+        is_call = operation.op_def.stands_for is not None
+        if is_stateful or is_call or not is_within(joined(operation), self._place):
             waited = (*operation.control_inputs, self._pivot)
             operation.control_inputs = tuple(dict.fromkeys(waited))
 

@@ -109,6 +109,31 @@ class AsyncContext(Protocol):
         """
 
 
+class Standing(Protocol):
+    """What a run has in the place of an operation.
+
+    Attributes:
+        operations: what computes it, in the order of construction; their ids lie before its own.
+        results: what stands for each of its outputs.
+    """
+
+    @property
+    def operations(self) -> Sequence[Operation]: ...
+
+    @property
+    def results(self) -> Sequence[Tensor]: ...
+
+
+class StandsFor(Protocol):
+    """Tells what a run has in the place of an operation."""
+
+    def __call__(self, operation: Operation) -> Standing:
+        """What stands for an operation that has joined its graph."""
+
+    def count(self, operation: Operation) -> int:
+        """Of how many operations that is."""
+
+
 class OpDef(Generic[Built]):
     """An operation type; called with tensors, it builds an operation.
 
@@ -185,6 +210,8 @@ class OpDef(Generic[Built]):
             the run knows: that builds an operation of another type, `At` behind its name, of which
             it is the last input.
         axes: the same of an attribute that is a tuple of axes.
+        stands_for: of a call of a function: `stands_for(operation)` gives the operations that a run
+            has in its place. It reserves as many ids as these need (see `StandsFor`).
         cost: `cost(operation)` estimates the floating-point operations (FLOPs) of one run, whatever
             the dtype: one for a sum, difference, product, quotient, comparison, selection or
             rounding, so two for a product that is added; 4 for a square root; 10 for an
@@ -231,6 +258,7 @@ class OpDef(Generic[Built]):
         keeps_finite: bool = False,
         axis: str | None = None,
         axes: str | None = None,
+        stands_for: StandsFor | None = None,
         cost: Callable[[Operation], int] | None = None,
         doc: str | None = None,
         function: str | None = None,
@@ -270,6 +298,7 @@ class OpDef(Generic[Built]):
         self.is_identity = is_identity
         self.spreads_nonfinite = spreads_nonfinite
         self.keeps_finite = keeps_finite
+        self.stands_for = stands_for
         self.cost = cost
         self.type_variables = type_variables
         self.access = touches.access if touches is not None else None

@@ -30,6 +30,7 @@ class Frame:
 
     Attributes:
         name: by which Enters name it.
+        is_function: whether it is the body of a function: what is in it runs once in each call.
         outer: where it is entered from; None for the outermost frame.
         parallel_iterations: how many of its iterations may be under way at once.
         swap_memory: whether what gradients need of its iterations goes to host memory.
@@ -38,6 +39,7 @@ class Frame:
 
     __slots__ = (
         "__weakref__",
+        "is_function",
         "name",
         "outer",
         "parallel_iterations",
@@ -49,11 +51,13 @@ class Frame:
         self,
         name: str,
         outer: Context | None,
-        parallel_iterations: int,
-        swap_memory: bool,
-        recompute: bool,
+        parallel_iterations: int = 1,
+        swap_memory: bool = False,
+        recompute: bool = False,
+        is_function: bool = False,
     ) -> None:
         self.name = name
+        self.is_function = is_function
         self.outer = outer
         self.parallel_iterations = parallel_iterations
         self.swap_memory = swap_memory
@@ -62,6 +66,16 @@ class Frame:
     def entered_from(self, outer: Context | None, name: str) -> Frame:
         """A frame of the same kind, entered from elsewhere."""
         return Frame(name, outer, self.parallel_iterations, self.swap_memory, self.recompute)
+
+    @property
+    def described(self) -> str:
+        """What errors call it, such as "the loop 'while'"."""
+        return f"the {'function' if self.is_function else 'loop'} {self.name!r}"
+
+    @property
+    def repeats(self) -> str:
+        """What there is a value for of each of its tensors."""
+        return "call" if self.is_function else "iteration"
 
     def __repr__(self) -> str:
         return f"<Frame {self.name!r}>"
@@ -204,4 +218,4 @@ def _branches(context: Context | None) -> list[Branch]:
 
 
 def _described(frame: Frame | None) -> str:
-    return f"in the loop {frame.name!r}" if frame is not None else "outside of all loops"
+    return f"in {frame.described}" if frame is not None else "outside of all loops"

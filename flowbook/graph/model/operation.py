@@ -1,9 +1,10 @@
 """An operation: a node of the graph (white paper, section 2).
 
-Invariant: an operation does not change after it joined its graph. Four things are about it rather
+Invariant: an operation does not change after it joined its graph. Five things are about it rather
 than part of it and may change: its `site`, when a re-run cell builds the same operation from
 another line; its name when it is retired (`name@generation`); the `variable` that stands for the
-handle which it produces; and of a loop's Merge the NextIteration that closes it.
+handle which it produces; of a loop's Merge the NextIteration that closes it; and of a function, or
+of its call, what was found of its `inner`.
 """
 
 from __future__ import annotations
@@ -71,6 +72,8 @@ class Operation:
         retired: whether a redefinition by its notebook cell took it out of the graph.
         variable: the variable whose handle it produces, or None. It lives as long as its handle:
             a retired one can still be initialised.
+        inner: of a function the body, and of a call of one the copy that it stands for, once
+            someone has asked for it (`flowbook.graph.functions`).
     """
 
     __slots__ = (
@@ -86,6 +89,7 @@ class Operation:
         "dtypes",
         "graph",
         "id",
+        "inner",
         "inputs",
         "key",
         "name",
@@ -133,6 +137,7 @@ class Operation:
         self.closed_by: Operation | None = None
         self.key: ResourceKey | None = None
         self.variable: Any = None
+        self.inner: Any = None
 
     @property
     def type(self) -> str:

@@ -11,12 +11,15 @@ import linecache
 import os
 import sys
 from collections.abc import Callable
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, replace
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from flowbook.graph.model.author import Author
+
+Built = TypeVar("Built")
 
 _PACKAGE = os.path.abspath(os.path.join(__file__, "../../..")) + os.sep
 
@@ -70,6 +73,7 @@ class StoredLine:
         source: the text of the line, or an empty string.
         run_by: the cell that ran it, where it stands elsewhere; otherwise empty.
         imported_by: the place that imported the graph which the line built; otherwise empty.
+        called_at: the place that called the function whose line it is; otherwise empty.
     """
 
     label: str
@@ -77,6 +81,7 @@ class StoredLine:
     source: str
     run_by: str
     imported_by: str = ""
+    called_at: str = ""
 
 
 class Site:
@@ -86,16 +91,22 @@ class Site:
         code: the code object that ran, or the text of the line; None if unknown.
         offset: the offset of the instruction in a code object.
         author: the notebook cell's execution that built here, or None outside notebooks.
+        caller: where the function was called whose line it is, or None.
     """
 
-    __slots__ = ("author", "code", "offset")
+    __slots__ = ("author", "caller", "code", "offset")
 
     def __init__(
-        self, code: CodeType | StoredLine | None, offset: int, author: Author | None
+        self,
+        code: CodeType | StoredLine | None,
+        offset: int,
+        author: Author | None,
+        caller: Site | None = None,
     ) -> None:
         self.code = code
         self.offset = offset
         self.author = author
+        self.caller = caller
 
     @property
     def filename(self) -> str:
@@ -135,16 +146,20 @@ class Site:
         stored = self.as_text()
         place = f"{stored.label}, line {stored.line}" if stored.label else "an unknown place"
         place = f"{place}, run by {stored.run_by}" if stored.run_by else place
+        place = f"{place}, called at {stored.called_at}" if stored.called_at else place
         return f"imported by {stored.imported_by}, from {place}" if stored.imported_by else place
 
     def as_text(self) -> StoredLine:
         """The line as text, which needs neither the code object nor its source file."""
+        called_at = self.caller.place if self.caller is not None else ""
         if isinstance(self.code, StoredLine):
-            if self.code.imported_by:
-                return self.code
+            if self.code.imported_by or self.code.called_at:
+                return replace(self.code, called_at=called_at or self.code.called_at)
             label, run_by = self.code.label, self.code.run_by
         else:
             label, run_by = self.cell_label or os.path.basename(self.filename), ""
+        if called_at:
+            return StoredLine(label, self.line, self.source, run_by, called_at=called_at)
         if self.author is not None and self.author.label != label:
             run_by = self.author.label
         return StoredLine(label, self.line, self.source, run_by)
@@ -163,6 +178,11 @@ class Site:
         by = importer.place if importer.code is not None else "an unknown place"
         return Site(replace(text, imported_by=by), 0, importer.author)
 
+    def called_at(self, caller: Site) -> Site:
+        """The site of a copy of what this one's line built, made for another line's call."""
+        inner = self.caller.called_at(caller) if self.caller is not None else caller
+        return Site(self.code, self.offset, caller.author, inner)
+
     def __str__(self) -> str:
         return f"{self.place}:  {self.source}" if self.source else self.place
 
@@ -171,6 +191,20 @@ class Site:
 
 
 UNKNOWN_SITE = Site(None, 0, None)
+
+
+# On whose behalf code builds, where that is not the cell that runs.
+_behalf: ContextVar[Author | None] = ContextVar("_behalf", default=None)
+
+
+def on_behalf_of(author: Author | None, function: Callable[[], Built]) -> Built:
+    """Call a function; what it builds belongs to an execution of a cell that may have ended."""
+
+    def call() -> Built:
+        _behalf.set(author)
+        return function()
+
+    return copy_context().run(call)
 
 
 def capture() -> Site:
@@ -182,7 +216,9 @@ def capture() -> Site:
         if internal is None:
             internal = is_internal(code.co_filename)
         if not internal:
-            author = _find_author(frame) if _find_author is not None else None
+            author = None
+            if _find_author is not None:
+                author = _behalf.get() or _find_author(frame)
             return Site(code, frame.f_lasti, author)
         frame = frame.f_back
     return UNKNOWN_SITE

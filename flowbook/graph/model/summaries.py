@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from flowbook.graph.model.ancestors import running
 from flowbook.graph.model.operation import Operation
 
 # The types of the operations that summarise (`flowbook.graph.ops.outside.summary`).
@@ -20,8 +21,8 @@ TRAINING_MARK = "MarkTraining"
 
 
 def summaries_among(operations: Iterable[Operation]) -> list[Operation]:
-    """Those that summarise, in the order of their construction."""
-    return [op for op in operations if op.type in SUMMARIES]
+    """Those that summarise and can run, in the order of their construction."""
+    return [op for op in running(operations) if op.type in SUMMARIES]
 
 
 def tag_of(operation: Operation) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from flowbook.graph.model.ancestors import closing
+from flowbook.graph.model.ancestors import closing, taken_by
 from flowbook.graph.model.operation import Operation
 
 # The type of the operations that mark others (`flowbook.graph.ops.state.marks`).
@@ -53,7 +53,7 @@ def _sources(operation: Operation) -> list[Operation]:
     What others wait for is often everything around them, and says nothing about their data. A
     loop's variable comes also from what it was in the iteration before.
     """
-    found = [tensor.op for tensor in operation.inputs] or list(operation.control_inputs)
+    found = [tensor.op for tensor in taken_by(operation)] or list(operation.control_inputs)
     return [*found, *closing(operation)]
 
 

@@ -56,6 +56,11 @@ def prune(
         # What a constant was told by is the shape of what is fed, which stays.
         if op.settled_by and not op_def.is_constant and not fed.isdisjoint(op.settled_by):
             raise _fed_too_late(op, fed)
+        if op_def.stands_for is not None:
+            for tensor, result in zip(op.outputs, op_def.stands_for(op).results, strict=True):
+                if tensor not in fed and result in values:
+                    values[tensor] = value_of(result)
+            continue
         outputs = []
         for tensor in op.outputs:
             # A fed output keeps a number of its own, which nothing refers to.
@@ -123,27 +128,41 @@ def closure(
         fed_variables: those of them that are variables' handles.
         known: a subgraph whose operations are left out.
     """
-    stack = [t.op for t in fetches if t not in fed]
-    stack.extend(targets)
     seen: set[Operation] = set() if known is None else set(known.operations)
     found: list[Operation] = []
+    calls: set[Operation] = set()
+    stack: list[Operation] = list(targets)
+
+    def reach(tensor: Tensor) -> None:
+        while tensor not in fed and tensor.op.op_def.stands_for is not None:
+            calls.add(tensor.op)
+            tensor = tensor.op.op_def.stands_for(tensor.op).results[tensor.index]
+        if tensor not in fed and tensor.op not in seen:
+            stack.append(tensor.op)
+
+    for tensor in fetches:
+        reach(tensor)
     while stack:
         op = stack.pop()
         if op in seen:
             continue
         seen.add(op)
-        found.append(op)
-        for tensor in op.inputs:
-            if tensor not in fed:
-                if tensor.op not in seen:
-                    stack.append(tensor.op)
-            elif tensor in fed_variables and op.op_def.reads_as is None:
+        taken: Sequence[Tensor] = op.inputs
+        if op.op_def.stands_for is not None:
+            calls.add(op)
+            taken = op.op_def.stands_for(op).results
+        else:
+            found.append(op)
+        for tensor in taken:
+            reach(tensor)
+            if tensor in fed_variables and op.op_def.reads_as is None:
                 stack.append(tensor.op)
         for control in op.control_inputs:
             if control not in seen and not is_replaced(control, fed):
                 stack.append(control)
         if op.closed_by is not None and op.closed_by not in seen:
             stack.append(op.closed_by)
+    found += calls
     found.sort(key=lambda op: op.id)
     return found
 
@@ -159,10 +178,12 @@ def _check_frames(
         frame = frame_of(context)
         if frame is not None:
             raise InvalidArgumentError(
-                f"{name!r} is inside of the loop {frame.name!r}, where it has a value for each "
-                f"iteration, and cannot be {what}",
+                f"{name!r} is inside of {frame.described}, where it has a value for each "
+                f"{frame.repeats}, and cannot be {what}",
                 operation,
-                hint="make it one of the loop's variables, and take what the loop returns"
+                hint="use what the function's calls give, or what is in one, by the call's name"
+                if frame.is_function
+                else "make it one of the loop's variables, and take what the loop returns"
                 if what == "fetched"
                 else "a loop is fed by what enters it"
                 if what == "fed"

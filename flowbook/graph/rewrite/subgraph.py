@@ -174,6 +174,9 @@ class Subgraph:
 
     def nodes_for(self, operation: Operation) -> tuple[Node, ...]:
         """The nodes to wait for where an operation is waited for; none if nothing runs for it."""
+        if operation.op_def.stands_for is not None:
+            ends = [tensor.op for tensor in operation.op_def.stands_for(operation).results]
+            return tuple(dict.fromkeys(node for end in ends for node in self.nodes_for(end)))
         node = self.node_of.get(operation)
         return () if node is None else self._standing_for(node)
 

@@ -18,7 +18,7 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 from google.protobuf.message import DecodeError
@@ -37,6 +37,7 @@ from flowbook.graph.storing.stored_values import (
 
 if TYPE_CHECKING:
     from flowbook.graph.building.graph import Graph
+    from flowbook.graph.model.operation import Operation
 
 # What a file may hold in all, by default.
 MAX_BYTES = 2**34
@@ -60,11 +61,11 @@ def is_graph_file(data: bytes | bytearray | memoryview) -> bool:
 # Writing
 
 
-def write_graph(graph: Graph, file: BinaryIO) -> None:
-    """Write a graph to a stream; raises as `Graph.to_bytes`."""
+def write_graph(graph: Graph, file: BinaryIO, roots: Iterable[Operation] | None = None) -> None:
+    """Write a graph to a stream, or what some operations refer to; raises as `Graph.to_bytes`."""
     arrays = ArrayCollector()
     with graph.lock:
-        message = serialize.as_message(graph, arrays)
+        message = serialize.as_message(graph, arrays, roots)
     content = serialize.encoded(message)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         _write(archive, _GRAPH, [content])

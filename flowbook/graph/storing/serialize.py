@@ -57,11 +57,20 @@ def graph_to_bytes(graph: Graph) -> bytes:
     return encoded(as_message(graph, ValueWriter()))
 
 
-def as_message(graph: Graph, values: ValueWriter) -> GraphDef:
-    """The graph as a message, with the arrays that a writer of values has kept."""
-    message = GraphDef(complete=True, scopes=graph.scope_names())
+def as_message(
+    graph: Graph, values: ValueWriter, roots: Iterable[Operation] | None = None
+) -> GraphDef:
+    """The graph as a message, with the arrays that a writer of values has kept.
+
+    Args:
+        graph: the graph.
+        values: the writer.
+        roots: the operations that are wanted, with all that they refer to; by default all.
+    """
+    scopes = graph.scope_names() if roots is None else ()
+    message = GraphDef(complete=True, scopes=scopes)
     message.version.writer, message.version.min_reader = FORMAT, MIN_READER
-    operations = with_retired(graph)
+    operations = with_retired(graph, roots)
     positions = {operation: i for i, operation in enumerate(operations)}
     writer = _Writer(positions, message, values)
     values.write(graph.seed, message.seed)
@@ -85,9 +94,14 @@ def encoded(message: GraphDef) -> bytes:
         raise ResourceExhaustedError(f"the graph does not fit one message: {error}") from None
 
 
-def with_retired(graph: Graph) -> list[Operation]:
-    """The graph's operations and the retired ones that these refer to, as they were constructed."""
-    found = dict.fromkeys(graph.operations)
+def with_retired(graph: Graph, roots: Iterable[Operation] | None = None) -> list[Operation]:
+    """The graph's operations and the retired ones that these refer to, as they were constructed.
+
+    Args:
+        graph: the graph.
+        roots: those that are wanted, with all that they refer to; by default all of the graph's.
+    """
+    found = dict.fromkeys(graph.operations if roots is None else roots)
     stack = list(found)
     while stack:
         operation = stack.pop()
@@ -150,7 +164,7 @@ class _Writer:
         if site.code is None:
             return 0
         label = site.author.label if site.author is not None else None
-        key = (site.code, site.offset, label)
+        key = (site.code, site.offset, label, site.caller)
         found = self._site_of.get(key)
         if found is None:
             text = site.as_text()
@@ -162,6 +176,7 @@ class _Writer:
                     source=_printable(text.source),
                     run_by=_printable(text.run_by),
                     imported_by=_printable(text.imported_by),
+                    called_at=_printable(text.called_at),
                 )
                 found = self._site_of[text] = len(self._sites)
             self._site_of[key] = found
@@ -222,7 +237,9 @@ class _Reader:
         self._values = ValueReader(arrays)
         self._sites = [
             sites.Site(
-                sites.StoredLine(s.label, s.line, s.source, s.run_by, s.imported_by), 0, None
+                sites.StoredLine(s.label, s.line, s.source, s.run_by, s.imported_by, s.called_at),
+                0,
+                None,
             )
             for s in message.sites
         ]

@@ -12,6 +12,7 @@ from typing import Any
 
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.definition.op_def import OpDef
+from flowbook.graph.model.ancestors import taken_by
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 
@@ -50,13 +51,17 @@ def copy_operations(
         made: what consumers take, instead of an output's copy.
 
     Returns:
-        The copies by their originals.
+        The copies by their originals. A call of a function has none: what it stands for is copied.
 
     Raises:
         InvalidArgumentError: if an operation does not fit its changed inputs.
     """
     copies: dict[Operation, Operation] = {}
     for operation in operations:
+        if operation.op_def.stands_for is not None:
+            results = zip(operation.outputs, taken_by(operation), strict=True)
+            tensors.update((call, tensors[t]) for call, t in results if t in tensors)
+            continue
         inputs = given(operation, [tensors[t] for t in operation.inputs])
         changed = MappingProxyType(dict(attributes(operation)))
         op_def = defined(operation)

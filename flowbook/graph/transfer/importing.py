@@ -248,7 +248,7 @@ class _Import:
 
     def _site_of(self, operation: Operation) -> sites.Site:
         site = operation.site
-        key = (site.code, site.offset, site.author)
+        key = (site.code, site.offset, site.author, site.caller)
         found = self._sites.get(key)
         if found is None:
             found = self._sites[key] = site.imported_by(self._site)

@@ -23,6 +23,7 @@ from flowbook.exec.plan.instrument import Instrument, Tap
 from flowbook.exec.signature.fetches import flatten
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph
+from flowbook.graph.model.ancestors import taken_by
 from flowbook.graph.model.context import Branch, frame_of
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -365,7 +366,8 @@ def _uncomputable(operation: Operation, needed: set[Operation], fed: set[Tensor]
     stack = [operation]
     while stack:
         op = stack.pop()
-        for source in (*(t.op for t in op.inputs if t not in fed), *op.control_inputs):
+        taken = [t.op for t in taken_by(op) if t not in fed]
+        for source in (*taken, *op.control_inputs):
             if source in needed or source in seen:
                 continue
             seen.add(source)

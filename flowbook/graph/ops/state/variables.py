@@ -265,8 +265,8 @@ class Variable(Arithmetic):
             initial = self._initial(given, dtype)
             if initial.op.context is not None:
                 raise InvalidArgumentError(
-                    f"the initial value {initial.name!r} is inside of a loop or a branch, and the "
-                    "variable outside",
+                    f"the initial value {initial.name!r} is inside of a loop, a branch or a "
+                    "function, and the variable outside",
                     hint="give a function that builds it: fb.Variable(lambda: fb.zeros([3]))",
                 )
             if initial.graph is not graph:

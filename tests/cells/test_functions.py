@@ -1,0 +1,82 @@
+"""Functions that a cell defines again: the same one stays, calls of another one are stale."""
+
+from typing import Any
+
+import pytest
+
+FUNCTION = """
+W = fb.Variable(3.0, name='W')
+
+@fb.function(inline={inline})
+def layer(x):
+    b = fb.Variable(1.0, name='b')
+    _, total = fb.while_loop(lambda i, t: i < 2, lambda i, t: (i + 1, t + x), (0, x))
+    return W * total + b
+"""
+CALLS = """
+x = fb.placeholder(fb.float32, [], name='x')
+y = layer(layer(x))
+[dy] = fb.gradients(y, [x])
+"""
+INLINE = pytest.mark.parametrize("inline", [True, False], ids=["inline", "kept"])
+
+
+@INLINE
+def test_the_same_function_stays(notebook: Any, inline: bool) -> None:
+    source = FUNCTION.format(inline=inline)
+    notebook.run("a", source)
+    notebook.run("b", CALLS)
+    notebook.run("c", "sess = fb.Session(); value = sess.run([y, dy], {x: 2.0})")
+    operations, retirements = notebook.graph.operations, notebook.graph.retirements
+    assert notebook["value"] == [172, 81]
+    for cell, text in 2 * [("a", source), ("b", CALLS)]:
+        notebook.run(cell, text)
+        assert notebook.graph.operations == operations
+        assert notebook.graph.retirements == retirements
+        assert notebook.graph.stale() == []
+    notebook.run("d", "value = sess.run([y, dy], {x: 2.0})")
+    assert notebook["value"] == [172, 81]
+
+
+@INLINE
+def test_calls_of_what_was_redefined_are_stale(notebook: Any, inline: bool) -> None:
+    notebook.run("a", FUNCTION.format(inline=inline))
+    notebook.run("b", CALLS)
+    notebook.run("s", "sess = fb.Session()")
+    notebook.run("a", FUNCTION.format(inline=inline).replace("W * total", "W - total"))
+    assert notebook.graph.stale().cells == ("cell [2]",)
+    with pytest.warns(UserWarning, match="'functions/layer'"):
+        notebook.run("c", "old = sess.run([y, dy], {x: 2.0})")
+    notebook.run("b", CALLS)
+    assert notebook.graph.stale() == []
+    notebook.run("c", "now = sess.run([y, dy], {x: 2.0})")
+    assert notebook["old"] == [172, 81]
+    assert notebook["now"] == [10, 9]
+
+
+@INLINE
+def test_a_function_belongs_to_the_cell_that_defines_it(notebook: Any, inline: bool) -> None:
+    notebook.run("a", FUNCTION.format(inline=inline))
+    notebook.run("b", CALLS)
+    notebook.run("c", "z = layer(x)")
+    [definition] = notebook["layer"].definitions()
+    assert definition.site.author.cell.label == "cell [1]"
+    notebook.run("b", "x = fb.placeholder(fb.float32, [], name='x')")  # It calls it no longer.
+    assert notebook.graph.stale() == []
+    assert not definition.retired
+    notebook.run("a", "layer = None")
+    assert notebook.graph.stale().cells == ("cell [3]",)
+
+
+def test_errors_name_the_line_of_the_body_and_the_call(notebook: Any) -> None:
+    notebook.run("a", "@fb.function\ndef f(x):\n    return fb.check_numerics(x, 'here')")
+    notebook.run("b", "x = fb.placeholder(fb.float32, [])\n\ny = f(x)")
+    notebook.run("s", "sess = fb.Session()")
+    notebook.run("c", "y_kept = fb.function(f.__wrapped__, inline=False)(x)")
+    for name, call in (("y", "cell [2], line 3"), ("y_kept", "cell [4], line 1")):
+        notebook.run(
+            "d",
+            f"try:\n    sess.run({name}, {{x: float('nan')}})\n"
+            "except fb.errors.InvalidArgumentError as error:\n    message = str(error)",
+        )
+        assert f"cell [1], line 3, called at {call}" in notebook["message"]
