@@ -7,14 +7,17 @@ import numpy as np
 from flowbook.graph.ops.outside import printing
 from tests.op_cases.case import Case, Scenario, f, i
 
-SCENARIOS = [
-    Scenario(type, "tests/graph/ops/outside/test_printing.py") for type in ("Print", "PrintText")
-] + [
-    Scenario(type, "tests/graph/ops/outside/test_saved_tensors.py") for type in ("Save", "Restore")
-] + [
-    Scenario("Assert", "tests/graph/ops/checks/test_assertions.py"),
-    Scenario("AssertShapes", "tests/graph/ops/checks/test_assertions.py"),
-]
+SCENARIOS = (
+    [Scenario(type, "tests/graph/ops/outside/test_printing.py") for type in ("Print", "PrintText")]
+    + [
+        Scenario(type, "tests/graph/ops/outside/test_saved_tensors.py")
+        for type in ("Save", "Restore")
+    ]
+    + [
+        Scenario("Assert", "tests/graph/ops/checks/test_assertions.py"),
+        Scenario("AssertShapes", "tests/graph/ops/checks/test_assertions.py"),
+    ]
+)
 
 CASES = [
     Case(
