@@ -132,12 +132,6 @@ CHANGES = (
         (SAVER,),
     ),
     Change(
-        "exec/checkpoints/resumption.py",
-        "self._values.pop(v.op.name)",
-        "self._values[v.op.name]",
-        (RESUMING,),
-    ),
-    Change(
         "exec/resources/random_state.py", "(low, high), (a, b, c, d)", "self._first", (RESUMING,)
     ),
     Change("exec/instruments/checkpointing.py", "or self._is_writing()", "", (RESUMING,)),
