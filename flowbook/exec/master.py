@@ -186,7 +186,7 @@ class LocalMaster:
 
     def _runner(self, prepared: Prepared, begun: Runner | None = None) -> Runner:
         for operation in prepared.stateful:
-            if operation.key is not None and not operation.key.container:
+            if operation.key is not None and not operation.key.is_shared:
                 self._watch(operation, operation.key)
         return Runner(
             prepared.program,

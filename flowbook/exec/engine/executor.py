@@ -12,8 +12,10 @@ import queue
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from enum import Enum
 from typing import Any
 
 from flowbook.exec.engine.given_up import LONGEST_WAIT, out_of_time, still_running, stop, thread_of
@@ -38,10 +40,10 @@ class Execution:
         self._step = Step(structure, values)
         self._ready: list[Ready] = []
         self._add(self._step.begin())
-        self._reports: queue.SimpleQueue[tuple[AsyncCall | None, Any, BaseException | None]] = (
-            queue.SimpleQueue()
-        )
+        self._reports: _Reports = queue.SimpleQueue()
         self._waiting: set[AsyncCall] = set()
+        # Those that had reported when their kernels returned.
+        self._done: deque[AsyncCall] = deque()
         self._is_cancelled = False
 
     @property
@@ -61,7 +63,7 @@ class Execution:
         try:
             self._run_ready()
             while self._waiting:
-                self._finish(*self._next_report())
+                self._finish(self._done.popleft() if self._done else self._next_report())
                 self._run_ready()
         except BaseException as error:
             running = self._running()
@@ -81,7 +83,7 @@ class Execution:
     def cancel(self) -> None:
         """Make the thread that advances this step fail where it waits or goes on."""
         self._is_cancelled = True
-        self._reports.put((None, None, None))
+        self._reports.put(None)
 
     def _add(self, ready: Sequence[Ready]) -> None:
         for entry in ready:
@@ -99,9 +101,11 @@ class Execution:
                 unit = units[index]
                 if unit.is_async:
                     assert isinstance(unit, AsyncKernel)
-                    call = AsyncCall(index, tag, unit, self._reports)
+                    call = AsyncCall(index, tag, unit)
                     self._waiting.add(call)
                     unit.start(tag.values, call)
+                    if not call.reports_to(self._reports):
+                        self._done.append(call)
                 else:
                     for entry in step.complete(index, tag, unit.run(tag.values)):
                         push(ready, entry)
@@ -109,7 +113,7 @@ class Execution:
             failure.loops += tag.loops
             raise
 
-    def _next_report(self) -> tuple[AsyncCall | None, Any, BaseException | None]:
+    def _next_report(self) -> AsyncCall | None:
         deadline = self.deadline
         while True:
             left = LONGEST_WAIT if deadline is None else deadline - time.monotonic()
@@ -127,10 +131,10 @@ class Execution:
         """The names of the Python functions that this step waits for."""
         return [call.name for call in self._waiting if call.name]
 
-    def _finish(self, call: AsyncCall | None, outputs: Any, error: BaseException | None) -> None:
+    def _finish(self, call: AsyncCall | None) -> None:
         if call is None:
             raise _closed()
-        call.join()
+        outputs, error = call.take()
         try:
             if error is not None:
                 raise error
@@ -185,49 +189,63 @@ def _closed() -> CancelledError:
     return CancelledError("the session was closed")
 
 
+class _State(Enum):
+    """How far an asynchronous call has come."""
+
+    STARTED = "has not reported"
+    REPORTED = "has reported, and the step has not heard of it"
+    TAKEN = "the step has what it gave"
+    CANCELLED = "the step was given up"
+
+
 class AsyncCall:
     """The context that an asynchronous kernel reports to (see `op_def.AsyncContext`).
+
+    What it reports while the kernel is being called, the step takes without waiting for it.
 
     Attributes:
         index: the unit's number in what runs.
         tag: the iteration that it runs in.
         unit: the kernel.
         xp: the device's array module.
+        wish: says what it waits for, if the kernel has set it.
         name: that of the function that runs on a thread of its own; empty if none does.
     """
 
-    def __init__(
-        self, index: int, tag: Iteration, unit: AsyncKernel, reports: queue.SimpleQueue[Any]
-    ) -> None:
+    __slots__ = ("__weakref__", "_callbacks", "_found", "_lock", "_reports", "_state", "_thread",
+                 "index", "name", "tag", "unit", "wish", "xp")  # fmt: skip
+
+    def __init__(self, index: int, tag: Iteration, unit: AsyncKernel) -> None:
         self.index = index
         self.tag = tag
         self.unit = unit
         self.xp = unit.xp
+        self.wish: Callable[[], str] | None = None
         self.name = ""
         self._thread: threading.Thread | None = None
-        self._reports = reports
+        self._reports: _Reports | None = None
+        self._found: tuple[Any, BaseException | None] = ((), None)
         self._callbacks: list[Callable[[], None]] = []
         self._lock = threading.Lock()
-        self._is_over = self._is_cancelled = False
+        self._state = _State.STARTED
+
+    # For the kernel
 
     def complete(self, outputs: tuple[Any, ...] = ()) -> None:
         """Report the outputs; may be called from any thread. Only the first report counts."""
-        if self._end():
-            self._reports.put((self, outputs, None))
+        self._report((outputs, None))
 
     def fail(self, error: BaseException) -> None:
         """Report an error; may be called from any thread."""
-        if self._end():
-            self._reports.put((self, None, error))
+        self._report(((), error))
 
     def on_cancel(self, callback: Callable[[], None]) -> None:
-        """Have `callback` called if the step is given up before this call completes."""
+        """Have `callback` called if the step is given up before it has what this call reports."""
         with self._lock:
-            if not self._is_over:
+            if self._state is not _State.CANCELLED:
                 self._callbacks.append(callback)
                 return
-        if self._is_cancelled:
-            callback()
+        callback()
 
     def call(self, function: Callable[[], tuple[Any, ...]], name: str) -> None:
         """Call a function on a thread of its own, and report its outputs."""
@@ -236,23 +254,46 @@ class AsyncCall:
         self.on_cancel(lambda: stop(thread))
         thread.start()
 
-    def join(self) -> None:
-        """Wait until the thread has ended that has reported: it keeps what its frames have."""
+    def _report(self, found: tuple[Any, BaseException | None]) -> None:
+        with self._lock:
+            if self._state is not _State.STARTED:
+                return
+            self._found = found
+            self._state = _State.REPORTED
+            reports = self._reports
+        if reports is not None:
+            reports.put(self)
+
+    # For the step
+
+    def reports_to(self, reports: _Reports) -> bool:
+        """Whether it has still to report, which it will do there."""
+        with self._lock:
+            self._reports = reports
+            return self._state is _State.STARTED
+
+    def take(self) -> tuple[Any, BaseException | None]:
+        """What it has reported: outputs, or an error."""
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join()  # It keeps what its frames have.
+        with self._lock:
+            found, self._found = self._found, ((), None)
+            self._state = _State.TAKEN
+            self._callbacks.clear()
+            return found
 
     def cancel(self) -> None:
         """Call the callbacks, once."""
-        if self._end(is_cancelled=True):
-            for callback in self._callbacks:
-                callback()
-
-    def _end(self, is_cancelled: bool = False) -> bool:
         with self._lock:
-            if self._is_over:
-                return False
-            self._is_over, self._is_cancelled = True, is_cancelled
-            return True
+            if self._state in (_State.TAKEN, _State.CANCELLED):
+                return
+            self._state = _State.CANCELLED
+        for callback in self._callbacks:
+            callback()
+
+
+# What has been reported; None if the step is cancelled.
+_Reports = queue.SimpleQueue[AsyncCall | None]
 
 
 def _report(call: AsyncCall, function: Callable[[], tuple[Any, ...]]) -> None:

@@ -170,9 +170,8 @@ class AbortedError(OpError):
 
 
 class CancelledError(OpError):
-    """The step was cancelled, as by closing its session."""
+    """The step was cancelled, as by closing its session, or what it came for was closed."""
 
-    is_of_step = True
     code = "CANCELLED"
 
 

@@ -24,20 +24,26 @@ class ResourceKey(NamedTuple):
         container: the named container that shares it; empty for the session's own.
         name: that of the operation that owns it.
         generation: which of the definitions of that name in its graph; 0 in a named container,
-            where one name is one resource.
+            where one name is one resource, and of what is shared by a name of its own.
     """
 
     container: str
     name: str
     generation: int
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether several operations may own it."""
+        return not self.generation
+
 
 def key_of(operation: Operation, name: str, generation: int) -> ResourceKey:
     """The key of what an operation owns, under a name that it has or had in its graph."""
     owns = operation.op_def.owns
     assert owns is not None
-    if operation.container and resource_kind(owns).is_shared:
-        return ResourceKey(operation.container, name, 0)
+    shared_name = operation.attributes.get("shared_name")
+    if shared_name or (operation.container and resource_kind(owns).is_shared):
+        return ResourceKey(operation.container, shared_name or name, 0)
     return ResourceKey("", name, generation)
 
 

@@ -44,6 +44,7 @@ class Touch(NamedTuple):
 READS = Touch(Access.READ, 0)
 WRITES = Touch(Access.WRITE, 0)
 DRAWS = Touch(Access.DRAW)
+WAITS = Touch(Access.WAIT, 0)
 OUTSIDE = Touch(Access.OUTSIDE)
 ASSERTS = Touch(Access.OUTSIDE, only_fails=True)
 
@@ -105,3 +106,7 @@ def resource_kind(name: str) -> ResourceKind:
 VARIABLE = define_resource_kind("variable", Order.READS_FIRST, is_shared=True)
 RANDOM_STATE = define_resource_kind("random_state", Order.NUMBERED, is_shared=False)
 COUNTER = define_resource_kind("counter", Order.NUMBERED, is_shared=False)
+FIFO_QUEUE = define_resource_kind("fifo_queue", Order.FREE, is_shared=True)
+PADDING_FIFO_QUEUE = define_resource_kind("padding_fifo_queue", Order.FREE, is_shared=True)
+PRIORITY_QUEUE = define_resource_kind("priority_queue", Order.FREE, is_shared=True)
+RANDOM_SHUFFLE_QUEUE = define_resource_kind("random_shuffle_queue", Order.FREE, is_shared=True)
