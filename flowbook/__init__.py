@@ -22,6 +22,7 @@ from flowbook import strings as strings
 from flowbook import summary as summary
 from flowbook import train as train
 from flowbook._public import make_public as _make_public
+from flowbook.exec import waits as _waits
 from flowbook.exec.engine import blas_threads as _blas_threads
 from flowbook.exec.kernels import compiling as _compiling
 from flowbook.exec.kernels.compiling import *
@@ -146,6 +147,7 @@ from flowbook.widgets.summary_view import *
 
 _act_on("intra_op_threads", _blas_threads.limit)
 _act_on("machine_code", _compiling.choose)
+_act_on("report_waits", _waits.check_seconds)
 _compile_with(_compiling.compile_behind)
 _make_public()
 _notebook.connect()

@@ -19,6 +19,7 @@ from flowbook.exec.devices.cpu import local_devices
 from flowbook.exec.engine.executor import Execution, Executions
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.engine.runner import Runner, Stage
+from flowbook.exec.feeding import Feeding
 from flowbook.exec.plan.failure import Failure, StepFailed
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Growing, Prepared, grow
@@ -26,6 +27,7 @@ from flowbook.exec.resources.kinds import Definition
 from flowbook.exec.resources.random_state import Draws
 from flowbook.exec.resources.store import Store
 from flowbook.exec.signature.signature import Signature
+from flowbook.exec.waits import Waits
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.errors import FailedPreconditionError, OpError
 from flowbook.graph.model.operation import Operation
@@ -74,10 +76,12 @@ class Master(Protocol):
     Attributes:
         graph: the graph.
         drops: how many programs it has dropped, to make room or with what a cell redefined.
+        feeding: what fills its queues.
     """
 
     graph: Graph
     drops: int
+    feeding: Feeding
 
     def extend(self) -> None:
         """Take what the graph gained, and drop what it lost, since the last time."""
@@ -125,6 +129,7 @@ class LocalMaster:
         graph: the graph.
         entropy: the seed of random operations without one; recorded so that runs can be repeated.
         store: variables and random states.
+        feeding: what fills its queues.
         drops: how many programs were dropped.
     """
 
@@ -144,6 +149,7 @@ class LocalMaster:
         self._retirements = graph.retirements
         self._initialisation = Initialisation(self, auto_initialize)
         self._executions = Executions()
+        self.feeding = Feeding(self)
 
     def extend(self) -> None:
         """Take what the graph gained, and drop what it lost, since the last time."""
@@ -151,6 +157,7 @@ class LocalMaster:
             self._initialisation.extend()
             if self._retirements != self.graph.retirements:
                 self._retirements = self.graph.retirements
+                self.feeding.drop_retired()
                 for key, prepared in list(self._prepared.items()):
                     if any(op.retired for op in prepared.operations):
                         self._drop(key)
@@ -196,6 +203,7 @@ class LocalMaster:
             self._executions,
             prepared.instruments,
             begun,
+            Waits(prepared, self.feeding),
         )
 
     def _base_of(self, signature: Signature) -> Growing | None:
@@ -337,6 +345,7 @@ class LocalMaster:
     def close(self) -> None:
         """Cancel what waits, and free memory."""
         self._executions.close()
+        self.feeding.close()
         with self._lock:
             self._prepared.clear()
             self._runners.clear()

@@ -1,8 +1,11 @@
 """Training: optimizers, moving averages and schedules, composed from the public operations."""
 
+from flowbook.exec.session.queue_runners import *
+from flowbook.graph.ops.queues.queue_runners import *
 from flowbook.train.adafactor import *
 from flowbook.train.adagrad import *
 from flowbook.train.adam import *
+from flowbook.train.coordinator import *
 from flowbook.train.ftrl import *
 from flowbook.train.gradient_descent import *
 from flowbook.train.lbfgs import *

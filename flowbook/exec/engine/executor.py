@@ -8,21 +8,54 @@ interrupted, ends at the deadline, and ends when the step is cancelled.
 from __future__ import annotations
 
 import heapq
+import math
 import queue
 import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from flowbook.exec.engine.given_up import LONGEST_WAIT, out_of_time, still_running, stop, thread_of
 from flowbook.exec.engine.step import Iteration, Ready, Step, Structure
 from flowbook.exec.engine.units import AsyncKernel
 from flowbook.exec.plan.failure import UnitFailure
-from flowbook.graph.model.errors import CancelledError, DeadlineExceededError
+from flowbook.graph.model.errors import CancelledError, DeadlineExceededError, OpError
+from flowbook.graph.model.options import options
+
+
+class Wait(NamedTuple):
+    """What waits in a step.
+
+    Attributes:
+        node: the number of the node that waits.
+        wish: what for, such as "waits for an element of queue 'q'".
+    """
+
+    node: int
+    wish: str
+
+
+class Overseer(Protocol):
+    """Who is told of steps that wait."""
+
+    def begin(self, nodes: Sequence[int]) -> None:
+        """Hear which nodes wait, before the step's thread does."""
+
+    def last(self, waits: Sequence[Wait], is_alone: bool) -> tuple[int, OpError] | None:
+        """Hear what waits for long; the node and the error that the step is to fail with, if any.
+
+        Args:
+            waits: what waits.
+            is_alone: whether no other step that may wait is under way in the session.
+        """
+
+    def described(self, waits: Sequence[Wait]) -> str:
+        """What is told of what waits where the step ends while it does."""
 
 
 class Execution:
@@ -32,10 +65,25 @@ class Execution:
         structure: what to run.
         values: a place for each value; feeds and constants are there already.
         deadline: when to give up, on the clock of `time.monotonic`; None never.
+        overseer: who is told if it waits.
+
+    Attributes:
+        deadline: see above.
+        executions: where it is listed, if it may wait.
+        is_over: whether nothing of it is left to run.
     """
 
-    def __init__(self, structure: Structure, values: list[Any], deadline: float | None) -> None:
+    def __init__(
+        self,
+        structure: Structure,
+        values: list[Any],
+        deadline: float | None,
+        overseer: Overseer | None = None,
+    ) -> None:
         self.deadline = deadline
+        self.executions: Executions | None = None
+        self.is_over = False
+        self._overseer = overseer
         self._units = structure.units
         self._step = Step(structure, values)
         self._ready: list[Ready] = []
@@ -66,9 +114,8 @@ class Execution:
                 self._finish(self._done.popleft() if self._done else self._next_report())
                 self._run_ready()
         except BaseException as error:
-            running = self._running()
-            if running and not isinstance(error, Exception):
-                error.add_note(f"flowbook{still_running(running)}")
+            if not isinstance(error, Exception):
+                self._say_what_waits(error)
             self._abandon()
             raise
 
@@ -114,18 +161,58 @@ class Execution:
             raise
 
     def _next_report(self) -> AsyncCall | None:
-        deadline = self.deadline
+        with suppress(queue.Empty):
+            return self._reports.get_nowait()
+        deadline, report_at = self.deadline, math.inf
+        if self._overseer is not None:
+            self._overseer.begin([c.unit.index for c in self._waiting if c.wish is not None])
+            if options.report_waits is not None and not _lists.get():
+                report_at = time.monotonic() + options.report_waits
         while True:
-            left = LONGEST_WAIT if deadline is None else deadline - time.monotonic()
+            now = time.monotonic()
+            left = LONGEST_WAIT if deadline is None else deadline - now
+            wait = max(0.0, min(left, report_at - now, LONGEST_WAIT))
             with suppress(queue.Empty):
-                return self._reports.get(timeout=max(0.0, min(left, LONGEST_WAIT)))
+                return self._reports.get(timeout=wait)
             # Not where that is handled: its frame would be kept with this error.
             if left <= 0:
                 raise self._late()
+            if time.monotonic() >= report_at:
+                report_at = math.inf
+                self._report_waits()
+
+    def _report_waits(self) -> None:
+        """Have the overseer hear what waits for long."""
+        waits = self._waits()
+        if not waits or self._overseer is None:
+            return
+        is_alone = self.executions is not None and self.executions.has_only(self)
+        found = self._overseer.last(waits, is_alone)
+        if found is not None:
+            node, error = found
+            call = next(call for call in self._waiting if call.unit.index == node)
+            given = [call.tag.values[v] for v in call.unit.inputs]
+            raise UnitFailure(node, given, call.tag.loops) from error
+
+    def _say_what_waits(self, error: BaseException) -> None:
+        """Add to what stops the step what it was waiting for."""
+        running, waits = self._running(), self._waits()
+        if running:
+            error.add_note(f"flowbook{still_running(running)}")
+        if waits and self._overseer is not None:
+            error.add_note(f"flowbook: this run waited: {self._overseer.described(waits)}")
+
+    def _waits(self) -> list[Wait]:
+        """What waits, and for what, as far as it says so."""
+        calls = sorted(self._waiting, key=lambda call: call.unit.index)
+        return [Wait(call.unit.index, call.wish()) for call in calls if call.wish is not None]
 
     def _late(self) -> DeadlineExceededError:
-        running = self._running()
-        return out_of_time(running, len(self._waiting) - len(running))
+        running, waits = self._running(), self._waits()
+        error = out_of_time(running, len(self._waiting) - len(running) - len(waits))
+        if waits and self._overseer is not None:
+            error.details.append(self._overseer.described(waits))
+        return error
 
     def _running(self) -> list[str]:
         """The names of the Python functions that this step waits for."""
@@ -151,13 +238,14 @@ class Execution:
     def _abandon(self) -> None:
         """Let the asynchronous calls under way know that nobody waits for them any more."""
         self._step.give_up()
+        self.is_over = True
         waiting, self._waiting = self._waiting, set()
         for call in waiting:
             call.cancel()
 
 
 class Executions:
-    """The steps of a session that may wait for something."""
+    """The steps of a session, or of a part of one, that may wait for something."""
 
     def __init__(self) -> None:
         self._steps: weakref.WeakSet[Execution] = weakref.WeakSet()
@@ -165,16 +253,27 @@ class Executions:
         self._is_closed = False
 
     def add(self, execution: Execution) -> None:
-        """Have a step cancelled when the session is closed.
+        """Have a step cancelled when the session is closed, or what else this thread works for.
 
         Raises:
             CancelledError: if it has been closed.
         """
+        self._add(execution)
+        for more in _lists.get():
+            more._add(execution)
+        execution.executions = self
+
+    def _add(self, execution: Execution) -> None:
         with self._lock:
             if not self._is_closed:
                 self._steps.add(execution)
                 return
         raise _closed()
+
+    def has_only(self, execution: Execution) -> bool:
+        """Whether no other step is under way."""
+        with self._lock:
+            return all(step is execution or step.is_over for step in list(self._steps))
 
     def close(self) -> None:
         """Cancel all steps, those that are added later too."""
@@ -183,6 +282,20 @@ class Executions:
             steps = list(self._steps)
         for execution in steps:
             execution.cancel()
+
+
+# Where the steps that this code runs are listed, besides their sessions.
+_lists: ContextVar[tuple[Executions, ...]] = ContextVar("flowbook_executions", default=())
+
+
+@contextmanager
+def also_listed_in(executions: Executions) -> Iterator[None]:
+    """In this block, steps are cancelled when `executions` is closed. They may wait for ever."""
+    token = _lists.set((*_lists.get(), executions))
+    try:
+        yield
+    finally:
+        _lists.reset(token)
 
 
 def _closed() -> CancelledError:

@@ -23,7 +23,7 @@ import numpy as np
 
 from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.bind import Bound, bind
-from flowbook.exec.engine.executor import Execution, Executions
+from flowbook.exec.engine.executor import Execution, Executions, Overseer
 from flowbook.exec.engine.generate import FINISHER_OF, Generated, Setting, finishers, whole_step
 from flowbook.exec.engine.given_up import call_until
 from flowbook.exec.engine.lowering import lowered
@@ -63,6 +63,7 @@ class Runner:
         executions: where steps that may wait are listed.
         instruments: what has rewritten the program, and finds out more about failures.
         begun: the runner of a program that this one begins with, node by node.
+        overseer: who is told of steps that wait.
 
     Attributes:
         stage: how far it has come.
@@ -82,6 +83,7 @@ class Runner:
         executions: Executions | None = None,
         instruments: Sequence[Instrument] = (),
         begun: Runner | None = None,
+        overseer: Overseer | None = None,
     ) -> None:
         (part,) = program.parts
         self._program = program
@@ -89,6 +91,7 @@ class Runner:
         self._device = device
         self._executions = executions
         self._instruments = instruments
+        self._overseer = overseer
         self._finishers = finishers(device)
         fed = [(program.feeds[place].dtype, program.feeds[place].shape) for place in part.feeds]
         self._bound: Bound = bind(part, fed, device, store, begun._bound if begun else None)
@@ -208,10 +211,12 @@ class Runner:
     def _execute(
         self, structure: Structure, feeds: Sequence[Any], deadline: float | None
     ) -> list[Any]:
-        execution = Execution(structure, self._values(feeds, deadline), deadline)
+        values = self._values(feeds, deadline)
+        execution = Execution(structure, values, deadline, self._overseer)
         if self._waits and self._executions is not None:
             self._executions.add(execution)
         self.advance(execution)
+        execution.is_over = True
         found = [self.fetched(execution, place) for place in range(len(self._part.fetches))]
         if self._has_users_kernels:
             self._check_fetched(found)
@@ -220,7 +225,7 @@ class Runner:
     def begin(self) -> Execution:
         """Begin a step whose feeds arrive late; nothing has run yet."""
         feeds = [None] * len(self._part.feeds)
-        execution = Execution(self._reference, self._values(feeds, None), None)
+        execution = Execution(self._reference, self._values(feeds, None), None, self._overseer)
         if self._executions is not None:
             self._executions.add(execution)
         return execution

@@ -249,6 +249,19 @@ class Queue(WaitingResource):
         """Admit no more elements; doing so twice is harmless."""
         self._join(_Close(call, self, cancel_pending_enqueues), self._putting)
 
+    def shut(self, is_cancelling: bool, failure: OpError | None = None) -> None:
+        """Close it from outside of any step.
+
+        Args:
+            is_cancelling: whether those who wait to put something in are given up.
+            failure: why nothing will come, if that is an error.
+        """
+        with self._lock:
+            self.failure = failure
+            self.stop_admitting(is_cancelling)
+            self._serve()
+        self._report()
+
     def size(self) -> Any:
         """How many elements there are."""
         return np.int32(len(self.elements))
@@ -288,10 +301,12 @@ class Queue(WaitingResource):
         """How many elements may be taken out."""
         return len(self.elements) - (0 if self.is_closed else self.reserve)
 
-    @property
-    def waiting_to_put(self) -> list[Attempt]:
-        """Those that wait to put something in."""
-        return list(self._putting)
+    def stop_admitting(self, is_cancelling: bool) -> None:
+        """Be closed from now on. Called under the lock, as `room` and `available` are."""
+        self.is_closed = True
+        if is_cancelling:
+            for waiting in self._putting:
+                waiting.end(self.closed())
 
     def values_of(self, taken: Element) -> Element:
         """The values of one element, as operations give them."""
@@ -320,7 +335,7 @@ class Queue(WaitingResource):
     def drained(self, requested: int) -> OpError:
         """The error of an operation that would take out what will not come."""
         if self.failure is not None:
-            return self.failure
+            return _passed_on(self.failure, self.name)
         return OutOfRangeError(
             f"queue {self.name!r} is closed and has insufficient elements "
             f"(requested {requested}, current size {len(self.elements)})"
@@ -442,11 +457,7 @@ class _Close(Attempt):
         self._is_cancelling = is_cancelling
 
     def arrive(self) -> None:
-        queue = self._queue
-        queue.is_closed = True
-        if self._is_cancelling:
-            for waiting in queue.waiting_to_put:
-                waiting.end(queue.closed())
+        self._queue.stop_admitting(self._is_cancelling)
         self.end()
 
     def advance(self) -> bool:
@@ -481,6 +492,15 @@ def _padded(column: Sequence[Any], dtype: DType, shape: Shape) -> Any:
     for place, value in enumerate(column):
         batch[place][tuple(map(slice, value.shape))] = value
     return batch
+
+
+def _passed_on(failure: OpError, name: str) -> OpError:
+    """The error of who waits for what will not come, as its runner failed."""
+    error = type(failure)(
+        f"the runner of queue {name!r} failed: {failure.message}", hint=failure.hint
+    )
+    error.details += failure.details
+    return error
 
 
 def _listed(items: Iterable[Any]) -> str:

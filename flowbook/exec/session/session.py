@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, NoReturn
 
+from flowbook.exec.feeding import Feeding
 from flowbook.exec.instruments.attached import Instruments, Run
 from flowbook.exec.instruments.guard import Guard, guard
 from flowbook.exec.instruments.retained_feeds import MOST_BYTES as MOST_RETAINED
@@ -113,6 +114,8 @@ class Session:
         self._blocks: list[ExitStack] = []
         self._lock = threading.RLock()
         _made[next(_numbers)] = self
+        # Threads that fill queues end with what they fill them for.
+        weakref.finalize(self, self._master.feeding.close)
         # What it had when its cell made another in its place, and whose place it took itself.
         self._last_values: Mapping[ResourceKey, Any] = {}
         self._successor: Site | None = None
@@ -532,6 +535,11 @@ class Session:
     def site(self) -> Site:
         """Where it was made."""
         return self._site
+
+    @property
+    def feeding(self) -> Feeding:
+        """What fills its queues, where the graph has runners for them."""
+        return self._master.feeding
 
     @property
     def closed(self) -> bool:

@@ -44,6 +44,7 @@ __all__ = [
     "UnavailableError",
     "UnimplementedError",
     "UnknownError",
+    "WaitingWarning",
 ]
 
 HIDDEN_FRAMES = "(Flowbook's own frames are hidden; fb.options.full_tracebacks = True shows them)"
@@ -236,6 +237,10 @@ class ConstantConditionWarning(UserWarning):
 
 class GraphGrowthWarning(UserWarning):
     """A loop builds operations and runs them, so that the graph grows with each of its rounds."""
+
+
+class WaitingWarning(UserWarning):
+    """A run has waited for long: for what, and what would wake it."""
 
 
 def without_internal_frames(error: BaseException) -> BaseException:

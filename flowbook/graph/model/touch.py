@@ -34,19 +34,26 @@ class Touch(NamedTuple):
             operation owns, and for the world outside.
         only_fails: whether nobody can tell that it ran unless it fails the step, as an assertion,
             which only takes part in the order of what happens outside.
+        woken_by: of one that waits the types of the operations that may let it go on.
     """
 
     access: Access
     argument: int | None = None
     only_fails: bool = False
+    woken_by: tuple[str, ...] = ()
 
 
 READS = Touch(Access.READ, 0)
 WRITES = Touch(Access.WRITE, 0)
 DRAWS = Touch(Access.DRAW)
-WAITS = Touch(Access.WAIT, 0)
+ENDS_WAITS = Touch(Access.WAIT, 0)
 OUTSIDE = Touch(Access.OUTSIDE)
 ASSERTS = Touch(Access.OUTSIDE, only_fails=True)
+
+
+def waits_for(*woken_by: str) -> Touch:
+    """The touch of an operation that waits at its first input for those of some types."""
+    return Touch(Access.WAIT, 0, woken_by=woken_by)
 
 
 class Order(Enum):

@@ -17,6 +17,7 @@ SCENARIOS = [
         "QueueEnqueue",
         "QueueEnqueueMany",
         "QueueIsClosed",
+        "QueueRunner",
         "QueueSelect",
         "QueueSize",
         "RandomShuffleQueue",

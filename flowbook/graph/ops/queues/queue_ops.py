@@ -17,13 +17,14 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import (
+    ENDS_WAITS,
     FIFO_QUEUE,
     PADDING_FIFO_QUEUE,
     PRIORITY_QUEUE,
     RANDOM_SHUFFLE_QUEUE,
     READS,
-    WAITS,
     ResourceKind,
+    waits_for,
 )
 
 # What a queue's elements are made of.
@@ -88,6 +89,9 @@ def _check(queue: Tensor, components: list[Tensor], is_batch: bool) -> None:
             )
 
 
+_FOR_ROOM = waits_for("QueueDequeue", "QueueDequeueMany", "QueueDequeueUpTo")
+_FOR_ELEMENTS = waits_for("QueueEnqueue", "QueueEnqueueMany", "QueueClose")
+
 enqueue_op: OpDef[Operation] = OpDef(
     "QueueEnqueue",
     "queue: resource, components: *components ->",
@@ -95,7 +99,7 @@ enqueue_op: OpDef[Operation] = OpDef(
     kernel=lambda context, queue, *components: queue.enqueue(context, components),
     kinds=HOST,
     grad=NO_GRADIENT,
-    touches=WAITS,
+    touches=_FOR_ROOM,
     is_async=True,
     aliases={},
     cost=no_flops,
@@ -108,7 +112,7 @@ enqueue_many_op: OpDef[Operation] = OpDef(
     kernel=lambda context, queue, *components: queue.enqueue_many(context, components),
     kinds=HOST,
     grad=NO_GRADIENT,
-    touches=WAITS,
+    touches=_FOR_ROOM,
     is_async=True,
     aliases={},
     cost=no_flops,
@@ -146,7 +150,7 @@ dequeue_op: OpDef[list[Tensor]] = OpDef(
     kernel=lambda context, queue: queue.dequeue(context),
     kinds=HOST,
     grad=NO_GRADIENT,
-    touches=WAITS,
+    touches=_FOR_ELEMENTS,
     is_async=True,
     aliases={},
     cost=no_flops,
@@ -161,7 +165,7 @@ dequeue_many_op: OpDef[list[Tensor]] = OpDef(
     kinds=HOST,
     host_args=("n",),
     grad=NO_GRADIENT,
-    touches=WAITS,
+    touches=_FOR_ELEMENTS,
     is_async=True,
     aliases={},
     cost=no_flops,
@@ -176,7 +180,7 @@ dequeue_up_to_op: OpDef[list[Tensor]] = OpDef(
     kinds=HOST,
     host_args=("n",),
     grad=NO_GRADIENT,
-    touches=WAITS,
+    touches=_FOR_ELEMENTS,
     is_async=True,
     aliases={},
     cost=no_flops,
@@ -192,7 +196,7 @@ close_op: OpDef[Operation] = OpDef(
     ),
     kinds=HOST,
     grad=NO_GRADIENT,
-    touches=WAITS,
+    touches=ENDS_WAITS,
     is_async=True,
     aliases={},
     cost=no_flops,
@@ -228,7 +232,7 @@ select_op = OpDef(
     "index: int32, queues: N*resource -> handle: resource",
     attributes={**_TYPED, "names": ()},
     infer=scalar,
-    kernel=lambda xp, index, queues: queues[_within(index, len(queues))],
+    kernel=lambda xp, index, *queues: queues[_within(index, len(queues))],
     kinds=HOST,
     host_args=("index",),
     grad=NO_GRADIENT,
