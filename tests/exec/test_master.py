@@ -19,6 +19,7 @@ from flowbook.exec.devices.cpu import local_devices
 from flowbook.exec.engine.executor import Executions
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.engine.runner import Runner
+from flowbook.exec.feeding import Feeding
 from flowbook.exec.master import LocalMaster, LocalPartialStep, Master, PartialStep, located
 from flowbook.exec.plan.codec import decode, decode_failure, encode, encode_failure
 from flowbook.exec.plan.failure import StepFailed
@@ -45,6 +46,7 @@ class FarMaster:
         self._prepared: dict[Any, Prepared] = {}
         self._executions = Executions()
         self._initialisation = Initialisation(self, auto_initialize)
+        self.feeding = Feeding(self)
 
     def _note_value(self, key: ResourceKey, has_value: bool) -> None:
         (self.held.add if has_value else self.held.discard)(key)
@@ -117,6 +119,7 @@ class FarMaster:
     def close(self) -> None:
         self.asked.append("close")
         self._executions.close()
+        self.feeding.close()
         self.store.close()
         self.graph.values.let_go(self)
 
