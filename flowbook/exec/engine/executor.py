@@ -66,10 +66,11 @@ class Execution:
         values: a place for each value; feeds and constants are there already.
         deadline: when to give up, on the clock of `time.monotonic`; None never.
         overseer: who is told if it waits.
+        executions: where it is listed when it does.
 
     Attributes:
         deadline: see above.
-        executions: where it is listed, if it may wait.
+        values: those that are there, outside of inner frames.
         is_over: whether nothing of it is left to run.
     """
 
@@ -79,36 +80,51 @@ class Execution:
         values: list[Any],
         deadline: float | None,
         overseer: Overseer | None = None,
+        executions: Executions | None = None,
     ) -> None:
         self.deadline = deadline
-        self.executions: Executions | None = None
+        self.values = values
         self.is_over = False
         self._overseer = overseer
+        self._executions = executions
+        self._structure = structure
         self._units = structure.units
-        self._step = Step(structure, values)
-        self._ready: list[Ready] = []
-        self._add(self._step.begin())
         self._reports: _Reports = queue.SimpleQueue()
         self._waiting: set[AsyncCall] = set()
         # Those that had reported when their kernels returned.
         self._done: deque[AsyncCall] = deque()
         self._is_cancelled = False
+        self._ready: list[Ready] = []
+        self._step: Any = None  # The state machine, from when it is needed.
+        if structure.straight is None:
+            self._step = Step(structure, values)
+            self._add(self._step.begin())
 
-    @property
-    def values(self) -> list[Any]:
-        """The values that are there, outside of inner frames."""
-        return self._step.root.values  # type: ignore[no-any-return]
-
-    def advance(self) -> None:
-        """Run until nothing is ready and nothing asynchronous is under way.
+    def run(self) -> None:
+        """Run it all.
 
         Raises:
             DeadlineExceededError: if the deadline passes first.
+            CancelledError: if the session is closed, where it has to wait.
             UnitFailure: if a unit or an asynchronous kernel failed; its cause is what it raised.
         """
+        executions = self._executions
+        if executions is not None:
+            executions.begin()
+        try:
+            self.advance()
+        finally:
+            self.is_over = True
+            if executions is not None:
+                executions.end()
+
+    def advance(self) -> None:
+        """Run until nothing is ready and nothing asynchronous is under way; raises as `run`."""
         if self._is_cancelled:
             raise _closed()
         try:
+            if self._structure.straight is not None and self._runs_straight():
+                return
             self._run_ready()
             while self._waiting:
                 self._finish(self._done.popleft() if self._done else self._next_report())
@@ -119,9 +135,40 @@ class Execution:
             self._abandon()
             raise
 
+    def _runs_straight(self) -> bool:
+        """Run one after the other as long as nothing has to wait; whether nothing had to.
+
+        What is left goes on by the state machine, which knows then what has run.
+        """
+        values, deadline = self.values, self.deadline
+        done: list[int] = []
+        for index, unit, dying in self._structure.straight or ():
+            if deadline is not None and time.monotonic() > deadline:
+                raise self._late()
+            if unit.is_async:
+                assert isinstance(unit, AsyncKernel)
+                call = AsyncCall(index, None, unit)
+                self._waiting.add(call)
+                unit.start(values, call)
+                if call.reports_to(self._reports):
+                    self._step = Step(self._structure, values)
+                    self._add([e for e in self._step.resume(done) if e[0] != index])
+                    call.tag = self._step.root
+                    return False
+                outputs = self._taken(call)
+                self._waiting.discard(call)
+            else:
+                outputs = unit.run(values)
+            for value, output in zip(unit.outputs, outputs, strict=True):
+                values[value] = output
+            for value in dying:
+                values[value] = None
+            done.append(index)
+        return True
+
     def has_run(self, unit: int) -> bool:
         """Whether a unit has completed."""
-        return self._step.has_run(unit)
+        return bool(self._step.has_run(unit))
 
     def feed(self, unit: int, value: Any) -> None:
         """Note that a late feed has arrived."""
@@ -164,6 +211,8 @@ class Execution:
         with suppress(queue.Empty):
             return self._reports.get_nowait()
         deadline, report_at = self.deadline, math.inf
+        if self._executions is not None:
+            self._executions.add(self)
         if self._overseer is not None:
             self._overseer.begin([c.unit.index for c in self._waiting if c.wish is not None])
             if options.report_waits is not None and not _lists.get():
@@ -186,13 +235,12 @@ class Execution:
         waits = self._waits()
         if not waits or self._overseer is None:
             return
-        is_alone = self.executions is not None and self.executions.has_only(self)
+        is_alone = self._executions is not None and self._executions.has_only(self)
         found = self._overseer.last(waits, is_alone)
         if found is not None:
             node, error = found
             call = next(call for call in self._waiting if call.unit.index == node)
-            given = [call.tag.values[v] for v in call.unit.inputs]
-            raise UnitFailure(node, given, call.tag.loops) from error
+            raise call.failure(self.values) from error
 
     def _say_what_waits(self, error: BaseException) -> None:
         """Add to what stops the step what it was waiting for."""
@@ -221,23 +269,32 @@ class Execution:
     def _finish(self, call: AsyncCall | None) -> None:
         if call is None:
             raise _closed()
+        outputs = self._taken(call)
+        if call in self._waiting:
+            self._waiting.remove(call)
+            assert call.tag is not None
+            self._add(self._step.complete(call.index, call.tag, outputs))
+
+    def _taken(self, call: AsyncCall) -> Sequence[Any]:
+        """What a call that has reported gave.
+
+        Raises:
+            UnitFailure: if it failed, or gave what its definition does not say.
+        """
         outputs, error = call.take()
         try:
             if error is not None:
                 raise error
-            outputs = call.unit.checked_all(outputs)
+            return call.unit.checked_all(outputs)
         except BaseException as wrong:
-            given = [call.tag.values[v] for v in call.unit.inputs]
-            raise UnitFailure(call.unit.index, given, call.tag.loops) from wrong
+            raise call.failure(self.values) from wrong
         finally:
             del error  # It may hold this frame.
-        if call in self._waiting:
-            self._waiting.remove(call)
-            self._add(self._step.complete(call.index, call.tag, outputs))
 
     def _abandon(self) -> None:
         """Let the asynchronous calls under way know that nobody waits for them any more."""
-        self._step.give_up()
+        if self._step is not None:
+            self._step.give_up()
         self.is_over = True
         waiting, self._waiting = self._waiting, set()
         for call in waiting:
@@ -250,6 +307,7 @@ class Executions:
     def __init__(self) -> None:
         self._steps: weakref.WeakSet[Execution] = weakref.WeakSet()
         self._lock = threading.Lock()
+        self._count = 0
         self._is_closed = False
 
     def add(self, execution: Execution) -> None:
@@ -261,7 +319,6 @@ class Executions:
         self._add(execution)
         for more in _lists.get():
             more._add(execution)
-        execution.executions = self
 
     def _add(self, execution: Execution) -> None:
         with self._lock:
@@ -270,10 +327,27 @@ class Executions:
                 return
         raise _closed()
 
-    def has_only(self, execution: Execution) -> bool:
-        """Whether no other step is under way."""
+    def begin(self) -> None:
+        """Count one more step as under way.
+
+        Raises:
+            CancelledError: if the session has been closed.
+        """
         with self._lock:
-            return all(step is execution or step.is_over for step in list(self._steps))
+            if self._is_closed:
+                raise _closed()
+            self._count += 1
+
+    def end(self) -> None:
+        """Count one step less."""
+        with self._lock:
+            self._count -= 1
+
+    def has_only(self, execution: Execution) -> bool:
+        """Whether no other step is under way, those whose feeds arrive late among them."""
+        with self._lock:
+            others = [step for step in self._steps if step is not execution and not step.is_over]
+            return self._count <= 1 and not others
 
     def close(self) -> None:
         """Cancel all steps, those that are added later too."""
@@ -318,7 +392,7 @@ class AsyncCall:
 
     Attributes:
         index: the unit's number in what runs.
-        tag: the iteration that it runs in.
+        tag: the iteration that it runs in; None while nothing in the step has waited.
         unit: the kernel.
         xp: the device's array module.
         wish: says what it waits for, if the kernel has set it.
@@ -328,7 +402,7 @@ class AsyncCall:
     __slots__ = ("__weakref__", "_callbacks", "_found", "_lock", "_reports", "_state", "_thread",
                  "index", "name", "tag", "unit", "wish", "xp")  # fmt: skip
 
-    def __init__(self, index: int, tag: Iteration, unit: AsyncKernel) -> None:
+    def __init__(self, index: int, tag: Iteration | None, unit: AsyncKernel) -> None:
         self.index = index
         self.tag = tag
         self.unit = unit
@@ -394,6 +468,12 @@ class AsyncCall:
             self._state = _State.TAKEN
             self._callbacks.clear()
             return found
+
+    def failure(self, values: Any) -> UnitFailure:
+        """That it failed, in a step with these values in the outermost frame."""
+        loops = self.tag.loops if self.tag is not None else ()
+        given = self.tag.values if self.tag is not None else values
+        return UnitFailure(self.unit.index, [given[v] for v in self.unit.inputs], loops)
 
     def cancel(self) -> None:
         """Call the callbacks, once."""

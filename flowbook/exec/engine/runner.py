@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -212,11 +212,9 @@ class Runner:
         self, structure: Structure, feeds: Sequence[Any], deadline: float | None
     ) -> list[Any]:
         values = self._values(feeds, deadline)
-        execution = Execution(structure, values, deadline, self._overseer)
-        if self._waits and self._executions is not None:
-            self._executions.add(execution)
-        self.advance(execution)
-        execution.is_over = True
+        executions = self._executions if self._waits else None
+        execution = Execution(structure, values, deadline, self._overseer, executions)
+        self._fail_as_step(execution.run)
         found = [self.fetched(execution, place) for place in range(len(self._part.fetches))]
         if self._has_users_kernels:
             self._check_fetched(found)
@@ -225,9 +223,10 @@ class Runner:
     def begin(self) -> Execution:
         """Begin a step whose feeds arrive late; nothing has run yet."""
         feeds = [None] * len(self._part.feeds)
-        execution = Execution(self._reference, self._values(feeds, None), None, self._overseer)
-        if self._executions is not None:
-            self._executions.add(execution)
+        values, executions = self._values(feeds, None), self._executions
+        execution = Execution(self._reference, values, None, self._overseer, executions)
+        if executions is not None:
+            executions.add(execution)
         return execution
 
     def advance(self, execution: Execution) -> None:
@@ -236,8 +235,12 @@ class Runner:
         Raises:
             StepFailed: which node failed, and why.
         """
+        self._fail_as_step(execution.advance)
+
+    def _fail_as_step(self, function: Callable[[], None]) -> None:
+        """Call what runs kernels; what they raise fails the step."""
         try:
-            quietly(execution.advance)
+            quietly(function)
         except Exception as error:
             failed, cause = self._failed(error), cause_of(_behind(error))
         else:
@@ -339,7 +342,10 @@ class Runner:
                 return self._reference
             return Structure([Region(self._segment)], self._bound.known, self._part.fetches)
         units = [Region(u) if isinstance(u, Segment) else u for u in self._segments.units]
-        return Structure(units, self._bound.known, self._part.fetches)
+        structure = Structure(units, self._bound.known, self._part.fetches)
+        if not any(unit.is_external for unit in units):
+            structure.straighten()
+        return structure
 
     def _grouped(self) -> Structure:
         """What needs no waiting in groups, each made a segment."""
