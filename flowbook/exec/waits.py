@@ -8,8 +8,8 @@ ever will, as what would has to run after what waits, the step fails by itself.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from flowbook.exec.engine.executor import Wait
 from flowbook.exec.feeding import Feeding
@@ -121,34 +121,36 @@ class Waits:
         """The live operations that would let a node go on which waits."""
         operation = self._operation(node)
         touch = operation.op_def.touches if operation is not None else None
-        if touch is None:
-            return []
-        handles = [owner.outputs[0] for owner in self._waited_at(node)]
-        handles += [
-            op.outputs[0] for handle in handles for op in handle.consumers() if _chooses(op)
-        ]
-        found = [op for handle in handles for op in handle.consumers()]
-        return [op for op in found if op.type in touch.woken_by and not op.retired]
+        return _among(self._waited_at(node), touch.woken_by) if touch is not None else []
 
     def _in_cycles(self, nodes: Iterable[int]) -> list[tuple[int, list[Operation]]]:
-        """The nodes that wait for what has to run after them, each with what it waits for."""
-        wakers = {
-            node: self._wakers(node)
-            for node in nodes
-            if not any(o.key is None or o.key.is_shared for o in self._waited_at(node))
+        """Nodes that wait for what has to run after nodes that wait: one for each such resource."""
+        alike: dict[tuple[Any, ...], list[int]] = {}
+        for node in nodes:
+            operation, owners = self._operation(node), self._waited_at(node)
+            is_own = all(o.key is not None and not o.key.is_shared for o in owners)
+            if operation is not None and operation.op_def.touches is not None and is_own:
+                key = tuple(owners), operation.op_def.touches.woken_by
+                alike.setdefault(key, []).append(node)
+        wakers = {key: _among(*key) for key in alike}
+        before = {
+            waker: ancestors(waker, by_control=True) for found in wakers.values() for waker in found
         }
-        endless = {node: found for node, found in wakers.items() if found}
+        endless = {key for key in alike if wakers[key]}
         while True:
-            waiting = {self._operation(node) for node in endless}
-            free = [
-                node
-                for node, found in endless.items()
-                if not all(_follows(waker, waiting) for waker in found)
-            ]
+            waiting = {self._operation(node) for key in endless for node in alike[key]}
+            free = [k for k in endless if any(waiting.isdisjoint(before[w]) for w in wakers[k])]
             if not free:
-                return list(endless.items())
-            for node in free:
-                del endless[node]
+                return [(found[0], wakers[k]) for k, found in alike.items() if k in endless]
+            endless.difference_update(free)
+
+
+def _among(owners: Sequence[Operation], types: Collection[str]) -> list[Operation]:
+    """The live operations of some types that touch what others own."""
+    handles = [owner.outputs[0] for owner in owners]
+    handles += [op.outputs[0] for handle in handles for op in handle.consumers() if _chooses(op)]
+    found = [op for handle in handles for op in handle.consumers()]
+    return [op for op in found if op.type in types and not op.retired]
 
 
 def _cycle(wait: Wait, wakers: Sequence[Operation]) -> OpError:
@@ -157,11 +159,6 @@ def _cycle(wait: Wait, wakers: Sequence[Operation]) -> OpError:
         "after it",
         hint="wake it in a step of its own, or before it",
     )
-
-
-def _follows(operation: Operation, others: set[Operation | None]) -> bool:
-    """Whether an operation runs only after one of some others, in every step."""
-    return not others.isdisjoint(ancestors(operation, by_control=True))
 
 
 def _owners(handle: Operation) -> Iterable[Operation]:

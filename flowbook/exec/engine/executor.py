@@ -93,6 +93,8 @@ class Execution:
         self._waiting: set[AsyncCall] = set()
         # Those that had reported when their kernels returned.
         self._done: deque[AsyncCall] = deque()
+        # Those of which the overseer has not heard.
+        self._untold: list[AsyncCall] = []
         self._is_cancelled = False
         self._ready: list[Ready] = []
         self._step: Any = None  # The state machine, from when it is needed.
@@ -154,6 +156,7 @@ class Execution:
                     self._step = Step(self._structure, values)
                     self._add([e for e in self._step.resume(done) if e[0] != index])
                     call.tag = self._step.root
+                    self._untold.append(call)
                     return False
                 outputs = self._taken(call)
                 self._waiting.discard(call)
@@ -198,8 +201,8 @@ class Execution:
                     call = AsyncCall(index, tag, unit)
                     self._waiting.add(call)
                     unit.start(tag.values, call)
-                    if not call.reports_to(self._reports):
-                        self._done.append(call)
+                    waits = call.reports_to(self._reports)
+                    (self._untold if waits else self._done).append(call)
                 else:
                     for entry in step.complete(index, tag, unit.run(tag.values)):
                         push(ready, entry)
@@ -214,7 +217,8 @@ class Execution:
         if self._executions is not None:
             self._executions.add(self)
         if self._overseer is not None:
-            self._overseer.begin([c.unit.index for c in self._waiting if c.wish is not None])
+            untold, self._untold = self._untold, []
+            self._overseer.begin([c.unit.index for c in untold if c.wish is not None])
             if options.report_waits is not None and not _lists.get():
                 report_at = time.monotonic() + options.report_waits
         while True:
@@ -284,12 +288,13 @@ class Execution:
         outputs, error = call.take()
         try:
             if error is not None:
-                raise error
-            return call.unit.checked_all(outputs)
-        except BaseException as wrong:
-            raise call.failure(self.values) from wrong
+                raise call.failure(self.values) from error
         finally:
             del error  # It may hold this frame.
+        try:
+            return call.unit.checked_all(outputs)
+        except Exception as wrong:
+            raise call.failure(self.values) from wrong
 
     def _abandon(self) -> None:
         """Let the asynchronous calls under way know that nobody waits for them any more."""
@@ -447,9 +452,9 @@ class AsyncCall:
                 return
             self._found = found
             self._state = _State.REPORTED
-            reports = self._reports
-        if reports is not None:
-            reports.put(self)
+            # Under the lock: an interrupt where that is released finds the report made.
+            if self._reports is not None:
+                self._reports.put(self)
 
     # For the step
 

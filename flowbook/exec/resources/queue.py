@@ -102,7 +102,7 @@ class Shuffled:
         seed: of the order.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: str) -> None:
         self._elements: list[Element] = []
         self._below = random.Random(seed).randrange
 
@@ -488,9 +488,9 @@ def _padded(column: Sequence[Any], dtype: DType, shape: Shape) -> Any:
     known = [dim or 0 for dim in shape]
     dims = np.max([known, *[value.shape for value in column]], axis=0, initial=0)
     filling = b"" if dtype is string else dtype.numpy.type()
-    batch = np.full((len(column), *map(int, dims)), filling, dtype.numpy)
+    batch: Any = np.full((len(column), *map(int, dims)), filling, dtype.numpy)
     for place, value in enumerate(column):
-        batch[place][tuple(map(slice, value.shape))] = value
+        batch[(place, *map(slice, value.shape))] = value
     return batch
 
 
@@ -533,7 +533,6 @@ def _priority_queue(birth: Birth) -> Queue:
 def _random_shuffle_queue(birth: Birth) -> Queue:
     attributes = birth.attributes
     seeds = attributes["graph_seed"], attributes["seed"]
-    key, _ = seeded(birth.key.name, *seeds, birth.entropy)
-    elements = Shuffled(int.from_bytes(np.asarray(key, np.uint64).tobytes(), "little"))
+    elements = Shuffled(str(seeded(birth.key.name, *seeds, birth.entropy)))
     reserve = attributes["min_after_dequeue"]
     return Queue(RANDOM_SHUFFLE_QUEUE.name, birth.key.name, attributes, elements, reserve)

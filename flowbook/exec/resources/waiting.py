@@ -111,20 +111,22 @@ class WaitingResource:
 
     def _serve(self) -> None:
         """Let all go on until nobody gets any further."""
-        lines, over = self._lines, self._over
-        is_moving = True
-        while is_moving:
-            is_moving = False
-            for line in lines:
-                while line:
-                    first = next(iter(line))
-                    if not (first.is_over or first.advance()):
-                        break
-                    is_moving = True
-                    if first.is_over:
-                        # In this order: an interrupt between the two loses nothing.
-                        over[first] = None
-                        line.pop(first, None)
+        # Whoever gets further may let somebody in an earlier line go on, who then goes first.
+        while any(map(self._serve_first, self._lines)):
+            pass
+
+    def _serve_first(self, line: Line) -> bool:
+        """Let the first in a line go on; whether it got any further."""
+        if not line:
+            return False
+        first = next(iter(line))
+        if not (first.is_over or first.advance()):
+            return False
+        if first.is_over:
+            # In this order: an interrupt between the two loses nothing.
+            self._over[first] = None
+            line.pop(first, None)
+        return True
 
     def _report(self) -> None:
         """Tell those who have what they wanted. Each may go on at once, and come back here."""
