@@ -59,6 +59,7 @@ class Feeder:
         master: who runs their steps.
         runner: the operation that stands for the runner.
         coordinator: who stops them together with others, if somebody does.
+        may_close: whether nothing else fills the queue when they have ended.
 
     Attributes:
         runner: see above.
@@ -67,12 +68,19 @@ class Feeder:
         threads: the threads.
     """
 
-    def __init__(self, master: Master, runner: Operation, coordinator: Coordinator | None) -> None:
+    def __init__(
+        self,
+        master: Master,
+        runner: Operation,
+        coordinator: Coordinator | None,
+        may_close: Callable[[Operation], bool],
+    ) -> None:
         self.runner = runner
         self.closed = False
         self.error: OpError | None = None
         self._master = master
         self._coordinator = coordinator
+        self._may_close = may_close
         self._steps = Executions()
         self._lock = threading.Lock()
         self.threads = [
@@ -137,8 +145,7 @@ class Feeder:
     def _end(self) -> None:
         with self._lock:
             self._running -= 1
-            is_last = not self._running
-        if is_last and not self.closed and self.error is None:
+        if self.error is None and self._may_close(self.runner.inputs[0].op):
             self._shut(is_cancelling=False)
 
     def _shut(self, is_cancelling: bool) -> None:
@@ -187,7 +194,9 @@ class Feeding:
             feeder = self._feeders.get(runner)
             if self._is_closed or (feeder is not None and not feeder.closed):
                 return []
-            feeder = self._feeders[runner] = Feeder(self._master, runner, coordinator)
+            feeder = self._feeders[runner] = Feeder(
+                self._master, runner, coordinator, self._have_ended
+            )
             author = runner.site.author
             if author is not None:
                 author.own(feeder)
@@ -197,6 +206,11 @@ class Feeding:
     def of(self, queue: Operation) -> list[Feeder]:
         """Those that fill a queue, or did."""
         return [f for f in list(self._feeders.values()) if f.runner.inputs[0].op is queue]
+
+    def _have_ended(self, queue: Operation) -> bool:
+        """Whether all that fill a queue have come to their end, none having been stopped."""
+        feeders = [self._feeders.get(runner) for runner in runners_of(queue)]
+        return all(f is not None and not f.is_running and not f.closed for f in feeders)
 
     def drop_retired(self) -> None:
         """Stop those whose runner or queue has been redefined."""

@@ -50,9 +50,8 @@ class Waits:
 
     def begin(self, nodes: Sequence[int]) -> None:
         """Have what runs in some nodes, which wait, get what it waits for."""
-        for node in nodes:
-            for queue in self._waited_at(node):
-                self._feeding.wanted(queue)
+        for queue in dict.fromkeys(q for node in nodes for q in self._waited_at(node)):
+            self._feeding.wanted(queue)
 
     def last(self, waits: Sequence[Wait], is_alone: bool) -> tuple[int, OpError] | None:
         """See to a step that has waited for long.
