@@ -403,6 +403,7 @@ class LocalPartialStep:
 
     def close(self) -> None:
         """Let go of all values."""
+        self._execution.end()
         del self._execution
 
 

@@ -45,7 +45,7 @@ def test_a_run_says_what_it_waits_for_and_what_would_wake_it(sess: fb.Session) -
     assert "waits for an element of queue 'q', which has 0 of 3 elements" in message
     assert "nothing in the graph wakes it" in message
     # The same run is told of once.
-    with pytest.raises(fb.errors.DeadlineExceededError, match="'taken' .* waits for an element"):
+    with pytest.raises(fb.errors.DeadlineExceededError, match=r"'taken' .* waits for an element"):
         sess.run(taken, timeout=1.0)
     queue.enqueue(1.0, name="put")
     assert "it goes on after QueueEnqueue 'put' (test_waits.py" in waited(sess, taken + 1.0)

@@ -95,6 +95,7 @@ class Execution:
         self._done: deque[AsyncCall] = deque()
         # Those of which the overseer has not heard.
         self._untold: list[AsyncCall] = []
+        self._endings: list[Callable[[], None]] = []
         self._is_cancelled = False
         self._ready: list[Ready] = []
         self._step: Any = None  # The state machine, from when it is needed.
@@ -115,10 +116,28 @@ class Execution:
             executions.begin()
         try:
             self.advance()
+            self.end()
+        except BaseException:
+            self.end()
+            raise
         finally:
-            self.is_over = True
             if executions is not None:
                 executions.end()
+
+    def end(self) -> None:
+        """Let go of what it holds until its end."""
+        self.is_over = True
+        try:
+            self._call_endings()
+        except BaseException:
+            self._call_endings()  # An interrupt leaves some; no harm in calling one twice.
+            raise
+
+    def _call_endings(self) -> None:
+        endings = self._endings
+        while endings:
+            endings[-1]()
+            endings.pop()
 
     def advance(self) -> None:
         """Run until nothing is ready and nothing asynchronous is under way; raises as `run`."""
@@ -149,7 +168,7 @@ class Execution:
                 raise self._late()
             if unit.is_async:
                 assert isinstance(unit, AsyncKernel)
-                call = AsyncCall(index, None, unit)
+                call = AsyncCall(index, None, unit, self._endings)
                 self._waiting.add(call)
                 unit.start(values, call)
                 if call.reports_to(self._reports):
@@ -198,7 +217,7 @@ class Execution:
                 unit = units[index]
                 if unit.is_async:
                     assert isinstance(unit, AsyncKernel)
-                    call = AsyncCall(index, tag, unit)
+                    call = AsyncCall(index, tag, unit, self._endings)
                     self._waiting.add(call)
                     unit.start(tag.values, call)
                     waits = call.reports_to(self._reports)
@@ -300,10 +319,10 @@ class Execution:
         """Let the asynchronous calls under way know that nobody waits for them any more."""
         if self._step is not None:
             self._step.give_up()
-        self.is_over = True
         waiting, self._waiting = self._waiting, set()
         for call in waiting:
             call.cancel()
+        self.end()
 
 
 class Executions:
@@ -404,10 +423,16 @@ class AsyncCall:
         name: that of the function that runs on a thread of its own; empty if none does.
     """
 
-    __slots__ = ("__weakref__", "_callbacks", "_found", "_lock", "_reports", "_state", "_thread",
-                 "index", "name", "tag", "unit", "wish", "xp")  # fmt: skip
+    __slots__ = ("__weakref__", "_callbacks", "_endings", "_found", "_lock", "_reports", "_state",
+                 "_thread", "index", "name", "tag", "unit", "wish", "xp")  # fmt: skip
 
-    def __init__(self, index: int, tag: Iteration | None, unit: AsyncKernel) -> None:
+    def __init__(
+        self,
+        index: int,
+        tag: Iteration | None,
+        unit: AsyncKernel,
+        endings: list[Callable[[], None]],
+    ) -> None:
         self.index = index
         self.tag = tag
         self.unit = unit
@@ -418,6 +443,7 @@ class AsyncCall:
         self._reports: _Reports | None = None
         self._found: tuple[Any, BaseException | None] = ((), None)
         self._callbacks: list[Callable[[], None]] = []
+        self._endings = endings
         self._lock = threading.Lock()
         self._state = _State.STARTED
 
@@ -438,6 +464,10 @@ class AsyncCall:
                 self._callbacks.append(callback)
                 return
         callback()
+
+    def on_end(self, callback: Callable[[], None]) -> None:
+        """Have `callback` called when the step has come to its end, whatever that is."""
+        self._endings.append(callback)
 
     def call(self, function: Callable[[], tuple[Any, ...]], name: str) -> None:
         """Call a function on a thread of its own, and report its outputs."""

@@ -103,7 +103,8 @@ class Structure:
         for frame in self.frames.values():
             for index in frame.members:
                 self._add(index, units[index], frame, producer, known)
-        self._kept = set(kept)
+        # What is known before the step is taken by members of regions too, which do not say so.
+        self._kept = {*kept, *known}
         for value in self._kept:
             self.root.uses[value] = self.root.uses.get(value, 0) + 1
         self.first = [

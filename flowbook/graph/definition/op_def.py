@@ -108,6 +108,9 @@ class AsyncContext(Protocol):
     def on_cancel(self, callback: Callable[[], None]) -> None:
         """Have `callback` called if the step is given up before it has what is reported."""
 
+    def on_end(self, callback: Callable[[], None]) -> None:
+        """Have `callback` called when the step has come to its end, whatever that is."""
+
     def call(self, function: Callable[[], tuple[Any, ...]], name: str) -> None:
         """Call a function that may take any time on a thread of its own, and report its outputs.
 

@@ -96,6 +96,18 @@ def test_a_closed_queue_admits_nothing_and_gives_what_it_has(sess: fb.Session) -
         sess.run(queue.dequeue())
 
 
+@pytest.mark.parametrize("kind", EXECUTORS)
+def test_what_asks_after_an_operation_has_the_queue_too(sess: fb.Session, kind: str) -> None:
+    """Nobody lets go of a queue's handle while something else of the step takes it."""
+    queue = fb.FIFOQueue(10, fb.float32)
+    with fb.control_dependencies([queue.enqueue(1.0)]):
+        size = queue.size()
+    with fb.control_dependencies([size, queue.dequeue()]):
+        empty = queue.size() + 0
+    for _ in range(3):
+        assert run_in(kind, sess, empty) in (0, 1)
+
+
 # Several at once
 
 
