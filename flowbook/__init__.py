@@ -113,6 +113,8 @@ from flowbook.graph.ops.nn.activations import log_sigmoid as log_sigmoid
 from flowbook.graph.ops.nn.clipping import *
 from flowbook.graph.ops.outside.printing import *
 from flowbook.graph.ops.outside.python_functions import *
+from flowbook.graph.ops.queues.accumulators import *
+from flowbook.graph.ops.queues.barrier import *
 from flowbook.graph.ops.queues.mutex import *
 from flowbook.graph.ops.queues.queues import *
 from flowbook.graph.ops.random.distributions import *

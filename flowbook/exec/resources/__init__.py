@@ -1,5 +1,13 @@
 """What stateful kernels hold between steps: one module per kind of resource."""
 
-from flowbook.exec.resources import counter, mutex, queue, random_state, variable
+from flowbook.exec.resources import (
+    accumulator,
+    barrier,
+    counter,
+    mutex,
+    queue,
+    random_state,
+    variable,
+)
 
-__all__ = ["counter", "mutex", "queue", "random_state", "variable"]
+__all__ = ["accumulator", "barrier", "counter", "mutex", "queue", "random_state", "variable"]

@@ -211,7 +211,7 @@ class Queue(WaitingResource):
         self.dtypes: tuple[DType, ...] = attributes["dtypes"]
         self.shapes: tuple[Shape, ...] = attributes["shapes"]
         self._batches = [Shape([None]).concatenate(shape) for shape in self.shapes]
-        self._stack = stack or _stacked
+        self._stack = stack or stacked
         self._attributes = attributes
         self._putting, self._taking = self._lines
 
@@ -232,7 +232,7 @@ class Queue(WaitingResource):
                 f"the components have {_listed(sorted(lengths))} rows, and each element takes one "
                 "row of each"
             )
-        elements = zip(*map(_rows, components), strict=True)
+        elements = zip(*map(rows_of, components), strict=True)
         self._join(_Enqueue(call, self, elements), self._putting)
 
     def dequeue(self, call: AsyncContext) -> None:
@@ -467,14 +467,14 @@ class _Close(Attempt):
         return f"closes {self._queue.described()}"
 
 
-def _rows(array: Any) -> list[Any]:
+def rows_of(array: Any) -> list[Any]:
     """The rows of an array, each with memory of its own."""
     if array.ndim == 1 and array.dtype != object:
         return list(array)  # Scalars.
     return [array[place, ...].copy() for place in range(len(array))]
 
 
-def _stacked(column: Sequence[Any], dtype: DType, shape: Shape) -> Any:
+def stacked(column: Sequence[Any], dtype: DType, shape: Shape) -> Any:
     """The values of a component, which are all of its shape, as one array."""
     assert shape.dims is not None
     batch: Any = np.empty((len(column), *shape.dims), dtype.numpy)

@@ -27,21 +27,23 @@ SCENARIOS = [
             "SparseConditionalAccumulator",
         )
     ),
-    *(Scenario(type, "tests/graph/ops/queues/test_queues.py")
-    for type in (
-        "FIFOQueue",
-        "PaddingFIFOQueue",
-        "PriorityQueue",
-        "QueueClose",
-        "QueueDequeue",
-        "QueueDequeueMany",
-        "QueueDequeueUpTo",
-        "QueueEnqueue",
-        "QueueEnqueueMany",
-        "QueueIsClosed",
-        "QueueRunner",
-        "QueueSelect",
-        "QueueSize",
-        "RandomShuffleQueue",
-    )),
+    *(
+        Scenario(type, "tests/graph/ops/queues/test_queues.py")
+        for type in (
+            "FIFOQueue",
+            "PaddingFIFOQueue",
+            "PriorityQueue",
+            "QueueClose",
+            "QueueDequeue",
+            "QueueDequeueMany",
+            "QueueDequeueUpTo",
+            "QueueEnqueue",
+            "QueueEnqueueMany",
+            "QueueIsClosed",
+            "QueueRunner",
+            "QueueSelect",
+            "QueueSize",
+            "RandomShuffleQueue",
+        )
+    ),
 ]
