@@ -76,6 +76,31 @@ RENAMED = "test_renamed.py"
 UPDATES = "graph/model/test_updates.py"
 
 CHANGES = (
+    Change(
+        "exec/resources/queue.py",
+        "        self.undo()\n        return self.end(queue.drained(self._count))",
+        "        return self.end(queue.drained(self._count))",
+        ("graph/ops/queues/test_queues.py", "graph/ops/queues/test_interleavings.py"),
+    ),
+    Change(
+        "exec/resources/waiting.py",
+        "        while any(map(self._serve_first, self._lines)):\n            pass",
+        "        for line in self._lines:\n            while self._serve_first(line):\n"
+        "                pass",
+        ("graph/ops/queues/test_queues.py",),
+    ),
+    Change(
+        "exec/engine/step.py",
+        "        self._kept = {*kept, *known}",
+        "        self._kept = set(kept)",
+        ("graph/ops/queues/test_mutex.py",),
+    ),
+    Change(
+        "exec/waits.py",
+        "if is_alone else []",
+        "if waits else []",
+        ("exec/test_waits.py",),
+    ),
     # The model: keys and kinds
     Change(
         "graph/model/resource_key.py",
