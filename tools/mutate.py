@@ -104,8 +104,8 @@ CHANGES = (
     # The model: keys and kinds
     Change(
         "graph/model/resource_key.py",
-        "if operation.container and resource_kind(owns).is_shared:",
-        "if operation.container:",
+        "(operation.container and resource_kind(owns).is_shared)",
+        "operation.container",
         (HANDLES,),
     ),
     Change(
@@ -254,7 +254,9 @@ CHANGES = (
         (RETENTION,),
     ),
     Change("exec/engine/executor.py", "            self._abandon()\n", "", (FAILURES,)),
-    Change("exec/engine/executor.py", "if self._is_over:\n", "if False:\n", (FAILURES,)),
+    Change(
+        "exec/engine/executor.py", "if self._state is not _State.STARTED:", "if False:", (FAILURES,)
+    ),
     Change("exec/engine/executor.py", "del error  # It may hold this frame.", "pass", (RETENTION,)),
     Change(
         "exec/engine/runner.py",
