@@ -22,6 +22,7 @@ from flowbook import strings as strings
 from flowbook import summary as summary
 from flowbook import train as train
 from flowbook._public import make_public as _make_public
+from flowbook.exec import waits as _waits
 from flowbook.exec.engine import blas_threads as _blas_threads
 from flowbook.exec.kernels import compiling as _compiling
 from flowbook.exec.kernels import shared_products as _shared_products
@@ -116,6 +117,10 @@ from flowbook.graph.ops.nn.activations import log_sigmoid as log_sigmoid
 from flowbook.graph.ops.nn.clipping import *
 from flowbook.graph.ops.outside.printing import *
 from flowbook.graph.ops.outside.python_functions import *
+from flowbook.graph.ops.queues.accumulators import *
+from flowbook.graph.ops.queues.barrier import *
+from flowbook.graph.ops.queues.mutex import *
+from flowbook.graph.ops.queues.queues import *
 from flowbook.graph.ops.random.distributions import *
 from flowbook.graph.ops.random.orders import *
 from flowbook.graph.ops.random.random_numbers import *
@@ -149,6 +154,7 @@ from flowbook.widgets.summary_view import *
 
 _act_on("intra_op_threads", _blas_threads.limit)
 _act_on("machine_code", _compiling.choose)
+_act_on("report_waits", _waits.check_seconds)
 _compile_with(_compiling.compile_behind)
 _compute_with(_shared_products.multiply, _shared_products.factorise)
 _make_public()

@@ -21,6 +21,9 @@ settings.load_profile("ci")
 # No test has a thread that compiles beside it, unless it is about that.
 fb.options.machine_code = "never"
 
+# Nor does a run say that it waits, where the machine is busy.
+fb.options.report_waits = None
+
 Report = pytest.TestReport | pytest.CollectReport
 
 

@@ -153,6 +153,31 @@ CHANGES = (
         "return operation.op_def",
         ("exec/session/test_frozen.py",),
     ),
+    Change(
+        "exec/resources/queue.py",
+        "        self.undo()\n        return self.end(queue.drained(self._count))",
+        "        return self.end(queue.drained(self._count))",
+        ("graph/ops/queues/test_queues.py", "graph/ops/queues/test_interleavings.py"),
+    ),
+    Change(
+        "exec/resources/waiting.py",
+        "        while any(map(self._serve_first, self._lines)):\n            pass",
+        "        for line in self._lines:\n            while self._serve_first(line):\n"
+        "                pass",
+        ("graph/ops/queues/test_queues.py",),
+    ),
+    Change(
+        "exec/engine/step.py",
+        "        self._kept = {*kept, *known}",
+        "        self._kept = set(kept)",
+        ("graph/ops/queues/test_mutex.py",),
+    ),
+    Change(
+        "exec/waits.py",
+        "if is_alone else []",
+        "if waits else []",
+        ("exec/test_waits.py",),
+    ),
     # The model: keys and kinds
     Change(
         "graph/functions/bodies.py",
@@ -180,8 +205,8 @@ CHANGES = (
     ),
     Change(
         "graph/model/resource_key.py",
-        "if operation.container and resource_kind(owns).is_shared:",
-        "if operation.container:",
+        "(operation.container and resource_kind(owns).is_shared)",
+        "operation.container",
         (HANDLES,),
     ),
     Change(
@@ -330,7 +355,9 @@ CHANGES = (
         (RETENTION,),
     ),
     Change("exec/engine/executor.py", "            self._abandon()\n", "", (FAILURES,)),
-    Change("exec/engine/executor.py", "if self._is_over:\n", "if False:\n", (FAILURES,)),
+    Change(
+        "exec/engine/executor.py", "if self._state is not _State.STARTED:", "if False:", (FAILURES,)
+    ),
     Change("exec/engine/executor.py", "del error  # It may hold this frame.", "pass", (RETENTION,)),
     Change(
         "exec/engine/runner.py",

@@ -23,6 +23,7 @@ from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.engine.joint import Joint
 from flowbook.exec.engine.runner import Runner, Stage
 from flowbook.exec.engine.tally import Ran, Tallies
+from flowbook.exec.feeding import Feeding
 from flowbook.exec.plan.failure import Failure, StepFailed
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Growing, Prepared, grow
@@ -31,6 +32,7 @@ from flowbook.exec.resources.kinds import Definition, Stateful
 from flowbook.exec.resources.random_state import Draws
 from flowbook.exec.resources.store import Store
 from flowbook.exec.signature.signature import Signature
+from flowbook.exec.waits import Waits
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.errors import DataLossError, FailedPreconditionError, OpError
 from flowbook.graph.model.operation import Operation
@@ -79,10 +81,12 @@ class Master(Protocol):
     Attributes:
         graph: the graph.
         drops: how many programs it has dropped, to make room or with what a cell redefined.
+        feeding: what fills its queues.
     """
 
     graph: Graph
     drops: int
+    feeding: Feeding
 
     def extend(self) -> None:
         """Take what the graph gained, and drop what it lost, since the last time."""
@@ -152,6 +156,7 @@ class LocalMaster:
     Attributes:
         graph: the graph.
         store: variables and random states, with the seed of random operations without one.
+        feeding: what fills its queues.
         drops: how many programs were dropped.
     """
 
@@ -174,6 +179,7 @@ class LocalMaster:
         self._initialisation = Initialisation(self, auto_initialize)
         self._executions = Executions()
         self._tallies = Tallies()
+        self.feeding = Feeding(self)
 
     def extend(self) -> None:
         """Take what the graph gained, and drop what it lost, since the last time."""
@@ -181,6 +187,7 @@ class LocalMaster:
             self._initialisation.extend()
             if self._retirements != self.graph.retirements:
                 self._retirements = self.graph.retirements
+                self.feeding.drop_retired()
                 for key, prepared in list(self._prepared.items()):
                     if any(op.retired for op in prepared.operations):
                         self._drop(key)
@@ -218,12 +225,13 @@ class LocalMaster:
 
     def _runner(self, prepared: Prepared, begun: Runner | Joint | None = None) -> Runner | Joint:
         for operation in prepared.stateful:
-            if operation.key is not None and not operation.key.container:
+            if operation.key is not None and not operation.key.is_shared:
                 self._watch(operation, operation.key)
         devices = {device.name: device for device in self._devices}
         program, instruments = prepared.program, prepared.instruments
         if program.is_parted:
-            others = self._executions, instruments, self._tallies
+            overseers = [Waits(prepared, self.feeding, i) for i in range(len(program.parts))]
+            others = self._executions, instruments, self._tallies, overseers
             return Joint(program, devices, self.store, *others)
         assert not isinstance(begun, Joint)
         return Runner(
@@ -235,6 +243,7 @@ class LocalMaster:
             instruments,
             begun,
             tallies=self._tallies,
+            overseer=Waits(prepared, self.feeding),
         )
 
     def _settle(self, prepared: Prepared) -> None:
@@ -447,6 +456,7 @@ class LocalMaster:
     def close(self) -> None:
         """Cancel what waits, and free memory."""
         self._executions.close()
+        self.feeding.close()
         with self._lock:
             self._prepared.clear()
             self._runners.clear()
@@ -505,6 +515,7 @@ class LocalPartialStep:
 
     def close(self) -> None:
         """Let go of all values."""
+        self._execution.end()
         del self._execution
 
 

@@ -2,10 +2,13 @@
 
 from flowbook.exec.checkpoints.checkpoint import *
 from flowbook.exec.checkpoints.saver import *
+from flowbook.exec.session.queue_runners import *
 from flowbook.graph.ops.outside.saved_tensors import *
+from flowbook.graph.ops.queues.queue_runners import *
 from flowbook.train.adafactor import *
 from flowbook.train.adagrad import *
 from flowbook.train.adam import *
+from flowbook.train.coordinator import *
 from flowbook.train.ftrl import *
 from flowbook.train.gradient_descent import *
 from flowbook.train.lbfgs import *

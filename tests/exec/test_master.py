@@ -22,6 +22,7 @@ from flowbook.exec.engine.executor import Executions
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.engine.runner import Runner
 from flowbook.exec.engine.tally import Ran, Tallies
+from flowbook.exec.feeding import Feeding
 from flowbook.exec.master import LocalMaster, LocalPartialStep, Master, PartialStep, located
 from flowbook.exec.plan.codec import decode, decode_failure, encode, encode_failure
 from flowbook.exec.plan.failure import StepFailed
@@ -49,6 +50,7 @@ class FarMaster:
         self._executions = Executions()
         self._tallies = Tallies()
         self._initialisation = Initialisation(self, auto_initialize)
+        self.feeding = Feeding(self)
 
     def _note_value(self, key: ResourceKey, has_value: bool) -> None:
         (self.held.add if has_value else self.held.discard)(key)
@@ -139,6 +141,7 @@ class FarMaster:
     def close(self) -> None:
         self.asked.append("close")
         self._executions.close()
+        self.feeding.close()
         self.store.close()
         self.graph.values.let_go(self)
 

@@ -8,20 +8,55 @@ interrupted, ends at the deadline, and ends when the step is cancelled.
 from __future__ import annotations
 
 import heapq
+import math
 import queue
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from enum import Enum
+from typing import Any, NamedTuple, Protocol
 
 from flowbook.exec.engine.given_up import LONGEST_WAIT, out_of_time, still_running, stop, thread_of
 from flowbook.exec.engine.step import Iteration, Ready, Step, Structure
 from flowbook.exec.engine.units import AsyncKernel
 from flowbook.exec.plan.failure import UnitFailure
-from flowbook.graph.model.errors import CancelledError, DeadlineExceededError
+from flowbook.graph.model.errors import CancelledError, DeadlineExceededError, OpError
+from flowbook.graph.model.options import options
 from flowbook.graph.model.retag import DEAD
+
+
+class Wait(NamedTuple):
+    """What waits in a step.
+
+    Attributes:
+        node: the number of the node that waits.
+        wish: what for, such as "waits for an element of queue 'q'".
+    """
+
+    node: int
+    wish: str
+
+
+class Overseer(Protocol):
+    """Who is told of steps that wait."""
+
+    def begin(self, nodes: Sequence[int]) -> None:
+        """Hear which nodes wait, before the step's thread does."""
+
+    def last(self, waits: Sequence[Wait], is_alone: bool) -> tuple[int, OpError] | None:
+        """Hear what waits for long; the node and the error that the step is to fail with, if any.
+
+        Args:
+            waits: what waits.
+            is_alone: whether no other step that may wait is under way in the session.
+        """
+
+    def described(self, waits: Sequence[Wait]) -> str:
+        """What is told of what waits where the step ends while it does."""
 
 
 class Execution:
@@ -31,65 +66,150 @@ class Execution:
         structure: what to run.
         values: a place for each value; feeds and constants are there already.
         deadline: when to give up, on the clock of `time.monotonic`; None never.
+        overseer: who is told if it waits.
+        executions: where it is listed when it does.
+
+    Attributes:
+        deadline: see above.
+        values: those that are there, outside of inner frames.
+        is_over: whether nothing of it is left to run.
     """
 
-    def __init__(self, structure: Structure, values: list[Any], deadline: float | None) -> None:
+    def __init__(
+        self,
+        structure: Structure,
+        values: list[Any],
+        deadline: float | None,
+        overseer: Overseer | None = None,
+        executions: Executions | None = None,
+    ) -> None:
         self.deadline = deadline
+        self.values = values
+        self.is_over = False
+        self._overseer = overseer
+        self._executions = executions
+        self._structure = structure
         self._units = structure.units
-        self._step = Step(structure, values)
-        self._ready: list[Ready] = []
-        self._add(self._step.begin())
-        self._reports: queue.SimpleQueue[tuple[AsyncCall | None, Any, BaseException | None]] = (
-            queue.SimpleQueue()
-        )
+        self._reports: _Reports = queue.SimpleQueue()
         self._waiting: set[AsyncCall] = set()
+        # Those that had reported when their kernels returned.
+        self._done: deque[AsyncCall] = deque()
+        # Those of which the overseer has not heard.
+        self._untold: list[AsyncCall] = []
+        self._endings: list[Callable[[], None]] = []
         self._is_cancelled = False
         self._writing: frozenset[int] = frozenset()
         self._before_writing: Callable[[], None] = _nothing
+        self._ready: list[Ready] = []
+        self._step: Any = None  # The state machine, from when it is needed.
+        if structure.straight is None:
+            self._step = Step(structure, values)
+            self._add(self._step.begin())
 
     def before(self, units: frozenset[int], call: Callable[[], None]) -> None:
         """Have something called before each of some units runs."""
         self._writing, self._before_writing = units, call
 
     @property
-    def values(self) -> list[Any]:
-        """The values that are there, outside of inner frames."""
-        return self._step.root.values  # type: ignore[no-any-return]
-
-    @property
     def trips(self) -> Mapping[str, int]:
         """How often the body of each loop has run, by its frame's name."""
-        return self._step.trips
+        return self._step.trips  # type: ignore[no-any-return]
 
     @property
     def sides(self) -> Mapping[int, int]:
         """For each unit that gives a value on one of two sides which one it was last."""
-        return self._step.sides
+        return self._step.sides  # type: ignore[no-any-return]
 
-    def advance(self) -> None:
-        """Run until nothing is ready and nothing asynchronous is under way.
+    def run(self) -> None:
+        """Run it all.
 
         Raises:
             DeadlineExceededError: if the deadline passes first.
+            CancelledError: if the session is closed, where it has to wait.
             UnitFailure: if a unit or an asynchronous kernel failed; its cause is what it raised.
         """
+        executions = self._executions
+        if executions is not None:
+            executions.begin()
+        try:
+            self.advance()
+            self.end()
+        except BaseException:
+            self.end()
+            raise
+        finally:
+            if executions is not None:
+                executions.end()
+
+    def end(self) -> None:
+        """Let go of what it holds until its end."""
+        self.is_over = True
+        try:
+            self._call_endings()
+        except BaseException:
+            self._call_endings()  # An interrupt leaves some; no harm in calling one twice.
+            raise
+
+    def _call_endings(self) -> None:
+        endings = self._endings
+        while endings:
+            endings[-1]()
+            endings.pop()
+
+    def advance(self) -> None:
+        """Run until nothing is ready and nothing asynchronous is under way; raises as `run`."""
         if self._is_cancelled:
             raise _closed()
         try:
+            if self._structure.straight is not None and self._runs_straight():
+                return
             self._run_ready()
             while self._waiting:
-                self._finish(*self._next_report())
+                self._finish(self._done.popleft() if self._done else self._next_report())
                 self._run_ready()
         except BaseException as error:
-            running = self._running()
-            if running and not isinstance(error, Exception):
-                error.add_note(f"flowbook{still_running(running)}")
+            if not isinstance(error, Exception):
+                self._say_what_waits(error)
             self._abandon()
             raise
 
+    def _runs_straight(self) -> bool:
+        """Run one after the other as long as nothing has to wait; whether nothing had to.
+
+        What is left goes on by the state machine, which knows then what has run.
+        """
+        values, deadline, writing = self.values, self.deadline, self._writing
+        done: list[int] = []
+        for index, unit, dying in self._structure.straight or ():
+            if deadline is not None and time.monotonic() > deadline:
+                raise self._late()
+            if unit.is_async:
+                assert isinstance(unit, AsyncKernel)
+                call = AsyncCall(index, None, unit, self._endings)
+                self._waiting.add(call)
+                unit.start(values, call)
+                if call.reports_to(self._reports):
+                    self._step = Step(self._structure, values)
+                    self._add([e for e in self._step.resume(done) if e[0] != index])
+                    call.tag = self._step.root
+                    self._untold.append(call)
+                    return False
+                outputs = self._taken(call)
+                self._waiting.discard(call)
+            else:
+                if index in writing:
+                    self._before_writing()
+                outputs = unit.run(values)
+            for value, output in zip(unit.outputs, outputs, strict=True):
+                values[value] = output
+            for value in dying:
+                values[value] = None
+            done.append(index)
+        return True
+
     def has_run(self, unit: int) -> bool:
         """Whether a unit has completed."""
-        return self._step.has_run(unit)
+        return bool(self._step.has_run(unit))
 
     def feed(self, unit: int, value: Any) -> None:
         """Note that a late feed has arrived."""
@@ -98,7 +218,7 @@ class Execution:
     def cancel(self) -> None:
         """Make the thread that advances this step fail where it waits or goes on."""
         self._is_cancelled = True
-        self._reports.put((None, None, None))
+        self._reports.put(None)
 
     def _add(self, ready: Sequence[Ready]) -> None:
         for entry in ready:
@@ -119,9 +239,11 @@ class Execution:
                 unit = units[index]
                 if unit.is_async:
                     assert isinstance(unit, AsyncKernel)
-                    call = AsyncCall(index, tag, unit, self._reports)
+                    call = AsyncCall(index, tag, unit, self._endings)
                     self._waiting.add(call)
                     unit.start(tag.values, call)
+                    waits = call.reports_to(self._reports)
+                    (self._untold if waits else self._done).append(call)
                 else:
                     for entry in step.complete(index, tag, unit.run(tag.values)):
                         push(ready, entry)
@@ -129,71 +251,151 @@ class Execution:
             failure.loops += tag.loops
             raise
 
-    def _next_report(self) -> tuple[AsyncCall | None, Any, BaseException | None]:
-        deadline = self.deadline
+    def _next_report(self) -> AsyncCall | None:
+        with suppress(queue.Empty):
+            return self._reports.get_nowait()
+        deadline, report_at = self.deadline, math.inf
+        if self._executions is not None:
+            self._executions.add(self)
+        if self._overseer is not None:
+            untold, self._untold = self._untold, []
+            self._overseer.begin([c.unit.index for c in untold if c.wish is not None])
+            if options.report_waits is not None and not _lists.get():
+                report_at = time.monotonic() + options.report_waits
         while True:
-            left = LONGEST_WAIT if deadline is None else deadline - time.monotonic()
+            now = time.monotonic()
+            left = LONGEST_WAIT if deadline is None else deadline - now
+            wait = max(0.0, min(left, report_at - now, LONGEST_WAIT))
             with suppress(queue.Empty):
-                return self._reports.get(timeout=max(0.0, min(left, LONGEST_WAIT)))
+                return self._reports.get(timeout=wait)
             # Not where that is handled: its frame would be kept with this error.
             if left <= 0:
                 raise self._late()
+            if time.monotonic() >= report_at:
+                report_at = math.inf
+                self._report_waits()
+
+    def _report_waits(self) -> None:
+        """Have the overseer hear what waits for long."""
+        waits = self._waits()
+        if not waits or self._overseer is None:
+            return
+        is_alone = self._executions is not None and self._executions.has_only(self)
+        found = self._overseer.last(waits, is_alone)
+        if found is not None:
+            node, error = found
+            call = next(call for call in self._waiting if call.unit.index == node)
+            raise call.failure(self.values) from error
+
+    def _say_what_waits(self, error: BaseException) -> None:
+        """Add to what stops the step what it was waiting for."""
+        running, waits = self._running(), self._waits()
+        if running:
+            error.add_note(f"flowbook{still_running(running)}")
+        if waits and self._overseer is not None:
+            error.add_note(f"flowbook: this run waited: {self._overseer.described(waits)}")
+
+    def _waits(self) -> list[Wait]:
+        """What waits, and for what, as far as it says so."""
+        calls = sorted(self._waiting, key=lambda call: call.unit.index)
+        return [Wait(call.unit.index, call.wish()) for call in calls if call.wish is not None]
 
     def _late(self) -> DeadlineExceededError:
-        running = self._running()
-        return out_of_time(running, len(self._waiting) - len(running))
+        running, waits = self._running(), self._waits()
+        error = out_of_time(running, len(self._waiting) - len(running) - len(waits))
+        if waits and self._overseer is not None:
+            error.details.append(self._overseer.described(waits))
+        return error
 
     def _running(self) -> list[str]:
         """The names of the Python functions that this step waits for."""
         return [call.name for call in self._waiting if call.name]
 
-    def _finish(self, call: AsyncCall | None, outputs: Any, error: BaseException | None) -> None:
+    def _finish(self, call: AsyncCall | None) -> None:
         if call is None:
             raise _closed()
-        call.join()
-        try:
-            if error is not None:
-                raise error
-            # What was sent dead keeps what waits for it from running.
-            is_dead = isinstance(outputs, tuple) and len(outputs) == 1 and outputs[0] is DEAD
-            if not is_dead:
-                outputs = call.unit.checked_all(outputs)
-        except BaseException as wrong:
-            given = [call.tag.values[v] for v in call.unit.inputs]
-            raise UnitFailure(call.unit.index, given, call.tag.loops) from wrong
-        finally:
-            del error  # It may hold this frame.
+        outputs = self._taken(call)
         if call in self._waiting:
             self._waiting.remove(call)
+            assert call.tag is not None
+            # What was sent dead keeps what waits for it from running.
+            is_dead = _is_dead(outputs)
             self._add(self._step.complete(call.index, call.tag, outputs, is_dead))
+
+    def _taken(self, call: AsyncCall) -> Sequence[Any]:
+        """What a call that has reported gave.
+
+        Raises:
+            UnitFailure: if it failed, or gave what its definition does not say.
+        """
+        outputs, error = call.take()
+        try:
+            if error is not None:
+                raise call.failure(self.values) from error
+        finally:
+            del error  # It may hold this frame.
+        try:
+            return outputs if _is_dead(outputs) else call.unit.checked_all(outputs)
+        except Exception as wrong:
+            raise call.failure(self.values) from wrong
 
     def _abandon(self) -> None:
         """Let the asynchronous calls under way know that nobody waits for them any more."""
-        self._step.give_up()
+        if self._step is not None:
+            self._step.give_up()
         waiting, self._waiting = self._waiting, set()
         for call in waiting:
             call.cancel()
+        self.end()
 
 
 class Executions:
-    """The steps of a session that may wait for something."""
+    """The steps of a session, or of a part of one, that may wait for something."""
 
     def __init__(self) -> None:
         self._steps: weakref.WeakSet[Execution] = weakref.WeakSet()
         self._lock = threading.Lock()
+        self._count = 0
         self._is_closed = False
 
     def add(self, execution: Execution) -> None:
-        """Have a step cancelled when the session is closed.
+        """Have a step cancelled when the session is closed, or what else this thread works for.
 
         Raises:
             CancelledError: if it has been closed.
         """
+        self._add(execution)
+        for more in _lists.get():
+            more._add(execution)
+
+    def _add(self, execution: Execution) -> None:
         with self._lock:
             if not self._is_closed:
                 self._steps.add(execution)
                 return
         raise _closed()
+
+    def begin(self) -> None:
+        """Count one more step as under way.
+
+        Raises:
+            CancelledError: if the session has been closed.
+        """
+        with self._lock:
+            if self._is_closed:
+                raise _closed()
+            self._count += 1
+
+    def end(self) -> None:
+        """Count one step less."""
+        with self._lock:
+            self._count -= 1
+
+    def has_only(self, execution: Execution) -> bool:
+        """Whether no other step is under way, those whose feeds arrive late among them."""
+        with self._lock:
+            others = [step for step in self._steps if step is not execution and not step.is_over]
+            return self._count <= 1 and not others
 
     def close(self) -> None:
         """Cancel all steps, those that are added later too."""
@@ -208,53 +410,97 @@ def _nothing() -> None:
     pass
 
 
+def _is_dead(outputs: Any) -> bool:
+    """Whether what was reported is that there will be no value."""
+    return isinstance(outputs, tuple) and len(outputs) == 1 and outputs[0] is DEAD
+
+
+# Where the steps that this code runs are listed, besides their sessions.
+_lists: ContextVar[tuple[Executions, ...]] = ContextVar("flowbook_executions", default=())
+
+
+@contextmanager
+def also_listed_in(executions: Executions) -> Iterator[None]:
+    """In this block, steps are cancelled when `executions` is closed. They may wait for ever."""
+    token = _lists.set((*_lists.get(), executions))
+    try:
+        yield
+    finally:
+        _lists.reset(token)
+
+
 def _closed() -> CancelledError:
     return CancelledError("the session was closed")
+
+
+class _State(Enum):
+    """How far an asynchronous call has come."""
+
+    STARTED = "has not reported"
+    REPORTED = "has reported, and the step has not heard of it"
+    TAKEN = "the step has what it gave"
+    CANCELLED = "the step was given up"
 
 
 class AsyncCall:
     """The context that an asynchronous kernel reports to (see `op_def.AsyncContext`).
 
+    What it reports while the kernel is being called, the step takes without waiting for it.
+
     Attributes:
         index: the unit's number in what runs.
-        tag: the iteration that it runs in.
+        tag: the iteration that it runs in; None while nothing in the step has waited.
         unit: the kernel.
         xp: the device's array module.
+        wish: says what it waits for, if the kernel has set it.
         name: that of the function that runs on a thread of its own; empty if none does.
     """
 
+    __slots__ = ("__weakref__", "_callbacks", "_endings", "_found", "_lock", "_reports", "_state",
+                 "_thread", "index", "name", "tag", "unit", "wish", "xp")  # fmt: skip
+
     def __init__(
-        self, index: int, tag: Iteration, unit: AsyncKernel, reports: queue.SimpleQueue[Any]
+        self,
+        index: int,
+        tag: Iteration | None,
+        unit: AsyncKernel,
+        endings: list[Callable[[], None]],
     ) -> None:
         self.index = index
         self.tag = tag
         self.unit = unit
         self.xp = unit.xp
+        self.wish: Callable[[], str] | None = None
         self.name = ""
         self._thread: threading.Thread | None = None
-        self._reports = reports
+        self._reports: _Reports | None = None
+        self._found: tuple[Any, BaseException | None] = ((), None)
         self._callbacks: list[Callable[[], None]] = []
+        self._endings = endings
         self._lock = threading.Lock()
-        self._is_over = self._is_cancelled = False
+        self._state = _State.STARTED
+
+    # For the kernel
 
     def complete(self, outputs: tuple[Any, ...] = ()) -> None:
         """Report the outputs; may be called from any thread. Only the first report counts."""
-        if self._end():
-            self._reports.put((self, outputs, None))
+        self._report((outputs, None))
 
     def fail(self, error: BaseException) -> None:
         """Report an error; may be called from any thread."""
-        if self._end():
-            self._reports.put((self, None, error))
+        self._report(((), error))
 
     def on_cancel(self, callback: Callable[[], None]) -> None:
-        """Have `callback` called if the step is given up before this call completes."""
+        """Have `callback` called if the step is given up before it has what this call reports."""
         with self._lock:
-            if not self._is_over:
+            if self._state is not _State.CANCELLED:
                 self._callbacks.append(callback)
                 return
-        if self._is_cancelled:
-            callback()
+        callback()
+
+    def on_end(self, callback: Callable[[], None]) -> None:
+        """Have `callback` called when the step has come to its end, whatever that is."""
+        self._endings.append(callback)
 
     def call(self, function: Callable[[], tuple[Any, ...]], name: str) -> None:
         """Call a function on a thread of its own, and report its outputs."""
@@ -263,23 +509,52 @@ class AsyncCall:
         self.on_cancel(lambda: stop(thread))
         thread.start()
 
-    def join(self) -> None:
-        """Wait until the thread has ended that has reported: it keeps what its frames have."""
+    def _report(self, found: tuple[Any, BaseException | None]) -> None:
+        with self._lock:
+            if self._state is not _State.STARTED:
+                return
+            self._found = found
+            self._state = _State.REPORTED
+            # Under the lock: an interrupt where that is released finds the report made.
+            if self._reports is not None:
+                self._reports.put(self)
+
+    # For the step
+
+    def reports_to(self, reports: _Reports) -> bool:
+        """Whether it has still to report, which it will do there."""
+        with self._lock:
+            self._reports = reports
+            return self._state is _State.STARTED
+
+    def take(self) -> tuple[Any, BaseException | None]:
+        """What it has reported: outputs, or an error."""
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join()  # It keeps what its frames have.
+        with self._lock:
+            found, self._found = self._found, ((), None)
+            self._state = _State.TAKEN
+            self._callbacks.clear()
+            return found
+
+    def failure(self, values: Any) -> UnitFailure:
+        """That it failed, in a step with these values in the outermost frame."""
+        loops = self.tag.loops if self.tag is not None else ()
+        given = self.tag.values if self.tag is not None else values
+        return UnitFailure(self.unit.index, [given[v] for v in self.unit.inputs], loops)
 
     def cancel(self) -> None:
         """Call the callbacks, once."""
-        if self._end(is_cancelled=True):
-            for callback in self._callbacks:
-                callback()
-
-    def _end(self, is_cancelled: bool = False) -> bool:
         with self._lock:
-            if self._is_over:
-                return False
-            self._is_over, self._is_cancelled = True, is_cancelled
-            return True
+            if self._state in (_State.TAKEN, _State.CANCELLED):
+                return
+            self._state = _State.CANCELLED
+        for callback in self._callbacks:
+            callback()
+
+
+# What has been reported; None if the step is cancelled.
+_Reports = queue.SimpleQueue[AsyncCall | None]
 
 
 def _report(call: AsyncCall, function: Callable[[], tuple[Any, ...]]) -> None:

@@ -45,6 +45,8 @@ def thread_of(name: str, function: Callable[..., None], *arguments: Any) -> thre
 
 def stop(thread: threading.Thread) -> None:
     """Have a thread end at the next instruction of Python's that it comes to."""
+    if not thread.is_alive():
+        return  # Another thread may have its number by now.
     identifier = ctypes.c_ulong(thread.ident or 0)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(identifier, ctypes.py_object(GivenUp))
     # It has most likely come to one when this returns.

@@ -11,10 +11,11 @@ import queue
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from itertools import zip_longest
 from typing import Any
 
 from flowbook.exec.devices.device import Device
-from flowbook.exec.engine.executor import Executions
+from flowbook.exec.engine.executor import Executions, Overseer
 from flowbook.exec.engine.given_up import LONGEST_WAIT
 from flowbook.exec.engine.part_threads import begin
 from flowbook.exec.engine.rendezvous import Port, Rendezvous
@@ -42,6 +43,7 @@ class Joint:
         executions: where steps that may wait are listed.
         instruments: what has rewritten the program, and finds out more about failures.
         tallies: where it is kept what loops and branches did.
+        overseers: who is told of each part that waits.
 
     Attributes:
         epoch, seen: see `Runner`.
@@ -55,6 +57,7 @@ class Joint:
         executions: Executions | None = None,
         instruments: Sequence[Instrument] = (),
         tallies: Tallies | None = None,
+        overseers: Sequence[Overseer] = (),
     ) -> None:
         self._program = program
         self._devices = [devices[part.device] for part in program.parts]
@@ -69,8 +72,9 @@ class Joint:
                 instruments,
                 meets_dead=is_routed,
                 tallies=tallies,
+                overseer=overseer,
             )
-            for part, device in zip(program.parts, self._devices, strict=True)
+            for part, device, overseer in zip_longest(program.parts, self._devices, overseers)
         ]
         self._gates = store.gates(frozenset().union(*[r.written for r in self._runners]))
         self.epoch = -1

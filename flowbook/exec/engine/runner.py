@@ -23,7 +23,7 @@ import numpy as np
 
 from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.bind import Bound, bind
-from flowbook.exec.engine.executor import Execution, Executions
+from flowbook.exec.engine.executor import Execution, Executions, Overseer
 from flowbook.exec.engine.generate import FINISHER_OF, Generated, Setting, finishers, whole_step
 from flowbook.exec.engine.given_up import call_until
 from flowbook.exec.engine.lowering import lowered
@@ -70,6 +70,7 @@ class Runner:
         begun: the runner of a program that this one begins with, node by node.
         meets_dead: whether values that come from other parts may be dead.
         tallies: where it is kept what loops and branches did.
+        overseer: who is told of steps that wait.
 
     Attributes:
         stage: how far it has come.
@@ -91,6 +92,7 @@ class Runner:
         begun: Runner | None = None,
         meets_dead: bool = False,
         tallies: Tallies | None = None,
+        overseer: Overseer | None = None,
     ) -> None:
         (part,) = program.parts
         self._program = program
@@ -98,6 +100,7 @@ class Runner:
         self._device = device
         self._executions = executions
         self._instruments = instruments
+        self._overseer = overseer
         self._finishers = finishers(device)
         fed = [(program.feeds[place].dtype, program.feeds[place].shape) for place in part.feeds]
         self._bound: Bound = bind(part, fed, device, store, begun._bound if begun else None)
@@ -154,7 +157,8 @@ class Runner:
         """The step, to whoever waits for it."""
         nodes = self._part.nodes
         named = [nodes[index].name for index in self._part.targets]
-        named = named or [nodes[index].name for index in _writing(self._bound.units)]
+        units = self._bound.units
+        named = named or [node.name for node, unit in zip(nodes, units, strict=True) if unit.writes]
         return f"the step that runs {', '.join(map(repr, named[:_NAMED]))}"
 
     def _run_drawing(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
@@ -255,18 +259,18 @@ class Runner:
     def _execute(
         self, structure: Structure, feeds: Sequence[Any], deadline: float | None
     ) -> list[Any]:
-        execution = Execution(structure, self._values(feeds, deadline), deadline)
-        if self._waits and self._executions is not None:
-            self._executions.add(execution)
+        values = self._values(feeds, deadline)
+        executions = self._executions if self._waits else None
+        execution = Execution(structure, values, deadline, self._overseer, executions)
         if self._waits and self._gates:
             passage = Passage(self._gates, self._described, deadline)
             try:
-                execution.before(_writing(structure.units), passage.enter)
-                self.advance(execution)
+                execution.before(structure.writing, passage.enter)
+                self._fail_as_step(execution.run)
             finally:
                 passage.leave()
         else:
-            self.advance(execution)
+            self._fail_as_step(execution.run)
         if self._is_routed and structure is self._reference:
             self._keep_tally(execution)
         found = [self.fetched(execution, place) for place in range(len(self._part.fetches))]
@@ -294,9 +298,10 @@ class Runner:
     def begin(self) -> Execution:
         """Begin a step whose feeds arrive late; nothing has run yet."""
         feeds = [None] * len(self._part.feeds)
-        execution = Execution(self._reference, self._values(feeds, None), None)
-        if self._executions is not None:
-            self._executions.add(execution)
+        values, executions = self._values(feeds, None), self._executions
+        execution = Execution(self._reference, values, None, self._overseer, executions)
+        if executions is not None:
+            executions.add(execution)
         return execution
 
     def advance(self, execution: Execution) -> None:
@@ -305,8 +310,12 @@ class Runner:
         Raises:
             StepFailed: which node failed, and why.
         """
+        self._fail_as_step(execution.advance)
+
+    def _fail_as_step(self, function: Callable[[], None]) -> None:
+        """Call what runs kernels; what they raise fails the step."""
         try:
-            quietly(execution.advance)
+            quietly(function)
         except Exception as error:
             failed, cause = self._failed(error), cause_of(_behind(error))
         else:
@@ -411,7 +420,10 @@ class Runner:
                 return self._reference
             return Structure([Region(self._segment)], self._bound.known, self._part.fetches)
         units = [Region(u) if isinstance(u, Segment) else u for u in self._segments.units]
-        return Structure(units, self._bound.known, self._part.fetches)
+        structure = Structure(units, self._bound.known, self._part.fetches)
+        if not any(unit.is_external for unit in units):
+            structure.straighten()
+        return structure
 
     def _grouped(self) -> Structure:
         """What needs no waiting in groups, each made a segment."""
@@ -503,11 +515,6 @@ def _read_only(value: Any) -> Any:
 
 def _after(units: Sequence[Unit], members: Sequence[int], unit_of: dict[int, int]) -> set[int]:
     return {unit_of[other] for index in members for other in units[index].after}
-
-
-def _writing(units: Sequence[Unit]) -> frozenset[int]:
-    """The numbers of the units that write variables."""
-    return frozenset([index for index, unit in enumerate(units) if unit.writes])
 
 
 def _moved(unit: Unit, after: tuple[int, ...]) -> Unit:

@@ -20,7 +20,10 @@ ended, since a later iteration may give a value.
 
 from __future__ import annotations
 
+import heapq
+from collections import deque
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 from flowbook.exec.engine.units import Unit
@@ -78,7 +81,11 @@ class Structure:
         followers: for each unit those that wait for it otherwise, and run only if it does.
         later: for each unit those that wait for it, and run even if it does not.
         first: the units that wait for nothing.
+        straight: if they can, the order in which all units run if nothing has to wait: their
+            numbers, the units, and the values that nothing takes after each.
     """
+
+    straight: list[tuple[int, Unit, list[int]]] | None = None
 
     def __init__(
         self,
@@ -100,13 +107,45 @@ class Structure:
         for frame in self.frames.values():
             for index in frame.members:
                 self._add(index, units[index], frame, producer, known)
-        for value in kept:
+        # What is known before the step is taken by members of regions too, which do not say so.
+        self._kept = {*kept, *known}
+        for value in self._kept:
             self.root.uses[value] = self.root.uses.get(value, 0) + 1
         self.first = [
             index
             for index in self.root.members
             if not self.root.waits[index] and not units[index].is_external
         ]
+
+    @cached_property
+    def writing(self) -> frozenset[int]:
+        """The units that write variables."""
+        return frozenset([index for index, unit in enumerate(self.units) if unit.writes])
+
+    def straighten(self) -> None:
+        """Find the order in which the units run if nothing has to wait.
+
+        There has to be one frame only, all of whose units run, and none that is fed late.
+        """
+        step = Step(self, {})
+        ready = step.begin()
+        started: deque[Ready] = deque()
+        order: list[int] = []
+        while ready or started:
+            # What waits is started when nothing else is ready, as an execution does it.
+            index, tag = heapq.heappop(ready) if ready else started.popleft()
+            if self.units[index].is_async and ready:
+                started.append((index, tag))
+                continue
+            order.append(index)
+            for entry in step.complete(index, tag, (None,) * len(self.units[index].outputs)):
+                heapq.heappush(ready, entry)
+        last = {value: index for index in order for value in self.taken[index]}
+        dying: dict[int, list[int]] = {index: [] for index in order}
+        for value, index in last.items():
+            if value not in self._kept:
+                dying[index].append(value)
+        self.straight = [(index, self.units[index], dying[index]) for index in order]
 
     def _add(
         self,
@@ -231,7 +270,7 @@ class Step:
         sides: for each unit that gives a value on one of two sides which one it was last.
     """
 
-    def __init__(self, structure: Structure, values: list[Any]) -> None:
+    def __init__(self, structure: Structure, values: Any) -> None:
         self._structure = structure
         self._units = structure.units
         self.root = Iteration(FrameRun(structure.root, None), 0, values)
@@ -245,6 +284,28 @@ class Step:
         """What may run at the beginning."""
         self.root.pending += len(self._structure.first)
         return [(unit, self.root) for unit in self._structure.first]
+
+    def resume(self, done: Iterable[int]) -> list[Ready]:
+        """Begin where units of the outermost frame have run, whose values are there.
+
+        Nothing of it may be in other frames, or be dead.
+
+        Returns:
+            What may run next.
+        """
+        structure, tag = self._structure, self.root
+        self._complete.update(done)
+        for index in self._complete:
+            for value in structure.taken[index]:
+                tag.uses[value] -= 1
+            takers = [t for v in self._units[index].outputs for t in structure.takers.get(v, ())]
+            followers = structure.followers[index]
+            for other in (*takers, *followers, *structure.later.get(index, ())):
+                tag.waits[other] -= 1
+        members = structure.root.members
+        ready = [i for i in members if not tag.waits[i] and i not in self._complete]
+        tag.pending += len(ready)
+        return [(unit, tag) for unit in ready]
 
     def has_run(self, unit: int) -> bool:
         """Whether a unit of the outermost frame has completed."""

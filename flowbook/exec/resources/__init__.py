@@ -1,5 +1,23 @@
 """What stateful kernels hold between steps: one module per kind of resource."""
 
-from flowbook.exec.resources import checkpoint_files, counter, random_state, variable
+from flowbook.exec.resources import (
+    accumulator,
+    barrier,
+    checkpoint_files,
+    counter,
+    mutex,
+    queue,
+    random_state,
+    variable,
+)
 
-__all__ = ["checkpoint_files", "counter", "random_state", "variable"]
+__all__ = [
+    "accumulator",
+    "barrier",
+    "checkpoint_files",
+    "counter",
+    "mutex",
+    "queue",
+    "random_state",
+    "variable",
+]

@@ -48,8 +48,8 @@ class Shared(Protocol):
     def is_initialized(self) -> bool:
         """Whether it has a value; of a kind without values always false."""
 
-    def adopt(self, attributes: Mapping[str, Any]) -> str | None:
-        """Be what another graph's operation owns, if that is possible; else what it is instead."""
+    def adopt(self, definition: Definition) -> str | None:
+        """Be what another operation owns, if that is possible; else what it is instead."""
 
     def forget(self) -> None:
         """Drop its value, if it has one."""

@@ -72,11 +72,7 @@ class RandomState:
     __slots__ = ("_counter", "_first", "_key", "_lock")
 
     def __init__(self, name: str, graph_seed: int | None, seed: int | None, entropy: int) -> None:
-        if graph_seed is None:
-            graph_seed = entropy if seed is None else DEFAULT_GRAPH_SEED
-        if seed is None:
-            seed = zlib.crc32(name.encode())
-        self._first = self._key, self._counter = philox.key_and_counter(graph_seed, seed)
+        self._first = self._key, self._counter = seeded(name, graph_seed, seed, entropy)
         self._lock = threading.Lock()
 
     def uniform(self, shape: Any, dtype: DType) -> Any:
@@ -132,6 +128,17 @@ class RandomState:
         blocks = philox.blocks_for(dtype.numpy, int(np.prod(dims, dtype=np.int64)))
         key, counter = self.reserve(blocks)
         return philox.draw(kind, key, counter, dims, dtype.numpy, **arguments)[0]
+
+
+def seeded(
+    name: str, graph_seed: int | None, seed: int | None, entropy: int
+) -> tuple[philox.Key, philox.Counter]:
+    """The key that an operation draws with, and its first counter; arguments as `RandomState`."""
+    if graph_seed is None:
+        graph_seed = entropy if seed is None else DEFAULT_GRAPH_SEED
+    if seed is None:
+        seed = zlib.crc32(name.encode())
+    return philox.key_and_counter(graph_seed, seed)
 
 
 @makes(RANDOM_STATE)

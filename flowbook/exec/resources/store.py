@@ -80,6 +80,8 @@ class Store:
                 announce = partial(self.on_value, key)
                 birth = Birth(key, definition.attributes, self.entropy, announce)
                 resource = self._own[key] = maker_of(key, definition)(birth)
+            elif key.is_shared:
+                _adopted(resource, key, definition)
             return resource
 
     def find(self, key: ResourceKey) -> Any:
@@ -149,13 +151,25 @@ def _in_container(key: ResourceKey, definition: Definition) -> Any:
             birth = Birth(key, definition.attributes, 0, partial(_announce, key))
             resource = _shared[key] = maker_of(key, definition)(birth)
             return resource
-        problem = resource.adopt(definition.attributes)
+        _adopted(resource, key, definition)
+        return resource
+
+
+def _adopted(resource: Shared, key: ResourceKey, definition: Definition) -> None:
+    """Have a resource be what another operation owns.
+
+    Raises:
+        InvalidArgumentError: if it is something else.
+    """
+    problem = resource.adopt(definition)
     if problem is not None:
+        where = f"container {key.container!r}" if key.container else "the session"
         raise InvalidArgumentError(
-            f"container {key.container!r} holds {key.name!r} as {problem}",
-            hint="use another name, or fb.reset_container(name)",
+            f"{where} holds {key.name!r} as {problem}",
+            hint="use another name, or fb.reset_container(name)"
+            if key.container
+            else "use another shared_name, or a new session",
         )
-    return resource
 
 
 def _announce(key: ResourceKey, has_value: bool) -> None:

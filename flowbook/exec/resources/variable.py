@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextvars import ContextVar
 from operator import setitem
 from sys import getrefcount
@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.exec.resources.kinds import Birth, makes
+from flowbook.exec.resources.kinds import Birth, Definition, makes
 from flowbook.graph.model.dtypes import DType, float32
 from flowbook.graph.model.errors import (
     FailedPreconditionError,
@@ -231,9 +231,11 @@ class VariableResource:
         claim = self._claim() if self._claim is not None else None
         return None if claim is None or claim.is_set() else claim
 
-    def adopt(self, attributes: Mapping[str, Any]) -> str | None:
-        """Be what another graph's definition says, if that is possible; else why not."""
-        dtype, shape = attributes["dtype"], attributes["shape"]
+    def adopt(self, definition: Definition) -> str | None:
+        """Be what another operation owns, if that is possible; else what it is instead."""
+        if definition.kind != VARIABLE.name:
+            return f"a {VARIABLE.name}, not a {definition.kind}"
+        dtype, shape = definition.attributes["dtype"], definition.attributes["shape"]
         with self._lock:
             if self.dtype is dtype and self.shape.is_compatible_with(shape):
                 return None

@@ -41,6 +41,7 @@ SECONDS = 10.0
 _WHY: dict[Access | None, str] = {
     Access.WRITE: "changes a variable",
     Access.DRAW: "draws random numbers, after which later runs would draw others",
+    Access.WAIT: "takes from a queue or puts into one",
     Access.OUTSIDE: "acts outside the graph",
 }
 

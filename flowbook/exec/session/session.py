@@ -19,6 +19,7 @@ from flowbook.exec.checkpoints.snapshot import Snapshot
 from flowbook.exec.devices.device import Device
 from flowbook.exec.devices.local import local_devices
 from flowbook.exec.engine.tally import Ran
+from flowbook.exec.feeding import Feeding
 from flowbook.exec.instruments.attached import Instruments, Run
 from flowbook.exec.instruments.checkpointing import Checkpointing, checkpointed
 from flowbook.exec.instruments.guard import Guard, guard
@@ -189,6 +190,8 @@ class Session:
         self._blocks: list[ExitStack] = []
         self._lock = threading.RLock()
         _made[next(_numbers)] = self
+        # Threads that fill queues end with what they fill them for.
+        weakref.finalize(self, self._master.feeding.close)
         # What it had when its cell made another in its place, and whose place it took itself.
         self._last_values: Mapping[ResourceKey, Any] = {}
         self._successor: Site | None = None
@@ -796,6 +799,11 @@ class Session:
     def site(self) -> Site:
         """Where it was made."""
         return self._site
+
+    @property
+    def feeding(self) -> Feeding:
+        """What fills its queues, where the graph has runners for them."""
+        return self._master.feeding
 
     @property
     def closed(self) -> bool:

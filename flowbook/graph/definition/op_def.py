@@ -89,9 +89,16 @@ def NO_GRADIENT(op: Operation, *dys: Any) -> tuple[None, ...]:
 
 
 class AsyncContext(Protocol):
-    """What an asynchronous kernel gets in place of `xp`."""
+    """What an asynchronous kernel gets in place of `xp`.
+
+    Attributes:
+        xp: the device's array module.
+        wish: says what it waits for, such as "waits for an element of queue 'q'", to who asks why
+            a step takes so long; None if the kernel does not set it.
+    """
 
     xp: Any
+    wish: Callable[[], str] | None
 
     def complete(self, outputs: tuple[Any, ...]) -> None:
         """Report the outputs; may be called from any thread."""
@@ -100,7 +107,10 @@ class AsyncContext(Protocol):
         """Report an error; may be called from any thread."""
 
     def on_cancel(self, callback: Callable[[], None]) -> None:
-        """Have `callback` called if the step is given up before this operation completes."""
+        """Have `callback` called if the step is given up before it has what is reported."""
+
+    def on_end(self, callback: Callable[[], None]) -> None:
+        """Have `callback` called when the step has come to its end, whatever that is."""
 
     def call(self, function: Callable[[], tuple[Any, ...]], name: str) -> None:
         """Call a function that may take any time on a thread of its own, and report its outputs.

@@ -45,6 +45,7 @@ __all__ = [
     "UnavailableError",
     "UnimplementedError",
     "UnknownError",
+    "WaitingWarning",
 ]
 
 HIDDEN_FRAMES = "(Flowbook's own frames are hidden; fb.options.full_tracebacks = True shows them)"
@@ -166,9 +167,8 @@ class AbortedError(OpError):
 
 
 class CancelledError(OpError):
-    """The step was cancelled, as by closing its session."""
+    """The step was cancelled, as by closing its session, or what it came for was closed."""
 
-    is_of_step = True
     code = "CANCELLED"
 
 
@@ -233,6 +233,10 @@ class ConstantConditionWarning(UserWarning):
 
 class GraphGrowthWarning(UserWarning):
     """A loop builds operations and runs them, so that the graph grows with each of its rounds."""
+
+
+class WaitingWarning(UserWarning):
+    """A run has waited for long: for what, and what would wake it."""
 
 
 def without_internal_frames(error: BaseException) -> BaseException:

@@ -10,14 +10,18 @@ from typing import Any
 
 __all__ = ["options"]
 
-# The values of each option, its default first. What has none here is None by default, and who acts
+# The values of each option, its default first. What has none here is a number or None, and who acts
 # on it says what it may be.
 _CHOICES: dict[str, tuple[Any, ...] | None] = {
     "full_tracebacks": (False, True),
     "intra_op_threads": None,
     "machine_code": ("behind", "now", "never"),
+    "report_waits": None,
     "stale": ("warn", "error", "ignore"),
 }
+
+# The defaults of those that are numbers; the others' is None.
+_NUMBERS = {"report_waits": 1.0}
 
 _actions: dict[str, Callable[[Any], None]] = {}
 
@@ -33,17 +37,20 @@ class Options:
         machine_code: when the loops of `fb.hot_loops()` are compiled: "behind" (default) the runs,
             once they have taken a while; "now", before this is set, for what else would be timed
             in two forms; "never", which also takes back what is in use.
+        report_waits: how many seconds a run waits at queues and their like before it says so
+            (default 1); None lets it wait in silence.
         stale: what running a stale definition does: "warn" (default), "error" or "ignore".
     """
 
     full_tracebacks: bool
     intra_op_threads: int | None
     machine_code: str
+    report_waits: float | None
     stale: str
 
     def __init__(self) -> None:
         for name, choices in _CHOICES.items():
-            object.__setattr__(self, name, choices[0] if choices else None)
+            object.__setattr__(self, name, choices[0] if choices else _NUMBERS.get(name))
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in _CHOICES:

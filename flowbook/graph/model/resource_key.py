@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from flowbook.graph.model.dtypes import resource
 from flowbook.graph.model.errors import InvalidArgumentError
-from flowbook.graph.model.touch import resource_kind
+from flowbook.graph.model.touch import Order, resource_kind
 
 if TYPE_CHECKING:
     from flowbook.graph.model.operation import Operation
@@ -24,20 +25,26 @@ class ResourceKey(NamedTuple):
         container: the named container that shares it; empty for the session's own.
         name: that of the operation that owns it.
         generation: which of the definitions of that name in its graph; 0 in a named container,
-            where one name is one resource.
+            where one name is one resource, and of what is shared by a name of its own.
     """
 
     container: str
     name: str
     generation: int
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether several operations may own it."""
+        return not self.generation
+
 
 def key_of(operation: Operation, name: str, generation: int) -> ResourceKey:
     """The key of what an operation owns, under a name that it has or had in its graph."""
     owns = operation.op_def.owns
     assert owns is not None
-    if operation.container and resource_kind(owns).is_shared:
-        return ResourceKey(operation.container, name, 0)
+    shared_name = operation.attributes.get("shared_name")
+    if shared_name or (operation.container and resource_kind(owns).is_shared):
+        return ResourceKey(operation.container, shared_name or name, 0)
     return ResourceKey("", name, generation)
 
 
@@ -62,10 +69,21 @@ def owner_of(handle: Tensor) -> Operation:
 
 
 def touched_by(operation: Operation) -> Operation | None:
-    """The operation that owns what an operation touches; None if it touches no resource."""
+    """The operation that owns what an operation touches.
+
+    None if it touches no resource, or one of several, which the run chooses.
+    """
     touch = operation.op_def.touches
     if touch is None:
         return None
     if touch.argument is None:
         return operation if operation.op_def.owns is not None else None
-    return owner_of(operation.inputs[touch.argument])
+    handle = operation.inputs[touch.argument]
+    return None if _is_chosen(handle) else owner_of(handle)
+
+
+def _is_chosen(handle: Tensor) -> bool:
+    """Whether it is one of several handles, of a kind whose touches have no order anyway."""
+    given = [tensor for tensor in handle.op.inputs if tensor.dtype is resource]
+    owns = [tensor.op.op_def.owns for tensor in given]
+    return bool(given) and all(o is not None and resource_kind(o).order is Order.FREE for o in owns)

@@ -34,18 +34,26 @@ class Touch(NamedTuple):
             operation owns, and for the world outside.
         only_fails: whether nobody can tell that it ran unless it fails the step, as an assertion,
             which only takes part in the order of what happens outside.
+        woken_by: of one that waits the types of the operations that may let it go on.
     """
 
     access: Access
     argument: int | None = None
     only_fails: bool = False
+    woken_by: tuple[str, ...] = ()
 
 
 READS = Touch(Access.READ, 0)
 WRITES = Touch(Access.WRITE, 0)
 DRAWS = Touch(Access.DRAW)
+ENDS_WAITS = Touch(Access.WAIT, 0)
 OUTSIDE = Touch(Access.OUTSIDE)
 ASSERTS = Touch(Access.OUTSIDE, only_fails=True)
+
+
+def waits_for(*woken_by: str) -> Touch:
+    """The touch of an operation that waits at its first input for those of some types."""
+    return Touch(Access.WAIT, 0, woken_by=woken_by)
 
 
 class Order(Enum):
@@ -107,3 +115,11 @@ RANDOM_STATE = define_resource_kind("random_state", Order.NUMBERED, is_shared=Fa
 # What saves and restores: it acts outside the graph, in that order.
 CHECKPOINT_FILES = define_resource_kind("checkpoint_files", Order.FREE, is_shared=False)
 COUNTER = define_resource_kind("counter", Order.NUMBERED, is_shared=False)
+FIFO_QUEUE = define_resource_kind("fifo_queue", Order.FREE, is_shared=True)
+PADDING_FIFO_QUEUE = define_resource_kind("padding_fifo_queue", Order.FREE, is_shared=True)
+PRIORITY_QUEUE = define_resource_kind("priority_queue", Order.FREE, is_shared=True)
+RANDOM_SHUFFLE_QUEUE = define_resource_kind("random_shuffle_queue", Order.FREE, is_shared=True)
+MUTEX = define_resource_kind("mutex", Order.FREE, is_shared=True)
+BARRIER = define_resource_kind("barrier", Order.FREE, is_shared=True)
+ACCUMULATOR = define_resource_kind("accumulator", Order.FREE, is_shared=True)
+SPARSE_ACCUMULATOR = define_resource_kind("sparse_accumulator", Order.FREE, is_shared=True)

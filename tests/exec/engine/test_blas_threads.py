@@ -56,6 +56,6 @@ def test_without_threadpoolctl_the_error_says_what_to_do(monkeypatch: pytest.Mon
 
 def test_the_names_of_options_are_listed() -> None:
     with pytest.raises(
-        AttributeError, match="full_tracebacks, intra_op_threads, machine_code, stale"
+        AttributeError, match="full_tracebacks, intra_op_threads, machine_code, report_waits, stale"
     ):
         fb.options.threads = 1  # type: ignore[attr-defined]

@@ -1,0 +1,232 @@
+"""Threads that keep queues filled: what a graph's `QueueRunner`s ask of a session.
+
+Each thread runs one operation, step after step. They start when something waits at the queue, and
+end when their input does, when one of them fails, or with what owns them: the session, the cell
+that made the runner, a coordinator.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from flowbook.exec.engine.executor import Executions, also_listed_in
+from flowbook.exec.engine.given_up import thread_of
+from flowbook.exec.resources.kinds import Definition
+from flowbook.exec.signature.signature import Signature
+from flowbook.graph.model.errors import CancelledError, OpError, OutOfRangeError, UnknownError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.queue_runners import RUNNER, rounds_of, runners_of
+
+if TYPE_CHECKING:
+    from flowbook.exec.plan.pipeline import Prepared
+    from flowbook.exec.resources.store import Store
+
+# How long to wait for a thread that runs a kernel, which cannot be stopped, in seconds.
+GRACE = 5.0
+
+
+class Master(Protocol):
+    """What runs the steps; see `flowbook.exec.master`."""
+
+    store: Store
+
+    def prepare(self, signature: Signature) -> Prepared:
+        """A signature made ready to run."""
+
+    def run(self, prepared: Prepared, feeds: Sequence[Any]) -> Sequence[Any]:
+        """Run one step."""
+
+
+class Coordinator(Protocol):
+    """Who has several threads stop together; see `flowbook.train.coordinator`."""
+
+    def request_stop(self, ex: Exception | None = None) -> None:
+        """Have them stop, for an error if there is one."""
+
+    def call_on_stop(self, function: Callable[[], Any]) -> None:
+        """Have a function called when they are to stop."""
+
+    def register_thread(self, thread: threading.Thread) -> None:
+        """Have a thread waited for in the end."""
+
+
+class Feeder:
+    """The threads of one runner.
+
+    Args:
+        master: who runs their steps.
+        runner: the operation that stands for the runner.
+        coordinator: who stops them together with others, if somebody does.
+        may_close: whether nothing else fills the queue when they have ended.
+
+    Attributes:
+        runner: see above.
+        closed: whether they have been told to stop.
+        error: what the first of them failed with.
+        threads: the threads.
+    """
+
+    def __init__(
+        self,
+        master: Master,
+        runner: Operation,
+        coordinator: Coordinator | None,
+        may_close: Callable[[Operation], bool],
+    ) -> None:
+        self.runner = runner
+        self.closed = False
+        self.error: OpError | None = None
+        self._master = master
+        self._coordinator = coordinator
+        self._may_close = may_close
+        self._steps = Executions()
+        self._lock = threading.Lock()
+        self.threads = [
+            thread_of(f"flowbook {runner.name}", self._feed, operation)
+            for operation in rounds_of(runner)
+        ]
+        self._running = len(self.threads)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether one of the threads has not come to its end."""
+        return self._running > 0
+
+    def start(self) -> None:
+        """Start the threads."""
+        if self._coordinator is not None:
+            for thread in self.threads:
+                self._coordinator.register_thread(thread)
+            self._coordinator.call_on_stop(self.stop)
+        for thread in self.threads:
+            thread.start()
+
+    def close(self) -> None:
+        """Stop the threads. The queue stays as it is: others may fill it."""
+        self.closed = True
+        self._steps.close()
+        current = threading.current_thread()
+        for thread in self.threads:
+            if thread is not current and thread.is_alive():
+                thread.join(GRACE)
+
+    def stop(self) -> None:
+        """Stop the threads, and close the queue: nothing else will come."""
+        self.closed = True
+        self._steps.close()
+        self._shut(is_cancelling=True)
+
+    def _feed(self, operation: Operation) -> None:
+        try:
+            with also_listed_in(self._steps):
+                prepared = self._master.prepare(Signature((), (operation,), ()))
+                while not self.closed:
+                    self._master.run(prepared, ())
+        except (OutOfRangeError, CancelledError):
+            pass  # The end of the input, or of the queue, or of the session.
+        except Exception as error:
+            self._fail(error)
+        finally:
+            self._end()
+
+    def _fail(self, error: Exception) -> None:
+        found = error if isinstance(error, OpError) else UnknownError(str(error))
+        found = found.with_traceback(None)
+        with self._lock:
+            if self.closed or self.error is not None:
+                return
+            self.error = found
+        self._shut(is_cancelling=True)
+        if self._coordinator is not None:
+            self._coordinator.request_stop(found)
+
+    def _end(self) -> None:
+        with self._lock:
+            self._running -= 1
+        if self.error is None and self._may_close(self.runner.inputs[0].op):
+            self._shut(is_cancelling=False)
+
+    def _shut(self, is_cancelling: bool) -> None:
+        """Close the queue, with the error if there is one."""
+        queue = self.runner.inputs[0].op
+        assert queue.key is not None
+        assert queue.op_def.owns is not None
+        definition = Definition(queue.op_def.owns, queue.attributes)
+        try:
+            resource = self._master.store.of(queue.key, definition)
+        except CancelledError:  # The session was closed, and the queue is gone.
+            return
+        resource.shut(is_cancelling, self.error)
+
+
+class Feeding:
+    """The runners of one session.
+
+    Args:
+        master: who runs their steps.
+    """
+
+    def __init__(self, master: Master) -> None:
+        self._master = master
+        self._feeders: dict[Operation, Feeder] = {}
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    def wanted(self, queue: Operation) -> None:
+        """Have a queue filled, now that something waits at it."""
+        for runner in runners_of(queue):
+            self.start(runner)
+
+    def start_all(
+        self, operations: Sequence[Operation], coordinator: Coordinator | None
+    ) -> list[threading.Thread]:
+        """Start all runners among operations that have not been started; their threads."""
+        runners = [op for op in operations if op.type == RUNNER]
+        return [thread for op in runners for thread in self.start(op, coordinator)]
+
+    def start(
+        self, runner: Operation, coordinator: Coordinator | None = None
+    ) -> list[threading.Thread]:
+        """Start a runner, unless it has been; its threads."""
+        with self._lock:
+            feeder = self._feeders.get(runner)
+            if self._is_closed or (feeder is not None and not feeder.closed):
+                return []
+            feeder = self._feeders[runner] = Feeder(
+                self._master, runner, coordinator, self._have_ended
+            )
+            author = runner.site.author
+            if author is not None:
+                author.own(feeder)
+            feeder.start()
+        return feeder.threads
+
+    def of(self, queue: Operation) -> list[Feeder]:
+        """Those that fill a queue, or did."""
+        return [f for f in list(self._feeders.values()) if f.runner.inputs[0].op is queue]
+
+    def _have_ended(self, queue: Operation) -> bool:
+        """Whether all that fill a queue have come to their end, none having been stopped."""
+        feeders = [self._feeders.get(runner) for runner in runners_of(queue)]
+        return all(f is not None and not f.is_running and not f.closed for f in feeders)
+
+    def drop_retired(self) -> None:
+        """Stop those whose runner or queue has been redefined."""
+        with self._lock:
+            gone = [
+                runner for runner in self._feeders if runner.retired or runner.inputs[0].op.retired
+            ]
+            feeders = [self._feeders.pop(runner) for runner in gone]
+        for feeder in feeders:
+            feeder.close()
+
+    def close(self) -> None:
+        """Stop all of them; none starts any more."""
+        with self._lock:
+            self._is_closed = True
+            feeders = list(self._feeders.values())
+            self._feeders.clear()
+        for feeder in feeders:
+            feeder.close()

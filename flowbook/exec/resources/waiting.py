@@ -1,0 +1,140 @@
+"""Resources at which operations wait, in lines that are served in the order of arrival.
+
+What an operation wants is an `Attempt`. It joins a line, goes on as far as the resource allows when
+it is the first in it, and tells its step when it has what it wanted. Nothing here holds a thread.
+
+Invariant: an attempt whose step is given up before it has what came of it puts back what it has
+taken. An interrupt, which may come after any call, gives up the step that it interrupts; leaving
+the line then finishes what that had begun for others.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from functools import partial
+from typing import Any
+
+from flowbook.graph.definition.op_def import AsyncContext
+
+
+class Attempt:
+    """What one operation wants of a resource, until it has it.
+
+    All methods but `outputs` and `report` are called under the resource's lock.
+
+    Attributes:
+        call: whom it tells.
+        is_over: whether it goes on no further.
+        error: why it failed, if it did.
+    """
+
+    __slots__ = ("call", "error", "is_over")
+
+    def __init__(self, call: AsyncContext) -> None:
+        self.call = call
+        self.is_over = False
+        self.error: Exception | None = None
+
+    def arrive(self) -> None:
+        """Decide what depends on when it came, and not on when it is served."""
+
+    def advance(self) -> bool:
+        """Go on as far as the resource allows; whether that was any further."""
+        raise NotImplementedError
+
+    def undo(self) -> None:
+        """Put back what it has taken."""
+
+    def outputs(self) -> tuple[Any, ...]:
+        """What the operation gives."""
+        return ()
+
+    def wish(self) -> str:
+        """What it waits for, as what is told of a step that waits says it."""
+        raise NotImplementedError
+
+    def end(self, error: Exception | None = None) -> bool:
+        """Go on no further; gives True, as `advance` does."""
+        self.error = error
+        self.is_over = True
+        return True
+
+    def report(self) -> None:
+        """Tell the step; only the first time counts."""
+        error = self.error
+        if error is None:
+            try:
+                self.call.complete(self.outputs())
+                return
+            except Exception as wrong:
+                error = wrong
+        self.call.fail(error)
+
+
+Line = OrderedDict[Attempt, None]
+
+
+class WaitingResource:
+    """A resource with lines of attempts.
+
+    Args:
+        lines: how many; the first is served first.
+    """
+
+    def __init__(self, lines: int) -> None:
+        self._lock = threading.Lock()
+        self._lines: tuple[Line, ...] = tuple(OrderedDict() for _ in range(lines))
+        self._over: Line = OrderedDict()
+
+    def _join(self, attempt: Attempt, line: Line) -> None:
+        """Have an attempt served, at once if nobody is before it."""
+        attempt.call.on_cancel(partial(self._leave, attempt))
+        attempt.call.wish = attempt.wish
+        with self._lock:
+            attempt.arrive()
+            if attempt.is_over:
+                self._over[attempt] = None
+            else:
+                line[attempt] = None
+            self._serve()
+        self._report()
+
+    def _leave(self, attempt: Attempt) -> None:
+        """Forget an attempt whose step was given up."""
+        with self._lock:
+            for line in self._lines:
+                line.pop(attempt, None)
+            attempt.undo()
+            self._serve()
+        self._report()
+
+    def _serve(self) -> None:
+        """Let all go on until nobody gets any further."""
+        # Whoever gets further may let somebody in an earlier line go on, who then goes first.
+        while any(map(self._serve_first, self._lines)):
+            pass
+
+    def _serve_first(self, line: Line) -> bool:
+        """Let the first in a line go on; whether it got any further."""
+        if not line:
+            return False
+        first = next(iter(line))
+        if not (first.is_over or first.advance()):
+            return False
+        if first.is_over:
+            # In this order: an interrupt between the two loses nothing.
+            self._over[first] = None
+            line.pop(first, None)
+        return True
+
+    def _report(self) -> None:
+        """Tell those who have what they wanted. Each may go on at once, and come back here."""
+        over = self._over
+        while over:
+            try:
+                attempt = next(iter(over))
+            except (StopIteration, RuntimeError):  # Another thread tells them too.
+                continue
+            attempt.report()
+            over.pop(attempt, None)

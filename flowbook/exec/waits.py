@@ -1,0 +1,185 @@
+"""What becomes of a step that waits: queues get filled, people are told, and cycles are found.
+
+A step that waits at a queue has the queue's runners started. If nothing happens for a while, who
+runs it is told once what it waits for and what would wake it. Only where it is certain that nothing
+ever will, as what would has to run after what waits, the step fails by itself.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from flowbook.exec.engine.executor import Wait
+from flowbook.exec.feeding import Feeding
+from flowbook.graph.model import site as sites
+from flowbook.graph.model.ancestors import ancestors
+from flowbook.graph.model.dtypes import resource
+from flowbook.graph.model.errors import FailedPreconditionError, OpError, WaitingWarning
+from flowbook.graph.model.operation import Operation
+
+if TYPE_CHECKING:
+    from flowbook.exec.plan.pipeline import Prepared
+
+_MANY = 3  # Longer lists are cut.
+
+
+def check_seconds(value: object) -> None:
+    """Refuse what `options.report_waits` cannot be.
+
+    Raises:
+        ValueError: if it is neither None nor a number from 0 on.
+    """
+    if value is not None and not (isinstance(value, int | float) and value >= 0):
+        raise ValueError(f"report_waits is None or a number of seconds from 0 on, not {value!r}")
+
+
+class Waits:
+    """Sees to the steps of one prepared signature that wait.
+
+    Args:
+        prepared: what they run.
+        feeding: what fills queues.
+        part: the number of the part that waits, of several.
+    """
+
+    def __init__(self, prepared: Prepared, feeding: Feeding, part: int = 0) -> None:
+        self._prepared = prepared
+        self._part = prepared.program.parts[part]
+        self._feeding = feeding
+        self._heard: set[int] = set()
+
+    def begin(self, nodes: Sequence[int]) -> None:
+        """Have what runs in some nodes, which wait, get what it waits for."""
+        for queue in dict.fromkeys(q for node in nodes for q in self._waited_at(node)):
+            self._feeding.wanted(queue)
+
+    def last(self, waits: Sequence[Wait], is_alone: bool) -> tuple[int, OpError] | None:
+        """See to a step that has waited for long.
+
+        Args:
+            waits: what waits in it.
+            is_alone: whether no other step of the session is under way.
+
+        Returns:
+            The node and the error that it fails with, if it can never go on.
+        """
+        endless = self._in_cycles([wait.node for wait in waits]) if is_alone else []
+        if endless:
+            node, wakers = endless[0]
+            return node, _cycle(next(w for w in waits if w.node == node), wakers)
+        site = sites.capture()
+        heard = site.author.serial if site.author is not None else 0
+        if heard not in self._heard:
+            self._heard.add(heard)
+            where = site.cell_label or site.filename
+            message = f"this run waits: {self.described(waits)}"
+            warnings.warn_explicit(message, WaitingWarning, where, site.line)
+        return None
+
+    def described(self, waits: Sequence[Wait]) -> str:
+        """What waits for what, where it was defined, and what would wake it."""
+        texts = [self._described(wait) for wait in waits[:_MANY]]
+        if len(waits) > _MANY:
+            texts.append(f"and {len(waits) - _MANY} others wait")
+        return "; ".join(texts)
+
+    def _described(self, wait: Wait) -> str:
+        operation = self._operation(wait.node)
+        if operation is None:
+            return wait.wish
+        wakers = self._wakers(wait.node)
+        would = f"it goes on after {_listed(wakers)}" if wakers else "nothing in the graph wakes it"
+        runners = [self._became_of(queue) for queue in self._waited_at(wait.node)]
+        told = "".join(f"; {text}" for text in runners if text)
+        return f"{_named(operation)} {wait.wish}; {would}{told}"
+
+    def _became_of(self, queue: Operation) -> str:
+        """What became of the runners of a queue, of those that run no longer."""
+        texts = []
+        for feeder in self._feeding.of(queue):
+            if feeder.error is not None:
+                texts.append(f"its runner {feeder.runner.name!r} failed: {feeder.error.message}")
+            elif not feeder.is_running:
+                texts.append(f"its runner {feeder.runner.name!r} has come to its end")
+        return "; ".join(texts)
+
+    def _operation(self, node: int) -> Operation | None:
+        """The operation that a node stands for."""
+        sources_of = self._part.nodes[node].sources
+        return self._prepared.sources[sources_of[0]] if sources_of else None
+
+    def _waited_at(self, node: int) -> list[Operation]:
+        """The operations that own what a node may wait at."""
+        operation = self._operation(node)
+        touch = operation.op_def.touches if operation is not None else None
+        if operation is None or touch is None or touch.argument is None:
+            return []
+        return list(_owners(operation.inputs[touch.argument].op))
+
+    def _wakers(self, node: int) -> list[Operation]:
+        """The live operations that would let a node go on which waits."""
+        operation = self._operation(node)
+        touch = operation.op_def.touches if operation is not None else None
+        return _among(self._waited_at(node), touch.woken_by) if touch is not None else []
+
+    def _in_cycles(self, nodes: Iterable[int]) -> list[tuple[int, list[Operation]]]:
+        """Nodes that wait for what has to run after nodes that wait: one for each such resource."""
+        alike: dict[tuple[Any, ...], list[int]] = {}
+        for node in nodes:
+            operation, owners = self._operation(node), self._waited_at(node)
+            is_own = all(o.key is not None and not o.key.is_shared for o in owners)
+            if operation is not None and operation.op_def.touches is not None and is_own:
+                key = tuple(owners), operation.op_def.touches.woken_by
+                alike.setdefault(key, []).append(node)
+        wakers = {key: _among(*key) for key in alike}
+        before = {
+            waker: ancestors(waker, by_control=True) for found in wakers.values() for waker in found
+        }
+        endless = {key for key in alike if wakers[key]}
+        while True:
+            waiting = {self._operation(node) for key in endless for node in alike[key]}
+            free = [k for k in endless if any(waiting.isdisjoint(before[w]) for w in wakers[k])]
+            if not free:
+                return [(found[0], wakers[k]) for k, found in alike.items() if k in endless]
+            endless.difference_update(free)
+
+
+def _among(owners: Sequence[Operation], types: Collection[str]) -> list[Operation]:
+    """The live operations of some types that touch what others own."""
+    handles = [owner.outputs[0] for owner in owners]
+    handles += [op.outputs[0] for handle in handles for op in handle.consumers() if _chooses(op)]
+    found = [op for handle in handles for op in handle.consumers()]
+    return [op for op in found if op.type in types and not op.retired]
+
+
+def _cycle(wait: Wait, wakers: Sequence[Operation]) -> OpError:
+    return FailedPreconditionError(
+        f"it {wait.wish}, and would do so for ever: {_listed(wakers)} would wake it, and runs only "
+        "after it",
+        hint="wake it in a step of its own, or before it",
+    )
+
+
+def _owners(handle: Operation) -> Iterable[Operation]:
+    """The operations that own what a handle may stand for."""
+    if handle.op_def.owns is not None:
+        return [handle]
+    given = [tensor.op for tensor in handle.inputs if tensor.dtype is resource]
+    return [owner for op in given for owner in _owners(op)]
+
+
+def _chooses(operation: Operation) -> bool:
+    """Whether it gives one of the handles that it takes."""
+    return any(tensor.dtype is resource for tensor in operation.outputs)
+
+
+def _named(operation: Operation) -> str:
+    return f"{operation.type} {operation.name!r} ({operation.site.place})"
+
+
+def _listed(operations: Sequence[Operation]) -> str:
+    texts = [f"{op.type} {op.name!r} ({op.site.place})" for op in operations[:_MANY]]
+    more = f" or {len(operations) - _MANY} others" if len(operations) > _MANY else ""
+    return " or ".join(texts) + more

@@ -1,0 +1,1 @@
+"""Queues, and what else operations wait at."""

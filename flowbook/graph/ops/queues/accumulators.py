@@ -1,0 +1,337 @@
+"""Conditional accumulators: gradients of several workers, taken when there are enough of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.building.scopes import init_scope
+from flowbook.graph.definition.inference import no_flops, nothing, scalar, uncounted
+from flowbook.graph.definition.located import located
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.model.dtypes import INDICES, DType, as_dtype, int64
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.shape import UNKNOWN, Shape
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import (
+    ACCUMULATOR,
+    ENDS_WAITS,
+    READS,
+    SPARSE_ACCUMULATOR,
+    ResourceKind,
+    waits_for,
+)
+from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import constant, convert_to_tensor
+
+__all__ = ["ConditionalAccumulator", "SparseConditionalAccumulator"]
+
+_TYPED = {"dtype": REQUIRED, "shape": UNKNOWN}
+
+
+def _accumulator_definition(type: str, kind: ResourceKind) -> OpDef:
+    return OpDef(
+        type,
+        "-> handle: resource",
+        attributes={**_TYPED, "reduction_type": "MEAN", "shared_name": ""},
+        infer=scalar,
+        owns=kind.name,
+        cost=no_flops,
+    )
+
+
+accumulator_op = _accumulator_definition("ConditionalAccumulator", ACCUMULATOR)
+sparse_accumulator_op = _accumulator_definition("SparseConditionalAccumulator", SPARSE_ACCUMULATOR)
+
+apply_op: OpDef[Operation] = OpDef(
+    "AccumulatorApply",
+    "accumulator: resource, local_step: int64, gradient: dtype ->",
+    attributes={"dtype": REQUIRED},
+    infer=nothing,
+    kernel=lambda context, accumulator, local_step, gradient: accumulator.apply(
+        context, local_step, gradient
+    ),
+    kinds=HOST,
+    host_args=("local_step",),
+    grad=NO_GRADIENT,
+    touches=ENDS_WAITS,
+    is_async=True,
+    aliases={},
+    cost=uncounted,
+)
+
+sparse_apply_op: OpDef[Operation] = OpDef(
+    "SparseAccumulatorApply",
+    "accumulator: resource, local_step: int64, indices: I, values: dtype, dense_shape: J ->",
+    I=INDICES,
+    J=INDICES,
+    attributes={"dtype": REQUIRED},
+    infer=nothing,
+    kernel=lambda context, accumulator, local_step, indices, values, dense_shape: accumulator.apply(
+        context, local_step, indices.astype(np.int64), values, dense_shape.astype(np.int64)
+    ),
+    kinds=HOST,
+    host_args=("local_step",),
+    grad=NO_GRADIENT,
+    touches=ENDS_WAITS,
+    is_async=True,
+    aliases={},
+    cost=uncounted,
+)
+
+
+def _taken_shape(*_: Any, shape: Shape, **__: Any) -> Shape:
+    return shape
+
+
+def _taken_rows(*_: Any, shape: Shape, **__: Any) -> list[Shape]:
+    rows = Shape([None]).concatenate(shape[1:] if shape.rank else UNKNOWN)
+    return [Shape([None]), rows, Shape([None])]
+
+
+take_op = OpDef(
+    "AccumulatorTake",
+    "accumulator: resource, num_required: int32 -> gradient: dtype",
+    attributes=_TYPED,
+    infer=_taken_shape,
+    kernel=lambda context, accumulator, num_required: accumulator.take(context, num_required),
+    kinds=HOST,
+    host_args=("num_required",),
+    grad=NO_GRADIENT,
+    touches=waits_for("AccumulatorApply"),
+    is_async=True,
+    aliases={},
+    cost=uncounted,
+)
+
+sparse_take_op: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
+    "SparseAccumulatorTake",
+    "accumulator: resource, num_required: int32 -> indices: int64, values: dtype, "
+    "dense_shape: int64",
+    attributes=_TYPED,
+    infer=_taken_rows,
+    kernel=lambda context, accumulator, num_required: accumulator.take(context, num_required),
+    kinds=HOST,
+    host_args=("num_required",),
+    grad=NO_GRADIENT,
+    touches=waits_for("SparseAccumulatorApply"),
+    is_async=True,
+    aliases={},
+    cost=uncounted,
+)
+
+size_op = OpDef(
+    "AccumulatorSize",
+    "accumulator: resource -> size: int32",
+    infer=scalar,
+    kernel=lambda xp, accumulator: np.int32(accumulator.size),
+    kinds=HOST,
+    grad=NO_GRADIENT,
+    touches=READS,
+    needs_value=False,
+    aliases={},
+    cost=no_flops,
+)
+
+set_step_op: OpDef[Operation] = OpDef(
+    "AccumulatorSetStep",
+    "accumulator: resource, step: int64 ->",
+    infer=nothing,
+    kernel=lambda context, accumulator, step: accumulator.set_step(context, step),
+    kinds=HOST,
+    host_args=("step",),
+    grad=NO_GRADIENT,
+    touches=ENDS_WAITS,
+    is_async=True,
+    aliases={},
+    cost=no_flops,
+)
+
+
+class _Accumulator:
+    """What both kinds have in common.
+
+    Attributes:
+        op: the operation that produces its handle.
+        handle: the handle.
+    """
+
+    op: Operation
+    handle: Tensor
+
+    def _make(
+        self, op_def: OpDef, dtype: Any, shape: Any, reduction_type: str, **names: str | None
+    ) -> None:
+        with located(op_def.type):
+            if reduction_type not in ("MEAN", "SUM"):
+                raise InvalidArgumentError(
+                    f"reduction_type is 'MEAN' or 'SUM', not {reduction_type!r}"
+                )
+            typed: dict[str, Any] = {"dtype": as_dtype(dtype), "shape": Shape(shape)}
+        with init_scope():
+            self.handle = op_def(
+                **typed,
+                reduction_type=reduction_type,
+                shared_name=names["shared_name"] or "",
+                name=names["name"],
+            )
+        self.op = self.handle.op
+
+    @property
+    def name(self) -> str:
+        """The name of the operation that produces its handle."""
+        return self.op.name
+
+    @property
+    def dtype(self) -> DType:
+        """That of the gradients."""
+        return self.op.attributes["dtype"]  # type: ignore[no-any-return]
+
+    @property
+    def shape(self) -> Shape:
+        """What is known of the shape of the gradients."""
+        return self.op.attributes["shape"]  # type: ignore[no-any-return]
+
+    def num_accumulated(self, name: str | None = None) -> Tensor:
+        """How many gradients there are: an int32 scalar."""
+        with self.op.graph.as_default():
+            return size_op(self.handle, name=name)
+
+    def set_global_step(self, new_global_step: Any, name: str | None = None) -> Operation:
+        """Have gradients of earlier steps be stale from now on.
+
+        Args:
+            new_global_step: an int64 scalar.
+            name: the operation's name.
+        """
+        with self.op.graph.as_default():
+            return set_step_op(self.handle, _step(new_global_step), name=name)
+
+    def as_tensor(self, handle: bool) -> Tensor:
+        """Its handle, which is all that operations can take of it."""
+        if not handle:
+            raise InvalidTypeError(f"accumulator {self.name!r} is no tensor")
+        return self.handle
+
+
+def _step(step: Any) -> Tensor:
+    tensor = convert_to_tensor(step) if hasattr(step, "as_tensor") else step
+    if not isinstance(tensor, Tensor):
+        return constant(tensor, int64)
+    return tensor if tensor.dtype is int64 else cast(tensor, int64)
+
+
+@accumulator_op.front
+class ConditionalAccumulator(_Accumulator):
+    """Adds up gradients until there are enough of them for one step.
+
+    Args:
+        dtype: that of the gradients.
+        shape: what is known of their shape.
+        shared_name: a name under which several operations share one accumulator.
+        name: the operation's name.
+        reduction_type: "MEAN" or "SUM": what is taken of the gradients.
+
+    Raises:
+        InvalidArgumentError: if the reduction is another.
+
+    >>> import flowbook as fb
+    >>> total = fb.ConditionalAccumulator(fb.float32, shape=[2])
+    >>> puts = [total.apply_grad([1.0, 2.0]), total.apply_grad([3.0, 4.0])]
+    >>> with fb.Session() as sess:
+    ...     for put in puts:
+    ...         sess.run(put)
+    ...     print(sess.run(total.take_grad(2)))
+    [2. 3.]
+    """
+
+    def __init__(
+        self,
+        dtype: Any,
+        shape: Any = None,
+        shared_name: str | None = None,
+        name: str | None = None,
+        reduction_type: str = "MEAN",
+    ) -> None:
+        names = {"shared_name": shared_name, "name": name}
+        self._make(accumulator_op, dtype, shape, reduction_type, **names)
+
+    def apply_grad(self, grad: Any, local_step: Any = 0, name: str | None = None) -> Operation:
+        """Add a gradient, unless it is stale.
+
+        Args:
+            grad: the gradient.
+            local_step: the step that it is of, an int64 scalar: if more have been taken since, it
+                is dropped.
+            name: the operation's name.
+
+        Raises:
+            InvalidArgumentError: in the run, if its shape does not fit.
+        """
+        with self.op.graph.as_default():
+            given = convert_to_tensor(grad, self.dtype)
+            if not self.shape.is_compatible_with(given.shape):
+                raise InvalidArgumentError(
+                    f"a gradient of shape {given.shape} does not fit {self.name!r} of shape "
+                    f"{self.shape}"
+                ).at("AccumulatorApply", self.op.site)
+            return apply_op(self.handle, _step(local_step), given, dtype=self.dtype, name=name)
+
+    def take_grad(self, num_required: Any, name: str | None = None) -> Tensor:
+        """The mean or the sum of the gradients, when there are enough; it begins anew.
+
+        Args:
+            num_required: how many are enough: an int32 scalar.
+            name: the operation's name.
+
+        Raises:
+            InvalidArgumentError: in the run, if that is less than one.
+        """
+        with self.op.graph.as_default():
+            return take_op(self.handle, num_required, dtype=self.dtype, shape=self.shape, name=name)
+
+
+@sparse_accumulator_op.front
+class SparseConditionalAccumulator(_Accumulator):
+    """Adds up gradients of a few rows each; arguments and errors as `ConditionalAccumulator`.
+
+    The mean of a row is that of the gradients that have it.
+    """
+
+    def __init__(
+        self,
+        dtype: Any,
+        shape: Any = None,
+        shared_name: str | None = None,
+        name: str | None = None,
+        reduction_type: str = "MEAN",
+    ) -> None:
+        names = {"shared_name": shared_name, "name": name}
+        self._make(sparse_accumulator_op, dtype, shape, reduction_type, **names)
+
+    def apply_indexed_slices_grad(
+        self, grad: IndexedSlices, local_step: Any = 0, name: str | None = None
+    ) -> Operation:
+        """Add a gradient, unless it is stale; arguments and errors as `apply_grad`."""
+        with self.op.graph.as_default():
+            whole = grad.dense_shape if grad.dense_shape is not None else constant([], int64)
+            return sparse_apply_op(
+                self.handle,
+                _step(local_step),
+                grad.indices,
+                grad.values,
+                whole,
+                dtype=self.dtype,
+                name=name,
+            )
+
+    def take_indexed_slices_grad(self, num_required: Any, name: str | None = None) -> IndexedSlices:
+        """The rows' means or sums, by ascending indices; as `take_grad`."""
+        with self.op.graph.as_default():
+            indices, values, whole = sparse_take_op(
+                self.handle, num_required, dtype=self.dtype, shape=self.shape, name=name
+            )
+            return IndexedSlices(values, indices, whole)

@@ -1,0 +1,119 @@
+"""Mutexes: what only one step at a time does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from flowbook.graph.building.scopes import control_dependencies, init_scope
+from flowbook.graph.definition.inference import no_flops, nothing, scalar
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import ENDS_WAITS, MUTEX, waits_for
+
+__all__ = ["Mutex"]
+
+mutex_op = OpDef(
+    "Mutex",
+    "-> handle: resource",
+    attributes={"shared_name": ""},
+    infer=scalar,
+    owns=MUTEX.name,
+    cost=no_flops,
+)
+
+acquire_op = OpDef(
+    "MutexAcquire",
+    "mutex: resource -> holding: variant",
+    infer=scalar,
+    kernel=lambda context, mutex: mutex.acquire(context),
+    kinds=HOST,
+    grad=NO_GRADIENT,
+    touches=waits_for("MutexRelease"),
+    is_async=True,
+    aliases={},
+    cost=no_flops,
+)
+
+release_op: OpDef[Operation] = OpDef(
+    "MutexRelease",
+    "mutex: resource, holding: variant ->",
+    infer=nothing,
+    kernel=lambda xp, mutex, holding: mutex.release(holding),
+    kinds=HOST,
+    grad=NO_GRADIENT,
+    touches=ENDS_WAITS,
+    cost=no_flops,
+)
+
+
+@mutex_op.front
+class Mutex:
+    """What one step at a time holds; the others wait for it in the order in which they came.
+
+    A step that ends in whatever way holds nothing any more.
+
+    Args:
+        shared_name: a name under which several operations share one mutex: those of one session,
+            or, in a named container (`fb.container`), of all sessions of the process.
+        name: the operation's name.
+
+    Attributes:
+        op: the operation that produces its handle.
+        handle: the handle.
+
+    >>> import flowbook as fb
+    >>> v, mutex = fb.Variable(0), fb.Mutex()
+    >>> with mutex.scope():
+    ...     doubled = fb.assign(v, v * 2 + 1)
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(doubled), sess.run(doubled))
+    1 3
+    """
+
+    def __init__(self, shared_name: str | None = None, name: str | None = None) -> None:
+        with init_scope():
+            self.handle: Tensor = mutex_op(shared_name=shared_name or "", name=name)
+        self.op: Operation = self.handle.op
+
+    @property
+    def name(self) -> str:
+        """The name of the operation that produces its handle."""
+        return self.op.name
+
+    def acquire(self, name: str | None = None) -> Tensor:
+        """Hold it, as soon as nobody else does.
+
+        Returns:
+            What `release` takes. It is held until then, or until the step ends.
+        """
+        with self.op.graph.as_default():
+            return acquire_op(self.handle, name=name)
+
+    def release(self, holding: Tensor, name: str | None = None) -> Operation:
+        """Let go of it.
+
+        Args:
+            holding: what `acquire` gave.
+            name: the operation's name.
+
+        Raises:
+            FailedPreconditionError: in the run, if it has been released already.
+        """
+        with self.op.graph.as_default():
+            return release_op(self.handle, holding, name=name)
+
+    @contextmanager
+    def scope(self) -> Iterator[Tensor]:
+        """Whatever is built in the block runs while the step holds the mutex, until its end.
+
+        Gives what `release` takes, for a step that goes on for long afterwards.
+        """
+        holding = self.acquire()
+        with control_dependencies([holding]):
+            yield holding
+
+    def as_tensor(self, handle: bool) -> Tensor:
+        """Its handle."""
+        return self.handle

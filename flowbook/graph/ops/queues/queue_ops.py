@@ -1,0 +1,246 @@
+"""The operations on queues (white paper, section 4.6): `queues.py` has what users hold.
+
+A queue is a resource. What puts elements in or takes them out waits there until it can, and holds
+no thread meanwhile. Nothing orders the operations of a step on one queue but what they take of one
+another, and control dependencies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from flowbook.graph.definition.inference import constant_value, no_flops, nothing, scalar
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.model.touch import (
+    ENDS_WAITS,
+    FIFO_QUEUE,
+    PADDING_FIFO_QUEUE,
+    PRIORITY_QUEUE,
+    RANDOM_SHUFFLE_QUEUE,
+    READS,
+    ResourceKind,
+    waits_for,
+)
+
+# What a queue's elements are made of.
+_TYPED = {"dtypes": REQUIRED, "shapes": REQUIRED}
+_SEEDED = {"seed": None, "graph_seed": None}
+
+
+def _queue_definition(
+    type: str, kind: ResourceKind, attributes: Mapping[str, Any] | None = None
+) -> OpDef:
+    return OpDef(
+        type,
+        "-> handle: resource",
+        attributes={
+            **_TYPED,
+            "capacity": -1,
+            "names": (),
+            "shared_name": "",
+            **(attributes or {}),
+        },
+        infer=scalar,
+        owns=kind.name,
+        cost=no_flops,
+    )
+
+
+fifo_queue_op = _queue_definition("FIFOQueue", FIFO_QUEUE)
+padding_fifo_queue_op = _queue_definition("PaddingFIFOQueue", PADDING_FIFO_QUEUE)
+priority_queue_op = _queue_definition("PriorityQueue", PRIORITY_QUEUE)
+random_shuffle_queue_op = _queue_definition(
+    "RandomShuffleQueue", RANDOM_SHUFFLE_QUEUE, {"min_after_dequeue": 0, **_SEEDED}
+)
+
+
+def _one_element(queue: Tensor, components: list[Tensor]) -> list[Shape]:
+    _check(queue, components, is_batch=False)
+    return []
+
+
+def _rows(queue: Tensor, components: list[Tensor]) -> list[Shape]:
+    _check(queue, components, is_batch=True)
+    return []
+
+
+def _check(queue: Tensor, components: list[Tensor], is_batch: bool) -> None:
+    """Refuse what no element of the queue can be made of, where its handle tells."""
+    attributes = queue.op.attributes
+    dtypes, shapes = attributes.get("dtypes"), attributes.get("shapes")
+    if dtypes is None or shapes is None:
+        return
+    if len(components) != len(dtypes):
+        raise InvalidArgumentError(
+            f"{len(components)} components do not make an element of {queue.op.name!r}, "
+            f"which has {len(dtypes)}"
+        )
+    for place, (tensor, dtype, shape) in enumerate(zip(components, dtypes, shapes, strict=True)):
+        wanted = Shape([None]).concatenate(shape) if is_batch else shape
+        if tensor.dtype is not dtype or not tensor.shape.is_compatible_with(wanted):
+            raise InvalidArgumentError(
+                f"component {place} is {tensor.dtype.name} {tensor.shape}, and "
+                f"{queue.op.name!r} takes {dtype.name} {wanted}"
+            )
+
+
+_FOR_ROOM = waits_for("QueueDequeue", "QueueDequeueMany", "QueueDequeueUpTo")
+_FOR_ELEMENTS = waits_for("QueueEnqueue", "QueueEnqueueMany", "QueueClose")
+
+enqueue_op: OpDef[Operation] = OpDef(
+    "QueueEnqueue",
+    "queue: resource, components: *components ->",
+    infer=_one_element,
+    kernel=lambda context, queue, *components: queue.enqueue(context, components),
+    kinds=HOST,
+    grad=NO_GRADIENT,
+    touches=_FOR_ROOM,
+    is_async=True,
+    aliases={},
+    cost=no_flops,
+)
+
+enqueue_many_op: OpDef[Operation] = OpDef(
+    "QueueEnqueueMany",
+    "queue: resource, components: *components ->",
+    infer=_rows,
+    kernel=lambda context, queue, *components: queue.enqueue_many(context, components),
+    kinds=HOST,
+    grad=NO_GRADIENT,
+    touches=_FOR_ROOM,
+    is_async=True,
+    aliases={},
+    cost=no_flops,
+)
+
+
+def _element_shapes(queue: Tensor, *, shapes: tuple[Shape, ...], **_: Any) -> list[Shape]:
+    return list(shapes)
+
+
+def _batch_shapes(queue: Tensor, n: Tensor, *, shapes: tuple[Shape, ...], **_: Any) -> list[Shape]:
+    length = _checked_length(n)
+    return [Shape([length]).concatenate(shape) for shape in shapes]
+
+
+def _shapes_up_to(queue: Tensor, n: Tensor, *, shapes: tuple[Shape, ...], **_: Any) -> list[Shape]:
+    _checked_length(n)
+    return [Shape([None]).concatenate(shape) for shape in shapes]
+
+
+def _checked_length(n: Tensor) -> int | None:
+    if n.shape.rank not in (None, 0):
+        raise InvalidArgumentError(f"the number of elements is a scalar, not of shape {n.shape}")
+    known = constant_value(n)
+    if known is not None and known < 0:
+        raise InvalidArgumentError(f"a batch has no fewer than 0 elements, and not {known}")
+    return None if known is None else int(known)
+
+
+dequeue_op: OpDef[list[Tensor]] = OpDef(
+    "QueueDequeue",
+    "queue: resource -> components: *dtypes",
+    attributes=_TYPED,
+    infer=_element_shapes,
+    kernel=lambda context, queue: queue.dequeue(context),
+    kinds=HOST,
+    grad=NO_GRADIENT,
+    touches=_FOR_ELEMENTS,
+    is_async=True,
+    aliases={},
+    cost=no_flops,
+)
+
+dequeue_many_op: OpDef[list[Tensor]] = OpDef(
+    "QueueDequeueMany",
+    "queue: resource, n: int32 -> components: *dtypes",
+    attributes=_TYPED,
+    infer=_batch_shapes,
+    kernel=lambda context, queue, n: queue.dequeue_many(context, n, is_less_enough=False),
+    kinds=HOST,
+    host_args=("n",),
+    grad=NO_GRADIENT,
+    touches=_FOR_ELEMENTS,
+    is_async=True,
+    aliases={},
+    cost=no_flops,
+)
+
+dequeue_up_to_op: OpDef[list[Tensor]] = OpDef(
+    "QueueDequeueUpTo",
+    "queue: resource, n: int32 -> components: *dtypes",
+    attributes=_TYPED,
+    infer=_shapes_up_to,
+    kernel=lambda context, queue, n: queue.dequeue_many(context, n, is_less_enough=True),
+    kinds=HOST,
+    host_args=("n",),
+    grad=NO_GRADIENT,
+    touches=_FOR_ELEMENTS,
+    is_async=True,
+    aliases={},
+    cost=no_flops,
+)
+
+close_op: OpDef[Operation] = OpDef(
+    "QueueClose",
+    "queue: resource ->",
+    attributes={"cancel_pending_enqueues": False},
+    infer=nothing,
+    kernel=lambda context, queue, cancel_pending_enqueues: queue.close(
+        context, cancel_pending_enqueues
+    ),
+    kinds=HOST,
+    grad=NO_GRADIENT,
+    touches=ENDS_WAITS,
+    is_async=True,
+    aliases={},
+    cost=no_flops,
+)
+
+size_op = OpDef(
+    "QueueSize",
+    "queue: resource -> size: int32",
+    infer=scalar,
+    kernel=lambda xp, queue: queue.size(),
+    kinds=HOST,
+    grad=NO_GRADIENT,
+    touches=READS,
+    needs_value=False,
+    aliases={},
+    cost=no_flops,
+)
+
+is_closed_op = OpDef(
+    "QueueIsClosed",
+    "queue: resource -> is_closed: bool",
+    infer=scalar,
+    kernel=lambda xp, queue: xp.bool_(queue.is_closed),
+    kinds=HOST,
+    touches=READS,
+    needs_value=False,
+    aliases={},
+    cost=no_flops,
+)
+
+select_op = OpDef(
+    "QueueSelect",
+    "index: int32, queues: N*resource -> handle: resource",
+    attributes={**_TYPED, "names": ()},
+    infer=scalar,
+    kernel=lambda xp, index, *queues: queues[_within(index, len(queues))],
+    kinds=HOST,
+    host_args=("index",),
+    grad=NO_GRADIENT,
+    cost=no_flops,
+)
+
+
+def _within(index: Any, count: int) -> int:
+    if not 0 <= index < count:
+        raise InvalidArgumentError(f"there is no queue {index}: there are {count}, from 0 on")
+    return int(index)

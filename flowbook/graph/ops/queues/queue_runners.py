@@ -1,0 +1,105 @@
+"""Runners: what a graph says of who fills its queues.
+
+A runner is an operation, which waits for what it has others run; so it is stored with the graph, is
+redefined with its cell, and fetching it fills the queue by one round. Its threads are a session's:
+`flowbook/exec/feeding.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flowbook.graph.building.scopes import control_dependencies, init_scope
+from flowbook.graph.definition.inference import no_flops, nothing
+from flowbook.graph.definition.located import located
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.queue_runners import RUNNER, rounds_of
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.queues.queues import Queue
+
+__all__ = ["QueueRunner"]
+
+queue_runner_op: OpDef[Operation] = OpDef(
+    RUNNER,
+    "queue: resource ->",
+    attributes={"threads": REQUIRED},
+    infer=nothing,
+    kernel=lambda xp, queue: (),
+    kinds=HOST,
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=no_flops,
+)
+
+
+@queue_runner_op.front
+class QueueRunner:
+    """Has threads of each session fill a queue, from when something first waits at it.
+
+    Each thread runs one operation again and again, until that has come to the end of its input
+    (OutOfRangeError); when all have, the queue is closed. If one fails, the queue is closed too,
+    and what waits at it fails with that error. The threads end with the session, and when the
+    cell that made the runner runs again.
+
+    Args:
+        queue: the queue.
+        enqueue_ops: what fills it: an operation for each thread, which may be the same.
+        name: the operation's name.
+
+    Attributes:
+        op: the operation that stands for it in the graph, and is stored with it.
+
+    Raises:
+        InvalidTypeError: if something is no queue, or no operation.
+        InvalidArgumentError: if there is nothing to run, or it is of another graph.
+
+    >>> import flowbook as fb
+    >>> queue = fb.FIFOQueue(2, fb.int32, shapes=[[]])
+    >>> count = fb.Variable(0)
+    >>> runner = fb.train.QueueRunner(queue, [queue.enqueue(fb.count_up_to(count, 4))])
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(queue.dequeue_many(4)))
+    [0 1 2 3]
+    """
+
+    def __init__(
+        self, queue: Queue, enqueue_ops: Sequence[Operation], name: str | None = None
+    ) -> None:
+        with located(RUNNER):
+            if not isinstance(queue, Queue):
+                raise InvalidTypeError(f"a runner fills a queue, not {queue!r}")
+            listed = list(enqueue_ops) if isinstance(enqueue_ops, list | tuple) else [enqueue_ops]
+            for operation in listed:
+                if not isinstance(operation, Operation):
+                    raise InvalidTypeError(f"a runner runs operations, not {operation!r}")
+            if not listed:
+                raise InvalidArgumentError("a runner runs at least one operation")
+        each = list(dict.fromkeys(listed))
+        plain = queue.op.name.rpartition("/")[2].replace("@", "_")
+        with queue.graph.as_default(), init_scope(), control_dependencies(each):
+            self.op: Operation = queue_runner_op(
+                queue.handle,
+                threads=tuple([listed.count(operation) for operation in each]),
+                name=name if name is not None else f"{plain}_runner",
+            )
+
+    @property
+    def name(self) -> str:
+        """The name of its operation."""
+        return self.op.name
+
+    @property
+    def queue(self) -> Queue:
+        """The queue that it fills."""
+        handle: Tensor = self.op.inputs[0]
+        return Queue.of(handle.op)
+
+    @property
+    def enqueue_ops(self) -> list[Operation]:
+        """What its threads run."""
+        return rounds_of(self.op)
+
+    def __repr__(self) -> str:
+        return f"<QueueRunner {self.name!r} of {self.queue.name!r}>"

@@ -1,0 +1,142 @@
+"""Runs that wait say what for, and fail where they would wait for ever."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import flowbook as fb
+from tests.graph.ops.queues.waiting import begun
+
+
+@pytest.fixture(autouse=True)
+def at_once() -> Iterator[None]:
+    fb.options.report_waits = 0.0
+    yield
+    fb.options.report_waits = None
+
+
+@pytest.fixture
+def sess() -> Iterator[fb.Session]:
+    with fb.Session() as session:
+        yield session
+
+
+def waited(sess: fb.Session, fetches: Any) -> str:
+    """What a run that waits is told of it."""
+    with (
+        pytest.warns(fb.errors.WaitingWarning) as caught,
+        pytest.raises(fb.errors.DeadlineExceededError),
+    ):
+        sess.run(fetches, timeout=2.0)
+    [warning] = caught
+    assert warning.filename == __file__
+    return str(warning.message)
+
+
+def test_a_run_says_what_it_waits_for_and_what_would_wake_it(sess: fb.Session) -> None:
+    queue = fb.FIFOQueue(3, fb.float32, name="q")
+    taken = queue.dequeue(name="taken")
+    message = waited(sess, taken)
+    assert "QueueDequeue 'taken' (test_waits.py, line" in message
+    assert "waits for an element of queue 'q', which has 0 of 3 elements" in message
+    assert "nothing in the graph wakes it" in message
+    # The same run is told of once.
+    with pytest.raises(fb.errors.DeadlineExceededError, match=r"'taken' .* waits for an element"):
+        sess.run(taken, timeout=1.0)
+    queue.enqueue(1.0, name="put")
+    assert "it goes on after QueueEnqueue 'put' (test_waits.py" in waited(sess, taken + 1.0)
+
+
+def test_a_run_says_which_runner_has_ended(sess: fb.Session) -> None:
+    queue = fb.FIFOQueue(3, fb.float32, shapes=[[]])
+    other = fb.FIFOQueue(3, fb.float32, shapes=[[]], name="other")
+    fb.train.QueueRunner(queue, queue.enqueue(1.0), name="runner")
+    [runner] = fb.train.start_queue_runners(sess)
+    # It ends where its queue is closed.
+    sess.run(queue.close(cancel_pending_enqueues=True))
+    runner.join(60)
+    feeder = next(iter(sess.feeding._feeders.values()))
+    feeder.runner = fb.train.QueueRunner(other, other.enqueue(1.0), name="of_other").op
+    sess.feeding._feeders = {feeder.runner: feeder}
+    assert "its runner 'of_other' has come to its end" in waited(sess, other.dequeue())
+
+
+def test_who_waits_for_what_comes_after_it_fails(sess: fb.Session) -> None:
+    queue = fb.FIFOQueue(3, fb.float32, name="q")
+    taken = queue.dequeue(name="taken")
+    put = queue.enqueue(taken + 1.0, name="put")
+    with pytest.raises(fb.errors.FailedPreconditionError) as caught:
+        sess.run(put)
+    assert "QueueDequeue 'taken': it waits for an element of queue 'q'" in str(caught.value)
+    assert "QueueEnqueue 'put' (test_waits.py" in str(caught.value)
+    # Of a full queue the other way round.
+    full = fb.FIFOQueue(1, fb.float32, name="full")
+    sess.run(full.enqueue(1.0))
+    with fb.control_dependencies([full.enqueue(2.0, name="second")]):
+        after = full.dequeue()
+    with pytest.raises(fb.errors.FailedPreconditionError, match="'second': it waits for room"):
+        sess.run(after)
+    full.dequeue(name="another")  # This one could take out of it.
+    assert "QueueDequeue 'another'" in waited(sess, after)
+
+
+def test_nobody_fails_while_another_step_may_wake_it(sess: fb.Session) -> None:
+    """Two steps that pass one element on: while one has it, the other waits."""
+    queue = fb.FIFOQueue(3, fb.float32, shapes=[[]])
+    go, has = threading.Event(), threading.Event()
+    go.set()
+
+    def hold(value: Any) -> Any:
+        has.set()
+        assert go.wait(60)
+        return value
+
+    taken = queue.dequeue()
+    passed = queue.enqueue(fb.py_func(hold, [taken], fb.float32))
+    sess.run(passed, {taken: 1.0})  # The only way in from outside.
+    has.clear()
+    go.clear()
+    first = threading.Thread(target=lambda: sess.run(passed), daemon=True)
+    first.start()
+    assert has.wait(60)
+
+    def wait_for_it() -> None:
+        second = begun(sess, queue, passed)
+        while not caught:
+            threading.Event().wait(0.001)
+        go.set()
+        second.result()
+
+    with pytest.warns(fb.errors.WaitingWarning) as caught:
+        wait_for_it()
+    first.join(60)
+    assert sess.run(queue.size()) == 1
+
+
+def test_an_interrupt_says_what_was_waited_for(
+    sess: fb.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = fb.FIFOQueue(3, fb.float32, name="q")
+    taken = queue.dequeue()
+    fb.options.report_waits = None
+
+    def interrupt(queue: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sess.feeding, "wanted", interrupt)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        sess.run(taken)
+    [note] = caught.value.__notes__
+    assert "this run waited: QueueDequeue 'q_dequeue'" in note
+    sess.run(queue.enqueue(2.0))
+    assert sess.run(taken) == 2.0
+
+
+def test_what_the_option_can_be() -> None:
+    for wrong in (-1.0, "soon"):
+        with pytest.raises(ValueError, match="report_waits is None or a number of seconds"):
+            fb.options.report_waits = wrong  # type: ignore[assignment]

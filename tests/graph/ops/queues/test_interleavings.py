@@ -1,0 +1,229 @@
+"""Random interleavings of operations on a queue, against a model in plain Python.
+
+Attempts are made on the resource itself, one after the other on one thread, so that what waits, and
+what goes on in which order, is the same in every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+import flowbook as fb
+from flowbook.exec.resources.kinds import Birth, Definition, maker_of
+from flowbook.graph.model.resource_key import ResourceKey
+
+
+class Call:
+    """What an operation is told, as an asynchronous kernel's context would be."""
+
+    xp = np
+
+    def __init__(self) -> None:
+        self.outputs: Any = None
+        self.error: BaseException | None = None
+        self.wish: Callable[[], str] | None = None
+        self._callbacks: list[Callable[[], None]] = []
+
+    def complete(self, outputs: tuple[Any, ...] = ()) -> None:
+        assert not self.is_over, "it is told twice"
+        self.outputs = outputs
+
+    def fail(self, error: BaseException) -> None:
+        assert not self.is_over, "it is told twice"
+        self.error = error
+
+    def on_cancel(self, callback: Callable[[], None]) -> None:
+        self._callbacks.append(callback)
+
+    def call(self, function: Any, name: str) -> None:
+        raise AssertionError
+
+    def cancel(self) -> None:
+        for callback in self._callbacks:
+            callback()
+
+    @property
+    def is_over(self) -> bool:
+        return self.outputs is not None or self.error is not None
+
+    @property
+    def result(self) -> Any:
+        """What came of it, as the model says it."""
+        if self.error is not None:
+            return type(self.error).__name__
+        if self.outputs is None:
+            return None
+        return [value for output in self.outputs for value in np.ravel(output).tolist()]
+
+
+class Model:
+    """A queue of numbers, in the simplest way: everybody is asked again after every change."""
+
+    def __init__(self, capacity: int, is_ordered: bool) -> None:
+        self.capacity = capacity
+        self.is_ordered = is_ordered
+        self.elements: list[int] = []
+        self.is_closed = False
+        self.putting: list[dict[str, Any]] = []
+        self.taking: list[dict[str, Any]] = []
+        self.attempts: list[dict[str, Any]] = []
+
+    def put(self, values: list[int]) -> None:
+        attempt = {"values": list(values), "result": None, "line": self.putting}
+        self.attempts.append(attempt)
+        if self.is_closed:
+            attempt["result"] = "CancelledError"
+        else:
+            self.putting.append(attempt)
+        self.settle()
+
+    def take(self, count: int, is_less_enough: bool) -> None:
+        attempt = {
+            "count": count, "less": is_less_enough, "has": [], "result": None, "line": self.taking
+        }  # fmt: skip
+        self.attempts.append(attempt)
+        self.taking.append(attempt)
+        self.settle()
+
+    def close(self, is_cancelling: bool) -> None:
+        self.is_closed = True
+        if is_cancelling:
+            for attempt in self.putting:
+                attempt["result"] = "CancelledError"
+            self.putting.clear()
+        self.settle()
+
+    def cancel(self, number: int) -> None:
+        waiting = [a for a in self.attempts if a["result"] is None]
+        if waiting:
+            attempt = waiting[number % len(waiting)]
+            attempt["result"] = "given up"
+            attempt["line"].remove(attempt)
+            self.put_back(attempt.get("has", []))
+            self.settle()
+
+    def put_back(self, values: list[int]) -> None:
+        self.elements[:0] = values
+        if self.is_ordered:
+            self.elements.sort()
+
+    def end(self, attempt: dict[str, Any], result: Any) -> bool:
+        attempt["result"] = result
+        attempt["line"].remove(attempt)
+        return True
+
+    def settle(self) -> None:
+        while self.one_put() or self.one_take():
+            pass
+
+    def one_put(self) -> bool:
+        if not self.putting:
+            return False
+        first = self.putting[0]
+        if not first["values"]:
+            return self.end(first, [])
+        if len(self.elements) == self.capacity:
+            return False
+        self.elements.append(first["values"].pop(0))
+        if self.is_ordered:
+            self.elements.sort()
+        return True
+
+    def one_take(self) -> bool:
+        if not self.taking:
+            return False
+        first = self.taking[0]
+        if len(first["has"]) == first["count"]:
+            return self.end(first, first["has"])
+        # What is there when somebody comes to take goes together, before anything is put in.
+        if self.elements:
+            count = first["count"] - len(first["has"])
+            first["has"] += self.elements[:count]
+            del self.elements[:count]
+            return True
+        if not self.is_closed:
+            return False
+        if first["has"] and first["less"]:
+            return self.end(first, first["has"])
+        self.put_back(first["has"])
+        return self.end(first, "OutOfRangeError")
+
+
+STEPS = st.one_of(
+    st.tuples(st.just("put"), st.integers(0, 5)),
+    st.tuples(st.just("take"), st.integers(0, 4)),
+    st.tuples(st.just("take up to"), st.integers(0, 4)),
+    st.tuples(st.just("take one"), st.just(0)),
+    st.tuples(st.just("cancel"), st.integers(0, 5)),
+    st.tuples(st.just("close"), st.integers(0, 1)),
+)
+
+
+def play(kind: str, capacity: int, steps: list[tuple[str, int]]) -> None:
+    """Do the same with a queue and with the model, and compare what came of every attempt."""
+    is_ordered = kind == "priority_queue"
+    dtypes, shapes = (fb.int64,), (fb.Shape([]),)
+    attributes = {"capacity": capacity, "dtypes": dtypes, "shapes": shapes, "names": ()}
+    key = ResourceKey("", "q", 1)
+    maker = maker_of(key, Definition(kind, attributes))
+    queue = maker(Birth(key, attributes, 0, lambda has: None))
+    model = Model(capacity, is_ordered)
+    calls: list[Call] = []
+    given_up: set[int] = set()
+    number = 0
+    for step, argument in steps:
+        call = Call()
+        if step == "put":
+            # Priorities that differ, and not in the order in which they come.
+            values = [(number + i) * 7 % 101 for i in range(argument)]
+            number += argument
+            queue.enqueue_many(call, [np.array(values, np.int64)])
+            model.put(values)
+        elif step == "take one":
+            queue.dequeue(call)
+            model.take(1, is_less_enough=False)
+        elif step in ("take", "take up to"):
+            queue.dequeue_many(call, argument, step == "take up to")
+            model.take(argument, step == "take up to")
+        elif step == "close":
+            queue.close(call, bool(argument))
+            assert call.outputs == ()
+            model.close(bool(argument))
+            continue
+        else:
+            waiting = [c for i, c in enumerate(calls) if not c.is_over and i not in given_up]
+            if waiting:
+                chosen = waiting[argument % len(waiting)]
+                given_up.add(calls.index(chosen))
+                chosen.cancel()
+            model.cancel(argument)
+            call = None  # type: ignore[assignment]
+        if call is not None:
+            calls.append(call)
+        expected = [a["result"] for a in model.attempts]
+        found = ["given up" if i in given_up else c.result for i, c in enumerate(calls)]
+        assert found == expected, (step, argument)
+        assert int(queue.size()) == len(model.elements)
+
+
+CAPACITIES = st.sampled_from([1, 2, 5])
+
+
+@given(CAPACITIES, st.lists(STEPS, max_size=25))
+def test_first_in_first_out(capacity: int, steps: list[tuple[str, int]]) -> None:
+    play("fifo_queue", capacity, steps)
+
+
+@given(CAPACITIES, st.lists(STEPS, max_size=25))
+def test_filling_up_changes_nothing_else(capacity: int, steps: list[tuple[str, int]]) -> None:
+    play("padding_fifo_queue", capacity, steps)
+
+
+@given(CAPACITIES, st.lists(STEPS, max_size=25))
+def test_by_priority(capacity: int, steps: list[tuple[str, int]]) -> None:
+    play("priority_queue", capacity, steps)

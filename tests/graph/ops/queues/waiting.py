@@ -1,0 +1,47 @@
+"""Runs that wait, on threads of their own, and how a test knows that they do."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import flowbook as fb
+
+
+class Waiting:
+    """A run on a thread of its own, which waits."""
+
+    def __init__(self, sess: fb.Session, fetches: Any, **how: Any) -> None:
+        self.found: Any = None
+        self.error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, args=(sess, fetches, how), daemon=True)
+        self._thread.start()
+
+    def _run(self, sess: fb.Session, fetches: Any, how: Any) -> None:
+        try:
+            self.found = sess.run(fetches, **how)
+        except BaseException as error:
+            self.error = error
+
+    def result(self) -> Any:
+        """What it gave, or raises what it raised; none may hang."""
+        self._thread.join(60)
+        assert not self._thread.is_alive(), "a run hangs"
+        if self.error is not None:
+            raise self.error
+        return self.found
+
+
+def waiters(sess: fb.Session, queue: Any) -> int:
+    """How many operations wait at a queue."""
+    resource = sess._master.store.find(queue.op.key)
+    return 0 if resource is None else sum(map(len, resource._lines))
+
+
+def begun(sess: fb.Session, queue: Any, fetches: Any, **how: Any) -> Waiting:
+    """A run that has come to wait at a queue."""
+    before = waiters(sess, queue)
+    run = Waiting(sess, fetches, **how)
+    while waiters(sess, queue) == before and run._thread.is_alive():
+        threading.Event().wait(0.001)
+    return run

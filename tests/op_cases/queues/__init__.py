@@ -1,0 +1,1 @@
+"""Rows of `flowbook/graph/ops/queues`."""

@@ -1,0 +1,49 @@
+"""Queues: what a row of values cannot express."""
+
+from __future__ import annotations
+
+from tests.op_cases.case import Scenario
+
+SCENARIOS = [
+    *(
+        Scenario(type, "tests/graph/ops/queues/test_mutex.py")
+        for type in ("Mutex", "MutexAcquire", "MutexRelease")
+    ),
+    *(
+        Scenario(type, "tests/graph/ops/queues/test_synchronisation.py")
+        for type in (
+            "AccumulatorApply",
+            "AccumulatorSetStep",
+            "AccumulatorSize",
+            "AccumulatorTake",
+            "Barrier",
+            "BarrierClose",
+            "BarrierInsertMany",
+            "BarrierSizes",
+            "BarrierTakeMany",
+            "ConditionalAccumulator",
+            "SparseAccumulatorApply",
+            "SparseAccumulatorTake",
+            "SparseConditionalAccumulator",
+        )
+    ),
+    *(
+        Scenario(type, "tests/graph/ops/queues/test_queues.py")
+        for type in (
+            "FIFOQueue",
+            "PaddingFIFOQueue",
+            "PriorityQueue",
+            "QueueClose",
+            "QueueDequeue",
+            "QueueDequeueMany",
+            "QueueDequeueUpTo",
+            "QueueEnqueue",
+            "QueueEnqueueMany",
+            "QueueIsClosed",
+            "QueueRunner",
+            "QueueSelect",
+            "QueueSize",
+            "RandomShuffleQueue",
+        )
+    ),
+]
