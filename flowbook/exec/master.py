@@ -378,8 +378,13 @@ class LocalMaster:
                 for key, resource in self.store.stateful().items()
                 if (kind := self._kind(key)) is not None
             }
-        devices = dict.fromkeys(values, self._devices[0].name)
+        devices = {op: self._home(op).name for op in values}
         return Snapshot(values, devices, self.store.entropy, states)
+
+    def _home(self, operation: Operation) -> Device:
+        """Where what an operation owns lives, or will if nobody asks for anything else."""
+        assert operation.key is not None
+        return self._homes.get(operation.key, self._devices[0])
 
     def put(self, snapshot: Snapshot, deadline: float | None) -> None:
         """Give variables values, and the rest its state, between two steps."""

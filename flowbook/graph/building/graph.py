@@ -170,7 +170,7 @@ class Graph(Members):
         author = operation.site.author
         if scope is not _NO_SCOPE:
             operation.control_inputs = scope.control_inputs
-            operation.device = scope.device
+            operation.device = scope.device_of(operation) if scope.choosers else scope.device
             operation.colocation = scope.colocation
             operation.container = scope.container if op_def.owns else ""
             if op_def.retag is Retag.INCREMENT:

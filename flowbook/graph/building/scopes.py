@@ -15,6 +15,7 @@ from flowbook.graph.building.graph import Graph, get_default_graph, mixed_graphs
 from flowbook.graph.building.surroundings import Scope
 from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.errors import InvalidTypeError
+from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Arithmetic
 
 __all__ = [
@@ -123,22 +124,29 @@ def init_scope() -> Block[None]:
     return Block(begin)
 
 
-def device(name: str | None) -> Block[None]:
+def device(name: str | Callable[[Operation], str | None] | None) -> Block[None]:
     """Request a device for what is built in the block.
 
     Args:
         name: a full or partial device name, such as "/device:gpu:0"; it refines the request in
-            force. None clears it.
+            force. None clears it. A function is called with each operation that is built, which
+            has a type and inputs but no name yet, and gives such a name, or None to ask for
+            nothing.
     """
 
     def begin(block: Block[None]) -> None:
         graph = get_default_graph()
         scope = graph.scope
-        if name is not None and not isinstance(name, str):
+        if name is None:
+            block.surround(graph, replace(scope, device="", choosers=()))
+        elif callable(name):
+            choosers = (*scope.choosers, (scope.device, name))
+            block.surround(graph, replace(scope, device="", choosers=choosers))
+        elif isinstance(name, str):
+            requested = DeviceSpec.parse(scope.device).merge(DeviceSpec.parse(name))
+            block.surround(graph, replace(scope, device=str(requested)))
+        else:
             raise InvalidTypeError(f"a device is named by a string, not {name!r}")
-        requested = DeviceSpec.parse(name or "")
-        device = str(DeviceSpec.parse(scope.device).merge(requested)) if name is not None else ""
-        block.surround(graph, replace(scope, device=device))
 
     return Block(begin)
 
@@ -155,7 +163,8 @@ def colocate_with(operation: Any) -> Block[None]:
         scope = graph.scope
         other = graph.as_operation(operation)
         together = tuple(dict.fromkeys((*scope.colocation, other)))
-        block.surround(graph, replace(scope, device=other.device, colocation=together))
+        beside = replace(scope, device=other.device, choosers=(), colocation=together)
+        block.surround(graph, beside)
 
     return Block(begin)
 

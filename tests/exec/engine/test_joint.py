@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -255,3 +256,35 @@ def test_shapes_stay_in_host_memory() -> None:
             # The array alone, and once the constant.
             copied += given.nbytes
             assert device.copied_in == copied
+
+
+def test_a_checkpoint_has_a_file_for_each_device(sess: fb.Session, tmp_path: Path) -> None:
+    with fb.device("cpu:1"):
+        a = fb.Variable([1.0, 2.0], name="a")
+    with fb.device("cpu:2"):
+        b = fb.Variable(3.0, name="b")
+    with fb.device("cpu:0"):
+        total = fb.reduce_sum(a * b)
+    change = fb.group(fb.assign_add(a, [1.0, 1.0]), fb.assign_add(b, 1.0))
+    sess.run(change)
+    path = fb.train.Saver().save(sess, tmp_path / "model")
+    assert len(list(Path(path).glob("*.safetensors"))) == 2
+    before = sess.run(total)
+    sess.run(change)
+    assert sess.run(total) != before
+    fb.train.Saver().restore(sess, path)
+    assert sess.run(total) == before
+    assert {name for name, *_ in fb.train.list_variables(path)} == {"a", "b"}
+
+
+def test_runners_fill_queues_that_a_part_waits_at(x: fb.Tensor, sess: fb.Session) -> None:
+    queue = fb.FIFOQueue(4, [fb.float32], [[]])
+    with fb.device("cpu:1"):
+        taken = queue.dequeue()
+    with fb.device("cpu:2"):
+        y = taken * 2.0
+    for value in (1.0, 2.0):
+        sess.run(queue.enqueue(value))
+    assert [sess.run(y) for _ in range(2)] == [2.0, 4.0]
+    fb.train.QueueRunner(queue, [queue.enqueue(5.0)])
+    assert sess.run(y, timeout=60) == 10.0

@@ -281,6 +281,39 @@ def test_a_device_is_named_by_a_string() -> None:
         pass
 
 
+def test_a_function_chooses_devices() -> None:
+    def choose(op: fb.Operation) -> str | None:
+        return {"Exp": "/cpu:1", "Neg": "/device:gpu"}.get(op.type)
+
+    x = fb.constant(1.0)
+    with fb.device("/job:worker/task:2/cpu:0"), fb.device(choose):
+        exp, neg, log = fb.exp(x), fb.negative(x), fb.log(x)
+        with fb.device("/task:3"):
+            refined = fb.exp(x)
+        with fb.device(lambda op: "/task:4"):
+            twice = fb.exp(x)
+        with fb.device(None):
+            free = fb.exp(x)
+        with fb.colocate_with(neg):
+            beside = fb.exp(x)
+    assert exp.device == "/job:worker/task:2/device:cpu:1"
+    assert neg.device == "/job:worker/task:2/device:gpu"
+    assert log.device == "/job:worker/task:2/device:cpu:0"
+    assert refined.device == "/job:worker/task:3/device:cpu:1"
+    assert twice.device == "/job:worker/task:4/device:cpu:1"
+    assert free.device == ""
+    assert beside.device == neg.device
+
+
+@pytest.mark.parametrize(("choice", "problem"), [(3, "named by a string"), ("?", "not a device")])
+def test_a_function_that_chooses_no_device_builds_nothing(choice: Any, problem: str) -> None:
+    x, graph = fb.constant(1.0), fb.get_default_graph()
+    before = len(graph.operations)
+    with fb.device(lambda op: choice), pytest.raises(fb.errors.OpError, match=problem):
+        fb.exp(x)
+    assert len(graph.operations) == before
+
+
 def test_what_is_built_in_an_init_scope_waits_for_nothing() -> None:
     first = fb.no_op()
     with fb.name_scope("a"), fb.device("/device:cpu:0"), fb.control_dependencies([first]):
