@@ -12,6 +12,7 @@ from flowbook.graph.model.registry import op_definitions
 # Made by functions that are annotated themselves.
 SAMPLERS = {"UniformCandidateSampler", "LogUniformCandidateSampler", "FixedUnigramCandidateSampler"}
 PYTHON_FUNCTIONS = {"PyFunc", "PyFuncStateless"}
+CALLS = {"Call", "ActingCall"}
 # Built in the place of others.
 OF_OTHERS = {d.with_axis_input.type for d in op_definitions().values() if d.with_axis_input}
 
@@ -46,7 +47,7 @@ def built(op_def: fb.OpDef) -> set[str]:
     [
         op_def
         for op_def in op_definitions().values()
-        if op_def.is_builtin and op_def.type not in SAMPLERS | PYTHON_FUNCTIONS | OF_OTHERS
+        if op_def.is_builtin and op_def.type not in SAMPLERS | PYTHON_FUNCTIONS | CALLS | OF_OTHERS
     ],
     ids=lambda op_def: op_def.type,
 )

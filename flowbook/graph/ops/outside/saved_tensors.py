@@ -8,7 +8,7 @@ resource that knows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from flowbook.graph.definition.inference import no_flops, nothing
@@ -82,7 +82,7 @@ def _restore(
     return tuple(files.restore(path.item().decode(), names, dtypes, shapes))
 
 
-restore_op: OpDef[Sequence[Tensor]] = OpDef(
+restore_op: OpDef[list[Tensor]] = OpDef(
     "Restore",
     "path: string -> tensors: *dtypes",
     attributes={"names": REQUIRED, "dtypes": REQUIRED, "shapes": REQUIRED},

@@ -51,7 +51,7 @@ def _taken_shapes(*_: Any, shapes: tuple[Shape, ...], **__: Any) -> list[Shape]:
     return [rows, rows, *[rows.concatenate(shape) for shape in shapes]]
 
 
-take_many_op: OpDef[tuple[Any, ...]] = OpDef(
+take_many_op: OpDef[tuple[Tensor, ...]] = OpDef(
     "BarrierTakeMany",
     "barrier: resource, num_elements: int32 -> indices: int64, keys: string, values: *dtypes",
     attributes={**_TYPED, "allow_small_batch": False},
