@@ -221,6 +221,7 @@ class AsyncCall:
         unit: the kernel.
         xp: the device's array module.
         name: that of the function that runs on a thread of its own; empty if none does.
+        on_report: is called with the outputs when they are reported, if somebody wants to know.
     """
 
     def __init__(
@@ -231,6 +232,7 @@ class AsyncCall:
         self.unit = unit
         self.xp = unit.xp
         self.name = ""
+        self.on_report: Callable[[Any], None] | None = None
         self._thread: threading.Thread | None = None
         self._reports = reports
         self._callbacks: list[Callable[[], None]] = []
@@ -240,6 +242,8 @@ class AsyncCall:
     def complete(self, outputs: tuple[Any, ...] = ()) -> None:
         """Report the outputs; may be called from any thread. Only the first report counts."""
         if self._end():
+            if self.on_report is not None:
+                self.on_report(outputs)
             self._reports.put((self, outputs, None))
 
     def fail(self, error: BaseException) -> None:
