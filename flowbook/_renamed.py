@@ -17,6 +17,7 @@ _INSTEAD = {
     "GraphDef": "graph.save(path) and fb.Graph.load(path), or graph.to_bytes() for bytes",
     "InteractiveSession": "fb.Session(), and sess.run(tensor) for a value",
     "RegisterGradient": "fb.OpDef(..., grad=function)",
+    "RunMetadata": "sess.trace()",
     "TensorShape": "fb.Shape",
     "accumulate_n": "fb.add_n",
     "add_check_numerics_ops": "sess.guard()",

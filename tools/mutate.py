@@ -70,6 +70,7 @@ OWNERSHIP = "exec/session/test_ownership.py"
 CODEC = "exec/plan/test_codec.py"
 PLAN = "exec/plan/test_plan.py"
 GUARD = "exec/instruments/test_guard.py"
+TRACE = "exec/instruments/test_trace.py"
 REWRITE = "graph/rewrite/test_rewrite.py"
 BACKWARD = "graph/gradients/test_backward.py"
 LOOPS = "graph/gradients/test_loops.py"
@@ -491,6 +492,54 @@ CHANGES = (
         ("exec/session/test_ownership.py",),
     ),
     # Instruments
+    Change(
+        "exec/engine/recording.py",
+        "recorder.add(place, step, start, thread, outputs)",
+        "recorder.add(place, step, start, thread, ())",
+        (TRACE,),
+    ),
+    Change(
+        "exec/engine/recording.py",
+        "if len(self._noted) < self._longest:",
+        "if True:",
+        (TRACE,),
+    ),
+    Change(
+        "exec/engine/bind.py",
+        "before = tuple(dict.fromkeys([*needs, *waited]))",
+        "before = tuple(dict.fromkeys(waited))",
+        (TRACE,),
+    ),
+    Change(
+        "exec/instruments/trace.py",
+        "        return isinstance(other, Timing)",
+        "        return self is other",
+        (TRACE,),
+    ),
+    Change(
+        "exec/instruments/trace.py",
+        "                return call.start\n",
+        "                continue\n",
+        (TRACE,),
+    ),
+    Change(
+        "exec/instruments/trace.py",
+        "                recording.reset(token)\n",
+        "",
+        (TRACE,),
+    ),
+    Change(
+        "exec/instruments/trace_file.py",
+        "row = next((i for i, free in enumerate(rows) if free <= call.start), len(rows))",
+        "row = 0",
+        (TRACE,),
+    ),
+    Change(
+        "exec/instruments/trace_file.py",
+        "max(sent.start, received.start)",
+        "received.start",
+        (TRACE,),
+    ),
     Change(
         "exec/instruments/guard.py",
         "self._allow == other._allow",

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from flowbook.exec.report import Report, Table, in_bytes, scaled
 from flowbook.exec.signature.feeds import check_mapping, feedable
 from flowbook.exec.signature.fetches import flatten, graph_of
-from flowbook.explain.report import Report, Table, in_bytes, scaled
 from flowbook.graph.building.graph import Graph, get_default_graph
 from flowbook.graph.control_flow.stacks import push
 from flowbook.graph.model.context import Frame, chain, runs_in

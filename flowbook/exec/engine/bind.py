@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
 from flowbook.exec.devices.cpu import Cpu
 from flowbook.exec.devices.device import Device
+from flowbook.exec.engine.recording import Place, timed, timed_until_report
 from flowbook.exec.engine.units import AsyncKernel, Call, Handle, Kernel, Router, Unit
 from flowbook.exec.plan.program import Part, PlanNode
 from flowbook.exec.resources.kinds import Definition
@@ -23,6 +25,8 @@ from flowbook.graph.model.touch import Access
 from flowbook.graph.ops.communicate.transfer import fetch_op
 
 _NO_ATTRIBUTES: dict[str, Any] = {}
+
+_part_numbers = itertools.count()
 
 # Where what a device brings into host memory lies.
 _HOST = Cpu()
@@ -86,6 +90,7 @@ def bind(
     device: Device,
     store: Store,
     begun: Bound | None = None,
+    is_timed: bool = False,
 ) -> Bound:
     """Find the kernels and resources of a part.
 
@@ -95,6 +100,7 @@ def bind(
         device: where.
         store: where its resources live.
         begun: what its first nodes are bound to already.
+        is_timed: whether it is noted when its kernels run.
 
     Raises:
         NotFoundError: if an operation type is not defined in this process.
@@ -117,6 +123,8 @@ def bind(
         units.append(_unit(index, node, found, device, store, known, specs))
         if found.op_def.access is Access.WRITE and node.key is not None:
             written.add(node.key.container)
+    if is_timed:
+        _time(units, device)
     calls = [found for found in types.values() if found.function is not None]
     return Bound(
         units,
@@ -196,6 +204,32 @@ def _unit(
         unit.enters = node.attributes["frame_name"] if is_entrance else ""
         unit.is_constant = is_entrance and node.attributes["is_constant"]
     return unit
+
+
+def _time(units: Sequence[Unit], device: Device) -> None:
+    """Have it noted when kernels run: each is called as a function, and none written out."""
+    part = next(_part_numbers)
+    producer = {v: i for i, u in enumerate(units) if isinstance(u, Kernel) for v in u.outputs}
+    for index, unit in enumerate(units):
+        if isinstance(unit, Kernel):
+            needs = [producer[v] for v in unit.inputs if v in producer]
+            waited = [i for i in unit.after if isinstance(units[i], Kernel)]
+            before = tuple(dict.fromkeys([*needs, *waited]))
+            size = None if isinstance(unit, Router) else _size(unit.node)
+            place = Place(device.name, part, index, unit.node, before, size)
+            time = timed_until_report if unit.is_async else timed
+            unit.function = time(unit.function, place)
+            unit.call = unit.call._replace(expression=None)
+
+
+def _size(node: PlanNode) -> int | None:
+    """How many bytes a node's outputs have; None if that is not known."""
+    size = 0
+    for dtype, shape in zip(node.dtypes, node.shapes, strict=True):
+        if shape.size is None or not dtype.size:
+            return None
+        size += shape.size * dtype.size
+    return size
 
 
 def _find(op_def: OpDef[Any], device: Device) -> _Found:

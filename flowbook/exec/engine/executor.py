@@ -454,10 +454,11 @@ class AsyncCall:
         xp: the device's array module.
         wish: says what it waits for, if the kernel has set it.
         name: that of the function that runs on a thread of its own; empty if none does.
+        on_report: is called with the outputs when they are reported, if somebody wants to know.
     """
 
     __slots__ = ("__weakref__", "_callbacks", "_endings", "_found", "_lock", "_reports", "_state",
-                 "_thread", "index", "name", "tag", "unit", "wish", "xp")  # fmt: skip
+                 "_thread", "index", "name", "on_report", "tag", "unit", "wish", "xp")  # fmt: skip
 
     def __init__(
         self,
@@ -472,6 +473,7 @@ class AsyncCall:
         self.xp = unit.xp
         self.wish: Callable[[], str] | None = None
         self.name = ""
+        self.on_report: Callable[[Any], None] | None = None
         self._thread: threading.Thread | None = None
         self._reports: _Reports | None = None
         self._found: tuple[Any, BaseException | None] = ((), None)
@@ -513,6 +515,8 @@ class AsyncCall:
         with self._lock:
             if self._state is not _State.STARTED:
                 return
+            if self.on_report is not None and found[1] is None:
+                self.on_report(found[0])
             self._found = found
             self._state = _State.REPORTED
             # Under the lock: an interrupt where that is released finds the report made.

@@ -103,7 +103,9 @@ class Runner:
         self._overseer = overseer
         self._finishers = finishers(device)
         fed = [(program.feeds[place].dtype, program.feeds[place].shape) for place in part.feeds]
-        self._bound: Bound = bind(part, fed, device, store, begun._bound if begun else None)
+        is_timed = any(instrument.times_kernels for instrument in instruments)
+        begun_with = begun._bound if begun else None
+        self._bound: Bound = bind(part, fed, device, store, begun_with, is_timed)
         late = [place for place, arrives_late in enumerate(is_late) if arrives_late]
         nodes = len(self._bound.units)
         self.late_units = {place: nodes + i for i, place in enumerate(late)}

@@ -14,14 +14,11 @@ from functools import partial
 from typing import Any, TypeVar
 
 from flowbook.exec.master import Master
-from flowbook.exec.plan.instrument import Instrument, Tap
+from flowbook.exec.plan.instrument import Instrument, Run, Tap
 from flowbook.exec.plan.pipeline import Prepared
 from flowbook.graph.building.graph import Graph
 
 Kind = TypeVar("Kind", bound=Instrument)
-
-# Takes the fed values and the deadline, and gives the fetched ones.
-Run = Callable[[Sequence[Any], float | None], Sequence[Any]]
 
 
 class Instruments:
@@ -87,9 +84,12 @@ class Instruments:
                 block.callback(instrument.close)
 
     def running(self, master: Master, prepared: Prepared) -> Run:
-        """What runs a prepared signature under the instruments: with their taps, if it has any."""
+        """What runs a prepared signature under the instruments, with their taps if it has any."""
         taps = [tap for i in self.all for tap in i.tap(prepared.signature, prepared.operations)]
-        return Tapped(master, prepared, taps).run if taps else partial(master.run, prepared)
+        run: Run = Tapped(master, prepared, taps).run if taps else partial(master.run, prepared)
+        for instrument in self.all:
+            run = instrument.around(prepared.sources, run)
+        return run
 
 
 _known: weakref.WeakSet[Instruments] = weakref.WeakSet()

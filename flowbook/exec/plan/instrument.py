@@ -1,9 +1,10 @@
 """Instruments: what watches runs. A program becomes a program plus a sink of events.
 
-There are two things that an instrument may do with a signature. It may rewrite the program, which
-stays plain data: a guard adds nodes that check values. And it may tap the signature: ask for
-further tensors in some of its runs, and take their values: summaries do so. Everything else that
-watches runs is made of these two; none of it lives in the session.
+There are three things that an instrument may do with a signature. It may rewrite the program, which
+stays plain data: a guard adds nodes that check values; or it may have it noted when the program's
+kernels run. It may tap the signature: ask for further tensors in some of its runs, and take their
+values: summaries do so. And it may surround the runs: a trace does so. Everything else that watches
+runs is made of these; none of it lives in the session.
 
 An instrument that rewrites is known by its configuration: two that are equal make the same program,
 so that one asked for again finds what the first one left prepared.
@@ -11,7 +12,7 @@ so that one asked for again finds what the first one left prepared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from flowbook.exec.plan.failure import Failure
@@ -19,6 +20,9 @@ from flowbook.exec.plan.program import Program
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
+
+# Takes the fed values and the deadline, and gives the fetched ones.
+Run = Callable[[Sequence[Any], float | None], Sequence[Any]]
 
 
 class Bound(Protocol):
@@ -57,9 +61,11 @@ class Instrument:
 
     Attributes:
         rewrites: whether it rewrites programs. If so, it is compared by its configuration.
+        times_kernels: whether those programs note when their kernels run (`engine/recording.py`).
     """
 
     rewrites = False
+    times_kernels = False
 
     def rewritten(self, program: Program, has_late_feeds: bool) -> Program:
         """The program that runs instead.
@@ -94,6 +100,15 @@ class Instrument:
             operations: all operations that it needs.
         """
         return ()
+
+    def around(self, operations: Mapping[int, Operation], run: Run) -> Run:
+        """What runs a signature in place of what does.
+
+        Args:
+            operations: those that the nodes of its program stand for, by their ids.
+            run: what runs it, under the instruments before.
+        """
+        return run
 
     def close(self) -> None:
         """Be done: no more runs will come."""

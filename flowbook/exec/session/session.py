@@ -20,7 +20,7 @@ from flowbook.exec.devices.device import Device
 from flowbook.exec.devices.local import local_devices
 from flowbook.exec.engine.tally import Ran
 from flowbook.exec.feeding import Feeding
-from flowbook.exec.instruments.attached import Instruments, Run
+from flowbook.exec.instruments.attached import Instruments
 from flowbook.exec.instruments.checkpointing import Checkpointing, checkpointed
 from flowbook.exec.instruments.guard import Guard, guard
 from flowbook.exec.instruments.retained_feeds import MOST_BYTES as MOST_RETAINED
@@ -28,9 +28,11 @@ from flowbook.exec.instruments.retained_feeds import RetainedFeeds, retain_feeds
 from flowbook.exec.instruments.summaries.history import SummaryHistory
 from flowbook.exec.instruments.summaries.summarizer import Summarizer
 from flowbook.exec.instruments.summaries.summarizing import Summarizing, summarized
+from flowbook.exec.instruments.trace import MOST_CALLS, Trace, trace
 from flowbook.exec.kernels.numerics import check_same, fixed_numerics
 from flowbook.exec.master import LocalMaster, Master
 from flowbook.exec.plan.failure import deadline_after
+from flowbook.exec.plan.instrument import Run
 from flowbook.exec.plan.pipeline import Prepared
 from flowbook.exec.resources.store import reset_container
 from flowbook.exec.session import peek as peeking
@@ -467,6 +469,36 @@ class Session:
         __tracebackhide__ = True
         self._guarded(self._check_open)
         return self._guarded(retain_feeds, self._instruments, retain, most_bytes)  # type: ignore[no-any-return]
+
+    def trace(self, most_calls: int = MOST_CALLS) -> Trace:
+        """Note of each kernel of the runs when it was ready, began and ended, and where.
+
+        Runs that are traced do what they do otherwise, kernel by kernel. Of initialising variables,
+        of partial runs and of looking at tensors nothing is noted.
+
+        Args:
+            most_calls: so many calls of kernels are kept; the rest is counted.
+
+        Returns:
+            The trace, which as a context manager ends with the block. It prints as a table;
+            `.by_operation()`, `.by_scope()` and `.by_device()` say where the time went, and
+            `.save("trace.json")` writes a file for Perfetto.
+
+        Raises:
+            InvalidArgumentError: if `most_calls` is not a positive integer.
+            FailedPreconditionError: if the session is being traced already.
+
+        >>> import flowbook as fb
+        >>> x = fb.placeholder(fb.float32, [2])
+        >>> y = fb.reduce_sum(fb.exp(x, name="e"), name="total")
+        >>> with fb.Session() as sess, sess.trace() as trace:
+        ...     total = sess.run(y, {x: [0.0, 0.0]})
+        >>> [call.operation for call in trace.calls]
+        ['e', 'total']
+        """
+        __tracebackhide__ = True
+        self._guarded(self._check_open)
+        return self._guarded(trace, self._instruments, most_calls)  # type: ignore[no-any-return]
 
     @property
     def retained_feeds(self) -> dict[Tensor, Any]:

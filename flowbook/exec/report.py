@@ -60,10 +60,26 @@ def in_bytes(count: int) -> str:
     return f"{scaled(count)}B"
 
 
+def in_time(nanoseconds: int) -> str:
+    """A duration to three digits, such as "31.4 us"."""
+    if nanoseconds < 1000:
+        return f"{nanoseconds} ns"
+    count, unit = nanoseconds / 1000, "us"
+    for larger in ("ms", "s"):
+        if count >= 999.5:
+            count, unit = count / 1000, larger
+    return f"{count:.{_digits(count)}f} {unit}"
+
+
 def scaled(count: float) -> str:
     """A number to three digits with a decimal prefix, such as "31.4 M"."""
     power = 0
     while abs(count) >= 999.5 and power < len(_PREFIXES) - 1:
         count, power = count / 1000, power + 1
-    digits = 0 if power == 0 or count >= 99.95 else 1 if count >= 9.995 else 2
+    digits = _digits(count) if power else 0
     return f"{count:.{digits}f} {_PREFIXES[power]}"
+
+
+def _digits(count: float) -> int:
+    """How many digits after the point make three in all."""
+    return 0 if count >= 99.95 else 1 if count >= 9.995 else 2

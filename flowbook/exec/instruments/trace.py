@@ -1,0 +1,356 @@
+"""A trace: when each kernel of a session's runs was ready, began and ended, and where.
+
+While a session is traced, its programs are bound to kernels that note when they run
+(`engine/recording.py`). What they note is short; the records that a person reads are made of it
+afterwards. A session that is not traced runs programs that know nothing of it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import perf_counter_ns as clock
+from typing import Any, NamedTuple
+
+from flowbook.exec.engine.recording import Noted, Recorder, recording
+from flowbook.exec.instruments.attached import Instruments
+from flowbook.exec.instruments.trace_file import write_trace
+from flowbook.exec.instruments.trace_records import TracedCall, TracedStep, Transfer
+from flowbook.exec.plan.instrument import Instrument, Run
+from flowbook.exec.report import Report, Table, in_bytes, in_time
+from flowbook.graph.model.errors import FailedPreconditionError, InvalidArgumentError
+from flowbook.graph.model.operation import Operation
+from flowbook.graph.model.registry import op_keyed
+from flowbook.graph.ops.communicate.transfer import receive_op, send_op
+from flowbook.graph.storing.files import as_path, written_whole
+
+MOST_CALLS = 1_000_000
+
+# So many rows of a trace that is printed as a whole.
+_MOST_ROWS = 20
+
+
+class TimeShare(NamedTuple):
+    """What some calls took together; times in nanoseconds.
+
+    Attributes:
+        name: what they have in common.
+        calls: how many there are.
+        busy: how long those ran that are not asynchronous.
+        waited: how long the asynchronous ones were under way.
+        delay: how long they were ready and did not run yet.
+        bytes: the size of their outputs.
+    """
+
+    name: str
+    calls: int
+    busy: int
+    waited: int
+    delay: int
+    bytes: int
+
+
+class TimeShares(Report):
+    """Where the time of a trace went, those that took most of it first.
+
+    Args:
+        of: what the names are, such as "operation".
+        shares: by name.
+        title: one line that sums the trace up.
+        notes: what belongs below the table.
+    """
+
+    def __init__(
+        self, of: str, shares: Mapping[str, TimeShare], title: str, notes: Sequence[str] = ()
+    ) -> None:
+        self.of = of
+        self.shares = shares
+        self._title = title
+        self._notes = notes
+
+    def __getitem__(self, name: str) -> TimeShare:
+        return self.shares[name]
+
+    @property
+    def table(self) -> Table:
+        """A row for each name."""
+        return self.first(len(self.shares))
+
+    def first(self, count: int) -> Table:
+        """The table of those that took most of the time."""
+        rows = [
+            (s.name, f"{s.calls:,}", in_time(s.busy), f"{s.busy / total:.0%}",
+             in_time(s.waited), in_time(s.delay), in_bytes(s.bytes))
+            for total in [sum(s.busy for s in self.shares.values()) or 1]
+            for s in list(self.shares.values())[:count]
+        ]  # fmt: skip
+        left = len(self.shares) - len(rows)
+        more = [f"and {left:,} more"] if left else []
+        headings = (self.of, "calls", "busy", "share", "waited", "delay", "bytes")
+        return Table(self._title, headings, rows, [*more, *self._notes], range(1, len(headings)))
+
+
+class Timing(Instrument):
+    """Has programs note when their kernels run; it is the same for all traces."""
+
+    rewrites = True
+    times_kernels = True
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Timing)
+
+    def __hash__(self) -> int:
+        return hash(Timing)
+
+
+class Trace(Instrument, Report):
+    """The instrument behind `Session.trace`; as a context manager it ends with the block.
+
+    What was traced stays when it has ended, also if the block ended with an error.
+
+    Args:
+        instruments: those of the session.
+        most_calls: so many calls of kernels are kept; the rest is counted.
+    """
+
+    def __init__(self, instruments: Instruments, most_calls: int) -> None:
+        self._instruments = instruments
+        self._timing = Timing()
+        self._recorder = Recorder(most_calls)
+        self._lock = threading.Lock()
+        self._steps: list[TracedStep] = []
+        self._steps_dropped = 0
+        self._names: dict[int, str] = {}
+        self._threads: dict[int, str] = {}
+        self._calls: list[TracedCall] = []
+
+    # As an instrument
+
+    def around(self, operations: Mapping[int, Operation], run: Run) -> Run:
+        """Runs whose kernels' calls are taken down."""
+        self._names.update((number, op.name) for number, op in operations.items())
+
+        def traced(feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
+            number = self._begin()
+            if number is None:
+                return run(feeds, deadline)
+            token = recording.set((self._recorder, number))
+            try:
+                return run(feeds, deadline)
+            finally:
+                recording.reset(token)
+                self._steps[number] = self._steps[number]._replace(end=clock())
+
+        return traced
+
+    def _begin(self) -> int | None:
+        """Begin a step; None if there is no room for it."""
+        thread = threading.current_thread()
+        with self._lock:
+            if (
+                len(self._recorder) >= self._recorder.most
+                or len(self._steps) >= self._recorder.most
+            ):
+                self._steps_dropped += 1
+                return None
+            assert thread.ident is not None
+            self._threads[thread.ident] = thread.name
+            self._steps.append(TracedStep(len(self._steps), thread.name, clock(), None))
+            return len(self._steps) - 1
+
+    def begin(self, present: tuple[Instrument, ...]) -> tuple[Instrument, ...]:
+        """The instruments of the session with this trace.
+
+        Raises:
+            FailedPreconditionError: if it is traced already.
+        """
+        if any(isinstance(each, Trace) for each in present):
+            raise FailedPreconditionError(
+                "the session is being traced already", hint="end that trace with its remove()"
+            )
+        return (*present, self._timing, self)
+
+    def remove(self) -> None:
+        """Trace no more runs; what was traced stays."""
+        self._instruments.remove(self._timing)
+        self._instruments.remove(self)
+
+    def __enter__(self) -> Trace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+    # What was traced
+
+    @property
+    def steps(self) -> Sequence[TracedStep]:
+        """The runs, in the order in which they began."""
+        return tuple(self._steps)
+
+    @property
+    def dropped(self) -> int:
+        """How many calls of kernels were not kept, as there was no room for them."""
+        return self._recorder.dropped
+
+    @property
+    def calls(self) -> Sequence[TracedCall]:
+        """The calls of kernels that have ended, in the order in which they began."""
+        if len(self._recorder) != len(self._calls):
+            self._calls = self._described(self._recorder.calls())
+        return tuple(self._calls)
+
+    @property
+    def transfers(self) -> Sequence[Transfer]:
+        """The values that went from one device to another and have arrived.
+
+        Of several under one key, as in a loop, the first sent is the first received.
+        """
+        sent: dict[tuple[int, str], list[TracedCall]] = defaultdict(list)
+        for call in self.calls:
+            if call.type == send_op.key:
+                sent[call.step, call.key].append(call)
+        return [
+            Transfer(sent[call.step, call.key][call.iteration], call)
+            for call in self.calls
+            if call.type == receive_op.key and call.iteration < len(sent[call.step, call.key])
+        ]
+
+    def _described(self, noted: Sequence[Noted]) -> list[TracedCall]:
+        ended: dict[tuple[int, int, int], int] = {}
+        ran: Counter[tuple[int, int, int]] = Counter()
+        threads = self._thread_names(noted)
+        found = []
+        for each in sorted(noted, key=lambda call: call.start):
+            place, key = each.place, (each.step, each.place.part, each.place.number)
+            needs = [ended.get((each.step, place.part, number)) for number in place.needs]
+            found.append(self._call(each, ran[key], self._ready(each, needs), threads))
+            ended[key] = each.end
+            ran[key] += 1
+        return found
+
+    def _ready(self, call: Noted, needs: Sequence[int | None]) -> int:
+        """When the last that a call needs had ended."""
+        ready = self._steps[call.step].start
+        for end in needs:
+            if end is None:
+                return call.start
+            ready = max(ready, end)
+        return min(ready, call.start)
+
+    def _call(
+        self, call: Noted, iteration: int, ready: int, threads: Mapping[int, str]
+    ) -> TracedCall:
+        node = call.place.node
+        return TracedCall(
+            node.name,
+            tuple([self._names.get(source, node.name) for source in node.sources]),
+            node.type,
+            call.step,
+            iteration,
+            call.place.device,
+            threads.get(call.thread, "thread"),
+            ready,
+            call.start,
+            call.end,
+            call.size,
+            op_keyed(node.type).is_async,
+            node.attributes["key"] if node.type in (send_op.key, receive_op.key) else "",
+        )
+
+    def _thread_names(self, noted: Iterable[Noted]) -> dict[int, str]:
+        """The names of threads by their numbers, no two of them equal."""
+        found: dict[int, str] = {}
+        used: Counter[str] = Counter()
+        alive = {each.ident: each.name for each in threading.enumerate()}
+        for call in noted:
+            if call.thread not in found:
+                name = self._threads.get(call.thread) or alive.get(call.thread, "ended thread")
+                used[name] += 1
+                found[call.thread] = name if used[name] == 1 else f"{name} {used[name]}"
+        return found
+
+    # Tables and files
+
+    def by_operation(self) -> TimeShares:
+        """Where the time went, by operation; what stands for several counts under the first."""
+        return self._shares("operation", lambda call: call.operation)
+
+    def by_scope(self, depth: int = 1) -> TimeShares:
+        """Where the time went, by name scope; what is in none has an empty name.
+
+        Args:
+            depth: how many levels of scopes are told apart.
+        """
+        if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
+            raise InvalidArgumentError(f"depth is a number of levels from 1 on, not {depth!r}")
+        return self._shares("scope", lambda call: _scope_of(call, depth))
+
+    def by_device(self) -> TimeShares:
+        """Where the time went, by device."""
+        return self._shares("device", lambda call: call.device)
+
+    def _shares(self, of: str, name_of: Callable[[TracedCall], str]) -> TimeShares:
+        groups: dict[str, list[TracedCall]] = defaultdict(list)
+        for call in self.calls:
+            groups[name_of(call)].append(call)
+        shares = [_share(name, calls) for name, calls in groups.items()]
+        shares.sort(key=lambda share: (-share.busy, -share.waited, share.name))
+        return TimeShares(of, {s.name: s for s in shares}, self._title(), self._notes())
+
+    def _title(self) -> str:
+        calls = len(self.calls)
+        return f"{len(self._steps):,} steps, {calls:,} calls of kernels"
+
+    def _notes(self) -> list[str]:
+        notes = []
+        if self._recorder.dropped or self._steps_dropped:
+            notes.append(
+                f"not kept, for want of room: {self._recorder.dropped:,} calls, and "
+                f"{self._steps_dropped:,} steps with all of theirs"
+            )
+        return notes
+
+    @property
+    def table(self) -> Table:
+        """The operations that took most of the time."""
+        return self.by_operation().first(_MOST_ROWS)
+
+    def save(self, path: Any) -> None:
+        """Write the trace as a file that Perfetto and chrome://tracing open.
+
+        The format is that of Chrome's trace events: each device is a process, with a lane for each
+        thread; steps have a process of their own; arrows lead from what was sent to where it was
+        received.
+
+        Args:
+            path: the file's name, such as "trace.json".
+        """
+        with written_whole(as_path(path)) as file:
+            write_trace(self.steps, self.calls, self.transfers, file)
+
+
+def _scope_of(call: TracedCall, depth: int) -> str:
+    # What exchanges a tensor has its name first.
+    return "/".join(call.operation.partition(":")[0].split("/")[:-1][:depth])
+
+
+def _share(name: str, calls: Sequence[TracedCall]) -> TimeShare:
+    return TimeShare(
+        name,
+        len(calls),
+        sum(call.duration for call in calls if not call.waits),
+        sum(call.duration for call in calls if call.waits),
+        sum(call.delay for call in calls),
+        sum(call.bytes for call in calls),
+    )
+
+
+def trace(instruments: Instruments, most_calls: int) -> Trace:
+    """Trace a session; see `Session.trace`."""
+    if isinstance(most_calls, bool) or not isinstance(most_calls, int) or most_calls < 1:
+        raise InvalidArgumentError(f"most_calls is a positive integer, not {most_calls!r}")
+    made = Trace(instruments, most_calls)
+    instruments.exchange(made.begin)
+    return made
