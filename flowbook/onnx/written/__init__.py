@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from flowbook.onnx.written import elementwise, reductions, shaping, windows
+from flowbook.onnx.written import arrays, elementwise, reductions, shaping, windows
 from flowbook.onnx.written.types import Rules
 
 RULES: Rules = {
+    **arrays.RULES,
     **elementwise.RULES,
     **reductions.RULES,
     **shaping.RULES,
