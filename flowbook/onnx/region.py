@@ -31,7 +31,7 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.onnx.elements import NUMBERS
 from flowbook.onnx.package import onnx
 from flowbook.onnx.writer import Writer
-from flowbook.onnx.written import RULES
+from flowbook.onnx.written import RULES, RUN_AXES, FixedAxes
 from flowbook.onnx.written.arrays import Elements
 
 # What regions write without a rule.
@@ -152,8 +152,7 @@ class Region:
             return
         if op.op_def.is_router:
             raise _irregular(op)
-        rule = RULES["Gather"] if op.type == "VariableGather" else RULES.get(op.type, _passed_on)
-        found = rule(w, op, *inputs)
+        found = _ruled(w, op, inputs)
         labels = found if isinstance(found, list) else [found]
         for tensor, label in zip(op.outputs, labels, strict=True):
             self.names.setdefault(tensor, label)
@@ -283,6 +282,32 @@ def names_used(nodes: Iterable[Any]) -> set[str]:
         for attribute in node.attribute:
             stack += attribute.g.node
     return found
+
+
+def has_rule(op: Operation) -> bool:
+    """Whether there is a rule for an operation's type, or what it is with an axis that is known."""
+    fixed = op.op_def.fixed_axis
+    return op.type in RULES or (fixed is not None and fixed[0].type in RULES)
+
+
+def _ruled(w: Writer, op: Operation, inputs: Sequence[str]) -> Any:
+    """What an operation's rule makes of it."""
+    if op.op_def.fixed_axis is None:
+        rule = RULES["Gather"] if op.type == "VariableGather" else RULES.get(op.type, _passed_on)
+        return rule(w, op, *inputs)
+    fixed, name = op.op_def.fixed_axis
+    *rest, axes = inputs
+    known = w.values.of(op.inputs[-1])
+    if known is not None:
+        value = tuple(known.tolist()) if known.ndim else known.item()
+        attributes = {**op.attributes, name: value}
+        view = FixedAxes(fixed.type, op.name, op.inputs[:-1], op.outputs, attributes)
+        return RULES[fixed.type](w, view, *rest)
+    if fixed.type not in RUN_AXES:
+        raise UnimplementedError(
+            f"{fixed.type} along what only the run knows, {op.inputs[-1].name}"
+        )
+    return RUN_AXES[fixed.type](w, op, *rest, w.reshape(w.long(axes), [-1]))
 
 
 def _passed_on(w: Writer, op: Operation, x: str) -> str:

@@ -30,9 +30,8 @@ from flowbook.graph.ops.state.variables import Variable
 from flowbook.onnx.elements import NUMBERS
 from flowbook.onnx.opening import MOST_BYTES, NEWEST_OPSET
 from flowbook.onnx.package import onnx
-from flowbook.onnx.region import ROUTING, Region, names_used, used_nodes
+from flowbook.onnx.region import ROUTING, Region, has_rule, names_used, used_nodes
 from flowbook.onnx.writer import Writer
-from flowbook.onnx.written import RULES
 
 OLDEST_OPSET = 18
 
@@ -118,7 +117,7 @@ def _needed(fetches: list[Tensor], cut: set[Tensor]) -> list[Operation]:
 
 def _check_writable(operations: list[Operation], cut: set[Tensor]) -> None:
     """Refuse what has no rule, all of it at once."""
-    known = {*RULES, *ROUTING, "Const", "NoOp", "PlaceholderWithDefault"}
+    known = {*ROUTING, "Const", "NoOp", "PlaceholderWithDefault"}
     known |= {"ReadVariable", "VariableGather"}
     missing: Counter[str] = Counter()
     for op in operations:
@@ -127,7 +126,7 @@ def _check_writable(operations: list[Operation], cut: set[Tensor]) -> None:
                 raise InvalidArgumentError(
                     f"the fetches need the placeholder {op.name!r}, which is not among the inputs"
                 )
-        elif op.type not in known:
+        elif op.type not in known and not has_rule(op):
             missing[op.type] += 1
     if missing:
         listed = ", ".join(f"{t} ({n})" if n > 1 else t for t, n in sorted(missing.items()))
