@@ -667,12 +667,6 @@ CHANGES = (
         (FLOW,),
     ),
     Change(
-        "onnx/region.py",
-        "is_everywhere(op) or not is_within(op.context, self._places[0])",
-        "is_everywhere(op)",
-        (FLOW,),
-    ),
-    Change(
         "onnx/flow.py",
         "limit is not None and _goes_on(body) and",
         "limit is not None and",

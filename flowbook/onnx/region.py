@@ -22,7 +22,6 @@ from flowbook.graph.model.context import (
     Frame,
     context_of,
     frame_of,
-    is_everywhere,
     is_within,
 )
 from flowbook.graph.model.errors import OpError, UnimplementedError
@@ -87,26 +86,22 @@ class Region:
     # What is written, in which order
 
     def _write_all(self, tensors: Sequence[Tensor]) -> None:
-        inner, outer = self._reached(tensors)
-        if outer and self._outer is not None:
-            self._outer._write_all(outer)
+        # What is around was written before, as it was built before.
+        found = self._reached(tensors)
         with self._writer.writing_to(self.nodes):
-            for op in inner:
+            for op in found:
                 if any(self._find(t) is None for t in op.outputs):
                     self._writer.enter(op)
-                    self._write(op, inner)
+                    self._write(op, found)
 
-    def _reached(self, tensors: Iterable[Tensor]) -> tuple[list[Operation], list[Tensor]]:
-        """What is to be written for tensors: operations here, and tensors of around here."""
-        found, around, seen = [], [], set()
+    def _reached(self, tensors: Iterable[Tensor]) -> list[Operation]:
+        """The operations here that tensors are computed from, in the order of their making."""
+        found, seen = [], set()
         stack = list(tensors)
         while stack:
             tensor = stack.pop()
             op = tensor.op
             if op in seen or self._find(tensor) is not None:
-                continue
-            if self._is_around(op):
-                around.append(tensor)
                 continue
             seen.add(op)
             if op.context in self._places:
@@ -114,12 +109,7 @@ class Region:
             stack += op.inputs
             if op.closed_by is not None:
                 stack += op.closed_by.inputs
-        return sorted(found, key=lambda op: op.id), around
-
-    def _is_around(self, op: Operation) -> bool:
-        if self._outer is None:
-            return False
-        return is_everywhere(op) or not is_within(op.context, self._places[0])
+        return sorted(found, key=lambda op: op.id)
 
     def _write(self, op: Operation, others: Sequence[Operation]) -> None:
         try:

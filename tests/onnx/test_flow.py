@@ -93,7 +93,8 @@ def test_a_case_of_several() -> None:
 def test_the_derivative_of_a_branch() -> None:
     x = number()
     y = fb.cond(x > 0, lambda: fb.exp(x) * x, lambda: x * 3.0)
-    exchanged(fb.gradients(y, [x]), {x: 1.0}, {x: -1.0})
+    # Its Merge takes what the branch's gives, and has the same predicate.
+    exchanged([y, *fb.gradients(y * y, [x])], {x: 1.0}, {x: -1.0})
 
 
 def test_a_loop_sees_what_is_around_it_and_may_not_begin() -> None:
@@ -274,10 +275,12 @@ def doubling() -> Any:
     return loop_body(nodes, {"v": []}, [value("part", [])])
 
 
-def test_a_loop_goes_on_as_long_as_its_condition_says() -> None:
-    node = helper.make_node("Loop", ["", "yes", "x"], ["y", "all"], body=doubling())
+@pytest.mark.parametrize("most", ["", "fifty"])
+def test_a_loop_goes_on_as_long_as_its_condition_says(most: str) -> None:
+    node = helper.make_node("Loop", [most, "yes", "x"], ["y", "all"], body=doubling())
     outputs = [value("y", []), value("all", ["n"])]
-    proto = model([node], [value("x", []), value("limit", [])], outputs, YES)
+    stored = {**YES, "fifty": np.array(50)}
+    proto = model([node], [value("x", []), value("limit", [])], outputs, stored)
     loaded = fb.onnx.load(proto)
     for limit, wanted in ((100.0, 7), (0.0, 1)):
         with fb.Session() as sess:
