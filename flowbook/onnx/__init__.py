@@ -31,9 +31,10 @@ def load(
     """Make an ONNX model part of a graph, to be run, extended and differentiated.
 
     Each node becomes operations of Flowbook in a name scope of its own; functions are expanded.
-    The condition of an If and the number of iterations of a Loop or Scan must be known when the
-    model is loaded: they are unrolled. So must the values of inputs that are sequences of tensors
-    or optional, which are lists or perhaps None.
+    An If becomes what `fb.cond` builds, a Loop or Scan what `fb.while_loop` builds; what carries
+    sequences of tensors is unrolled, and so are loops whose results decide what is built. The
+    values of inputs that are such sequences, which are lists, or optional, which are perhaps None,
+    must be known when the model is loaded.
 
     Args:
         model: a path, the bytes of a model, or an onnx.ModelProto.
@@ -90,6 +91,10 @@ def save(
     name: str = "flowbook",
 ) -> Any:
     """Write the part of a graph that computes some tensors from others as an ONNX model.
+
+    What `fb.cond` built becomes an If, what `fb.while_loop` and all that stands on it built a Loop.
+    Arrays become tensors of all their elements, whose shape has to be known; what a TensorArray
+    refuses in a run, such as reading what was not written, the model does not.
 
     Args:
         fetches: the tensors that the model computes: one, a list, or a dict by the names that they

@@ -132,6 +132,23 @@ class Node:
         """A tensor's value, if the graph alone determines it."""
         return None if tensor is None else self._values.of(tensor)
 
+    def decides(self, position: int) -> bool:
+        """Whether what is built may depend on the value of an input, as it is known."""
+        return self._values.deciding(self.inputs[position]) is not None
+
+    def holds(self, tensor: Tensor) -> bool:
+        """Whether a condition is known to be true."""
+        found = self.known(tensor)
+        return found is not None and bool(found.all())
+
+    def truth(self, position: int) -> bool:
+        """The single truth that an input holds.
+
+        Raises:
+            ValueNeededError: if only a run knows it.
+        """
+        return bool(self.number(position))
+
     def value(self, position: int) -> Array | None:
         """The value of an input, which what is built depends on; None if it is absent.
 

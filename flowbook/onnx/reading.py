@@ -35,10 +35,10 @@ from flowbook.graph.ops.state.variables import Variable
 from flowbook.onnx.budget import Budget
 from flowbook.onnx.elements import dtype_of, to_array
 from flowbook.onnx.expanding import expanded
+from flowbook.onnx.flow import Learnt, Loops, routed
 from flowbook.onnx.node import NOTHING, Node, TensorSequence, Value, ValueNeededError
 from flowbook.onnx.opening import MOST_BYTES, MOST_NODES, opened
 from flowbook.onnx.operators import ELEMENTWISE, OPERATORS, UNSUPPORTED
-from flowbook.onnx.unrolling import unrolled
 from flowbook.onnx.values import Values
 
 _DEEPEST = 32
@@ -83,20 +83,61 @@ def load(
         graph = get_default_graph()
     elif not isinstance(graph, Graph):
         raise InvalidTypeError(f"graph is an fb.Graph, not {graph!r}")
-    before = set(graph.operations)
     label = valid_name(name or message.graph.name) or "model"
-    with graph.as_default(), name_scope(label) as scope:
-        try:
-            reader = _Reader(message, trainable, values or {}, shapes or {})
-            return reader.read(graph, scope)
-        except BaseException as error:
-            # Nothing of a model that cannot be built stays behind.
-            for operation in reversed(graph.operations):
-                if operation not in before and operation.name.startswith(scope):
-                    graph.retire(operation)
-            if isinstance(error, Exception) and not isinstance(error, OpError):
-                raise InvalidArgumentError(f"the model cannot be read: {error}") from error
-            raise
+    given = (trainable, values or {}, shapes or {})
+    return _Attempts(message, graph, label, given).model()
+
+
+class _Attempts:
+    """Builds a model, and again with what was learnt of its loops, until it stands."""
+
+    def __init__(self, message: Any, graph: Graph, label: str, given: tuple[Any, ...]) -> None:
+        self._message = message
+        self._graph = graph
+        self._scope = label
+        self._given = given
+        self._loops = Loops()
+        self._built = Count()
+
+    def model(self) -> Model:
+        """The model.
+
+        Raises:
+            OpError: if it cannot be built; then nothing of it stays behind.
+        """
+        while True:
+            self._loops.count = 0
+            try:
+                return self._build()
+            except Learnt:
+                continue
+            except UnimplementedError as error:
+                if self._loops.are_unrolled or not self._loops.count:
+                    raise
+                first = error
+            # Something can only be built if what a loop gives is known.
+            self._loops = Loops(are_unrolled=True)
+            try:
+                return self._build()
+            except (UnimplementedError, ResourceExhaustedError):
+                raise first from None
+
+    def _build(self) -> Model:
+        graph = self._graph
+        before = set(graph.operations)
+        with graph.as_default(), name_scope(self._scope) as scope:
+            self._scope = scope  # Every attempt is made in the same one.
+            try:
+                reader = _Reader(self._message, self._loops, self._built, *self._given)
+                return reader.read(graph, scope)
+            except BaseException as error:
+                # Nothing of a model that cannot be built stays behind.
+                for operation in reversed(graph.operations):
+                    if operation not in before and operation.name.startswith(scope):
+                        graph.retire(operation)
+                if isinstance(error, Exception) and not isinstance(error, OpError | Learnt):
+                    raise InvalidArgumentError(f"the model cannot be read: {error}") from error
+                raise
 
 
 def valid_name(name: str) -> str:
@@ -129,11 +170,34 @@ def _check_supported(graph: Any) -> None:
         )
 
 
+class Count:
+    """How many nodes were built, of which a model may have so many, loops and attempts included."""
+
+    def __init__(self) -> None:
+        self._taken = 0
+
+    def take(self) -> None:
+        """Count one more.
+
+        Raises:
+            ResourceExhaustedError: if these are too many.
+        """
+        self._taken += 1
+        if self._taken > MOST_NODES:
+            raise ResourceExhaustedError(f"the model asks for more than {MOST_NODES} nodes")
+
+
 class _Reader:
     """Builds one model."""
 
     def __init__(
-        self, message: Any, trainable: bool, values: Mapping[str, Any], shapes: Mapping[str, Any]
+        self,
+        message: Any,
+        loops: Loops,
+        built: Count,
+        trainable: bool,
+        values: Mapping[str, Any],
+        shapes: Mapping[str, Any],
     ) -> None:
         self._graph = message.graph
         self._trainable = trainable
@@ -141,7 +205,8 @@ class _Reader:
         self._shapes = dict(shapes)
         self._values = Values()
         self._budget = Budget()
-        self._built = 0
+        self._loops = loops
+        self._built = built
         self._opsets = {_key(o.domain, "")[0]: o.version for o in message.opset_import}
 
     def read(self, graph: Graph, scope: str) -> Model:
@@ -226,9 +291,7 @@ class _Reader:
             raise ResourceExhaustedError(f"graphs lie more than {_DEEPEST} deep in each other")
         # Graphs inside of nodes are part of the work on the outermost.
         for proto in track(graph.node, "reading") if depth == 0 else graph.node:
-            self._built += 1
-            if self._built > MOST_NODES:
-                raise ResourceExhaustedError(f"the model unrolls to more than {MOST_NODES} nodes")
+            self._built.take()
             inputs = [self._looked_up(known, name) if name else None for name in proto.input]
             domain = _key(proto.domain, "")[0]
             node = Node(proto, inputs, self._opsets.get(domain, 1), self._values, self._budget)
@@ -243,8 +306,12 @@ class _Reader:
     ) -> Sequence[Any]:
         try:
             if _key(node.domain, node.type) in _WITH_GRAPHS:
-                return unrolled(node, proto, lambda g, given: self._inner(g, known, given, depth))
+                return routed(
+                    node, proto, lambda g, given: self._inner(g, known, given, depth), self._loops
+                )
             found = _between_transpositions(node)
+        except Learnt:
+            raise
         except OpError as error:
             error.details.append(f"read from {node}")
             raise

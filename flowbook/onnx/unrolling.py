@@ -1,8 +1,4 @@
-"""Nodes with graphs of their own, whose course is known when the model is loaded: If, Loop, Scan.
-
-There is no control flow in a graph yet; so a branch is chosen, and iterations are built one after
-the other.
-"""
+"""Loops and scans whose course is known when the model is loaded, one iteration after the other."""
 
 from __future__ import annotations
 
@@ -23,27 +19,18 @@ from flowbook.onnx.node import Node
 Build = Callable[[Any, Mapping[str, Tensor]], list[Tensor]]
 
 
-def unrolled(node: Node, proto: Any, build: Build) -> list[Tensor]:
-    """The outputs of an If, Loop or Scan.
+def unrolled(node: Node, body: Any, build: Build) -> list[Any]:
+    """The outputs of a Loop or Scan.
 
     Raises:
         UnimplementedError: if a condition or a number of iterations is known to the run only.
     """
-    graphs = {a.name: a.g for a in proto.attribute if a.HasField("g")}
-    if node.type == "If":
-        return build(graphs["then_branch" if _truth(node, 0) else "else_branch"], {})
-    return (_loop if node.type == "Loop" else _scan)(node, graphs["body"], build)
-
-
-def _truth(node: Node, position: int) -> bool:
-    value = node.value(position)
-    assert value is not None
-    return bool(value.reshape(-1)[0])
+    return _loop(node, body, build) if node.type == "Loop" else _scan(node, body, build)
 
 
 def _loop(node: Node, body: Any, build: Build) -> list[Tensor]:
     count = node.number(0)
-    runs = node.inputs[1] is None or _truth(node, 1)
+    runs = node.inputs[1] is None or node.truth(1)
     carried: list[Any] = node.inputs[2:]
     outputs: list[list[Tensor]] = [[] for _ in body.output[1 + len(carried) :]]
     iteration = 0
@@ -58,8 +45,8 @@ def _loop(node: Node, body: Any, build: Build) -> list[Tensor]:
         known = node.known(condition)
         if known is None:
             raise UnimplementedError(
-                f"{node} goes on as long as a condition holds that only the run knows; "
-                "there is no control flow yet"
+                f"{node} goes on as long as a condition holds that only the run knows, "
+                "and cannot be unrolled"
             )
         runs = bool(known.reshape(-1)[0])
         iteration += 1
@@ -67,32 +54,58 @@ def _loop(node: Node, body: Any, build: Build) -> list[Tensor]:
     return carried + [_stacked(o, i, 0) for o, i in zip(outputs, infos, strict=True)]
 
 
-def _scan(node: Node, body: Any, build: Build) -> list[Tensor]:
+class ScanForm:
+    """How a Scan goes through its inputs, and lays out its outputs.
+
+    Args:
+        node: the Scan.
+        scanned: how many inputs it goes through.
+        collected: how many outputs are of all iterations.
+
+    Attributes:
+        axes: of each such input, along which it goes.
+        backward: of each such input, whether it begins at the end.
+        out_axes: of each such output, along which its parts lie.
+        turned: of each such output, whether its first part is the last.
+    """
+
+    def __init__(self, node: Node, scanned: int, collected: int) -> None:
+        directions = "scan_input_directions" if node.opset >= 9 else "directions"
+        self.axes: list[int] = node.get("scan_input_axes", [0] * scanned)
+        self.backward: list[int] = node.get(directions, [0] * scanned)
+        self.out_axes: list[int] = node.get("scan_output_axes", [0] * collected)
+        self.turned: list[int] = node.get("scan_output_directions", [0] * collected)
+
+
+def parts_of_scan(node: Node, scan: Callable[[list[Any], list[Any]], list[Tensor]]) -> list[Tensor]:
+    """The outputs of a Scan, given what there is of its states and of the inputs it goes through.
+
+    Opset 8 has batches, each of which is gone through by itself.
+    """
     scanned = node.need("num_scan_inputs")
+    sources: list[Any] = node.inputs[-scanned:]
     if node.opset >= 9:
-        return _scanned(node, body, build, node.inputs[:-scanned], node.inputs[-scanned:])
-    # Opset 8 has batches, perhaps with a length for each sequence.
+        return scan(node.inputs[:-scanned], sources)
     lengths, *states = node.inputs[:-scanned]
     if lengths is not None:
         raise node.refuse("sequences of their own lengths")
-    sources: list[Any] = node.inputs[-scanned:]
-    results = [
-        _scanned(node, body, build, [s[i] for s in states], [s[i] for s in sources])
-        for i in range(node.dims(sources[0])[0])
-    ]
+    size = node.size(sources[0], 0)
+    node.spend(size)
+    results = [scan([s[i] for s in states], [s[i] for s in sources]) for i in range(size)]
     return [stack(list(parts)) for parts in zip(*results, strict=True)]
+
+
+def _scan(node: Node, body: Any, build: Build) -> list[Tensor]:
+    return parts_of_scan(node, lambda states, sources: _scanned(node, body, build, states, sources))
 
 
 def _scanned(
     node: Node, body: Any, build: Build, states: list[Any], sources: list[Any]
 ) -> list[Tensor]:
-    scanned = len(sources)
     collects = len(body.output) - len(states)
-    axes = node.get("scan_input_axes", [0] * scanned)
-    directions = "scan_input_directions" if node.opset >= 9 else "directions"
-    backward = node.get(directions, [0] * scanned)
+    how = ScanForm(node, len(sources), collects)
     parts = []
-    for source, axis, turned in zip(sources, axes, backward, strict=True):
+    for source, axis, turned in zip(sources, how.axes, how.backward, strict=True):
         size = node.dims(source)[axis]
         node.spend(size)
         pieces = unstack(source, size, axis=axis) if size else []
@@ -104,12 +117,10 @@ def _scanned(
         states = found[: len(states)]
         for collected, part in zip(outputs, found[len(states) :], strict=True):
             collected.append(part)
-    out_axes = node.get("scan_output_axes", [0] * collects)
-    turns = node.get("scan_output_directions", [0] * collects)
     infos = body.output[len(states) :]
     return states + [
         _stacked(o[::-1] if t else o, i, a)
-        for o, i, a, t in zip(outputs, infos, out_axes, turns, strict=True)
+        for o, i, a, t in zip(outputs, infos, how.out_axes, how.turned, strict=True)
     ]
 
 

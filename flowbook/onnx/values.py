@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.definition.widened import widened
+from flowbook.graph.model.dtypes import variant
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 
@@ -86,6 +87,8 @@ class Values:
         unknown: tuple[Array | None, ...] = (None,) * len(op.outputs)
         if op.type == "Const":
             return (op.attributes["value"],)
+        if op.op_def.routes:
+            return self._routed(op)
         shape = op.inputs[0].shape if op.inputs else None
         if op.type in ("Shape", "Size", "Rank") and shape is not None:
             return (_of_shape(op, shape),)
@@ -96,6 +99,7 @@ class Values:
             or op.control_inputs
             or kernel is None
             or not op.inputs
+            or any(t.dtype is variant for t in op.outputs)
             or any((t.shape.size or 0) > LARGEST for t in (*op.inputs, *op.outputs))
             or (op.type in _GROWING and op.outputs[0].shape.size is None)
         ):
@@ -113,6 +117,12 @@ class Values:
         declared = op.op_def.outputs
         several = len(declared) != 1 or declared[0].is_list
         return tuple(np.asarray(v) for v in (found if several else (found,)))
+
+    def _routed(self, op: Operation) -> tuple[Array | None, ...]:
+        """What is taken into a branch or a loop stays what it is, but for a loop's variables."""
+        source = op.inputs[0]
+        stays = op.op_def.gives_dead or (op.type == "Enter" and op.attributes["is_constant"])
+        return (self._found[source.op][source.index] if stays else None,) * len(op.outputs)
 
 
 def _of_shape(op: Operation, shape: Any) -> Array | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,16 @@ class Writer:
         self._numbers: dict[Any, str] = {}
         self._turned: dict[str, tuple[str, tuple[int, ...]]] = {}
         self._scope = ""
+
+    @contextmanager
+    def writing_to(self, nodes: list[Any]) -> Iterator[None]:
+        """Add nodes to other ones for a while."""
+        around, scope = self.nodes, self._scope
+        self.nodes = nodes
+        try:
+            yield
+        finally:
+            self.nodes, self._scope = around, scope
 
     def enter(self, operation: Operation) -> None:
         """Name what is added from now on after an operation."""

@@ -16,11 +16,10 @@ from typing import Any
 
 from flowbook.exec.session.session import Session
 from flowbook.graph.model.ancestors import taken_by
-from flowbook.graph.model.context import frame_of
+from flowbook.graph.model.context import context_of
 from flowbook.graph.model.errors import (
     InvalidArgumentError,
     InvalidTypeError,
-    OpError,
     ResourceExhaustedError,
     UnimplementedError,
 )
@@ -32,8 +31,8 @@ from flowbook.graph.ops.state.variables import Variable
 from flowbook.onnx.elements import NUMBERS
 from flowbook.onnx.opening import MOST_BYTES, NEWEST_OPSET
 from flowbook.onnx.package import onnx
+from flowbook.onnx.region import ROUTING, Region, has_rule, names_used, used_nodes
 from flowbook.onnx.writer import Writer
-from flowbook.onnx.written import RULES
 
 OLDEST_OPSET = 18
 
@@ -54,6 +53,12 @@ def save(
         )
     outputs = _named("fetches", fetches)
     given = _named("inputs", inputs)
+    for label, tensor in outputs.items():
+        if context_of(tensor) is not None and tensor not in given.values():
+            raise InvalidArgumentError(
+                f"the fetch {label!r} is inside of a branch or a loop: it has no single value",
+                hint="fetch what the branch or the loop gives",
+            )
     operations = _needed(list(outputs.values()), set(given.values()))
     _check_writable(operations, set(given.values()))
     model = _Model(given, outputs, operations, session, opset, name).built()
@@ -106,12 +111,15 @@ def _needed(fetches: list[Tensor], cut: set[Tensor]) -> list[Operation]:
             continue
         stack.extend(t.op for t in taken_by(op) if t not in cut)
         stack.extend(op.control_inputs)
+        if op.closed_by is not None:
+            stack.append(op.closed_by)
     return sorted(seen, key=lambda op: op.id)
 
 
 def _check_writable(operations: list[Operation], cut: set[Tensor]) -> None:
     """Refuse what has no rule, all of it at once."""
-    known = {*RULES, "Const", "NoOp", "PlaceholderWithDefault", "ReadVariable", "VariableGather"}
+    known = {*ROUTING, "Const", "NoOp", "PlaceholderWithDefault"}
+    known |= {"ReadVariable", "VariableGather"}
     missing: Counter[str] = Counter()
     for op in operations:
         if op.type == "Placeholder":
@@ -119,15 +127,7 @@ def _check_writable(operations: list[Operation], cut: set[Tensor]) -> None:
                 raise InvalidArgumentError(
                     f"the fetches need the placeholder {op.name!r}, which is not among the inputs"
                 )
-        elif op.op_def.is_router:
-            frame = frame_of(op.context)
-            what = f"the loop {frame.name!r}" if frame is not None else "the branches around it"
-            raise UnimplementedError(
-                f"loops and branches are not written as ONNX: {what}",
-                op,
-                hint="cut the graph at what they give, as an input",
-            )
-        elif op.type not in known and op.op_def.stands_for is None:
+        elif op.type not in known and op.op_def.stands_for is None and not has_rule(op):
             missing[op.type] += 1
     if missing:
         listed = ", ".join(f"{t} ({n})" if n > 1 else t for t, n in sorted(missing.items()))
@@ -153,7 +153,7 @@ class _Model:
         self._operations, self._session = operations, session
         self._name = name
         self._writer = Writer(opset)
-        self._names: dict[Tensor, str] = {}
+        self._region = Region(self._writer, [None])
 
     def built(self) -> Any:
         """The model, checked."""
@@ -163,22 +163,22 @@ class _Model:
         both = self._inputs.keys() & self._outputs.keys()
         if both:
             raise InvalidArgumentError(f"an input and a fetch are both named {min(both)!r}")
-        self._names = {tensor: label for label, tensor in self._inputs.items()}
+        region = self._region
+        region.names.update((tensor, label) for label, tensor in self._inputs.items())
         self._write_variables()
-        problems = []
-        for op in self._operations:
-            try:
-                self._write(op)
-            except UnimplementedError as error:
-                problems.append((op, error))
-                self._names.update((t, "") for t in op.outputs if t not in self._names)
-        if problems:
-            listed = "; ".join(f"{e.message} ({op.type} {op.name!r})" for op, e in problems)
-            raise UnimplementedError(f"this cannot be written as ONNX: {listed}", problems[0][0])
-        for label, tensor in self._outputs.items():
-            w.nodes.append(helper.make_node("Identity", [self._names[tensor]], [label]))
-        nodes = _used(w.nodes, set(self._outputs))
-        used = {i for node in nodes for i in node.input}
+        found = region.written(list(self._outputs.values()))
+        if region.problems:
+            listed = "; ".join(f"{e.message} ({op.type} {op.name!r})" for op, e in region.problems)
+            op, error = region.problems[0]
+            raise UnimplementedError(
+                f"this cannot be written as ONNX: {listed}", op, hint=error.hint
+            )
+        given = [
+            helper.make_node("Identity", [name], [label])
+            for name, label in zip(found, self._outputs, strict=True)
+        ]
+        nodes = used_nodes([*region.nodes, *given], set(self._outputs))
+        used = names_used(nodes)
         size = sum(array.nbytes for label, array in w.stored.items() if label in used)
         if size > MOST_BYTES:
             raise ResourceExhaustedError(
@@ -227,63 +227,7 @@ class _Model:
         for handle, value in zip(handles, self._session.run(variables), strict=True):
             label = self._writer.fresh(handle.name)
             self._writer.stored[label] = value
-            self._names[handle.outputs[0]] = label
-
-    def _write(self, op: Operation) -> None:
-        w = self._writer
-        if op.op_def.stands_for is not None:
-            results = zip(op.outputs, taken_by(op), strict=True)
-            self._names.update((t, self._names[result]) for t, result in results)
-            return
-        outputs = [t for t in op.outputs if t not in self._names]
-        if not outputs or op.type in ("NoOp", "Placeholder"):
-            return
-        w.enter(op)
-        known = [w.values.of(t) for t in op.outputs]
-        if all(value is not None for value in known):
-            for tensor, value in zip(op.outputs, known, strict=True):
-                self._keep(tensor, value)
-            return
-        if op.type == "ReadVariable":
-            self._names[op.outputs[0]] = self._names[op.inputs[0]]
-            return
-        inputs = [self._names[t] for t in op.inputs]
-        if "" in inputs:
-            self._names.update((t, "") for t in outputs)
-            return  # What it needs could not be written, which is an error already.
-        rule = RULES["Gather"] if op.type == "VariableGather" else RULES.get(op.type, _passed_on)
-        try:
-            found = rule(w, op, *inputs)
-        except UnimplementedError:
-            raise
-        except OpError as error:
-            raise error.about(op) from None
-        for tensor, label in zip(
-            op.outputs, found if isinstance(found, list) else [found], strict=True
-        ):
-            self._names.setdefault(tensor, label)
-
-    def _keep(self, tensor: Tensor, value: Any) -> None:
-        if tensor.dtype not in NUMBERS:
-            raise UnimplementedError(f"a constant of {tensor.dtype.name}")
-        label = self._writer.fresh(tensor.op.name)
-        self._writer.stored[label] = value
-        self._names.setdefault(tensor, label)
-
-
-def _passed_on(w: Writer, op: Operation, x: str) -> str:
-    found: str = w.node("Identity", [x])
-    return found
-
-
-def _used(nodes: list[Any], wanted: set[str]) -> list[Any]:
-    """The nodes that lead to what is wanted."""
-    kept = []
-    for node in reversed(nodes):
-        if wanted.intersection(node.output):
-            kept.append(node)
-            wanted.update(i for i in node.input if i)
-    return kept[::-1]
+            self._region.names[handle.outputs[0]] = label
 
 
 def _check(model: Any) -> None:

@@ -287,28 +287,14 @@ def test_sequences_are_lists_while_a_model_is_read() -> None:
     np.testing.assert_array_equal(found["z"], [*X, np.ones(3)])
 
 
-def test_a_loop_whose_course_only_the_run_knows_is_refused() -> None:
-    body = helper.make_graph(
-        [
-            helper.make_node("Add", ["v", "v"], ["w"]),
-            helper.make_node("Less", ["w", "limit"], ["on"]),
-        ],
-        "body",
-        [value("i", [], TensorProto.INT64), value("c", [], TensorProto.BOOL), value("v", [])],
-        [value("on", [], TensorProto.BOOL), value("w", [])],
-    )
-    node = helper.make_node("Loop", ["", "", "x"], ["y"], body=body)
-    proto = model([node], [value("x", []), value("limit", [])], [value("y", [])])
-    refused(proto, fb.errors.UnimplementedError, "Loop.*only the run knows")
-    loaded = fb.onnx.load(proto, values={"x": 1.0, "limit": 100.0})
-    assert run(loaded)["y"] == 128
-
-
 HUGE = 2**62
 
 
 def _nested_loops(depth: int, count: int) -> Any:
-    """Loops in loops, of which no single one is long."""
+    """Loops in loops, of which no single one is long, and which carry a sequence."""
+
+    def sequence(name: str) -> Any:
+        return helper.make_tensor_sequence_value_info(name, TensorProto.FLOAT, [])
 
     def body(level: int) -> Any:
         state = f"state{level}"
@@ -317,17 +303,21 @@ def _nested_loops(depth: int, count: int) -> Any:
             inner = body(level + 1)
             nodes.append(helper.make_node("Loop", ["n", "", state], [f"next{level}"], body=inner))
         else:
-            nodes.append(helper.make_node("Identity", [state], [f"next{level}"]))
+            nodes.append(helper.make_node("SequenceInsert", [state, "x"], [f"next{level}"]))
         inputs = [
             value(f"i{level}", [], TensorProto.INT64),
             value(f"goes_on{level}", [], TensorProto.BOOL),
-            value(state, []),
+            sequence(state),
         ]
-        outputs = [value(f"still{level}", [], TensorProto.BOOL), value(f"next{level}", [])]
+        outputs = [value(f"still{level}", [], TensorProto.BOOL), sequence(f"next{level}")]
         return helper.make_graph(nodes, f"body{level}", inputs, outputs)
 
-    loop = helper.make_node("Loop", ["n", "", "x"], ["y"], body=body(1))
-    return model([loop], [value("x", [])], [value("y", [])], {"n": np.array(count, np.int64)})
+    nodes = [
+        helper.make_node("SequenceConstruct", ["x"], ["first"]),
+        helper.make_node("Loop", ["n", "", "first"], ["last"], body=body(1)),
+        helper.make_node("SequenceAt", ["last", "n"], ["y"]),
+    ]
+    return model(nodes, [value("x", [])], [value("y", [])], {"n": np.array(count, np.int64)})
 
 
 def _one(type: str, inputs: dict[str, Any], stored: Any = None, **attributes: Any) -> Any:

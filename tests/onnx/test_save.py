@@ -226,14 +226,3 @@ def test_casts_to_bare_exponents_are_not_written(tmp_path: Path) -> None:
     x = fb.placeholder(fb.float32, [3], name="x")
     with pytest.raises(fb.errors.UnimplementedError, match="takes no sign"):
         fb.onnx.save(fb.cast(x, fb.float8_e8m0fnu), x, tmp_path / "net.onnx", opset=25)
-
-
-def test_loops_and_branches_are_refused_by_name() -> None:
-    x = fb.placeholder(fb.float32, [], name="x")
-    looped = fb.while_loop(lambda v: v < 10.0, lambda v: v * 2.0, [x], name="grow")[0]
-    chosen = fb.cond(x > 0, lambda: fb.exp(x), lambda: x)
-    with pytest.raises(fb.errors.UnimplementedError, match="not written as ONNX: the loop 'grow'"):
-        fb.onnx.save(looped, x)
-    with pytest.raises(fb.errors.UnimplementedError, match="not written as ONNX: the branches"):
-        fb.onnx.save(chosen, x)
-    assert fb.onnx.save(chosen + 1.0, [x, chosen]) is not None

@@ -20,7 +20,7 @@ from tests.op_checks import built
 reference = pytest.importorskip("onnx.reference")
 pytestmark = requires(module="onnx")
 
-from flowbook.onnx.written import RULES  # noqa: E402
+from flowbook.onnx.written import RULES, RUN_AXES, arrays  # noqa: E402
 
 # What the reference evaluator does not compute as ONNX defines it: rows, or a type.
 BEYOND_THE_EVALUATOR = {
@@ -86,7 +86,8 @@ def test_every_type_with_a_rule_has_a_row_that_is_written() -> None:
             except fb.errors.UnimplementedError:
                 continue
             written.add(case.type)
-    assert RULES.keys() - written == UNSIGNED_ONLY
+    # Arrays cannot be fed; `test_flow.py` writes them in loops.
+    assert RULES.keys() - written == UNSIGNED_ONLY | arrays.RULES.keys()
 
 
 @pytest.mark.parametrize("opset", [18, 19, 23, 25])
@@ -107,3 +108,69 @@ def test_shifts_of_unsigned_integers(shift: str) -> None:
     [found] = reference.ReferenceEvaluator(model).run(None, {"x": values})
     wanted = values << np.uint8(2) if shift == "left_shift" else values >> np.uint8(2)
     np.testing.assert_array_equal(found, wanted)
+
+
+ALONG_AXES = {
+    "All": lambda x, axis: fb.reduce_all(x > 2, axis),
+    "Any": lambda x, axis: fb.reduce_any(x > 2, axis, keepdims=True),
+    "Cumsum": lambda x, axis: fb.cumsum(x, axis[0], exclusive=True, reverse=True),
+    "Deviation": fb.reduce_std,
+    "EuclideanNorm": fb.reduce_euclidean_norm,
+    "ExpandDims": fb.expand_dims,
+    "LogSumExp": fb.reduce_logsumexp,
+    "Max": lambda x, axis: fb.reduce_max(x, axis, keepdims=True),
+    "Mean": fb.reduce_mean,
+    "Min": lambda x, axis: fb.reduce_min(x, axis[0]),
+    "Moments": lambda x, axis: fb.concat(fb.nn.moments(x, axis), 0),
+    "Prod": fb.reduce_prod,
+    "Reverse": fb.reverse,
+    "Squeeze": lambda x, axis: fb.squeeze(fb.reshape(x, [2, 1, 3]), axis - axis + 1),
+    "Sum": fb.reduce_sum,
+    "Variance": lambda x, axis: fb.reduce_variance(x, axis, keepdims=True),
+}
+
+
+@pytest.mark.parametrize("axes", [[0], [1], [-1]], ids=str)
+@pytest.mark.parametrize("type", ALONG_AXES)
+def test_axes_that_only_the_run_knows(type: str, axes: list[int]) -> None:
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    with fb.Graph().as_default() as graph:
+        feeds = {fb.placeholder(fb.float32, [2, 3]): x, fb.placeholder(fb.int32, [1]): axes}
+        y = ALONG_AXES[type](*feeds)
+        assert f"{type}At" in {op.type for op in graph.operations}
+        with fb.Session() as sess:
+            wanted = sess.run(y, feeds)
+        model = fb.onnx.save({"y": y}, dict(zip("xa", feeds, strict=True)))
+    [found] = evaluated(model, {"x": x, "a": np.array(axes, np.int32)})
+    agree([found], [wanted])
+
+
+def test_no_axes_are_none_and_not_all() -> None:
+    with fb.Graph().as_default():
+        x, axes = fb.placeholder(fb.float32, [2]), fb.placeholder(fb.int32, [None])
+        model = fb.onnx.save({"y": fb.reduce_sum(x, axes, keepdims=True)}, {"x": x, "a": axes})
+    values = np.array([1, 2], np.float32)
+    [found] = evaluated(model, {"x": values, "a": np.array([], np.int32)})
+    np.testing.assert_array_equal(found, values)
+
+
+def test_every_rule_for_axes_that_only_the_run_knows_is_tried() -> None:
+    assert ALONG_AXES.keys() == RUN_AXES.keys()
+
+
+def test_axes_that_follow_from_a_rank_are_attributes() -> None:
+    with fb.Graph().as_default():
+        x = fb.placeholder(fb.float32, [2, 3])
+        last = fb.rank(x) - 1
+        y = fb.concat([x, fb.reduce_sum(x, last, keepdims=True)], last)
+        model = fb.onnx.save({"y": y}, {"x": x})
+    values = np.ones([2, 3], np.float32)
+    [found] = evaluated(model, {"x": values})
+    np.testing.assert_array_equal(found, [[1, 1, 1, 3]] * 2)
+
+
+def test_axes_that_onnx_has_as_attributes_are_refused_where_only_the_run_knows_them() -> None:
+    with fb.Graph().as_default():
+        x, axis = fb.placeholder(fb.float32, [2, 3]), fb.placeholder(fb.int32, [], name="axis")
+        with pytest.raises(fb.errors.UnimplementedError, match=r"Concat along .* axis:0"):
+            fb.onnx.save({"y": fb.concat([x, x], axis)}, {"x": x, "axis": axis})

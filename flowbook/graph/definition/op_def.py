@@ -340,8 +340,10 @@ class OpDef(Generic[Built]):
         registry.define(self)
         self._axis = axis or axes or ""
         self.with_axis_input: OpDef[Built] | None = None
+        self.fixed_axis: tuple[OpDef[Any], str] | None = None
         if self._axis:
             self.with_axis_input = AxisInput(self, self._axis, axes is not None).define()
+            self.with_axis_input.fixed_axis = self, self._axis
 
     def front(self, function: Function) -> Function:
         """Make `function` the public function of this type, as a decorator."""

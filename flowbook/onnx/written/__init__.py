@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from flowbook.onnx.written import elementwise, reductions, shaping, windows
+from flowbook.onnx.written import arrays, elementwise, reductions, shaping, windows
+from flowbook.onnx.written.run_axes import RUN_AXES, FixedAxes
 from flowbook.onnx.written.types import Rules
 
+__all__ = ["RULES", "RUN_AXES", "FixedAxes"]
+
 RULES: Rules = {
+    **arrays.RULES,
     **elementwise.RULES,
     **reductions.RULES,
     **shaping.RULES,

@@ -146,6 +146,12 @@ def _sigmoid_loss(w: Writer, op: Operation, labels: str, logits: str) -> Any:
     return w.node("Add", [w.node("Sub", [positive, product]), tail])
 
 
+def _multiply_no_nan(w: Writer, op: Operation, x: str, y: str) -> Any:
+    product = w.node("Mul", [x, y])
+    undone = w.node("And", [w.node("Equal", [y, number(w, op, 0)]), w.node("IsNaN", [product])])
+    return w.node("Where", [undone, y, product])
+
+
 def _shift(direction: str) -> Any:
     def rule(w: Writer, op: Operation, x: str, y: str) -> Any:
         if not op.inputs[0].dtype.name.startswith("u"):
@@ -188,6 +194,7 @@ RULES: Rules = {
     "Maximum": same("Max"),
     "Minimum": same("Min"),
     "Mod": _mod,
+    "MulNoNan": _multiply_no_nan,
     "NormalDistribution": _normal_distribution,
     "Not": _logical("Not", "BitwiseNot"),
     "NotEqual": _not_equal,

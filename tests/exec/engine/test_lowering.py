@@ -148,10 +148,13 @@ def build_loop(
 
 
 places = st.integers(0, STATE - 1)
-assignments = [
+pure = [
     st.tuples(st.just("set"), places, places, places, st.integers(0, 9)),
     st.tuples(st.just("copy"), places, places),
     st.tuples(st.just("constant"), places, st.integers(0, 9)),
+]
+assignments = [
+    *pure,
     st.tuples(st.just("write"), places, places),
     st.tuples(st.just("act"), places),
 ]
@@ -159,9 +162,9 @@ draws = st.tuples(st.just("draw"), places, places)
 refusals = st.tuples(st.just("refuse"), places, places, st.integers(0, 600))
 
 
-def programs(*more: Any) -> Any:
+def programs(*more: Any, plain: Any = assignments) -> Any:
     """Lists of statements, in each other."""
-    plain = [*assignments, *more]
+    plain = [*plain, *more]
     return st.recursive(
         st.lists(st.one_of(plain), max_size=3),
         lambda inner: st.lists(
