@@ -269,6 +269,24 @@ CHANGES = (
         (PLAN,),
     ),
     Change(
+        "exec/plan/course.py",
+        "            if arrival > begin:\n",
+        "            if arrival < begin:\n",
+        ("exec/plan/test_course.py",),
+    ),
+    Change(
+        "exec/plan/course.py",
+        "        until[key] = max(until.get(key, 0.0), end)\n",
+        "        until[key] = end\n",
+        ("exec/plan/test_course.py",),
+    ),
+    Change(
+        "exec/plan/explanation.py",
+        "    placement = place(graph, devices, homes=homes)\n",
+        "    placement = place(graph, devices, None, homes, known)\n",
+        ("exec/session/test_explain.py",),
+    ),
+    Change(
         "exec/plan/schedule.py",
         "(node.op_def.access is Access.WRITE)\n    graph",
         "0\n    graph",

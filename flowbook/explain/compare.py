@@ -13,8 +13,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from flowbook.exec.report import Report, Table
 from flowbook.exec.session.session import Session
-from flowbook.explain.report import Report, Table
 from flowbook.explain.twin import Source, Twin, source_of
 from flowbook.graph.model.context import context_of, is_everywhere
 from flowbook.graph.model.dtypes import SMALL, as_dtype, float64, widened

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from flowbook.explain.report import Report, Table
+from flowbook.exec.report import Report, Table
 from flowbook.graph.building.graph import Graph, get_default_graph
 from flowbook.graph.definition.inference import broadcast_inputs
 from flowbook.graph.definition.op_def import NO_GRADIENT

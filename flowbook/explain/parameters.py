@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from flowbook.explain.report import Report, Table, in_bytes
+from flowbook.exec.report import Report, Table, in_bytes
 from flowbook.graph.building.graph import Graph, get_default_graph
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.ops.state.variables import Variable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from flowbook.explain.report import Table
+from flowbook.exec.report import Table
 from flowbook.widgets.shown_text import counted
 from flowbook.widgets.summary_sources import Snapshot
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from flowbook.exec.report import Report
 from flowbook.exec.session.session import Session
-from flowbook.explain.report import Report
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.site import Site
 from flowbook.graph.model.tensor import Tensor

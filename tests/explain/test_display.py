@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import flowbook as fb
-from flowbook.explain.report import Report, Table, in_bytes, scaled
+from flowbook.exec.report import Report, Table, in_bytes, scaled
 from flowbook.widgets.tables import report_html
 from tests.explain.models import classifier
 

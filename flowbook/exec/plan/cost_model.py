@@ -13,6 +13,7 @@ from typing import NamedTuple
 from flowbook.exec.devices.device import Device
 from flowbook.graph.definition.op_def import HOST
 from flowbook.graph.model.context import Frame, chain, runs_in
+from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.rewrite.subgraph import Node
 
@@ -83,9 +84,8 @@ def trips_of(node: Node) -> int:
     return math.prod([TRIPS] * len(frames))
 
 
-def work_of(node: Node) -> Work:
-    """What a node does."""
-    operation = node.operation
+def work_of(node: Node, operation: Operation) -> Work:
+    """What a node does; the operation is its own, or a copy of which more shapes are known."""
     taken = [(t.dtype.size, t.shape) for t in operation.inputs]
     given = [(d.size, s) for d, s in zip(operation.dtypes, operation.shapes, strict=True)]
     only_names = operation.op_def.aliases and operation.op_def.only_moves

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 from flowbook.exec.devices.device import Device
 from flowbook.exec.plan.assignment import Problem, assign
 from flowbook.exec.plan.cost_model import link_between, seconds, size_of, work_of
-from flowbook.exec.plan.simulation import Job
+from flowbook.exec.plan.simulation import Job, Transfer
 from flowbook.exec.plan.together import colocated, inseparable
+from flowbook.exec.report import in_seconds
 from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.errors import InvalidArgumentError
@@ -23,6 +24,10 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import kernel_for, kinds_with_kernel
 from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.rewrite.subgraph import Subgraph
+from flowbook.graph.transfer.shaping import Shaped
+
+# Nothing is known of shapes but what the graph says.
+_AS_BUILT = Shaped()
 
 
 class Decision(NamedTuple):
@@ -46,16 +51,12 @@ class Decision(NamedTuple):
         """The decision in a sentence."""
         if self.because:
             return self.because
-        said = "; ".join(f"{name} after {_scaled(end)}" for name, end in self.ends.items())
+        said = "; ".join(f"{name} after {in_seconds(end)}" for name, end in self.ends.items())
         ruled = "; ".join(f"{name} {why}" for name, why in self.ruled_out.items())
         found = f"it would end first there: {said}" if said else "it can run nowhere else"
         if not self.is_first:
             found = f"the whole step ends earlier so, though it would end: {said}"
         return f"{found} ({ruled})" if ruled else found
-
-
-def _scaled(end: float) -> str:
-    return f"{end * 1e6:.0f} us" if end < 1e-2 else f"{end * 1e3:.1f} ms"
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ def place(
     devices: Sequence[Device],
     before: Placement | None = None,
     homes: Mapping[ResourceKey, Device] | None = None,
+    shapes: Shaped = _AS_BUILT,
 ) -> Placement:
     """Choose a device for every node.
 
@@ -97,6 +99,7 @@ def place(
         devices: those that there are.
         before: the placement of what the graph was grown from; what is new asks for nothing.
         homes: where resources live already.
+        shapes: what is known of shapes besides what the graph says.
 
     Raises:
         InvalidArgumentError: if a request, or the requests of inseparable operations together,
@@ -111,7 +114,7 @@ def place(
                     placement.chosen[op] = devices[0]
                     placement.decisions[op] = Decision(group.because)
         else:
-            _decide(graph, devices, groups, placement)
+            _decide(graph, devices, groups, placement, shapes)
     served: set[tuple[OpDef[Any], str]] = set()
     for node in graph.new:
         op_def, kind = node.op_def, placement.device_of(node.operation).kind
@@ -218,23 +221,19 @@ def _group(
 
 
 def _decide(
-    graph: Subgraph, devices: Sequence[Device], groups: Sequence[_Group], placement: Placement
+    graph: Subgraph,
+    devices: Sequence[Device],
+    groups: Sequence[_Group],
+    placement: Placement,
+    shapes: Shaped,
 ) -> None:
     """Choose a device for every group, and note why."""
-    links = [[_link(source, to) for to in devices] for source in devices]
-    # Feeds are in host memory, which is the last.
-    host = next((device for device in devices if device.kind in HOST), devices[0])
-    links.append([(0.0, 0.0) if to.kind in HOST else _link(host, to) for to in devices])
-
-    def transfer(size: int, source: int, destination: int) -> float:
-        latency, per_byte = links[source][destination]
-        return latency + size * per_byte
-
     number_of = {op: i for i, group in enumerate(groups) for op in group.operations}
     group_of = [number_of[node.operation] for node in graph.nodes]
     feasible = [group.feasible for group in groups]
     kinds = [device.kind for device in devices]
-    found = assign(Problem(_jobs(graph, kinds), group_of, feasible, kinds, transfer))
+    jobs = jobs_of(graph, kinds, shapes)
+    found = assign(Problem(jobs, group_of, feasible, kinds, transfer_among(devices)))
     for number, group in enumerate(groups):
         device = devices[found.chosen[number]]
         names = [devices[each].name for each in group.feasible]
@@ -246,6 +245,20 @@ def _decide(
             placement.decisions[op] = decision
 
 
+def transfer_among(devices: Sequence[Device]) -> Transfer:
+    """What transfers between devices take."""
+    links = [[_link(source, to) for to in devices] for source in devices]
+    # Feeds are in host memory, which is the last.
+    host = next((device for device in devices if device.kind in HOST), devices[0])
+    links.append([(0.0, 0.0) if to.kind in HOST else _link(host, to) for to in devices])
+
+    def transfer(size: int, source: int, destination: int) -> float:
+        latency, per_byte = links[source][destination]
+        return latency + size * per_byte
+
+    return transfer
+
+
 def _link(source: Device, destination: Device) -> tuple[float, float]:
     """The seconds of the smallest transfer between two devices, and of each byte more."""
     if source is destination:
@@ -254,13 +267,13 @@ def _link(source: Device, destination: Device) -> tuple[float, float]:
     return link.latency, 1 / link.bytes
 
 
-def _jobs(graph: Subgraph, kinds: Sequence[str]) -> list[Job]:
+def jobs_of(graph: Subgraph, kinds: Sequence[str], shapes: Shaped) -> list[Job]:
     """The nodes of a graph, as the simulation sees them."""
     index = {node: i for i, node in enumerate(graph.nodes)}
     producer, constants = graph.producer, graph.constants
     jobs = []
     for node in graph.nodes:
-        work = work_of(node)
+        work = work_of(node, shapes.of(node.operation))
         taken = []
         for value in node.inputs:
             if value in constants:
@@ -268,10 +281,10 @@ def _jobs(graph: Subgraph, kinds: Sequence[str]) -> list[Job]:
             source = producer.get(value)
             if source is None:
                 feed = graph.feeds[value]
-                taken.append((-1, value, size_of(feed.dtype.size, feed.shape)))
+                taken.append((-1, value, size_of(feed.dtype.size, shapes.feed(feed))))
                 continue
             port = source.outputs.index(value)
-            operation = source.operation
+            operation = shapes.of(source.operation)
             size = size_of(operation.dtypes[port].size, operation.shapes[port])
             taken.append((index[source], port, size))
         waited = tuple([index[other] for other in (*node.after, *node.behind)])

@@ -1,4 +1,4 @@
-"""What the tools of this package return: values to work with, and a table to look at."""
+"""What tools that look at graphs and runs return: values to work with, and a table to look at."""
 
 from __future__ import annotations
 
@@ -67,3 +67,12 @@ def scaled(count: float) -> str:
         count, power = count / 1000, power + 1
     digits = 0 if power == 0 or count >= 99.95 else 1 if count >= 9.995 else 2
     return f"{count:.{digits}f} {_PREFIXES[power]}"
+
+
+def in_seconds(seconds: float) -> str:
+    """A time to three digits, such as "31.4 ms"."""
+    for unit, name in ((1.0, "s"), (1e-3, "ms")):
+        if seconds >= unit * 0.9995:
+            digits = 0 if seconds >= 99.95 * unit else 1 if seconds >= 9.995 * unit else 2
+            return f"{seconds / unit:.{digits}f} {name}"
+    return f"{seconds * 1e6:.0f} us"
