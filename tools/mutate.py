@@ -287,6 +287,12 @@ CHANGES = (
         ("exec/session/test_explain.py",),
     ),
     Change(
+        "exec/plan/machine.py",
+        '        if found["of"] != _identity():\n',
+        '        if not found["of"]:\n',
+        ("exec/plan/test_machine.py",),
+    ),
+    Change(
         "exec/plan/schedule.py",
         "(node.op_def.access is Access.WRITE)\n    graph",
         "0\n    graph",

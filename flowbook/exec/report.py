@@ -71,8 +71,9 @@ def scaled(count: float) -> str:
 
 def in_seconds(seconds: float) -> str:
     """A time to three digits, such as "31.4 ms"."""
-    for unit, name in ((1.0, "s"), (1e-3, "ms")):
-        if seconds >= unit * 0.9995:
-            digits = 0 if seconds >= 99.95 * unit else 1 if seconds >= 9.995 * unit else 2
-            return f"{seconds / unit:.{digits}f} {name}"
-    return f"{seconds * 1e6:.0f} us"
+    unit, name = next(
+        (each for each in ((1.0, "s"), (1e-3, "ms")) if seconds >= 0.9995 * each[0]), (1e-6, "us")
+    )
+    count = seconds / unit
+    digits = 0 if count >= 99.95 or not count else 1 if count >= 9.995 else 2
+    return f"{count:.{digits}f} {name}"

@@ -11,6 +11,7 @@ import math
 from typing import NamedTuple
 
 from flowbook.exec.devices.device import Device
+from flowbook.exec.plan.machine import Figures, Link, machine
 from flowbook.graph.definition.op_def import HOST
 from flowbook.graph.model.context import Frame, chain, runs_in
 from flowbook.graph.model.operation import Operation
@@ -21,38 +22,8 @@ from flowbook.graph.rewrite.subgraph import Node
 TRIPS = 10
 
 
-class Figures(NamedTuple):
-    """What a device does.
-
-    Attributes:
-        flops: floating-point operations in a second.
-        bytes: how many bytes of its memory it reads or writes in a second.
-        overhead: seconds to call a kernel.
-    """
-
-    flops: float
-    bytes: float
-    overhead: float
-
-
-# A core or two of a CPU; an accelerator of some years ago.
-FIGURES = {"cpu": Figures(1e11, 1e10, 1e-6)}
+# An accelerator of some years ago, and what lies between it and the host.
 ACCELERATOR = Figures(1e13, 5e11, 5e-6)
-
-
-class Link(NamedTuple):
-    """What lies between two devices.
-
-    Attributes:
-        latency: seconds for the smallest transfer: the other device's thread has to wake up.
-        bytes: how many bytes go over in a second.
-    """
-
-    latency: float
-    bytes: float
-
-
-IN_MEMORY = Link(5e-5, 8e9)
 OVER_BUS = Link(6e-5, 1e10)
 
 
@@ -96,11 +67,11 @@ def work_of(node: Node, operation: Operation) -> Work:
 
 def seconds(work: Work, kind: str) -> float:
     """How long it takes on a kind of device."""
-    figures = FIGURES.get(kind, ACCELERATOR)
+    figures = machine().cpu if kind in HOST else ACCELERATOR
     once = max(work.flops / figures.flops, work.bytes / figures.bytes) + figures.overhead
     return once * work.trips
 
 
 def link_between(source: Device, destination: Device) -> Link:
     """What lies between two devices."""
-    return IN_MEMORY if source.kind in HOST and destination.kind in HOST else OVER_BUS
+    return machine().link if source.kind in HOST and destination.kind in HOST else OVER_BUS

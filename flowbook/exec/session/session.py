@@ -402,7 +402,7 @@ class Session:
         >>> with fb.Session(cpus=2) as sess:
         ...     plan = sess.explain(y, {x: (64, 100)})
         >>> print(plan.reason(y))
-        'y' asks for cpu:1
+        'y' asks for /device:cpu:1
         >>> plan.loads["/job:localhost/task:0/device:cpu:1"].value_bytes
         2560
         """

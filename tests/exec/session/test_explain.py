@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.exec.plan.cost_model import FIGURES, OVER_BUS
+from flowbook.exec.plan.cost_model import OVER_BUS
+from flowbook.exec.plan.machine import COMMON
 from flowbook.exec.report import in_seconds
 from flowbook.widgets.tables import table_of
 
@@ -27,7 +28,7 @@ def test_a_plan_of_one_device(x):
     with fb.Session() as sess:
         plan = sess.explain(y, {x: (1000, 256)})
     flops = 2 * 1000 * 256 * 256
-    assert plan.seconds == pytest.approx(flops / FIGURES["cpu"].flops + FIGURES["cpu"].overhead)
+    assert plan.seconds == pytest.approx(flops / COMMON.cpu.flops + COMMON.cpu.overhead)
     assert plan.device(y) == CPU + "0"
     assert plan.reason(y) == f"nothing constrains it, and {CPU}0 is the first device"
     assert plan.operations[y.op].end == plan.seconds
@@ -170,7 +171,14 @@ def test_devices_that_cannot_be_imagined(x, devices, message):
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.0, "0 us"), (1.26e-5, "13 us"), (0.0123, "12.3 ms"), (0.99999, "1.00 s"), (250.0, "250 s")],
+    [
+        (0.0, "0 us"),
+        (4.2e-7, "0.42 us"),
+        (1.26e-5, "12.6 us"),
+        (0.0123, "12.3 ms"),
+        (0.99999, "1.00 s"),
+        (250.0, "250 s"),
+    ],
 )
 def test_times_have_three_digits(seconds, text):
     assert in_seconds(seconds) == text
