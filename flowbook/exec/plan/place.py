@@ -29,6 +29,9 @@ from flowbook.graph.transfer.shaping import Shaped
 # Nothing is known of shapes but what the graph says.
 _AS_BUILT = Shaped()
 
+# An error lists so many of the operations that have to share a device.
+_MOST_LISTED = 12
+
 
 class Decision(NamedTuple):
     """Why an operation runs where it does.
@@ -195,7 +198,7 @@ def _group(
         i for i, d in enumerate(devices) if all(r.admits(d.spec) for r in requests.values())
     ]
     if not admitted:
-        raise _infeasible(operations, requests, devices)
+        raise _infeasible(operations, requests, definitions, devices)
     because = ", ".join(f"{op.name!r} asks for {op.device}" for op in requests)
     if len(operations) > 1 and not because and len(devices) == 1:
         because = "colocated operations stay together"
@@ -216,7 +219,9 @@ def _group(
             feasible.append(index)
         else:
             ruled_out[device.name] = f"has no kernel for {without.name!r}"
-    # If there is none, the error says which operation has no kernel there.
+    if not feasible and len(operations) > 1:
+        raise _without_common_kernels(operations, definitions, requests, ruled_out)
+    # Of a single one it is said later that it has no kernel.
     return _Group(operations, feasible or admitted, because, ruled_out)
 
 
@@ -306,13 +311,60 @@ def _without_kernel(operation: Operation, op_def: OpDef[Any], kind: str) -> Inva
 
 
 def _infeasible(
-    group: Sequence[Operation], requests: Mapping[Operation, DeviceSpec], devices: Sequence[Device]
+    group: Sequence[Operation],
+    requests: Mapping[Operation, DeviceSpec],
+    definitions: Mapping[Operation, OpDef[Any]],
+    devices: Sequence[Device],
 ) -> InvalidArgumentError:
     asked = "; ".join(f"{op.name!r} asks for {op.device}" for op in requests)
     there = ", ".join(d.name for d in devices)
     together = "together these colocated operations admit" if len(group) > 1 else "this admits"
-    return InvalidArgumentError(
+    error = InvalidArgumentError(
         f"{asked}: {together} none of the devices that there are: {there}",
         next(iter(requests)),
         hint="fb.device(None) or another name; sess.list_devices() lists them",
     )
+    error.details += _constraints(group, definitions, requests)
+    return error
+
+
+def _without_common_kernels(
+    group: Sequence[Operation],
+    definitions: Mapping[Operation, OpDef[Any]],
+    requests: Mapping[Operation, DeviceSpec],
+    ruled_out: Mapping[str, str],
+) -> InvalidArgumentError:
+    lacking = "; ".join(f"{name} {why}" for name, why in ruled_out.items())
+    error = InvalidArgumentError(
+        "no device that may run it has kernels for all operations that share one with it: "
+        f"{lacking}",
+        next(iter(requests), group[0]),
+        hint="fb.register_kernel those that lack, or ask for another device",
+    )
+    error.details += _constraints(group, definitions, requests)
+    return error
+
+
+def _constraints(
+    group: Sequence[Operation],
+    definitions: Mapping[Operation, OpDef[Any]],
+    requests: Mapping[Operation, DeviceSpec],
+) -> list[str]:
+    """For each of several operations what it asks for, and which kinds have a kernel of it."""
+    if len(group) == 1:
+        return []
+    lines = []
+    for op in group:
+        asked = [f"asks for {op.device}"] if op in requests else []
+        asked += [f"is colocated with {other.name!r}" for other in op.colocation]
+        op_def = definitions.get(op, op.op_def)
+        kinds = kinds_with_kernel(op_def)
+        if not op_def.is_handle:
+            asked.append(f"has kernels for {', '.join(kinds) or 'no kind of device'}")
+        lines.append(f"{op.name!r} {', '.join(asked)} ({op.site.place})")
+    return _bounded(lines)
+
+
+def _bounded(lines: list[str]) -> list[str]:
+    more = len(lines) - _MOST_LISTED
+    return lines if more <= 0 else [*lines[:_MOST_LISTED], f"and {more:,} more operations"]

@@ -77,8 +77,42 @@ def test_requests_that_contradict_each_other(x):
         b = fb.negative(x, name="b")
     with pytest.raises(ValueError, match="colocated operations admit none") as caught:
         placed(x, a, b)
-    assert "'a' asks for /device:cpu:0" in str(caught.value)
-    assert "'b' asks for /device:gpu:0" in str(caught.value)
+    lines = str(caught.value).splitlines()
+    said = {line.strip().partition(" (")[0] for line in lines}
+    assert "'a' asks for /device:cpu:0, has kernels for cpu, simulated" in said
+    assert (
+        "'b' asks for /device:gpu:0, is colocated with 'a', has kernels for cpu, simulated" in said
+    )
+    assert sum("test_place.py, line" in line for line in lines) >= 3
+
+
+def test_operations_that_share_no_kind_of_device(x):
+    op = fb.OpDef(
+        "AloneOnSimulated",
+        "x: float32 -> y: float32",
+        kernel=lambda xp, x: xp.exp(x),
+        kinds=("simulated",),
+    )
+    a = op(x, name="a")
+    with fb.colocate_with(a):
+        b = fb.gather(x, [0], name="b")
+    with pytest.raises(ValueError, match="has kernels for all operations that share one") as caught:
+        placed(x, a, b, devices=[*local_devices(), Simulated()])
+    text = str(caught.value)
+    assert "device:cpu:0 has no kernel for 'a'" in text
+    assert "device:simulated:0 has no kernel for 'b'" in text
+    assert "'a' has kernels for simulated (" in text
+    assert "'b' is colocated with 'a', has kernels for cpu (" in text
+
+
+def test_an_error_lists_some_of_very_many_operations(x):
+    with fb.device("/device:gpu:7"):
+        a = fb.exp(x, name="a")
+    with fb.colocate_with(a):
+        others = [fb.exp(x) for _ in range(20)]
+    with pytest.raises(ValueError, match="admit none") as caught:
+        placed(x, a, *others)
+    assert "and 9 more operations" in str(caught.value)
 
 
 def test_a_kernel_for_other_kinds_alone(x):
