@@ -293,6 +293,24 @@ CHANGES = (
         ("exec/plan/test_machine.py",),
     ),
     Change(
+        "exec/plan/assignment.py",
+        "            room.take(number, chosen[number])\n            decided",
+        "            decided",
+        ("exec/plan/test_assignment.py",),
+    ),
+    Change(
+        "exec/plan/assignment.py",
+        "        if is_better and problem.room.fit(other):\n",
+        "        if is_better:\n",
+        ("exec/plan/test_assignment.py", "exec/plan/test_place.py"),
+    ),
+    Change(
+        "exec/plan/place.py",
+        "    if not feasible and len(operations) > 1:\n",
+        "    if False:\n",
+        ("exec/plan/test_place.py",),
+    ),
+    Change(
         "exec/plan/schedule.py",
         "(node.op_def.access is Access.WRITE)\n    graph",
         "0\n    graph",

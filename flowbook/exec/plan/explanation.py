@@ -13,7 +13,14 @@ from flowbook.exec.devices.device import Device
 from flowbook.exec.plan.cost_model import size_of
 from flowbook.exec.plan.course import Course, Output, follow
 from flowbook.exec.plan.pipeline import reduced
-from flowbook.exec.plan.place import Decision, Placement, jobs_of, place, transfer_among
+from flowbook.exec.plan.place import (
+    Decision,
+    Placement,
+    jobs_of,
+    place,
+    transfer_among,
+    variable_bytes,
+)
 from flowbook.exec.plan.simulation import order_of, ranks
 from flowbook.exec.report import Report, Table, in_bytes, in_seconds
 from flowbook.exec.signature.signature import Signature
@@ -301,8 +308,7 @@ def _loads(
     for node in graph.nodes:
         name = placement.device_of(node.operation).name
         operations[name] += 1
-        if node.op_def.owns == "variable":
-            variables[name] += size_of(node.attributes["dtype"].size, node.attributes["shape"])
+        variables[name] += variable_bytes(node)
     loads = {}
     for number, device in enumerate(devices):
         peak, held = course.peak(number)

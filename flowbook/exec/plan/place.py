@@ -14,16 +14,19 @@ from typing import Any, NamedTuple
 from flowbook.exec.devices.device import Device
 from flowbook.exec.plan.assignment import Problem, assign
 from flowbook.exec.plan.cost_model import link_between, seconds, size_of, work_of
+from flowbook.exec.plan.room import Need
 from flowbook.exec.plan.simulation import Job, Transfer
 from flowbook.exec.plan.together import colocated, inseparable
-from flowbook.exec.report import in_seconds
+from flowbook.exec.report import in_bytes, in_seconds
 from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.device_spec import DeviceSpec
-from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.dtypes import DType
+from flowbook.graph.model.errors import InvalidArgumentError, ResourceExhaustedError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import kernel_for, kinds_with_kernel
 from flowbook.graph.model.resource_key import ResourceKey
-from flowbook.graph.rewrite.subgraph import Subgraph
+from flowbook.graph.model.shape import Shape
+from flowbook.graph.rewrite.subgraph import Node, Subgraph
 from flowbook.graph.transfer.shaping import Shaped
 
 # Nothing is known of shapes but what the graph says.
@@ -107,6 +110,7 @@ def place(
     Raises:
         InvalidArgumentError: if a request, or the requests of inseparable operations together,
             admit no device, naming what rules each out.
+        ResourceExhaustedError: if what has to be on a device does not fit into its memory.
     """
     placement = before if before is not None else Placement(devices[0])
     if before is None:
@@ -238,16 +242,83 @@ def _decide(
     feasible = [group.feasible for group in groups]
     kinds = [device.kind for device in devices]
     jobs = jobs_of(graph, kinds, shapes)
-    found = assign(Problem(jobs, group_of, feasible, kinds, transfer_among(devices)))
+    limits = [device.memory_limit for device in devices]
+    is_bounded = any(limit is not None for limit in limits)
+    needs = _needs(graph, group_of, shapes) if is_bounded else {}
+    needed = [needs.get(number, Need()) for number in range(len(groups))]
+    transfer = transfer_among(devices)
+    problem = Problem(jobs, group_of, feasible, kinds, transfer, limits, needed)
+    found = assign(problem)
+    overfull = problem.room.overfull(found.chosen)
+    if overfull is not None:
+        there = [n for n, device in enumerate(found.chosen) if device == overfull]
+        raise _out_of_memory(devices[overfull], [(groups[n], needed[n]) for n in there])
     for number, group in enumerate(groups):
         device = devices[found.chosen[number]]
-        names = [devices[each].name for each in group.feasible]
-        told = dict(zip(names, found.ends.get(number, ()), strict=False))
-        is_first = not told or told[device.name] == min(told.values())
-        decision = Decision(group.because, told, group.ruled_out, is_first)
+        told = {devices[each].name: end for each, end in found.ends.get(number, {}).items()}
+        is_first = not told or told.get(device.name) == min(told.values())
+        full = {
+            devices[each].name: "has no memory left for it" for each in found.full.get(number, ())
+        }
+        ruled_out = {**group.ruled_out, **full} if full else group.ruled_out
+        decision = Decision(group.because, told, ruled_out, is_first)
         for op in group.operations:
             placement.chosen[op] = device
             placement.decisions[op] = decision
+
+
+def _needs(graph: Subgraph, group_of: Sequence[int], shapes: Shaped) -> dict[int, Need]:
+    """How much memory each group takes."""
+    found: dict[int, Need] = {}
+    for node, number in zip(graph.nodes, group_of, strict=True):
+        need, passes = found.get(number, Need()), 0
+        for value in node.inputs:
+            if value in graph.constants:
+                passes += graph.constants[value].nbytes
+                continue
+            source = graph.producer.get(value)
+            # What is read of a variable lies in it.
+            if source is not None and source.op_def.reads_as is None:
+                operation = shapes.of(source.operation)
+                port = source.outputs.index(value)
+                passes += size_of(operation.dtypes[port].size, operation.shapes[port])
+        if node.op_def.reads_as is None and not node.op_def.is_handle:
+            operation = shapes.of(node.operation)
+            passes += sum(map(_size, operation.dtypes, operation.shapes))
+        stays = need.stays + variable_bytes(node)
+        found[number] = Need(stays, max(need.passes, passes))
+    return found
+
+
+def _size(dtype: DType, shape: Shape) -> int:
+    return size_of(dtype.size, shape)
+
+
+def variable_bytes(node: Node) -> int:
+    """The memory of the variable that a node owns; nothing if it owns none."""
+    if node.op_def.owns != "variable":
+        return 0
+    return size_of(node.attributes["dtype"].size, node.attributes["shape"])
+
+
+def _out_of_memory(device: Device, there: Sequence[tuple[_Group, Need]]) -> ResourceExhaustedError:
+    largest = sorted(there, key=lambda each: -sum(each[1]))
+    stays, passes = sum(need.stays for _, need in there), max(need.passes for _, need in there)
+    error = ResourceExhaustedError(
+        f"{device.name} has {in_bytes(device.memory_limit or 0)}; what has to be there takes "
+        f"{in_bytes(stays)} for variables and {in_bytes(passes)} for what one operation computes",
+        largest[0][0].operations[0],
+        hint="ask for other devices, or for none",
+    )
+    error.details += _bounded(
+        [
+            f"{group.operations[0].name!r} takes {in_bytes(sum(need))} "
+            f"({group.operations[0].site.place})"
+            for group, need in largest
+            if sum(need)
+        ]
+    )
+    return error
 
 
 def transfer_among(devices: Sequence[Device]) -> Transfer:
