@@ -108,6 +108,7 @@ def _greedy(
     chosen = [feasible[0] for feasible in problem.feasible]
     decided = [len(feasible) == 1 for feasible in problem.feasible]
     room = problem.room
+    is_bounded = any(limit is not None for limit in problem.limits)
     for number, is_decided in enumerate(decided):
         if is_decided:
             room.take(number, chosen[number])
@@ -118,10 +119,12 @@ def _greedy(
         number = problem.group_of[index]
         if not decided[number]:
             feasible = problem.feasible[number]
-            fitting = [device for device in feasible if room.fits(number, device)]
-            if len(fitting) < len(feasible):
-                full[number] = [device for device in feasible if device not in fitting]
-            found = {device: simulation.end_on(index, device) for device in fitting or feasible}
+            if is_bounded:
+                fitting = [device for device in feasible if room.fits(number, device)]
+                if len(fitting) < len(feasible):
+                    full[number] = [device for device in feasible if device not in fitting]
+                feasible = fitting or feasible
+            found = {device: simulation.end_on(index, device) for device in feasible}
             ends[number] = found
             chosen[number] = min(found, key=found.__getitem__)
             room.take(number, chosen[number])
