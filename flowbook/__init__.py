@@ -29,6 +29,7 @@ from flowbook.exec.kernels import shared_products as _shared_products
 from flowbook.exec.kernels.compiling import *
 from flowbook.exec.kernels.onednn_kernels import *
 from flowbook.exec.resources.store import *
+from flowbook.exec.session.calibration import *
 from flowbook.exec.session.frozen import *
 from flowbook.exec.session.partial_run import *
 from flowbook.exec.session.session import *

@@ -11,6 +11,9 @@ from hypothesis import settings
 # BLAS reads it when NumPy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# Plans do not depend on what was measured of the machine: nothing can be kept there or read.
+os.environ["FLOWBOOK_CACHE"] = os.devnull
+
 import flowbook as fb
 
 # The same examples every time, whatever the machine's speed. `make soak` looks further.

@@ -314,6 +314,48 @@ CHANGES = (
         (PLAN,),
     ),
     Change(
+        "exec/plan/course.py",
+        "            if arrival > begin:\n",
+        "            if arrival < begin:\n",
+        ("exec/plan/test_course.py",),
+    ),
+    Change(
+        "exec/plan/course.py",
+        "        until[key] = max(until.get(key, 0.0), end)\n",
+        "        until[key] = end\n",
+        ("exec/plan/test_course.py",),
+    ),
+    Change(
+        "exec/plan/explanation.py",
+        "    placement = place(graph, devices, homes=homes)\n",
+        "    placement = place(graph, devices, None, homes, known)\n",
+        ("exec/session/test_explain.py",),
+    ),
+    Change(
+        "exec/plan/machine.py",
+        '        if found["of"] != _identity():\n',
+        '        if not found["of"]:\n',
+        ("exec/plan/test_machine.py",),
+    ),
+    Change(
+        "exec/plan/assignment.py",
+        "            room.take(number, chosen[number])\n            decided",
+        "            decided",
+        ("exec/plan/test_assignment.py",),
+    ),
+    Change(
+        "exec/plan/assignment.py",
+        "        if is_better and problem.room.fit(other):\n",
+        "        if is_better:\n",
+        ("exec/plan/test_assignment.py", "exec/plan/test_place.py"),
+    ),
+    Change(
+        "exec/plan/place.py",
+        "    if not feasible and len(operations) > 1:\n",
+        "    if False:\n",
+        ("exec/plan/test_place.py",),
+    ),
+    Change(
         "exec/plan/schedule.py",
         "(node.op_def.access is Access.WRITE)\n    graph",
         "0\n    graph",

@@ -24,6 +24,7 @@ from flowbook.exec.engine.joint import Joint
 from flowbook.exec.engine.runner import Runner, Stage
 from flowbook.exec.engine.tally import Ran, Tallies
 from flowbook.exec.feeding import Feeding
+from flowbook.exec.plan.explanation import Explanation, explain
 from flowbook.exec.plan.failure import Failure, StepFailed
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Growing, Prepared, grow
@@ -37,6 +38,8 @@ from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.errors import DataLossError, FailedPreconditionError, OpError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import ResourceKey
+from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.state.variables import Variable
 
 # Programs are kept while they have no more nodes than this together, the latest in any case. Those
@@ -93,6 +96,18 @@ class Master(Protocol):
 
     def prepare(self, signature: Signature, instruments: Sequence[Instrument] = ()) -> Prepared:
         """A signature made ready to run, its program rewritten by instruments."""
+
+    def explain(
+        self,
+        signature: Signature,
+        shapes: Mapping[Tensor, Shape],
+        devices: Sequence[Device] | None = None,
+    ) -> Explanation:
+        """The plan of a signature for these devices, or others; nothing is run or kept.
+
+        Raises:
+            InvalidArgumentError: as `prepare`.
+        """
 
     def keeps(self, prepared: Prepared) -> bool:
         """Whether what stands behind a prepared signature is still there."""
@@ -222,6 +237,19 @@ class LocalMaster:
                 self._nodes += _size(found)
                 self._make_room(key)
             return found
+
+    def explain(
+        self,
+        signature: Signature,
+        shapes: Mapping[Tensor, Shape],
+        devices: Sequence[Device] | None = None,
+    ) -> Explanation:
+        """The plan of a signature for these devices, or others; nothing is run or kept."""
+        if devices is not None:
+            return explain(signature, shapes, devices, {})
+        with self._lock:
+            homes = dict(self._homes)
+        return explain(signature, shapes, self._devices, homes)
 
     def _runner(self, prepared: Prepared, begun: Runner | Joint | None = None) -> Runner | Joint:
         for operation in prepared.stateful:

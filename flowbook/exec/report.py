@@ -1,4 +1,4 @@
-"""What the tools of this package return: values to work with, and a table to look at."""
+"""What tools that look at graphs and runs return: values to work with, and a table to look at."""
 
 from __future__ import annotations
 
@@ -83,3 +83,8 @@ def scaled(count: float) -> str:
 def _digits(count: float) -> int:
     """How many digits after the point make three in all."""
     return 0 if count >= 99.95 else 1 if count >= 9.995 else 2
+
+
+def in_seconds(seconds: float) -> str:
+    """A time to three digits, such as "31.4 ms"."""
+    return in_time(round(seconds * 1e9))

@@ -16,11 +16,9 @@ from flowbook.graph.model.context import Frame, chain, runs_in
 from flowbook.graph.model.dtypes import resource, variant
 from flowbook.graph.model.errors import InvalidArgumentError, NotFoundError, without_internal_frames
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.ops.basis.constants import placeholder
 from flowbook.graph.rewrite.prune import prune
-from flowbook.graph.transfer.copying import copy_operations, graph_for_copies
+from flowbook.graph.transfer.shaping import check_fed, shape_of, shaped
 
 __all__ = ["forecast"]
 
@@ -190,15 +188,12 @@ def forecast(
     check_mapping(feeds)
     graph = graph or graph_of(fetches) or get_default_graph()
     flat = flatten(graph, fetches)
-    fed = {feedable(graph, key): _shape_of(value) for key, value in (feeds or {}).items()}
-    for tensor, shape in fed.items():
-        if tensor.dtype is not resource and not tensor.shape.is_compatible_with(shape):
-            raise InvalidArgumentError(
-                f"{tensor.name} has the shape {tensor.shape}, and would be fed with {shape}"
-            )
+    given = (feeds or {}).items()
+    fed = {feedable(graph, key): shape_of(value, "a forecast") for key, value in given}
+    check_fed(fed)
     pruned = prune(flat.tensors, flat.targets, list(fed))
     operations = [op for op in pruned.operations if op.op_def.stands_for is None]
-    copies = _with_shapes(pruned.operations, fed)
+    copies = shaped(pruned.operations, fed).copies
     once = {op: _cost(copies[op]) for op in operations}
     loops = _loops(operations)
     counted = _trips(trips, loops)
@@ -267,39 +262,6 @@ def _times(frames: Iterable[Frame], trips: Mapping[Frame, int]) -> int:
     return math.prod(trips[frame] for frame in frames)
 
 
-def _shape_of(value: Any) -> Shape:
-    """The shape that a feed has: of an array, or given as such."""
-    if isinstance(value, Shape | tuple):
-        return Shape(value)
-    shape = getattr(value, "shape", None)
-    if shape is None:
-        raise InvalidArgumentError(
-            f"a feed of a forecast is an array, or a shape as a tuple, not {value!r:.80}"
-        )
-    return Shape(shape)
-
-
-def _with_shapes(
-    operations: list[Operation], fed: dict[Tensor, Shape]
-) -> dict[Operation, Operation]:
-    """Copies of the operations, with shapes inferred from those of the feeds."""
-    handles = [tensor.op for tensor in fed if tensor.dtype is resource]
-    graph = graph_for_copies([*handles, *operations])
-    tensors: dict[Tensor, Tensor] = {}
-    copies: dict[Operation, Operation] = {}
-    with graph.as_default():
-        for tensor, shape in fed.items():
-            if tensor.dtype is resource:
-                copies |= copy_operations([tensor.op], graph, tensors)
-                continue
-            name = tensor.name.replace(":", "_").replace("@", "_")
-            tensors[tensor] = placeholder(
-                tensor.dtype, tensor.shape.merge(shape), name=f"{name}_fed"
-            )
-        rest = [op for op in operations if op not in copies]
-        return copies | copy_operations(rest, graph, tensors)
-
-
 def _cost(op: Operation) -> Cost:
     sizes = [_bytes(t) for t in op.outputs]
     known = [size for size in sizes if size is not None]
@@ -351,7 +313,7 @@ def _variable_bytes(op: Operation) -> int:
 
 
 def _peak(
-    operations: list[Operation], copies: dict[Operation, Operation], fetched: set[Tensor]
+    operations: list[Operation], copies: Mapping[Operation, Operation], fetched: set[Tensor]
 ) -> tuple[int, Operation | None]:
     """The most bytes alive at once, and during which operation; views live in what they show."""
     shown = {t: _owner(t) for op in operations for t in op.outputs}

@@ -20,9 +20,11 @@ class Device(ABC):
         xp: NumPy, or a module like it, whose functions take this device's arrays.
         array_type: what is of exactly this type is an array of the device; None if the type alone
             does not tell.
+        memory_limit: how many bytes its arrays may take together; None for any.
     """
 
     array_type: type[Any] | None = None
+    memory_limit: int | None = None
 
     def __init__(self, name: str, xp: ModuleType | Any) -> None:
         self.spec = DeviceSpec.parse(name)

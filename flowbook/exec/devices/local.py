@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from flowbook.exec.devices.cpu import Cpu
 from flowbook.exec.devices.device import Device
+from flowbook.exec.devices.imagined import Imagined
 from flowbook.exec.devices.simulated import Simulated
 from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
@@ -31,9 +33,26 @@ def local_devices(devices: Sequence[Any] | None = None, cpus: int | None = None)
         raise InvalidArgumentError("devices names all devices, so that cpus says nothing")
     if devices is None:
         return [Cpu(index) for index in range(_number(1 if cpus is None else cpus))]
+    return _listed(devices, _named)
+
+
+def imagined_devices(names: Sequence[Any]) -> list[Device]:
+    """Devices by name that need not be there: plans are made for them, and nothing runs on them.
+
+    Args:
+        names: such as "gpu:3". A CPU joins them as it joins `local_devices`.
+
+    Raises:
+        InvalidTypeError: if they are no sequence of names and devices.
+        InvalidArgumentError: if one is no name of a device, or is named twice.
+    """
+    return _listed(names, _imagined)
+
+
+def _listed(devices: Any, named: Callable[[Any], Device]) -> list[Device]:
     if not isinstance(devices, list | tuple):
         raise InvalidTypeError(f"devices is a list of names, not {devices!r}")
-    found = [each if isinstance(each, Device) else _named(each) for each in devices]
+    found = [each if isinstance(each, Device) else named(each) for each in devices]
     names = [device.name for device in found]
     if len(set(names)) < len(names):
         raise InvalidArgumentError(f"devices names one twice: {', '.join(names)}")
@@ -48,10 +67,28 @@ def _number(cpus: Any) -> int:
     return cpus
 
 
-def _named(name: Any) -> Device:
+def _imagined(name: Any) -> Device:
+    spec = _parsed(name)
+    if spec.kind is None:
+        raise InvalidArgumentError(f"{name!r} says no kind of device", hint="for example 'gpu:0'")
+    return Imagined(
+        replace(
+            spec,
+            job=spec.job or "localhost",
+            task=spec.task or 0,
+            index=spec.index or 0,
+        )
+    )
+
+
+def _parsed(name: Any) -> DeviceSpec:
     if not isinstance(name, str):
         raise InvalidTypeError(f"a device is named by a string, not {name!r}")
-    spec = DeviceSpec.parse(name)
+    return DeviceSpec.parse(name)
+
+
+def _named(name: Any) -> Device:
+    spec = _parsed(name)
     make = _makers.get(spec.kind or "")
     if make is None or spec.job not in (None, "localhost") or spec.task not in (None, 0):
         kinds = " or ".join(repr(f"{kind}:0") for kind in sorted(_makers))

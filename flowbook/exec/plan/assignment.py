@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from flowbook.exec.plan.room import Need, Room
 from flowbook.exec.plan.simulation import Job, Simulation, Transfer, finish, order_of, ranks
 
 # So many jobs are simulated, at most, to improve a small step by moving groups.
@@ -25,6 +26,8 @@ class Problem(NamedTuple):
         feasible: for each group the devices that it may go to.
         alike: for each device what its jobs' times depend on, such as its kind.
         transfer: what transfers take.
+        limits: how many bytes each device has; None for any.
+        needs: how many each group takes.
     """
 
     jobs: Sequence[Job]
@@ -32,6 +35,13 @@ class Problem(NamedTuple):
     feasible: Sequence[Sequence[int]]
     alike: Sequence[object]
     transfer: Transfer
+    limits: Sequence[int | None]
+    needs: Sequence[Need]
+
+    @property
+    def room(self) -> Room:
+        """The devices' memory, of which nothing is taken yet."""
+        return Room(self.limits, self.needs)
 
     @property
     def is_free(self) -> bool:
@@ -45,27 +55,33 @@ class Assignment(NamedTuple):
     Attributes:
         chosen: the device of each group.
         ends: for each group that was decided by that when the first of its jobs would have ended on
-            each of its devices.
+            each of its devices that had room for it.
         end: when the step would end.
+        full: for a group the devices that had no room for it when it was decided.
     """
 
     chosen: Sequence[int]
-    ends: Mapping[int, Sequence[float]]
+    ends: Mapping[int, Mapping[int, float]]
     end: float
+    full: Mapping[int, Sequence[int]]
 
 
 def assign(problem: Problem) -> Assignment:
-    """Choose a device for each group."""
+    """Choose a device for each group.
+
+    One has not enough memory for what it is chosen for only if no other was left to choose.
+    """
     order = order_of(problem.jobs, ranks(problem.jobs, problem.transfer))
-    chosen, ends = _greedy(problem, order)
+    chosen, ends, full = _greedy(problem, order)
     best = finish_of(problem, order, chosen)
     for alone in _alone(problem):
         other = [alone if alone in feasible else feasible[0] for feasible in problem.feasible]
         end = finish_of(problem, order, other)
-        if end < best * 0.999 or (end <= best and alone == 0):
+        is_better = end < best * 0.999 or (end <= best and alone == 0)
+        if is_better and problem.room.fit(other):
             best, chosen = end, other
     chosen, best = _improved(problem, order, chosen, best)
-    return Assignment(chosen, ends, best)
+    return Assignment(chosen, ends, best, full)
 
 
 def finish_of(problem: Problem, order: Sequence[int], chosen: Sequence[int]) -> float:
@@ -81,22 +97,40 @@ def _alone(problem: Problem) -> Sequence[int]:
     return range(len(problem.alike))
 
 
-def _greedy(problem: Problem, order: Sequence[int]) -> tuple[list[int], dict[int, list[float]]]:
-    """Each group where the first of it would end first; and when, on each of its devices."""
+def _greedy(
+    problem: Problem, order: Sequence[int]
+) -> tuple[list[int], dict[int, dict[int, float]], dict[int, list[int]]]:
+    """Each group where the first of it would end first, of the devices that have room for it.
+
+    Also when it would end on each of these, and which have no room.
+    """
     # What is not left to run goes anywhere.
     chosen = [feasible[0] for feasible in problem.feasible]
     decided = [len(feasible) == 1 for feasible in problem.feasible]
-    ends: dict[int, list[float]] = {}
+    room = problem.room
+    is_bounded = any(limit is not None for limit in problem.limits)
+    for number, is_decided in enumerate(decided):
+        if is_decided:
+            room.take(number, chosen[number])
+    ends: dict[int, dict[int, float]] = {}
+    full: dict[int, list[int]] = {}
     simulation = Simulation(problem.jobs, len(problem.alike), problem.transfer)
     for index in order:
         number = problem.group_of[index]
         if not decided[number]:
             feasible = problem.feasible[number]
-            found = ends[number] = [simulation.end_on(index, device) for device in feasible]
-            chosen[number] = feasible[found.index(min(found))]
+            if is_bounded:
+                fitting = [device for device in feasible if room.fits(number, device)]
+                if len(fitting) < len(feasible):
+                    full[number] = [device for device in feasible if device not in fitting]
+                feasible = fitting or feasible
+            found = {device: simulation.end_on(index, device) for device in feasible}
+            ends[number] = found
+            chosen[number] = min(found, key=found.__getitem__)
+            room.take(number, chosen[number])
             decided[number] = True
         simulation.run_on(index, chosen[number])
-    return chosen, ends
+    return chosen, ends, full
 
 
 def _improved(
@@ -115,6 +149,6 @@ def _improved(
                 moved = chosen.copy()
                 moved[number] = device
                 end = finish_of(problem, order, moved)
-                if end < best * 0.999:
+                if end < best * 0.999 and problem.room.fit(moved):
                     best, chosen, is_better = end, moved, True
     return chosen, best

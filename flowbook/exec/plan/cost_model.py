@@ -11,8 +11,10 @@ import math
 from typing import NamedTuple
 
 from flowbook.exec.devices.device import Device
+from flowbook.exec.plan.machine import Figures, Link, machine
 from flowbook.graph.definition.op_def import HOST
 from flowbook.graph.model.context import Frame, chain, runs_in
+from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.rewrite.subgraph import Node
 
@@ -20,38 +22,8 @@ from flowbook.graph.rewrite.subgraph import Node
 TRIPS = 10
 
 
-class Figures(NamedTuple):
-    """What a device does.
-
-    Attributes:
-        flops: floating-point operations in a second.
-        bytes: how many bytes of its memory it reads or writes in a second.
-        overhead: seconds to call a kernel.
-    """
-
-    flops: float
-    bytes: float
-    overhead: float
-
-
-# A core or two of a CPU; an accelerator of some years ago.
-FIGURES = {"cpu": Figures(1e11, 1e10, 1e-6)}
+# An accelerator of some years ago, and what lies between it and the host.
 ACCELERATOR = Figures(1e13, 5e11, 5e-6)
-
-
-class Link(NamedTuple):
-    """What lies between two devices.
-
-    Attributes:
-        latency: seconds for the smallest transfer: the other device's thread has to wake up.
-        bytes: how many bytes go over in a second.
-    """
-
-    latency: float
-    bytes: float
-
-
-IN_MEMORY = Link(5e-5, 8e9)
 OVER_BUS = Link(6e-5, 1e10)
 
 
@@ -83,9 +55,8 @@ def trips_of(node: Node) -> int:
     return math.prod([TRIPS] * len(frames))
 
 
-def work_of(node: Node) -> Work:
-    """What a node does."""
-    operation = node.operation
+def work_of(node: Node, operation: Operation) -> Work:
+    """What a node does; the operation is its own, or a copy of which more shapes are known."""
     taken = [(t.dtype.size, t.shape) for t in operation.inputs]
     given = [(d.size, s) for d, s in zip(operation.dtypes, operation.shapes, strict=True)]
     only_names = operation.op_def.aliases and operation.op_def.only_moves
@@ -96,11 +67,11 @@ def work_of(node: Node) -> Work:
 
 def seconds(work: Work, kind: str) -> float:
     """How long it takes on a kind of device."""
-    figures = FIGURES.get(kind, ACCELERATOR)
+    figures = machine().cpu if kind in HOST else ACCELERATOR
     once = max(work.flops / figures.flops, work.bytes / figures.bytes) + figures.overhead
     return once * work.trips
 
 
 def link_between(source: Device, destination: Device) -> Link:
     """What lies between two devices."""
-    return IN_MEMORY if source.kind in HOST and destination.kind in HOST else OVER_BUS
+    return machine().link if source.kind in HOST and destination.kind in HOST else OVER_BUS

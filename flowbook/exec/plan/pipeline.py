@@ -103,11 +103,9 @@ def grow(
     Raises:
         InvalidArgumentError: if a needed placeholder is not fed, or a device request cannot be met.
     """
-    fetches, targets, feeds, _ = signature
+    fetches, _, feeds, _ = signature
     before = base.prepared if base is not None else None
-    graph = prune(fetches, targets, feeds, base.graph if base is not None else None)
-    order_state(graph)
-    rewrite(graph)
+    graph = reduced(signature, base.graph if base is not None else None)
     placement = place(graph, devices, before.placement if before is not None else None, homes)
     schedule(graph)
     sources = dict(before.sources) if before is not None else {}
@@ -138,6 +136,14 @@ def grow(
         placement,
     )
     return Growing(prepared, graph)
+
+
+def reduced(signature: Signature, base: Subgraph | None = None) -> Subgraph:
+    """What is left to run for a signature."""
+    graph = prune(signature.fetches, signature.targets, signature.feeds, base)
+    order_state(graph)
+    rewrite(graph)
+    return graph
 
 
 def rewrite(graph: Subgraph) -> None:

@@ -14,15 +14,26 @@ from typing import Any, NamedTuple
 from flowbook.exec.devices.device import Device
 from flowbook.exec.plan.assignment import Problem, assign
 from flowbook.exec.plan.cost_model import link_between, seconds, size_of, work_of
-from flowbook.exec.plan.simulation import Job
+from flowbook.exec.plan.room import Need
+from flowbook.exec.plan.simulation import Job, Transfer
 from flowbook.exec.plan.together import colocated, inseparable
+from flowbook.exec.report import in_bytes, in_seconds
 from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.device_spec import DeviceSpec
-from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.dtypes import DType
+from flowbook.graph.model.errors import InvalidArgumentError, ResourceExhaustedError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import kernel_for, kinds_with_kernel
 from flowbook.graph.model.resource_key import ResourceKey
-from flowbook.graph.rewrite.subgraph import Subgraph
+from flowbook.graph.model.shape import Shape
+from flowbook.graph.rewrite.subgraph import Node, Subgraph
+from flowbook.graph.transfer.shaping import Shaped
+
+# Nothing is known of shapes but what the graph says.
+_AS_BUILT = Shaped()
+
+# An error lists so many of the operations that have to share a device.
+_MOST_LISTED = 12
 
 
 class Decision(NamedTuple):
@@ -46,16 +57,12 @@ class Decision(NamedTuple):
         """The decision in a sentence."""
         if self.because:
             return self.because
-        said = "; ".join(f"{name} after {_scaled(end)}" for name, end in self.ends.items())
+        said = "; ".join(f"{name} after {in_seconds(end)}" for name, end in self.ends.items())
         ruled = "; ".join(f"{name} {why}" for name, why in self.ruled_out.items())
         found = f"it would end first there: {said}" if said else "it can run nowhere else"
         if not self.is_first:
             found = f"the whole step ends earlier so, though it would end: {said}"
         return f"{found} ({ruled})" if ruled else found
-
-
-def _scaled(end: float) -> str:
-    return f"{end * 1e6:.0f} us" if end < 1e-2 else f"{end * 1e3:.1f} ms"
 
 
 @dataclass(frozen=True)
@@ -89,6 +96,7 @@ def place(
     devices: Sequence[Device],
     before: Placement | None = None,
     homes: Mapping[ResourceKey, Device] | None = None,
+    shapes: Shaped = _AS_BUILT,
 ) -> Placement:
     """Choose a device for every node.
 
@@ -97,10 +105,12 @@ def place(
         devices: those that there are.
         before: the placement of what the graph was grown from; what is new asks for nothing.
         homes: where resources live already.
+        shapes: what is known of shapes besides what the graph says.
 
     Raises:
         InvalidArgumentError: if a request, or the requests of inseparable operations together,
             admit no device, naming what rules each out.
+        ResourceExhaustedError: if what has to be on a device does not fit into its memory.
     """
     placement = before if before is not None else Placement(devices[0])
     if before is None:
@@ -111,7 +121,7 @@ def place(
                     placement.chosen[op] = devices[0]
                     placement.decisions[op] = Decision(group.because)
         else:
-            _decide(graph, devices, groups, placement)
+            _decide(graph, devices, groups, placement, shapes)
     served: set[tuple[OpDef[Any], str]] = set()
     for node in graph.new:
         op_def, kind = node.op_def, placement.device_of(node.operation).kind
@@ -192,7 +202,7 @@ def _group(
         i for i, d in enumerate(devices) if all(r.admits(d.spec) for r in requests.values())
     ]
     if not admitted:
-        raise _infeasible(operations, requests, devices)
+        raise _infeasible(operations, requests, definitions, devices)
     because = ", ".join(f"{op.name!r} asks for {op.device}" for op in requests)
     if len(operations) > 1 and not because and len(devices) == 1:
         because = "colocated operations stay together"
@@ -213,14 +223,106 @@ def _group(
             feasible.append(index)
         else:
             ruled_out[device.name] = f"has no kernel for {without.name!r}"
-    # If there is none, the error says which operation has no kernel there.
+    if not feasible and len(operations) > 1:
+        raise _without_common_kernels(operations, definitions, requests, ruled_out)
+    # Of a single one it is said later that it has no kernel.
     return _Group(operations, feasible or admitted, because, ruled_out)
 
 
 def _decide(
-    graph: Subgraph, devices: Sequence[Device], groups: Sequence[_Group], placement: Placement
+    graph: Subgraph,
+    devices: Sequence[Device],
+    groups: Sequence[_Group],
+    placement: Placement,
+    shapes: Shaped,
 ) -> None:
     """Choose a device for every group, and note why."""
+    number_of = {op: i for i, group in enumerate(groups) for op in group.operations}
+    group_of = [number_of[node.operation] for node in graph.nodes]
+    feasible = [group.feasible for group in groups]
+    kinds = [device.kind for device in devices]
+    jobs = jobs_of(graph, kinds, shapes)
+    limits = [device.memory_limit for device in devices]
+    is_bounded = any(limit is not None for limit in limits)
+    needs = _needs(graph, group_of, shapes) if is_bounded else {}
+    needed = [needs.get(number, Need()) for number in range(len(groups))]
+    transfer = transfer_among(devices)
+    problem = Problem(jobs, group_of, feasible, kinds, transfer, limits, needed)
+    found = assign(problem)
+    overfull = problem.room.overfull(found.chosen)
+    if overfull is not None:
+        there = [n for n, device in enumerate(found.chosen) if device == overfull]
+        raise _out_of_memory(devices[overfull], [(groups[n], needed[n]) for n in there])
+    for number, group in enumerate(groups):
+        device = devices[found.chosen[number]]
+        told = {devices[each].name: end for each, end in found.ends.get(number, {}).items()}
+        is_first = not told or told.get(device.name) == min(told.values())
+        full = {
+            devices[each].name: "has no memory left for it" for each in found.full.get(number, ())
+        }
+        ruled_out = {**group.ruled_out, **full} if full else group.ruled_out
+        decision = Decision(group.because, told, ruled_out, is_first)
+        for op in group.operations:
+            placement.chosen[op] = device
+            placement.decisions[op] = decision
+
+
+def _needs(graph: Subgraph, group_of: Sequence[int], shapes: Shaped) -> dict[int, Need]:
+    """How much memory each group takes."""
+    found: dict[int, Need] = {}
+    for node, number in zip(graph.nodes, group_of, strict=True):
+        need, passes = found.get(number, Need()), 0
+        for value in node.inputs:
+            if value in graph.constants:
+                passes += graph.constants[value].nbytes
+                continue
+            source = graph.producer.get(value)
+            # What is read of a variable lies in it.
+            if source is not None and source.op_def.reads_as is None:
+                operation = shapes.of(source.operation)
+                port = source.outputs.index(value)
+                passes += size_of(operation.dtypes[port].size, operation.shapes[port])
+        if node.op_def.reads_as is None and not node.op_def.is_handle:
+            operation = shapes.of(node.operation)
+            passes += sum(map(_size, operation.dtypes, operation.shapes))
+        stays = need.stays + variable_bytes(node)
+        found[number] = Need(stays, max(need.passes, passes))
+    return found
+
+
+def _size(dtype: DType, shape: Shape) -> int:
+    return size_of(dtype.size, shape)
+
+
+def variable_bytes(node: Node) -> int:
+    """The memory of the variable that a node owns; nothing if it owns none."""
+    if node.op_def.owns != "variable":
+        return 0
+    return size_of(node.attributes["dtype"].size, node.attributes["shape"])
+
+
+def _out_of_memory(device: Device, there: Sequence[tuple[_Group, Need]]) -> ResourceExhaustedError:
+    largest = sorted(there, key=lambda each: -sum(each[1]))
+    stays, passes = sum(need.stays for _, need in there), max(need.passes for _, need in there)
+    error = ResourceExhaustedError(
+        f"{device.name} has {in_bytes(device.memory_limit or 0)}; what has to be there takes "
+        f"{in_bytes(stays)} for variables and {in_bytes(passes)} for what one operation computes",
+        largest[0][0].operations[0],
+        hint="ask for other devices, or for none",
+    )
+    error.details += _bounded(
+        [
+            f"{group.operations[0].name!r} takes {in_bytes(sum(need))} "
+            f"({group.operations[0].site.place})"
+            for group, need in largest
+            if sum(need)
+        ]
+    )
+    return error
+
+
+def transfer_among(devices: Sequence[Device]) -> Transfer:
+    """What transfers between devices take."""
     links = [[_link(source, to) for to in devices] for source in devices]
     # Feeds are in host memory, which is the last.
     host = next((device for device in devices if device.kind in HOST), devices[0])
@@ -230,20 +332,7 @@ def _decide(
         latency, per_byte = links[source][destination]
         return latency + size * per_byte
 
-    number_of = {op: i for i, group in enumerate(groups) for op in group.operations}
-    group_of = [number_of[node.operation] for node in graph.nodes]
-    feasible = [group.feasible for group in groups]
-    kinds = [device.kind for device in devices]
-    found = assign(Problem(_jobs(graph, kinds), group_of, feasible, kinds, transfer))
-    for number, group in enumerate(groups):
-        device = devices[found.chosen[number]]
-        names = [devices[each].name for each in group.feasible]
-        told = dict(zip(names, found.ends.get(number, ()), strict=False))
-        is_first = not told or told[device.name] == min(told.values())
-        decision = Decision(group.because, told, group.ruled_out, is_first)
-        for op in group.operations:
-            placement.chosen[op] = device
-            placement.decisions[op] = decision
+    return transfer
 
 
 def _link(source: Device, destination: Device) -> tuple[float, float]:
@@ -254,13 +343,13 @@ def _link(source: Device, destination: Device) -> tuple[float, float]:
     return link.latency, 1 / link.bytes
 
 
-def _jobs(graph: Subgraph, kinds: Sequence[str]) -> list[Job]:
+def jobs_of(graph: Subgraph, kinds: Sequence[str], shapes: Shaped) -> list[Job]:
     """The nodes of a graph, as the simulation sees them."""
     index = {node: i for i, node in enumerate(graph.nodes)}
     producer, constants = graph.producer, graph.constants
     jobs = []
     for node in graph.nodes:
-        work = work_of(node)
+        work = work_of(node, shapes.of(node.operation))
         taken = []
         for value in node.inputs:
             if value in constants:
@@ -268,10 +357,10 @@ def _jobs(graph: Subgraph, kinds: Sequence[str]) -> list[Job]:
             source = producer.get(value)
             if source is None:
                 feed = graph.feeds[value]
-                taken.append((-1, value, size_of(feed.dtype.size, feed.shape)))
+                taken.append((-1, value, size_of(feed.dtype.size, shapes.feed(feed))))
                 continue
             port = source.outputs.index(value)
-            operation = source.operation
+            operation = shapes.of(source.operation)
             size = size_of(operation.dtypes[port].size, operation.shapes[port])
             taken.append((index[source], port, size))
         waited = tuple([index[other] for other in (*node.after, *node.behind)])
@@ -293,13 +382,60 @@ def _without_kernel(operation: Operation, op_def: OpDef[Any], kind: str) -> Inva
 
 
 def _infeasible(
-    group: Sequence[Operation], requests: Mapping[Operation, DeviceSpec], devices: Sequence[Device]
+    group: Sequence[Operation],
+    requests: Mapping[Operation, DeviceSpec],
+    definitions: Mapping[Operation, OpDef[Any]],
+    devices: Sequence[Device],
 ) -> InvalidArgumentError:
     asked = "; ".join(f"{op.name!r} asks for {op.device}" for op in requests)
     there = ", ".join(d.name for d in devices)
     together = "together these colocated operations admit" if len(group) > 1 else "this admits"
-    return InvalidArgumentError(
+    error = InvalidArgumentError(
         f"{asked}: {together} none of the devices that there are: {there}",
         next(iter(requests)),
         hint="fb.device(None) or another name; sess.list_devices() lists them",
     )
+    error.details += _constraints(group, definitions, requests)
+    return error
+
+
+def _without_common_kernels(
+    group: Sequence[Operation],
+    definitions: Mapping[Operation, OpDef[Any]],
+    requests: Mapping[Operation, DeviceSpec],
+    ruled_out: Mapping[str, str],
+) -> InvalidArgumentError:
+    lacking = "; ".join(f"{name} {why}" for name, why in ruled_out.items())
+    error = InvalidArgumentError(
+        "no device that may run it has kernels for all operations that share one with it: "
+        f"{lacking}",
+        next(iter(requests), group[0]),
+        hint="fb.register_kernel those that lack, or ask for another device",
+    )
+    error.details += _constraints(group, definitions, requests)
+    return error
+
+
+def _constraints(
+    group: Sequence[Operation],
+    definitions: Mapping[Operation, OpDef[Any]],
+    requests: Mapping[Operation, DeviceSpec],
+) -> list[str]:
+    """For each of several operations what it asks for, and which kinds have a kernel of it."""
+    if len(group) == 1:
+        return []
+    lines = []
+    for op in group:
+        asked = [f"asks for {op.device}"] if op in requests else []
+        asked += [f"is colocated with {other.name!r}" for other in op.colocation]
+        op_def = definitions.get(op, op.op_def)
+        kinds = kinds_with_kernel(op_def)
+        if not op_def.is_handle:
+            asked.append(f"has kernels for {', '.join(kinds) or 'no kind of device'}")
+        lines.append(f"{op.name!r} {', '.join(asked)} ({op.site.place})")
+    return _bounded(lines)
+
+
+def _bounded(lines: list[str]) -> list[str]:
+    more = len(lines) - _MOST_LISTED
+    return lines if more <= 0 else [*lines[:_MOST_LISTED], f"and {more:,} more operations"]

@@ -102,9 +102,9 @@ class Simulation:
         job = self._jobs[index]
         begin = self.free[device]
         for maker, port, size in job.taken:
-            begin = max(begin, self._arrival(maker, port, size, device, job.trips))
+            begin = max(begin, self.arrival(maker, port, size, device, job.trips))
         for other in job.waited:
-            begin = max(begin, self._arrival(other, -1, 0, device, job.trips))
+            begin = max(begin, self.arrival(other, -1, 0, device, job.trips))
         return begin + job.seconds[device]
 
     def run_on(self, index: int, device: int) -> None:
@@ -114,10 +114,11 @@ class Simulation:
         for maker, port, size in job.taken:
             key = (maker, port, device)
             if key not in self._there:
-                self._there[key] = self._arrival(maker, port, size, device, job.trips)
+                self._there[key] = self.arrival(maker, port, size, device, job.trips)
         self.placed[index] = device
 
-    def _arrival(self, maker: int, port: int, size: int, device: int, trips: int) -> float:
+    def arrival(self, maker: int, port: int, size: int, device: int, trips: int) -> float:
+        """When a value that a job of so many trips takes is on a device."""
         if maker < 0:
             return self._transfer(size, -1, device)
         source = self.placed[maker]

@@ -17,7 +17,7 @@ from flowbook.exec.checkpoints.resumption import Resumption, resumption_of
 from flowbook.exec.checkpoints.saver import Saver
 from flowbook.exec.checkpoints.snapshot import Snapshot
 from flowbook.exec.devices.device import Device
-from flowbook.exec.devices.local import local_devices
+from flowbook.exec.devices.local import imagined_devices, local_devices
 from flowbook.exec.engine.tally import Ran
 from flowbook.exec.feeding import Feeding
 from flowbook.exec.instruments.attached import Instruments
@@ -31,6 +31,7 @@ from flowbook.exec.instruments.summaries.summarizing import Summarizing, summari
 from flowbook.exec.instruments.trace import MOST_CALLS, Trace, trace
 from flowbook.exec.kernels.numerics import check_same, fixed_numerics
 from flowbook.exec.master import LocalMaster, Master
+from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.failure import deadline_after
 from flowbook.exec.plan.instrument import Run
 from flowbook.exec.plan.pipeline import Prepared
@@ -60,6 +61,7 @@ from flowbook.graph.ops.state.variables import Variable
 from flowbook.graph.redefinition.repetition import check_repetition
 from flowbook.graph.redefinition.stale_runs import check_feeds, check_stale
 from flowbook.graph.storing.files import as_path
+from flowbook.graph.transfer.shaping import check_fed, shape_of
 
 __all__ = ["Session", "open_sessions"]
 
@@ -368,6 +370,66 @@ class Session:
         keys = self._guarded(_listed, feeds)
         rewriting = self._instruments.rewriting
         return self._guarded(PartialRun, self._master, rewriting, fetches, keys)  # type: ignore[no-any-return]
+
+    def explain(
+        self,
+        fetches: Any,
+        feeds: Mapping[Any, Any] | None = None,
+        devices: Sequence[str | Device] | None = None,
+    ) -> Explanation:
+        """The plan of a run, without the run: what goes where and why, and what it will cost.
+
+        Operations are placed as `run` places them: by the shapes that the graph tells. Times and
+        memory are predicted by the shapes given here; where these are not known either, the
+        smallest count.
+
+        Args:
+            fetches: as for `run`.
+            feeds: for each tensor that would be fed its value, or only its shape as a tuple or
+                `fb.Shape`.
+            devices: other devices than the session's, by names such as "gpu:0". They need not be
+                here; nothing lives there yet.
+
+        Returns:
+            For each device what it has to do, as a table; and as data the reason, beginning and end
+            of each operation, the transfers, and the critical path.
+
+        Raises:
+            InvalidArgumentError: if a needed placeholder is not in `feeds`, a shape does not fit,
+                or a request for a device cannot be met.
+
+        Source: white paper, section 3.2.1.
+
+        >>> import flowbook as fb
+        >>> x = fb.placeholder(fb.float32, [None, 100], name="x")
+        >>> with fb.device("cpu:1"):
+        ...     y = fb.matmul(x, fb.ones([100, 10]), name="y")
+        >>> with fb.Session(cpus=2) as sess:
+        ...     plan = sess.explain(y, {x: (64, 100)})
+        >>> print(plan.reason(y))
+        'y' asks for /device:cpu:1
+        >>> plan.loads["/job:localhost/task:0/device:cpu:1"].value_bytes
+        2560
+        """
+        __tracebackhide__ = True
+        self._guarded(self._check_open)
+        self._guarded(self.extend)
+        return self._guarded(self._explain, fetches, feeds, devices)  # type: ignore[no-any-return]
+
+    def _explain(
+        self,
+        fetches: Any,
+        feeds: Mapping[Any, Any] | None,
+        devices: Sequence[str | Device] | None,
+    ) -> Explanation:
+        check_mapping(feeds)
+        flat = flatten(self.graph, fetches)
+        given = (feeds or {}).items()
+        shapes = {feedable(self.graph, k): shape_of(v, "an explanation") for k, v in given}
+        check_fed(shapes)
+        signature = Signature(tuple(flat.tensors), tuple(flat.targets), tuple(shapes))
+        others = None if devices is None else imagined_devices(devices)
+        return self._master.explain(signature, shapes, others)
 
     # Watching
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from flowbook.exec.plan.assignment import Problem, assign, finish_of
+from flowbook.exec.plan.room import Need
 from flowbook.exec.plan.simulation import Job, Simulation, finish, order_of, ranks
 
 COUNT = 3
@@ -21,7 +22,8 @@ def problem_of(jobs: Sequence[Job], latency: float = 0.2) -> Problem:
         return 0.0 if source in (-1, destination) else latency + size * 0.01
 
     everywhere = [range(COUNT)] * len(jobs)
-    return Problem(jobs, range(len(jobs)), everywhere, list(range(COUNT)), transfer)
+    none, needs = [None] * COUNT, [Need()] * len(jobs)
+    return Problem(jobs, range(len(jobs)), everywhere, list(range(COUNT)), transfer, none, needs)
 
 
 def drawn(rng: random.Random, most: int = 8) -> Problem:
@@ -135,3 +137,32 @@ def test_a_value_crosses_to_a_device_once() -> None:
     simulation.run_on(1, 1)
     simulation.run_on(2, 1)
     assert simulation.end == pytest.approx(1.0 + 1.2 + 2.0)
+
+
+def test_a_device_takes_no_more_than_fits() -> None:
+    jobs = [Job((1.0, 3.0, 3.0), (), ()) for _ in range(6)]
+    free = problem_of(jobs)
+    assert list(assign(free).chosen).count(0) > 2
+    narrow = free._replace(limits=[50, None, None], needs=[Need(20, 5)] * 6)
+    found = assign(narrow)
+    assert list(found.chosen).count(0) == 2
+    assert found.full
+    assert all(devices == [0] for devices in found.full.values())
+    assert all(0 not in found.ends[number] for number in found.full)
+
+
+def test_what_has_no_choice_takes_its_room_first() -> None:
+    jobs = [Job((1.0, 3.0, 3.0), (), ()), Job((1.0, 3.0, 3.0), (), ())]
+    problem = problem_of(jobs)._replace(
+        feasible=[range(COUNT), [0]], limits=[50, None, None], needs=[Need(40), Need(40)]
+    )
+    assert assign(problem).chosen[0] != 0
+    assert problem.room.fit(assign(problem).chosen)
+
+
+def test_where_nothing_fits_it_is_told() -> None:
+    problem = problem_of([Job((1.0,) * COUNT, (), ())])
+    narrow = problem._replace(limits=[10] * COUNT, needs=[Need(4, 7)])
+    found = assign(narrow)
+    assert narrow.room.overfull(found.chosen) == found.chosen[0]
+    assert found.full == {0: [0, 1, 2]}

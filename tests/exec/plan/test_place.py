@@ -1,8 +1,10 @@
 """Where operations run with one device, and why some cannot."""
 
+import numpy as np
 import pytest
 
 import flowbook as fb
+from flowbook.exec.devices.cpu import Cpu
 from flowbook.exec.devices.local import local_devices
 from flowbook.exec.devices.simulated import Simulated
 from flowbook.exec.plan.place import place
@@ -77,8 +79,42 @@ def test_requests_that_contradict_each_other(x):
         b = fb.negative(x, name="b")
     with pytest.raises(ValueError, match="colocated operations admit none") as caught:
         placed(x, a, b)
-    assert "'a' asks for /device:cpu:0" in str(caught.value)
-    assert "'b' asks for /device:gpu:0" in str(caught.value)
+    lines = str(caught.value).splitlines()
+    said = {line.strip().partition(" (")[0] for line in lines}
+    assert "'a' asks for /device:cpu:0, has kernels for cpu, simulated" in said
+    assert (
+        "'b' asks for /device:gpu:0, is colocated with 'a', has kernels for cpu, simulated" in said
+    )
+    assert sum("test_place.py, line" in line for line in lines) >= 3
+
+
+def test_operations_that_share_no_kind_of_device(x):
+    op = fb.OpDef(
+        "AloneOnSimulated",
+        "x: float32 -> y: float32",
+        kernel=lambda xp, x: xp.exp(x),
+        kinds=("simulated",),
+    )
+    a = op(x, name="a")
+    with fb.colocate_with(a):
+        b = fb.gather(x, [0], name="b")
+    with pytest.raises(ValueError, match="has kernels for all operations that share one") as caught:
+        placed(x, a, b, devices=[*local_devices(), Simulated()])
+    text = str(caught.value)
+    assert "device:cpu:0 has no kernel for 'a'" in text
+    assert "device:simulated:0 has no kernel for 'b'" in text
+    assert "'a' has kernels for simulated (" in text
+    assert "'b' is colocated with 'a', has kernels for cpu (" in text
+
+
+def test_an_error_lists_some_of_very_many_operations(x):
+    with fb.device("/device:gpu:7"):
+        a = fb.exp(x, name="a")
+    with fb.colocate_with(a):
+        others = [fb.exp(x) for _ in range(20)]
+    with pytest.raises(ValueError, match="admit none") as caught:
+        placed(x, a, *others)
+    assert "and 9 more operations" in str(caught.value)
 
 
 def test_a_kernel_for_other_kinds_alone(x):
@@ -117,3 +153,42 @@ def test_an_operation_without_a_kernel(x):
     with pytest.raises(ValueError, match="has no kernel for 'cpu'") as caught:
         placed(x, y)
     assert caught.value.operation is y.op
+
+
+def small_and_large():
+    small = Cpu(0)
+    small.memory_limit = 1000
+    return [small, Cpu(1)]
+
+
+def test_a_variable_that_does_not_fit_goes_elsewhere(x):
+    devices = small_and_large()
+    v = fb.Variable(np.zeros(300, np.float32), name="v")
+    w = fb.Variable(np.zeros(100, np.float32), name="w")
+    placement = placed(x, v + 0.0, w + 0.0, devices=devices)
+    assert placement.device_of(v.op) is devices[1]
+    assert f"{devices[0].name} has no memory left for it" in placement.reason(v.op)
+    assert "has no memory left" not in placement.reason(w.op)
+
+
+def test_what_an_operation_computes_has_to_fit():
+    devices = small_and_large()
+    x = fb.placeholder(fb.float32, [100])
+    y = fb.exp(x)
+    z = fb.exp(fb.concat([y, y, y], 0))
+    placement = placed(x, z, devices=devices)
+    assert f"{devices[0].name} has no memory left for it" in placement.reason(z.op)
+    assert "has no memory left" not in placement.reason(y.op)
+
+
+def test_what_has_to_be_where_it_does_not_fit(x):
+    devices = small_and_large()
+    with fb.device("cpu:0"):
+        v = fb.Variable(np.zeros(200, np.float32), name="v")
+        w = fb.Variable(np.zeros(100, np.float32), name="w")
+    with pytest.raises(fb.errors.ResourceExhaustedError) as caught:
+        placed(x, v + 0.0, w + 0.0, devices=devices)
+    text = str(caught.value)
+    assert "cpu:0 has 1.00 kB; what has to be there takes 1.20 kB for variables" in text
+    assert text.index("'v' takes 800 B (test_place.py, line") < text.index("'w' takes 400 B")
+    assert caught.value.operation is v.op
