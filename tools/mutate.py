@@ -725,6 +725,18 @@ CHANGES = (
         ("graph/control_flow/test_dynamic_rnn.py",),
     ),
     Change(
+        "graph/control_flow/raw_rnn.py",
+        "chosen(finished, zeros_like(t), t)",
+        "t",
+        ("graph/control_flow/test_raw_rnn.py",),
+    ),
+    Change(
+        "graph/control_flow/raw_rnn.py",
+        "logical_or(finished, is_over)",
+        "is_over",
+        ("graph/control_flow/test_raw_rnn.py",),
+    ),
+    Change(
         "graph/control_flow/case.py",
         "Assert(size(held) <= 1,",
         "Assert(size(held) <= 2,",
