@@ -725,6 +725,12 @@ CHANGES = (
         ("graph/control_flow/test_dynamic_rnn.py",),
     ),
     Change(
+        "widgets/flow_blocks.py",
+        "bool(op.inputs) and not self._is_in_role(op)",
+        "not self._is_in_role(op)",
+        ("widgets/test_flow_blocks.py",),
+    ),
+    Change(
         "graph/control_flow/flows.py",
         "operation = self._come_out(operation)",
         "pass",
