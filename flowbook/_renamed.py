@@ -305,7 +305,6 @@ _INSTEAD_IN: dict[str, dict[str, str]] = {
         "lrn": "fb.nn.local_response_normalization",
         "max_pool2d": "fb.nn.max_pool",
         "max_pool_v2": "fb.nn.max_pool",
-        "raw_rnn": "fb.while_loop, with an fb.TensorArray for what is given at each step",
         "with_space_to_batch": "the dilations of fb.nn.convolution and fb.nn.pool",
         "relu_layer": "fb.nn.relu(x @ weights + biases)",
         "silu": "fb.nn.swish",

@@ -1,6 +1,7 @@
 """Building blocks of neural networks: activations, losses, embeddings, recurrence, attention."""
 
 from flowbook.graph.control_flow.dynamic_rnn import *
+from flowbook.graph.control_flow.raw_rnn import *
 from flowbook.graph.ops.arrays.selecting import *
 from flowbook.graph.ops.nn.activations import *
 from flowbook.graph.ops.nn.attention import *

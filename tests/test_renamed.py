@@ -35,7 +35,7 @@ def test_a_hint_is_needed_and_names_what_exists(space: str, name: str, hint: str
     ("path", "message"),
     [
         ("fb.mul", "flowbook has no mul: use fb.multiply"),
-        ("fb.nn.raw_rnn", "flowbook.nn has no raw_rnn: use fb.while_loop"),
+        ("fb.nn.max_pool2d", "flowbook.nn has no max_pool2d: use fb.nn.max_pool"),
         ("fb.nn.sigmoid", "flowbook.nn has no sigmoid: use fb.sigmoid"),
         ("fb.conv2d", "use fb.layers.conv2d or fb.nn.conv2d"),
         ("fb.string_split", "use fb.strings.split"),

@@ -3,7 +3,8 @@
 A picture is a tree of names (`name_tree.py`). Here an operation gets the name by which it is
 pictured: what runs in a loop's body lies in "loop/body", whatever its own name is. A loop is the
 block of its name scope, and in it lie its condition, its body, and a small block for each variable;
-a branch lies in the scope of its `cond`, and in it its sides, the predicate and the results.
+a branch lies in the scope of its `cond`, and in it its sides, the predicate and the results. The
+body of a function is one block, which the operations that are kept calls of it do not repeat.
 
 What only routes values (Switch, Merge, Enter, Exit, NextIteration) is in the tree, but is not drawn
 unless it is asked for: lines go from who gives a value to who computes with it. Pure, and from the
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 
-from flowbook.graph.model.context import Branch, Context, Frame, chain, frame_of
+from flowbook.graph.model.context import Branch, Context, Frame, chain, frame_of, runs_in
 from flowbook.graph.model.dtypes import variant
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.retag import Retag
@@ -36,6 +37,7 @@ class BlockKind(IntEnum):
     BRANCH = 8
     PART = 9  # A condition, a body, a side.
     ROLE = 10  # A loop's variable, a branch's predicate, its results.
+    FUNCTION = 11  # The body of a function.
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Block:
         kind: what it is.
         name: what it is called as a whole.
         about: more about it, such as whose gradient it is.
-        frame: the name of a loop's frame.
+        frame: the name of a loop's or a function's frame.
         ends: of a branch the sides that one comes to: by which Switch, by its id, on which of its
             sides, and what that is called.
     """
@@ -214,7 +216,7 @@ class _Picture:
     # Blocks
 
     def _loop(self, frame: Frame) -> _Home:
-        """Where a loop's block lies; it is noted when that is first asked for."""
+        """Where a loop's block lies, or a function's; it is noted when that is first asked for."""
         home = self._homes.get(frame)
         if home is None:
             outer, _, label = frame.name.rpartition("/")
@@ -227,7 +229,8 @@ class _Picture:
             path = self._within(frame.outer, frame.name)
             last = max(self._last.get(scope, -1) for scope in scopes)
             home = self._homes[frame] = _Home(path, tuple(scopes), last)
-            self._found.blocks[path] = Block(BlockKind.LOOP, frame.name, about, frame.name)
+            kind = BlockKind.FUNCTION if frame.is_function else BlockKind.LOOP
+            self._found.blocks[path] = Block(kind, frame.name, about, frame.name)
         return home
 
     def _differentiated(self, label: str) -> str:
@@ -311,7 +314,14 @@ class _Picture:
             return self._in_variable(op, merge)
         if op_def.retag is Retag.PUSH:
             assert frame is not None
-            return self._hidden(op, self._loop(frame))
+            home = self._loop(frame)
+            is_argument = frame.is_function and bool(op.attributes.get("label"))
+            return (
+                f"{home.path}/{home.relative(op.name)}" if is_argument else self._hidden(op, home)
+            )
+        left = frame_of(runs_in(op)) if op_def.retag is Retag.POP else None
+        if left is not None and left.is_function:
+            return self._hidden(op, self._loop(left))
         if op_def.gives_dead:
             return self._switch(op, frame)
         if op.type == "LoopCond":
@@ -425,7 +435,7 @@ class _Picture:
         found = self._origins.get(tensor)
         if found is None:
             op = tensor.op
-            hands_on = op in self._found.routing and not self._is_in_role(op)
+            hands_on = op in self._found.routing and bool(op.inputs) and not self._is_in_role(op)
             hands_on = hands_on and not (op.op_def.is_identity and op.type != "LoopCond")
             found = self._origins[tensor] = self._origin(op.inputs[0]) if hands_on else tensor
         return found

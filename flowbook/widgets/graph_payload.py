@@ -115,7 +115,7 @@ def _write(
     writer.column("own", tree.own)
     writer.column("type", types)
     writer.column("template", templates(tree, edges, types.tolist()))
-    # A loop or a branch is looked at for what lies in it: all of that stays.
+    # A loop, a branch or a function is looked at for what lies in it: all of that stays.
     unseen = aside(tree, edges, kept) & ~np.isin(tree.parent, _whole(tree, picture))
     writer.column("aside", unseen.astype(np.uint8))
     writer.column("kind", _kinds(tree, operations, picture))
@@ -130,8 +130,8 @@ def _write(
 
 
 def _whole(tree: NameTree, picture: Pictured) -> list[int]:
-    """The scopes of loops and branches."""
-    whole = (BlockKind.LOOP, BlockKind.BRANCH)
+    """The scopes of loops, branches and functions."""
+    whole = (BlockKind.LOOP, BlockKind.BRANCH, BlockKind.FUNCTION)
     found = [tree.scopes.get(path, -1) for path, b in picture.blocks.items() if b.kind in whole]
     return [scope for scope in found if scope >= 0]
 

@@ -254,3 +254,34 @@ def test_names_without_their_own_parts() -> None:
     found, _ = drawn()
     path = next(p for p, b in found.blocks.items() if b.name == "steps/limit")
     assert plain_name(path) == "steps/limit"
+
+
+def test_a_function_is_one_block_with_its_arguments() -> None:
+    x = fb.placeholder(fb.float32, [2], name="x")
+
+    @fb.function(inline=False)
+    def kept(a: fb.Tensor) -> fb.Tensor:
+        return fb.tanh(a) * 2.0
+
+    @fb.function
+    def copied(a: fb.Tensor) -> fb.Tensor:
+        return fb.while_loop(lambda b: b[0] < 9.0, lambda b: b + kept(a), (a,), name="steps")
+
+    y = copied(kept(kept(x)))
+    fb.gradients(y, x)
+    found, where = drawn()
+    for name in ("functions/kept", "functions/copied"):
+        assert found.blocks[name].kind is BlockKind.FUNCTION
+    assert found.blocks["functions/kept_grad"].about == "gradient of functions/kept"
+    assert where["functions/kept/a"] == "functions > kept > a"
+    assert where["functions/kept/Tanh"] == "functions > kept > Tanh"
+    assert where["functions/kept"] == "functions > kept > functions/kept"
+    assert where["kept_1"] == "kept_1"
+    assert found.blocks["functions/copied/steps"].kind is BlockKind.LOOP
+    assert found.blocks["copied/steps"].kind is BlockKind.LOOP
+    assert wires(found, named("functions/kept/Tanh")) == ["functions/kept/a:0"]
+    # Neither what a body begins with nor what takes its results is drawn.
+    assert {named("functions/kept/start"), named("functions/kept")} <= found.routing
+    assert named("functions/kept/a") not in found.routing
+    Read(graph_payload(fb.get_default_graph()))
+    assert "copied" in graph_svg(fb.get_default_graph())

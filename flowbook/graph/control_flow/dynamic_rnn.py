@@ -89,8 +89,7 @@ def dynamic_rnn(
     >>> outputs.shape, state.shape
     (Shape([None, None, 2]), Shape([None, 2]))
     """
-    if not callable(cell):
-        raise InvalidTypeError(f"a cell is a function of a step and a state, not {cell!r:.80}")
+    require_cell(cell)
     values = [*leaves(inputs), *leaves(initial_state)]
     with name_scope(name or "dynamic_rnn", values=values):
         sequences = mapped(convert_to_tensor, inputs)
@@ -213,10 +212,10 @@ def _zero_state(cell: Cell, inputs: Tensor, dtype: Any) -> Any:
         )
     known = inputs.shape[1]
     batch = shape_of(inputs)[1] if known is None else known
-    return mapped(lambda each: zeros([batch, *_dims(each)], as_dtype(dtype)), size)
+    return mapped(lambda each: zeros([batch, *dims_of(each)], as_dtype(dtype)), size)
 
 
-def _dims(size: Any) -> Sequence[int | None]:
+def dims_of(size: Any) -> Sequence[int | None]:
     return [size] if isinstance(size, int) else Shape(size).as_list()
 
 
@@ -229,12 +228,24 @@ def _output_dtypes(cell: Cell, dtype: Any, first: Tensor) -> Any:
     return each if size is None else mapped(lambda _: each, size)
 
 
-def _called(cell: Cell, x: Any, state: Any, wanted: Any) -> tuple[Any, Any]:
-    """The output of a cell, of tensors, and the next state."""
+def require_cell(cell: Any) -> None:
+    """Refuse what is no function."""
+    if not callable(cell):
+        raise InvalidTypeError(f"a cell is a function of a step and a state, not {cell!r:.80}")
+
+
+def stepped(cell: Cell, x: Any, state: Any) -> tuple[Any, Any]:
+    """What a cell gives, which is an output and the next state."""
     given = cell(x, state)
     if not isinstance(given, list | tuple) or len(given) != 2:
         raise InvalidTypeError(f"a cell gives an output and the next state, not {given!r:.80}")
     output, following = given
+    return output, following
+
+
+def _called(cell: Cell, x: Any, state: Any, wanted: Any) -> tuple[Any, Any]:
+    """The output of a cell, of tensors, and the next state."""
+    output, following = stepped(cell, x, state)
     for leaf in leaves(output):
         if not isinstance(leaf, Arithmetic):
             raise InvalidTypeError(f"the output of a cell is a tensor, not {leaf!r:.80}")

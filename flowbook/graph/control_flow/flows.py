@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from flowbook.graph.building.flow import Flow
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.building.scopes import within
+from flowbook.graph.building.scopes import control_dependencies, within
 from flowbook.graph.building.surroundings import Scope
-from flowbook.graph.control_flow.routing import switch_op, taken_into
+from flowbook.graph.control_flow.routing import merge_op, switch_op, taken_into
 from flowbook.graph.model.context import (
     Branch,
     Context,
@@ -134,9 +134,25 @@ class Inside:
 
     def note(self, operation: Operation, is_acting: bool) -> None:
         """Note what ends when something inside has touched what it touches."""
+        operation = self._come_out(operation)
         self.stateful.append(operation)
         if is_acting:
             self.acting.append(operation)
+
+    def _come_out(self, operation: Operation) -> Operation:
+        """What ends in the present place when an operation has, or its branch is not taken.
+
+        Gradients are built in branches that are complete, by what they take alone.
+        """
+        while operation.context != self._place and is_within(operation.context, self._place):
+            branch = operation.context
+            assert isinstance(branch, Branch)
+            sides: tuple[Tensor, Tensor] = switch_op(branch.pred, branch.pred)
+            with control_dependencies([operation]):
+                ended = identity(sides[branch.side])
+            merged = [sides[0], ended] if branch.side else [ended, sides[1]]
+            operation = merge_op(merged)[0].op
+        return operation
 
     def keep(self, value: Tensor, first: Tensor, name: str, then: Callable[[Tensor], None]) -> None:
         """Take the value of the last iteration out of a loop; see `Flow`."""

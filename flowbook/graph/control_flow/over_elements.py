@@ -43,35 +43,39 @@ class Elements:
     """
 
     def __init__(self, elems: Any, name: str = "elems") -> None:
-        _refuse_others(elems, name)
-        self.structure = mapped(convert_to_tensor, elems)
-        named = list(paths(self.structure, name))
-        if not named:
-            raise InvalidArgumentError("there is no tensor whose elements could be taken")
-        self.count: Any = None
-        for where, tensor in named:
-            if tensor.shape.rank == 0:
-                raise InvalidArgumentError(
-                    f"{where} is a scalar, and has no elements",
-                    hint="lists are structures of tensors: fb.constant(...) makes one tensor",
-                )
-            known = tensor.shape[0]
-            if None not in (known, self.count) and known != self.count:
-                counts = ", ".join(f"{w} {t.shape}" for w, t in named)
-                raise InvalidArgumentError(f"not all have as many elements: {counts}")
-            self.count = known if self.count is None else self.count
-        if self.count is None:
-            self.count = shape_op(named[0][1])[0]
+        self.structure, self.count = counted(elems, name)
         self._arrays = [
             TensorArray(tensor.dtype, self.count, tensor_array_name=where, name=name).unstack(
                 tensor
             )
-            for where, tensor in named
+            for where, tensor in paths(self.structure, name)
         ]
 
     def at(self, index: Any) -> Any:
         """The elements at an index."""
         return packed_like(self.structure, [array.read(index) for array in self._arrays])
+
+
+def counted(elems: Any, name: str = "elems") -> tuple[Any, Any]:
+    """A structure of tensors that have elements, and how many: see `Elements`."""
+    _refuse_others(elems, name)
+    structure = mapped(convert_to_tensor, elems)
+    named = list(paths(structure, name))
+    if not named:
+        raise InvalidArgumentError("there is no tensor whose elements could be taken")
+    count: Any = None
+    for where, tensor in named:
+        if tensor.shape.rank == 0:
+            raise InvalidArgumentError(
+                f"{where} is a scalar, and has no elements",
+                hint="lists are structures of tensors: fb.constant(...) makes one tensor",
+            )
+        known = tensor.shape[0]
+        if None not in (known, count) and known != count:
+            counts = ", ".join(f"{w} {t.shape}" for w, t in named)
+            raise InvalidArgumentError(f"not all have as many elements: {counts}")
+        count = known if count is None else count
+    return structure, shape_op(named[0][1])[0] if count is None else count
 
 
 def _refuse_others(item: Any, where: str) -> None:
@@ -98,7 +102,8 @@ def map_fn(
 ) -> Any:
     """What a function gives for each element along the first dimension, in a loop.
 
-    What is elementwise anyway, or a product of matrices, is faster on the whole tensor.
+    What is elementwise anyway, or a product of matrices, is faster on the whole tensor:
+    `vectorized_map` computes that of all elements at once.
 
     Args:
         fn: called with one element, or the structure of them, gives a tensor or a structure of
@@ -127,7 +132,7 @@ def map_fn(
     ...     print(sess.run(sums))
     [0 3 1]
     """
-    _require_function(fn)
+    require_function(fn)
     with name_scope(name or "map", values=leaves(elems)):
         elements = Elements(elems)
         wanted = mapped(lambda t: t.dtype, elements.structure) if dtype is None else dtype
@@ -196,7 +201,7 @@ def scan(
     ...     print(sess.run(fb.scan(lambda total, x: total + x, fb.constant([1, 2, 3, 4]))))
     [ 1  3  6 10]
     """
-    _require_function(fn)
+    require_function(fn)
     with name_scope(name or "scan", values=[*leaves(elems), *leaves(initializer)]):
         loop = _Accumulation(fn, elems, initializer, reverse)
         outputs = [
@@ -321,7 +326,7 @@ def _folded(
     options: Options,
     name: str,
 ) -> Any:
-    _require_function(fn)
+    require_function(fn)
     with name_scope(name, values=[*leaves(elems), *leaves(initializer)]):
         return _Accumulation(fn, elems, initializer, is_reverse).run([], options)[0]
 
@@ -397,7 +402,8 @@ def noted(outputs: list[TensorArray], index: Any, given: Any) -> list[TensorArra
     return [output.write(index, leaf) for output, leaf in pairs]
 
 
-def _require_function(fn: Any) -> None:
+def require_function(fn: Any) -> None:
+    """Refuse what is no function."""
     if not callable(fn):
         raise InvalidTypeError(f"fn is a function of an element, not {fn!r:.80}")
 

@@ -61,7 +61,7 @@ def kept(definition: Definition, values: Sequence[Tensor], name: str) -> list[Te
     """Call a function by one operation; give what its Function takes."""
     graph: Graph = definition.function.graph
     flow = graph.scope.flow
-    inputs = [*_arguments(definition, values), *definition.variables]
+    inputs = [*arguments_of(definition, values), *definition.variables]
     taken = definition.function.inputs
     attributes = {
         "Tin": tuple([t.dtype for t in definition.parameters]),
@@ -77,12 +77,13 @@ def kept(definition: Definition, values: Sequence[Tensor], name: str) -> list[Te
 
 def copied(definition: Definition, values: Sequence[Tensor], name: str) -> list[Tensor]:
     """Call a function by a copy of its body; give what its Function takes."""
-    given = dict(zip(definition.parameters, _arguments(definition, values), strict=True))
+    given = dict(zip(definition.parameters, arguments_of(definition, values), strict=True))
     with name_scope(name) as prefix:
         return inlined(definition, given, prefix)
 
 
-def _arguments(definition: Definition, values: Sequence[Tensor]) -> list[Tensor]:
+def arguments_of(definition: Definition, values: Sequence[Tensor]) -> list[Tensor]:
+    """What stands for the parameters of a body: what is given, and what it takes from outside."""
     flow = definition.function.graph.scope.flow
     arguments = [*values, *definition.captured]
     return arguments if flow is None else [flow.captured(tensor) for tensor in arguments]

@@ -36,6 +36,7 @@ __all__ = [
     "InvalidIndexError",
     "InvalidTypeError",
     "NotFoundError",
+    "NotVectorizedWarning",
     "OpError",
     "OutOfRangeError",
     "ResourceExhaustedError",
@@ -229,6 +230,10 @@ class StaleDefinitionWarning(UserWarning):
 
 class ConstantConditionWarning(UserWarning):
     """A branch that never runs, because its predicate is a constant."""
+
+
+class NotVectorizedWarning(UserWarning):
+    """A loop over elements, where one operation for all of them was asked for."""
 
 
 class GraphGrowthWarning(UserWarning):

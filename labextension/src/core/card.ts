@@ -35,6 +35,7 @@ const SCOPES: Partial<Record<number, string>> = {
   [Kind.Branch]: "branch",
   [Kind.Part]: "part of a loop or a branch",
   [Kind.Role]: "what is routed",
+  [Kind.Function]: "body of a function",
 };
 /** Those that say when what lies in them runs. */
 const FLOW: ReadonlySet<number> = new Set([Kind.Loop, Kind.Branch, Kind.Part]);

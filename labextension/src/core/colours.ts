@@ -41,6 +41,7 @@ export function paintOf(tree: Hierarchy, hues: ReadonlyMap<number, number>, node
       return tinted(GREEN, dark, 0.05);
     case Kind.Loop:
     case Kind.Branch:
+    case Kind.Function:
       return tinted(VIOLET, dark, 0.035);
     case Kind.Role:
       return tinted(VIOLET, dark, 0.07);

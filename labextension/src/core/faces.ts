@@ -37,6 +37,7 @@ export function faceOf(tree: Hierarchy, node: number, measure: Measure): Face {
 /** A sign of what it is, before its name. */
 function signOf(tree: Hierarchy, node: number): string {
   if (tree.kind[node] === Kind.Loop) return "↻ ";
+  if (tree.kind[node] === Kind.Function) return "ƒ ";
   return tree.kind[node] === Kind.Branch ? "◇ " : "";
 }
 
@@ -52,6 +53,7 @@ function detailOf(tree: Hierarchy, node: number): string {
       return counted(tree.count(node) - tree.unseen[node], "operation");
     case Kind.Loop:
     case Kind.Branch:
+    case Kind.Function:
       return tree.ran[tree.name(node)] || tree.about(node) || counted(tree.count(node) - tree.unseen[node], "operation");
     case Kind.Series:
       return `${tree.children(node).length.toLocaleString("en-US")} alike`;

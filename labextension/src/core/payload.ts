@@ -23,6 +23,8 @@ export enum Kind {
   Branch,
   Part,
   Role,
+  /** The body of a function, which its calls do not show once more. */
+  Function,
 }
 
 export enum Mark {

@@ -10,6 +10,7 @@ const BLOCKS: Partial<Record<number, string>> = {
   [Kind.Branch]: "branch",
   [Kind.Part]: "part",
   [Kind.Role]: "values",
+  [Kind.Function]: "function",
 };
 
 export function say(tree: Hierarchy, node: number): string {

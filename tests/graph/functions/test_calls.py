@@ -384,3 +384,28 @@ def test_a_constant_result_is_there_in_each_iteration(inline: bool) -> None:
     _, y = fb.while_loop(lambda i, t: i < 2, lambda i, t: following(i, t), (0, 1.0))
     with fb.Session() as sess:
         assert sess.run(y) == 0.5
+
+
+@pytest.mark.parametrize("is_in_loop", [False, True])
+def test_a_gradient_calls_in_a_branch_of_what_is_being_built(is_in_loop: bool) -> None:
+    """The call reads a variable there, which the function or the loop around has to know of."""
+    x, w = fb.placeholder(fb.float64, []), fb.Variable(0.7, dtype=fb.float64)
+    inner = fb.function(lambda s: fb.tanh(s) * w, inline=False)
+
+    def chosen(s: Any) -> Any:
+        return fb.cond(s > 0.0, lambda: inner(s), lambda: s * 2.0)
+
+    def slopes(s: Any) -> Any:
+        return fb.gradients(chosen(s), [s, w])
+
+    if is_in_loop:
+        zero = fb.constant(0.0, fb.float64)
+        _, found = fb.while_loop(
+            lambda i, _: i < 2, lambda i, _: (i + 1, slopes(x + 0.0)), (0, [zero, zero])
+        )
+    else:
+        found = fb.gradients(fb.function(chosen, inline=False)(x), [x, w])
+    with fb.Session() as sess:
+        for _ in range(2):
+            assert np.allclose(sess.run(found, {x: 1.0}), [0.7 / np.cosh(1) ** 2, np.tanh(1)])
+            assert np.allclose(sess.run(found, {x: -1.0}), [2.0, 0.0])

@@ -1,0 +1,239 @@
+"""`vectorized_map`, held against `map_fn`: the same function in a loop."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import flowbook as fb
+
+COUNT = 3
+RANDOM = np.random.default_rng(5)
+M = RANDOM.normal(size=(COUNT, 2, 4))
+W = RANDOM.normal(size=(4, 2))
+V = RANDOM.normal(size=(COUNT, 4))
+IDS = np.array([2, 0, 1])
+
+# Each takes a matrix [2, 4], a vector [4] and an index of one element.
+FORMS: dict[str, Any] = {
+    "elementwise": lambda m, v, i: fb.tanh(m) * v + fb.exp(m[0]) - 0.5,
+    "ranks that differ": lambda m, v, i: v[0] * m + fb.maximum(v, m),
+    "a tensor of higher rank for all": lambda m, v, i: v * fb.constant(M),
+    "no expression": lambda m, v, i: fb.erf(m) ** 2.0 + fb.cast(i, fb.float64) + fb.identity(v),
+    "chosen": lambda m, v, i: fb.where(m > 0.0, m, fb.zeros_like(m)),
+    "product with one for all": lambda m, v, i: fb.matmul(m, fb.constant(W)),
+    "product of one for all": lambda m, v, i: fb.matmul(fb.constant(W), m),
+    "product of two": lambda m, v, i: fb.matmul(m, m, transpose_b=True),
+    "product of batches": lambda m, v, i: fb.matmul(fb.constant(M), m, transpose_b=True),
+    "bias": lambda m, v, i: fb.nn.bias_add(m, fb.constant(W[:, 0])),
+    "sum": lambda m, v, i: fb.reduce_sum(m),
+    "mean of an axis": lambda m, v, i: fb.reduce_mean(m, 0, keepdims=True),
+    "max of the last": lambda m, v, i: fb.reduce_max(m, -1),
+    "variance of both": lambda m, v, i: fb.reduce_variance(m, [0, 1]),
+    "softmax": lambda m, v, i: fb.nn.softmax(m) + fb.nn.log_softmax(m, 0),
+    "cumulated": lambda m, v, i: fb.cumsum(m, 1),
+    "sorted": lambda m, v, i: fb.sort(m, 0),
+    "argmax": lambda m, v, i: fb.argmax(m, 1),
+    "reshape": lambda m, v, i: fb.reshape(m, [4, -1]),
+    "reshape as another": lambda m, v, i: fb.reshape(m, fb.shape(fb.transpose(m))),
+    "transpose": lambda m, v, i: fb.transpose(m) + fb.transpose(m, [1, 0]),
+    "expanded": lambda m, v, i: fb.squeeze(fb.expand_dims(m, 1)) + fb.expand_dims(v, -1)[:, 0],
+    "squeezed by axis": lambda m, v, i: fb.squeeze(m[:1], 0),
+    "concat": lambda m, v, i: fb.concat([m, fb.ones([2, 1], fb.float64)], 1),
+    "stack": lambda m, v, i: fb.stack([v, fb.zeros([4], fb.float64)], 1),
+    "split": lambda m, v, i: fb.split(m, 2, 1)[1] * fb.unstack(v)[2],
+    "part": lambda m, v, i: m[1, ::2] + m[..., 1:3][0],
+    "tile and pad": lambda m, v, i: fb.pad(fb.tile(m, [1, 2]), [[0, 1], [2, 0]]),
+    "broadcast": lambda m, v, i: fb.broadcast_to(v, [3, 4]),
+    "gather of one for all": lambda m, v, i: fb.gather(fb.constant(M), i),
+    "gather by one for all": lambda m, v, i: fb.gather(m, [3, 0, 0], axis=1),
+    "gather of each by each": lambda m, v, i: fb.gather(v, [i, 3]),
+    "gather along another": lambda m, v, i: fb.gather(fb.constant(M), fb.minimum(i, 1), axis=1),
+    "one hot": lambda m, v, i: fb.one_hot(i, 4) + fb.one_hot([0, 1], 4, axis=0)[:, :1],
+    "added": lambda m, v, i: fb.add_n([v, m[0], fb.constant(W[:, 0])]),
+    "of the last": lambda m, v, i: fb.nn.top_k(m, 2).values,
+    "matrices": lambda m, v, i: fb.matrix_inverse(fb.matmul(m, m, transpose_b=True)),
+    "rank": lambda m, v, i: m * fb.cast(fb.rank(m), fb.float64),
+    "not of the element": lambda m, v, i: fb.constant(W) * 2.0,
+    "nests": lambda m, v, i: {"a": (m, [v]), "b": i + 1},
+}
+
+
+@pytest.fixture(autouse=True)
+def _alone():
+    """A loop where none is expected fails."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", fb.errors.NotVectorizedWarning)
+        yield
+
+
+def elements(is_known: bool = True) -> tuple[Any, dict[Any, Any]]:
+    count = COUNT if is_known else None
+    m = fb.placeholder(fb.float64, [count, 2, 4])
+    v = fb.placeholder(fb.float64, [count, 4])
+    i = fb.placeholder(fb.int32, [count])
+    return (m, v, i), {m: M, v: V, i: IDS}
+
+
+def flat(structure: Any) -> list[Any]:
+    if isinstance(structure, dict):
+        structure = list(structure.values())
+    if isinstance(structure, list | tuple):
+        return [leaf for part in structure for leaf in flat(part)]
+    return [structure]
+
+
+def typed(structure: Any) -> Any:
+    if isinstance(structure, dict):
+        return {key: typed(part) for key, part in structure.items()}
+    if isinstance(structure, list | tuple):
+        return type(structure)([typed(part) for part in structure])
+    return structure.dtype
+
+
+def hold(function: Any, is_known: bool) -> None:
+    """Hold what is computed at once, and its gradients, against the loop."""
+    elems, feeds = elements(is_known)
+    at_once = fb.vectorized_map(lambda e: function(*e), elems)
+    looped = fb.map_fn(lambda e: function(*e), elems, typed(at_once))
+    found, wanted = flat(at_once), flat(looped)
+    for one, other in zip(found, wanted, strict=True):
+        assert one.shape.is_compatible_with(other.shape)
+        assert one.shape.rank is not None
+    for ys in (found, wanted):
+        ys += [
+            fb.zeros_like(x) if g is None else g + 0.0
+            for x, g in zip(
+                elems[:2],
+                fb.gradients([fb.sin(y) for y in ys if y.dtype is fb.float64], elems[:2]),
+                strict=True,
+            )
+        ]
+    with fb.Session() as sess:
+        for one, other in zip(*sess.run([found, wanted], feeds), strict=True):
+            assert one.dtype == other.dtype
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["known", "unknown"])
+@pytest.mark.parametrize("form", FORMS)
+def test_as_in_a_loop(form: str, is_known: bool) -> None:
+    hold(FORMS[form], is_known)
+
+
+# Functions of two matrices [4, 4].
+STEPS: dict[str, Any] = {
+    "add": lambda a, b: a + b[0],
+    "tanh": lambda a, b: fb.tanh(a - b),
+    "product": lambda a, b: fb.matmul(a, b) * 0.3,
+    "weights": lambda a, b: fb.matmul(a, fb.constant(W @ W.T)) * 0.1,
+    "transpose": lambda a, b: fb.transpose(b),
+    "sum": lambda a, b: fb.reduce_sum(a, 0) - b,
+    "mean": lambda a, b: fb.reduce_mean(a, -1, keepdims=True) * b,
+    "softmax": lambda a, b: fb.nn.softmax(a, 0),
+    "concat": lambda a, b: fb.concat([a[:2], b[2:]], 0),
+    "reshape": lambda a, b: fb.reshape(fb.reshape(a, [2, 8])[:, ::-1], fb.shape(b)),
+    "gather": lambda a, b: fb.gather(a, fb.argmax(b, 1)),
+    "where": lambda a, b: fb.where(a > b[:, :1], a, b),
+    "constant": lambda a, b: fb.constant(W @ W.T),
+}
+steps = st.tuples(st.sampled_from(sorted(STEPS)), st.integers(0, 2), st.integers(0, 2))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(steps, min_size=1, max_size=6), st.booleans())
+def test_drawn_functions_are_as_in_a_loop(program: list[Any], is_known: bool) -> None:
+    def function(m: Any, v: Any, i: Any) -> Any:
+        values = [
+            fb.matmul(m, m, transpose_a=True),
+            fb.expand_dims(v, 0) * v[:, None],
+            m[0] + m[:1],
+        ]
+        values[2] = values[2] * fb.ones([4, 1], fb.float64)
+        for place, (name, one, other) in enumerate(program):
+            values[place % 3] = STEPS[name](values[one], values[other])
+        return values
+
+    with fb.Graph().as_default():
+        hold(function, is_known)
+
+
+def test_variables_are_read_and_made_once() -> None:
+    table = fb.Variable(V)
+    calls = []
+
+    def function(i: Any) -> Any:
+        calls.append(i)
+        w = fb.Variable(2.0, dtype=fb.float64)
+        return fb.gather(table, i) * w + fb.gather(table, [0, i])
+
+    found = fb.vectorized_map(function, fb.constant(IDS))
+    wanted = V[IDS][:, None] * 2 + np.stack([V[[0, i]] for i in IDS])
+    with fb.Session() as sess:
+        np.testing.assert_allclose(sess.run(found), wanted)
+    assert len(calls) == 1
+    assert len(fb.get_default_graph().variables()) == 2
+
+
+LOOPS = {
+    "RandomUniform": lambda x: fb.random_uniform([2]) * 0.0 + x,
+    "AssignAdd": lambda x: (fb.assign_add(fb.Variable(0.0), 1.0), x + 1.0)[1],
+    "TensorDot": lambda x: fb.tensordot(x, x, 1),
+}
+
+
+@pytest.mark.parametrize("operation", LOOPS)
+def test_what_has_no_form_for_all_is_a_loop_which_is_said(operation: str) -> None:
+    x = fb.placeholder(fb.float32, [None, 2])
+    with pytest.warns(fb.errors.NotVectorizedWarning, match=rf"loops over .*: {operation} '.*line"):
+        found = fb.vectorized_map(LOOPS[operation], x)
+    [slope] = fb.gradients(found, [x])
+    value = np.array([[1, 2], [3, 4], [5, 6]], np.float32)
+    wanted = {"RandomUniform": value, "AssignAdd": value + 1, "TensorDot": (value**2).sum(1)}
+    with fb.Session() as sess:
+        result, slopes = sess.run([found, slope], {x: value})
+    np.testing.assert_allclose(result, wanted[operation])
+    np.testing.assert_allclose(slopes, 2 * value if operation == "TensorDot" else np.ones((3, 2)))
+
+
+def test_loops_and_branches_stay_a_loop() -> None:
+    x = fb.constant([1.0, -2.0])
+    with pytest.warns(fb.errors.NotVectorizedWarning, match="Switch"):
+        found = fb.vectorized_map(lambda e: fb.cond(e > 0, lambda: e, lambda: -e), x)
+    with fb.Session() as sess:
+        assert sess.run(found).tolist() == [1, 2]
+
+
+def test_in_loops_functions_and_each_other() -> None:
+    x = fb.constant(V)
+
+    @fb.function
+    def outer(x: Any, factor: Any) -> Any:
+        return fb.vectorized_map(lambda row: fb.vectorized_map(lambda e: e * factor, row), x)
+
+    once = outer(x, 2.0)
+    _, looped = fb.while_loop(
+        lambda i, x: i < 3, lambda i, y: (i + 1, fb.vectorized_map(lambda r: r + y[0], y)), (0, x)
+    )
+    wanted = V
+    for _ in range(3):
+        wanted = wanted + wanted[0]
+    with fb.Session() as sess:
+        np.testing.assert_allclose(sess.run(once), V * 2)
+        np.testing.assert_allclose(sess.run(looped), wanted)
+
+
+def test_no_elements_and_what_cannot_be() -> None:
+    x = fb.placeholder(fb.float32, [None, 2])
+    sums = fb.vectorized_map(lambda row: fb.reduce_sum(row) + fb.ones([3]), x)
+    with fb.Session() as sess:
+        assert sess.run(sums, {x: np.zeros((0, 2))}).shape == (0, 3)
+    with pytest.raises(fb.errors.InvalidTypeError, match="fn is a function"):
+        fb.vectorized_map(None, x)
+    with pytest.raises(fb.errors.InvalidArgumentError, match="elems is a scalar"):
+        fb.vectorized_map(lambda e: e, fb.constant(1.0))
