@@ -172,8 +172,8 @@ def test_devices_that_cannot_be_imagined(x, devices, message):
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
-        (0.0, "0 us"),
-        (4.2e-7, "0.42 us"),
+        (0.0, "0 ns"),
+        (4.2e-7, "420 ns"),
         (1.26e-5, "12.6 us"),
         (0.0123, "12.3 ms"),
         (0.99999, "1.00 s"),
