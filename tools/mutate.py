@@ -973,6 +973,12 @@ CHANGES = (
         (FLOW,),
     ),
     Change(
+        "onnx/written/arrays.py",
+        "reduction=how",
+        "reduction=None",
+        (FLOW,),
+    ),
+    Change(
         "onnx/written/run_axes.py",
         "noop_with_empty_axes=1",
         "noop_with_empty_axes=0",

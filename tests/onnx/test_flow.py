@@ -162,6 +162,27 @@ def test_arrays_by_hand() -> None:
     exchanged([array.gather([3, 1]), array.stack(), array.size()], {x: np.ones([3, 2])})
 
 
+def test_a_recurrent_network_of_sequences_of_their_own_lengths() -> None:
+    x, lengths = fb.placeholder(fb.float32, [2, None, 3]), fb.placeholder(fb.int32, [2])
+    w = fb.constant(np.linspace(-1, 1, 12).reshape(3, 4).astype(np.float32))
+
+    def cell(x: fb.Tensor, state: fb.Tensor) -> tuple[fb.Tensor, fb.Tensor]:
+        state = fb.tanh(x @ w + state)
+        return state * 2.0, state
+
+    outputs, last = fb.nn.dynamic_rnn(cell, x, fb.zeros([2, 4]), lengths)
+    random = np.random.default_rng(0)
+    long = {x: random.normal(size=(2, 5, 3)).astype(np.float32), lengths: [3, 5]}
+    short = {x: random.normal(size=(2, 1, 3)).astype(np.float32), lengths: [1, 0]}
+    exchanged([outputs, last], long, short)
+
+
+def test_what_is_written_to_a_gradients_array_adds_up() -> None:
+    x = fb.placeholder(fb.float32, [2])
+    sums = fb.TensorArray(fb.float32, 3, element_shape=[2]).grad().write(1, x).write(1, x * 2.0)
+    exchanged([sums.stack()], {x: [1, 2]})
+
+
 def test_variables_are_stored_and_read_in_loops() -> None:
     x, v = number(), fb.Variable(2.0)
     [found] = fb.while_loop(lambda a: a < 10.0, lambda a: [a * v], [x])

@@ -29,10 +29,12 @@ class Elements:
     Attributes:
         dtype: of each.
         shape: of each.
+        add_up: whether what is written at one index adds up, as in a gradient.
     """
 
     dtype: DType
     shape: Shape
+    add_up: bool
 
     @staticmethod
     def of(array: Tensor) -> Elements:
@@ -41,11 +43,12 @@ class Elements:
         Raises:
             UnimplementedError: if nothing tells the dtype, or the array is of another kind.
         """
-        dtype, shape = None, UNKNOWN
+        dtype, shape, adds_up = None, UNKNOWN, False
         for op in _users(array):
             match op.type:
                 case "TensorArray":
                     _check(op)
+                    adds_up |= op.attributes["adds_up"]
                     shape = shape.merge(op.attributes["element_shape"])
                 case "TensorArrayRead" | "TensorArrayGather":
                     dtype = op.outputs[0].dtype
@@ -58,7 +61,7 @@ class Elements:
                     shape = shape.merge(op.inputs[2].shape[1:])
         if dtype is None:
             raise UnimplementedError(f"the array {array.name!r}, into which nothing is written")
-        return Elements(dtype, shape)
+        return Elements(dtype, shape, adds_up)
 
 
 def _users(array: Tensor) -> list[Operation]:
@@ -81,8 +84,6 @@ def _users(array: Tensor) -> list[Operation]:
 def _check(op: Operation) -> None:
     how = op.attributes
     name = how["tensor_array_name"]
-    if how["adds_up"]:
-        raise UnimplementedError(f"the array {name!r}, which is a gradient")
     if how["dynamic_size"]:
         raise UnimplementedError(f"the array {name!r}, which grows")
     if not how["infer_shape"]:
@@ -126,13 +127,18 @@ def _room(w: Writer, op: Operation, array: str, dims: str) -> str:
 def _write(w: Writer, op: Operation, array: str, index: str, value: str) -> Any:
     room = _room(w, op, array, w.node("Shape", [value]))
     row = w.node("Unsqueeze", [value, w.integers([0])])
-    return w.node("ScatterND", [room, w.reshape(w.long(index), [1, 1]), row])
+    return _placed(w, op, room, w.reshape(w.long(index), [1, 1]), row)
 
 
 def _scatter(w: Writer, op: Operation, array: str, indices: str, value: str) -> Any:
     dims = w.node("Shape", [value], start=1)
     room = _room(w, op, array, dims)
-    return w.node("ScatterND", [room, w.reshape(w.long(indices), [-1, 1]), value])
+    return _placed(w, op, room, w.reshape(w.long(indices), [-1, 1]), value)
+
+
+def _placed(w: Writer, op: Operation, array: str, indices: str, rows: str) -> Any:
+    how = "add" if Elements.of(op.inputs[0]).add_up else None
+    return w.node("ScatterND", [array, indices, rows], reduction=how)
 
 
 def _rows(w: Writer, op: Operation, array: str, indices: str) -> Any:
