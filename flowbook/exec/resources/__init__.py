@@ -7,7 +7,17 @@ from flowbook.exec.resources import (
     mutex,
     queue,
     random_state,
+    stream,
     variable,
 )
 
-__all__ = ["accumulator", "barrier", "counter", "mutex", "queue", "random_state", "variable"]
+__all__ = [
+    "accumulator",
+    "barrier",
+    "counter",
+    "mutex",
+    "queue",
+    "random_state",
+    "stream",
+    "variable",
+]
