@@ -157,6 +157,42 @@ CHANGES = (
     ),
     Change(
         "exec/resources/queue.py",
+        "        batch[place, ...] = value",
+        "        batch[place] = value",
+        ("graph/ops/queues/test_queues.py",),
+    ),
+    Change(
+        "exec/resources/stream.py",
+        "                if self._is_over:\n                    self._close()",
+        "                pass",
+        ("train/input/test_generators.py",),
+    ),
+    Change(
+        "graph/ops/queues/prefetching.py",
+        'source_queue_op(source=source, capacity=prefetch, **typed, name="queue")',
+        'source_queue_op(source=len, capacity=prefetch, **typed, name="queue")',
+        ("cells/test_inputs.py",),
+    ),
+    Change(
+        "train/input/batches.py",
+        "np.random.default_rng([self._seed, epoch])",
+        "np.random.default_rng(self._seed)",
+        ("train/input/test_batches.py",),
+    ),
+    Change(
+        "train/input/generators.py",
+        "        yield from self._ahead\n",
+        "",
+        ("train/input/test_generators.py",),
+    ),
+    Change(
+        "train/input/batching.py",
+        "common = common.generalise(tensor.shape[1:])",
+        "common = tensor.shape[1:]",
+        ("train/input/test_producers.py",),
+    ),
+    Change(
+        "exec/resources/queue.py",
         "        self.undo()\n        return self.end(queue.drained(self._count))",
         "        return self.end(queue.drained(self._count))",
         ("graph/ops/queues/test_queues.py", "graph/ops/queues/test_interleavings.py"),

@@ -11,6 +11,11 @@ from flowbook.train.adam import *
 from flowbook.train.coordinator import *
 from flowbook.train.ftrl import *
 from flowbook.train.gradient_descent import *
+from flowbook.train.input.batches import *
+from flowbook.train.input.batching import *
+from flowbook.train.input.generators import *
+from flowbook.train.input.producers import *
+from flowbook.train.input.until_end import *
 from flowbook.train.lbfgs import *
 from flowbook.train.moving_averages import *
 from flowbook.train.optimizer import *

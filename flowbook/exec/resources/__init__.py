@@ -8,6 +8,7 @@ from flowbook.exec.resources import (
     mutex,
     queue,
     random_state,
+    stream,
     variable,
 )
 
@@ -19,5 +20,6 @@ __all__ = [
     "mutex",
     "queue",
     "random_state",
+    "stream",
     "variable",
 ]

@@ -73,6 +73,14 @@ class Stateful(Protocol):
         """Begin afresh."""
 
 
+class Lasting:
+    """A resource that holds something of the world outside, such as an open file."""
+
+    def let_go(self) -> None:
+        """Let go of it; the session that had it has ended, or nothing uses it any more."""
+        raise NotImplementedError
+
+
 # What it makes is `Shared` if the kind is.
 Maker = Callable[[Birth], Any]
 

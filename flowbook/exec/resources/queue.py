@@ -479,7 +479,7 @@ def stacked(column: Sequence[Any], dtype: DType, shape: Shape) -> Any:
     assert shape.dims is not None
     batch: Any = np.empty((len(column), *shape.dims), dtype.numpy)
     for place, value in enumerate(column):
-        batch[place] = value
+        batch[place, ...] = value
     return batch
 
 
@@ -490,7 +490,7 @@ def _padded(column: Sequence[Any], dtype: DType, shape: Shape) -> Any:
     filling = b"" if dtype is string else dtype.numpy.type()
     batch: Any = np.full((len(column), *map(int, dims)), filling, dtype.numpy)
     for place, value in enumerate(column):
-        batch[(place, *map(slice, value.shape))] = value
+        batch[(place, ..., *map(slice, value.shape))] = value
     return batch
 
 

@@ -18,7 +18,14 @@ from functools import partial
 from typing import Any
 
 from flowbook.exec.resources.gate import Gate
-from flowbook.exec.resources.kinds import Birth, Definition, Shared, Stateful, maker_of
+from flowbook.exec.resources.kinds import (
+    Birth,
+    Definition,
+    Lasting,
+    Shared,
+    Stateful,
+    maker_of,
+)
 from flowbook.graph.model.errors import CancelledError, InvalidArgumentError
 from flowbook.graph.model.resource_key import ResourceKey
 
@@ -129,7 +136,9 @@ class Store:
     def _drop_released(self) -> None:
         while self._released:
             key = self._released.popleft()
-            self._own.pop(key, None)
+            resource = self._own.pop(key, None)
+            if isinstance(resource, Lasting):
+                resource.let_go()
             self.on_value(key, False)
 
     def start_over(self) -> None:
@@ -140,7 +149,11 @@ class Store:
         """Drop the session's own resources and their memory; there will be no more."""
         with self._lock:
             self._is_closed = True
+            resources = list(self._own.values())
             self._own.clear()
+        for resource in resources:
+            if isinstance(resource, Lasting):
+                resource.let_go()
 
 
 def _in_container(key: ResourceKey, definition: Definition) -> Any:

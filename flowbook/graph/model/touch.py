@@ -115,6 +115,7 @@ RANDOM_STATE = define_resource_kind("random_state", Order.NUMBERED, is_shared=Fa
 # What saves and restores: it acts outside the graph, in that order.
 CHECKPOINT_FILES = define_resource_kind("checkpoint_files", Order.FREE, is_shared=False)
 COUNTER = define_resource_kind("counter", Order.NUMBERED, is_shared=False)
+STREAM = define_resource_kind("stream", Order.FREE, is_shared=False)
 FIFO_QUEUE = define_resource_kind("fifo_queue", Order.FREE, is_shared=True)
 PADDING_FIFO_QUEUE = define_resource_kind("padding_fifo_queue", Order.FREE, is_shared=True)
 PRIORITY_QUEUE = define_resource_kind("priority_queue", Order.FREE, is_shared=True)

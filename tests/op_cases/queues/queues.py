@@ -46,4 +46,6 @@ SCENARIOS = [
             "RandomShuffleQueue",
         )
     ),
+    Scenario("NextElement", "tests/train/input/test_generators.py"),
+    Scenario("SourceQueue", "tests/train/input/test_batches.py"),
 ]

@@ -54,6 +54,8 @@ def _queue_definition(
 fifo_queue_op = _queue_definition("FIFOQueue", FIFO_QUEUE)
 padding_fifo_queue_op = _queue_definition("PaddingFIFOQueue", PADDING_FIFO_QUEUE)
 priority_queue_op = _queue_definition("PriorityQueue", PRIORITY_QUEUE)
+# Another source makes it another queue: nothing of the one before comes out of it.
+source_queue_op = _queue_definition("SourceQueue", FIFO_QUEUE, {"source": REQUIRED})
 random_shuffle_queue_op = _queue_definition(
     "RandomShuffleQueue", RANDOM_SHUFFLE_QUEUE, {"min_after_dequeue": 0, **_SEEDED}
 )

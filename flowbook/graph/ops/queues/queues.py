@@ -33,6 +33,7 @@ from flowbook.graph.ops.queues.queue_ops import (
     random_shuffle_queue_op,
     select_op,
     size_op,
+    source_queue_op,
 )
 from flowbook.graph.ops.random.random_numbers import seeds
 
@@ -547,6 +548,7 @@ def _classes() -> dict[str, type[Queue]]:
             (padding_fifo_queue_op, PaddingFIFOQueue),
             (priority_queue_op, PriorityQueue),
             (random_shuffle_queue_op, RandomShuffleQueue),
+            (source_queue_op, FIFOQueue),
             (select_op, Queue),
         )
     }

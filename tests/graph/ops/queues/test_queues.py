@@ -694,3 +694,12 @@ def test_what_a_queue_is_not() -> None:
     with pytest.raises(fb.errors.InvalidTypeError, match="cannot be iterated over"):
         list(queue)
     assert repr(queue) == "<FIFOQueue 'q' of float32 <unknown>>"
+
+
+@pytest.mark.parametrize("kind", [fb.FIFOQueue, fb.PaddingFIFOQueue])
+def test_strings_of_a_batch_are_bytes(kind: Any) -> None:
+    queue = kind(5, fb.string, shapes=[[]])
+    put, taken = queue.enqueue_many(["a", "b"]), queue.dequeue_many(2)
+    with fb.Session() as sess:
+        sess.run(put)
+        assert [type(word) for word in sess.run(taken)] == [bytes, bytes]

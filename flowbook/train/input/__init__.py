@@ -1,0 +1,1 @@
+"""Input: what gives a training its data, step after step."""

@@ -1,0 +1,154 @@
+"""Batches of arrays in memory: the input of most notebooks, in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.definition.located import located
+from flowbook.graph.model.convert import dtype_of, to_array
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OpError
+from flowbook.graph.model.shape import Shape
+from flowbook.graph.ops.queues.prefetching import prefetched
+from flowbook.train.input.structures import Leaf, check_counts, leaves, rebuilt
+
+__all__ = ["batches"]
+
+
+class _Rows:
+    """Makes iterators over the batches of arrays.
+
+    Args:
+        arrays: of as many rows each.
+        size: of a batch.
+        epochs: how often all rows come; None for ever.
+        seed: of their order in each epoch; None leaves it as it is.
+        limit: how many rows of an epoch are in batches.
+    """
+
+    def __init__(
+        self,
+        arrays: Sequence[Any],
+        size: int,
+        epochs: int | None,
+        seed: int | None,
+        limit: int,
+    ) -> None:
+        self._arrays = arrays
+        self._size = size
+        self._epochs = epochs
+        self._seed = seed
+        self._limit = limit
+
+    def __call__(self) -> Iterator[tuple[Any, ...]]:
+        rows = len(self._arrays[0])
+        for epoch in count() if self._epochs is None else range(self._epochs):
+            order = None
+            if self._seed is not None:
+                order = np.random.default_rng([self._seed, epoch]).permutation(rows)
+            for start in range(0, self._limit, self._size):
+                batch: Any = slice(start, min(start + self._size, self._limit))
+                yield tuple([a[batch if order is None else order[batch]] for a in self._arrays])
+
+
+def batches(
+    arrays: Any,
+    size: int,
+    epochs: int | None = 1,
+    shuffle: int | bool | None = None,
+    allow_smaller_final_batch: bool = False,
+    prefetch: int = 4,
+    name: str | None = None,
+) -> Any:
+    """Batches of the rows of arrays: every run takes the next one.
+
+    A thread makes them ready while the steps before run. A run after the last one is an
+    OutOfRangeError; `fb.train.until_end` is the loop that ends there. Each session, and each time
+    that the cell runs again, begins with the first.
+
+    Args:
+        arrays: NumPy arrays, or what makes arrays, of as many rows each: one, a tuple or dict of
+            them, or a table of pandas' or pyarrow's. They are not copied.
+        size: how many rows a batch has.
+        epochs: how often all rows come; None for ever.
+        shuffle: a seed: each epoch has its rows in an order of its own, the same in each session.
+            True is a seed that is drawn here; None leaves the order as it is.
+        allow_smaller_final_batch: whether the rows that remain at the end of an epoch make a
+            smaller batch, so that no batch's size is known to the graph. By default they are left
+            out; shuffled, these are others in each epoch.
+        prefetch: how many batches are made ready at most.
+        name: the name of the scope of the operations.
+
+    Returns:
+        Tensors, arranged as the arrays are: one, a tuple or a dict; of a table a dict by column.
+
+    Raises:
+        InvalidArgumentError: if the arrays differ in their numbers of rows, or make no batch.
+        InvalidTypeError: if something is no array of a dtype that tensors have.
+
+    >>> import numpy as np
+    >>> import flowbook as fb
+    >>> x, label = fb.train.batches((np.arange(4.0), np.array([0, 1, 1, 0])), 2)
+    >>> with fb.Session() as sess:
+    ...     for values, labels in fb.train.until_end(sess, (x, label)):
+    ...         print(values, labels)
+    [0. 1.] [0 1]
+    [2. 3.] [1 0]
+    """
+    with located("batches"):
+        columns = [_array(leaf) for leaf in leaves(arrays)]
+        rows = _common_rows(columns)
+        check_counts(size=size, prefetch=prefetch, **({} if epochs is None else {"epochs": epochs}))
+        limit = rows if allow_smaller_final_batch else rows - rows % size
+        if not limit:
+            raise InvalidArgumentError(
+                f"{rows} rows make no batch of {size}",
+                hint="allow_smaller_final_batch=True takes what there is" if rows else None,
+            )
+        source = _Rows(columns, size, epochs, _seed(shuffle), limit)
+    length = size if limit % size == 0 else None
+    found = prefetched(
+        source,
+        [dtype_of(column) for column in columns],
+        [Shape([length, *column.shape[1:]]) for column in columns],
+        prefetch,
+        name or "batches",
+    )
+    return rebuilt(arrays, iter(found))
+
+
+def _array(leaf: Leaf) -> Any:
+    try:
+        array = to_array(leaf.value)
+        dtype_of(array)
+    except OpError as error:
+        where = f"arrays{leaf.path}"
+        raise type(error)(f"{where} is no array: {error.message}", hint=error.hint) from None
+    if not array.ndim:
+        raise InvalidArgumentError(f"arrays{leaf.path} is a scalar, which has no rows")
+    return array
+
+
+def _common_rows(columns: Sequence[Any]) -> int:
+    if not columns:
+        raise InvalidArgumentError("there is no array to make batches of")
+    numbers = {len(column) for column in columns}
+    if len(numbers) > 1:
+        raise InvalidArgumentError(
+            f"the arrays have {' and '.join(map(str, sorted(numbers)))} rows, and each batch takes "
+            "the same rows of each"
+        )
+    return numbers.pop()
+
+
+def _seed(shuffle: Any) -> int | None:
+    if shuffle is None or shuffle is False:
+        return None
+    if shuffle is True:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if not isinstance(shuffle, int | np.integer) or shuffle < 0:
+        raise InvalidTypeError(f"shuffle is a seed, an integer from 0 on, not {shuffle!r}")
+    return int(shuffle)
