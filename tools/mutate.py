@@ -608,6 +608,24 @@ CHANGES = (
         (TRACE,),
     ),
     Change(
+        "exec/instruments/live_bytes.py",
+        "if life is None or life.size == call.size:",
+        "if False:",
+        (TRACE,),
+    ),
+    Change(
+        "exec/instruments/live_bytes.py",
+        "                life.last = place\n",
+        "                pass\n",
+        (TRACE,),
+    ),
+    Change(
+        "exec/instruments/live_bytes.py",
+        "                before.last = place ",
+        "                pass ",
+        (TRACE,),
+    ),
+    Change(
         "exec/instruments/trace_file.py",
         "row = next((i for i, free in enumerate(rows) if free <= call.start), len(rows))",
         "row = 0",

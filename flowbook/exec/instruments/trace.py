@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from flowbook.exec.engine.recording import Noted, Recorder, recording
 from flowbook.exec.instruments.attached import Instruments
+from flowbook.exec.instruments.live_bytes import live_bytes
 from flowbook.exec.instruments.trace_file import write_trace
 from flowbook.exec.instruments.trace_records import TracedCall, TracedStep, Transfer
 from flowbook.exec.plan.instrument import Instrument, Run
@@ -41,6 +42,7 @@ class TimeShare(NamedTuple):
         waited: how long the asynchronous ones were under way.
         delay: how long they were ready and did not run yet.
         bytes: the size of their outputs.
+        peak: the most bytes that were there in one step, on one device, when one of them ended.
     """
 
     name: str
@@ -49,6 +51,7 @@ class TimeShare(NamedTuple):
     waited: int
     delay: int
     bytes: int
+    peak: int
 
 
 class TimeShares(Report):
@@ -81,13 +84,13 @@ class TimeShares(Report):
         """The table of those that took most of the time."""
         rows = [
             (s.name, f"{s.calls:,}", in_time(s.busy), f"{s.busy / total:.0%}",
-             in_time(s.waited), in_time(s.delay), in_bytes(s.bytes))
+             in_time(s.waited), in_time(s.delay), in_bytes(s.bytes), in_bytes(s.peak))
             for total in [sum(s.busy for s in self.shares.values()) or 1]
             for s in list(self.shares.values())[:count]
         ]  # fmt: skip
         left = len(self.shares) - len(rows)
         more = [f"and {left:,} more"] if left else []
-        headings = (self.of, "calls", "busy", "share", "waited", "delay", "bytes")
+        headings = (self.of, "calls", "busy", "share", "waited", "delay", "bytes", "peak")
         return Table(self._title, headings, rows, [*more, *self._notes], range(1, len(headings)))
 
 
@@ -222,10 +225,11 @@ class Trace(Instrument, Report):
         ran: Counter[tuple[int, int, int]] = Counter()
         threads = self._thread_names(noted)
         found = []
-        for each in sorted(noted, key=lambda call: call.start):
+        noted = sorted(noted, key=lambda call: call.start)
+        for each, live in zip(noted, live_bytes(noted), strict=True):
             place, key = each.place, (each.step, each.place.part, each.place.number)
             needs = [ended.get((each.step, place.part, number)) for number in place.needs]
-            found.append(self._call(each, ran[key], self._ready(each, needs), threads))
+            found.append(self._call(each, live, ran[key], self._ready(each, needs), threads))
             ended[key] = each.end
             ran[key] += 1
         return found
@@ -240,7 +244,7 @@ class Trace(Instrument, Report):
         return min(ready, call.start)
 
     def _call(
-        self, call: Noted, iteration: int, ready: int, threads: Mapping[int, str]
+        self, call: Noted, live: int, iteration: int, ready: int, threads: Mapping[int, str]
     ) -> TracedCall:
         node = call.place.node
         return TracedCall(
@@ -255,6 +259,7 @@ class Trace(Instrument, Report):
             call.start,
             call.end,
             call.size,
+            live,
             op_keyed(node.type).is_async,
             node.attributes["key"] if node.type in (send_op.key, receive_op.key) else "",
         )
@@ -344,6 +349,7 @@ def _share(name: str, calls: Sequence[TracedCall]) -> TimeShare:
         sum(call.duration for call in calls if call.waits),
         sum(call.delay for call in calls),
         sum(call.bytes for call in calls),
+        max(call.live for call in calls),
     )
 
 

@@ -77,6 +77,7 @@ class _Writer:
                 "iteration": call.iteration,
                 "delay_us": call.delay / 1000,
                 "bytes": call.bytes,
+                "live_bytes": call.live,
             }
             yield {**self._slice(call.operation, kind, lane, call.start, call.end), "args": shown}
         for number, (sent, received) in enumerate(transfers):

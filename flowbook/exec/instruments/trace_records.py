@@ -37,6 +37,8 @@ class TracedCall(NamedTuple):
         start: when it was called.
         end: when it had its outputs, or reported them.
         bytes: the size of its outputs, as far as they are arrays.
+        live: how many bytes that this step has made on the device were there when it ended: its
+            outputs, what it took, and what others still need.
         waits: whether it is asynchronous: nobody was kept busy from start to end.
         key: under which a Send or a Recv exchanges its value; empty of others.
     """
@@ -52,6 +54,7 @@ class TracedCall(NamedTuple):
     start: int
     end: int
     bytes: int
+    live: int
     waits: bool
     key: str
 

@@ -175,6 +175,41 @@ def test_what_a_call_needs_of_a_dropped_one_is_not_known(x: fb.Tensor, chain: fb
     assert second.ready == first.end
 
 
+def test_partial_runs_leave_nothing(x: fb.Tensor, chain: fb.Tensor) -> None:
+    with fb.Session() as sess, sess.trace() as trace:
+        run = sess.partial_run(chain, [x])
+        assert run.run(chain, {x: FED}) == sess.run(chain, {x: FED})
+    assert len(trace.steps) == 1
+    assert len(trace.calls) == 3
+
+
+def test_live_bytes_are_those_that_are_still_needed(x: fb.Tensor) -> None:
+    first = fb.exp(x, name="first")
+    second = fb.negative(first, name="second")
+    view = fb.reshape(second, [2, 2], name="view")
+    third = fb.exp(view, name="third")
+    last = fb.add(third, fb.reshape(first, [2, 2], name="again"), name="last")
+    total = fb.reduce_sum(last, name="total")
+    with fb.Session() as sess, sess.trace() as trace:
+        sess.run(total, {x: FED})
+    # The first lives on in the view that is made of it again; the second dies with its view.
+    live = {call.operation: call.live for call in trace.calls if call.operation != "again"}
+    wanted = {"first": 16, "second": 32, "view": 32, "third": 48, "last": 48, "total": 20}
+    assert live == wanted
+    assert trace.by_device()[sess.list_devices()[0]].peak == 48
+
+
+def test_variables_and_iterations_take_no_more_and_more(x: fb.Tensor) -> None:
+    w = fb.Variable(np.ones(4, np.float32), name="w")
+    (_, total) = fb.while_loop(
+        lambda i, total: i < 50, lambda i, total: (i + 1, total * w), [0, x + 0.5]
+    )
+    with fb.Session() as sess, sess.trace() as trace:
+        for _ in range(3):
+            sess.run(total, {x: FED})
+    assert 16 <= trace.by_device()[sess.list_devices()[0]].peak <= 100
+
+
 @pytest.mark.parametrize("count", [0, -1, True, 2.0, "4"])
 def test_room_is_a_positive_integer(count: Any) -> None:
     with (
