@@ -340,6 +340,7 @@ class OpDef(Generic[Built]):
         registry.define(self)
         self._axis = axis or axes or ""
         self.with_axis_input: OpDef[Built] | None = None
+        # Where the axis is an input: the type of which it is an attribute, and which.
         self.fixed_axis: tuple[OpDef[Any], str] | None = None
         if self._axis:
             self.with_axis_input = AxisInput(self, self._axis, axes is not None).define()
