@@ -392,6 +392,18 @@ CHANGES = (
         ("exec/plan/test_place.py",),
     ),
     Change(
+        "exec/plan/place.py",
+        "            device = before.chosen[old]\n",
+        "            device = devices[0]\n",
+        (GROWTH,),
+    ),
+    Change(
+        "exec/plan/place.py",
+        "        return max(arrivals) + seconds(",
+        "        return seconds(",
+        (GROWTH,),
+    ),
+    Change(
         "exec/plan/schedule.py",
         "(node.op_def.access is Access.WRITE)\n    graph",
         "0\n    graph",

@@ -261,7 +261,7 @@ class LocalMaster:
             overseers = [Waits(prepared, self.feeding, i) for i in range(len(program.parts))]
             others = self._executions, instruments, self._tallies, overseers
             return Joint(program, devices, self.store, *others)
-        assert not isinstance(begun, Joint)
+        assert not isinstance(begun, Joint)  # What it grew from lies on one device too.
         return Runner(
             program,
             devices[program.parts[0].device],
@@ -284,8 +284,6 @@ class LocalMaster:
 
     def _base_of(self, signature: Signature) -> Growing | None:
         """Something prepared that a signature begins with; the latest is the likeliest."""
-        if len(self._devices) > 1:
-            return None  # What is new may have another device placed anew.
         return next((each for each in reversed(self._growing) if each.grows_into(signature)), None)
 
     def keeps(self, prepared: Prepared) -> bool:

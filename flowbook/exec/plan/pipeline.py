@@ -65,10 +65,12 @@ class Growing(NamedTuple):
     Attributes:
         prepared: the prepared signature.
         graph: what the passes have left of it.
+        part: the same frozen, before it was taken apart for several devices.
     """
 
     prepared: Prepared
     graph: Subgraph
+    part: Part
 
     def grows_into(self, signature: Signature) -> bool:
         """Whether what another signature needs is all of this and a little more."""
@@ -113,7 +115,7 @@ def grow(
         sources[node.operation.id] = node.operation
         for operation in node.joined:
             sources[operation.id] = operation
-    begun = before.program.parts[0] if before is not None else None
+    begun = base.part if base is not None else None
     if graph.is_routed:
         part = freeze_frames(graph, placement.default.name)
     else:
@@ -135,7 +137,7 @@ def grow(
         graph.went,
         placement,
     )
-    return Growing(prepared, graph)
+    return Growing(prepared, graph, part)
 
 
 def reduced(signature: Signature, base: Subgraph | None = None) -> Subgraph:

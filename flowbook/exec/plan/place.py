@@ -42,7 +42,8 @@ class Decision(NamedTuple):
     Attributes:
         because: what leaves no other device; empty if the simulation decided.
         ends: when it would have ended on each device, by name, in seconds from the step's
-            beginning; empty where another operation, inseparable from it, was decided first.
+            beginning, or, where a graph grew by it, from when its inputs are made; empty where
+            another operation, inseparable from it, was decided first.
         ruled_out: why a device was none to choose, by name.
         is_first: whether it ends first where it runs; if not, the whole step ends earlier so.
     """
@@ -103,7 +104,8 @@ def place(
     Args:
         graph: what runs. A request holds even for an operation that was computed before the run.
         devices: those that there are.
-        before: the placement of what the graph was grown from; what is new asks for nothing.
+        before: the placement of what the graph was grown from, which stays; what is new asks for
+            nothing, and is placed alone.
         homes: where resources live already.
         shapes: what is known of shapes besides what the graph says.
 
@@ -112,7 +114,10 @@ def place(
             admit no device, naming what rules each out.
         ResourceExhaustedError: if what has to be on a device does not fit into its memory.
     """
-    placement = before if before is not None else Placement(devices[0])
+    if before is not None and len(devices) > 1:
+        placement = _grown(graph, devices, before, homes or {}, shapes)
+    else:
+        placement = before if before is not None else Placement(devices[0])
     if before is None:
         groups = _groups(graph, devices, homes or {})
         if len(devices) == 1:
@@ -156,7 +161,7 @@ def _groups(
     if len(devices) == 1:
         together, nodes = colocated(graph.operations), []
     else:
-        together, nodes = inseparable(graph, homes), graph.nodes
+        together, nodes = inseparable(graph, homes), graph.new
     definitions = {node.operation: node.op_def for node in nodes}
     everywhere = _Group((), range(len(devices)), "", {})
     found = []
@@ -265,6 +270,50 @@ def _decide(
         for op in group.operations:
             placement.chosen[op] = device
             placement.decisions[op] = decision
+
+
+def _grown(
+    graph: Subgraph,
+    devices: Sequence[Device],
+    before: Placement,
+    homes: Mapping[ResourceKey, Device],
+    shapes: Shaped,
+) -> Placement:
+    """A placement and what is new, each group where it would end first once its inputs are made."""
+    placement = Placement(before.default, before.chosen.copy(), before.decisions.copy())
+    groups = {op: group for group in _groups(graph, devices, homes) for op in group.operations}
+    transfer = transfer_among(devices)
+    number_of = {device.name: i for i, device in enumerate(devices)}
+
+    def end_on(node: Node, device: int) -> float:
+        arrivals = [0.0]
+        for value in node.inputs:
+            source = graph.producer.get(value)
+            if source is not None and value not in graph.constants:
+                operation = shapes.of(source.operation)
+                port = source.outputs.index(value)
+                size = size_of(operation.dtypes[port].size, operation.shapes[port])
+                at = number_of[placement.device_of(source.operation).name]
+                arrivals.append(transfer(size, at, device))
+        work = work_of(node, shapes.of(node.operation))
+        return max(arrivals) + seconds(work, devices[device].kind)
+
+    for node in graph.new:
+        if node.operation in placement.chosen:
+            continue
+        group = groups[node.operation]
+        old = next((op for op in group.operations if op in before.chosen), None)
+        if old is not None:
+            device = before.chosen[old]
+            decision = Decision(f"{old.name!r}, from which it cannot part, runs there")
+        else:
+            ends = {devices[i].name: end_on(node, i) for i in group.feasible}
+            device = devices[number_of[min(ends, key=ends.__getitem__)]]
+            decision = Decision(group.because, {} if group.because else ends, group.ruled_out)
+        for op in group.operations:
+            placement.chosen.setdefault(op, device)
+            placement.decisions.setdefault(op, decision)
+    return placement
 
 
 def _needs(graph: Subgraph, group_of: Sequence[int], shapes: Shaped) -> dict[int, Need]:

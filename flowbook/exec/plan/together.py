@@ -54,7 +54,7 @@ def colocated(operations: Sequence[Operation]) -> Groups:
 
 
 def inseparable(graph: Subgraph, homes: Collection[ResourceKey]) -> Groups:
-    """All operations of a graph, and which of them only one device can run together.
+    """All new operations of a graph, and which of them only one device can run together.
 
     That is what touches one resource; what hands on handles, and what else is no array; what takes
     one variable of a loop round. What else is in a loop stays together too where no device is asked
@@ -64,9 +64,10 @@ def inseparable(graph: Subgraph, homes: Collection[ResourceKey]) -> Groups:
         graph: what runs.
         homes: the resources that live on some device already.
     """
-    together = colocated(graph.operations)
+    # What a graph grows by asks for nothing.
+    together = colocated(graph.operations) if not graph.start else Groups()
     producer = graph.producer
-    for node in graph.nodes:
+    for node in graph.new:
         operation = node.operation
         together.join(operation)
         if node.owner is not None:

@@ -82,6 +82,43 @@ def test_what_was_added_alone_is_prepared(sess: fb.Session, prepared: list[int])
     assert prepared[6:] == [4, 2]
 
 
+def test_on_several_devices_what_was_placed_stays(prepared: list[int]) -> None:
+    x = fb.placeholder(fb.float32, [2])
+    with fb.device("cpu:1"):
+        W = fb.Variable([1.0, 2.0], name="W")
+        h = chain(x * W)
+    with fb.device("cpu:0"):
+        y = fb.add(h, 1.0)
+    feeds = {x: np.array([1.0, 2.0], np.float32)}
+    with fb.Session(cpus=2) as sess:
+        assert sess.run(y, feeds).tolist() == [2.0, 5.0]
+        del prepared[:]
+        with fb.control_dependencies([h.op]):
+            read = fb.identity(W)
+        more, drawn = fb.exp(h) * 0.0 + y, read + fb.random_uniform([2])
+        for _ in range(3):
+            assert sess.run([more, y], feeds)[0].tolist() == [2.0, 5.0]
+            assert (sess.run([y, drawn], feeds)[1] >= [1.0, 2.0]).all()
+        placement = list(sess._master._prepared.values())[-1].placement
+        assert placement.device_of(read.op.inputs[0].op).name.endswith("cpu:1")
+        assert len(prepared) == 2
+        assert max(prepared) < 10
+
+
+def test_what_is_new_goes_where_its_inputs_are(prepared: list[int]) -> None:
+    x = fb.placeholder(fb.float32, [1000])
+    with fb.device("cpu:1"):
+        h = chain(x)
+    with fb.Session(cpus=2) as sess:
+        sess.run(h, {x: np.ones(1000)})
+        more = fb.exp(h, name="more")
+        sess.run(more, {x: np.ones(1000)})
+        placement = list(sess._master._prepared.values())[-1].placement
+    assert placement.device_of(more.op).name.endswith("cpu:1")
+    assert placement.reason(more.op).startswith("it would end first there")
+    assert prepared[-1] == 1
+
+
 @pytest.mark.parametrize("beside", [False, True])
 def test_one_operation_more_on_the_loss_of_a_training(
     sess: fb.Session, prepared: list[int], beside: bool

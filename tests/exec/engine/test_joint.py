@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import flowbook as fb
 from flowbook.exec.devices.simulated import Simulated
-from flowbook.exec.plan import assignment, together
+from flowbook.exec.plan import assignment, pipeline, together
 from flowbook.exec.signature.signature import Signature
 from tests.exec.engine.test_lowering import STATE, build, interpret, programs, starts
 from tests.exec.random_graphs import examples
@@ -57,9 +57,12 @@ def test_loops_and_branches_across_devices(
 
 
 @settings(max_examples=60, deadline=None)
-@given(examples(), DEVICES, st.integers(0, 1000))
-def test_random_graphs_across_devices(example: Any, devices: list[str], seed: int) -> None:
+@given(examples(), DEVICES, st.integers(0, 1000), st.sampled_from([1, 200]))
+def test_random_graphs_across_devices(
+    example: Any, devices: list[str], seed: int, least_to_grow: int
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "LEAST_TO_GROW", least_to_grow)
         scatter(patch, seed)
         with fb.Session(example.graph) as one, fb.Session(example.graph, devices=devices) as more:
             more._master.store.entropy = one._master.store.entropy
