@@ -911,8 +911,8 @@ CHANGES = (
     ),
     Change(
         "widgets/flow_blocks.py",
-        "bool(op.inputs) and not self._is_in_role(op)",
-        "not self._is_in_role(op)",
+        'is_argument = frame.is_function and bool(op.attributes.get("label"))',
+        "is_argument = False",
         ("widgets/test_flow_blocks.py",),
     ),
     Change(

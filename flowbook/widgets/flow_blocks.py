@@ -435,7 +435,7 @@ class _Picture:
         found = self._origins.get(tensor)
         if found is None:
             op = tensor.op
-            hands_on = op in self._found.routing and bool(op.inputs) and not self._is_in_role(op)
+            hands_on = op in self._found.routing and not self._is_in_role(op)
             hands_on = hands_on and not (op.op_def.is_identity and op.type != "LoopCond")
             found = self._origins[tensor] = self._origin(op.inputs[0]) if hands_on else tensor
         return found
