@@ -77,6 +77,12 @@ UPDATES = "graph/model/test_updates.py"
 
 CHANGES = (
     Change(
+        "graph/ops/text/examples.py",
+        "if values is None and not may:",
+        "if values is None and may is None:",
+        ("graph/ops/text/test_examples.py",),
+    ),
+    Change(
         "exec/resources/queue.py",
         "        batch[place, ...] = value",
         "        batch[place] = value",
