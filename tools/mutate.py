@@ -77,6 +77,12 @@ UPDATES = "graph/model/test_updates.py"
 
 CHANGES = (
     Change(
+        "train/input/records.py",
+        "            offset += len(head) + size + _CHECKSUM.size",
+        "            offset += size + _CHECKSUM.size",
+        ("train/input/test_records.py",),
+    ),
+    Change(
         "graph/ops/text/examples.py",
         "if values is None and not may:",
         "if values is None and may is None:",

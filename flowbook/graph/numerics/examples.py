@@ -49,10 +49,15 @@ def values_of(features: Mapping[str, Any], name: str, dtype: np.dtype[Any]) -> A
 
 
 def example_of(vectors: Mapping[str, Any]) -> bytes:
-    """The serialised example with features of these vectors: strings, float32 or int64."""
+    """The serialised example with features of these vectors: strings, float32 or int64.
+
+    A feature without values has no dtype either, and is read as one that is missing.
+    """
     example = Example()
     for name, vector in vectors.items():
-        kind, _ = _LISTS[vector.dtype]
-        getattr(example.features.feature[name], kind).value.extend(vector.tolist())
+        feature = example.features.feature[name]
+        if vector.size:
+            kind, _ = _LISTS[vector.dtype]
+            getattr(feature, kind).value.extend(vector.tolist())
     made: bytes = example.SerializeToString(deterministic=True)
     return made

@@ -223,7 +223,12 @@ def _parsed(
         defaults,
         names=tuple(fixed),
         shapes=tuple(shapes),
-        may_miss=tuple([feature.default_value is not None for feature in fixed.values()]),
+        may_miss=tuple(
+            [
+                feature.default_value is not None or shape.size == 0
+                for feature, shape in zip(fixed.values(), shapes, strict=True)
+            ]
+        ),
         ragged=tuple(ragged),
         Tout=(*[types[k] for k in fixed], *[t for k in ragged for t in (int64, types[k], int64)]),
         name=name or what,

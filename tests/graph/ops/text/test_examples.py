@@ -143,6 +143,19 @@ def test_wrong_arguments_are_refused() -> None:
             wrong()
 
 
+def test_a_feature_without_values_is_of_any_dtype() -> None:
+    record = fb.serialize_example({"words": [], "none": np.zeros(0, np.int64)})
+    features = {
+        "words": fb.VarLenFeature(fb.string),
+        "none": fb.FixedLenFeature([0], fb.float32),
+    }
+    found = run(fb.parse_single_example(record, features))
+    missing = {"words": fb.FixedLenFeature([], fb.string, default_value="?")}
+    assert run(fb.parse_single_example(record, missing)["words"]) == b"?"
+    assert found["words"].dense_shape.tolist() == [0]
+    assert found["none"].shape == (0,)
+
+
 def test_numbers_of_all_kinds_are_written() -> None:
     values = {"b": [True, False], "u": np.uint8(200), "h": np.float16(0.5), "none": np.zeros(0)}
     record = fb.serialize_example(values)
