@@ -33,7 +33,8 @@ docs: .venv/dev.stamp
 
 proto: .venv/dev.stamp
 	$(VENV)/python -m grpc_tools.protoc --proto_path=. --python_out=. --pyi_out=. \
-		flowbook/graph/storing/graph.proto flowbook/exec/plan/program.proto
+		flowbook/graph/numerics/example.proto flowbook/graph/storing/graph.proto \
+		flowbook/exec/plan/program.proto
 
 # The live views, and JupyterLab's extension. Without npm a notebook shows the static forms.
 front-end:

@@ -24,6 +24,8 @@ HEAVY = {
     "llvmlite",
     "matplotlib",
     "onnx",
+    "pandas",
+    "pyarrow",
     "scipy",
     "tensorboard",
     "tqdm",

@@ -156,6 +156,18 @@ CHANGES = (
         ("exec/session/test_frozen.py",),
     ),
     Change(
+        "train/input/records.py",
+        "            offset += len(head) + size + _CHECKSUM.size",
+        "            offset += size + _CHECKSUM.size",
+        ("train/input/test_records.py",),
+    ),
+    Change(
+        "graph/ops/text/examples.py",
+        "if values is None and not may:",
+        "if values is None and may is None:",
+        ("graph/ops/text/test_examples.py",),
+    ),
+    Change(
         "exec/resources/queue.py",
         "        batch[place, ...] = value",
         "        batch[place] = value",

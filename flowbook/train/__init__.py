@@ -2,7 +2,7 @@
 
 from flowbook.exec.checkpoints.checkpoint import *
 from flowbook.exec.checkpoints.saver import *
-from flowbook.exec.session.queue_runners import *
+from flowbook.exec.session.starting_runners import *
 from flowbook.graph.ops.outside.saved_tensors import *
 from flowbook.graph.ops.queues.queue_runners import *
 from flowbook.train.adafactor import *
@@ -15,6 +15,7 @@ from flowbook.train.input.batches import *
 from flowbook.train.input.batching import *
 from flowbook.train.input.generators import *
 from flowbook.train.input.producers import *
+from flowbook.train.input.records import *
 from flowbook.train.input.until_end import *
 from flowbook.train.lbfgs import *
 from flowbook.train.moving_averages import *

@@ -5,7 +5,7 @@ What is whole before that is whole.
 
 The framing is here, and not tensorboard's own: its reader neither starts in the middle of a file
 nor goes on behind a damaged record, and its checksums are computed byte by byte in Python, 0.1 s
-for a megabyte. These come from google-crc32c, which `pip install 'flowbook[tensorboard]'` brings.
+for a megabyte. These come from google-crc32c, which the extras `tensorboard` and `data` bring.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ _LONGEST = 1 << 31
 def record(data: bytes) -> bytes:
     """Data as a record."""
     length = struct.pack("<Q", len(data))
-    return b"".join((length, _FOOTER.pack(_masked(length)), data, _FOOTER.pack(_masked(data))))
+    return b"".join(
+        (length, _FOOTER.pack(masked_checksum(length)), data, _FOOTER.pack(masked_checksum(data)))
+    )
 
 
-def _masked(data: bytes) -> int:
+def masked_checksum(data: bytes) -> int:
     """The checksum as a record holds it: turned and moved, as data may hold checksums too."""
     import google_crc32c
 
@@ -71,14 +73,14 @@ def read_records(file: BinaryIO, start: int, most: int = -1) -> Records:
     damage = None
     while place + _HEADER.size <= len(content):
         length, checksum = _HEADER.unpack_from(content, place)
-        if _masked(content[place : place + 8]) != checksum or length > _LONGEST:
+        if masked_checksum(content[place : place + 8]) != checksum or length > _LONGEST:
             damage = "the length of a record is damaged"
             break
         end = place + _HEADER.size + length + _FOOTER.size
         if end > len(content):
             break
         data = content[place + _HEADER.size : end - _FOOTER.size]
-        if _masked(data) == _FOOTER.unpack_from(content, end - _FOOTER.size)[0]:
+        if masked_checksum(data) == _FOOTER.unpack_from(content, end - _FOOTER.size)[0]:
             found.append(data)
         else:
             skipped += 1

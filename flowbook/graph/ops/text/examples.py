@@ -1,0 +1,291 @@
+"""Examples: records of named features in TensorFlow's format, each feature as a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.definition.inference import uncounted
+from flowbook.graph.definition.located import located
+from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.model.convert import dtype_of, to_array
+from flowbook.graph.model.dtypes import DType, as_dtype, float32, int64, string
+from flowbook.graph.model.dtypes import bool as bool_
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OpError
+from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.numerics.examples import example_of, features_of, values_of
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.basis.shaping import reshape
+from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
+
+__all__ = [
+    "FixedLenFeature",
+    "VarLenFeature",
+    "parse_example",
+    "parse_single_example",
+    "serialize_example",
+]
+
+
+@dataclass(frozen=True)
+class FixedLenFeature:
+    """A feature that has as many values in each example, and becomes a tensor.
+
+    Args:
+        shape: of its values in one example.
+        dtype: float32, int64 or string.
+        default_value: what it is in examples without it; None if it may not be missing.
+    """
+
+    shape: Any
+    dtype: Any
+    default_value: Any = None
+
+
+@dataclass(frozen=True)
+class VarLenFeature:
+    """A feature that has any number of values, and becomes a sparse tensor.
+
+    Args:
+        dtype: float32, int64 or string.
+    """
+
+    dtype: Any
+
+
+def _shapes(
+    serialized: Tensor,
+    defaults: list[Tensor],
+    shapes: tuple[Shape, ...],
+    ragged: tuple[str, ...],
+    **_: Any,
+) -> list[Shape]:
+    if serialized.shape.rank not in (0, 1):
+        raise InvalidArgumentError(
+            f"examples are a string scalar or vector, not of shape {serialized.shape}"
+        )
+    dense = [serialized.shape.concatenate(shape) for shape in shapes]
+    rank = serialized.shape.rank + 1
+    return [*dense, *[Shape(s) for _ in ragged for s in ([None, rank], [None], [rank])]]
+
+
+def _parse(
+    xp: Any,
+    serialized: Any,
+    *defaults: Any,
+    names: tuple[str, ...],
+    shapes: tuple[Shape, ...],
+    may_miss: tuple[bool, ...],
+    ragged: tuple[str, ...],
+    Tout: tuple[DType, ...],
+) -> tuple[Any, ...]:
+    dense = [
+        np.empty((*serialized.shape, *shape), dtype.numpy)
+        for shape, dtype in zip(shapes, Tout, strict=False)
+    ]
+    types = Tout[len(names) + 1 :: 3]
+    found: list[list[tuple[tuple[int, ...], Any]]] = [[] for _ in ragged]
+    for place, record in np.ndenumerate(serialized):
+        features = features_of(record)
+        for target, name, default, may in zip(dense, names, defaults, may_miss, strict=True):
+            values = values_of(features, name, target.dtype)
+            if values is None and not may:
+                raise InvalidArgumentError(f"example {_number(place)}has no feature {name!r}")
+            values = default if values is None else values
+            part = target[place]
+            if values.size != np.size(part):
+                raise InvalidArgumentError(
+                    f"feature {name!r} of example {_number(place)}has {values.size} values, "
+                    f"not the {np.size(part)} of shape {list(np.shape(part))}"
+                )
+            target[(*place, ...)] = values.reshape(np.shape(part))
+        for rows, name, dtype in zip(found, ragged, types, strict=True):
+            values = values_of(features, name, dtype.numpy)
+            if values is not None:
+                rows.append((place, values))
+    sparse = [
+        _sparse(rows, serialized.shape, dtype) for rows, dtype in zip(found, types, strict=True)
+    ]
+    return (*dense, *[part for parts in sparse for part in parts])
+
+
+def _number(place: tuple[int, ...]) -> str:
+    return f"{place[0]} (the first is 0) " if place else ""
+
+
+def _sparse(rows: Any, shape: tuple[int, ...], dtype: DType) -> tuple[Any, Any, Any]:
+    """Indices, values and shape of what is a row for each example."""
+    indices = [(*place, column) for place, values in rows for column in range(len(values))]
+    longest = max((len(values) for _, values in rows), default=0)
+    values = np.concatenate([np.empty(0, dtype.numpy), *[values for _, values in rows]])
+    return (
+        np.array(indices, np.int64).reshape(-1, len(shape) + 1),
+        values.astype(dtype.numpy, copy=False),
+        np.array([*shape, longest], np.int64),
+    )
+
+
+parse_example_op: OpDef[list[Tensor]] = OpDef(
+    "ParseExample",
+    "serialized: string, defaults: *defaults -> output: *Tout",
+    attributes={
+        "names": REQUIRED,
+        "shapes": REQUIRED,
+        "may_miss": REQUIRED,
+        "ragged": REQUIRED,
+        "Tout": REQUIRED,
+    },
+    infer=_shapes,
+    kernel=_parse,
+    kinds=HOST,
+    grad=NO_GRADIENT,
+    aliases={},
+    cost=uncounted,
+)
+
+
+@parse_example_op.front
+def parse_example(
+    serialized: Any, features: Mapping[str, Any], name: str | None = None
+) -> dict[str, Any]:
+    """The features of examples, which are TensorFlow's records of named vectors.
+
+    Args:
+        serialized: a string vector, each element an example as bytes.
+        features: what to read, by name: `FixedLenFeature` or `VarLenFeature`.
+        name: the operation's name.
+
+    Returns:
+        By name a tensor [n, *shape] for each feature of fixed length, and a SparseTensor with a row
+        for each example for the others.
+
+    Raises:
+        InvalidArgumentError: in the run, if bytes are no example, or one lacks a feature without a
+            default, or has other values of it.
+
+    >>> import flowbook as fb
+    >>> records = [fb.serialize_example({"n": [3], "x": [0.5, 1.5]}) for _ in range(2)]
+    >>> found = fb.parse_example(records, {"x": fb.FixedLenFeature([2], fb.float32)})
+    >>> with fb.Session() as sess:
+    ...     print(sess.run(found["x"]))
+    [[0.5 1.5]
+     [0.5 1.5]]
+    """
+    return _parsed("parse_example", serialized, features, 1, name)
+
+
+def parse_single_example(
+    serialized: Any, features: Mapping[str, Any], name: str | None = None
+) -> dict[str, Any]:
+    """As `parse_example`, of one example: `serialized` is a scalar, and so much less are results.
+
+    Args:
+        serialized: a string scalar.
+        features: as for `parse_example`.
+        name: the operation's name.
+    """
+    return _parsed("parse_single_example", serialized, features, 0, name)
+
+
+def _parsed(
+    what: str, serialized: Any, features: Mapping[str, Any], rank: int, name: str | None
+) -> dict[str, Any]:
+    with located(what):
+        if not isinstance(features, Mapping) or not features:
+            raise InvalidTypeError(f"features are a dict of what to read, not {features!r}")
+        records = convert_to_tensor(serialized, string)
+        if records.shape.rank is None:
+            records = reshape(records, [-1] * rank)
+        if records.shape.rank != rank:
+            wanted = "a string vector" if rank else "a string scalar"
+            raise InvalidArgumentError(f"{wanted} is wanted, not one of shape {records.shape}")
+        fixed = {k: f for k, f in features.items() if isinstance(f, FixedLenFeature)}
+        ragged = {k: f for k, f in features.items() if isinstance(f, VarLenFeature)}
+        for key in features.keys() - fixed.keys() - ragged.keys():
+            raise InvalidTypeError(
+                f"feature {key!r} is a FixedLenFeature or a VarLenFeature, not {features[key]!r}"
+            )
+        types = {key: _dtype(key, feature.dtype) for key, feature in features.items()}
+        shapes = [Shape(feature.shape) for feature in fixed.values()]
+        for key, shape in zip(fixed, shapes, strict=True):
+            if not shape.is_fully_defined:
+                raise InvalidArgumentError(f"the shape of feature {key!r} is known, not {shape}")
+        defaults = [
+            _default(key, feature.default_value, types[key], shape)
+            for (key, feature), shape in zip(fixed.items(), shapes, strict=True)
+        ]
+    found = parse_example_op(
+        records,
+        defaults,
+        names=tuple(fixed),
+        shapes=tuple(shapes),
+        may_miss=tuple(
+            [
+                feature.default_value is not None or shape.size == 0
+                for feature, shape in zip(fixed.values(), shapes, strict=True)
+            ]
+        ),
+        ragged=tuple(ragged),
+        Tout=(*[types[k] for k in fixed], *[t for k in ragged for t in (int64, types[k], int64)]),
+        name=name or what,
+    )
+    parts = found[len(fixed) :]
+    sparse = [SparseTensor(*parts[i : i + 3]) for i in range(0, len(parts), 3)]
+    by_name = dict(zip((*fixed, *ragged), (*found[: len(fixed)], *sparse), strict=True))
+    return {key: by_name[key] for key in features}
+
+
+def _dtype(key: str, dtype: Any) -> DType:
+    found = as_dtype(dtype)
+    if found not in (float32, int64, string):
+        raise InvalidTypeError(f"feature {key!r} is float32, int64 or string, not {found.name}")
+    return found
+
+
+def _default(key: str, value: Any, dtype: DType, shape: Shape) -> Any:
+    """What stands for a feature that is missing; of one that may not be, nothing."""
+    if value is None:
+        return np.zeros(0, np.float32)
+    array = to_array(value, dtype)
+    try:
+        return np.array(np.broadcast_to(array, tuple(shape.as_list())))  # type: ignore[arg-type]
+    except ValueError:
+        raise InvalidArgumentError(
+            f"the default of feature {key!r} is of shape {list(array.shape)}, not {shape}"
+        ) from None
+
+
+def serialize_example(values: Mapping[str, Any]) -> bytes:
+    """An example as bytes, which `parse_example` and TensorFlow read.
+
+    Args:
+        values: the features by name: numbers, strings, or arrays of them, which become vectors.
+            Floats become float32, and integers int64.
+
+    Raises:
+        InvalidTypeError: if something is neither numbers nor strings.
+    """
+    vectors = {}
+    for name, value in values.items():
+        try:
+            vectors[name] = _vector(value)
+        except OpError as error:
+            raise type(error)(f"feature {name!r}: {error.message}", hint=error.hint) from None
+    return example_of(vectors)
+
+
+def _vector(value: Any) -> Any:
+    """Values as a vector of one of the three dtypes."""
+    array = to_array(value).reshape(-1)
+    dtype = dtype_of(array)
+    if dtype is string:
+        return array
+    if dtype is bool_ or dtype.is_integer:
+        return to_array(array.astype(np.int64) if dtype is bool_ else array.tolist(), int64)
+    if dtype.is_floating:
+        return array.astype(np.float32)
+    raise InvalidTypeError(f"numbers or strings are wanted, not {dtype.name}")
