@@ -122,7 +122,7 @@ def test_stale_operations_are_marked(lab: Lab, page: Any) -> None:
     before = view.get_attribute("data-drawn")
     notebook.run(0)
     redrawn(view, before)
-    assert "1 stale" in view.locator("[role=status]").inner_text()
+    assert "1 stale" in view.locator(".fb-status").inner_text()
     assert sum(item.endswith(", stale") for item in tree_items(view)) == 1
     reveal(view, "b")
     warning = view.locator(".fb-card .fb-warning").inner_text()
@@ -174,7 +174,7 @@ def test_two_views_fetch_the_code_once(lab: Lab, page: Any) -> None:
     notebook.run(0)
     notebook.run(1)
     notebook.graph(0)
-    assert "needed" in notebook.graph(1).locator("[role=status]").inner_text()
+    assert "needed" in notebook.graph(1).locator(".fb-status").inner_text()
     assert page.evaluate("() => globalThis.__flowbook_runtimes.size") == 1
 
 

@@ -55,7 +55,7 @@ def test_values_are_shown_as_fits_them(lab: Lab, page: Any) -> None:
     notebook = lab.open(page, "fetch")
     notebook.run(0)
     view = notebook.graph(0)
-    before = view.locator("[role=status]").inner_text()
+    before = view.locator(".fb-status").inner_text()
 
     select_output(view, "h")
     told = fetched(view)
@@ -82,7 +82,7 @@ def test_values_are_shown_as_fits_them(lab: Lab, page: Any) -> None:
     assert "'rows'" in told
 
     assert page.evaluate("() => window.broken") is None
-    assert view.locator("[role=status]").inner_text() == before
+    assert view.locator(".fb-status").inner_text() == before
     assert page.locator(".jp-OutputArea-output").count() == 1
 
 
