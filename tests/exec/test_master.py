@@ -17,6 +17,7 @@ import pytest
 
 import flowbook as fb
 from flowbook.exec.checkpoints.snapshot import Snapshot
+from flowbook.exec.devices.device import Device
 from flowbook.exec.devices.local import local_devices
 from flowbook.exec.engine.executor import Executions
 from flowbook.exec.engine.initialisation import Initialisation
@@ -25,6 +26,7 @@ from flowbook.exec.engine.tally import Ran, Tallies
 from flowbook.exec.feeding import Feeding
 from flowbook.exec.master import LocalMaster, LocalPartialStep, Master, PartialStep, located
 from flowbook.exec.plan.codec import decode, decode_failure, encode, encode_failure
+from flowbook.exec.plan.explanation import Explanation, explain
 from flowbook.exec.plan.failure import StepFailed
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Prepared, prepare
@@ -104,6 +106,15 @@ class FarMaster:
     ) -> None:
         self.asked.append("initialise")
         self._step(self.prepare(signature), lambda runner: runner.run(feeds, deadline))
+
+    def explain(
+        self,
+        signature: Signature,
+        shapes: Mapping[fb.Tensor, fb.Shape],
+        devices: Sequence[Device] | None = None,
+    ) -> Explanation:
+        self.asked.append("explain")
+        return explain(signature, shapes, devices or local_devices(), {})
 
     def begin(self, prepared: Prepared) -> FarStep:
         self.asked.append("begin")
