@@ -70,6 +70,8 @@ RETENTION = "exec/engine/test_retention.py"
 OWNERSHIP = "exec/session/test_ownership.py"
 CODEC = "exec/plan/test_codec.py"
 PLAN = "exec/plan/test_plan.py"
+JOINT = "exec/engine/test_joint.py"
+ASSIGNMENT = "exec/plan/test_assignment.py"
 GUARD = "exec/instruments/test_guard.py"
 TRACE = "exec/instruments/test_trace.py"
 REWRITE = "graph/rewrite/test_rewrite.py"
@@ -1310,6 +1312,61 @@ CHANGES = (
         '    if isinstance(part, TensorArray):\n        return [""]\n',
         "",
         ("graph/control_flow/test_variable_names.py",),
+    ),
+    # Several devices
+    Change(
+        "exec/engine/step.py",
+        "frame.choices[1][index] = len(sources) - begins",
+        "frame.choices[1][index] = goes_on",
+        (JOINT,),
+    ),
+    Change(
+        "exec/engine/executor.py",
+        "outputs, is_dead))",
+        "outputs, False))",
+        (JOINT,),
+    ),
+    Change(
+        "exec/engine/step.py",
+        "self.root.values[port].within(made.loops)",
+        "self.root.values[port]",
+        (JOINT,),
+    ),
+    Change(
+        "exec/devices/cpu.py",
+        "return np.array(value) if isinstance(value, np.ndarray | np.generic) else value",
+        "return value",
+        (JOINT,),
+    ),
+    Change(
+        "exec/plan/partition.py",
+        "        if frame:\n            received.after.append(piece.rounds[frame])\n",
+        "",
+        (JOINT,),
+    ),
+    Change(
+        "exec/plan/partition.py",
+        "(token.after if kills else token.behind).append(waited)",
+        "token.behind.append(waited)",
+        (JOINT,),
+    ),
+    Change(
+        "exec/plan/partition.py",
+        "found = piece.received.get(value)",
+        "found = None",
+        (JOINT,),
+    ),
+    Change(
+        "exec/plan/together.py",
+        "            together.join(node.closes.operation, operation)",
+        "            pass",
+        (JOINT,),
+    ),
+    Change(
+        "exec/plan/assignment.py",
+        "    chosen, best = _improved(problem, order, chosen, best)\n",
+        "",
+        (ASSIGNMENT,),
     ),
 )
 

@@ -132,7 +132,7 @@ def follow(
         begin, cause = simulation.free[device], latest[device]
         for maker, port, size in _needs(job):
             source = placed[maker] if maker >= 0 else -1
-            arrival = simulation.arrival(maker, port, size, device, job.trips)
+            arrival = simulation.arrival(maker, size, device, job.trips)
             if arrival > begin:
                 begin, cause = arrival, maker
             key = maker, port, device

@@ -1,7 +1,7 @@
 """A step as it would run: when each node would begin and end on each device (white paper, 3.2.1).
 
 A device runs one node after the other, in the order of their priorities; transfers go on beside
-that, each value to each device once. No kernel is called: what is added up are the cost model's
+that, and do not hinder one another. No kernel is called: what is added up are the cost model's
 seconds.
 """
 
@@ -95,38 +95,29 @@ class Simulation:
         self.placed = [-1] * len(jobs)
         self.ends = [0.0] * len(jobs)
         self.free = [0.0] * count
-        self._there: dict[tuple[int, int, int], float] = {}
 
     def end_on(self, index: int, device: int) -> float:
         """When a job would end on a device."""
         job = self._jobs[index]
         begin = self.free[device]
-        for maker, port, size in job.taken:
-            begin = max(begin, self.arrival(maker, port, size, device, job.trips))
+        for maker, _, size in job.taken:
+            begin = max(begin, self.arrival(maker, size, device, job.trips))
         for other in job.waited:
-            begin = max(begin, self.arrival(other, -1, 0, device, job.trips))
+            begin = max(begin, self.arrival(other, 0, device, job.trips))
         return begin + job.seconds[device]
 
     def run_on(self, index: int, device: int) -> None:
         """Run a job on a device."""
-        job = self._jobs[index]
         self.free[device] = self.ends[index] = self.end_on(index, device)
-        for maker, port, size in job.taken:
-            key = (maker, port, device)
-            if key not in self._there:
-                self._there[key] = self.arrival(maker, port, size, device, job.trips)
         self.placed[index] = device
 
-    def arrival(self, maker: int, port: int, size: int, device: int, trips: int) -> float:
+    def arrival(self, maker: int, size: int, device: int, trips: int) -> float:
         """When a value that a job of so many trips takes is on a device."""
         if maker < 0:
             return self._transfer(size, -1, device)
         source = self.placed[maker]
         if source == device:
             return self.ends[maker]
-        there = self._there.get((maker, port, device))
-        if there is not None:
-            return there
         # In a loop a value crosses in each iteration.
         times = min(trips, self._jobs[maker].trips)
         return self.ends[maker] + self._transfer(size, source, device) * times

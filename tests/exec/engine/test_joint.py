@@ -291,3 +291,18 @@ def test_runners_fill_queues_that_a_part_waits_at(x: fb.Tensor, sess: fb.Session
     assert [sess.run(y) for _ in range(2)] == [2.0, 4.0]
     fb.train.QueueRunner(queue, [queue.enqueue(5.0)])
     assert sess.run(y, timeout=60) == 10.0
+
+
+def test_what_a_branch_not_taken_would_write_on_another_device_stays(sess: fb.Session) -> None:
+    taken = fb.placeholder(fb.bool, [], name="taken")
+    with fb.device("cpu:1"):
+        counter = fb.Variable(0, name="counter")
+
+    def count() -> fb.Tensor:
+        with fb.device("cpu:1"):
+            return fb.assign_add(counter, 1)
+
+    with fb.device("cpu:0"):
+        found = fb.cond(taken, count, lambda: fb.constant(-1))
+    assert [int(sess.run(found, {taken: t})) for t in (False, True, False, True)] == [-1, 1, -1, 2]
+    assert sess.run(counter) == 2

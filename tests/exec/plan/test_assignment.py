@@ -49,8 +49,8 @@ def test_small_steps_come_near_the_best() -> None:
     problems = [drawn(rng, most=7) for _ in range(40)]
     factors = [assign(problem).end / best_of_all(problem) for problem in problems]
     assert min(factors) >= 0.999
-    assert sum(factors) / len(factors) < 1.1
-    assert max(factors) < 1.6
+    assert sum(factors) / len(factors) < 1.04
+    assert max(factors) < 1.3
 
 
 def heft(problem: Problem) -> float:
@@ -125,7 +125,7 @@ def test_it_beats_what_others_do(jobs: list[Job]) -> None:
     assert found <= heft(problem) * 1.001
 
 
-def test_a_value_crosses_to_a_device_once() -> None:
+def test_a_transfer_goes_on_beside_what_runs() -> None:
     jobs = [
         Job((1.0, 1.0, 1.0), (), ()),
         Job((1.0, 1.0, 1.0), ((0, 0, 100),), ()),
