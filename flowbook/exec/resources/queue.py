@@ -38,6 +38,7 @@ from flowbook.graph.model.touch import (
     PADDING_FIFO_QUEUE,
     PRIORITY_QUEUE,
     RANDOM_SHUFFLE_QUEUE,
+    STACK,
 )
 
 Element = tuple[Any, ...]
@@ -93,6 +94,18 @@ class InOrder:
     def clear(self) -> None:
         """See `Elements`."""
         self._elements.clear()
+
+
+class LatestFirst(InOrder):
+    """Last in, first out."""
+
+    def take(self, target: deque[Element], count: int) -> None:
+        """See `Elements`."""
+        target.extend(map(deque.pop, repeat(self._elements, count)))
+
+    def put_back(self, taken: deque[Element]) -> None:
+        """See `Elements`."""
+        self._elements.extend(map(deque.pop, repeat(taken, len(taken))))
 
 
 class Shuffled:
@@ -527,6 +540,11 @@ def _padding_fifo_queue(birth: Birth) -> Queue:
 @makes(PRIORITY_QUEUE)
 def _priority_queue(birth: Birth) -> Queue:
     return Queue(PRIORITY_QUEUE.name, birth.key.name, birth.attributes, ByPriority())
+
+
+@makes(STACK)
+def _stack(birth: Birth) -> Queue:
+    return Queue(STACK.name, birth.key.name, birth.attributes, LatestFirst())
 
 
 @makes(RANDOM_SHUFFLE_QUEUE)

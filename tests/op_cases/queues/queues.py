@@ -44,6 +44,7 @@ SCENARIOS = [
             "QueueSelect",
             "QueueSize",
             "RandomShuffleQueue",
+            "StackQueue",
         )
     ),
     Scenario("NextElement", "tests/train/input/test_generators.py"),

@@ -14,6 +14,7 @@ from flowbook.graph.building.scopes import init_scope
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import DType, as_dtype, int64
+from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import SCALAR, UNKNOWN, Shape
@@ -34,10 +35,11 @@ from flowbook.graph.ops.queues.queue_ops import (
     select_op,
     size_op,
     source_queue_op,
+    stack_queue_op,
 )
 from flowbook.graph.ops.random.random_numbers import seeds
 
-__all__ = ["FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "Queue", "RandomShuffleQueue"]
+__all__ = ["FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "Queue", "RandomShuffleQueue", "Stack"]
 
 
 class Queue:
@@ -539,6 +541,37 @@ class PriorityQueue(Queue):
         self._make(priority_queue_op, name, **attributes)
 
 
+@elsewhere({"push": "stack.enqueue(value)", "pop": "stack.dequeue()"})
+@stack_queue_op.front
+class Stack(Queue):
+    """A queue whose latest element leaves first.
+
+    Who would take something off an empty stack waits, as at any queue, until something is put on it
+    or it is closed. Arguments and errors are as those of `FIFOQueue`.
+
+    >>> import flowbook as fb
+    >>> stack = fb.Stack(10, fb.int32, shapes=[[]])
+    >>> put, taken = stack.enqueue_many([1, 2, 3]), stack.dequeue()
+    >>> with fb.Session() as sess:
+    ...     sess.run(put)
+    ...     print(sess.run(taken), sess.run(taken), sess.run(stack.size()))
+    3 2 1
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        dtypes: Any,
+        shapes: Any = None,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        with located("Stack"):
+            attributes = _elements(dtypes, shapes, names, capacity, shared_name)
+        self._make(stack_queue_op, name or "stack", **attributes)
+
+
 def _classes() -> dict[str, type[Queue]]:
     """The classes of queues, by the types of the operations that make them."""
     return {
@@ -549,6 +582,7 @@ def _classes() -> dict[str, type[Queue]]:
             (priority_queue_op, PriorityQueue),
             (random_shuffle_queue_op, RandomShuffleQueue),
             (source_queue_op, FIFOQueue),
+            (stack_queue_op, Stack),
             (select_op, Queue),
         )
     }
