@@ -121,6 +121,7 @@ PADDING_FIFO_QUEUE = define_resource_kind("padding_fifo_queue", Order.FREE, is_s
 PRIORITY_QUEUE = define_resource_kind("priority_queue", Order.FREE, is_shared=True)
 RANDOM_SHUFFLE_QUEUE = define_resource_kind("random_shuffle_queue", Order.FREE, is_shared=True)
 STACK = define_resource_kind("stack", Order.FREE, is_shared=True)
+BUCKET_QUEUE = define_resource_kind("bucket_queue", Order.FREE, is_shared=True)
 MUTEX = define_resource_kind("mutex", Order.FREE, is_shared=True)
 BARRIER = define_resource_kind("barrier", Order.FREE, is_shared=True)
 ACCUMULATOR = define_resource_kind("accumulator", Order.FREE, is_shared=True)

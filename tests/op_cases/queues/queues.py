@@ -30,11 +30,13 @@ SCENARIOS = [
     *(
         Scenario(type, "tests/graph/ops/queues/test_queues.py")
         for type in (
+            "BucketQueue",
             "FIFOQueue",
             "PaddingFIFOQueue",
             "PriorityQueue",
             "QueueClose",
             "QueueDequeue",
+            "QueueDequeueBucket",
             "QueueDequeueMany",
             "QueueDequeueUpTo",
             "QueueEnqueue",

@@ -15,6 +15,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import (
+    BUCKET_QUEUE,
     FIFO_QUEUE,
     PADDING_FIFO_QUEUE,
     PRIORITY_QUEUE,
@@ -43,6 +44,8 @@ random_shuffle_queue_op = owning_op(
     seed=None,
     graph_seed=None,
 )
+# The first component of an element is the number of its bucket; `sizes` are those of their batches.
+bucket_queue_op = owning_op("BucketQueue", BUCKET_QUEUE, **_QUEUE, sizes=REQUIRED)
 # The type of `fb.stack` is "Stack".
 stack_queue_op = owning_op("StackQueue", STACK, **_QUEUE)
 
@@ -77,7 +80,7 @@ def _check(queue: Tensor, components: list[Tensor], is_batch: bool) -> None:
             )
 
 
-_FOR_ROOM = waits_for("QueueDequeue", "QueueDequeueMany", "QueueDequeueUpTo")
+_FOR_ROOM = waits_for("QueueDequeue", "QueueDequeueBucket", "QueueDequeueMany", "QueueDequeueUpTo")
 _FOR_ELEMENTS = waits_for("QueueEnqueue", "QueueEnqueueMany", "QueueClose")
 
 enqueue_op: OpDef[Operation] = waiting_op(
@@ -146,6 +149,24 @@ dequeue_up_to_op: OpDef[list[Tensor]] = waiting_op(
     infer=_shapes_up_to,
     kernel=lambda context, queue, n: queue.dequeue_many(context, n, is_less_enough=True),
     host_args=("n",),
+    touches=_FOR_ELEMENTS,
+)
+
+
+def _bucket_shapes(
+    queue: Tensor, *, shapes: tuple[Shape, ...], length: int | None, **_: Any
+) -> list[Shape]:
+    return [Shape([length]).concatenate(shape) for shape in shapes]
+
+
+dequeue_bucket_op: OpDef[list[Tensor]] = waiting_op(
+    "QueueDequeueBucket",
+    "queue: resource -> components: *dtypes",
+    attributes={**_TYPED, "length": None, "is_less_enough": False},
+    infer=_bucket_shapes,
+    kernel=lambda context, queue, length, is_less_enough: queue.dequeue_bucket(
+        context, is_less_enough
+    ),
     touches=_FOR_ELEMENTS,
 )
 

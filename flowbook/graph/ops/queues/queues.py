@@ -21,7 +21,9 @@ from flowbook.graph.model.shape import SCALAR, UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.queues.queue_ops import (
+    bucket_queue_op,
     close_op,
+    dequeue_bucket_op,
     dequeue_many_op,
     dequeue_op,
     dequeue_up_to_op,
@@ -541,6 +543,59 @@ class PriorityQueue(Queue):
         self._make(priority_queue_op, name, **attributes)
 
 
+@bucket_queue_op.front
+class BucketQueue(Queue):
+    """A queue whose elements are in buckets, and leave it in batches of one bucket.
+
+    Args:
+        capacity: how many elements it holds at most. Where it is full, a batch can be taken out.
+        sizes: for each bucket how many elements make a batch.
+        dtypes: the dtype of each component of an element; the first, an int32 scalar, is the number
+            of its bucket.
+        shapes: their shapes; where a dimension is None, batches are filled up with zeros.
+        shared_name: as for `FIFOQueue`.
+        name: the operation's name.
+    """
+
+    _pads = True
+
+    def __init__(
+        self,
+        capacity: int,
+        sizes: Sequence[int],
+        dtypes: Sequence[DType],
+        shapes: Sequence[Shape],
+        shared_name: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        with located("BucketQueue"):
+            attributes = _elements(dtypes, shapes, None, capacity, shared_name)
+        self._make(bucket_queue_op, name, **attributes, sizes=tuple(sizes))
+
+    def dequeue_bucket(self, is_less_enough: bool) -> list[Tensor]:
+        """Take out a batch of the bucket that first has one.
+
+        Args:
+            is_less_enough: whether those are enough that are left in a bucket when the queue is
+                closed.
+
+        Raises:
+            InvalidArgumentError: if nothing is known of the elements' shapes.
+            OutOfRangeError: in the run, if the queue is closed, and too few are left.
+        """
+        self._check_batches()
+        sizes = set(self.op.attributes["sizes"])
+        with self.graph.as_default():
+            return dequeue_bucket_op(
+                self.handle,
+                dtypes=self.dtypes,
+                shapes=self.shapes,
+                length=sizes.pop() if len(sizes) == 1 and not is_less_enough else None,
+                is_less_enough=is_less_enough,
+                name=self._named(None, "dequeue_bucket"),
+            )
+
+
 @elsewhere({"push": "stack.enqueue(value)", "pop": "stack.dequeue()"})
 @stack_queue_op.front
 class Stack(Queue):
@@ -577,6 +632,7 @@ def _classes() -> dict[str, type[Queue]]:
     return {
         op_def.type: found
         for op_def, found in (
+            (bucket_queue_op, BucketQueue),
             (fifo_queue_op, FIFOQueue),
             (padding_fifo_queue_op, PaddingFIFOQueue),
             (priority_queue_op, PriorityQueue),
