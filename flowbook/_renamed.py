@@ -12,10 +12,14 @@ from functools import partial
 from typing import NoReturn
 
 _INSTEAD = {
+    "ConditionalAccumulatorBase": "fb.ConditionalAccumulator",
     "ConfigProto": "arguments of fb.Session, and fb.options.intra_op_threads",
+    "CriticalSection": "fb.Mutex(), whose execute(function) is the same",
     "Effects": "fb.OpDef(..., touches=fb.Touch(fb.Access.OUTSIDE)) and the like",
     "GraphDef": "graph.save(path) and fb.Graph.load(path), or graph.to_bytes() for bytes",
     "InteractiveSession": "fb.Session(), and sess.run(tensor) for a value",
+    "QueueBase": "fb.Queue",
+    "QueueRunner": "fb.train.QueueRunner",
     "RegisterGradient": "fb.OpDef(..., grad=function)",
     "RunMetadata": "sess.trace()",
     "TensorShape": "fb.Shape",

@@ -138,7 +138,8 @@ CHANGES = (
     Change(
         "exec/resources/random_state.py", "(low, high), (a, b, c, d)", "self._first", (RESUMING,)
     ),
-    Change("exec/instruments/checkpointing.py", "or self._is_writing()", "", (RESUMING,)),
+    Change("exec/instruments/checkpointing.py", "self._line[1:]", "self._line[:]", (RESUMING,)),
+    Change("exec/instruments/checkpointing.py", "self._line[1:]", "self._line[2:]", (RESUMING,)),
     Change(
         "exec/session/session.py",
         "if successor._kept is self:",
