@@ -978,6 +978,18 @@ CHANGES = (
         ("graph/control_flow/test_raw_rnn.py",),
     ),
     Change(
+        "graph/control_flow/static_rnn.py",
+        "reverse_sequence(stack(list(each)), lengths, 0, 1)",
+        "stack(list(each))[::-1]",
+        ("graph/control_flow/test_static_rnn.py",),
+    ),
+    Change(
+        "graph/control_flow/static_rnn.py",
+        "following = _chosen_each(is_over, state, following)",
+        "pass",
+        ("graph/control_flow/test_static_rnn.py",),
+    ),
+    Change(
         "graph/control_flow/case.py",
         "Assert(size(held) <= 1,",
         "Assert(size(held) <= 2,",
