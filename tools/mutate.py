@@ -924,10 +924,10 @@ CHANGES = (
         ("graph/control_flow/test_dynamic_rnn.py",),
     ),
     Change(
-        "widgets/flow_blocks.py",
+        "widgets/graphs/flow_blocks.py",
         'is_argument = frame.is_function and bool(op.attributes.get("label"))',
         "is_argument = False",
-        ("widgets/test_flow_blocks.py",),
+        ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
         "graph/control_flow/flows.py",
@@ -990,16 +990,16 @@ CHANGES = (
         ("graph/control_flow/test_static_rnn.py",),
     ),
     Change(
-        "widgets/flow_blocks.py",
+        "widgets/graphs/flow_blocks.py",
         "if body in self._entrances:",
         "if True:",
         ("cells/test_functions.py",),
     ),
     Change(
-        "widgets/graph_payload.py",
+        "widgets/graphs/payload.py",
         "scopes.get(op, -1) for op in operations",
         "-1 for op in operations",
-        ("widgets/test_flow_blocks.py",),
+        ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
         "graph/control_flow/case.py",
@@ -1090,10 +1090,10 @@ CHANGES = (
     ),
     # Views
     Change(
-        "widgets/live_graph.py",
+        "widgets/graphs/live.py",
         "        self.said = self._what_has_ended()\n",
         "",
-        ("widgets/test_graph_view.py",),
+        ("widgets/graphs/test_graph_view.py",),
     ),
     Change("graph/numerics/products.py", "_multiply(x, y, out) if xp is np else ", "", (SHARED,)),
     Change(
@@ -1284,40 +1284,40 @@ CHANGES = (
         ("exec/engine/test_tally.py",),
     ),
     Change(
-        "widgets/flow_blocks.py",
+        "widgets/graphs/flow_blocks.py",
         "if of is not None and home.relative(of.name) is None and of.id > home.last:",
         "if False:",
-        ("widgets/test_flow_blocks.py",),
+        ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
-        "widgets/flow_blocks.py",
+        "widgets/graphs/flow_blocks.py",
         "self._hide(op, [pred] if self._is_end(op, pred) else ())",
         "self._hide(op)",
-        ("widgets/test_flow_blocks.py",),
+        ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
-        "widgets/flow_blocks.py",
+        "widgets/graphs/flow_blocks.py",
         "for side in (0, 1)]\n        while stack:",
         "for side in (1, 0)]\n        while stack:",
-        ("widgets/test_flow_blocks.py",),
+        ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
-        "widgets/flow_blocks.py",
+        "widgets/graphs/flow_blocks.py",
         "            self._found.rounds.add(op)\n",
         "            pass\n",
-        ("widgets/test_flow_blocks.py",),
+        ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
-        "widgets/graph_payload.py",
+        "widgets/graphs/payload.py",
         "unseen = aside(tree, edges, kept) & ~np.isin(tree.parent, _whole(tree, picture))",
         "unseen = aside(tree, edges, kept)",
-        ("widgets/test_flow_blocks.py",),
+        ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
-        "widgets/flow_runs.py",
+        "widgets/graphs/flow_runs.py",
         "asked = session or next(reversed(open_sessions(graph)), None)",
         "asked = next(iter(open_sessions(graph)), None)",
-        ("widgets/test_flow_blocks.py",),
+        ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
         "graph/control_flow/while_loop.py",

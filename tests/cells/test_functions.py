@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from flowbook.widgets.flow_blocks import pictured
-from flowbook.widgets.graph_payload import with_retired
+from flowbook.widgets.graphs.flow_blocks import pictured
+from flowbook.widgets.graphs.payload import with_retired
 
 FUNCTION = """
 W = fb.Variable(3.0, name='W')

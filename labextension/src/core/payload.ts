@@ -1,4 +1,4 @@
-// Reads the graph that `flowbook/widgets/graph_payload.py` wrote: texts once, and columns of numbers.
+// Reads the graph that `flowbook/widgets/graphs/payload.py` wrote: texts once, and columns of numbers.
 //
 // Nodes are numbered: operations first, in the order of construction; then the scopes, the root
 // before all others.

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
-from flowbook.widgets import block_groups
-from flowbook.widgets.block_groups import Group
-from flowbook.widgets.flow_blocks import BlockKind, Pictured, pictured
-from flowbook.widgets.graph_payload import Needed
-from flowbook.widgets.setting_aside import aside_on_top
+from flowbook.widgets.graphs import block_groups
+from flowbook.widgets.graphs.block_groups import Group
+from flowbook.widgets.graphs.flow_blocks import BlockKind, Pictured, pictured
+from flowbook.widgets.graphs.payload import Needed
+from flowbook.widgets.graphs.setting_aside import aside_on_top
 from flowbook.widgets.shown_text import counted
 
 MAX_BLOCKS = 40

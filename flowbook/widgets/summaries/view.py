@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.model.errors import InvalidArgumentError
-from flowbook.widgets import front_end, growing
-from flowbook.widgets.summary_payload import everything
-from flowbook.widgets.summary_sources import Snapshot, Sources
-from flowbook.widgets.summary_svg import summary_svg
-from flowbook.widgets.summary_table import summary_table, title
+from flowbook.widgets import front_end
+from flowbook.widgets.summaries import growing
+from flowbook.widgets.summaries.payload import everything
+from flowbook.widgets.summaries.sources import Snapshot, Sources
+from flowbook.widgets.summaries.svg import summary_svg
+from flowbook.widgets.summaries.table import summary_table, title
 
 __all__ = ["SummaryView"]
 
@@ -89,7 +90,7 @@ class SummaryView:
 
     def _live_form(self) -> dict[str, Any]:
         def make() -> Any:
-            from flowbook.widgets.live_summaries import LiveSummaries
+            from flowbook.widgets.summaries.live import LiveSummaries
 
             return LiveSummaries(self._sources, self._options)
 

@@ -19,7 +19,7 @@ from flowbook.exec.instruments.summaries.curve import Columns
 from flowbook.exec.instruments.summaries.event import Image
 from flowbook.exec.instruments.summaries.history import News
 from flowbook.widgets.packing import packed
-from flowbook.widgets.summary_sources import Run, Sources
+from flowbook.widgets.summaries.sources import Run, Sources
 
 FORMAT = 1
 

@@ -10,8 +10,8 @@ import traitlets
 from flowbook.exec.session.session import Session, open_sessions
 from flowbook.graph.building.graph import Graph
 from flowbook.widgets import fetch_requests
-from flowbook.widgets.flow_runs import what_ran
-from flowbook.widgets.graph_payload import Needed, graph_payload
+from flowbook.widgets.graphs.flow_runs import what_ran
+from flowbook.widgets.graphs.payload import Needed, graph_payload
 from flowbook.widgets.live_view import LiveView
 
 

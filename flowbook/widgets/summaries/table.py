@@ -6,7 +6,7 @@ import math
 
 from flowbook.exec.report import Table
 from flowbook.widgets.shown_text import counted
-from flowbook.widgets.summary_sources import Snapshot
+from flowbook.widgets.summaries.sources import Snapshot
 
 _MOST = 20  # Rows.
 _LONGEST = 48  # Characters of a name.

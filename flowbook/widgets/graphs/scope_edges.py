@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flowbook.widgets.name_tree import Ints, NameTree
+from flowbook.widgets.graphs.name_tree import Ints, NameTree
 
 
 @dataclass(frozen=True)

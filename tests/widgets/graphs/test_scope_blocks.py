@@ -3,8 +3,8 @@
 import pytest
 
 import flowbook as fb
-from flowbook.widgets.scope_blocks import collapse
-from flowbook.widgets.setting_aside import aside_on_top
+from flowbook.widgets.graphs.scope_blocks import collapse
+from flowbook.widgets.graphs.setting_aside import aside_on_top
 
 
 def test_scopes_variables_inputs_and_operations() -> None:

@@ -4,12 +4,18 @@ from typing import Any
 
 import flowbook as fb
 from flowbook.graph.model.operation import Operation
-from flowbook.widgets.flow_blocks import BlockKind, Pictured, pictured, plain_name, shown_label
-from flowbook.widgets.flow_runs import what_ran
-from flowbook.widgets.graph_payload import graph_payload
-from flowbook.widgets.graph_svg import graph_svg
-from flowbook.widgets.scope_blocks import collapse
-from tests.widgets.test_graph_payload import Read
+from flowbook.widgets.graphs.flow_blocks import (
+    BlockKind,
+    Pictured,
+    pictured,
+    plain_name,
+    shown_label,
+)
+from flowbook.widgets.graphs.flow_runs import what_ran
+from flowbook.widgets.graphs.payload import graph_payload
+from flowbook.widgets.graphs.scope_blocks import collapse
+from flowbook.widgets.graphs.svg import graph_svg
+from tests.widgets.graphs.test_graph_payload import Read
 
 
 def drawn(graph: fb.Graph | None = None) -> tuple[Pictured, dict[str, str]]:

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from flowbook.graph.building.graph import Graph
-from flowbook.widgets.graph_payload import Needed
-from flowbook.widgets.layers import LAYER_GAP, Layout, lay_out
-from flowbook.widgets.scope_blocks import MAX_BLOCKS, Block, Blocks, Edge, collapse
+from flowbook.widgets.graphs.layers import LAYER_GAP, Layout, lay_out
+from flowbook.widgets.graphs.payload import Needed
+from flowbook.widgets.graphs.scope_blocks import MAX_BLOCKS, Block, Blocks, Edge, collapse
 from flowbook.widgets.shown_text import coordinate as _n
 from flowbook.widgets.shown_text import counted, shown_text
 

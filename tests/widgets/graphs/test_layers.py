@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowbook.widgets.layers import lay_out
+from flowbook.widgets.graphs.layers import lay_out
 
 graphs = st.integers(1, 30).flatmap(
     lambda n: st.tuples(

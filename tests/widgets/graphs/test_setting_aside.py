@@ -3,10 +3,10 @@
 import numpy as np
 
 import flowbook as fb
-from flowbook.widgets.name_tree import name_tree
-from flowbook.widgets.scope_edges import scope_edges
-from flowbook.widgets.setting_aside import aside
-from flowbook.widgets.spine import spine
+from flowbook.widgets.graphs.name_tree import name_tree
+from flowbook.widgets.graphs.scope_edges import scope_edges
+from flowbook.widgets.graphs.setting_aside import aside
+from flowbook.widgets.graphs.spine import spine
 
 
 def aside_of(names: list[str], pairs: list[tuple[int, int]], kept: list[int]) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 from nbclient import NotebookClient
 
 import flowbook as fb
-from flowbook.widgets import growing
+from flowbook.widgets.summaries import growing
 from tests.need import requires
 
 MODEL = """import flowbook as fb

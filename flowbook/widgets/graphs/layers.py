@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from flowbook.widgets.directions import downward_ranks
+from flowbook.widgets.graphs.directions import downward_ranks
 
 LAYER_GAP = 46.0
 BOX_GAP = 22.0

@@ -17,9 +17,9 @@ from flowbook.graph.model.dtypes import resource
 from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.rewrite.prune import closure
 from flowbook.widgets import front_end
-from flowbook.widgets.flow_runs import what_ran
-from flowbook.widgets.graph_payload import Needed, graph_payload
-from flowbook.widgets.graph_svg import graph_svg
+from flowbook.widgets.graphs.flow_runs import what_ran
+from flowbook.widgets.graphs.payload import Needed, graph_payload
+from flowbook.widgets.graphs.svg import graph_svg
 
 __all__ = ["GraphView"]
 
@@ -114,7 +114,7 @@ def _live_form(
     """The live view as a part of an output; empty where there is nothing to run it."""
 
     def make() -> Any:
-        from flowbook.widgets.live_graph import LiveGraph
+        from flowbook.widgets.graphs.live import LiveGraph
 
         return LiveGraph(graph, needed, session)
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowbook.widgets.directions import downward_ranks
+from flowbook.widgets.graphs.directions import downward_ranks
 
 weights = st.dictionaries(
     st.tuples(st.integers(0, 11), st.integers(0, 11)).filter(lambda e: e[0] != e[1]),

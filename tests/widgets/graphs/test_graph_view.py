@@ -109,7 +109,8 @@ def test_live_form_in_a_kernel(bundle: str, monkeypatch: pytest.MonkeyPatch) -> 
     import IPython
 
     monkeypatch.setattr(IPython, "get_ipython", Shell)
-    from flowbook.widgets import live_graph, live_view
+    from flowbook.widgets import live_view
+    from flowbook.widgets.graphs import live
 
     monkeypatch.setattr(live_view, "_shared", [])
     x, _ = build()
@@ -117,12 +118,12 @@ def test_live_form_in_a_kernel(bundle: str, monkeypatch: pytest.MonkeyPatch) -> 
     # Not a widget's: front ends that do not find a widget show an error, and not the picture.
     assert set(forms) == {"text/plain", "image/svg+xml", "image/png", front_end.LIVE_VIEW}
     shown = forms[front_end.LIVE_VIEW]["model_id"]
-    [view] = [each for each in live_graph._views if each.model_id == shown]
+    [view] = [each for each in live._views if each.model_id == shown]
     before = view.payload
-    live_graph.follow_all()
+    live.follow_all()
     assert view.payload is before
     fb.tanh(x, name="later")
-    live_graph.follow_all()
+    live.follow_all()
     assert view.payload != before
     # The code is sent once, whatever is shown.
     fb.GraphView()._repr_mimebundle_()
@@ -134,7 +135,7 @@ def test_live_form_in_a_kernel(bundle: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert view.runtime == f"anywidget:{live_view._shared[0].model_id}"
     view.close()
     assert view.closed
-    for other in list(live_graph._views):
+    for other in list(live._views):
         other.close()
 
 
@@ -142,7 +143,7 @@ def test_a_picture_says_that_what_it_shows_has_ended(
     bundle: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from flowbook.widgets import live_view
-    from flowbook.widgets.live_graph import LiveGraph
+    from flowbook.widgets.graphs.live import LiveGraph
 
     monkeypatch.setattr(live_view, "_shared", [])
     graph = fb.Graph()

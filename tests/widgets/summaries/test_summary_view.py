@@ -21,9 +21,9 @@ from flowbook.exec.instruments.summaries.curve import Point
 from flowbook.exec.instruments.summaries.event import Histogram, Image, Summary
 from flowbook.exec.instruments.summaries.history import SummaryHistory
 from flowbook.widgets import front_end
-from flowbook.widgets.summary_payload import everything, frames
-from flowbook.widgets.summary_sources import Sources
-from flowbook.widgets.summary_svg import smoothed, summary_svg
+from flowbook.widgets.summaries.payload import everything, frames
+from flowbook.widgets.summaries.sources import Sources
+from flowbook.widgets.summaries.svg import smoothed, summary_svg
 from tests.need import requires
 from tests.notebook_shell import Shell
 
@@ -238,7 +238,8 @@ def live(bundle: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Makes live views whose turns the test takes itself, and which keep what they send."""
     import IPython
 
-    from flowbook.widgets import live_summaries, live_view
+    from flowbook.widgets import live_view
+    from flowbook.widgets.summaries import live as live_summaries
 
     class Turns:
         def __init__(self) -> None:
@@ -268,7 +269,7 @@ def live(bundle: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def test_a_live_view_sends_what_is_new(live: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from flowbook.widgets import live_summaries
+    from flowbook.widgets.summaries import live as live_summaries
 
     clock = [100.0]
     monkeypatch.setattr(live_summaries.time, "monotonic", lambda: clock[0])

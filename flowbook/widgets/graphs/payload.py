@@ -18,13 +18,19 @@ from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.site import Site
 from flowbook.graph.model.tensor import Tensor
-from flowbook.widgets.flow_blocks import BlockKind, Pictured, pictured, plain_name, shown_label
-from flowbook.widgets.name_tree import Ints, NameTree, name_tree
+from flowbook.widgets.graphs.flow_blocks import (
+    BlockKind,
+    Pictured,
+    pictured,
+    plain_name,
+    shown_label,
+)
+from flowbook.widgets.graphs.name_tree import Ints, NameTree, name_tree
+from flowbook.widgets.graphs.scope_edges import scope_edges, templates
+from flowbook.widgets.graphs.setting_aside import aside
+from flowbook.widgets.graphs.spine import spine
 from flowbook.widgets.packing import packed
-from flowbook.widgets.scope_edges import scope_edges, templates
-from flowbook.widgets.setting_aside import aside
 from flowbook.widgets.shown_text import bounded
-from flowbook.widgets.spine import spine
 from flowbook.widgets.tables import value_text
 
 FORMAT = 2

@@ -17,8 +17,8 @@ import traitlets
 
 from flowbook.widgets.live_view import LiveView
 from flowbook.widgets.publisher import publisher
-from flowbook.widgets.summary_payload import everything, frames
-from flowbook.widgets.summary_sources import Sources
+from flowbook.widgets.summaries.payload import everything, frames
+from flowbook.widgets.summaries.sources import Sources
 
 _FRAME = 1e6  # Bytes of one message,
 _AGAIN = 2e5  # and of what is sent again, in a second.

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from flowbook.graph.model import site as sites
 from flowbook.widgets.front_end import Forms
-from flowbook.widgets.summary_sources import Sources
+from flowbook.widgets.summaries.sources import Sources
 
 
 class _Output:

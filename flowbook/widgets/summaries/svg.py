@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from flowbook.exec.instruments.summaries.curve import Point, thinned
 from flowbook.widgets.shown_text import coordinate as _n
 from flowbook.widgets.shown_text import shown_text
-from flowbook.widgets.summary_sources import Snapshot
-from flowbook.widgets.summary_table import number_text, one_line, others_text, title
+from flowbook.widgets.summaries.sources import Snapshot
+from flowbook.widgets.summaries.table import number_text, one_line, others_text, title
 
 _WIDTH = 820.0  # What JupyterLab has room for: it shows pictures without fitting them.
 _MARGIN, _GAP = 20.0, 20.0

@@ -11,10 +11,10 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from flowbook.graph.model.operation import Operation
-from flowbook.widgets.name_tree import Ints, NameTree, name_tree
-from flowbook.widgets.scope_edges import ScopeEdges, scope_edges
+from flowbook.widgets.graphs.name_tree import Ints, NameTree, name_tree
+from flowbook.widgets.graphs.scope_edges import ScopeEdges, scope_edges
+from flowbook.widgets.graphs.spine import spine
 from flowbook.widgets.shown_text import bounded
-from flowbook.widgets.spine import spine
 
 _MANY = 15  # Among so many members, those with unusually many neighbours stand out.
 _SOME = 7  # Among so many, scopes fed by more than a third of the others do.
