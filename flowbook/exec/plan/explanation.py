@@ -274,7 +274,7 @@ def _course(
     index = {node: i for i, node in enumerate(graph.nodes)}
     outputs = [_outputs(node, graph, index, shapes) for node in graph.nodes]
     makers = [(value, graph.producer.get(value)) for value in graph.fetches]
-    kept = {(index[n], n.outputs.index(value)) for value, n in makers if n is not None}
+    kept = {(index[n], n.outputs.index(value)) for value, n in makers if n in index}
     order = order_of(jobs, ranks(jobs, transfer))
     return follow(jobs, order, placed, len(devices), transfer, outputs, kept)
 

@@ -182,3 +182,13 @@ def test_devices_that_cannot_be_imagined(x, devices, message):
 )
 def test_times_have_three_digits(seconds, text):
     assert in_seconds(seconds) == text
+
+
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_what_was_computed_before_the_step_has_no_device(cpus):
+    folded = fb.constant(2.0) * 3.0
+    with fb.Session(cpus=cpus) as sess:
+        plan = sess.explain(folded)
+    assert plan.seconds == 0
+    with pytest.raises(fb.errors.NotFoundError, match="nothing of it is left to run"):
+        plan.device(folded)
