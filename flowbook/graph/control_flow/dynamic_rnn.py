@@ -100,7 +100,7 @@ def dynamic_rnn(
             sequences = mapped(_swapped, sequences)
         sequences, steps = counted(sequences, "inputs")
         if initial_state is None:
-            start = _zero_state(cell, leaves(sequences)[0], dtype)
+            start = zero_state(cell, leaves(sequences)[0], 1, dtype)
         else:
             start = mapped(convert_to_tensor, initial_state)
         if not leaves(start):
@@ -202,8 +202,8 @@ def bidirectional_dynamic_rnn(
         return (forwards, mapped(turned, backwards)), (last, first)
 
 
-def _zero_state(cell: Cell, inputs: Tensor, dtype: Any) -> Any:
-    """Zeros of the size that a cell says, for each example of [steps, batch, ...]."""
+def zero_state(cell: Cell, inputs: Tensor, axis: int, dtype: Any) -> Any:
+    """Zeros of the size that a cell says, for each of the examples along an axis of the inputs."""
     size = getattr(cell, "state_size", None)
     if size is None or dtype is None:
         missing = "the cell has no state_size" if dtype is not None else "no dtype is given either"
@@ -216,8 +216,13 @@ def _zero_state(cell: Cell, inputs: Tensor, dtype: Any) -> Any:
             f"the outputs have several dtypes, {dtype!r:.80}, none of which is the state's",
             hint="give an initial_state",
         )
-    known = inputs.shape[1]
-    batch = shape_of(inputs)[1] if known is None else known
+    if inputs.shape.rank is not None and inputs.shape.rank <= axis:
+        raise InvalidArgumentError(
+            f"there is no initial_state, and {inputs.name!r} of the shape {inputs.shape} tells no "
+            "number of examples"
+        )
+    known = inputs.shape[axis]
+    batch = shape_of(inputs)[axis] if known is None else known
     return mapped(lambda each: zeros([batch, *dims_of(each)], as_dtype(dtype)), size)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.control_flow.dynamic_rnn import dynamic_rnn
+from flowbook.graph.control_flow.static_rnn import static_rnn
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor
@@ -41,7 +42,7 @@ def _over_steps(
     if not unroll:
         return dynamic_rnn(cell, inputs, state, sequence_length, name="steps")
     steps = unstack(inputs, axis=1)
-    outputs, state = recurrent.static_rnn(cell, steps, state, sequence_length)
+    outputs, state = static_rnn(cell, steps, state, sequence_length)
     return stack(outputs, axis=1), state
 
 
