@@ -1323,6 +1323,18 @@ CHANGES = (
         (RECURRENT,),
     ),
     Change(
+        "graph/ops/math/no_nan.py",
+        "return zero[()] if z != z and zero == 0 else z",
+        "return zero[()] if z != z else z",
+        ("graph/ops/math/test_elementwise.py",),
+    ),
+    Change(
+        "graph/ops/math/no_nan.py",
+        "return zero[()] if z != z and zero == 0 else z",
+        "return z",
+        ("graph/ops/math/test_elementwise.py",),
+    ),
+    Change(
         "graph/ops/nn/recurrent.py",
         "if not flow.is_outside(kernel) or",
         "if",
