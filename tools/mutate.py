@@ -1005,6 +1005,18 @@ CHANGES = (
         ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
+        "graph/gradients/loops.py",
+        "return self.frame.swap_memory and tensor.dtype is not variant",
+        "return False",
+        ("exec/engine/test_joint.py",),
+    ),
+    Change(
+        "exec/plan/partition.py",
+        "if not self._is_idle(draft, piece)",
+        "",
+        ("exec/engine/test_joint.py",),
+    ),
+    Change(
         "graph/control_flow/case.py",
         "Assert(size(held) <= 1,",
         "Assert(size(held) <= 2,",
@@ -1294,8 +1306,8 @@ CHANGES = (
     ),
     Change(
         "explain/forecast.py",
-        "if _frames(op)[0].swap_memory",
-        "",
+        "self.swapped_bytes = sum(kept[push_to_host])",
+        "self.swapped_bytes = self.stack_bytes",
         (LOOPS,),
     ),
     Change(
