@@ -37,6 +37,7 @@ from flowbook.exec.plan.instrument import Run
 from flowbook.exec.plan.pipeline import Prepared
 from flowbook.exec.resources.store import reset_container
 from flowbook.exec.session import peek as peeking
+from flowbook.exec.session.input_pipeline import InputPipeline, Watch, input_pipeline
 from flowbook.exec.session.partial_run import PartialRun
 from flowbook.exec.session.taken_values import fitting
 from flowbook.exec.signature.compound_feeds import expanded, expanded_keys, has_compound
@@ -480,6 +481,34 @@ class Session:
         summarizer = self._instruments.find(Summarizer)
         return summarizer.history if summarizer is not None else None
 
+    def pipeline(self) -> InputPipeline:
+        """Whether runs wait for their input, and what each queue has done since it was made.
+
+        Times are counted from the first element that was asked for to the last, pauses between runs
+        among them; `fb.PipelineView` shows the last minute, without pauses.
+
+        Returns:
+            The queues of the session, as a table; `.verdict` is the answer in words, and `.queues`
+            has the numbers: fill, rates, for which part of the time who waited, runners, what waits
+            now and since when.
+
+        >>> import numpy as np
+        >>> import flowbook as fb
+        >>> x = fb.train.batches(np.arange(8), 2, name="numbers")
+        >>> with fb.Session() as sess:
+        ...     totals = list(fb.train.until_end(sess, fb.reduce_sum(x)))
+        ...     [queue] = sess.pipeline().queues
+        >>> queue.name, queue.put, queue.taken, queue.fill
+        ('x', 4, 4, 0)
+        """
+        __tracebackhide__ = True
+        self._guarded(self._check_open)
+        return input_pipeline(self.watch().look())
+
+    def watch(self) -> Watch:
+        """What looks at its queues."""
+        return Watch(self.graph, self._master)
+
     def guard(self, nonfinite: bool = True, allow: Any = ()) -> Guard | None:
         """Fail a run in which an operation gives NaN or infinities, naming the first that does.
 
@@ -675,9 +704,10 @@ class Session:
         Args:
             to: a folder; the checkpoints are its "step-100" and so on, by what the optimizer's
                 `global_step` counts or, without one, by the number of runs that trained.
-            every: after each so many runs that train; where the checkpoint before is still being
-                written then, with the first run after that. The end of the session saves nothing:
-                `.save()` does, before.
+            every: after each so many runs that train. Where these are quicker than the files, what
+                was due in between may be left out; what was last due never is: when the session, or
+                the script, has ended, it is written. Runs after that are not saved: `.save()` does
+                so, before the end.
             seconds: after so many seconds, with the next run that trains; 600 if neither this nor
                 `every` is given.
             saver: what saves, and which checkpoints stay; by default `fb.train.Saver()`.
