@@ -151,9 +151,10 @@ from flowbook.graph.ops.windows.patches import *
 from flowbook.graph.transfer.importing import *
 from flowbook.train.gradient_error import *
 from flowbook.widgets.export import *
-from flowbook.widgets.graph_view import *
+from flowbook.widgets.graphs.view import *
+from flowbook.widgets.pipelines.view import *
 from flowbook.widgets.progress import *
-from flowbook.widgets.summary_view import *
+from flowbook.widgets.summaries.view import *
 
 _act_on("intra_op_threads", _blas_threads.limit)
 _act_on("machine_code", _compiling.choose)

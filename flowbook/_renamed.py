@@ -313,7 +313,6 @@ _INSTEAD_IN: dict[str, dict[str, str]] = {
         "relu_layer": "fb.nn.relu(x @ weights + biases)",
         "silu": "fb.nn.swish",
         "softmax_cross_entropy_with_logits_v2": "fb.nn.softmax_cross_entropy_with_logits",
-        "static_bidirectional_rnn": "fb.nn.static_rnn on the inputs and on the reversed inputs",
         "xw_plus_b": "x @ weights + biases",
         "conv3d_backprop_filter": "fb.gradients(y, filters, grad_ys)",
         "conv3d_backprop_filter_v2": "fb.gradients(y, filters, grad_ys)",

@@ -33,7 +33,7 @@ from flowbook.exec.resources.kinds import Definition, Stateful
 from flowbook.exec.resources.random_state import Draws
 from flowbook.exec.resources.store import Store
 from flowbook.exec.signature.signature import Signature
-from flowbook.exec.waits import Waits
+from flowbook.exec.waits import Waiter, Waits
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.errors import DataLossError, FailedPreconditionError, OpError
 from flowbook.graph.model.operation import Operation
@@ -157,6 +157,16 @@ class Master(Protocol):
 
     def reset(self) -> None:
         """Have all that is the session's own begin afresh."""
+
+    def waiters(self) -> Sequence[Waiter]:
+        """What waits now."""
+
+    @property
+    def under_way(self) -> int:
+        """How many of the steps that may wait are under way, those that fill queues among them."""
+
+    def find(self, key: ResourceKey) -> Any:
+        """The resource of a key if it exists already, or None."""
 
     def list_devices(self) -> list[str]:
         """The names of the devices that operations run on."""
@@ -406,6 +416,19 @@ class LocalMaster:
             }
         devices = {op: self._home(op).name for op in values}
         return Snapshot(values, devices, self.store.entropy, states)
+
+    def waiters(self) -> Sequence[Waiter]:
+        """What waits now."""
+        return self._executions.waiters()
+
+    @property
+    def under_way(self) -> int:
+        """How many of the steps that may wait are under way, those that fill queues among them."""
+        return self._executions.under_way
+
+    def find(self, key: ResourceKey) -> Any:
+        """The resource of a key if it exists already, or None."""
+        return self.store.find(key)
 
     def _home(self, operation: Operation) -> Device:
         """Where what an operation owns lives, or will if nobody asks for anything else."""

@@ -33,6 +33,7 @@ from flowbook.exec.plan.pipeline import Prepared, prepare
 from flowbook.exec.resources.kinds import Definition
 from flowbook.exec.resources.store import Store
 from flowbook.exec.signature.signature import Signature
+from flowbook.exec.waits import Waiter
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import ResourceKey
 
@@ -120,6 +121,16 @@ class FarMaster:
         self.asked.append("begin")
         self._initialise(prepared, (), None)
         return FarStep(self, prepared, self._runners[prepared])
+
+    def waiters(self) -> Sequence[Waiter]:
+        return self._executions.waiters()
+
+    @property
+    def under_way(self) -> int:
+        return self._executions.under_way
+
+    def find(self, key: ResourceKey) -> Any:
+        return self.store.find(key)
 
     def values(self) -> dict[ResourceKey, Any]:
         return {key: self.store.find(key).read() for key in self.held}

@@ -13,16 +13,17 @@ import heapq
 import itertools
 import math
 import random
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice, repeat
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from flowbook.exec.resources.kinds import Birth, Definition, makes
 from flowbook.exec.resources.random_state import seeded
-from flowbook.exec.resources.waiting import Attempt, WaitingResource
+from flowbook.exec.resources.waiting import Attempt, Line, WaitingResource
 from flowbook.graph.definition.op_def import AsyncContext
 from flowbook.graph.model.attributes import same_value
 from flowbook.graph.model.dtypes import DType, string
@@ -253,6 +254,32 @@ def _exhaust(iterator: Iterable[Any]) -> None:
     deque(iterator, maxlen=0)
 
 
+class Reading(NamedTuple):
+    """How a queue has been used until a moment.
+
+    Attributes:
+        put: how many elements were put in.
+        taken: how many were taken out.
+        fill: how many are in it.
+        waited_for_room: for how many seconds somebody waited to put something in, until an element
+            was asked for last.
+        waited_for_elements: for how many seconds somebody waited to take something out.
+        seconds: how long elements have been asked for, from the first time to the last.
+        awaited_since: since when somebody has been waiting to take something out, on the clock of
+            `time.monotonic`; None if nobody is.
+        is_closed: whether it admits no more.
+    """
+
+    put: int
+    taken: int
+    fill: int
+    waited_for_room: float
+    waited_for_elements: float
+    seconds: float
+    awaited_since: float | None
+    is_closed: bool
+
+
 class Queue(WaitingResource):
     """Elements, and those who wait to put some in or to take some out.
 
@@ -291,6 +318,8 @@ class Queue(WaitingResource):
         self._stack = stack or stacked
         self._attributes = attributes
         self._putting, self._taking = self._lines
+        self._put = 0
+        self._dropped = 0
 
     # What operations do
 
@@ -343,6 +372,24 @@ class Queue(WaitingResource):
         """How many elements there are."""
         return np.int32(len(self.elements))
 
+    def reading(self) -> Reading:
+        """How it has been used until now."""
+        with self._lock:
+            fill, taking = len(self.elements), self._taking
+            end = taking.last if taking.since is None else time.monotonic()
+            return Reading(
+                put=self._put,
+                # What was taken and put back was not taken.
+                taken=self._put - self._dropped - fill,
+                fill=fill,
+                # A full queue that nobody takes from says nothing.
+                waited_for_room=_waited(self._putting, end),
+                waited_for_elements=_waited(taking, end),
+                seconds=end - taking.first if taking.first is not None else 0.0,
+                awaited_since=taking.since,
+                is_closed=self.is_closed,
+            )
+
     # Sharing
 
     is_initialized = False
@@ -362,11 +409,17 @@ class Queue(WaitingResource):
     def forget(self) -> None:
         """Drop all elements."""
         with self._lock:
+            self._dropped += len(self.elements)
             self.elements.clear()
             self._serve()
         self._report()
 
     # What attempts ask
+
+    def put(self, source: deque[Element], count: int) -> None:
+        """Take in the first elements of a source."""
+        self.elements.put(source, count)
+        self._put += count
 
     @property
     def room(self) -> float:
@@ -455,6 +508,10 @@ class BucketQueue(Queue):
                 )
 
 
+def _waited(line: Line, end: float) -> float:
+    return line.waited + (max(0.0, end - line.since) if line.since is not None else 0.0)
+
+
 # What two operations that share a queue may have of their own.
 _OWN = ("names", "seed", "graph_seed")
 
@@ -477,7 +534,7 @@ class _Enqueue(Attempt):
         queue, elements = self._queue, self._elements
         count = min(queue.room, len(elements))
         if count > 0:
-            queue.elements.put(elements, int(count))
+            queue.put(elements, int(count))
         return count > 0 if elements else self.end()
 
     def wish(self) -> str:

@@ -37,6 +37,7 @@ from flowbook.exec.plan.instrument import Run
 from flowbook.exec.plan.pipeline import Prepared
 from flowbook.exec.resources.store import reset_container
 from flowbook.exec.session import peek as peeking
+from flowbook.exec.session.input_pipeline import InputPipeline, Watch, input_pipeline
 from flowbook.exec.session.partial_run import PartialRun
 from flowbook.exec.session.taken_values import fitting
 from flowbook.exec.signature.compound_feeds import expanded, expanded_keys, has_compound
@@ -479,6 +480,34 @@ class Session:
         """What its runs have summarised; None before `summarize`, and when it is closed."""
         summarizer = self._instruments.find(Summarizer)
         return summarizer.history if summarizer is not None else None
+
+    def pipeline(self) -> InputPipeline:
+        """Whether runs wait for their input, and what each queue has done since it was made.
+
+        Times are counted from the first element that was asked for to the last, pauses between runs
+        among them; `fb.PipelineView` shows the last minute, without pauses.
+
+        Returns:
+            The queues of the session, as a table; `.verdict` is the answer in words, and `.queues`
+            has the numbers: fill, rates, for which part of the time who waited, runners, what waits
+            now and since when.
+
+        >>> import numpy as np
+        >>> import flowbook as fb
+        >>> x = fb.train.batches(np.arange(8), 2, name="numbers")
+        >>> with fb.Session() as sess:
+        ...     totals = list(fb.train.until_end(sess, fb.reduce_sum(x)))
+        ...     [queue] = sess.pipeline().queues
+        >>> queue.name, queue.put, queue.taken, queue.fill
+        ('x', 4, 4, 0)
+        """
+        __tracebackhide__ = True
+        self._guarded(self._check_open)
+        return input_pipeline(self.watch().look())
+
+    def watch(self) -> Watch:
+        """What looks at its queues."""
+        return Watch(self.graph, self._master)
 
     def guard(self, nonfinite: bool = True, allow: Any = ()) -> Guard | None:
         """Fail a run in which an operation gives NaN or infinities, naming the first that does.

@@ -80,7 +80,10 @@ def _check(queue: Tensor, components: list[Tensor], is_batch: bool) -> None:
             )
 
 
-_FOR_ROOM = waits_for("QueueDequeue", "QueueDequeueBucket", "QueueDequeueMany", "QueueDequeueUpTo")
+# What takes elements out.
+TAKING = ("QueueDequeue", "QueueDequeueBucket", "QueueDequeueMany", "QueueDequeueUpTo")
+
+_FOR_ROOM = waits_for(*TAKING)
 _FOR_ELEMENTS = waits_for("QueueEnqueue", "QueueEnqueueMany", "QueueClose")
 
 enqueue_op: OpDef[Operation] = waiting_op(
