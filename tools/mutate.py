@@ -50,6 +50,8 @@ class Change:
 
 
 HANDLES = "exec/state/test_handles.py"
+AT_ONCE = "exec/engine/test_at_once.py"
+INTERLEAVINGS = "graph/ops/queues/test_interleavings.py"
 TOUCHES = "exec/state/test_touches.py"
 CLAIMS = "exec/state/test_claims.py"
 ORDER = "exec/state/test_order.py"
@@ -139,6 +141,22 @@ CHANGES = (
     ),
     Change(
         "exec/resources/random_state.py", "(low, high), (a, b, c, d)", "self._first", (RESUMING,)
+    ),
+    Change("exec/engine/at_once.py", "question.on_cancelling()", "pass", (AT_ONCE,)),
+    Change("exec/engine/at_once.py", "        or first.after\n", "", (AT_ONCE,)),
+    Change("exec/engine/at_once.py", "len(waiting) != 1", "not waiting", (AT_ONCE,)),
+    Change(
+        "exec/resources/queue.py",
+        "self._elements.extend(map(deque.pop, repeat(taken, len(taken))))",
+        "self._elements.extend(taken)",
+        (INTERLEAVINGS,),
+    ),
+    Change("exec/resources/queue.py", "bucket[size - 1][0]", "bucket[0][0]", (INTERLEAVINGS,)),
+    Change(
+        "graph/ops/queues/mutex.py",
+        "            with control_dependencies(parts):\n",
+        "            with control_dependencies(parts[:1]):\n",
+        ("graph/ops/queues/test_mutex.py",),
     ),
     Change("exec/instruments/checkpointing.py", "self._line[1:]", "self._line[:]", (RESUMING,)),
     Change("exec/instruments/checkpointing.py", "self._line[1:]", "self._line[2:]", (RESUMING,)),
