@@ -1,9 +1,9 @@
 """The phases of `make test`: what each runs, and how long it may take.
 
-Every phase runs, whatever became of those before it. As many run at once as there are processors;
-what one says is shown when it ends, or as it comes if it is the only one. At the end stands one line per phase with its
-wall time and its budget. A phase that fails, or succeeds but takes longer than its budget, makes
-the whole fail: slowness is noticed on the day it arrives.
+Every phase runs, whatever becomes of others. As many run at once as there are processors; what one
+says is shown when it ends, or as it comes if it is the only one. At the end stands one line per
+phase with its wall time and its budget. A phase that fails, or succeeds but takes longer than its
+budget, makes the whole fail: slowness is noticed on the day it arrives.
 
     python tools/phases.py                  # all of them
     python tools/phases.py types layers     # these
