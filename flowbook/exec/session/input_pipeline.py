@@ -48,6 +48,7 @@ class Waiting:
         place: where it was defined.
         wish: what for, such as "waits for an element of queue 'q'".
         seconds: for how long.
+        is_for_room: whether it would put something in, rather than take something out.
         is_runners: whether a runner runs it, rather than a run of one's own.
     """
 
@@ -55,7 +56,13 @@ class Waiting:
     place: str
     wish: str
     seconds: float
+    is_for_room: bool
     is_runners: bool
+
+    def __str__(self) -> str:
+        who = "a runner" if self.is_runners else "a run"
+        what = "room" if self.is_for_room else "elements"
+        return f"{who} waits for {what}: {self.operation!r}, {self.place}"
 
 
 @dataclass(frozen=True)
@@ -253,6 +260,7 @@ class Watch:
                 operation.site.place,
                 waiter.wish,
                 max(0.0, moment - waiter.since),
+                operation.type not in TAKING,
                 operation in self._of_runners,
             )
             for queue in waiter.queues:
@@ -387,7 +395,7 @@ def _verdict(look: Look, uses: Mapping[Operation, QueueUse]) -> Verdict:
         text = f"Input keeps up: training waits for it {share} of the time"
         return Verdict("keeps up", text, end or _slack(worst))
     place = next(each for each in look.places if uses[each.operation] is worst)
-    reason = f"queue {worst.name!r} runs empty{_cause(place, look, uses)}"
+    reason = _reason(place, look, uses)
     return Verdict("waits", f"Training waits for input {share} of the time: {reason}", end)
 
 
@@ -397,29 +405,35 @@ def _slack(use: QueueUse) -> str:
     return f"What fills queue {use.name!r} waits for room {percent(use.room_share)} of the time."
 
 
-def _cause(place: QueuePlace, look: Look, uses: Mapping[Operation, QueueUse]) -> str:
-    """Why a queue runs empty: what fills it is slow, or waits at another queue."""
+def _reason(place: QueuePlace, look: Look, uses: Mapping[Operation, QueueUse]) -> str:
+    """Why a training waits at a queue: what fills it is slow, or waits at another queue in turn."""
     places = {each.operation: each for each in look.places}
+    reason, runner, none = (
+        f"queue {place.name!r} runs empty",
+        "; its runner",
+        "; no runner fills it",
+    )
+    link = "as its runner"
     seen = {place.operation}
-    told = "; its runner"
     while place.sources:
         source = max(place.sources, key=lambda each: uses[each].element_share)
         if uses[source].element_share < _MOSTLY or source in seen:
             break
         seen.add(source)
         place = places[source]
-        told = f", as what fills it waits for queue {uses[source].name!r}; the runner of that"
+        reason += f", {link} waits for queue {place.name!r}"
+        link, runner, none = "whose runner", ", whose runner", ", which no runner fills"
     use = uses[place.operation]
     if not use.runners:
-        return "; no runner fills it" if told == "; its runner" else told.partition(";")[0]
+        return reason + none
     made = use.put_rate * use.seconds
-    busy = use.seconds * (1 - use.room_share)
-    busy -= sum(uses[source].element_share * use.seconds for source in place.sources)
     if made < 1:
-        return f"{told} has given nothing"
-    if any(each.threads > 1 for each in use.runners) or len(use.runners) > 1:
-        return f"{told} gives an element every {in_seconds(max(busy, 0.0) / made)}"
-    return f"{told} takes {in_seconds(max(busy, 0.0) / made)} an element"
+        return f"{reason}{runner} has given nothing"
+    waited = use.room_share + sum(uses[source].element_share for source in place.sources)
+    each = in_seconds(max(0.0, 1 - waited) / use.put_rate)
+    if sum(state.threads for state in use.runners) > 1:
+        return f"{reason}{runner} gives an element every {each}"
+    return f"{reason}{runner} takes {each} an element"
 
 
 def percent(share: float) -> str:
