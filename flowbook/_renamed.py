@@ -12,10 +12,14 @@ from functools import partial
 from typing import NoReturn
 
 _INSTEAD = {
+    "ConditionalAccumulatorBase": "fb.ConditionalAccumulator",
     "ConfigProto": "arguments of fb.Session, and fb.options.intra_op_threads",
+    "CriticalSection": "fb.Mutex(), whose execute(function) is the same",
     "Effects": "fb.OpDef(..., touches=fb.Touch(fb.Access.OUTSIDE)) and the like",
     "GraphDef": "graph.save(path) and fb.Graph.load(path), or graph.to_bytes() for bytes",
     "InteractiveSession": "fb.Session(), and sess.run(tensor) for a value",
+    "QueueBase": "fb.Queue",
+    "QueueRunner": "fb.train.QueueRunner",
     "RegisterGradient": "fb.OpDef(..., grad=function)",
     "RunMetadata": "sess.trace()",
     "TensorShape": "fb.Shape",
@@ -309,7 +313,6 @@ _INSTEAD_IN: dict[str, dict[str, str]] = {
         "relu_layer": "fb.nn.relu(x @ weights + biases)",
         "silu": "fb.nn.swish",
         "softmax_cross_entropy_with_logits_v2": "fb.nn.softmax_cross_entropy_with_logits",
-        "static_bidirectional_rnn": "fb.nn.static_rnn on the inputs and on the reversed inputs",
         "xw_plus_b": "x @ weights + biases",
         "conv3d_backprop_filter": "fb.gradients(y, filters, grad_ys)",
         "conv3d_backprop_filter_v2": "fb.gradients(y, filters, grad_ys)",

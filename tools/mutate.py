@@ -77,6 +77,7 @@ TRACE = "exec/instruments/test_trace.py"
 REWRITE = "graph/rewrite/test_rewrite.py"
 BACKWARD = "graph/gradients/test_backward.py"
 LOOPS = "graph/gradients/test_loops.py"
+RECURRENT = "graph/control_flow/test_dynamic_rnn.py"
 COSTS = "graph/ops/test_costs.py"
 HOSTILE = "graph/definition/test_hostile_attributes.py"
 STORED = "graph/storing/test_serialize.py"
@@ -138,7 +139,8 @@ CHANGES = (
     Change(
         "exec/resources/random_state.py", "(low, high), (a, b, c, d)", "self._first", (RESUMING,)
     ),
-    Change("exec/instruments/checkpointing.py", "or self._is_writing()", "", (RESUMING,)),
+    Change("exec/instruments/checkpointing.py", "self._line[1:]", "self._line[:]", (RESUMING,)),
+    Change("exec/instruments/checkpointing.py", "self._line[1:]", "self._line[2:]", (RESUMING,)),
     Change(
         "exec/session/session.py",
         "if successor._kept is self:",
@@ -921,7 +923,7 @@ CHANGES = (
         "graph/control_flow/dynamic_rnn.py",
         "is_over = less_equal(lengths, step)",
         "is_over = less_equal(lengths, step + 1)",
-        ("graph/control_flow/test_dynamic_rnn.py",),
+        (RECURRENT,),
     ),
     Change(
         "widgets/graphs/flow_blocks.py",
@@ -976,6 +978,30 @@ CHANGES = (
         "logical_or(finished, is_over)",
         "is_over",
         ("graph/control_flow/test_raw_rnn.py",),
+    ),
+    Change(
+        "graph/control_flow/static_rnn.py",
+        "reverse_sequence(stack(list(each)), lengths, 0, 1)",
+        "stack(list(each))[::-1]",
+        ("graph/control_flow/test_static_rnn.py",),
+    ),
+    Change(
+        "graph/control_flow/static_rnn.py",
+        "following = _chosen_each(is_over, state, following)",
+        "pass",
+        ("graph/control_flow/test_static_rnn.py",),
+    ),
+    Change(
+        "widgets/graphs/flow_blocks.py",
+        "if body in self._entrances:",
+        "if True:",
+        ("cells/test_functions.py",),
+    ),
+    Change(
+        "widgets/graphs/payload.py",
+        "scopes.get(op, -1) for op in operations",
+        "-1 for op in operations",
+        ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
         "graph/control_flow/case.py",
@@ -1207,15 +1233,57 @@ CHANGES = (
     ),
     Change(
         "graph/control_flow/dynamic_rnn.py",
-        "count = minimum(count, reduce_max(concat([lengths, [1]], 0)))",
-        "pass",
-        ("graph/control_flow/test_dynamic_rnn.py",),
+        "longest = minimum(steps, reduce_max(concat([lengths, [1]], 0)))",
+        "longest = steps",
+        (RECURRENT,),
+    ),
+    Change(
+        "graph/control_flow/over_elements.py",
+        "flow.take(element, Taken(whole, lambda other: _element(other, index)))",
+        "flow.take(element, Taken(whole, lambda other: _element(other, 0)))",
+        (RECURRENT,),
+    ),
+    Change(
+        "graph/control_flow/flows.py",
+        "        if self.is_outside(taken.whole):\n",
+        "        if True:\n",
+        (RECURRENT,),
+    ),
+    Change(
+        "graph/control_flow/flows.py",
+        "return None if self.frame.recompute else self._elements.get(element)",
+        "return self._elements.get(element)",
+        (RECURRENT,),
+    ),
+    Change(
+        "graph/ops/nn/recurrent.py",
+        "if not flow.is_outside(kernel) or",
+        "if",
+        (RECURRENT,),
+    ),
+    Change(
+        "graph/ops/nn/recurrent.py",
+        "or not (bias is None or flow.is_outside(bias))",
+        "",
+        (RECURRENT,),
+    ),
+    Change(
+        "graph/ops/nn/recurrent.py",
+        "with flow.outside(), within(kernel.graph, there):",
+        "with flow.outside():",
+        (RECURRENT,),
+    ),
+    Change(
+        "train/layers/recurrent.py",
+        "return convert_to_tensor(kernel), convert_to_tensor(bias)",
+        "return kernel, bias",
+        (RECURRENT,),
     ),
     Change(
         "graph/control_flow/dynamic_rnn.py",
         "concat([lengths, [1]], 0)",
         "lengths",
-        ("graph/control_flow/test_dynamic_rnn.py",),
+        (RECURRENT,),
     ),
     Change(
         "graph/control_flow/while_loop.py",

@@ -13,6 +13,7 @@ from flowbook.train.ftrl import *
 from flowbook.train.gradient_descent import *
 from flowbook.train.input.batches import *
 from flowbook.train.input.batching import *
+from flowbook.train.input.bucketing import *
 from flowbook.train.input.generators import *
 from flowbook.train.input.producers import *
 from flowbook.train.input.records import *

@@ -19,20 +19,11 @@ from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.ancestors import ancestors
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.queue_runners import rounds_of, runners_of
-from flowbook.graph.model.touch import (
-    FIFO_QUEUE,
-    PADDING_FIFO_QUEUE,
-    PRIORITY_QUEUE,
-    RANDOM_SHUFFLE_QUEUE,
-)
-from flowbook.graph.ops.queues.queue_ops import TAKING
+from flowbook.graph.ops.queues.queue_ops import OWNING, TAKING
 
 if TYPE_CHECKING:
     from flowbook.exec.master import Master
 
-_KINDS = {
-    kind.name for kind in (FIFO_QUEUE, PADDING_FIFO_QUEUE, PRIORITY_QUEUE, RANDOM_SHUFFLE_QUEUE)
-}
 NOTHING = Reading(0, 0, 0, 0.0, 0.0, 0.0, None, False)
 _KEEPS_UP = 0.05  # A training that waits for less of the time does not wait for its input.
 _MOSTLY = 0.5  # Who waits for more of the time is held up by what it waits for.
@@ -288,7 +279,7 @@ class Watch:
 
 def queue_places(graph: Graph) -> tuple[list[QueuePlace], frozenset[Operation]]:
     """The live queues of a graph, in the order of their construction, and what runners run."""
-    queues = [op for op in graph.operations if op.op_def.owns in _KINDS and not op.retired]
+    queues = [op for op in graph.operations if op.type in OWNING and not op.retired]
     runners = {queue: runners_of(queue) for queue in queues}
     needed = {
         queue: {op for runner in found for turn in rounds_of(runner) for op in _needed(turn)}

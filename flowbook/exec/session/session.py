@@ -704,9 +704,10 @@ class Session:
         Args:
             to: a folder; the checkpoints are its "step-100" and so on, by what the optimizer's
                 `global_step` counts or, without one, by the number of runs that trained.
-            every: after each so many runs that train; where the checkpoint before is still being
-                written then, with the first run after that. The end of the session saves nothing:
-                `.save()` does, before.
+            every: after each so many runs that train. Where these are quicker than the files, what
+                was due in between may be left out; what was last due never is: when the session, or
+                the script, has ended, it is written. Runs after that are not saved: `.save()` does
+                so, before the end.
             seconds: after so many seconds, with the next run that trains; 600 if neither this nor
                 `every` is given.
             saver: what saves, and which checkpoints stay; by default `fb.train.Saver()`.

@@ -33,6 +33,7 @@ _COLOURS = {
     "scope": ("#e8effb", "#5b7db8"),
     "loop": ("#f1eafb", "#8a63c4"),
     "branch": ("#f1eafb", "#8a63c4"),
+    "call": ("#f1eafb", "#8a63c4"),
     "variable": ("#fdf1d8", "#b98a2c"),
     "input": ("#e3f4e8", "#4c9a66"),
     "operation": ("#ffffff", "#8a94a3"),
@@ -40,7 +41,11 @@ _COLOURS = {
 }
 _PAPER, _INK, _FAINT, _LINE = "#fbfcfd", "#1c2430", "#5d6878", "#8a94a3"
 _MARK = "#1f6feb"
-_SIGNS = {"loop": "\N{CLOCKWISE OPEN CIRCLE ARROW}", "branch": "\N{WHITE DIAMOND}"}
+_SIGNS = {
+    "loop": "\N{CLOCKWISE OPEN CIRCLE ARROW}",
+    "branch": "\N{WHITE DIAMOND}",
+    "call": "\N{LATIN SMALL LETTER F WITH HOOK}",
+}
 
 Point = tuple[float, float]
 

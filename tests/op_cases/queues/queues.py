@@ -30,11 +30,13 @@ SCENARIOS = [
     *(
         Scenario(type, "tests/graph/ops/queues/test_queues.py")
         for type in (
+            "BucketQueue",
             "FIFOQueue",
             "PaddingFIFOQueue",
             "PriorityQueue",
             "QueueClose",
             "QueueDequeue",
+            "QueueDequeueBucket",
             "QueueDequeueMany",
             "QueueDequeueUpTo",
             "QueueEnqueue",
@@ -44,6 +46,7 @@ SCENARIOS = [
             "QueueSelect",
             "QueueSize",
             "RandomShuffleQueue",
+            "StackQueue",
         )
     ),
     Scenario("NextElement", "tests/train/input/test_generators.py"),

@@ -64,8 +64,9 @@ class Call:
 class Model:
     """A queue of numbers, in the simplest way: everybody is asked again after every change."""
 
-    def __init__(self, capacity: int, is_ordered: bool) -> None:
+    def __init__(self, capacity: int, is_ordered: bool, is_stack: bool) -> None:
         self.capacity = capacity
+        self.is_stack = is_stack
         self.is_ordered = is_ordered
         self.elements: list[int] = []
         self.is_closed = False
@@ -129,7 +130,7 @@ class Model:
             return self.end(first, [])
         if len(self.elements) == self.capacity:
             return False
-        self.elements.append(first["values"].pop(0))
+        self.elements.insert(0 if self.is_stack else len(self.elements), first["values"].pop(0))
         if self.is_ordered:
             self.elements.sort()
         return True
@@ -172,7 +173,7 @@ def play(kind: str, capacity: int, steps: list[tuple[str, int]]) -> None:
     key = ResourceKey("", "q", 1)
     maker = maker_of(key, Definition(kind, attributes))
     queue = maker(Birth(key, attributes, 0, lambda has: None))
-    model = Model(capacity, is_ordered)
+    model = Model(capacity, is_ordered, kind == "stack")
     calls: list[Call] = []
     given_up: set[int] = set()
     number = 0
@@ -222,6 +223,11 @@ def test_first_in_first_out(capacity: int, steps: list[tuple[str, int]]) -> None
 @given(CAPACITIES, st.lists(STEPS, max_size=25))
 def test_filling_up_changes_nothing_else(capacity: int, steps: list[tuple[str, int]]) -> None:
     play("padding_fifo_queue", capacity, steps)
+
+
+@given(CAPACITIES, st.lists(STEPS, max_size=25))
+def test_last_in_first_out(capacity: int, steps: list[tuple[str, int]]) -> None:
+    play("stack", capacity, steps)
 
 
 @given(CAPACITIES, st.lists(STEPS, max_size=25))
