@@ -225,23 +225,32 @@ class Watch:
         self._version = -1
         self._places: Sequence[QueuePlace] = ()
         self._of_runners: frozenset[Operation] = frozenset()
-        # A session that is closed has none any more, and its last ones are still to be read.
         self._queues: dict[Operation, Queue] = {}
 
-    def look(self) -> Look:
-        """What there is to see now."""
+    def find(self) -> None:
+        """Find the queues that there are, to look at them when the session has ended too."""
         if self._version != self._graph.version:
             self._version = self._graph.version
             self._places, self._of_runners = queue_places(self._graph)
             live = {place.operation for place in self._places}
             self._queues = {op: queue for op, queue in self._queues.items() if op in live}
+        for place in self._places:
+            key = place.operation.key
+            found = self._master.find(key) if key is not None else None
+            if isinstance(found, Queue):
+                self._queues[place.operation] = found
+
+    def look(self) -> Look:
+        """What there is to see now."""
+        self.find()
         moment = time.monotonic()
         master = self._master
         readings, runners = {}, {}
         waiting: dict[Operation, list[Waiting]] = {}
         for place in self._places:
             queue = place.operation
-            readings[queue] = self._reading(queue)
+            known = self._queues.get(queue)
+            readings[queue] = known.reading() if known is not None else NOTHING
             runners[queue] = [self._state(runner) for runner in place.runners]
             waiting[queue] = []
         for waiter in master.waiters():
@@ -258,13 +267,6 @@ class Watch:
                 waiting.setdefault(queue, []).append(each)
         is_busy = master.under_way > master.feeding.running
         return Look(moment, self._places, readings, runners, waiting, is_busy)
-
-    def _reading(self, queue: Operation) -> Reading:
-        found = self._master.find(queue.key) if queue.key is not None else None
-        if isinstance(found, Queue):
-            self._queues[queue] = found
-        known = self._queues.get(queue)
-        return known.reading() if known is not None else NOTHING
 
     def _state(self, runner: Operation) -> RunnerState:
         threads = len(rounds_of(runner))
@@ -340,7 +342,7 @@ def _use(
     queue = place.operation
     now, then = look.readings[queue], before.get(queue, NOTHING)
     span = now.seconds if seconds is None else seconds
-    if not now.taken and now.awaited_since is None:
+    if not now.taken and not now.seconds and now.awaited_since is None:
         span = 0.0  # Nobody has asked for anything.
 
     def per_second(amount: float) -> float:
