@@ -76,7 +76,7 @@ class Attempt:
 class Line(OrderedDict[Attempt, None]):
     """Those who wait, in the order of arrival; and for how long somebody has.
 
-    What it takes is a look at the clock for each that comes, and one more if it has to wait. Times
+    What it takes is a look at the clock for each that comes, and one more where a wait ends. Times
     are those of `time.monotonic`.
 
     Attributes:
@@ -105,7 +105,7 @@ class Line(OrderedDict[Attempt, None]):
         if (since is None) is not bool(self):
             return
         if since is None:
-            self.since = time.monotonic()
+            self.since = self.last  # Whoever has just come.
         else:
             self.last = time.monotonic()
             self.waited += self.last - since

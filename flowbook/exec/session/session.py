@@ -197,6 +197,7 @@ class Session:
         self._drops = 0
         self._closed = False
         self._blocks: list[ExitStack] = []
+        self._watches: weakref.WeakSet[Watch] = weakref.WeakSet()
         self._lock = threading.RLock()
         _made[next(_numbers)] = self
         # Threads that fill queues end with what they fill them for.
@@ -511,7 +512,9 @@ class Session:
 
     def watch(self) -> Watch:
         """What looks at its queues."""
-        return Watch(self.graph, self._master)
+        made = Watch(self.graph, self._master)
+        self._watches.add(made)
+        return made
 
     def guard(self, nonfinite: bool = True, allow: Any = ()) -> Guard | None:
         """Fail a run in which an operation gives NaN or infinities, naming the first that does.
@@ -777,6 +780,8 @@ class Session:
         if self.name is not None and _named.get(self.name) is self:
             del _named[self.name]
         self._ran = self._master.ran()
+        for watch in list(self._watches):
+            watch.find()
         try:
             self._instruments.close()
         finally:

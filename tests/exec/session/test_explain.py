@@ -59,7 +59,7 @@ def test_shapes_or_values_are_fed(x):
         with pytest.raises(ValueError, match="would be fed with"):
             sess.explain(y, {x: (7, 255)})
         with pytest.raises(ValueError, match="a feed of an explanation is"):
-            sess.explain(y, {x: 7})
+            sess.explain(y, {x: "seven"})
         with pytest.raises(ValueError, match="it must be fed"):
             sess.explain(y)
 
