@@ -152,6 +152,7 @@ from flowbook.graph.transfer.importing import *
 from flowbook.train.gradient_error import *
 from flowbook.widgets.export import *
 from flowbook.widgets.graphs.view import *
+from flowbook.widgets.placements.view import *
 from flowbook.widgets.progress import *
 from flowbook.widgets.summaries.view import *
 

@@ -3,6 +3,7 @@
 // Nodes are numbered: operations first, in the order of construction; then the scopes, the root
 // before all others.
 
+import { OverlayData, OverlayHeader, overlayOf } from "./overlay.js";
 import { unpacked } from "./packing.js";
 
 export const FORMAT = 2;
@@ -79,6 +80,8 @@ export interface GraphData {
   // Of every tensor, in the order of its operation and port.
   readonly spec: Int32Array;
   readonly bytes: Float64Array;
+  /** What is laid over the picture, if anything is. */
+  readonly overlay: OverlayData | null;
 }
 
 interface Header {
@@ -86,6 +89,7 @@ interface Header {
   operations: number;
   marked: boolean;
   strings: string[];
+  overlay?: OverlayHeader;
 }
 
 /** Read unpacked bytes. */
@@ -106,5 +110,6 @@ export function decode(buffer: ArrayBuffer): GraphData {
     operations: header.operations,
     marked: header.marked,
     strings: header.strings,
+    overlay: header.overlay ? overlayOf(header.overlay, columns) : null,
   } as unknown as GraphData;
 }
