@@ -480,10 +480,6 @@ class Queue(WaitingResource):
                 )
 
 
-def _waited(line: Line, end: float) -> float:
-    return line.waited + (max(0.0, end - line.since) if line.since is not None else 0.0)
-
-
 class BucketQueue(Queue):
     """A queue that gives batches of elements of one bucket.
 
@@ -510,6 +506,10 @@ class BucketQueue(Queue):
                 raise InvalidArgumentError(
                     f"there is no bucket {bucket}: queue {self.name!r} has {len(self._sizes)}"
                 )
+
+
+def _waited(line: Line, end: float) -> float:
+    return line.waited + (max(0.0, end - line.since) if line.since is not None else 0.0)
 
 
 # What two operations that share a queue may have of their own.

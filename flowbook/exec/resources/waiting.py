@@ -149,16 +149,18 @@ class WaitingResource:
     def _serve(self) -> None:
         """Let all go on until nobody gets any further."""
         # Whoever gets further may let somebody in an earlier line go on, who then goes first.
-        while any(map(self._serve_first, self._lines)):
-            pass
+        while True:
+            for line in self._lines:
+                if line and self._serve_first(line):
+                    break
+            else:
+                return
         for line in self._lines:
             if (line.since is None) is bool(line):
                 line.note_change()
 
     def _serve_first(self, line: Line) -> bool:
-        """Let the first in a line go on; whether it got any further."""
-        if not line:
-            return False
+        """Let the first go on in a line that has one; whether it got any further."""
         first = next(iter(line))
         if not (first.is_over or first.advance()):
             return False

@@ -16,7 +16,7 @@ from typing import Any
 from flowbook.exec.checkpoints.resumption import Resumption, resumption_of
 from flowbook.exec.checkpoints.saver import Saver
 from flowbook.exec.checkpoints.snapshot import Snapshot
-from flowbook.exec.devices.device import Device
+from flowbook.exec.devices.device import Device, DeviceDescription
 from flowbook.exec.devices.local import imagined_devices, local_devices
 from flowbook.exec.engine.tally import Ran
 from flowbook.exec.feeding import Feeding
@@ -128,6 +128,8 @@ class Session:
         checkpoint: the path of a checkpoint, or of a folder of checkpoints, whose latest it is. If
             there is one, variables begin with what it has for them, and random operations go on
             from there. Nothing is saved: that is what `checkpoint(to=path)` is for.
+        soft_placement: whether a device that is asked for and not there, or that has no kernel for
+            an operation, is no error: another of its kind does then, or else any that can.
         deterministic: whether the same program gives the same bits again on this machine. Products
             then take one thread in all of this process, unless `fb.options.intra_op_threads` says
             how many; and a checkpoint that another deterministic session has saved is refused where
@@ -166,6 +168,7 @@ class Session:
         auto_initialize: bool = True,
         devices: Sequence[str | Device] | None = None,
         cpus: int | None = None,
+        soft_placement: bool = False,
         checkpoint: Any = None,
         deterministic: bool = False,
     ) -> None:
@@ -177,6 +180,7 @@ class Session:
         if name is not None and (not isinstance(name, str) or not name):
             raise InvalidTypeError(f"a session is named by a text, not {name!r:.80}")
         self._devices = local_devices(devices, cpus)
+        self._soft_placement = soft_placement
         self._checkpoint = None if checkpoint is None else as_path(checkpoint)
         self._numerics = fixed_numerics() if deterministic else None
         self._resumption: Resumption | None = None
@@ -221,7 +225,7 @@ class Session:
 
     def _made_master(self, auto_initialize: bool) -> Master:
         """Who carries out what this session asks for; a session of another kind has another."""
-        return LocalMaster(self.graph, auto_initialize, self._devices)
+        return LocalMaster(self.graph, auto_initialize, self._devices, self._soft_placement)
 
     # Running
 
@@ -388,7 +392,7 @@ class Session:
         Args:
             fetches: as for `run`.
             feeds: for each tensor that would be fed its value, or only its shape as a tuple or
-                `fb.Shape`.
+                `fb.Shape`. A list is a value.
             devices: other devices than the session's, by names such as "gpu:0". They need not be
                 here; nothing lives there yet.
 
@@ -965,8 +969,8 @@ class Session:
         self._blocks.pop().close()
         self.close()
 
-    def list_devices(self) -> list[str]:
-        """The names of the devices that its operations run on."""
+    def list_devices(self) -> list[DeviceDescription]:
+        """The devices that its operations run on, each with its name, its kind and its memory."""
         return self._master.list_devices()
 
     def __repr__(self) -> str:
