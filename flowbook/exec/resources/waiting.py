@@ -149,12 +149,13 @@ class WaitingResource:
     def _serve(self) -> None:
         """Let all go on until nobody gets any further."""
         # Whoever gets further may let somebody in an earlier line go on, who then goes first.
-        while True:
+        goes_on = True
+        while goes_on:
+            goes_on = False
             for line in self._lines:
                 if line and self._serve_first(line):
+                    goes_on = True
                     break
-            else:
-                return
         for line in self._lines:
             if (line.since is None) is bool(line):
                 line.note_change()
