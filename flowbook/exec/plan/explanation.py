@@ -235,6 +235,7 @@ def explain(
     shapes: Mapping[Tensor, Shape],
     devices: Sequence[Device],
     homes: Mapping[ResourceKey, Device],
+    is_soft: bool = False,
 ) -> Explanation:
     """The plan of a run, which is not run.
 
@@ -243,6 +244,7 @@ def explain(
         shapes: the shapes of what is fed, checked.
         devices: the devices.
         homes: where resources live already.
+        is_soft: see `place`.
 
     Raises:
         InvalidArgumentError: as `pipeline.grow`.
@@ -252,12 +254,12 @@ def explain(
     nodes = graph.nodes
     index = {node: i for i, node in enumerate(nodes)}
     outputs = [_outputs(node, graph, index, known) for node in nodes]
-    placement = place(graph, devices, homes=homes)
+    placement = place(graph, devices, homes=homes, is_soft=is_soft)
     course = _course(graph, devices, placement, known, outputs)
     by_shapes = course
     if len(devices) > 1:
-        other = place(graph, devices, None, homes, known)
-        by_shapes = _course(graph, devices, other, known, outputs)
+        better = place(graph, devices, None, homes, known, is_soft)
+        by_shapes = _course(graph, devices, better, known, outputs)
     planned = {
         node.operation: Planned(
             placement.device_of(node.operation).name,
@@ -322,7 +324,7 @@ def _course(
     placed = [number[placement.device_of(node.operation).name] for node in graph.nodes]
     index = {node: i for i, node in enumerate(graph.nodes)}
     makers = [(value, graph.producer.get(value)) for value in graph.fetches]
-    kept = {(index[n], n.outputs.index(value)) for value, n in makers if n is not None}
+    kept = {(index[n], n.outputs.index(value)) for value, n in makers if n in index}
     order = order_of(jobs, ranks(jobs, transfer))
     return follow(jobs, order, placed, len(devices), transfer, outputs, kept)
 

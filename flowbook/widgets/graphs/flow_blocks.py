@@ -4,7 +4,7 @@ A picture is a tree of names (`name_tree.py`). Here an operation gets the name b
 pictured: what runs in a loop's body lies in "loop/body", whatever its own name is. A loop is the
 block of its name scope, and in it lie its condition, its body, and a small block for each variable;
 a branch lies in the scope of its `cond`, and in it its sides, the predicate and the results. The
-body of a function is one block, which the operations that are kept calls of it do not repeat.
+body of a function is one block, to which each operation that is a kept call of it leads.
 
 What only routes values (Switch, Merge, Enter, Exit, NextIteration) is in the tree, but is not drawn
 unless it is asked for: lines go from who gives a value to who computes with it. Pure, and from the
@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 
+from flowbook.graph.functions.definition import definition_of
 from flowbook.graph.model.context import Branch, Context, Frame, chain, frame_of, runs_in
 from flowbook.graph.model.dtypes import variant
 from flowbook.graph.model.operation import Operation
@@ -38,6 +39,7 @@ class BlockKind(IntEnum):
     PART = 9  # A condition, a body, a side.
     ROLE = 10  # A loop's variable, a branch's predicate, its results.
     FUNCTION = 11  # The body of a function.
+    CALL = 12  # An operation that is a kept call of one.
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class Pictured:
         wires: the tensors that lines are drawn from, of each operation of which these are not its
             inputs.
         rounds: the operations to which lines go round, to the next iteration.
+        bodies: of each kept call of a function the block that it leads to, by its pictured name.
     """
 
     names: list[str]
@@ -78,6 +81,7 @@ class Pictured:
     routing: set[Operation] = field(default_factory=set)
     wires: dict[Operation, list[Tensor]] = field(default_factory=dict)
     rounds: set[Operation] = field(default_factory=set)
+    bodies: dict[Operation, str] = field(default_factory=dict)
 
 
 def shown_label(part: str) -> str:
@@ -211,6 +215,10 @@ class _Picture:
             wires = [self._origin(tensor) for tensor in self._drawn.get(op, op.inputs)]
             if wires != list(op.inputs):
                 self._found.wires[op] = wires
+            if op.op_def.stands_for is not None:
+                body = definition_of(op).frame
+                if body in self._entrances:  # It is not where old definitions are left out.
+                    self._found.bodies[op] = self._loop(body).path
         return self._found
 
     # Blocks

@@ -176,6 +176,10 @@ def _write_flow(
     writer.column("about", about)
     writer.column("wireStart", drawn[0])
     writer.column("wire", drawn[1])
+    if picture.bodies:
+        scopes = {op: tree.scopes.get(path, -1) for op, path in picture.bodies.items()}
+        bodies = [scopes.get(op, -1) for op in operations]
+        writer.column("body", np.asarray(bodies, np.int32))
     writer.column("routing", np.asarray([op in picture.routing for op in operations], np.uint8))
     writer.column("round", np.asarray([op in picture.rounds for op in operations], np.uint8))
 
@@ -316,13 +320,15 @@ def _kinds(
 ) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
     """What each is drawn as."""
     kinds = np.full(len(tree.parent), _SCOPE, np.uint8)
-    kinds[: len(operations)] = [_kind(op) for op in operations]
+    kinds[: len(operations)] = [
+        BlockKind.CALL if op in picture.bodies else _kind(op) for op in operations
+    ]
     constants = np.zeros(len(tree.parent), np.int64)
     np.add.at(constants, tree.parent[: len(operations)], kinds[: len(operations)] == _CONSTANT)
     for i in np.flatnonzero(tree.own >= 0):
         scope, own = i + len(operations), tree.own[i]
-        if kinds[own] == _VARIABLE:
-            kinds[scope] = _VARIABLE
+        if kinds[own] in (_VARIABLE, BlockKind.CALL):
+            kinds[scope] = kinds[own]
         elif constants[scope] + 1 == tree.count[scope]:
             kinds[scope] = _ARGUMENTS
     for path, block in picture.blocks.items():

@@ -14,7 +14,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.widgets.graphs import block_groups
 from flowbook.widgets.graphs.block_groups import Group
-from flowbook.widgets.graphs.flow_blocks import Pictured, pictured
+from flowbook.widgets.graphs.flow_blocks import BlockKind, Pictured, pictured
 from flowbook.widgets.graphs.overlay import Overlay
 from flowbook.widgets.graphs.payload import Needed
 from flowbook.widgets.graphs.setting_aside import aside_on_top
@@ -30,7 +30,7 @@ class Block:
 
     Attributes:
         name: the scope's or the operation's name.
-        kind: "scope", "loop", "branch", "variable", "input", "operation" or "several".
+        kind: "scope", "loop", "branch", "call", "variable", "input", "operation" or "several".
         detail: the second line, such as "12 operations".
         operations: how many operations it stands for.
         is_faint: whether something else stands out: it has nothing to do with a given run.
@@ -219,6 +219,7 @@ class _Faces:
         self._names = names
         self._members = [members[name] for name in names]
         self._blocks = picture.blocks
+        self._bodies = picture.bodies
         # What is told of them, which is not how they route values.
         self._shown = [
             [op for op in group if op not in picture.routing] or group for group in self._members
@@ -236,9 +237,23 @@ class _Faces:
         members, name = self._shown[group.shown[0]], self._names[group.shown[0]]
         block = self._blocks.get(name)
         if block is None:
-            return _kind(members), _detail(members)
+            return self._look(name, members)
         held = self._ran.get(block.name) or block.about or counted(len(members), "operation")
         return block.kind.name.lower(), held
+
+    def _look(self, name: str, members: list[Operation]) -> tuple[str, str]:
+        """What is neither a loop nor a branch looks like."""
+        kind = _kind(members)
+        called = [self._bodies[op] for op in members if op in self._bodies]
+        if kind == "operation" and called:
+            return "call", f"call of {self._blocks[called[0]].name.removeprefix('functions/')}"
+        held = [
+            path
+            for path, block in self._blocks.items()
+            if block.kind is BlockKind.FUNCTION and path.startswith(f"{name}/")
+        ]
+        functions = f", {counted(len(held), 'function')}" if held else ""
+        return kind, _detail(members) + functions
 
     def make(self, group: Group) -> tuple[str, ...]:
         """What blocks that are alike have in common: the look, and the types of operations."""

@@ -37,6 +37,7 @@ _COLOURS = {
     "scope": ("#e8effb", "#5b7db8"),
     "loop": ("#f1eafb", "#8a63c4"),
     "branch": ("#f1eafb", "#8a63c4"),
+    "call": ("#f1eafb", "#8a63c4"),
     "variable": ("#fdf1d8", "#b98a2c"),
     "input": ("#e3f4e8", "#4c9a66"),
     "operation": ("#ffffff", "#8a94a3"),
@@ -46,7 +47,11 @@ _PAPER, _INK, _FAINT, _LINE = "#fbfcfd", "#1c2430", "#5d6878", "#8a94a3"
 _BORDER, _MARK = "#d5dae1", "#1f6feb"
 _ROW, _SWATCH = 20.0, 46.0  # Of the legend.
 _INSET = 5.0  # Of the bar that says what of a block has which colour.
-_SIGNS = {"loop": "\N{CLOCKWISE OPEN CIRCLE ARROW}", "branch": "\N{WHITE DIAMOND}"}
+_SIGNS = {
+    "loop": "\N{CLOCKWISE OPEN CIRCLE ARROW}",
+    "branch": "\N{WHITE DIAMOND}",
+    "call": "\N{LATIN SMALL LETTER F WITH HOOK}",
+}
 
 Point = tuple[float, float]
 

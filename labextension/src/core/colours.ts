@@ -64,6 +64,7 @@ function paintOf(tree: Hierarchy, hues: ReadonlyMap<number, number>, node: numbe
     case Kind.Loop:
     case Kind.Branch:
     case Kind.Function:
+    case Kind.Call:
       return tinted(VIOLET, dark, 0.035);
     case Kind.Role:
       return tinted(VIOLET, dark, 0.07);

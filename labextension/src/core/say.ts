@@ -18,7 +18,7 @@ export function say(tree: Hierarchy, node: number): string {
   const coloured = tree.coloured(node);
   const more = (coloured && `, ${coloured}`) + (tree.stale[node] > 0 ? ", stale" : "");
   const own = tree.isScope(node) ? tree.own(node) : node;
-  if (own >= 0) return `${tree.type(own)}${more}`;
+  if (own >= 0) return `${tree.body(own) >= 0 ? `call of ${tree.name(tree.body(own))}` : tree.type(own)}${more}`;
   const kind = BLOCKS[tree.kind[node]];
   if (kind) {
     const ran = tree.ran[tree.name(node)];

@@ -291,3 +291,30 @@ def test_a_function_is_one_block_with_its_arguments() -> None:
     assert named("functions/kept/a") not in found.routing
     Read(graph_payload(fb.get_default_graph()))
     assert "copied" in graph_svg(fb.get_default_graph())
+
+
+def test_each_call_of_a_function_is_a_block_that_leads_to_the_one_body() -> None:
+    x = fb.placeholder(fb.float32, [2], name="x")
+
+    @fb.function(inline=False)
+    def step(a: fb.Tensor) -> fb.Tensor:
+        return fb.tanh(a) * 2.0
+
+    fb.gradients(step(step(x)), x)
+    graph = fb.get_default_graph()
+    found, _ = drawn()
+    wanted = {"step": "functions/step", "step_1": "functions/step"}
+    wanted |= {f"gradients/{name}_grad/gradient": "functions/step_grad" for name in wanted}
+    assert {op.name: path for op, path in found.bodies.items()} == wanted
+    read = Read(graph_payload(graph))
+    names = read.names()
+    for i, op in enumerate(graph.operations):
+        body = read.columns["body"][i]
+        assert (names[body] if body >= 0 else None) == wanted.get(op.name)
+        assert (read.columns["kind"][i] == BlockKind.CALL) == (op.name in wanted)
+    blocks = {block.name: (block.kind, block.detail) for block in collapse(graph).blocks}
+    assert blocks["step_1"] == ("call", "call of step")
+    assert blocks["functions"][1].endswith("operations, 2 functions")
+    picture = graph_svg(graph)
+    assert picture.count("call of step") == 2
+    assert "\N{LATIN SMALL LETTER F WITH HOOK} step_1" in picture
