@@ -9,7 +9,7 @@ from flowbook.exec.instruments.trace import Trace
 from flowbook.exec.plan.explanation import Explanation, Planned
 from flowbook.exec.report import Table, in_seconds
 from flowbook.widgets.graphs.overlay import short_names
-from flowbook.widgets.graphs.plan_overlay import busy, devices_of
+from flowbook.widgets.graphs.plan_overlay import busy, devices_of, why
 from flowbook.widgets.graphs.trace_overlay import measured, step_seconds
 from flowbook.widgets.shown_text import counted, shown_text
 from flowbook.widgets.tables import table_html
@@ -46,13 +46,12 @@ def reasons(plan: Explanation) -> Table:
     names = short_names(list(plan.loads))
     groups: dict[tuple[str, str, str], list[tuple[str, Planned]]] = defaultdict(list)
     for op, each in plan.operations.items():
-        why = "nothing constrains it" if each.decision is None else each.decision.why
         ruled_out = {} if each.decision is None else each.decision.ruled_out
-        ruled = "; ".join(f"{names[device]} {reason}" for device, reason in ruled_out.items())
-        groups[names[each.device], why, ruled].append((op.name, each))
+        ruled = "; ".join(f"{names[device]} {what}" for device, what in ruled_out.items())
+        groups[names[each.device], why(each), ruled].append((op.name, each))
     rows = [
-        (device, why, ruled, _named([name for name, _ in found]), in_seconds(_seconds(found)))
-        for (device, why, ruled), found in sorted(
+        (device, reason, ruled, _named([name for name, _ in found]), in_seconds(_seconds(found)))
+        for (device, reason, ruled), found in sorted(
             groups.items(), key=lambda item: (-_seconds(item[1]), item[0])
         )
     ]
