@@ -1166,6 +1166,48 @@ CHANGES = (
         "",
         ("widgets/graphs/test_graph_view.py",),
     ),
+    Change(
+        "widgets/graphs/plan_overlay.py",
+        "(each.value, *(tensor.name for tensor in same[each.value]))",
+        "(each.value,)",
+        ("widgets/graphs/test_overlay.py",),
+    ),
+    Change(
+        "widgets/graphs/plan_overlay.py",
+        "enumerate(both)}",
+        "enumerate(plan.loads)}",
+        ("widgets/graphs/test_overlay.py",),
+    ),
+    Change(
+        "widgets/graphs/trace_overlay.py",
+        "if call.operations and not call.waits:",
+        "if call.operations:",
+        ("widgets/graphs/test_overlay.py",),
+    ),
+    Change(
+        "widgets/graphs/trace_overlay.py",
+        "seconds[name][call.step] += call.duration * 1e-9",
+        "seconds[name][call.step] = call.duration * 1e-9",
+        ("widgets/graphs/test_overlay.py",),
+    ),
+    Change(
+        "widgets/graphs/looks.py",
+        "count / len(found)",
+        "count / len(block.members)",
+        ("widgets/graphs/test_overlay.py",),
+    ),
+    Change(
+        "exec/plan/explanation.py",
+        "for n in graph.nodes for p in n.joined",
+        "for n in () for p in n.joined",
+        ("exec/session/test_explain.py",),
+    ),
+    Change(
+        "widgets/placements/view.py",
+        "[*overlays, plan_overlay(other, plan)]",
+        "[*overlays, plan_overlay(other)]",
+        ("widgets/placements/test_placement_view.py",),
+    ),
     Change("graph/numerics/products.py", "_multiply(x, y, out) if xp is np else ", "", (SHARED,)),
     Change(
         "exec/kernels/shared_products.py",
