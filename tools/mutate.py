@@ -50,6 +50,8 @@ class Change:
 
 
 HANDLES = "exec/state/test_handles.py"
+AT_ONCE = "exec/engine/test_at_once.py"
+INTERLEAVINGS = "graph/ops/queues/test_interleavings.py"
 TOUCHES = "exec/state/test_touches.py"
 CLAIMS = "exec/state/test_claims.py"
 ORDER = "exec/state/test_order.py"
@@ -61,6 +63,7 @@ ARRAYS = "graph/control_flow/test_tensor_list.py"
 SHARED = "exec/kernels/test_shared_products.py"
 BLAS = "exec/kernels/test_blas.py"
 CREW = "exec/kernels/test_crew.py"
+NATIVE_CREW = "exec/kernels/test_native_crew.py"
 PROCESSORS = "exec/devices/test_processors.py"
 FLOW = "onnx/test_flow.py"
 ELEMENTS = "graph/control_flow/test_over_elements.py"
@@ -77,6 +80,7 @@ TRACE = "exec/instruments/test_trace.py"
 REWRITE = "graph/rewrite/test_rewrite.py"
 BACKWARD = "graph/gradients/test_backward.py"
 LOOPS = "graph/gradients/test_loops.py"
+RECURRENT = "graph/control_flow/test_dynamic_rnn.py"
 COSTS = "graph/ops/test_costs.py"
 HOSTILE = "graph/definition/test_hostile_attributes.py"
 STORED = "graph/storing/test_serialize.py"
@@ -138,7 +142,24 @@ CHANGES = (
     Change(
         "exec/resources/random_state.py", "(low, high), (a, b, c, d)", "self._first", (RESUMING,)
     ),
-    Change("exec/instruments/checkpointing.py", "or self._is_writing()", "", (RESUMING,)),
+    Change("exec/engine/at_once.py", "question.on_cancelling()", "pass", (AT_ONCE,)),
+    Change("exec/engine/at_once.py", "        or first.after\n", "", (AT_ONCE,)),
+    Change("exec/engine/at_once.py", "len(waiting) != 1", "not waiting", (AT_ONCE,)),
+    Change(
+        "exec/resources/queue.py",
+        "self._elements.extend(map(deque.pop, repeat(taken, len(taken))))",
+        "self._elements.extend(taken)",
+        (INTERLEAVINGS,),
+    ),
+    Change("exec/resources/queue.py", "bucket[size - 1][0]", "bucket[0][0]", (INTERLEAVINGS,)),
+    Change(
+        "graph/ops/queues/mutex.py",
+        "            with control_dependencies(parts):\n",
+        "            with control_dependencies(parts[:1]):\n",
+        ("graph/ops/queues/test_mutex.py",),
+    ),
+    Change("exec/instruments/checkpointing.py", "self._line[1:]", "self._line[:]", (RESUMING,)),
+    Change("exec/instruments/checkpointing.py", "self._line[1:]", "self._line[2:]", (RESUMING,)),
     Change(
         "exec/session/session.py",
         "if successor._kept is self:",
@@ -921,13 +942,13 @@ CHANGES = (
         "graph/control_flow/dynamic_rnn.py",
         "is_over = less_equal(lengths, step)",
         "is_over = less_equal(lengths, step + 1)",
-        ("graph/control_flow/test_dynamic_rnn.py",),
+        (RECURRENT,),
     ),
     Change(
-        "widgets/flow_blocks.py",
+        "widgets/graphs/flow_blocks.py",
         'is_argument = frame.is_function and bool(op.attributes.get("label"))',
         "is_argument = False",
-        ("widgets/test_flow_blocks.py",),
+        ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
         "graph/control_flow/flows.py",
@@ -976,6 +997,42 @@ CHANGES = (
         "logical_or(finished, is_over)",
         "is_over",
         ("graph/control_flow/test_raw_rnn.py",),
+    ),
+    Change(
+        "graph/control_flow/static_rnn.py",
+        "reverse_sequence(stack(list(each)), lengths, 0, 1)",
+        "stack(list(each))[::-1]",
+        ("graph/control_flow/test_static_rnn.py",),
+    ),
+    Change(
+        "graph/control_flow/static_rnn.py",
+        "following = _chosen_each(is_over, state, following)",
+        "pass",
+        ("graph/control_flow/test_static_rnn.py",),
+    ),
+    Change(
+        "widgets/graphs/flow_blocks.py",
+        "if body in self._entrances:",
+        "if True:",
+        ("cells/test_functions.py",),
+    ),
+    Change(
+        "widgets/graphs/payload.py",
+        "scopes.get(op, -1) for op in operations",
+        "-1 for op in operations",
+        ("widgets/graphs/test_flow_blocks.py",),
+    ),
+    Change(
+        "graph/gradients/loops.py",
+        "return self.frame.swap_memory and tensor.dtype is not variant",
+        "return False",
+        ("exec/engine/test_joint.py",),
+    ),
+    Change(
+        "exec/plan/partition.py",
+        "if not self._is_idle(draft, piece)",
+        "",
+        ("exec/engine/test_joint.py",),
     ),
     Change(
         "graph/control_flow/case.py",
@@ -1066,10 +1123,10 @@ CHANGES = (
     ),
     # Views
     Change(
-        "widgets/live_graph.py",
+        "widgets/graphs/live.py",
         "        self.said = self._what_has_ended()\n",
         "",
-        ("widgets/test_graph_view.py",),
+        ("widgets/graphs/test_graph_view.py",),
     ),
     Change("graph/numerics/products.py", "_multiply(x, y, out) if xp is np else ", "", (SHARED,)),
     Change(
@@ -1108,6 +1165,72 @@ CHANGES = (
                         self._limit(self._outside)""",
         "                    self._limit(self._outside)",
         (BLAS,),
+    ),
+    Change(
+        "exec/kernels/shared_products.py",
+        "plan is not None and crew is not None",
+        "crew is not None",
+        (NATIVE_CREW,),
+    ),
+    Change("exec/kernels/native_crew.py", "found.has_squares and np.may", "np.may", (NATIVE_CREW,)),
+    Change(
+        "exec/kernels/native_crew.py",
+        "return None if found.has_squares and np.may_share_memory(x, y) else found",
+        "return found",
+        (NATIVE_CREW,),
+    ),
+    Change(
+        "exec/kernels/native_crew.py",
+        "(out.flags.carray and x.flags.aligned and y.flags.aligned)",
+        "out.flags.carray",
+        (NATIVE_CREW,),
+    ),
+    Change("exec/kernels/native_crew.py", "apart // each >= length", "True", (NATIVE_CREW,)),
+    Change(
+        "exec/kernels/native_crew.py",
+        "os.register_at_fork(after_in_child=_forget_helpers)",
+        "pass",
+        (NATIVE_CREW,),
+    ),
+    Change(
+        "exec/kernels/native_crew.py",
+        "if found.tobytes() != expected.tobytes():",
+        "if False:",
+        (NATIVE_CREW,),
+    ),
+    # A helper that has begun what its owner has just taken back,
+    Change(
+        "exec/kernels/native_crew.ll",
+        "br i1 %is_mine, label %work, label %look",
+        "br label %work",
+        (NATIVE_CREW,),
+    ),
+    # an owner that leaves while helpers are at its product,
+    Change(
+        "exec/kernels/native_crew.ll",
+        "br i1 %is_at_it, label %wait, label %end_next",
+        "br label %end_next",
+        (NATIVE_CREW,),
+    ),
+    # or waits for one that is not,
+    Change(
+        "exec/kernels/native_crew.ll",
+        "  %taking = cmpxchg ptr %its_box, i64 %offered, i64 0 seq_cst seq_cst\n",
+        "",
+        (NATIVE_CREW,),
+    ),
+    # and nobody who wakes the other.
+    Change(
+        "exec/kernels/native_crew.ll",
+        "br i1 %is_to_wake, label %offer_wake, label %offer_next",
+        "br label %offer_next",
+        (NATIVE_CREW,),
+    ),
+    Change(
+        "exec/kernels/native_crew.ll",
+        "br i1 %awaited, label %tell, label %done",
+        "br label %done",
+        (NATIVE_CREW,),
     ),
     Change("exec/kernels/crew.py", "job.left.clear()", "pass", (CREW,)),
     Change("exec/kernels/crew.py", 'np.seterr(all="ignore")', "pass", (CREW,)),
@@ -1201,21 +1324,75 @@ CHANGES = (
     ),
     Change(
         "explain/forecast.py",
-        "if _frames(op)[0].swap_memory",
-        "",
+        "self.swapped_bytes = sum(kept[push_to_host])",
+        "self.swapped_bytes = self.stack_bytes",
         (LOOPS,),
     ),
     Change(
         "graph/control_flow/dynamic_rnn.py",
-        "count = minimum(count, reduce_max(concat([lengths, [1]], 0)))",
-        "pass",
-        ("graph/control_flow/test_dynamic_rnn.py",),
+        "longest = minimum(steps, reduce_max(concat([lengths, [1]], 0)))",
+        "longest = steps",
+        (RECURRENT,),
+    ),
+    Change(
+        "graph/control_flow/over_elements.py",
+        "flow.take(element, Taken(whole, lambda other: _element(other, index)))",
+        "flow.take(element, Taken(whole, lambda other: _element(other, 0)))",
+        (RECURRENT,),
+    ),
+    Change(
+        "graph/control_flow/flows.py",
+        "        if self.is_outside(taken.whole):\n",
+        "        if True:\n",
+        (RECURRENT,),
+    ),
+    Change(
+        "graph/control_flow/flows.py",
+        "return None if self.frame.recompute else self._elements.get(element)",
+        "return self._elements.get(element)",
+        (RECURRENT,),
+    ),
+    Change(
+        "graph/ops/math/no_nan.py",
+        "return zero[()] if z != z and zero == 0 else z",
+        "return zero[()] if z != z else z",
+        ("graph/ops/math/test_elementwise.py",),
+    ),
+    Change(
+        "graph/ops/math/no_nan.py",
+        "return zero[()] if z != z and zero == 0 else z",
+        "return z",
+        ("graph/ops/math/test_elementwise.py",),
+    ),
+    Change(
+        "graph/ops/nn/recurrent.py",
+        "if not flow.is_outside(kernel) or",
+        "if",
+        (RECURRENT,),
+    ),
+    Change(
+        "graph/ops/nn/recurrent.py",
+        "or not (bias is None or flow.is_outside(bias))",
+        "",
+        (RECURRENT,),
+    ),
+    Change(
+        "graph/ops/nn/recurrent.py",
+        "with flow.outside(), within(kernel.graph, there):",
+        "with flow.outside():",
+        (RECURRENT,),
+    ),
+    Change(
+        "train/layers/recurrent.py",
+        "return convert_to_tensor(kernel), convert_to_tensor(bias)",
+        "return kernel, bias",
+        (RECURRENT,),
     ),
     Change(
         "graph/control_flow/dynamic_rnn.py",
         "concat([lengths, [1]], 0)",
         "lengths",
-        ("graph/control_flow/test_dynamic_rnn.py",),
+        (RECURRENT,),
     ),
     Change(
         "graph/control_flow/while_loop.py",
@@ -1260,40 +1437,40 @@ CHANGES = (
         ("exec/engine/test_tally.py",),
     ),
     Change(
-        "widgets/flow_blocks.py",
+        "widgets/graphs/flow_blocks.py",
         "if of is not None and home.relative(of.name) is None and of.id > home.last:",
         "if False:",
-        ("widgets/test_flow_blocks.py",),
+        ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
-        "widgets/flow_blocks.py",
+        "widgets/graphs/flow_blocks.py",
         "self._hide(op, [pred] if self._is_end(op, pred) else ())",
         "self._hide(op)",
-        ("widgets/test_flow_blocks.py",),
+        ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
-        "widgets/flow_blocks.py",
+        "widgets/graphs/flow_blocks.py",
         "for side in (0, 1)]\n        while stack:",
         "for side in (1, 0)]\n        while stack:",
-        ("widgets/test_flow_blocks.py",),
+        ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
-        "widgets/flow_blocks.py",
+        "widgets/graphs/flow_blocks.py",
         "            self._found.rounds.add(op)\n",
         "            pass\n",
-        ("widgets/test_flow_blocks.py",),
+        ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
-        "widgets/graph_payload.py",
+        "widgets/graphs/payload.py",
         "unseen = aside(tree, edges, kept) & ~np.isin(tree.parent, _whole(tree, picture))",
         "unseen = aside(tree, edges, kept)",
-        ("widgets/test_flow_blocks.py",),
+        ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
-        "widgets/flow_runs.py",
+        "widgets/graphs/flow_runs.py",
         "asked = session or next(reversed(open_sessions(graph)), None)",
         "asked = next(iter(open_sessions(graph)), None)",
-        ("widgets/test_flow_blocks.py",),
+        ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
         "graph/control_flow/while_loop.py",

@@ -15,9 +15,10 @@ from flowbook.exec.instruments.summaries.history import SummaryHistory
 from flowbook.exec.instruments.summaries.summarizing import Summarizing
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model import long_work
-from flowbook.widgets import growing, progress, tables
-from flowbook.widgets.graph_view import graph_forms
-from flowbook.widgets.summary_view import show_summaries
+from flowbook.widgets import progress, tables
+from flowbook.widgets.graphs.view import graph_forms
+from flowbook.widgets.summaries import growing
+from flowbook.widgets.summaries.view import show_summaries
 
 
 def install(shell: Any) -> None:
@@ -43,6 +44,6 @@ def _follow(_: Any) -> None:
     """A cell has ended: views show what it did to their graphs and summaries, if there are any."""
     progress.close_left()
     growing.follow_all()
-    live = sys.modules.get("flowbook.widgets.live_graph")
+    live = sys.modules.get("flowbook.widgets.graphs.live")
     if live is not None:
         live.follow_all()

@@ -15,10 +15,10 @@ from flowbook.exec.instruments.summaries.summarizing import Summarizing
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.errors import InvalidTypeError, OpError
 from flowbook.graph.storing import files
-from flowbook.widgets.graph_view import GraphView
+from flowbook.widgets.graphs.view import GraphView
 from flowbook.widgets.progress import Progress
 from flowbook.widgets.shown_text import shown_text
-from flowbook.widgets.summary_view import SummaryView
+from flowbook.widgets.summaries.view import SummaryView
 from flowbook.widgets.tables import table_of
 
 __all__ = ["export_html"]

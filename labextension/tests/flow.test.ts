@@ -99,6 +99,29 @@ test("what is not shown is found all the same", () => {
   assert.equal(found[0].name, "loop/taken");
 });
 
+test("calls of a function lead to its one body, and that to them", () => {
+  const data = graphOf(
+    [
+      { name: "x" },
+      { name: "functions/step/Tanh", type: "Tanh" },
+      { name: "step", type: "Call", inputs: ["x"], body: "functions/step" },
+      { name: "step_1", type: "Call", inputs: ["step"], body: "functions/step" },
+    ],
+    {},
+    { "functions/step": Kind.Function },
+  );
+  const of = new Hierarchy(data, data.parent, data.kind, data.template, data.aside, []);
+  const [body, call] = [of.find("scope:functions/step")!, of.find("op:step_1")!];
+  const goals = (node: number, heading: string): unknown[] =>
+    cardOf(of, { kind: "node", node }).sections.find((section) => section.heading === heading)!.items.map(({ text, goal }) => [text, goal]);
+  assert.deepEqual(goals(call, "calls"), [["functions/step", { kind: "node", node: body }]]);
+  assert.deepEqual(goals(body, "called by"), ["step", "step_1"].map((name) => [name, { kind: "node", node: of.find(`op:${name}`) }]));
+  const face = faceOf(of, call, measure);
+  assert.deepEqual([face.title, face.detail], ["ƒ step_1", "call of step"]);
+  assert.equal(say(of, call), "call of functions/step");
+  assert.equal(of.body(of.find("op:x")!), -1);
+});
+
 test("names of their own are used whole", () => {
   const data = loop();
   const named = new Int32Array(data.parent.length).fill(-1);

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import flowbook as fb
-from flowbook.widgets.graph_view import GraphView
+from flowbook.widgets.graphs.view import GraphView
 
 
 def exported(page: Any, graph: fb.Graph, folder: Path, **options: Any) -> Any:

@@ -209,6 +209,7 @@ def explain(
     shapes: Mapping[Tensor, Shape],
     devices: Sequence[Device],
     homes: Mapping[ResourceKey, Device],
+    is_soft: bool = False,
 ) -> Explanation:
     """The plan of a run, which is not run.
 
@@ -217,17 +218,19 @@ def explain(
         shapes: the shapes of what is fed, checked.
         devices: the devices.
         homes: where resources live already.
+        is_soft: see `place`.
 
     Raises:
         InvalidArgumentError: as `pipeline.grow`.
     """
     graph = reduced(signature)
     known = shaped(graph.operations, shapes)
-    placement = place(graph, devices, homes=homes)
+    placement = place(graph, devices, homes=homes, is_soft=is_soft)
     course = _course(graph, devices, placement, known)
     by_shapes = course
     if len(devices) > 1:
-        by_shapes = _course(graph, devices, place(graph, devices, None, homes, known), known)
+        better = place(graph, devices, None, homes, known, is_soft)
+        by_shapes = _course(graph, devices, better, known)
     nodes = graph.nodes
     planned = {
         node.operation: Planned(
@@ -271,7 +274,7 @@ def _course(
     index = {node: i for i, node in enumerate(graph.nodes)}
     outputs = [_outputs(node, graph, index, shapes) for node in graph.nodes]
     makers = [(value, graph.producer.get(value)) for value in graph.fetches]
-    kept = {(index[n], n.outputs.index(value)) for value, n in makers if n is not None}
+    kept = {(index[n], n.outputs.index(value)) for value, n in makers if n in index}
     order = order_of(jobs, ranks(jobs, transfer))
     return follow(jobs, order, placed, len(devices), transfer, outputs, kept)
 

@@ -16,7 +16,7 @@ from typing import Any
 from flowbook.exec.checkpoints.resumption import Resumption, resumption_of
 from flowbook.exec.checkpoints.saver import Saver
 from flowbook.exec.checkpoints.snapshot import Snapshot
-from flowbook.exec.devices.device import Device
+from flowbook.exec.devices.device import Device, DeviceDescription
 from flowbook.exec.devices.local import imagined_devices, local_devices
 from flowbook.exec.engine.tally import Ran
 from flowbook.exec.feeding import Feeding
@@ -37,6 +37,7 @@ from flowbook.exec.plan.instrument import Run
 from flowbook.exec.plan.pipeline import Prepared
 from flowbook.exec.resources.store import reset_container
 from flowbook.exec.session import peek as peeking
+from flowbook.exec.session.input_pipeline import InputPipeline, Watch, input_pipeline
 from flowbook.exec.session.partial_run import PartialRun
 from flowbook.exec.session.taken_values import fitting
 from flowbook.exec.signature.compound_feeds import expanded, expanded_keys, has_compound
@@ -127,6 +128,8 @@ class Session:
         checkpoint: the path of a checkpoint, or of a folder of checkpoints, whose latest it is. If
             there is one, variables begin with what it has for them, and random operations go on
             from there. Nothing is saved: that is what `checkpoint(to=path)` is for.
+        soft_placement: whether a device that is asked for and not there, or that has no kernel for
+            an operation, is no error: another of its kind does then, or else any that can.
         deterministic: whether the same program gives the same bits again on this machine. Products
             then take one thread in all of this process, unless `fb.options.intra_op_threads` says
             how many; and a checkpoint that another deterministic session has saved is refused where
@@ -165,6 +168,7 @@ class Session:
         auto_initialize: bool = True,
         devices: Sequence[str | Device] | None = None,
         cpus: int | None = None,
+        soft_placement: bool = False,
         checkpoint: Any = None,
         deterministic: bool = False,
     ) -> None:
@@ -176,6 +180,7 @@ class Session:
         if name is not None and (not isinstance(name, str) or not name):
             raise InvalidTypeError(f"a session is named by a text, not {name!r:.80}")
         self._devices = local_devices(devices, cpus)
+        self._soft_placement = soft_placement
         self._checkpoint = None if checkpoint is None else as_path(checkpoint)
         self._numerics = fixed_numerics() if deterministic else None
         self._resumption: Resumption | None = None
@@ -192,6 +197,7 @@ class Session:
         self._drops = 0
         self._closed = False
         self._blocks: list[ExitStack] = []
+        self._watches: weakref.WeakSet[Watch] = weakref.WeakSet()
         self._lock = threading.RLock()
         _made[next(_numbers)] = self
         # Threads that fill queues end with what they fill them for.
@@ -219,7 +225,7 @@ class Session:
 
     def _made_master(self, auto_initialize: bool) -> Master:
         """Who carries out what this session asks for; a session of another kind has another."""
-        return LocalMaster(self.graph, auto_initialize, self._devices)
+        return LocalMaster(self.graph, auto_initialize, self._devices, self._soft_placement)
 
     # Running
 
@@ -386,7 +392,7 @@ class Session:
         Args:
             fetches: as for `run`.
             feeds: for each tensor that would be fed its value, or only its shape as a tuple or
-                `fb.Shape`.
+                `fb.Shape`. A list is a value.
             devices: other devices than the session's, by names such as "gpu:0". They need not be
                 here; nothing lives there yet.
 
@@ -479,6 +485,36 @@ class Session:
         """What its runs have summarised; None before `summarize`, and when it is closed."""
         summarizer = self._instruments.find(Summarizer)
         return summarizer.history if summarizer is not None else None
+
+    def pipeline(self) -> InputPipeline:
+        """Whether runs wait for their input, and what each queue has done since it was made.
+
+        Times are counted from the first element that was asked for to the last, pauses between runs
+        among them; `fb.PipelineView` shows the last minute, without pauses.
+
+        Returns:
+            The queues of the session, as a table; `.verdict` is the answer in words, and `.queues`
+            has the numbers: fill, rates, for which part of the time who waited, runners, what waits
+            now and since when.
+
+        >>> import numpy as np
+        >>> import flowbook as fb
+        >>> x = fb.train.batches(np.arange(8), 2, name="numbers")
+        >>> with fb.Session() as sess:
+        ...     totals = list(fb.train.until_end(sess, fb.reduce_sum(x)))
+        ...     [queue] = sess.pipeline().queues
+        >>> queue.name, queue.put, queue.taken, queue.fill
+        ('x', 4, 4, 0)
+        """
+        __tracebackhide__ = True
+        self._guarded(self._check_open)
+        return input_pipeline(self.watch().look())
+
+    def watch(self) -> Watch:
+        """What looks at its queues."""
+        made = Watch(self.graph, self._master)
+        self._watches.add(made)
+        return made
 
     def guard(self, nonfinite: bool = True, allow: Any = ()) -> Guard | None:
         """Fail a run in which an operation gives NaN or infinities, naming the first that does.
@@ -675,9 +711,10 @@ class Session:
         Args:
             to: a folder; the checkpoints are its "step-100" and so on, by what the optimizer's
                 `global_step` counts or, without one, by the number of runs that trained.
-            every: after each so many runs that train; where the checkpoint before is still being
-                written then, with the first run after that. The end of the session saves nothing:
-                `.save()` does, before.
+            every: after each so many runs that train. Where these are quicker than the files, what
+                was due in between may be left out; what was last due never is: when the session, or
+                the script, has ended, it is written. Runs after that are not saved: `.save()` does
+                so, before the end.
             seconds: after so many seconds, with the next run that trains; 600 if neither this nor
                 `every` is given.
             saver: what saves, and which checkpoints stay; by default `fb.train.Saver()`.
@@ -743,6 +780,8 @@ class Session:
         if self.name is not None and _named.get(self.name) is self:
             del _named[self.name]
         self._ran = self._master.ran()
+        for watch in list(self._watches):
+            watch.find()
         try:
             self._instruments.close()
         finally:
@@ -930,8 +969,8 @@ class Session:
         self._blocks.pop().close()
         self.close()
 
-    def list_devices(self) -> list[str]:
-        """The names of the devices that its operations run on."""
+    def list_devices(self) -> list[DeviceDescription]:
+        """The devices that its operations run on, each with its name, its kind and its memory."""
         return self._master.list_devices()
 
     def __repr__(self) -> str:

@@ -86,6 +86,7 @@ function operationSections(tree: Hierarchy, op: number): Section[] {
   for (let i = data.inputStart[op]; i < data.inputStart[op + 1]; i++) inputs.push(data.input[i]);
   list(sections, "inputs", inputs.map((t) => tensorItem(tree, t)));
   const waits = [...data.control.subarray(data.controlStart[op], data.controlStart[op + 1])];
+  if (tree.body(op) >= 0) list(sections, "calls", [nodeItem(tree, tree.body(op))]);
   list(sections, "waits for", waits.map((other) => nodeItem(tree, other)));
   const outputs: Item[] = [];
   for (let t = data.outputStart[op]; t < data.outputStart[op + 1]; t++) {
@@ -126,6 +127,7 @@ function scopeSections(tree: Hierarchy, scope: number): Section[] {
   }
   const sections: Section[] = [];
   list(sections, "inputs", [...entering].map((t) => tensorItem(tree, t)));
+  list(sections, "called by", tree.calls(scope).map((op) => nodeItem(tree, op)));
   list(sections, "outputs", [...leaving].map((t) => tensorItem(tree, t)));
   const lines = [...places].sort((a, b) => b[1] - a[1]).map(([place, count]) => ({
     text: shownText(data.strings[place]), detail: counted(count, "operation"), goal: null, code: false,

@@ -42,6 +42,7 @@ export function paintOf(tree: Hierarchy, hues: ReadonlyMap<number, number>, node
     case Kind.Loop:
     case Kind.Branch:
     case Kind.Function:
+    case Kind.Call:
       return tinted(VIOLET, dark, 0.035);
     case Kind.Role:
       return tinted(VIOLET, dark, 0.07);

@@ -37,7 +37,7 @@ export function faceOf(tree: Hierarchy, node: number, measure: Measure): Face {
 /** A sign of what it is, before its name. */
 function signOf(tree: Hierarchy, node: number): string {
   if (tree.kind[node] === Kind.Loop) return "↻ ";
-  if (tree.kind[node] === Kind.Function) return "ƒ ";
+  if (tree.kind[node] === Kind.Function || tree.kind[node] === Kind.Call) return "ƒ ";
   return tree.kind[node] === Kind.Branch ? "◇ " : "";
 }
 
@@ -69,6 +69,7 @@ function detailOf(tree: Hierarchy, node: number): string {
 
 /** The type where the name does not say it already, and the first shape. */
 function operationDetail(tree: Hierarchy, op: number, kind: number): string {
+  if (tree.body(op) >= 0) return `call of ${tree.label(tree.body(op))}`;
   const type = tree.type(op);
   const named = tree.label(op).replace(/(_\d+)?$/, "") === type;
   const parts = named || kind === Kind.Input || kind === Kind.Variable ? [] : [type];

@@ -16,7 +16,7 @@ const BLOCKS: Partial<Record<number, string>> = {
 export function say(tree: Hierarchy, node: number): string {
   const stale = tree.stale[node] > 0 ? ", stale" : "";
   const own = tree.isScope(node) ? tree.own(node) : node;
-  if (own >= 0) return `${tree.type(own)}${stale}`;
+  if (own >= 0) return `${tree.body(own) >= 0 ? `call of ${tree.name(tree.body(own))}` : tree.type(own)}${stale}`;
   const kind = BLOCKS[tree.kind[node]];
   if (kind) {
     const ran = tree.ran[tree.name(node)];

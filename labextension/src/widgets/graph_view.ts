@@ -160,7 +160,14 @@ export class GraphView {
   }
 
   async open(node: number): Promise<void> {
-    if (!this.#tree || !isOpenable(this.#tree, node)) return;
+    if (!this.#tree) return;
+    const body = this.#tree.body(node);
+    if (body >= 0) {
+      // It is one for all calls: it is opened where it lies.
+      await this.reveal({ kind: "node", node: body });
+      return this.open(body);
+    }
+    if (!isOpenable(this.#tree, node)) return;
     this.#opened.add(node);
     // A loop's or a branch's parts are what it is opened for.
     for (const child of this.#tree.members(node)) {
@@ -333,6 +340,8 @@ export class GraphView {
     if (isOpenable(tree, node)) {
       actions.push({ label: this.#opened.has(node) ? "Collapse" : "Expand", press: () => void this.toggle(node) });
     }
+    const own = tree.isScope(node) ? tree.own(node) : node;
+    if (tree.body(own) >= 0) actions.push({ label: "Open the body", press: () => void this.open(own) });
     const aside = isAside(tree, this.#choices, node);
     actions.push({
       label: aside ? "Bring back" : "Set aside",

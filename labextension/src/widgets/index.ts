@@ -2,6 +2,7 @@
 
 import { GraphView } from "./graph_view.js";
 import { Kernel, KernelLink } from "./kernel_link.js";
+import { PipelineView } from "./pipeline_view.js";
 import { Options, SummariesView } from "./summaries_view.js";
 
 const SILENCE = 1500; // Milliseconds.
@@ -76,6 +77,26 @@ export function renderSummaries(model: Model, place: HTMLElement): () => void {
 export async function renderExportedSummaries(encoded: string, place: HTMLElement, options: Options): Promise<void> {
   const bytes = Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0));
   await new SummariesView(place, options).take(bytes);
+}
+
+/** Render a widget's model of a session's queues into an element; returns what ends that. */
+export function renderPipeline(model: Model, place: HTMLElement): () => void {
+  const view = new PipelineView(place, true);
+  const hear = (_: unknown, buffers: DataView[]): void => {
+    for (const buffer of buffers) void view.take(bytesOf(buffer));
+  };
+  model.on("msg:custom", hear);
+  void view.take(bytesOf(model.get("payload") as DataView));
+  return () => {
+    model.off("msg:custom", hear);
+    view.dispose();
+  };
+}
+
+/** Render queues given as base64 into an element of a page without a kernel. */
+export async function renderExportedPipeline(encoded: string, place: HTMLElement): Promise<void> {
+  const bytes = Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0));
+  await new PipelineView(place, false).take(bytes);
 }
 
 function bytesOf(view: DataView): Uint8Array<ArrayBuffer> {
