@@ -163,16 +163,28 @@ CHANGES = (
     Change("exec/instruments/checkpointing.py", "self._line[1:]", "self._line[:]", (RESUMING,)),
     Change("exec/instruments/checkpointing.py", "self._line[1:]", "self._line[2:]", (RESUMING,)),
     Change(
-        "exec/session/session.py",
-        "if successor._kept is self:",
+        "exec/session/holdings.py",
+        "if self._kept is before:",
         "if False:",
         ("cells/test_checkpoints.py",),
     ),
     Change(
         "exec/session/session.py",
-        "if successor._checkpoint is not None and successor._before() is self:",
+        "if successor._before() is mine:",
         "if False:",
         ("cells/test_checkpoints.py",),
+    ),
+    Change(
+        "exec/session/holdings.py",
+        "return self if self._last else self.predecessor",
+        "return self if self._last else None",
+        ("cells/test_ownership.py",),
+    ),
+    Change(
+        "exec/session/calls.py",
+        "if not self._closed and changes == self._changes:",
+        "if not self._closed:",
+        ("exec/session/test_session.py",),
     ),
     Change(
         "exec/session/frozen.py",
