@@ -1457,6 +1457,24 @@ CHANGES = (
         ("graph/ops/math/test_elementwise.py",),
     ),
     Change(
+        "graph/numerics/element_choices.py",
+        "return x[()] if condition else y[()]",
+        "return x[()]",
+        ("graph/ops/math/test_elementwise.py",),
+    ),
+    Change(
+        "graph/numerics/element_choices.py",
+        "return x[()] if condition else y[()]",
+        "return x if condition else y",
+        ("graph/ops/math/test_elementwise.py",),
+    ),
+    Change(
+        "graph/numerics/element_choices.py",
+        " or x.dtype.hasobject):\n        # As in",
+        "):\n        # As in",
+        ("graph/ops/math/test_elementwise.py",),
+    ),
+    Change(
         "graph/ops/nn/recurrent.py",
         "if not flow.is_outside(kernel) or",
         "if",
