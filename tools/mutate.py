@@ -1032,12 +1032,6 @@ CHANGES = (
         ("onnx/test_flow.py",),
     ),
     Change(
-        "onnx/written/arrays.py",
-        "        tensors.remove(op.inputs[1])\n",
-        "        pass\n",
-        ("onnx/test_flow.py",),
-    ),
-    Change(
         "graph/control_flow/case.py",
         "Assert(size(held) <= 1,",
         "Assert(size(held) <= 2,",

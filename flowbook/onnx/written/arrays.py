@@ -113,32 +113,19 @@ def _held(value: Tensor) -> Tensor:
 
 def _users(array: Tensor) -> list[Operation]:
     """The operations on an array, on those of which it was made and those made of it."""
-    found: set[Operation] = set()
-    seen: set[Tensor] = set()
-    stack = [array]
+    seen: set[Operation] = set()
+    stack = [array.op]
     while stack:
-        tensor = stack.pop()
-        if tensor in seen:
+        op = stack.pop()
+        if op in seen:
             continue
-        seen.add(tensor)
-        for op in (tensor.op, *tensor.consumers()):
-            same = _same_array(op)
-            if tensor in same:
-                found.add(op)
-                stack += same
-    return sorted(found, key=lambda op: op.id)
-
-
-def _same_array(op: Operation) -> list[Tensor]:
-    """What an operation takes and gives that is an array before and after it; not what it holds."""
-    tensors = [*op.inputs, *op.outputs]
-    if op.type in ("StackPush", "StackPushToHost"):
-        tensors.remove(op.inputs[1])
-    elif op.type in ("StackPop", "StackPopFromHost"):
-        tensors.remove(op.outputs[0])
-    if op.closed_by is not None:
-        tensors += op.closed_by.inputs
-    return [tensor for tensor in tensors if tensor.dtype is dtypes.variant]
+        seen.add(op)
+        for tensor in (*op.inputs, *op.outputs):
+            if tensor.dtype is dtypes.variant:
+                stack += [tensor.op, *tensor.consumers()]
+        if op.closed_by is not None:
+            stack.append(op.closed_by)
+    return sorted(seen, key=lambda op: op.id)
 
 
 def _check(op: Operation) -> None:
