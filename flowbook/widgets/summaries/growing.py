@@ -9,10 +9,21 @@ from __future__ import annotations
 import secrets
 import sys
 from collections.abc import Callable
+from typing import Any, Protocol
 
 from flowbook.graph.model import site as sites
 from flowbook.widgets.front_end import Forms
-from flowbook.widgets.summaries.sources import Sources
+
+
+class Growing(Protocol):
+    """What is shown."""
+
+    @property
+    def version(self) -> Any:
+        """Another one if there is more to show."""
+
+    def catch_up(self) -> None:
+        """Look what there is now."""
 
 
 class _Output:
@@ -23,7 +34,7 @@ class _Output:
         make: makes its forms.
     """
 
-    def __init__(self, sources: Sources, make: Callable[[], Forms]) -> None:
+    def __init__(self, sources: Growing, make: Callable[[], Forms]) -> None:
         self.closed = False
         self._sources = sources
         self._make = make
@@ -54,7 +65,7 @@ class _Output:
 _followed: list[_Output] = []
 
 
-def show(sources: Sources, make: Callable[[], Forms]) -> None:
+def show(sources: Growing, make: Callable[[], Forms]) -> None:
     """Show what may grow, as an output of the running cell.
 
     Args:
