@@ -48,7 +48,7 @@ def test_a_training_that_reads_goes_on_as_if_it_had_never_stopped(
     training = Training(names, num_epochs, shuffle)
     with fb.Session() as sess:
         whole = training.run(sess, 45)
-    assert len(set(key for key, _ in whole[:15])) == 15
+    assert len({key for key, _ in whole[:15]}) == 15
     for stop in (1, 3, 7, 14, 15, 16, 31, 44):
         saver = fb.train.Saver()
         with fb.Session() as sess:
