@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.exec.devices.device import Device
+from flowbook.exec.engine.at_once import MustWait, asking_first
 from flowbook.exec.engine.bind import Bound, bind
 from flowbook.exec.engine.executor import Execution, Executions, Overseer
 from flowbook.exec.engine.generate import FINISHER_OF, Generated, Setting, finishers, whole_step
@@ -43,6 +45,8 @@ from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentEr
 from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.retag import DEAD
 from flowbook.graph.ops.outside.python_functions import running
+
+_Running = Callable[[Sequence[Any], float | None], Sequence[Any]]
 
 # What a step is called by, of many operations.
 _NAMED = 3
@@ -124,6 +128,8 @@ class Runner:
         self.epoch = -1
         self.seen = (-1, 0)
         self._step: Generated | None = None
+        # The same where what may have to wait need not; None if it may be anywhere in the step.
+        self._asking: Generated | None = None
         self._first_tally: Tally | None = None
         self._tallies: dict[Structure, Tally] = {}
 
@@ -142,10 +148,20 @@ class Runner:
         Raises:
             StepFailed: which node failed, and why.
         """
+        if self._asking is not None and deadline is None:
+            with suppress(MustWait):
+                return self._run_passing(self._run_asking, feeds, deadline)
         # What may wait passes them later, when it comes to its first write.
-        if self._gates and not self._waits:
-            return self.passing(deadline, self._run_drawing, feeds, deadline)  # type: ignore[no-any-return]
-        return self._run_drawing(feeds, deadline)
+        if self._waits:
+            return self._run_drawing(feeds, deadline)
+        return self._run_passing(self._run_drawing, feeds, deadline)
+
+    def _run_passing(
+        self, function: _Running, feeds: Sequence[Any], deadline: float | None
+    ) -> Sequence[Any]:
+        if self._gates:
+            return self.passing(deadline, function, feeds, deadline)  # type: ignore[no-any-return]
+        return function(feeds, deadline)
 
     def passing(self, deadline: float | None, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function that runs it, or a part of it, inside of the gates of what it writes."""
@@ -160,6 +176,13 @@ class Runner:
         units = self._bound.units
         named = named or [node.name for node, unit in zip(nodes, units, strict=True) if unit.writes]
         return f"the step that runs {', '.join(map(repr, named[:_NAMED]))}"
+
+    def _run_asking(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
+        """Run a step whose one wish comes first; raises MustWait where that is not there."""
+        assert self._asking is not None
+        if self._bound.draws:
+            return Draws().during(self._call, self._asking, feeds)  # type: ignore[no-any-return]
+        return self._call(self._asking, feeds)
 
     def _run_drawing(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
         if self._bound.draws:
@@ -212,6 +235,8 @@ class Runner:
                 self._check_fetched(found)
                 return found  # type: ignore[no-any-return]
             return quietly(step.function, (*deadline, *feeds))  # type: ignore[no-any-return]
+        except MustWait:
+            raise
         except Exception as error:
             failed, cause = self._failed(step.failure(error) or error), cause_of(error)
         # Outside of the handler: what is raised there keeps all that the step had.
@@ -227,7 +252,10 @@ class Runner:
             self.stage = Stage.CHECKED
             return results
         self.stage = Stage.WRITTEN
-        if self._waits or self._lowered is None or len(self._segment.stretches) > 1:
+        if self._waits:
+            self._asking = self._generate_asking()
+            return self.run_regions(feeds, deadline)
+        if self._lowered is None or len(self._segment.stretches) > 1:
             return self.run_regions(feeds, deadline)
         if deadline is None:
             self._step = self._generate(self._setting, with_deadline=False)
@@ -425,8 +453,22 @@ class Runner:
     def _timed_step(self) -> Generated:
         return self._generate(self._setting, with_deadline=True)
 
+    def _generate_asking(self) -> Generated | None:
+        """The whole program as code that begins with what may have to wait, if that can be."""
+        is_watched = any(instrument.times_kernels for instrument in self._instruments)
+        if self._is_routed or self._port is not None or is_watched:
+            return None
+        before = {*range(len(self._part.feeds)), *self._bound.known}
+        units = asking_first(self._units, before)
+        return None if units is None else self._written(units, self._setting, with_deadline=False)
+
     def _generate(self, setting: Setting, with_deadline: bool) -> Generated:
         """The whole program as one function from the feeds to the fetches."""
+        assert self._lowered is not None
+        return self._written(self._lowered, setting, with_deadline)
+
+    def _written(self, units: Sequence[Unit], setting: Setting, with_deadline: bool) -> Generated:
+        """All units as one function from the feeds to the fetches."""
         part, known = self._part, self._bound.known
         finish = []
         for value, ownership in zip(part.fetches, part.ownership, strict=True):
@@ -436,9 +478,8 @@ class Runner:
                 finish.append("{}")
             else:
                 finish.append(FINISHER_OF[ownership] + "({})")
-        assert self._lowered is not None
         feeds = len(part.feeds)
-        return whole_step(self._lowered, feeds, part.fetches, finish, setting, with_deadline)
+        return whole_step(units, feeds, part.fetches, finish, setting, with_deadline)
 
     # Errors
 
