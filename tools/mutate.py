@@ -284,9 +284,9 @@ CHANGES = (
         ("exec/session/test_frozen.py",),
     ),
     Change(
-        "train/input/records.py",
-        "            offset += len(head) + size + _CHECKSUM.size",
-        "            offset += size + _CHECKSUM.size",
+        "exec/files/framing.py",
+        "end = offset + len(head) + size + _CHECKSUM.size",
+        "end = offset + size + _CHECKSUM.size",
         ("train/input/test_records.py",),
     ),
     Change(

@@ -338,6 +338,26 @@ def test_an_interrupt_of_who_brings_a_name_does_not_forget_who_waits() -> None:
                 break
 
 
+class Interrupted(list[Any]):
+    """Is interrupted when something has been added, where no call of Flowbook's own is."""
+
+    def append(self, element: Any) -> None:
+        super().append(element)
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_where_a_record_is_handed_over(sess: fb.Session) -> None:
+    reader = fb.TextLineReader()
+    value = reader.read(producer(in_memory(a="1\n2\n3\n")))[1]
+    assert sess.run(value) == b"1"
+    resource, target = held(sess, reader), Interrupted()
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            resource.take(target)
+        assert not target
+    assert sess.run(value) == b"2"
+
+
 # State
 
 
