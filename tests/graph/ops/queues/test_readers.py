@@ -448,6 +448,23 @@ def test_readers_are_shared_by_name(tmp_path: Path) -> None:
             sess.run(queue.size())
 
 
+def test_a_name_that_two_threads_bring_comes_once(sess: fb.Session) -> None:
+    names, reader = fb.FIFOQueue(4, fb.string, shapes=[[]]), fb.IdentityReader()
+    value = reader.read(names)[1]
+    sess.run(names.size())
+    first = begun(sess, names, value)
+    order = next(iter(held(sess, reader)._lines[0])).order
+    sess.run(names.enqueue("a"))
+    assert first.result() == b"a"
+    second = begun(sess, names, value)
+    sess.run(names.enqueue("b"))
+    assert second.result() == b"b"
+    late = np.empty((), object)
+    late[()] = b"a"
+    order.complete((late,))  # As a thread that was slower than another one.
+    assert held(sess, reader)._progress.next == ()
+
+
 def test_many_threads_read_each_record_once(tmp_path: Path) -> None:
     names = files(tmp_path, **{f"f{n}": "".join(f"{n}-{i}\n" for i in range(7)) for n in range(40)})
     queue = producer(names)
