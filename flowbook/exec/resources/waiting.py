@@ -155,7 +155,7 @@ class WaitingResource:
                 if line and self._serve_first(line):
                     break
             else:
-                return
+                break
         for line in self._lines:
             line.note_waiting()
 
