@@ -59,10 +59,13 @@ LEASES = "exec/state/test_leases.py"
 STARTS = "exec/state/test_initialisation.py"
 GROWTH = "exec/engine/test_growth.py"
 STEP = "exec/engine/test_step.py"
+PIPELINE = "exec/session/test_input_pipeline.py"
+VIEWS_OF_QUEUES = "widgets/pipelines/test_pipeline_view.py"
 ARRAYS = "graph/control_flow/test_tensor_list.py"
 SHARED = "exec/kernels/test_shared_products.py"
 BLAS = "exec/kernels/test_blas.py"
 CREW = "exec/kernels/test_crew.py"
+NATIVE_CREW = "exec/kernels/test_native_crew.py"
 PROCESSORS = "exec/devices/test_processors.py"
 FLOW = "onnx/test_flow.py"
 ELEMENTS = "graph/control_flow/test_over_elements.py"
@@ -160,16 +163,28 @@ CHANGES = (
     Change("exec/instruments/checkpointing.py", "self._line[1:]", "self._line[:]", (RESUMING,)),
     Change("exec/instruments/checkpointing.py", "self._line[1:]", "self._line[2:]", (RESUMING,)),
     Change(
-        "exec/session/session.py",
-        "if successor._kept is self:",
+        "exec/session/holdings.py",
+        "if self._kept is before:",
         "if False:",
         ("cells/test_checkpoints.py",),
     ),
     Change(
         "exec/session/session.py",
-        "if successor._checkpoint is not None and successor._before() is self:",
+        "if successor._before() is mine:",
         "if False:",
         ("cells/test_checkpoints.py",),
+    ),
+    Change(
+        "exec/session/holdings.py",
+        "return self if self._last else self.predecessor",
+        "return self if self._last else None",
+        ("cells/test_ownership.py",),
+    ),
+    Change(
+        "exec/session/calls.py",
+        "if not self._closed and changes == self._changes:",
+        "if not self._closed:",
+        ("exec/session/test_session.py",),
     ),
     Change(
         "exec/session/frozen.py",
@@ -233,9 +248,46 @@ CHANGES = (
     ),
     Change(
         "exec/resources/waiting.py",
-        "                if line and self._serve_first(line):\n                    break\n",
-        "                while line and self._serve_first(line):\n                    pass\n",
+        "                if line and self._serve_first(line):\n"
+        "                    goes_on = True\n                    break",
+        "                while line and self._serve_first(line):\n                    pass",
         ("graph/ops/queues/test_queues.py",),
+    ),
+    Change(
+        "exec/resources/waiting.py",
+        "            if (line.since is None) is bool(line):\n                line.note_change()",
+        "            if line and line.since is None:\n                line.note_change()",
+        (PIPELINE,),
+    ),
+    Change(
+        "exec/resources/queue.py",
+        "                taken=self._put - self._dropped - fill,",
+        "                taken=self._put - fill,",
+        (PIPELINE,),
+    ),
+    Change(
+        "exec/session/input_pipeline.py",
+        "        if uses[source].element_share < _MOSTLY or source in seen:",
+        "        if source in seen:",
+        (PIPELINE,),
+    ),
+    Change(
+        "exec/session/session.py",
+        "        for watch in list(self._watches):\n            watch.find()\n",
+        "",
+        (VIEWS_OF_QUEUES,),
+    ),
+    Change(
+        "widgets/pipelines/history.py",
+        "NOTHING).waited_for_room + min(more, passed)",
+        "NOTHING).waited_for_room + more",
+        (VIEWS_OF_QUEUES,),
+    ),
+    Change(
+        "widgets/pipelines/history.py",
+        "    return now.is_busy or any(",
+        "    return True or any(",
+        (VIEWS_OF_QUEUES,),
     ),
     Change(
         "exec/engine/step.py",
@@ -1021,6 +1073,18 @@ CHANGES = (
         ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
+        "graph/gradients/loops.py",
+        "return self.frame.swap_memory and tensor.dtype is not variant",
+        "return False",
+        ("exec/engine/test_joint.py",),
+    ),
+    Change(
+        "exec/plan/partition.py",
+        "if not self._is_idle(draft, piece)",
+        "",
+        ("exec/engine/test_joint.py",),
+    ),
+    Change(
         "graph/control_flow/case.py",
         "Assert(size(held) <= 1,",
         "Assert(size(held) <= 2,",
@@ -1114,6 +1178,48 @@ CHANGES = (
         "",
         ("widgets/graphs/test_graph_view.py",),
     ),
+    Change(
+        "widgets/graphs/plan_overlay.py",
+        "(each.value, *(tensor.name for tensor in same[each.value]))",
+        "(each.value,)",
+        ("widgets/graphs/test_overlay.py",),
+    ),
+    Change(
+        "widgets/graphs/plan_overlay.py",
+        "enumerate(both)}",
+        "enumerate(plan.loads)}",
+        ("widgets/graphs/test_overlay.py",),
+    ),
+    Change(
+        "widgets/graphs/trace_overlay.py",
+        "if call.operations and not call.waits:",
+        "if call.operations:",
+        ("widgets/graphs/test_overlay.py",),
+    ),
+    Change(
+        "widgets/graphs/trace_overlay.py",
+        "seconds[name][call.step] += call.duration * 1e-9",
+        "seconds[name][call.step] = call.duration * 1e-9",
+        ("widgets/graphs/test_overlay.py",),
+    ),
+    Change(
+        "widgets/graphs/looks.py",
+        "count / len(found)",
+        "count / len(block.members)",
+        ("widgets/graphs/test_overlay.py",),
+    ),
+    Change(
+        "exec/plan/explanation.py",
+        "for n in graph.nodes for p in n.joined",
+        "for n in () for p in n.joined",
+        ("exec/session/test_explain.py",),
+    ),
+    Change(
+        "widgets/placements/view.py",
+        "[*overlays, plan_overlay(other, plan)]",
+        "[*overlays, plan_overlay(other)]",
+        ("widgets/placements/test_placement_view.py",),
+    ),
     Change("graph/numerics/products.py", "_multiply(x, y, out) if xp is np else ", "", (SHARED,)),
     Change(
         "exec/kernels/shared_products.py",
@@ -1151,6 +1257,72 @@ CHANGES = (
                         self._limit(self._outside)""",
         "                    self._limit(self._outside)",
         (BLAS,),
+    ),
+    Change(
+        "exec/kernels/shared_products.py",
+        "plan is not None and crew is not None",
+        "crew is not None",
+        (NATIVE_CREW,),
+    ),
+    Change("exec/kernels/native_crew.py", "found.has_squares and np.may", "np.may", (NATIVE_CREW,)),
+    Change(
+        "exec/kernels/native_crew.py",
+        "return None if found.has_squares and np.may_share_memory(x, y) else found",
+        "return found",
+        (NATIVE_CREW,),
+    ),
+    Change(
+        "exec/kernels/native_crew.py",
+        "(out.flags.carray and x.flags.aligned and y.flags.aligned)",
+        "out.flags.carray",
+        (NATIVE_CREW,),
+    ),
+    Change("exec/kernels/native_crew.py", "apart // each >= length", "True", (NATIVE_CREW,)),
+    Change(
+        "exec/kernels/native_crew.py",
+        "os.register_at_fork(after_in_child=_forget_helpers)",
+        "pass",
+        (NATIVE_CREW,),
+    ),
+    Change(
+        "exec/kernels/native_crew.py",
+        "if found.tobytes() != expected.tobytes():",
+        "if False:",
+        (NATIVE_CREW,),
+    ),
+    # A helper that has begun what its owner has just taken back,
+    Change(
+        "exec/kernels/native_crew.ll",
+        "br i1 %is_mine, label %work, label %look",
+        "br label %work",
+        (NATIVE_CREW,),
+    ),
+    # an owner that leaves while helpers are at its product,
+    Change(
+        "exec/kernels/native_crew.ll",
+        "br i1 %is_at_it, label %wait, label %end_next",
+        "br label %end_next",
+        (NATIVE_CREW,),
+    ),
+    # or waits for one that is not,
+    Change(
+        "exec/kernels/native_crew.ll",
+        "  %taking = cmpxchg ptr %its_box, i64 %offered, i64 0 seq_cst seq_cst\n",
+        "",
+        (NATIVE_CREW,),
+    ),
+    # and nobody who wakes the other.
+    Change(
+        "exec/kernels/native_crew.ll",
+        "br i1 %is_to_wake, label %offer_wake, label %offer_next",
+        "br label %offer_next",
+        (NATIVE_CREW,),
+    ),
+    Change(
+        "exec/kernels/native_crew.ll",
+        "br i1 %awaited, label %tell, label %done",
+        "br label %done",
+        (NATIVE_CREW,),
     ),
     Change("exec/kernels/crew.py", "job.left.clear()", "pass", (CREW,)),
     Change("exec/kernels/crew.py", 'np.seterr(all="ignore")', "pass", (CREW,)),
@@ -1244,8 +1416,8 @@ CHANGES = (
     ),
     Change(
         "explain/forecast.py",
-        "if _frames(op)[0].swap_memory",
-        "",
+        "self.swapped_bytes = sum(kept[push_to_host])",
+        "self.swapped_bytes = self.stack_bytes",
         (LOOPS,),
     ),
     Change(
@@ -1271,6 +1443,18 @@ CHANGES = (
         "return None if self.frame.recompute else self._elements.get(element)",
         "return self._elements.get(element)",
         (RECURRENT,),
+    ),
+    Change(
+        "graph/ops/math/no_nan.py",
+        "return zero[()] if z != z and zero == 0 else z",
+        "return zero[()] if z != z else z",
+        ("graph/ops/math/test_elementwise.py",),
+    ),
+    Change(
+        "graph/ops/math/no_nan.py",
+        "return zero[()] if z != z and zero == 0 else z",
+        "return z",
+        ("graph/ops/math/test_elementwise.py",),
     ),
     Change(
         "graph/ops/nn/recurrent.py",

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from threading import Lock, get_ident
 from typing import Any
 
 # What OpenBLAS's functions are called: in NumPy's wheels, in SciPy's, and where the system has it.
 _NAMES = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}", "openblas_{}64_")
+# And what gemm is called, by the dtype's character and BLAS's letter, where sizes have 64 bits.
+_GEMMS = {"scipy_openblas_{}64_": "scipy_cblas_{}gemm64_", "openblas_{}64_": "cblas_{}gemm64_"}
+_LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
 # What it says of itself if its threads are its own. With OpenMP's, a limit is one of the thread.
 _OWN_THREADS = 1
 
@@ -26,10 +29,18 @@ class Blas:
     Args:
         get: gives the number of its threads.
         limit: sets it.
+        gemms: the addresses of its products of matrices by the dtypes' characters, where their
+            sizes have 64 bits.
     """
 
-    def __init__(self, get: Callable[[], int], limit: Callable[[int], object]) -> None:
+    def __init__(
+        self,
+        get: Callable[[], int],
+        limit: Callable[[int], object],
+        gemms: Mapping[str, int] | None = None,
+    ) -> None:
         self._get, self._limit = get, limit
+        self.gemms = gemms or {}
         self._lock = Lock()
         # The threads that are inside of `limited`, and what the number is outside.
         self._inside: dict[int, None] = {}
@@ -111,8 +122,17 @@ def _linked(module: Any) -> Blas | None:
             )
         except AttributeError:
             continue
-        return Blas(get, limit) if kind() == _OWN_THREADS else None
+        return Blas(get, limit, _gemms(linked, name)) if kind() == _OWN_THREADS else None
     return None
+
+
+def _gemms(linked: Any, name: str) -> dict[str, int]:
+    if name not in _GEMMS:
+        return {}
+    named = {char: _GEMMS[name].format(letter) for char, letter in _LETTERS.items()}
+    return {
+        char: ctypes.cast(linked[gemm], ctypes.c_void_p).value or 0 for char, gemm in named.items()
+    }
 
 
 def _reset() -> None:

@@ -15,22 +15,23 @@ from flowbook.exec.kernels.machine_code import machine_code
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.options import options
 from flowbook.graph.numerics import hot_loop
-from flowbook.graph.numerics.hot_loop import HotLoop
+from flowbook.graph.numerics.hot_loop import Hot
 
 __all__ = ["hot_loops"]
 
 # Behind runs a loop is compiled at most once; its thread is its claim to it.
-_threads: dict[HotLoop, Thread] = {}
-_compiled: dict[HotLoop, Any] = {}
-_reasons: dict[HotLoop, str] = {}
+_threads: dict[Hot, Thread] = {}
+_compiled: dict[Hot, Any] = {}
+_reasons: dict[Hot, str] = {}
 
 
 def hot_loops() -> dict[str, str]:
     """Which loops run as machine code, and why the others do not.
 
     Large draws of random numbers run in loops that begin in NumPy, and are compiled in the
-    background when they have taken 0.1 s, where llvmlite is installed (`pip install llvmlite`).
-    Both forms make the same numbers; the option `machine_code` chooses.
+    background when they have taken 0.1 s, where llvmlite is installed (`pip install llvmlite`). So
+    is, on Linux and x86-64, what divides products of matrices among threads. Both forms make the
+    same numbers; the option `machine_code` chooses.
 
     Returns:
         For each loop by its name "machine code", or "NumPy: " and the reason.
@@ -42,7 +43,7 @@ def hot_loops() -> dict[str, str]:
     return {name: _told(loop) for name, loop in sorted(hot_loop.loops.items())}
 
 
-def _told(loop: HotLoop) -> str:
+def _told(loop: Hot) -> str:
     if loop.native is not None:
         return "machine code"
     if options.machine_code == "never":
@@ -71,7 +72,7 @@ def choose(how: str) -> None:
         loop.native = None if how == "never" else _compiled.get(loop)
 
 
-def compile_behind(loop: HotLoop) -> None:
+def compile_behind(loop: Hot) -> None:
     """Start to compile a loop, unless that was tried or the option `machine_code` forbids it."""
     if loop in _threads or options.machine_code == "never":
         return
@@ -85,7 +86,7 @@ def compile_behind(loop: HotLoop) -> None:
         _reasons[loop] = str(error)
 
 
-def _compile(loop: HotLoop) -> None:
+def _compile(loop: Hot) -> None:
     try:
         native = machine_code(loop)
     except UnimplementedError as error:

@@ -2,7 +2,9 @@
 
 Who has the work takes parts of it too, and waits for no thread that has not begun one: on a busy
 machine, where the others are late or do not come at all, it does everything itself. A helper is
-started when it is first wanted, sleeps while there is nothing to do, and then holds nothing.
+started when it is first wanted, sleeps while there is nothing to do, and then holds nothing. To
+call one takes a tenth of a millisecond, for the change of threads in Python: for products of
+matrices there is a quicker crew (`native_crew.py`).
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import ctypes
 import mmap
 import sys
 from collections.abc import Callable
+from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import DTypeLike
 
 from flowbook.graph.model.errors import UnimplementedError
-from flowbook.graph.numerics.hot_loop import HotLoop
+from flowbook.graph.numerics.hot_loop import Hot, HotLoop
 
 if TYPE_CHECKING:
     from llvmlite import ir
@@ -28,15 +29,39 @@ if TYPE_CHECKING:
 _ENTRY = "loop"
 
 
-def machine_code(loop: HotLoop) -> Callable[..., None]:
-    """Compile a loop for this machine's processor.
+@singledispatch
+def machine_code(hot: Hot) -> Any:
+    """Compile what is hot for this machine's processor.
 
     Returns:
-        A function that is called as the loop is.
+        What its `native` then is: of a loop, a function that is called as the loop is.
 
     Raises:
         UnimplementedError: where llvmlite is not installed, the system forbids new machine code, or
             the code makes other numbers than NumPy's form.
+    """
+    raise NotImplementedError(f"nobody knows how to compile {hot.name!r}")
+
+
+@machine_code.register
+def _(loop: HotLoop) -> Callable[..., None]:
+    engine = compiled(lambda: str(_written(loop)))
+    native = _callable(loop, engine)
+    _try(loop, native)
+    return native
+
+
+def compiled(write: Callable[[], str]) -> Any:
+    """Compile a module for this machine's processor.
+
+    Args:
+        write: gives the module in LLVM's language; llvmlite is there when it is called.
+
+    Returns:
+        An engine, which tells the addresses of the module's functions and keeps them in memory.
+
+    Raises:
+        UnimplementedError: where llvmlite is not installed, or the system forbids new machine code.
     """
     try:
         import llvmlite.binding as llvm
@@ -47,10 +72,12 @@ def machine_code(loop: HotLoop) -> Callable[..., None]:
     _check_memory()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    # It reads the instructions that a module has as they are.
+    llvm.initialize_native_asmparser()
     machine = llvm.Target.from_default_triple().create_target_machine(
         cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3
     )
-    module = llvm.parse_assembly(str(_written(loop)))
+    module = llvm.parse_assembly(write())
     module.verify()
     tuning = llvm.create_pipeline_tuning_options(speed_level=3)
     tuning.loop_vectorization = True
@@ -58,9 +85,7 @@ def machine_code(loop: HotLoop) -> Callable[..., None]:
     passes.getModulePassManager().run(module, passes)
     engine = llvm.create_mcjit_compiler(module, machine)
     engine.finalize_object()
-    native = _callable(loop, engine)
-    _try(loop, native)
-    return native
+    return engine
 
 
 def _check_memory() -> None:

@@ -1,27 +1,38 @@
 """Products and factorisations on a machine that has other work too.
 
 A product is cut into parts, each a product on one thread of BLAS, that helpers take beside who
-needs it (`crew.py`). So nobody waits for a thread that is not running, but for one that has begun a
-part; on a quiet machine it is as fast as BLAS's own threads. What a cut gains nothing for is
-computed whole, on one thread.
+needs it. So nobody waits for a thread that is not running, but for one that has begun a part. What
+a cut gains nothing for is computed whole, on one thread.
+
+There are two crews of helpers. The native one (`native_crew.py`) is as quick as BLAS's own threads
+and makes all parts that are gemm's, which is nearly all, once it is compiled. Python's (`crew.py`)
+is there at once, makes those until then, and the others always: matrices by vectors or by their own
+transposes, and where there is no machine code.
 
 Invariant: where a product is cut depends on shapes and on the number of threads alone, never on who
-came when; sums are never cut. So the same program gives the same bits however busy the machine is.
+came when; sums are never cut; both crews have BLAS make the same parts. So the same program gives
+the same bits however busy the machine is.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import pairwise
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from flowbook.exec.devices.processors import processors
-from flowbook.exec.kernels import blas
+from flowbook.exec.kernels import blas, native_crew
 from flowbook.exec.kernels.crew import share
+from flowbook.exec.kernels.native_crew import gemms
 from flowbook.graph.model.options import options
+
+Borders = tuple[int, ...]
 
 # Multiplications. Up to the first bounds OpenBLAS uses one thread by itself: for products with a
 # vector, and of matrices. A part of fewer than the third takes no longer than to wake a helper.
@@ -47,18 +58,35 @@ def multiply(x: Any, y: Any, out: Any = None) -> Any:
     most = library.threads()
     if most == 1:
         return np.matmul(x, y, out)
+    try:
+        shape = _product_shape(x.shape, y.shape)
+    except ValueError:
+        return np.matmul(x, y)  # Which says what is wrong.
     if out is None:
-        try:
-            out = np.empty(_product_shape(x.shape, y.shape), x.dtype)
-        except ValueError:
-            return np.matmul(x, y)  # Which says what is wrong.
-    count = _useful(most)
-    parts = list(_cut(x, y, out, count))
-    if len(parts) == 1:
+        out = np.empty(shape, x.dtype)
+    elif (out.shape, out.dtype) != (shape, x.dtype):
+        return np.matmul(x, y, out)
+    threads = _useful(most)
+    axis, borders = _cut(out.shape, x.shape[-1], threads)
+    if len(borders) == 2:
         library.limited(1, np.matmul, x, y, out)
     else:
-        library.limited(1, share, np.matmul, parts, count)
+        library.limited(1, _multiply_in_parts, library, x, y, out, axis, borders, threads)
     return out
+
+
+def _multiply_in_parts(
+    library: blas.Blas, x: Any, y: Any, out: Any, axis: int, borders: Borders, threads: int
+) -> None:
+    plan = native_crew.plan(library, x, y, out, axis, borders)
+    crew = gemms.native
+    if plan is not None and crew is not None:
+        crew.multiply(plan, x, y, out, threads)
+        return
+    start = perf_counter()
+    share(np.matmul, list(_parts(x, y, out, axis, borders)), threads)
+    if plan is not None:
+        gemms.ran(perf_counter() - start)
 
 
 def factorise(function: Callable[..., Any], matrix: Any, *others: Any, **named: Any) -> Any:
@@ -85,27 +113,28 @@ def _product_shape(x: tuple[int, ...], y: tuple[int, ...]) -> tuple[int, ...]:
     return (*batch, x[-2], y[-1])
 
 
-def _cut(x: Any, y: Any, out: Any, threads: int) -> Iterator[tuple[Any, Any, Any]]:
-    """The factors and the product of each part, along the axis that can be cut most often."""
-    sizes = [*out.shape[:-2], out.shape[-2] // _TOGETHER, out.shape[-1] // _TOGETHER]
+def _cut(shape: tuple[int, ...], inner_size: int, threads: int) -> tuple[int, Borders]:
+    """The axis that a product can be cut along most often, and where; it is counted from -1."""
+    sizes = [*shape[:-2], shape[-2] // _TOGETHER, shape[-1] // _TOGETHER]
     size = max(sizes)
-    axis = sizes.index(size) - out.ndim
+    axis = sizes.index(size) - len(sizes)
     together = 1 if axis < -2 else _TOGETHER
-    work = out.size * x.shape[-1]
+    work = math.prod(shape) * inner_size
     count = min((2 if work > _LARGE else 4) * threads, work // _LEAST_PART, size)
     if threads == 1 or count < 2:
-        yield x, y, out
-        return
-    first = 0
-    for i in range(1, count + 1):
-        last = size * i // count * together if i < count else out.shape[axis]
+        return axis, (0, shape[axis])
+    return axis, (*[size * i // count * together for i in range(count)], shape[axis])
+
+
+def _parts(x: Any, y: Any, out: Any, axis: int, borders: Borders) -> Iterator[tuple[Any, Any, Any]]:
+    """The factors and the product of each part."""
+    for first, last in pairwise(borders):
         here = (..., slice(first, last), *[slice(None)] * (-1 - axis))
         yield (
             x[here] if axis != -1 and _has(x, axis) else x,
             y[here] if axis != -2 and _has(y, axis) else y,
             out[here],
         )
-        first = last
 
 
 def _has(factor: Any, axis: int) -> bool:

@@ -405,9 +405,18 @@ class _Partition:
             tuple(parts),
         )
 
+    def _is_idle(self, draft: _Draft, piece: _Piece) -> bool:
+        """Whether it enters a loop in which the device has nothing to do: others have their own."""
+        node = draft.node
+        is_entrance = op_keyed(node.type).retag is Retag.PUSH
+        return is_entrance and self._frame[node.attributes["frame_name"]] not in piece.drafts
+
     def _numbered(self, piece: _Piece) -> Part:
         """A piece, its nodes and values numbered anew."""
-        ordered = {frame: list(_with_followers(drafts)) for frame, drafts in piece.drafts.items()}
+        ordered = {
+            frame: [draft for draft in _with_followers(drafts) if not self._is_idle(draft, piece)]
+            for frame, drafts in piece.drafts.items()
+        }
         blocks = [frame for frame in range(len(self._blocks)) if frame in ordered]
         drafts = [draft for frame in blocks for draft in ordered[frame]]
         numbers = {id(draft): index for index, draft in enumerate(drafts)}

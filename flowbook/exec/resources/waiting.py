@@ -11,9 +11,9 @@ the line then finishes what that had begun for others.
 from __future__ import annotations
 
 import threading
-import time
 from collections import OrderedDict
 from functools import partial
+from time import monotonic
 from typing import Any
 
 from flowbook.graph.definition.op_def import AsyncContext
@@ -76,7 +76,7 @@ class Attempt:
 class Line(OrderedDict[Attempt, None]):
     """Those who wait, in the order of arrival; and for how long somebody has.
 
-    What it takes is a look at the clock for each that comes, and one more if it has to wait. Times
+    What it takes is a look at the clock for each that comes, and one more where a wait ends. Times
     are those of `time.monotonic`.
 
     Attributes:
@@ -85,6 +85,8 @@ class Line(OrderedDict[Attempt, None]):
         waited: for how many seconds somebody waited, in waits that have ended.
         since: when the wait began that has not ended; None if nobody waits.
     """
+
+    __slots__ = ("first", "last", "since", "waited")
 
     def __init__(self) -> None:
         super().__init__()
@@ -95,20 +97,17 @@ class Line(OrderedDict[Attempt, None]):
 
     def note_arrival(self) -> None:
         """Somebody comes."""
-        self.last = time.monotonic()
+        self.last = monotonic()
         if self.first is None:
             self.first = self.last
 
-    def note_waiting(self) -> None:
-        """Whoever could be served has been: somebody waits, or nobody."""
-        since = self.since
-        if (since is None) is not bool(self):
-            return
-        if since is None:
-            self.since = time.monotonic()
+    def note_change(self) -> None:
+        """A wait has begun, with whoever came last, or has ended."""
+        if self.since is None:
+            self.since = self.last
         else:
-            self.last = time.monotonic()
-            self.waited += self.last - since
+            self.last = monotonic()
+            self.waited += self.last - self.since
             self.since = None
 
 
@@ -150,14 +149,16 @@ class WaitingResource:
     def _serve(self) -> None:
         """Let all go on until nobody gets any further."""
         # Whoever gets further may let somebody in an earlier line go on, who then goes first.
-        while True:
+        goes_on = True
+        while goes_on:
+            goes_on = False
             for line in self._lines:
                 if line and self._serve_first(line):
+                    goes_on = True
                     break
-            else:
-                break
         for line in self._lines:
-            line.note_waiting()
+            if (line.since is None) is bool(line):
+                line.note_change()
 
     def _serve_first(self, line: Line) -> bool:
         """Let the first go on in a line that has one; whether it got any further."""

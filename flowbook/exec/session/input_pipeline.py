@@ -19,20 +19,11 @@ from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.ancestors import ancestors
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.queue_runners import rounds_of, runners_of
-from flowbook.graph.model.touch import (
-    FIFO_QUEUE,
-    PADDING_FIFO_QUEUE,
-    PRIORITY_QUEUE,
-    RANDOM_SHUFFLE_QUEUE,
-)
-from flowbook.graph.ops.queues.queue_ops import TAKING
+from flowbook.graph.ops.queues.queue_ops import OWNING, TAKING
 
 if TYPE_CHECKING:
     from flowbook.exec.master import Master
 
-_KINDS = {
-    kind.name for kind in (FIFO_QUEUE, PADDING_FIFO_QUEUE, PRIORITY_QUEUE, RANDOM_SHUFFLE_QUEUE)
-}
 NOTHING = Reading(0, 0, 0, 0.0, 0.0, 0.0, None, False)
 _KEEPS_UP = 0.05  # A training that waits for less of the time does not wait for its input.
 _MOSTLY = 0.5  # Who waits for more of the time is held up by what it waits for.
@@ -48,6 +39,7 @@ class Waiting:
         place: where it was defined.
         wish: what for, such as "waits for an element of queue 'q'".
         seconds: for how long.
+        is_for_room: whether it would put something in, rather than take something out.
         is_runners: whether a runner runs it, rather than a run of one's own.
     """
 
@@ -55,7 +47,13 @@ class Waiting:
     place: str
     wish: str
     seconds: float
+    is_for_room: bool
     is_runners: bool
+
+    def __str__(self) -> str:
+        who = "a runner" if self.is_runners else "a run"
+        what = "room" if self.is_for_room else "elements"
+        return f"{who} waits for {what}: {self.operation!r}, {self.place}"
 
 
 @dataclass(frozen=True)
@@ -227,23 +225,32 @@ class Watch:
         self._version = -1
         self._places: Sequence[QueuePlace] = ()
         self._of_runners: frozenset[Operation] = frozenset()
-        # A session that is closed has none any more, and its last ones are still to be read.
         self._queues: dict[Operation, Queue] = {}
 
-    def look(self) -> Look:
-        """What there is to see now."""
+    def find(self) -> None:
+        """Find the queues that there are, to look at them when the session has ended too."""
         if self._version != self._graph.version:
             self._version = self._graph.version
             self._places, self._of_runners = queue_places(self._graph)
             live = {place.operation for place in self._places}
             self._queues = {op: queue for op, queue in self._queues.items() if op in live}
+        for place in self._places:
+            key = place.operation.key
+            found = self._master.find(key) if key is not None else None
+            if isinstance(found, Queue):
+                self._queues[place.operation] = found
+
+    def look(self) -> Look:
+        """What there is to see now."""
+        self.find()
         moment = time.monotonic()
         master = self._master
         readings, runners = {}, {}
         waiting: dict[Operation, list[Waiting]] = {}
         for place in self._places:
             queue = place.operation
-            readings[queue] = self._reading(queue)
+            known = self._queues.get(queue)
+            readings[queue] = known.reading() if known is not None else NOTHING
             runners[queue] = [self._state(runner) for runner in place.runners]
             waiting[queue] = []
         for waiter in master.waiters():
@@ -253,19 +260,13 @@ class Watch:
                 operation.site.place,
                 waiter.wish,
                 max(0.0, moment - waiter.since),
+                operation.type not in TAKING,
                 operation in self._of_runners,
             )
             for queue in waiter.queues:
                 waiting.setdefault(queue, []).append(each)
         is_busy = master.under_way > master.feeding.running
         return Look(moment, self._places, readings, runners, waiting, is_busy)
-
-    def _reading(self, queue: Operation) -> Reading:
-        found = self._master.find(queue.key) if queue.key is not None else None
-        if isinstance(found, Queue):
-            self._queues[queue] = found
-        known = self._queues.get(queue)
-        return known.reading() if known is not None else NOTHING
 
     def _state(self, runner: Operation) -> RunnerState:
         threads = len(rounds_of(runner))
@@ -280,7 +281,7 @@ class Watch:
 
 def queue_places(graph: Graph) -> tuple[list[QueuePlace], frozenset[Operation]]:
     """The live queues of a graph, in the order of their construction, and what runners run."""
-    queues = [op for op in graph.operations if op.op_def.owns in _KINDS and not op.retired]
+    queues = [op for op in graph.operations if op.type in OWNING and not op.retired]
     runners = {queue: runners_of(queue) for queue in queues}
     needed = {
         queue: {op for runner in found for turn in rounds_of(runner) for op in _needed(turn)}
@@ -341,7 +342,7 @@ def _use(
     queue = place.operation
     now, then = look.readings[queue], before.get(queue, NOTHING)
     span = now.seconds if seconds is None else seconds
-    if not now.taken and now.awaited_since is None:
+    if not now.taken and not now.seconds and now.awaited_since is None:
         span = 0.0  # Nobody has asked for anything.
 
     def per_second(amount: float) -> float:
@@ -387,7 +388,7 @@ def _verdict(look: Look, uses: Mapping[Operation, QueueUse]) -> Verdict:
         text = f"Input keeps up: training waits for it {share} of the time"
         return Verdict("keeps up", text, end or _slack(worst))
     place = next(each for each in look.places if uses[each.operation] is worst)
-    reason = f"queue {worst.name!r} runs empty{_cause(place, look, uses)}"
+    reason = _reason(place, look, uses)
     return Verdict("waits", f"Training waits for input {share} of the time: {reason}", end)
 
 
@@ -397,29 +398,35 @@ def _slack(use: QueueUse) -> str:
     return f"What fills queue {use.name!r} waits for room {percent(use.room_share)} of the time."
 
 
-def _cause(place: QueuePlace, look: Look, uses: Mapping[Operation, QueueUse]) -> str:
-    """Why a queue runs empty: what fills it is slow, or waits at another queue."""
+def _reason(place: QueuePlace, look: Look, uses: Mapping[Operation, QueueUse]) -> str:
+    """Why a training waits at a queue: what fills it is slow, or waits at another queue in turn."""
     places = {each.operation: each for each in look.places}
+    reason, runner, none = (
+        f"queue {place.name!r} runs empty",
+        "; its runner",
+        "; no runner fills it",
+    )
+    link = "as its runner"
     seen = {place.operation}
-    told = "; its runner"
     while place.sources:
         source = max(place.sources, key=lambda each: uses[each].element_share)
         if uses[source].element_share < _MOSTLY or source in seen:
             break
         seen.add(source)
         place = places[source]
-        told = f", as what fills it waits for queue {uses[source].name!r}; the runner of that"
+        reason += f", {link} waits for queue {place.name!r}"
+        link, runner, none = "whose runner", ", whose runner", ", which no runner fills"
     use = uses[place.operation]
     if not use.runners:
-        return "; no runner fills it" if told == "; its runner" else told.partition(";")[0]
+        return reason + none
     made = use.put_rate * use.seconds
-    busy = use.seconds * (1 - use.room_share)
-    busy -= sum(uses[source].element_share * use.seconds for source in place.sources)
     if made < 1:
-        return f"{told} has given nothing"
-    if any(each.threads > 1 for each in use.runners) or len(use.runners) > 1:
-        return f"{told} gives an element every {in_seconds(max(busy, 0.0) / made)}"
-    return f"{told} takes {in_seconds(max(busy, 0.0) / made)} an element"
+        return f"{reason}{runner} has given nothing"
+    waited = use.room_share + sum(uses[source].element_share for source in place.sources)
+    each = in_seconds(max(0.0, 1 - waited) / use.put_rate)
+    if sum(state.threads for state in use.runners) > 1:
+        return f"{reason}{runner} gives an element every {each}"
+    return f"{reason}{runner} takes {each} an element"
 
 
 def percent(share: float) -> str:

@@ -22,7 +22,32 @@ WORTH = 0.1
 _CHUNK = 24576
 
 
-class HotLoop:
+class Hot:
+    """What NumPy's form does until machine code for it is worth compiling.
+
+    Args:
+        name: what people know it by.
+
+    Attributes:
+        native: the machine code; None as long as NumPy's form serves.
+        seconds: how long NumPy's form has run.
+    """
+
+    native: Any
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.native = None
+        self.seconds = 0.0
+
+    def ran(self, seconds: float) -> None:
+        """Add to the time that NumPy's form has taken, and say so if it is hot now."""
+        self.seconds += seconds
+        if self.seconds > WORTH:
+            _when_hot(self)
+
+
+class HotLoop(Hot):
     """A loop whose every turn makes some numbers of an array.
 
     It is called with the array to fill, then the scalars, then the arrays that turns read.
@@ -44,9 +69,10 @@ class HotLoop:
             before it is used.
 
     Attributes:
-        native: the machine code, called as the loop is; None as long as NumPy's form serves.
-        seconds: how long NumPy's form has run.
+        native: the machine code, called as the loop is.
     """
+
+    native: Callable[..., None] | None
 
     def __init__(
         self,
@@ -60,7 +86,7 @@ class HotLoop:
         arrays: int = 0,
         trial: tuple[Any, ...],
     ) -> None:
-        self.name = name
+        super().__init__(name)
         self.body = body
         self.numpy = numpy or self._body_on_arrays
         self.makes = np.dtype(makes)
@@ -68,8 +94,6 @@ class HotLoop:
         self.scalars = scalars
         self.arrays = arrays
         self.trial = trial
-        self.native: Callable[..., None] | None = None
-        self.seconds = 0.0
         loops[name] = self
 
     def __call__(self, out: NDArray[Any], *inputs: Any) -> None:
@@ -80,9 +104,7 @@ class HotLoop:
             return
         start = perf_counter()
         self.numpy(out, *inputs)
-        self.seconds += perf_counter() - start
-        if self.seconds > WORTH:
-            _when_hot(self)
+        self.ran(perf_counter() - start)
 
     def _body_on_arrays(self, out: NDArray[Any], *inputs: Any) -> None:
         rows = out.reshape(-1, self.width)
@@ -96,19 +118,19 @@ class HotLoop:
                 column[:] = numbers
 
 
-loops: dict[str, HotLoop] = {}
-"""Every loop by its name."""
+loops: dict[str, Hot] = {}
+"""All that may become hot, by its name."""
 
 
-def _nobody_compiles(loop: HotLoop) -> None:
+def _nobody_compiles(hot: Hot) -> None:
     pass
 
 
-_when_hot: Callable[[HotLoop], None] = _nobody_compiles
+_when_hot: Callable[[Hot], None] = _nobody_compiles
 
 
-def compile_with(act: Callable[[HotLoop], None]) -> None:
-    """Have a function called with a hot loop after each of its runs in NumPy's form.
+def compile_with(act: Callable[[Hot], None]) -> None:
+    """Have a function called with what is hot after each of its runs in NumPy's form.
 
     Args:
         act: returns soon, and raises nothing.

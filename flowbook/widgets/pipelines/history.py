@@ -96,11 +96,23 @@ class PipelineHistory:
                 del self._watch
             self._look = look
             if _is_active(before, look):
-                self._clock += look.moment - before.moment
-                self._samples.append(Sample(self._clock, look.readings))
+                self._add(before, look)
                 self.version += 1
             elif self.has_ended or _state(before) != _state(look):
                 self.version += 1
+
+    def _add(self, before: Look, look: Look) -> None:
+        """Add a sample of what was seen between two looks."""
+        passed = look.moment - before.moment
+        self._clock += passed
+        last = self._samples[-1].readings
+        readings = {}
+        for queue, reading in look.readings.items():
+            # Whoever has waited for room since before a pause has waited for as long as this.
+            more = reading.waited_for_room - before.readings.get(queue, NOTHING).waited_for_room
+            waited = last.get(queue, NOTHING).waited_for_room + min(more, passed)
+            readings[queue] = reading._replace(waited_for_room=waited)
+        self._samples.append(Sample(self._clock, readings))
 
     def sample(self) -> None:
         """Look what there is, if it is time to."""
@@ -113,7 +125,13 @@ class PipelineHistory:
             look, samples = self._look, list(self._samples)
         queues = [place.operation for place in look.places]
         begin = samples[0] if len(samples) == MOST else Sample(0.0, {})
-        pipeline = input_pipeline(look, begin.readings, self._clock - begin.clock)
+        waited = samples[-1].readings
+        readings_now = {
+            queue: reading._replace(waited_for_room=waited.get(queue, NOTHING).waited_for_room)
+            for queue, reading in look.readings.items()
+        }
+        look = look._replace(readings=readings_now)
+        pipeline = input_pipeline(look, begin.readings, samples[-1].clock - begin.clock)
         readings = [[each.readings.get(queue, NOTHING) for each in samples] for queue in queues]
         return Shown(pipeline, [each.clock for each in samples], readings, self.has_ended)
 

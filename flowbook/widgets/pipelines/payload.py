@@ -68,7 +68,7 @@ def _queue(use: QueueUse) -> dict[str, Any]:
         "isClosed": use.is_closed,
         "runners": [[bounded(each.name), each.state, bounded(str(each))] for each in use.runners],
         "waiting": [
-            [bounded(each.operation), bounded(each.place), bounded(each.wish), each.seconds]
+            [bounded(str(each)), bounded(each.wish), each.seconds, each.is_runners]
             for each in use.waiting[:_MOST_WAITING]
         ],
         "moreWaiting": max(0, len(use.waiting) - _MOST_WAITING),

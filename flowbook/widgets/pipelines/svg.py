@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from flowbook.exec.report import in_seconds, scaled
 from flowbook.exec.resources.queue import Reading
-from flowbook.exec.session.input_pipeline import QueueUse, Waiting, percent
+from flowbook.exec.session.input_pipeline import QueueUse, percent
 from flowbook.widgets.pipelines.history import Shown
 from flowbook.widgets.shown_text import coordinate as _n
 from flowbook.widgets.shown_text import shown_text
@@ -24,7 +24,7 @@ _MARGIN = 20.0
 _TEXT_LETTERS, _DETAIL_LETTERS = 100, 122
 _LINE = 17.0
 _ROW, _PLOT = 112.0, 58.0  # Heights: of a queue's row, of the inside of its charts.
-_WAITING_LETTERS = 120
+_WAITING_LETTERS = 112
 _PLOT_TOP = 26.0
 # Where the columns begin, and how wide they are.
 _FILL, _RATE, _SHARES = 214.0, 424.0, 634.0
@@ -55,7 +55,8 @@ def pipeline_svg(shown: Shown) -> str:
         parts.append(f'<g transform="translate(0 {_n(y)})">{inside}</g>')
         y += _ROW
         for waiting in use.waiting[:1]:
-            text = one_line(waiting_text(waiting), _WAITING_LETTERS)
+            text = one_line(f"now {waiting}", _WAITING_LETTERS)
+            text = f"{text}, for {in_seconds(waiting.seconds)}"
             parts.append(_text(_MARGIN, y, text, _FAINT if waiting.is_runners else _WARNING))
             y += _LINE
     if len(uses) > MOST_QUEUES:
@@ -166,12 +167,6 @@ def waiting_sides(use: QueueUse) -> list[tuple[str, float, str]]:
     takes = "training waits" if use.feeds_training else "next runner waits"
     fills = "runner waits" if use.runners else "filling waits"
     return [(takes, use.element_share, _OUT), (fills, use.room_share, _IN)]
-
-
-def waiting_text(waiting: Waiting) -> str:
-    """What waits, where it was defined, for what and for how long."""
-    who = f"now {waiting.operation!r} ({waiting.place})"
-    return f"{who} {waiting.wish}, for {in_seconds(waiting.seconds)}"
 
 
 def _bar(y: float, width: float, colour: str) -> str:

@@ -130,7 +130,8 @@ def test_who_does_the_parts_does_not_show_in_the_bits(
 def test_where_products_are_cut(shape: Any, parts: int, axis: int) -> None:
     x, y = (np.broadcast_to(np.float32(0), dims) for dims in shape)
     out = np.zeros((*x.shape[:-1], y.shape[-1]))
-    cut = list(shared_products._cut(x, y, out, THREADS))
+    where = shared_products._cut(out.shape, x.shape[-1], THREADS)
+    cut = list(shared_products._parts(x, y, out, *where))
     assert len(cut) == parts
     for left, right, part in cut:
         assert (*part.shape[:-2], left.shape[-2], right.shape[-1]) == part.shape

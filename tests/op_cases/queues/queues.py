@@ -51,4 +51,21 @@ SCENARIOS = [
     ),
     Scenario("NextElement", "tests/train/input/test_generators.py"),
     Scenario("SourceQueue", "tests/train/input/test_batches.py"),
+    *(
+        Scenario(type, "tests/graph/ops/queues/test_readers.py")
+        for type in (
+            "FixedLengthRecordReader",
+            "IdentityReader",
+            "ReaderNumRecordsProduced",
+            "ReaderNumWorkUnitsCompleted",
+            "ReaderRead",
+            "ReaderReadUpTo",
+            "ReaderReset",
+            "ReaderRestoreState",
+            "ReaderSerializeState",
+            "TFRecordReader",
+            "TextLineReader",
+            "WholeFileReader",
+        )
+    ),
 ]

@@ -49,6 +49,20 @@ bucket_queue_op = owning_op("BucketQueue", BUCKET_QUEUE, **_QUEUE, sizes=REQUIRE
 # The type of `fb.stack` is "Stack".
 stack_queue_op = owning_op("StackQueue", STACK, **_QUEUE)
 
+# The types of what owns a queue.
+OWNING = frozenset(
+    definition.type
+    for definition in (
+        fifo_queue_op,
+        padding_fifo_queue_op,
+        priority_queue_op,
+        source_queue_op,
+        random_shuffle_queue_op,
+        bucket_queue_op,
+        stack_queue_op,
+    )
+)
+
 
 def _one_element(queue: Tensor, components: list[Tensor]) -> list[Shape]:
     _check(queue, components, is_batch=False)
@@ -80,8 +94,15 @@ def _check(queue: Tensor, components: list[Tensor], is_batch: bool) -> None:
             )
 
 
-# What takes elements out.
-TAKING = ("QueueDequeue", "QueueDequeueBucket", "QueueDequeueMany", "QueueDequeueUpTo")
+# What takes elements out; readers take the names of files.
+TAKING = (
+    "QueueDequeue",
+    "QueueDequeueBucket",
+    "QueueDequeueMany",
+    "QueueDequeueUpTo",
+    "ReaderRead",
+    "ReaderReadUpTo",
+)
 
 _FOR_ROOM = waits_for(*TAKING)
 _FOR_ELEMENTS = waits_for("QueueEnqueue", "QueueEnqueueMany", "QueueClose")
