@@ -217,8 +217,8 @@ CHANGES = (
     ),
     Change(
         "exec/engine/runner.py",
-        "if self._gates and not self._waits:",
-        "if self._gates:",
+        "        if self._waits:\n            return self._run_drawing",
+        "        if False:\n            return self._run_drawing",
         (GATES,),
     ),
     Change("exec/checkpoints/checkpoint.py", "    folder.delete(_INDEX)\n", "", (CRASHES,)),
@@ -248,7 +248,7 @@ CHANGES = (
         "exec/resources/queue.py",
         "self._elements.extend(map(deque.pop, repeat(taken, len(taken))))",
         "self._elements.extend(taken)",
-        (INTERLEAVINGS,),
+        ("graph/ops/queues/test_queues.py",),
     ),
     Change("exec/resources/queue.py", "bucket[size - 1][0]", "bucket[0][0]", (INTERLEAVINGS,)),
     Change(
@@ -332,7 +332,7 @@ CHANGES = (
         ("train/input/test_generators.py",),
     ),
     Change(
-        "train/input/batching.py",
+        "train/input/elements.py",
         "common = common.generalise(tensor.shape[1:])",
         "common = tensor.shape[1:]",
         ("train/input/test_producers.py",),
