@@ -155,6 +155,7 @@ from flowbook.train.gradient_error import *
 from flowbook.widgets.export import *
 from flowbook.widgets.graphs.view import *
 from flowbook.widgets.pipelines.view import *
+from flowbook.widgets.placements.view import *
 from flowbook.widgets.progress import *
 from flowbook.widgets.summaries.view import *
 

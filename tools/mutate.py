@@ -59,6 +59,8 @@ LEASES = "exec/state/test_leases.py"
 STARTS = "exec/state/test_initialisation.py"
 GROWTH = "exec/engine/test_growth.py"
 STEP = "exec/engine/test_step.py"
+PIPELINE = "exec/session/test_input_pipeline.py"
+VIEWS_OF_QUEUES = "widgets/pipelines/test_pipeline_view.py"
 ARRAYS = "graph/control_flow/test_tensor_list.py"
 SHARED = "exec/kernels/test_shared_products.py"
 BLAS = "exec/kernels/test_blas.py"
@@ -246,10 +248,46 @@ CHANGES = (
     ),
     Change(
         "exec/resources/waiting.py",
-        "        while any(map(self._serve_first, self._lines)):\n            pass",
-        "        for line in self._lines:\n            while self._serve_first(line):\n"
-        "                pass",
+        "                if line and self._serve_first(line):\n"
+        "                    goes_on = True\n                    break",
+        "                while line and self._serve_first(line):\n                    pass",
         ("graph/ops/queues/test_queues.py",),
+    ),
+    Change(
+        "exec/resources/waiting.py",
+        "            if (line.since is None) is bool(line):\n                line.note_change()",
+        "            if line and line.since is None:\n                line.note_change()",
+        (PIPELINE,),
+    ),
+    Change(
+        "exec/resources/queue.py",
+        "                taken=self._put - self._dropped - fill,",
+        "                taken=self._put - fill,",
+        (PIPELINE,),
+    ),
+    Change(
+        "exec/session/input_pipeline.py",
+        "        if uses[source].element_share < _MOSTLY or source in seen:",
+        "        if source in seen:",
+        (PIPELINE,),
+    ),
+    Change(
+        "exec/session/session.py",
+        "        for watch in list(self._watches):\n            watch.find()\n",
+        "",
+        (VIEWS_OF_QUEUES,),
+    ),
+    Change(
+        "widgets/pipelines/history.py",
+        "NOTHING).waited_for_room + min(more, passed)",
+        "NOTHING).waited_for_room + more",
+        (VIEWS_OF_QUEUES,),
+    ),
+    Change(
+        "widgets/pipelines/history.py",
+        "    return now.is_busy or any(",
+        "    return True or any(",
+        (VIEWS_OF_QUEUES,),
     ),
     Change(
         "exec/engine/step.py",
@@ -1139,6 +1177,48 @@ CHANGES = (
         "        self.said = self._what_has_ended()\n",
         "",
         ("widgets/graphs/test_graph_view.py",),
+    ),
+    Change(
+        "widgets/graphs/plan_overlay.py",
+        "(each.value, *(tensor.name for tensor in same[each.value]))",
+        "(each.value,)",
+        ("widgets/graphs/test_overlay.py",),
+    ),
+    Change(
+        "widgets/graphs/plan_overlay.py",
+        "enumerate(both)}",
+        "enumerate(plan.loads)}",
+        ("widgets/graphs/test_overlay.py",),
+    ),
+    Change(
+        "widgets/graphs/trace_overlay.py",
+        "if call.operations and not call.waits:",
+        "if call.operations:",
+        ("widgets/graphs/test_overlay.py",),
+    ),
+    Change(
+        "widgets/graphs/trace_overlay.py",
+        "seconds[name][call.step] += call.duration * 1e-9",
+        "seconds[name][call.step] = call.duration * 1e-9",
+        ("widgets/graphs/test_overlay.py",),
+    ),
+    Change(
+        "widgets/graphs/looks.py",
+        "count / len(found)",
+        "count / len(block.members)",
+        ("widgets/graphs/test_overlay.py",),
+    ),
+    Change(
+        "exec/plan/explanation.py",
+        "for n in graph.nodes for p in n.joined",
+        "for n in () for p in n.joined",
+        ("exec/session/test_explain.py",),
+    ),
+    Change(
+        "widgets/placements/view.py",
+        "[*overlays, plan_overlay(other, plan)]",
+        "[*overlays, plan_overlay(other)]",
+        ("widgets/placements/test_placement_view.py",),
     ),
     Change("graph/numerics/products.py", "_multiply(x, y, out) if xp is np else ", "", (SHARED,)),
     Change(

@@ -13,10 +13,12 @@ from typing import Any
 from flowbook.exec.instruments.summaries.follow import LogFollower
 from flowbook.exec.instruments.summaries.history import SummaryHistory
 from flowbook.exec.instruments.summaries.summarizing import Summarizing
+from flowbook.exec.plan.explanation import Explanation
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model import long_work
 from flowbook.widgets import progress, tables
 from flowbook.widgets.graphs.view import graph_forms
+from flowbook.widgets.placements.view import show_plan
 from flowbook.widgets.summaries import growing
 from flowbook.widgets.summaries.view import show_summaries
 
@@ -35,6 +37,7 @@ def install(shell: Any) -> None:
     formatter.mimebundle_formatter.for_type(Graph, graph_forms)
     for shown in (LogFollower, SummaryHistory, Summarizing):
         formatter.ipython_display_formatter.for_type(shown, show_summaries)
+    formatter.ipython_display_formatter.for_type(Explanation, show_plan)
     long_work.show_with(progress.track_long)
     if _follow not in shell.events.callbacks["post_run_cell"]:
         shell.events.register("post_run_cell", _follow)

@@ -12,6 +12,7 @@ import { Choices, EdgeCache, compose, prepare } from "../src/core/scene.js";
 import { Search } from "../src/core/search.js";
 import { neighbours } from "../src/core/selection.js";
 import { withSeries } from "../src/core/series.js";
+import { likenessPalette } from "../src/core/colours.js";
 import { sceneSvg } from "../src/core/svg.js";
 import { graphOf } from "./graphs.js";
 
@@ -163,7 +164,7 @@ for (const sideways of [false, true]) {
     assert.ok(inside(points.at(-2)!, variable.x, variable.width) && inside(points.at(-1)!, variable.y, variable.height));
     const start = sideways ? variable.x : variable.y;
     assert.ok(start < (sideways ? body.x : body.y), "variables come first");
-    assert.match(sceneSvg(plain, scene, sideways), /stroke="#[0-9a-f]{6}" stroke-width="1.2"/);
+    assert.match(sceneSvg(plain, scene, sideways, likenessPalette(plain)), /stroke="#[0-9a-f]{6}" stroke-width="1.2"/);
   });
 }
 

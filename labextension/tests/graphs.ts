@@ -101,6 +101,7 @@ export function graphOf(ops: Op[], templates: Record<string, number> = {}, kinds
     attributeValue: new Int32Array(0),
     spec: fill("float32 [2, 3]"),
     bytes: new Float64Array(total).fill(24),
+    overlay: null,
   };
 }
 

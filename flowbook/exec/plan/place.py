@@ -54,15 +54,22 @@ class Decision(NamedTuple):
     is_first: bool = True
 
     @property
+    def why(self) -> str:
+        """What decided, in a few words."""
+        if self.because or not self.ends:
+            return self.because or "it can run nowhere else"
+        return "it would end first there" if self.is_first else "the whole step ends earlier so"
+
+    @property
     def text(self) -> str:
         """The decision in a sentence."""
         if self.because:
             return self.because
-        said = "; ".join(f"{name} after {in_seconds(end)}" for name, end in self.ends.items())
+        found = self.why
+        if self.ends:
+            ends = "; ".join(f"{name} after {in_seconds(end)}" for name, end in self.ends.items())
+            found += f": {ends}" if self.is_first else f", though it would end: {ends}"
         ruled = "; ".join(f"{name} {why}" for name, why in self.ruled_out.items())
-        found = f"it would end first there: {said}" if said else "it can run nowhere else"
-        if not self.is_first:
-            found = f"the whole step ends earlier so, though it would end: {said}"
         return f"{found} ({ruled})" if ruled else found
 
 

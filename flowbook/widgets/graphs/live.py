@@ -11,6 +11,7 @@ from flowbook.exec.session.session import Session, open_sessions
 from flowbook.graph.building.graph import Graph
 from flowbook.widgets import fetch_requests
 from flowbook.widgets.graphs.flow_runs import what_ran
+from flowbook.widgets.graphs.overlay import Overlay
 from flowbook.widgets.graphs.payload import Needed, graph_payload
 from flowbook.widgets.live_view import LiveView
 
@@ -22,6 +23,7 @@ class LiveGraph(LiveView):
         graph: the graph; it is held weakly.
         needed: what stands out; None if nothing does.
         session: what fetches tensors that are asked for; None is one that runs the graph then.
+        overlay: what is laid over it.
     """
 
     view = traitlets.Unicode().tag(sync=True)  # By which the page names it in requests.
@@ -29,15 +31,20 @@ class LiveGraph(LiveView):
     ran = traitlets.Dict().tag(sync=True)  # What is said of loops and branches, by their names.
 
     def __init__(
-        self, graph: Graph, needed: Needed | None = None, session: Session | None = None
+        self,
+        graph: Graph,
+        needed: Needed | None = None,
+        session: Session | None = None,
+        overlay: Overlay | None = None,
     ) -> None:
         self._graph = weakref.ref(graph)
         self._session = None if session is None else weakref.ref(session)
         self._needed = needed
+        self._overlay = overlay
         self._version = graph.version
         name = f"{next(_numbers)}"
         ran = what_ran(graph, session)
-        super().__init__("renderGraph", payload=_packed(graph, needed), view=name, ran=ran)
+        super().__init__("renderGraph", payload=self._packed(graph), view=name, ran=ran)
         _views.add(self)
         fetch_requests.listen(live_view)
 
@@ -70,8 +77,18 @@ class LiveGraph(LiveView):
             return
         if graph.version != self._version:
             self._version = graph.version
-            self.payload = _packed(graph, self._needed)
+            self.payload = self._packed(graph)
         self.ran = what_ran(graph, self.session)  # Sent only if it is something else.
+
+    def _packed(self, graph: Graph) -> bytes:
+        """The graph as pages get it; several views of one state share it."""
+        if self._needed is not None or self._overlay is not None:
+            return graph_payload(graph, self._needed, self._overlay)
+        version = graph.version
+        known = _payloads.get(graph)
+        if known is None or known[0] != version:
+            known = _payloads[graph] = version, graph_payload(graph)
+        return known[1]
 
     def _what_has_ended(self) -> str:
         if self._graph() is None:
@@ -95,14 +112,3 @@ def follow_all() -> None:
     """Have every view show its graph as it is now: a cell has run."""
     for view in list(_views):
         view.follow()
-
-
-def _packed(graph: Graph, needed: Needed | None) -> bytes:
-    """The graph as pages get it; several views of one state share it."""
-    if needed is not None:
-        return graph_payload(graph, needed)
-    version = graph.version
-    known = _payloads.get(graph)
-    if known is None or known[0] != version:
-        known = _payloads[graph] = version, graph_payload(graph)
-    return known[1]

@@ -8,7 +8,7 @@ Everything is bounded: long texts are cut, large values stay out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from flowbook.widgets.graphs.flow_blocks import (
     shown_label,
 )
 from flowbook.widgets.graphs.name_tree import Ints, NameTree, name_tree
+from flowbook.widgets.graphs.overlay import Note, Overlay
 from flowbook.widgets.graphs.scope_edges import scope_edges, templates
 from flowbook.widgets.graphs.setting_aside import aside
 from flowbook.widgets.graphs.spine import spine
@@ -57,17 +58,22 @@ class Needed:
         return operation in self.operations and (source in self.operations or source in self.fed)
 
 
-def graph_payload(graph: Graph, needed: Needed | None = None) -> bytes:
+def graph_payload(
+    graph: Graph, needed: Needed | None = None, overlay: Overlay | None = None
+) -> bytes:
     """The graph, compressed.
 
     Args:
         graph: the graph.
         needed: what stands out; None if nothing does.
+        overlay: what is laid over it.
     """
     with graph.lock:
         operations = with_retired(graph.operations)
         writer = _Writer()
         _write(writer, graph, operations, needed)
+        if overlay is not None:
+            _write_overlay(writer, operations, overlay)
     return writer.packed()
 
 
@@ -270,6 +276,43 @@ def _write_state(
             for op in operations
         ]
         writer.column("needed", np.asarray(marks, np.uint8))
+
+
+def _write_overlay(writer: _Writer, operations: list[Operation], overlay: Overlay) -> None:
+    """What is laid over the picture; -1 where it says nothing of an operation."""
+    names = [op.name for op in operations]
+
+    def column(name: str, found: Mapping[str, float], kind: type) -> None:
+        writer.column(name, np.asarray([found.get(each, -1) for each in names], kind))
+
+    for i, colouring in enumerate(overlay.colourings):
+        column(f"colour{i}", colouring.values, np.float64)
+        if colouring.against:
+            column(f"against{i}", colouring.against, np.float64)
+    writer.meta["overlay"] = {
+        "title": overlay.title,
+        "colourings": [
+            {"by": each.by, "unit": each.unit, "groups": [g._asdict() for g in each.groups]}
+            for each in overlay.colourings
+        ],
+    }
+    column("runsOn", overlay.places, np.int32)
+    column("elsewhere", {n: writer.text(w) for n, w in overlay.differing.items()}, np.int32)
+    _write_crossings(writer, operations, overlay)
+    notes = [overlay.notes.get(name, ()) for name in names]
+    writer.column("noteStart", _starts([len(each) for each in notes]))
+    for part in Note._fields:
+        texts = (getattr(note, part) for each in notes for note in each)
+        writer.column(f"note{part.capitalize()}", writer.texts(texts))
+
+
+def _write_crossings(writer: _Writer, operations: list[Operation], overlay: Overlay) -> None:
+    """The tensors that go to other devices, each with the device and the bytes."""
+    number = {tensor.name: i for i, tensor in enumerate(t for op in operations for t in op.outputs)}
+    found = [(number[n], to, size) for (n, to), size in overlay.crossings.items() if n in number]
+    writer.column("crossTensor", np.asarray([tensor for tensor, _, _ in found], np.int32))
+    writer.column("crossTo", np.asarray([to for _, to, _ in found], np.int32))
+    writer.column("crossBytes", np.asarray([size for _, _, size in found], np.float64))
 
 
 def _kinds(

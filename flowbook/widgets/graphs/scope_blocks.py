@@ -6,7 +6,7 @@ order in which they were begun.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flowbook.graph.building.graph import Graph
@@ -15,6 +15,7 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.widgets.graphs import block_groups
 from flowbook.widgets.graphs.block_groups import Group
 from flowbook.widgets.graphs.flow_blocks import BlockKind, Pictured, pictured
+from flowbook.widgets.graphs.overlay import Overlay
 from flowbook.widgets.graphs.payload import Needed
 from flowbook.widgets.graphs.setting_aside import aside_on_top
 from flowbook.widgets.shown_text import counted
@@ -34,6 +35,7 @@ class Block:
         operations: how many operations it stands for.
         is_faint: whether something else stands out: it has nothing to do with a given run.
         marks: "fed" and "fetched", where the run does that to something in it.
+        members: those operations.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Block:
     operations: int
     is_faint: bool = False
     marks: tuple[str, ...] = ()
+    members: Sequence[Operation] = ()
 
 
 @dataclass
@@ -53,12 +56,14 @@ class Edge:
         controls: how many control dependencies.
         shape: the shape of the only tensor; empty if there are more.
         is_faint: whether nothing of it flows in a given run.
+        crossings: what of it goes to another device, as in `Overlay.crossings`.
     """
 
     tensors: int = 0
     controls: int = 0
     shape: str = ""
     is_faint: bool = False
+    crossings: set[tuple[str, int]] = field(default_factory=set)
 
 
 @dataclass
@@ -74,10 +79,12 @@ def collapse(
     max_blocks: int = MAX_BLOCKS,
     needed: Needed | None = None,
     ran: Mapping[str, str] | None = None,
+    overlay: Overlay | None = None,
 ) -> Blocks:
     """Collapse a graph to at most `max_blocks` blocks; what a run needs stands out.
 
-    What is given in `ran` is said of loops and branches, by their names.
+    What is given in `ran` is said of loops and branches, by their names. With an overlay, edges
+    have what of them crosses between devices.
 
     In a picture of many blocks, variables have their initialisers in them, and long chains of
     single operations and blocks that are alike become one block each. What is fed from everywhere,
@@ -105,7 +112,8 @@ def collapse(
         groups, rest = _split(groups, faces.count, max_blocks - 1)
     group_of = {names[i]: g for g, group in enumerate(groups) for i in group.all}
     blocks = [faces.block(group, needed) for group in groups]
-    edges = _edges({op: group_of[name] for op, name in top.items() if name in group_of}, needed)
+    shown = {op: group_of[name] for op, name in top.items() if name in group_of}
+    edges = _edges(shown, needed, overlay)
     unseen = {position[top[op]] for op in aside_on_top(operations, picture.names)}
     aside = {g for g, group in enumerate(groups) if unseen.issuperset(group.all)}
     for g, feeders in _crowded(aside, edges).items():
@@ -121,7 +129,9 @@ def _top(operation: Operation) -> str:
     return operation.name.partition("/")[0]
 
 
-def _edges(block_of: dict[Operation, int], needed: Needed | None) -> dict[tuple[int, int], Edge]:
+def _edges(
+    block_of: dict[Operation, int], needed: Needed | None, overlay: Overlay | None = None
+) -> dict[tuple[int, int], Edge]:
     """The edges between the blocks of operations, which are given in order."""
 
     def edge_to(operation: Operation, source: Operation) -> Edge:
@@ -137,6 +147,9 @@ def _edges(block_of: dict[Operation, int], needed: Needed | None) -> dict[tuple[
             if block_of.get(tensor.op, target) == target:
                 continue
             edge = edge_to(operation, tensor.op)
+            crossing = None if overlay is None else overlay.crossing(tensor, operation)
+            if crossing is not None:
+                edge.crossings.add(crossing)
             if (tensor, target) in seen:
                 continue
             seen.add((tensor, target))
@@ -267,18 +280,19 @@ class _Faces:
     def _block(
         self, name: str, kind: str, detail: str, numbers: list[int], needed: Needed | None
     ) -> Block:
-        members = {op for i in numbers for op in self._members[i]}
+        members = dict.fromkeys(op for i in numbers for op in self._members[i])
         if needed is None:
-            return Block(name, kind, detail, len(members))
+            return Block(name, kind, detail, len(members), members=list(members))
         marks = {"fed": needed.fed, "fetched": needed.fetched}
-        shown = tuple(mark for mark, marked in marks.items() if members & marked)
+        shown = tuple(mark for mark, marked in marks.items() if members.keys() & marked)
         return Block(
             name,
             kind,
             detail,
             len(members),
-            is_faint=not shown and not members & needed.operations,
+            is_faint=not shown and not members.keys() & needed.operations,
             marks=shown,
+            members=list(members),
         )
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from flowbook.exec.instruments.trace import Trace
+from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.session.session import Session
 from flowbook.exec.signature.feeds import feedable
 from flowbook.exec.signature.fetches import flatten
@@ -18,8 +20,11 @@ from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.rewrite.prune import closure
 from flowbook.widgets import front_end
 from flowbook.widgets.graphs.flow_runs import what_ran
+from flowbook.widgets.graphs.overlay import Overlay
 from flowbook.widgets.graphs.payload import Needed, graph_payload
+from flowbook.widgets.graphs.plan_overlay import plan_overlay
 from flowbook.widgets.graphs.svg import graph_svg
+from flowbook.widgets.graphs.trace_overlay import trace_overlay
 
 __all__ = ["GraphView"]
 
@@ -44,10 +49,14 @@ class GraphView:
         fetches: what a run would fetch. What it needs then stands out, the rest is faint (white
             paper, figure 6).
         feeds: the tensors, variables or names that the run would feed.
+        color: what colours tell, with a legend: a trace (`sess.trace`), of the time, the memory and
+            the device of each operation in a run, or a plan (`sess.explain`), of the same as it is
+            predicted. None gives one colour to what is built alike.
+        color_by: what colours tell at first: "time", "memory" or "device".
 
     Raises:
         NotFoundError: if a name is not in the graph.
-        InvalidArgumentError: if something belongs to another graph.
+        InvalidArgumentError: if something belongs to another graph, or colours cannot tell that.
 
     >>> import flowbook as fb
     >>> x = fb.placeholder(fb.float32, [2], name="x")
@@ -55,17 +64,26 @@ class GraphView:
     <GraphView of 3 operations, 2 of them needed>
     """
 
-    def __init__(self, graph: Any = None, fetches: Any = None, feeds: Iterable[Any] = ()) -> None:
+    def __init__(
+        self,
+        graph: Any = None,
+        fetches: Any = None,
+        feeds: Iterable[Any] = (),
+        color: Any = None,
+        color_by: str | None = None,
+    ) -> None:
         found = get_default_graph() if graph is None else getattr(graph, "graph", graph)
         if not isinstance(found, Graph):
             raise InvalidTypeError(f"{graph!r} is neither a graph nor has one")
         self.graph = found
         self._session = graph if isinstance(graph, Session) else None
         self.needed = None if fetches is None else needed_for(found, fetches, feeds)
+        self._overlay = None if color is None else _overlay(color).coloured_by(color_by)
 
     def _repr_mimebundle_(self, **_: Any) -> front_end.Forms:
-        live = _live_form(self.graph, self.needed, self._session)
-        picture = graph_svg(self.graph, self.needed, what_ran(self.graph, self._session))
+        live = _live_form(self.graph, self.needed, self._session, self._overlay)
+        ran = what_ran(self.graph, self._session)
+        picture = graph_svg(self.graph, self.needed, ran, self._overlay)
         return front_end.forms(repr(self), picture, live)
 
     def export_html(self, path: Any) -> None:
@@ -79,9 +97,9 @@ class GraphView:
             OSError: if the file cannot be written.
         """
         title = repr(self)[1:-1].partition(",")[0]
-        payload = graph_payload(self.graph, self.needed)
+        payload = graph_payload(self.graph, self.needed, self._overlay)
         ran = what_ran(self.graph, self._session)
-        picture = graph_svg(self.graph, self.needed, ran)
+        picture = graph_svg(self.graph, self.needed, ran, self._overlay)
         front_end.write_page(path, title, picture, "renderExported", payload, {"ran": ran})
 
     def __repr__(self) -> str:
@@ -108,14 +126,25 @@ def graph_forms(graph: Graph) -> front_end.Forms:
     return front_end.forms(repr(graph), graph_svg(graph, ran=what_ran(graph)), _live_form(graph))
 
 
+def _overlay(told: Any) -> Overlay:
+    if isinstance(told, Trace):
+        return trace_overlay(told)
+    if isinstance(told, Explanation):
+        return plan_overlay(told)
+    raise InvalidTypeError(f"colours tell of a trace or a plan, not of {told!r:.80}")
+
+
 def _live_form(
-    graph: Graph, needed: Needed | None = None, session: Session | None = None
+    graph: Graph,
+    needed: Needed | None = None,
+    session: Session | None = None,
+    overlay: Overlay | None = None,
 ) -> dict[str, Any]:
     """The live view as a part of an output; empty where there is nothing to run it."""
 
     def make() -> Any:
         from flowbook.widgets.graphs.live import LiveGraph
 
-        return LiveGraph(graph, needed, session)
+        return LiveGraph(graph, needed, session, overlay)
 
     return front_end.live_form(make)

@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Iterable
 
 from flowbook.exec.instruments.summaries.curve import Point, thinned
+from flowbook.widgets.palette import dash, told_apart
 from flowbook.widgets.shown_text import coordinate as _n
 from flowbook.widgets.shown_text import shown_text
 from flowbook.widgets.summaries.sources import Snapshot
@@ -32,10 +33,6 @@ _LINE_LETTERS, _LINE_HEIGHT = 120, 15.0  # Of what is said below.
 _POINTS = 160  # Of one curve.
 _LARGEST = 1e300  # What is beyond is drawn there: differences of such numbers overflow.
 _PAPER, _INK, _FAINT, _LINE, _WARNING = "#fbfcfd", "#1c2430", "#5d6878", "#d5dae1", "#c2410c"
-
-# After Okabe and Ito: the colour-blind tell them apart. As in `run_colours.ts`.
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc4d97", "#c98500", "#3fa0dc", "#4b4f58")
-_DASHES = ("", "7 4", "2 3")
 
 Curves = dict[int, list[Point]]
 Range = tuple[float, float]
@@ -175,7 +172,7 @@ def _chart(tag: str, curves: Curves, width: float, log: bool) -> str:
             parts.append(
                 f'<path d="{lines}" {_stroke(run)} stroke-width="1.5" stroke-linejoin="round"/>'
             )
-        parts += [f'<circle cx="{a}" cy="{b}" r="2" fill="{_colour(run)}"/>' for a, b in dots]
+        parts += [f'<circle cx="{a}" cy="{b}" r="2" fill="{told_apart(run)}"/>' for a, b in dots]
     return "".join(parts)
 
 
@@ -223,14 +220,9 @@ def _ticks(low: float, high: float, log: bool) -> list[float]:
     return [low, high]
 
 
-def _colour(run: int) -> str:
-    return _COLOURS[run % len(_COLOURS)]
-
-
 def _stroke(run: int) -> str:
-    dash = _DASHES[run // len(_COLOURS) % len(_DASHES)]
-    dashed = f' stroke-dasharray="{dash}"' if dash else ""
-    return f'fill="none" stroke="{_colour(run)}"{dashed}'
+    dashed = f' stroke-dasharray="{dash(run)}"' if dash(run) else ""
+    return f'fill="none" stroke="{told_apart(run)}"{dashed}'
 
 
 def _text(x: float, y: float, text: str, colour: str, weight: str = "", anchor: str = "") -> str:

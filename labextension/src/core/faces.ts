@@ -17,6 +17,10 @@ export interface Face {
 export const TITLE_SIZE = 12.5;
 export const DETAIL_SIZE = 10.5;
 export const LABEL_SIZE = 10;
+/** The bar that says what of a node has which colour: how thick, how far from its sides and bottom. */
+export const BAR = 3.5;
+export const BAR_INSET = 5;
+export const BAR_UP = 3.2;
 
 const LONGEST = 40;
 

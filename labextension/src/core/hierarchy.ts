@@ -35,6 +35,8 @@ export class Hierarchy {
   readonly unseen: Int32Array;
   /** What is said of loops and branches, by their names: how they ran last. */
   ran: Readonly<Record<string, string>> = {};
+  /** What the colour of a node says, in words; empty where it says nothing. */
+  coloured: (node: number) => string = () => "";
   /** The operation that each tensor comes from. */
   readonly producer: Int32Array;
   /** How many nodes have the same template. */

@@ -3,6 +3,7 @@
 // Nodes are numbered: operations first, in the order of construction; then the scopes, the root
 // before all others.
 
+import { OverlayData, OverlayHeader, overlayOf } from "./overlay.js";
 import { unpacked } from "./packing.js";
 
 export const FORMAT = 2;
@@ -83,6 +84,8 @@ export interface GraphData {
   // Of every tensor, in the order of its operation and port.
   readonly spec: Int32Array;
   readonly bytes: Float64Array;
+  /** What is laid over the picture, if anything is. */
+  readonly overlay: OverlayData | null;
 }
 
 interface Header {
@@ -90,6 +93,7 @@ interface Header {
   operations: number;
   marked: boolean;
   strings: string[];
+  overlay?: OverlayHeader;
 }
 
 /** Read unpacked bytes. */
@@ -111,5 +115,6 @@ export function decode(buffer: ArrayBuffer): GraphData {
     operations: header.operations,
     marked: header.marked,
     strings: header.strings,
+    overlay: header.overlay ? overlayOf(header.overlay, columns) : null,
   } as unknown as GraphData;
 }

@@ -3,6 +3,7 @@
 import { GraphView } from "./graph_view.js";
 import { Kernel, KernelLink } from "./kernel_link.js";
 import { PipelineView } from "./pipeline_view.js";
+import { PlacementView } from "./placement_view.js";
 import { Options, SummariesView } from "./summaries_view.js";
 
 const SILENCE = 1500; // Milliseconds.
@@ -51,6 +52,18 @@ export async function renderExported(encoded: string, place: HTMLElement, { ran 
   const view = new GraphView(place);
   await view.tell(ran);
   await view.load(bytes);
+}
+
+/** Render a widget's model of plans into an element; returns what ends that. */
+export function renderPlacement(model: Model, place: HTMLElement): () => void {
+  const view = new PlacementView(place);
+  void view.load(bytesOf(model.get("payload") as DataView));
+  return () => view.dispose();
+}
+
+/** Render plans given as base64 into an element of a page without a kernel. */
+export async function renderExportedPlacement(encoded: string, place: HTMLElement): Promise<void> {
+  await new PlacementView(place).load(Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0)));
 }
 
 /** Render a widget's model of summaries into an element; returns what ends that. */

@@ -184,6 +184,37 @@ def test_times_have_three_digits(seconds, text):
     assert in_seconds(seconds) == text
 
 
+def test_what_is_made_in_place_of_what_is_left_out():
+    x = fb.placeholder(fb.float32, [512, 512], name="x")
+    a, b = fb.exp(x, name="a"), fb.exp(x, name="b")
+    i = fb.identity(x, name="i")
+    folded = fb.constant(1.0) + 2.0
+    y = fb.add_n([a, b, i, folded + a], name="y")
+    with fb.Session() as sess:
+        plan = sess.explain(y, {x: (512, 512)})
+    assert plan.in_place_of == {b: a, i: x}
+    assert plan.went[b.op] == "merged into 'a', which is the same"
+    assert plan.operations[a.op].bytes == 512 * 512 * 4
+    assert plan.graph is x.graph
+    assert (list(plan.fetched), list(plan.fed)) == ([y], [x])
+
+
+def test_what_is_joined_into_a_sum_is_made_by_it():
+    x = fb.placeholder(fb.float32, [8, 64], name="x")
+    w = fb.placeholder(fb.float32, [8, 64], name="w")
+    pairs = [(x, w), (w, x), (x, x)]
+    products = [fb.matmul(*p, transpose_a=True, name=f"p{i}") for i, p in enumerate(pairs)]
+    y = fb.add_n(products, name="y")
+    with fb.Session() as sess:
+        plan = sess.explain(y, {x: (8, 64), w: (8, 64)})
+    assert plan.in_place_of == dict.fromkeys(products, y)
+
+
+def test_a_plan_of_nothing_is_of_no_graph():
+    with fb.Session() as sess:
+        assert sess.explain([]).graph is None
+
+
 @pytest.mark.parametrize("cpus", [1, 2])
 def test_what_was_computed_before_the_step_has_no_device(cpus):
     folded = fb.constant(2.0) * 3.0
