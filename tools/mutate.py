@@ -412,6 +412,24 @@ CHANGES = (
         ("cells/test_functions.py",),
     ),
     Change(
+        "graph/building/places.py",
+        "(flow is None or not is_within(flow.place, context))",
+        "flow is None",
+        ("graph/control_flow",),
+    ),
+    Change(
+        "graph/building/places.py",
+        "self._complete.update(branch.pred.op for branch in merged)",
+        "pass",
+        ("graph/control_flow", "graph/storing"),
+    ),
+    Change(
+        "graph/building/places.py",
+        "self._frames.pop((name, None), None)",
+        "pass",
+        ("cells/test_importing.py", "cells/test_loops.py"),
+    ),
+    Change(
         "graph/building/members.py",
         "self._next_id += operation.op_def.stands_for.count(operation)",
         "pass",
@@ -1227,7 +1245,7 @@ CHANGES = (
     ),
     Change(
         "graph/gradients/backward.py",
-        "graph.refuse_inside(y, graph.scope.flow)",
+        "graph.places.refuse_inside(y, graph.scope.flow)",
         "pass",
         ("graph/control_flow/test_cond.py",),
     ),
