@@ -258,8 +258,8 @@ def explain(
     course = _course(graph, devices, placement, known, outputs)
     by_shapes = course
     if len(devices) > 1:
-        other = place(graph, devices, None, homes, known, is_soft)
-        by_shapes = _course(graph, devices, other, known, outputs)
+        better = place(graph, devices, None, homes, known, is_soft)
+        by_shapes = _course(graph, devices, better, known, outputs)
     planned = {
         node.operation: Planned(
             placement.device_of(node.operation).name,

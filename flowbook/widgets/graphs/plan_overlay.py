@@ -13,7 +13,12 @@ from flowbook.exec.plan.explanation import Explanation, Load, Planned
 from flowbook.exec.report import in_bytes, in_seconds
 from flowbook.graph.model.tensor import Tensor
 from flowbook.widgets.graphs.overlay import Colouring, Group, Note, Overlay, short_names
-from flowbook.widgets.graphs.trace_overlay import Measured, measured, step_seconds
+from flowbook.widgets.graphs.trace_overlay import (
+    Measured,
+    measured,
+    measured_transfers,
+    step_seconds,
+)
 from flowbook.widgets.shown_text import counted
 
 
@@ -44,9 +49,12 @@ class _Plan:
         self._measured = measured(trace) if trace is not None else {}
         self._step = None if trace is None else step_seconds(trace, self._ran())
         self._sent: dict[str, list[Note]] = defaultdict(list)
+        moved = measured_transfers(trace) if trace is not None else {}
         for each in plan.transfers:
             took = in_seconds(each.end - each.begin)
             to = f"{each.value} to {self._short[each.destination]}"
+            if (each.value, each.destination) in moved:
+                took += f", measured {in_seconds(moved[each.value, each.destination])}"
             note = Note("sends", to, f"{in_bytes(each.bytes)} in {took}")
             self._sent[each.value.partition(":")[0]].append(note)
 
@@ -111,13 +119,13 @@ class _Plan:
         return notes
 
     def _told(self, name: str, each: Planned, elsewhere: str) -> Iterator[Note]:
-        yield Note("runs on", self._short[each.device], self._why(each))
+        yield Note("runs on", self._short[each.device], why(each, name))
         ends = each.decision.ends if each.decision is not None else {}
         for device, end in ends.items():
             yield Note("would end", self._short[device], f"after {in_seconds(end)}")
         ruled_out = each.decision.ruled_out if each.decision is not None else {}
-        for device, why in ruled_out.items():
-            yield Note("ruled out", self._short[device], why)
+        for device, what in ruled_out.items():
+            yield Note("ruled out", self._short[device], what)
         duration = in_seconds(each.end - each.begin)
         yield Note("predicted", duration, f"from {in_seconds(each.begin)} on")
         took = self._measured.get(name)
@@ -126,11 +134,6 @@ class _Plan:
         yield from self._sent[name]
         if elsewhere:
             yield Note("in the other plan", elsewhere)
-
-    def _why(self, each: Planned) -> str:
-        if each.decision is None:
-            return "nothing constrains it, and this is the first device"
-        return each.decision.why
 
     def _name(self, device: str) -> str:
         return self._short.get(device, device)
@@ -144,6 +147,18 @@ class _Plan:
             for name, device in devices_of(self._plan).items()
             if there.get(name, device) != device
         }
+
+
+def why(each: Planned, name: str = "") -> str:
+    """Why an operation runs where it does, in short: of many requests its own, or the first."""
+    if each.decision is None:
+        return "nothing constrains it, and this is the first device"
+    first, *others = sorted(
+        each.decision.why.split(", "), key=lambda said: not said.startswith(f"{name!r} ")
+    )
+    return (
+        f"{first}, and {len(others):,} more such reasons" if len(others) > 1 else each.decision.why
+    )
 
 
 def devices_of(plan: Explanation) -> dict[str, str]:

@@ -54,6 +54,19 @@ def measured(trace: Trace) -> dict[str, Measured]:
     }
 
 
+def measured_transfers(trace: Trace) -> dict[tuple[str, str], float]:
+    """How long values were under way, by their names and the devices that they went to, in seconds.
+
+    Of several steps, and of several iterations of a loop, it is the median; to wait for the value
+    to be made does not count.
+    """
+    found: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for sent, received in trace.transfers:
+        value = sent.operation.rpartition("/")[0]  # What sends has its name, and "/send".
+        found[value, received.device].append(received.end - max(sent.start, received.start))
+    return {key: median(each) * 1e-9 for key, each in found.items()}
+
+
 def step_seconds(trace: Trace, names: Iterable[str] | None = None) -> float | None:
     """How long a step took, the median; None if none has ended.
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from flowbook.exec.instruments.trace import Trace
 from flowbook.exec.plan.explanation import Explanation, Planned
 from flowbook.exec.report import Table, in_seconds
 from flowbook.widgets.graphs.overlay import short_names
-from flowbook.widgets.graphs.plan_overlay import busy, devices_of
+from flowbook.widgets.graphs.plan_overlay import busy, devices_of, why
 from flowbook.widgets.graphs.trace_overlay import measured, step_seconds
-from flowbook.widgets.shown_text import counted
+from flowbook.widgets.shown_text import counted, shown_text
 from flowbook.widgets.tables import table_html
 
 _MOST = 20  # Rows of one table,
@@ -19,26 +19,26 @@ _MOST_NAMED = 3  # and operations named in one.
 
 
 def tables_html(plans: Sequence[Explanation], trace: Trace | None) -> str:
-    """The tables as HTML; the reasons are folded up."""
-    parts = [table_html(table) for table in _tables(plans, trace)]
-    for plan in plans:
-        table = reasons(plan)
-        parts.append(f"<details><summary>{table.title}</summary>{table_html(table, '')}</details>")
+    """The tables as HTML; what is long is folded up."""
+    parts = [table_html(plan.table) for plan in plans]
+    if len(plans) > 1:
+        parts.append(table_html(differences(*plans)))
+    folded = [against_trace(plans[0], trace)] if trace is not None else []
+    folded += [reasons(plan) for plan in plans]
+    for table in filter(lambda each: each.rows, folded):
+        summary = f"<summary>{shown_text(table.title)}</summary>"
+        parts.append(f"<details>{summary}{table_html(table, '')}</details>")
     return "\n".join(parts)
 
 
 def tables_text(plans: Sequence[Explanation], trace: Trace | None) -> str:
     """The tables as text, without the reasons: these are many."""
-    return "\n\n".join(map(str, _tables(plans, trace)))
-
-
-def _tables(plans: Sequence[Explanation], trace: Trace | None) -> Iterator[Table]:
-    for plan in plans:
-        yield plan.table
+    tables = [plan.table for plan in plans]
     if len(plans) > 1:
-        yield differences(*plans)
+        tables.append(differences(*plans))
     if trace is not None:
-        yield against_trace(plans[0], trace)
+        tables.append(against_trace(plans[0], trace))
+    return "\n\n".join(map(str, tables))
 
 
 def reasons(plan: Explanation) -> Table:
@@ -46,19 +46,18 @@ def reasons(plan: Explanation) -> Table:
     names = short_names(list(plan.loads))
     groups: dict[tuple[str, str, str], list[tuple[str, Planned]]] = defaultdict(list)
     for op, each in plan.operations.items():
-        why = "nothing constrains it" if each.decision is None else each.decision.why
         ruled_out = {} if each.decision is None else each.decision.ruled_out
-        ruled = "; ".join(f"{names[device]} {reason}" for device, reason in ruled_out.items())
-        groups[names[each.device], why, ruled].append((op.name, each))
+        ruled = "; ".join(f"{names[device]} {what}" for device, what in ruled_out.items())
+        groups[names[each.device], why(each), ruled].append((op.name, each))
     rows = [
-        (device, why, ruled, _named([name for name, _ in found]), in_seconds(_seconds(found)))
-        for (device, why, ruled), found in sorted(
+        (device, reason, ruled, _named([name for name, _ in found]), in_seconds(_seconds(found)))
+        for (device, reason, ruled), found in sorted(
             groups.items(), key=lambda item: (-_seconds(item[1]), item[0])
         )
     ]
     left = len(rows) - _MOST
     return Table(
-        "Why operations run where they do",
+        f"Why operations run where they do in {in_seconds(plan.seconds)}",
         ("device", "why", "ruled out", "operations", "predicted"),
         rows[:_MOST],
         [f"and {counted(left, 'more reason')}"] if left > 0 else [],

@@ -15,7 +15,7 @@ export interface KeyFacts {
 }
 
 export class OverlayKey {
-  readonly root = element("div", { class: "fb-key", role: "group", "aria-label": "colours", hidden: true });
+  readonly root = element("div", { class: "fb-key", role: "group", "aria-label": "legend", hidden: true });
   readonly #title = element("strong", {});
   readonly #choice = element("select", { change: () => this.choose(Number(this.#choice.value)) });
   readonly #items = element("ul", {});

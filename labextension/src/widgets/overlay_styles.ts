@@ -7,7 +7,7 @@ export const OVERLAY_STYLES = `
   .fb-keyHead { display: flex; flex-wrap: wrap; gap: 2px 16px; align-items: center; justify-content: space-between; }
   .fb-keyHead strong { font-weight: 600; }
   .fb-keyHead label { display: inline-flex; align-items: center; gap: 6px; color: var(--fb-faint); }
-  .fb-keyHead select { font: inherit; color: var(--fb-ink); background: var(--fb-paper); border: 1px solid var(--fb-border); border-radius: 6px; padding: 1px 4px; height: 24px; }
+  .fb-keyHead select { font: inherit; color: var(--fb-ink); background: var(--fb-paper); border: 1px solid var(--fb-border); border-radius: 6px; padding: 1px 4px; height: 24px; max-width: 150px; }
   .fb-keyHead select:focus-visible { outline: 2px solid var(--fb-accent); outline-offset: -1px; }
   .fb-key ul { display: flex; flex-wrap: wrap; gap: 2px 18px; list-style: none; margin: 3px 0 0; padding: 0; }
   .fb-key li { display: inline-flex; align-items: center; gap: 7px; min-height: 24px; }

@@ -184,16 +184,6 @@ def test_times_have_three_digits(seconds, text):
     assert in_seconds(seconds) == text
 
 
-@pytest.mark.parametrize("cpus", [1, 2])
-def test_what_was_computed_before_the_step_has_no_device(cpus):
-    folded = fb.constant(2.0) * 3.0
-    with fb.Session(cpus=cpus) as sess:
-        plan = sess.explain(folded)
-    assert plan.seconds == 0
-    with pytest.raises(fb.errors.NotFoundError, match="nothing of it is left to run"):
-        plan.device(folded)
-
-
 def test_what_is_made_in_place_of_what_is_left_out():
     x = fb.placeholder(fb.float32, [512, 512], name="x")
     a, b = fb.exp(x, name="a"), fb.exp(x, name="b")
@@ -223,3 +213,13 @@ def test_what_is_joined_into_a_sum_is_made_by_it():
 def test_a_plan_of_nothing_is_of_no_graph():
     with fb.Session() as sess:
         assert sess.explain([]).graph is None
+
+
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_what_was_computed_before_the_step_has_no_device(cpus):
+    folded = fb.constant(2.0) * 3.0
+    with fb.Session(cpus=cpus) as sess:
+        plan = sess.explain(folded)
+    assert plan.seconds == 0
+    with pytest.raises(fb.errors.NotFoundError, match="nothing of it is left to run"):
+        plan.device(folded)

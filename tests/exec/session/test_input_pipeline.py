@@ -106,7 +106,7 @@ def test_it_names_what_waits_now() -> None:
         thread = threading.Thread(target=lambda: found.append(sess.run(element)))
         thread.start()
         waits = threading.Event()
-        while not (use := sess.pipeline().queues[0]).waiting:
+        while not ((use := sess.pipeline().queues[0]).waiting and use.element_share):
             waits.wait(0.005)  # Between two looks.
         [waiter] = use.waiting
         assert waiter.operation == element.op.name

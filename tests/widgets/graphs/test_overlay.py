@@ -14,7 +14,13 @@ from flowbook.widgets.graphs.payload import graph_payload
 from flowbook.widgets.graphs.plan_overlay import plan_overlay
 from flowbook.widgets.graphs.scope_blocks import collapse
 from flowbook.widgets.graphs.svg import graph_svg
-from flowbook.widgets.graphs.trace_overlay import Measured, measured, step_seconds, trace_overlay
+from flowbook.widgets.graphs.trace_overlay import (
+    Measured,
+    measured,
+    measured_transfers,
+    step_seconds,
+    trace_overlay,
+)
 from tests.widgets.graphs.test_graph_payload import Read
 
 CPU = "/job:localhost/task:0/device:cpu:"
@@ -46,7 +52,9 @@ def traced(*calls: Any, steps: int = 3) -> Any:
         for n, step, device, took, size, waits in calls
     ]
     return SimpleNamespace(
-        calls=made, steps=[TracedStep(i, "t", 0, 1000 * (i + 1)) for i in range(steps)]
+        calls=made,
+        transfers=[],
+        steps=[TracedStep(i, "t", 0, 1000 * (i + 1)) for i in range(steps)],
     )
 
 
@@ -108,6 +116,29 @@ def test_two_plans_share_colours_and_mark_what_runs_elsewhere() -> None:
     assert len(set(colours[1].values())) == len(colours[1])
 
 
+def test_of_many_requests_an_operations_own_comes_first() -> None:
+    with fb.device("cpu:1"):
+        v = fb.Variable(np.zeros(2, np.float32), name="v")
+        changes = [fb.assign(v, [float(i), 0.0], name=f"set{i}") for i in range(3)]
+    with fb.Session(cpus=2) as sess:
+        notes = plan_overlay(sess.explain(changes)).notes
+    asks = notes["set1"][0].detail
+    assert asks.startswith("'set1' asks for /device:cpu:1, and ")
+    assert asks.endswith(" more such reasons")
+
+
+def test_transfers_are_measured_too() -> None:
+    x, y = on_two_devices()
+    with fb.Session(cpus=2) as sess:
+        plan = sess.explain(y, {x: (1000,)})
+        with sess.trace() as trace:
+            sess.run(y, {x: np.zeros(1000)})
+    [key] = measured_transfers(trace)
+    assert key == ("scope/h:0", CPU + "1")
+    [sends] = [n for n in plan_overlay(plan, trace=trace).notes["scope/h"] if n.heading == "sends"]
+    assert ", measured " in sends.detail
+
+
 def _op(name: str) -> Any:
     return fb.get_default_graph().get_operation_by_name(name)
 
@@ -116,11 +147,11 @@ def test_what_was_measured_is_the_median_of_the_steps() -> None:
     trace = traced(
         ("a", 0, "d0", 900, 8, False),
         ("a", 1, "d0", 100, 8, False),
-        ("a", 1, "d0", 200, 8, False),
+        ("a", 1, "d0", 500, 8, False),
         ("a", 2, "d0", 400, 8, False),
         ("b", 2, "d1", 700, 0, True),
     )
-    assert measured(trace) == {"a": Measured("d0", 4, pytest.approx(400e-9), 8)}
+    assert measured(trace) == {"a": Measured("d0", 4, pytest.approx(600e-9), 8)}
     assert step_seconds(trace) == pytest.approx(2000e-9)
     assert step_seconds(trace, ["b"]) == pytest.approx(3000e-9)
     assert step_seconds(trace, ["c"]) is None
