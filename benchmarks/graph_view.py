@@ -20,8 +20,8 @@ from typing import Any
 import flowbook as fb
 from benchmarks.graph_view_page import RESULTS
 from flowbook.widgets.front_end import BUNDLE
-from flowbook.widgets.graph_payload import graph_payload
-from flowbook.widgets.graph_svg import graph_svg
+from flowbook.widgets.graphs.payload import graph_payload
+from flowbook.widgets.graphs.svg import graph_svg
 from tests.browser.lab import Lab, browser
 
 ROUNDS = 7

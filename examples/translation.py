@@ -264,7 +264,9 @@ def _gru(width: int, units: int, name: str) -> Callable[[Any, Any], tuple[Any, A
             _variable([width + units, units], "candidate_kernel"),
             fb.Variable(fb.zeros([units]), name="candidate_bias"),
         )
-    return lambda x, state: fb.nn.gru_cell(x, state, *weights)
+    # Read here, before any loop, and not in each step.
+    read = [fb.identity(weight) for weight in weights]
+    return lambda x, state: fb.nn.gru_cell(x, state, *read)
 
 
 def training_step(loss: Any, steps: int, rate: float = 5e-3) -> Any:

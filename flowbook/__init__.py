@@ -117,12 +117,14 @@ from flowbook.graph.ops.math.special import *
 from flowbook.graph.ops.math.trigonometry import *
 from flowbook.graph.ops.nn.activations import log_sigmoid as log_sigmoid
 from flowbook.graph.ops.nn.clipping import *
+from flowbook.graph.ops.outside.files import *
 from flowbook.graph.ops.outside.printing import *
 from flowbook.graph.ops.outside.python_functions import *
 from flowbook.graph.ops.queues.accumulators import *
 from flowbook.graph.ops.queues.barrier import *
 from flowbook.graph.ops.queues.mutex import *
 from flowbook.graph.ops.queues.queues import *
+from flowbook.graph.ops.queues.readers import *
 from flowbook.graph.ops.random.distributions import *
 from flowbook.graph.ops.random.orders import *
 from flowbook.graph.ops.random.random_numbers import *
@@ -151,9 +153,11 @@ from flowbook.graph.ops.windows.patches import *
 from flowbook.graph.transfer.importing import *
 from flowbook.train.gradient_error import *
 from flowbook.widgets.export import *
-from flowbook.widgets.graph_view import *
+from flowbook.widgets.graphs.view import *
+from flowbook.widgets.pipelines.view import *
+from flowbook.widgets.placements.view import *
 from flowbook.widgets.progress import *
-from flowbook.widgets.summary_view import *
+from flowbook.widgets.summaries.view import *
 
 _act_on("intra_op_threads", _blas_threads.limit)
 _act_on("machine_code", _compiling.choose)

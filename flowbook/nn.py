@@ -2,6 +2,7 @@
 
 from flowbook.graph.control_flow.dynamic_rnn import *
 from flowbook.graph.control_flow.raw_rnn import *
+from flowbook.graph.control_flow.static_rnn import *
 from flowbook.graph.ops.arrays.selecting import *
 from flowbook.graph.ops.nn.activations import *
 from flowbook.graph.ops.nn.attention import *

@@ -8,3 +8,4 @@ from flowbook.graph.ops.sparse.parts import *
 from flowbook.graph.ops.sparse.products import sparse_dense_matmul as sparse_dense_matmul
 from flowbook.graph.ops.sparse.reductions import *
 from flowbook.graph.ops.sparse.selecting import *
+from flowbook.graph.ops.sparse.serialising import *

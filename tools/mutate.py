@@ -50,6 +50,8 @@ class Change:
 
 
 HANDLES = "exec/state/test_handles.py"
+AT_ONCE = "exec/engine/test_at_once.py"
+INTERLEAVINGS = "graph/ops/queues/test_interleavings.py"
 TOUCHES = "exec/state/test_touches.py"
 CLAIMS = "exec/state/test_claims.py"
 ORDER = "exec/state/test_order.py"
@@ -57,6 +59,8 @@ LEASES = "exec/state/test_leases.py"
 STARTS = "exec/state/test_initialisation.py"
 GROWTH = "exec/engine/test_growth.py"
 STEP = "exec/engine/test_step.py"
+PIPELINE = "exec/session/test_input_pipeline.py"
+VIEWS_OF_QUEUES = "widgets/pipelines/test_pipeline_view.py"
 ARRAYS = "graph/control_flow/test_tensor_list.py"
 SHARED = "exec/kernels/test_shared_products.py"
 BLAS = "exec/kernels/test_blas.py"
@@ -78,6 +82,7 @@ TRACE = "exec/instruments/test_trace.py"
 REWRITE = "graph/rewrite/test_rewrite.py"
 BACKWARD = "graph/gradients/test_backward.py"
 LOOPS = "graph/gradients/test_loops.py"
+RECURRENT = "graph/control_flow/test_dynamic_rnn.py"
 COSTS = "graph/ops/test_costs.py"
 HOSTILE = "graph/definition/test_hostile_attributes.py"
 STORED = "graph/storing/test_serialize.py"
@@ -139,18 +144,47 @@ CHANGES = (
     Change(
         "exec/resources/random_state.py", "(low, high), (a, b, c, d)", "self._first", (RESUMING,)
     ),
-    Change("exec/instruments/checkpointing.py", "or self._is_writing()", "", (RESUMING,)),
+    Change("exec/engine/at_once.py", "question.on_cancelling()", "pass", (AT_ONCE,)),
+    Change("exec/engine/at_once.py", "        or first.after\n", "", (AT_ONCE,)),
+    Change("exec/engine/at_once.py", "len(waiting) != 1", "not waiting", (AT_ONCE,)),
     Change(
-        "exec/session/session.py",
-        "if successor._kept is self:",
+        "exec/resources/queue.py",
+        "self._elements.extend(map(deque.pop, repeat(taken, len(taken))))",
+        "self._elements.extend(taken)",
+        (INTERLEAVINGS,),
+    ),
+    Change("exec/resources/queue.py", "bucket[size - 1][0]", "bucket[0][0]", (INTERLEAVINGS,)),
+    Change(
+        "graph/ops/queues/mutex.py",
+        "            with control_dependencies(parts):\n",
+        "            with control_dependencies(parts[:1]):\n",
+        ("graph/ops/queues/test_mutex.py",),
+    ),
+    Change("exec/instruments/checkpointing.py", "self._line[1:]", "self._line[:]", (RESUMING,)),
+    Change("exec/instruments/checkpointing.py", "self._line[1:]", "self._line[2:]", (RESUMING,)),
+    Change(
+        "exec/session/holdings.py",
+        "if self._kept is before:",
         "if False:",
         ("cells/test_checkpoints.py",),
     ),
     Change(
         "exec/session/session.py",
-        "if successor._checkpoint is not None and successor._before() is self:",
+        "if successor._before() is mine:",
         "if False:",
         ("cells/test_checkpoints.py",),
+    ),
+    Change(
+        "exec/session/holdings.py",
+        "return self if self._last else self.predecessor",
+        "return self if self._last else None",
+        ("cells/test_ownership.py",),
+    ),
+    Change(
+        "exec/session/calls.py",
+        "if not self._closed and changes == self._changes:",
+        "if not self._closed:",
+        ("exec/session/test_session.py",),
     ),
     Change(
         "exec/session/frozen.py",
@@ -214,10 +248,46 @@ CHANGES = (
     ),
     Change(
         "exec/resources/waiting.py",
-        "        while any(map(self._serve_first, self._lines)):\n            pass",
-        "        for line in self._lines:\n            while self._serve_first(line):\n"
-        "                pass",
+        "                if line and self._serve_first(line):\n"
+        "                    goes_on = True\n                    break",
+        "                while line and self._serve_first(line):\n                    pass",
         ("graph/ops/queues/test_queues.py",),
+    ),
+    Change(
+        "exec/resources/waiting.py",
+        "            if (line.since is None) is bool(line):\n                line.note_change()",
+        "            if line and line.since is None:\n                line.note_change()",
+        (PIPELINE,),
+    ),
+    Change(
+        "exec/resources/queue.py",
+        "                taken=self._put - self._dropped - fill,",
+        "                taken=self._put - fill,",
+        (PIPELINE,),
+    ),
+    Change(
+        "exec/session/input_pipeline.py",
+        "        if uses[source].element_share < _MOSTLY or source in seen:",
+        "        if source in seen:",
+        (PIPELINE,),
+    ),
+    Change(
+        "exec/session/session.py",
+        "        for watch in list(self._watches):\n            watch.find()\n",
+        "",
+        (VIEWS_OF_QUEUES,),
+    ),
+    Change(
+        "widgets/pipelines/history.py",
+        "NOTHING).waited_for_room + min(more, passed)",
+        "NOTHING).waited_for_room + more",
+        (VIEWS_OF_QUEUES,),
+    ),
+    Change(
+        "widgets/pipelines/history.py",
+        "    return now.is_busy or any(",
+        "    return True or any(",
+        (VIEWS_OF_QUEUES,),
     ),
     Change(
         "exec/engine/step.py",
@@ -922,13 +992,13 @@ CHANGES = (
         "graph/control_flow/dynamic_rnn.py",
         "is_over = less_equal(lengths, step)",
         "is_over = less_equal(lengths, step + 1)",
-        ("graph/control_flow/test_dynamic_rnn.py",),
+        (RECURRENT,),
     ),
     Change(
-        "widgets/flow_blocks.py",
+        "widgets/graphs/flow_blocks.py",
         'is_argument = frame.is_function and bool(op.attributes.get("label"))',
         "is_argument = False",
-        ("widgets/test_flow_blocks.py",),
+        ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
         "graph/control_flow/flows.py",
@@ -977,6 +1047,42 @@ CHANGES = (
         "logical_or(finished, is_over)",
         "is_over",
         ("graph/control_flow/test_raw_rnn.py",),
+    ),
+    Change(
+        "graph/control_flow/static_rnn.py",
+        "reverse_sequence(stack(list(each)), lengths, 0, 1)",
+        "stack(list(each))[::-1]",
+        ("graph/control_flow/test_static_rnn.py",),
+    ),
+    Change(
+        "graph/control_flow/static_rnn.py",
+        "following = _chosen_each(is_over, state, following)",
+        "pass",
+        ("graph/control_flow/test_static_rnn.py",),
+    ),
+    Change(
+        "widgets/graphs/flow_blocks.py",
+        "if body in self._entrances:",
+        "if True:",
+        ("cells/test_functions.py",),
+    ),
+    Change(
+        "widgets/graphs/payload.py",
+        "scopes.get(op, -1) for op in operations",
+        "-1 for op in operations",
+        ("widgets/graphs/test_flow_blocks.py",),
+    ),
+    Change(
+        "graph/gradients/loops.py",
+        "return self.frame.swap_memory and tensor.dtype is not variant",
+        "return False",
+        ("exec/engine/test_joint.py",),
+    ),
+    Change(
+        "exec/plan/partition.py",
+        "if not self._is_idle(draft, piece)",
+        "",
+        ("exec/engine/test_joint.py",),
     ),
     Change(
         "graph/control_flow/case.py",
@@ -1067,10 +1173,52 @@ CHANGES = (
     ),
     # Views
     Change(
-        "widgets/live_graph.py",
+        "widgets/graphs/live.py",
         "        self.said = self._what_has_ended()\n",
         "",
-        ("widgets/test_graph_view.py",),
+        ("widgets/graphs/test_graph_view.py",),
+    ),
+    Change(
+        "widgets/graphs/plan_overlay.py",
+        "(each.value, *(tensor.name for tensor in same[each.value]))",
+        "(each.value,)",
+        ("widgets/graphs/test_overlay.py",),
+    ),
+    Change(
+        "widgets/graphs/plan_overlay.py",
+        "enumerate(both)}",
+        "enumerate(plan.loads)}",
+        ("widgets/graphs/test_overlay.py",),
+    ),
+    Change(
+        "widgets/graphs/trace_overlay.py",
+        "if call.operations and not call.waits:",
+        "if call.operations:",
+        ("widgets/graphs/test_overlay.py",),
+    ),
+    Change(
+        "widgets/graphs/trace_overlay.py",
+        "seconds[name][call.step] += call.duration * 1e-9",
+        "seconds[name][call.step] = call.duration * 1e-9",
+        ("widgets/graphs/test_overlay.py",),
+    ),
+    Change(
+        "widgets/graphs/looks.py",
+        "count / len(found)",
+        "count / len(block.members)",
+        ("widgets/graphs/test_overlay.py",),
+    ),
+    Change(
+        "exec/plan/explanation.py",
+        "for n in graph.nodes for p in n.joined",
+        "for n in () for p in n.joined",
+        ("exec/session/test_explain.py",),
+    ),
+    Change(
+        "widgets/placements/view.py",
+        "[*overlays, plan_overlay(other, plan)]",
+        "[*overlays, plan_overlay(other)]",
+        ("widgets/placements/test_placement_view.py",),
     ),
     Change("graph/numerics/products.py", "_multiply(x, y, out) if xp is np else ", "", (SHARED,)),
     Change(
@@ -1268,21 +1416,75 @@ CHANGES = (
     ),
     Change(
         "explain/forecast.py",
-        "if _frames(op)[0].swap_memory",
-        "",
+        "self.swapped_bytes = sum(kept[push_to_host])",
+        "self.swapped_bytes = self.stack_bytes",
         (LOOPS,),
     ),
     Change(
         "graph/control_flow/dynamic_rnn.py",
-        "count = minimum(count, reduce_max(concat([lengths, [1]], 0)))",
-        "pass",
-        ("graph/control_flow/test_dynamic_rnn.py",),
+        "longest = minimum(steps, reduce_max(concat([lengths, [1]], 0)))",
+        "longest = steps",
+        (RECURRENT,),
+    ),
+    Change(
+        "graph/control_flow/over_elements.py",
+        "flow.take(element, Taken(whole, lambda other: _element(other, index)))",
+        "flow.take(element, Taken(whole, lambda other: _element(other, 0)))",
+        (RECURRENT,),
+    ),
+    Change(
+        "graph/control_flow/flows.py",
+        "        if self.is_outside(taken.whole):\n",
+        "        if True:\n",
+        (RECURRENT,),
+    ),
+    Change(
+        "graph/control_flow/flows.py",
+        "return None if self.frame.recompute else self._elements.get(element)",
+        "return self._elements.get(element)",
+        (RECURRENT,),
+    ),
+    Change(
+        "graph/ops/math/no_nan.py",
+        "return zero[()] if z != z and zero == 0 else z",
+        "return zero[()] if z != z else z",
+        ("graph/ops/math/test_elementwise.py",),
+    ),
+    Change(
+        "graph/ops/math/no_nan.py",
+        "return zero[()] if z != z and zero == 0 else z",
+        "return z",
+        ("graph/ops/math/test_elementwise.py",),
+    ),
+    Change(
+        "graph/ops/nn/recurrent.py",
+        "if not flow.is_outside(kernel) or",
+        "if",
+        (RECURRENT,),
+    ),
+    Change(
+        "graph/ops/nn/recurrent.py",
+        "or not (bias is None or flow.is_outside(bias))",
+        "",
+        (RECURRENT,),
+    ),
+    Change(
+        "graph/ops/nn/recurrent.py",
+        "with flow.outside(), within(kernel.graph, there):",
+        "with flow.outside():",
+        (RECURRENT,),
+    ),
+    Change(
+        "train/layers/recurrent.py",
+        "return convert_to_tensor(kernel), convert_to_tensor(bias)",
+        "return kernel, bias",
+        (RECURRENT,),
     ),
     Change(
         "graph/control_flow/dynamic_rnn.py",
         "concat([lengths, [1]], 0)",
         "lengths",
-        ("graph/control_flow/test_dynamic_rnn.py",),
+        (RECURRENT,),
     ),
     Change(
         "graph/control_flow/while_loop.py",
@@ -1327,40 +1529,40 @@ CHANGES = (
         ("exec/engine/test_tally.py",),
     ),
     Change(
-        "widgets/flow_blocks.py",
+        "widgets/graphs/flow_blocks.py",
         "if of is not None and home.relative(of.name) is None and of.id > home.last:",
         "if False:",
-        ("widgets/test_flow_blocks.py",),
+        ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
-        "widgets/flow_blocks.py",
+        "widgets/graphs/flow_blocks.py",
         "self._hide(op, [pred] if self._is_end(op, pred) else ())",
         "self._hide(op)",
-        ("widgets/test_flow_blocks.py",),
+        ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
-        "widgets/flow_blocks.py",
+        "widgets/graphs/flow_blocks.py",
         "for side in (0, 1)]\n        while stack:",
         "for side in (1, 0)]\n        while stack:",
-        ("widgets/test_flow_blocks.py",),
+        ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
-        "widgets/flow_blocks.py",
+        "widgets/graphs/flow_blocks.py",
         "            self._found.rounds.add(op)\n",
         "            pass\n",
-        ("widgets/test_flow_blocks.py",),
+        ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
-        "widgets/graph_payload.py",
+        "widgets/graphs/payload.py",
         "unseen = aside(tree, edges, kept) & ~np.isin(tree.parent, _whole(tree, picture))",
         "unseen = aside(tree, edges, kept)",
-        ("widgets/test_flow_blocks.py",),
+        ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
-        "widgets/flow_runs.py",
+        "widgets/graphs/flow_runs.py",
         "asked = session or next(reversed(open_sessions(graph)), None)",
         "asked = next(iter(open_sessions(graph)), None)",
-        ("widgets/test_flow_blocks.py",),
+        ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
         "graph/control_flow/while_loop.py",

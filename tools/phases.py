@@ -1,20 +1,26 @@
 """The phases of `make test`: what each runs, and how long it may take.
 
-Every phase runs, whatever became of those before it; its output is shown as it comes. At the end
-stands one line per phase with its wall time and its budget. A phase that fails, or succeeds but
-takes longer than its budget, makes the whole fail: slowness is noticed on the day it arrives.
+Every phase runs, whatever becomes of others. As many run at once as there are processors; what one
+says is shown when it ends, or as it comes if it is the only one. At the end stands one line per
+phase with its wall time and its budget. A phase that fails, or succeeds but takes longer than its
+budget, makes the whole fail: slowness is noticed on the day it arrives.
 
     python tools/phases.py                  # all of them
     python tools/phases.py types layers     # these
 """
 
+import os
 import shutil
 import subprocess
 import sys
 import time
 from argparse import ArgumentParser
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 
 ENVIRONMENT = Path(sys.executable).parent
 
@@ -29,7 +35,7 @@ class Phase:
 
     Attributes:
         name: what it is called on the command line.
-        budget: how many seconds it may take.
+        budget: how many seconds it may take, where two processors have two phases to run.
         command: the program and its arguments.
     """
 
@@ -42,17 +48,19 @@ PYTEST = ("pytest", "--durations=10", "--durations-min=1")
 NBVAL = ("--nbval", "--nbval-current-env", "--nbval-sanitize-with=notebooks/sanitize.cfg")
 NOTEBOOKS = ("-p", "nbval", *NBVAL)
 
+# Those that take longest begin first, so that the last to end has company for most of its time.
 PHASES = (
-    Phase("lint", 30, ("ruff", "check")),
-    Phase("format", 30, ("ruff", "format", "--check")),
+    Phase("tests", 6 * 60, (*PYTEST, "tests", "--ignore=tests/graph", "--ignore=tests/browser")),
+    Phase("graph", 6 * 60, (*PYTEST, "tests/graph")),
+    Phase("browser", 7 * 60, (*PYTEST, "-m", "browser", "tests/browser")),
+    Phase("notebooks", 4 * 60, (*PYTEST, *NOTEBOOKS, "notebooks")),
     Phase("types", 120, ("mypy",)),
-    Phase("layers", 60, ("lint-imports", "--no-logo")),
-    Phase("circles", 60, ("lint-imports", "--no-logo", "--config", "tools/circles.toml")),
     Phase("docs", 120, ("mkdocs", "build")),
     Phase("front-end", 60, ("npm", "--prefix", "labextension", "test")),
-    Phase("tests", 10 * 60, (*PYTEST, "tests")),
-    Phase("notebooks", 4 * 60, (*PYTEST, *NOTEBOOKS, "notebooks")),
-    Phase("browser", 7 * 60, (*PYTEST, "-m", "browser", "tests/browser")),
+    Phase("layers", 60, ("lint-imports", "--no-logo")),
+    Phase("circles", 60, ("lint-imports", "--no-logo", "--config", "tools/circles.toml")),
+    Phase("lint", 30, ("ruff", "check")),
+    Phase("format", 30, ("ruff", "format", "--check")),
 )
 
 
@@ -74,19 +82,58 @@ class Outcome:
         return "ok"
 
 
-def run(phase: Phase) -> Outcome:
-    """Run a phase's command, with its output going where this program's goes."""
-    print(f"\n==> {phase.name}: {' '.join(phase.command)}", flush=True)
+def surroundings() -> dict[str, str]:
+    """The environment of a phase, where modules are compiled once and not by each process."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
+def run(phase: Phase, output: IO[bytes] | None) -> Outcome:
+    """Run a phase's command; what it says goes to a file, or where this program's goes."""
     program, *arguments = phase.command
     found = shutil.which(program, path=ENVIRONMENT) or program
     limit = phase.budget * PATIENCE
     start = time.monotonic()
     try:
-        status = subprocess.run([found, *arguments], timeout=limit).returncode
+        status = subprocess.run(
+            [found, *arguments],
+            stdout=output,
+            stderr=output,
+            env=surroundings(),
+            timeout=limit,
+        ).returncode
         failure = f"exit status {status}" if status else None
     except subprocess.TimeoutExpired:
         failure = f"stopped after {limit:.0f} s"
     return Outcome(phase, time.monotonic() - start, failure)
+
+
+def announce(phase: Phase) -> None:
+    """Say whose output follows."""
+    print(f"\n==> {phase.name}: {' '.join(phase.command)}", flush=True)
+
+
+def run_at_once(phases: list[Phase]) -> list[Outcome]:
+    """Run phases beside each other, and show what each said when it ends."""
+    outcomes = []
+    with ExitStack() as stack:
+        files = {phase: stack.enter_context(TemporaryFile()) for phase in phases}
+        pool = stack.enter_context(ThreadPoolExecutor(os.cpu_count()))
+        # After an interrupt, which ends those that run, none begins.
+        stack.callback(pool.shutdown, cancel_futures=True)
+        for future in as_completed([pool.submit(run, phase, files[phase]) for phase in phases]):
+            outcome = future.result()
+            announce(outcome.phase)
+            files[outcome.phase].seek(0)
+            shutil.copyfileobj(files[outcome.phase], sys.stdout.buffer)
+            sys.stdout.flush()
+            outcomes.append(outcome)
+    return outcomes
+
+
+def run_alone(phase: Phase) -> list[Outcome]:
+    """Run one phase, and show what it says as it comes."""
+    announce(phase)
+    return [run(phase, None)]
 
 
 def main() -> int:
@@ -98,11 +145,14 @@ def main() -> int:
     if unknown := sorted(set(names) - set(known)):
         parser.error(f"no phase named {', '.join(unknown)}; there are {', '.join(known)}")
 
-    outcomes = [run(known[name]) for name in names]
+    start = time.monotonic()
+    phases = [known[name] for name in names]
+    outcomes = run_at_once(phases) if len(phases) > 1 else run_alone(*phases)
     print("\nphase       seconds  budget")
     for outcome in outcomes:
         phase = outcome.phase
         print(f"{phase.name:<11} {outcome.seconds:7.1f} {phase.budget:7.0f}  {outcome.verdict}")
+    print(f"{'all':<11} {time.monotonic() - start:7.1f}")
     return int(any(outcome.verdict != "ok" for outcome in outcomes))
 
 

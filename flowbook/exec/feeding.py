@@ -94,6 +94,11 @@ class Feeder:
         """Whether one of the threads has not come to its end."""
         return self._running > 0
 
+    @property
+    def running(self) -> int:
+        """How many of the threads have not come to their end."""
+        return self._running
+
     def start(self) -> None:
         """Start the threads."""
         if self._coordinator is not None:
@@ -203,9 +208,18 @@ class Feeding:
             feeder.start()
         return feeder.threads
 
+    def feeder(self, runner: Operation) -> Feeder | None:
+        """The threads of a runner, if it has been started."""
+        return self._feeders.get(runner)
+
     def of(self, queue: Operation) -> list[Feeder]:
         """Those that fill a queue, or did."""
         return [f for f in list(self._feeders.values()) if f.runner.inputs[0].op is queue]
+
+    @property
+    def running(self) -> int:
+        """How many threads run."""
+        return sum(feeder.running for feeder in list(self._feeders.values()))
 
     def _have_ended(self, queue: Operation) -> bool:
         """Whether all that fill a queue have come to their end, none having been stopped."""

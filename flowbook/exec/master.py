@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from flowbook.exec.checkpoints.snapshot import Snapshot, State
-from flowbook.exec.devices.device import Device
+from flowbook.exec.devices.device import Device, DeviceDescription
 from flowbook.exec.devices.local import local_devices
 from flowbook.exec.engine.executor import Execution, Executions
 from flowbook.exec.engine.initialisation import Initialisation
@@ -33,7 +33,7 @@ from flowbook.exec.resources.kinds import Definition, Stateful
 from flowbook.exec.resources.random_state import Draws
 from flowbook.exec.resources.store import Store
 from flowbook.exec.signature.signature import Signature
-from flowbook.exec.waits import Waits
+from flowbook.exec.waits import Waiter, Waits
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.errors import DataLossError, FailedPreconditionError, OpError
 from flowbook.graph.model.operation import Operation
@@ -158,8 +158,18 @@ class Master(Protocol):
     def reset(self) -> None:
         """Have all that is the session's own begin afresh."""
 
-    def list_devices(self) -> list[str]:
-        """The names of the devices that operations run on."""
+    def waiters(self) -> Sequence[Waiter]:
+        """What waits now."""
+
+    @property
+    def under_way(self) -> int:
+        """How many of the steps that may wait are under way, those that fill queues among them."""
+
+    def find(self, key: ResourceKey) -> Any:
+        """The resource of a key if it exists already, or None."""
+
+    def list_devices(self) -> list[DeviceDescription]:
+        """The devices that operations run on."""
 
     def close(self) -> None:
         """Cancel what waits, and free memory."""
@@ -176,11 +186,16 @@ class LocalMaster:
     """
 
     def __init__(
-        self, graph: Graph, auto_initialize: bool, devices: Sequence[Device] | None = None
+        self,
+        graph: Graph,
+        auto_initialize: bool,
+        devices: Sequence[Device] | None = None,
+        soft_placement: bool = False,
     ) -> None:
         self.graph = graph
         self.drops = 0
         self._devices = list(devices or local_devices())
+        self._is_soft = soft_placement
         self._homes: dict[ResourceKey, Device] = {}
         self._held = graph.values.held_by(self)
         self.store = Store(secrets.randbits(63), self._note_value)
@@ -221,7 +236,7 @@ class LocalMaster:
             found = self._prepared.get(key)
             if found is None:
                 base = None if instruments else self._base_of(signature)
-                growing = grow(signature, self._devices, base, self._homes)
+                growing = grow(signature, self._devices, base, self._homes, self._is_soft)
                 found = growing.prepared
                 if instruments:
                     found = _rewritten(found, instruments)
@@ -246,10 +261,10 @@ class LocalMaster:
     ) -> Explanation:
         """The plan of a signature for these devices, or others; nothing is run or kept."""
         if devices is not None:
-            return explain(signature, shapes, devices, {})
+            return explain(signature, shapes, devices, {}, self._is_soft)
         with self._lock:
             homes = dict(self._homes)
-        return explain(signature, shapes, self._devices, homes)
+        return explain(signature, shapes, self._devices, homes, self._is_soft)
 
     def _runner(self, prepared: Prepared, begun: Runner | Joint | None = None) -> Runner | Joint:
         for operation in prepared.stateful:
@@ -407,6 +422,19 @@ class LocalMaster:
         devices = {op: self._home(op).name for op in values}
         return Snapshot(values, devices, self.store.entropy, states)
 
+    def waiters(self) -> Sequence[Waiter]:
+        """What waits now."""
+        return self._executions.waiters()
+
+    @property
+    def under_way(self) -> int:
+        """How many of the steps that may wait are under way, those that fill queues among them."""
+        return self._executions.under_way
+
+    def find(self, key: ResourceKey) -> Any:
+        """The resource of a key if it exists already, or None."""
+        return self.store.find(key)
+
     def _home(self, operation: Operation) -> Device:
         """Where what an operation owns lives, or will if nobody asks for anything else."""
         assert operation.key is not None
@@ -480,9 +508,9 @@ class LocalMaster:
         """What loops and branches did in the last run that had them."""
         return self._tallies.ran()
 
-    def list_devices(self) -> list[str]:
-        """The names of the devices that operations run on."""
-        return [device.name for device in self._devices]
+    def list_devices(self) -> list[DeviceDescription]:
+        """The devices that operations run on."""
+        return [device.described() for device in self._devices]
 
     def close(self) -> None:
         """Cancel what waits, and free memory."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flowbook.exec.engine.executor import Wait
 from flowbook.exec.feeding import Feeding
@@ -33,6 +33,22 @@ def check_seconds(value: object) -> None:
     """
     if value is not None and not (isinstance(value, int | float) and value >= 0):
         raise ValueError(f"report_waits is None or a number of seconds from 0 on, not {value!r}")
+
+
+class Waiter(NamedTuple):
+    """An operation that waits.
+
+    Attributes:
+        operation: the operation.
+        wish: what for, such as "waits for an element of queue 'q'".
+        since: when that began, on the clock of `time.monotonic`.
+        queues: the operations that own what it may wait at.
+    """
+
+    operation: Operation
+    wish: str
+    since: float
+    queues: Sequence[Operation]
 
 
 class Waits:
@@ -77,6 +93,15 @@ class Waits:
             message = f"this run waits: {self.described(waits)}"
             warnings.warn_explicit(message, WaitingWarning, where, site.line)
         return None
+
+    def waiters(self, waits: Sequence[Wait]) -> list[Waiter]:
+        """The operations that wait."""
+        found = [(self._operation(wait.node), wait) for wait in waits]
+        return [
+            Waiter(operation, wait.wish, wait.since, self._waited_at(wait.node))
+            for operation, wait in found
+            if operation is not None
+        ]
 
     def described(self, waits: Sequence[Wait]) -> str:
         """What waits for what, where it was defined, and what would wake it."""

@@ -11,7 +11,7 @@ from flowbook.exec.report import Report, Table, in_bytes, scaled
 from flowbook.exec.signature.feeds import check_mapping, feedable
 from flowbook.exec.signature.fetches import flatten, graph_of
 from flowbook.graph.building.graph import Graph, get_default_graph
-from flowbook.graph.control_flow.stacks import push
+from flowbook.graph.control_flow.stacks import push, push_to_host
 from flowbook.graph.model.context import Frame, chain, runs_in
 from flowbook.graph.model.dtypes import resource, variant
 from flowbook.graph.model.errors import InvalidArgumentError, NotFoundError, without_internal_frames
@@ -23,6 +23,7 @@ from flowbook.graph.transfer.shaping import check_fed, shape_of, shaped
 __all__ = ["forecast"]
 
 _MOST_ROWS = 15
+_PUSHING = (push, push_to_host)
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,9 @@ class Forecast(Report):
         self.unsized = unsized
         self.trips = trips
         self.per_iteration = per_iteration
-        kept = {op: cost.bytes for op, cost in by_operation.items() if op.op_def is push}
-        self.stack_bytes = sum(kept.values())
-        self.swapped_bytes = sum(size for op, size in kept.items() if _frames(op)[0].swap_memory)
+        kept = {d: [c.bytes for op, c in by_operation.items() if op.op_def is d] for d in _PUSHING}
+        self.stack_bytes = sum(map(sum, kept.values()))
+        self.swapped_bytes = sum(kept[push_to_host])
         self._uncounted = uncounted
 
     def by_type(self) -> dict[str, Cost]:
@@ -299,7 +300,7 @@ def _viewed(tensor: Tensor) -> Tensor | None:
 
 def _bytes(tensor: Tensor) -> int | None:
     if tensor.dtype is variant:  # A stack: what this operation has put on it.
-        return _bytes(tensor.op.inputs[1]) if tensor.op.op_def is push else 0
+        return _bytes(tensor.op.inputs[1]) if tensor.op.op_def in _PUSHING else 0
     if tensor.dtype is resource:
         return 0
     size = tensor.shape.size

@@ -13,8 +13,10 @@ from flowbook.train.ftrl import *
 from flowbook.train.gradient_descent import *
 from flowbook.train.input.batches import *
 from flowbook.train.input.batching import *
+from flowbook.train.input.bucketing import *
 from flowbook.train.input.generators import *
 from flowbook.train.input.producers import *
+from flowbook.train.input.record_batches import *
 from flowbook.train.input.records import *
 from flowbook.train.input.until_end import *
 from flowbook.train.lbfgs import *

@@ -13,11 +13,14 @@ from typing import Any
 from flowbook.exec.instruments.summaries.follow import LogFollower
 from flowbook.exec.instruments.summaries.history import SummaryHistory
 from flowbook.exec.instruments.summaries.summarizing import Summarizing
+from flowbook.exec.plan.explanation import Explanation
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model import long_work
-from flowbook.widgets import growing, progress, tables
-from flowbook.widgets.graph_view import graph_forms
-from flowbook.widgets.summary_view import show_summaries
+from flowbook.widgets import progress, tables
+from flowbook.widgets.graphs.view import graph_forms
+from flowbook.widgets.placements.view import show_plan
+from flowbook.widgets.summaries import growing
+from flowbook.widgets.summaries.view import show_summaries
 
 
 def install(shell: Any) -> None:
@@ -34,6 +37,7 @@ def install(shell: Any) -> None:
     formatter.mimebundle_formatter.for_type(Graph, graph_forms)
     for shown in (LogFollower, SummaryHistory, Summarizing):
         formatter.ipython_display_formatter.for_type(shown, show_summaries)
+    formatter.ipython_display_formatter.for_type(Explanation, show_plan)
     long_work.show_with(progress.track_long)
     if _follow not in shell.events.callbacks["post_run_cell"]:
         shell.events.register("post_run_cell", _follow)
@@ -43,6 +47,6 @@ def _follow(_: Any) -> None:
     """A cell has ended: views show what it did to their graphs and summaries, if there are any."""
     progress.close_left()
     growing.follow_all()
-    live = sys.modules.get("flowbook.widgets.live_graph")
+    live = sys.modules.get("flowbook.widgets.graphs.live")
     if live is not None:
         live.follow_all()

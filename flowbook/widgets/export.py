@@ -12,13 +12,15 @@ from typing import Any
 from flowbook.exec.instruments.summaries.follow import LogFollower
 from flowbook.exec.instruments.summaries.history import SummaryHistory
 from flowbook.exec.instruments.summaries.summarizing import Summarizing
+from flowbook.exec.plan.explanation import Explanation
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.errors import InvalidTypeError, OpError
 from flowbook.graph.storing import files
-from flowbook.widgets.graph_view import GraphView
+from flowbook.widgets.graphs.view import GraphView
+from flowbook.widgets.placements.view import PlacementView
 from flowbook.widgets.progress import Progress
 from flowbook.widgets.shown_text import shown_text
-from flowbook.widgets.summary_view import SummaryView
+from flowbook.widgets.summaries.view import SummaryView
 from flowbook.widgets.tables import table_of
 
 __all__ = ["export_html"]
@@ -48,6 +50,7 @@ pre {{ white-space: pre-wrap; }}
 
 # What is shown as a view of its own.
 _VIEWS: dict[type, Callable[[Any], Any]] = {
+    Explanation: PlacementView,
     Graph: GraphView,
     LogFollower: SummaryView,
     SummaryHistory: SummaryView,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.exec.report import Report
+from flowbook.exec.report import Report, Table
 from flowbook.exec.session.session import Session
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.site import Site
@@ -95,7 +95,11 @@ def session_html(session: Session) -> str:
 
 def report_html(report: Report) -> str:
     """What a tool found out, as a table with a heading and notes."""
-    table = report.table
+    return table_html(report.table)
+
+
+def table_html(table: Table, title: str | None = None) -> str:
+    """A table with a heading, its own or another, or none, and notes."""
     head = "".join(_cell("th", i in table.numeric, _text(h)) for i, h in enumerate(table.headings))
     body = "\n".join(
         "<tr>"
@@ -105,7 +109,9 @@ def report_html(report: Report) -> str:
     )
     rows = f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>"
     notes = "".join(f"<p>{_text(note)}</p>" for note in table.notes)
-    return f"<p><strong>{_text(table.title)}</strong></p>{rows if table.rows else ''}{notes}"
+    shown = table.title if title is None else title
+    heading = f"<p><strong>{_text(shown)}</strong></p>" if shown else ""
+    return f"{heading}{rows if table.rows else ''}{notes}"
 
 
 def _cell(tag: str, is_number: bool, html: str) -> str:

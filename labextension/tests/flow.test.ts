@@ -12,6 +12,7 @@ import { Choices, EdgeCache, compose, prepare } from "../src/core/scene.js";
 import { Search } from "../src/core/search.js";
 import { neighbours } from "../src/core/selection.js";
 import { withSeries } from "../src/core/series.js";
+import { likenessPalette } from "../src/core/colours.js";
 import { sceneSvg } from "../src/core/svg.js";
 import { graphOf } from "./graphs.js";
 
@@ -99,6 +100,29 @@ test("what is not shown is found all the same", () => {
   assert.equal(found[0].name, "loop/taken");
 });
 
+test("calls of a function lead to its one body, and that to them", () => {
+  const data = graphOf(
+    [
+      { name: "x" },
+      { name: "functions/step/Tanh", type: "Tanh" },
+      { name: "step", type: "Call", inputs: ["x"], body: "functions/step" },
+      { name: "step_1", type: "Call", inputs: ["step"], body: "functions/step" },
+    ],
+    {},
+    { "functions/step": Kind.Function },
+  );
+  const of = new Hierarchy(data, data.parent, data.kind, data.template, data.aside, []);
+  const [body, call] = [of.find("scope:functions/step")!, of.find("op:step_1")!];
+  const goals = (node: number, heading: string): unknown[] =>
+    cardOf(of, { kind: "node", node }).sections.find((section) => section.heading === heading)!.items.map(({ text, goal }) => [text, goal]);
+  assert.deepEqual(goals(call, "calls"), [["functions/step", { kind: "node", node: body }]]);
+  assert.deepEqual(goals(body, "called by"), ["step", "step_1"].map((name) => [name, { kind: "node", node: of.find(`op:${name}`) }]));
+  const face = faceOf(of, call, measure);
+  assert.deepEqual([face.title, face.detail], ["ƒ step_1", "call of step"]);
+  assert.equal(say(of, call), "call of functions/step");
+  assert.equal(of.body(of.find("op:x")!), -1);
+});
+
 test("names of their own are used whole", () => {
   const data = loop();
   const named = new Int32Array(data.parent.length).fill(-1);
@@ -140,7 +164,7 @@ for (const sideways of [false, true]) {
     assert.ok(inside(points.at(-2)!, variable.x, variable.width) && inside(points.at(-1)!, variable.y, variable.height));
     const start = sideways ? variable.x : variable.y;
     assert.ok(start < (sideways ? body.x : body.y), "variables come first");
-    assert.match(sceneSvg(plain, scene, sideways), /stroke="#[0-9a-f]{6}" stroke-width="1.2"/);
+    assert.match(sceneSvg(plain, scene, sideways, likenessPalette(plain)), /stroke="#[0-9a-f]{6}" stroke-width="1.2"/);
   });
 }
 

@@ -15,6 +15,8 @@ export interface Op {
   wires?: string[];
   routing?: boolean;
   round?: boolean;
+  /** The scope that is the body of what it calls. */
+  body?: string;
 }
 
 /** The graph of operations in the order of construction; `templates` are those of scopes by name. */
@@ -72,10 +74,11 @@ export function graphOf(ops: Op[], templates: Record<string, number> = {}, kinds
     parent: Int32Array.from([...parents, ...scopeParents]),
     template: Int32Array.from([...ops.map((op) => text(op.type ?? "Op")), ...names.map((name, i) => templates[name] ?? 1000 + i)]),
     aside: new Uint8Array(size),
-    kind: new Uint8Array(size).map((_, i) => (i < total ? Kind.Plain : (kinds[names[i - total]] ?? Kind.Scope))),
+    kind: new Uint8Array(size).map((_, i) => (i < total ? (ops[i].body ? Kind.Call : Kind.Plain) : (kinds[names[i - total]] ?? Kind.Scope))),
     own,
     named: new Int32Array(0),
     about: new Int32Array(0),
+    body: Int32Array.from(ops.map((op) => (op.body ? scopes.get(op.body)! : -1))),
     routing: Uint8Array.from(ops.map((op) => (op.routing ? 1 : 0))),
     round: Uint8Array.from(ops.map((op) => (op.round ? 1 : 0))),
     wireStart,
@@ -98,6 +101,7 @@ export function graphOf(ops: Op[], templates: Record<string, number> = {}, kinds
     attributeValue: new Int32Array(0),
     spec: fill("float32 [2, 3]"),
     bytes: new Float64Array(total).fill(24),
+    overlay: null,
   };
 }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { hex, paintOf, templateHues } from "../src/core/colours.js";
+import { hex, likenessPalette } from "../src/core/colours.js";
 import { Hierarchy } from "../src/core/hierarchy.js";
 import { Layout, LayoutRequest } from "../src/core/layout.js";
 import { layOut } from "../src/core/placing.js";
@@ -140,17 +140,18 @@ test("edges say what they carry", () => {
 
 test("the SVG is text and fetches nothing", () => {
   const tree = new Hierarchy(graphOf([{ name: '<script>"&' }, { name: "y", inputs: ['<script>"&'] }]));
-  const svg = sceneSvg(tree, sceneOf(tree, []), false);
+  const svg = sceneSvg(tree, sceneOf(tree, []), false, likenessPalette(tree));
   assert.ok(svg.includes("&lt;script&gt;&quot;&amp;") && !svg.includes("<script"));
   assert.ok(!/href|url\(|NaN/.test(svg));
 });
 
 test("what is alike has one colour, what is alone has none", () => {
   const tree = new Hierarchy(chainOf(3));
-  const hues = templateHues(tree);
-  const fills = [0, 1, 2].map((i) => paintOf(tree, hues, tree.find(`scope:layer_${i}`)!, false).fill);
+  const palette = likenessPalette(tree);
+  const fills = [0, 1, 2].map((i) => palette.paintOf(tree.find(`scope:layer_${i}`)!, false).fill);
   assert.equal(new Set(fills).size, 1);
-  assert.equal(hues.size, 1);
+  const alone = new Hierarchy(chainOf(1));
+  assert.notEqual(likenessPalette(alone).paintOf(alone.find("scope:layer_0")!, false).fill, fills[0]);
   assert.equal(hex(1, 0, 0), "#ffffff");
   assert.equal(hex(0, 0, 0), "#000000");
 });

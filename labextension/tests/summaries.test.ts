@@ -8,34 +8,11 @@ import { runPaint } from "../src/core/run_colours.js";
 import { smoothed } from "../src/core/smoothing.js";
 import { HistogramValue, ImageValue, SummaryStore } from "../src/core/summaries.js";
 import { filterOf, grouped, shortOf } from "../src/core/tags.js";
+import { packed } from "./packed.js";
 
-type Column = Float64Array | Int32Array | Uint8Array;
-
-/** A frame as `packing.py` lays it out, unpacked. */
-function frame(sequence: number, series: unknown[], columns: Record<string, Column>, more: object = {}): ArrayBuffer {
-  const places: Record<string, [string, number, number]> = {};
-  const parts: Uint8Array[] = [];
-  let offset = 0;
-  for (const [name, values] of Object.entries(columns)) {
-    const type = values instanceof Float64Array ? "float64" : values instanceof Int32Array ? "int32" : "uint8";
-    places[name] = [type, offset, values.length];
-    const padded = new Uint8Array(Math.ceil(values.byteLength / 8) * 8);
-    padded.set(new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
-    parts.push(padded);
-    offset += padded.length;
-  }
-  const header = { format: 1, sequence, runs: [["a", "a"]], said: [], series, texts: [], columns: places, ...more };
-  const encoded = new TextEncoder().encode(JSON.stringify(header));
-  const start = Math.ceil((4 + encoded.length) / 8) * 8;
-  const found = new Uint8Array(start + offset);
-  new DataView(found.buffer).setUint32(0, encoded.length, true);
-  found.set(encoded, 4);
-  let at = start;
-  for (const part of parts) {
-    found.set(part, at);
-    at += part.length;
-  }
-  return found.buffer;
+/** A frame of summaries. */
+function frame(sequence: number, series: unknown[], columns: Parameters<typeof packed>[1], more: object = {}): ArrayBuffer {
+  return packed({ format: 1, sequence, runs: [["a", "a"]], said: [], series, texts: [], ...more }, columns);
 }
 
 function scalars(sequence: number, start: number, places: number[], values = places.map((place) => place * 10)): ArrayBuffer {

@@ -115,3 +115,27 @@ def test_graphs_without_loops_offer_no_routing(tmp_path: Path, page: Any) -> Non
         view = exported(page, graph, tmp_path)
     assert view.get_by_role("button", name="Show control edges").is_visible()
     assert view.get_by_role("button", name="Show what only routes values").count() == 0
+
+
+def test_a_call_opens_the_one_body_of_its_function(tmp_path: Path, page: Any) -> None:
+    with fb.Graph().as_default() as graph:
+        step = fb.function(lambda a: fb.tanh(a) * 2.0, inline=False, name="step")
+        step(step(fb.placeholder(fb.float32, [], name="x")))
+        view = exported(page, graph, tmp_path)
+    closed = tree_items(view)
+    assert [item.partition(",")[2] for item in closed if item.startswith("step")] == [
+        " call of functions/step"
+    ] * 2
+    assert not any(item.startswith("Tanh") for item in closed)
+    view.locator("[role=tree]").focus()
+    places = [item.partition(",")[0] for item in closed]
+    before = view.get_attribute("data-drawn")
+    press(view, "Home", *["ArrowDown"] * places.index("step_1"), "Enter")
+    redrawn(view, before)
+    view.locator("[role=treeitem]", has_text="Tanh").wait_for()
+    assert view.locator(".fb-card h3").inner_text() == "functions/step"
+    # And from there to another call, whose card has a button for it.
+    view.locator(".fb-card").get_by_role("button", name="step", exact=True).click()
+    view.locator(".fb-card").get_by_role("button", name="Open the body").click()
+    view.locator(".fb-card h3", has_text="functions/step").wait_for()
+    assert [item for item in tree_items(view) if item.startswith("Tanh")] == ["Tanh, Tanh"]

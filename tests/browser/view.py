@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import flowbook as fb
-from flowbook.widgets.graph_view import GraphView
+from flowbook.widgets.graphs.view import GraphView
 
 
 def exported(page: Any, graph: fb.Graph, folder: Path, **options: Any) -> Any:
@@ -40,7 +40,7 @@ def redrawn(view: Any, before: str | None) -> None:
 
 def reveal(view: Any, name: str) -> None:
     """Find an operation or scope by its name, and select it."""
-    field = view.get_by_role("combobox")
+    field = view.get_by_role("combobox", name="Search operations and scopes")
     field.fill(name)
     view.locator("[role=option]").first.wait_for()
     field.press("Enter")

@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+from flowbook.widgets.graphs.flow_blocks import pictured
+from flowbook.widgets.graphs.payload import with_retired
+
 FUNCTION = """
 W = fb.Variable(3.0, name='W')
 
@@ -52,6 +55,15 @@ def test_calls_of_what_was_redefined_are_stale(notebook: Any, inline: bool) -> N
     notebook.run("c", "now = sess.run([y, dy], {x: 2.0})")
     assert notebook["old"] == [172, 81]
     assert notebook["now"] == [10, 9]
+
+
+def test_a_stale_call_does_not_lead_to_a_body_that_it_does_not_call(notebook: Any) -> None:
+    notebook.run("a", FUNCTION.format(inline=False))
+    notebook.run("b", "x = fb.placeholder(fb.float32, [], name='x')\ny = layer(x)")
+    notebook.run("a", FUNCTION.format(inline=False).replace("W * total", "W - total"))
+    notebook.run("c", "z = layer(x)")
+    bodies = pictured(with_retired(notebook.graph.operations)).bodies
+    assert {op.name: path for op, path in bodies.items()} == {"layer_1": "functions/layer"}
 
 
 @INLINE

@@ -33,8 +33,17 @@ def body(i, t):
 _, y = fb.while_loop(lambda i, t: i < 3, body, (0, x))
 """
 
+RECURRENT = """
+x = fb.placeholder(fb.float32, [None, 2, 3])
+kernel = fb.Variable(fb.ones([7, 4]), name='kernel')
+matrix = fb.identity(kernel)
+cell = lambda x, h: fb.nn.rnn_cell(x, h, matrix)
+outputs, y = fb.nn.dynamic_rnn(cell, x, fb.zeros([2, 4]), time_major=True)
+grads = fb.gradients(y, [x, kernel])
+"""
 
-@pytest.mark.parametrize("source", [LOOP, NESTED, SUMMARISED])
+
+@pytest.mark.parametrize("source", [LOOP, NESTED, SUMMARISED, RECURRENT])
 def test_the_same_loop_stays(notebook: Any, source: str) -> None:
     notebook.run("a", source)
     notebook.run("b", "z = y + 1.0")

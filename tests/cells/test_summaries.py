@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from flowbook.widgets.summary_sources import Sources
+from flowbook.widgets.summaries.sources import Sources
 
 MODEL = """
 W = fb.Variable(2.0, name="W")

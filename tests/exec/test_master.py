@@ -17,7 +17,7 @@ import pytest
 
 import flowbook as fb
 from flowbook.exec.checkpoints.snapshot import Snapshot
-from flowbook.exec.devices.device import Device
+from flowbook.exec.devices.device import Device, DeviceDescription
 from flowbook.exec.devices.local import local_devices
 from flowbook.exec.engine.executor import Executions
 from flowbook.exec.engine.initialisation import Initialisation
@@ -33,6 +33,7 @@ from flowbook.exec.plan.pipeline import Prepared, prepare
 from flowbook.exec.resources.kinds import Definition
 from flowbook.exec.resources.store import Store
 from flowbook.exec.signature.signature import Signature
+from flowbook.exec.waits import Waiter
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import ResourceKey
 
@@ -121,6 +122,16 @@ class FarMaster:
         self._initialise(prepared, (), None)
         return FarStep(self, prepared, self._runners[prepared])
 
+    def waiters(self) -> Sequence[Waiter]:
+        return self._executions.waiters()
+
+    @property
+    def under_way(self) -> int:
+        return self._executions.under_way
+
+    def find(self, key: ResourceKey) -> Any:
+        return self.store.find(key)
+
     def values(self) -> dict[ResourceKey, Any]:
         return {key: self.store.find(key).read() for key in self.held}
 
@@ -133,7 +144,7 @@ class FarMaster:
         self.asked.append("snapshot")
         self._initialisation.prepare_for([v.value.op for v in variables], (), {}, deadline)
         values = {v.op: self.store.find(v.op.key).read() for v in variables}
-        return Snapshot(values, dict.fromkeys(values, self.list_devices()[0]), 3, {})
+        return Snapshot(values, dict.fromkeys(values, self.list_devices()[0].name), 3, {})
 
     def put(self, snapshot: Snapshot, deadline: float | None) -> None:
         self.asked.append("put")
@@ -143,8 +154,8 @@ class FarMaster:
         self.asked.append("reset")
         self.store.reset()
 
-    def list_devices(self) -> list[str]:
-        return ["/job:far/task:0/device:cpu:0"]
+    def list_devices(self) -> list[DeviceDescription]:
+        return [DeviceDescription("/job:far/task:0/device:cpu:0", "cpu", None)]
 
     def ran(self) -> Ran:
         return self._tallies.ran()
@@ -271,7 +282,7 @@ def test_runs(sess: Any) -> None:
         np.testing.assert_array_equal(found, [[2.0 + turn, 3.0 + turn], [1.0 + turn, 2.0 + turn]])
     assert asked(sess) == ["extend", "prepare", "run", "initialise", "prepare", *["run"] * 3]
     assert sess._master.sent > 0
-    assert sess.list_devices() == ["/job:far/task:0/device:cpu:0"]
+    assert sess.list_devices()[0].name == "/job:far/task:0/device:cpu:0"
     assert sess.graph.values.has_value(W.op)
     sess.close()
     assert asked(sess) == ["close"]

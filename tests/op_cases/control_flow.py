@@ -16,7 +16,13 @@ SCENARIOS = [
     ],
     *[
         Scenario(type, "tests/graph/gradients/test_loops.py")
-        for type in ("EmptyStack", "StackPush", "StackPop")
+        for type in (
+            "EmptyStack",
+            "StackPush",
+            "StackPop",
+            "StackPushToHost",
+            "StackPopFromHost",
+        )
     ],
     *[
         Scenario(type, "tests/graph/functions/test_calls.py")

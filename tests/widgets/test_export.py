@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.widgets import graph_view
+from flowbook.widgets.graphs import view
 
 HOSTILE = "<script>alert('x')</script>&\"\x00\x1b[31m"
 
@@ -74,7 +74,7 @@ def test_pages_are_deterministic(tmp_path: Path) -> None:
 def test_live_views_bring_their_own_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = []
     monkeypatch.setattr(
-        graph_view.GraphView, "export_html", lambda view, path: written.append((view.graph, path))
+        view.GraphView, "export_html", lambda shown, path: written.append((shown.graph, path))
     )
     graph = fb.Graph()
     fb.export_html(graph, "a.html")

@@ -10,7 +10,7 @@ import pytest
 
 import flowbook as fb
 from flowbook.widgets import install
-from flowbook.widgets.graph_svg import graph_svg
+from flowbook.widgets.graphs.svg import graph_svg
 from flowbook.widgets.tables import operation_html, session_html, tensor_html, variable_html
 from tests.notebook_shell import interactive_shell
 

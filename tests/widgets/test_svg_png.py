@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 import flowbook as fb
-from flowbook.widgets.graph_svg import graph_svg
+from flowbook.widgets.graphs.svg import graph_svg
 from flowbook.widgets.svg_png import svg_png
 
 

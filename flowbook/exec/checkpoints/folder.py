@@ -69,10 +69,11 @@ def split(path: Any) -> tuple[Folder, str]:
     text = files.as_path(path)
     if "://" in text:
         around, _, name = text.rstrip("/").rpartition("/")
+        around += "/" * around.endswith(":/")
     else:
         around, name = os.path.split(text.rstrip(os.sep))
     if not name or name in (os.curdir, os.pardir):
-        raise InvalidArgumentError(f"{text!r} does not end in the name of a checkpoint")
+        raise InvalidArgumentError(f"{text!r} does not end in the name of a file")
     return folder_at(around or os.curdir), name
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from flowbook.exec.devices.device import Device
+from flowbook.exec.devices.device import Device, DeviceDescription
+from flowbook.exec.devices.host_memory import host_memory
 from flowbook.graph.model.registry import define_device_kind
 
 define_device_kind("cpu")
@@ -37,6 +38,10 @@ class Cpu(Device):
     def __init__(self, index: int = 0) -> None:
         _keep_freed_memory()
         super().__init__(f"/job:localhost/task:0/device:cpu:{index}", np)
+
+    def described(self) -> DeviceDescription:
+        """What it is to users."""
+        return super().described()._replace(memory=self.memory_limit or host_memory())
 
     def own(self, array: Any) -> Any:
         """A copy of a host array or scalar."""

@@ -4,11 +4,26 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from flowbook.graph.model.device_spec import DeviceSpec
+
+
+class DeviceDescription(NamedTuple):
+    """What a device is to users.
+
+    Attributes:
+        name: in full.
+        kind: such as "cpu".
+        memory: how many bytes its arrays may take together; None if that is not known. CPU devices
+            share the machine's.
+    """
+
+    name: str
+    kind: str
+    memory: int | None
 
 
 class Device(ABC):
@@ -35,6 +50,10 @@ class Device(ABC):
     def kind(self) -> str:
         """Such as "cpu"."""
         return self.spec.kind or ""
+
+    def described(self) -> DeviceDescription:
+        """What it is to users."""
+        return DeviceDescription(self.name, self.kind, self.memory_limit)
 
     @abstractmethod
     def own(self, array: Any) -> Any:

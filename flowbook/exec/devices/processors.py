@@ -28,7 +28,7 @@ def usable_processors(root: Path = Path("/")) -> int:
     Args:
         root: where the system's files are.
     """
-    shares = [int(share) for group in _control_groups(root) for share in _shares(group)]
+    shares = [int(share) for group in control_groups(root, "cpu") for share in _shares(group)]
     return max(1, min([_allowed(), *shares]))
 
 
@@ -38,14 +38,18 @@ def _allowed() -> int:
     return os.cpu_count() or 1
 
 
-def _control_groups(root: Path) -> Iterator[Path]:
+def control_groups(root: Path, controller: str) -> Iterator[Path]:
     """The directories of the groups that this process is in, and of those around them.
 
     A container may be told the path that its group has outside, and see the group as the topmost.
+
+    Args:
+        root: where the system's files are.
+        controller: what the groups limit, such as "cpu".
     """
-    for line in _text(root / "proc/self/cgroup").splitlines():
+    for line in text_of(root / "proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
-        if controllers and "cpu" not in controllers.split(","):
+        if controllers and controller not in controllers.split(","):
             continue
         top = root / "sys/fs/cgroup" / controllers
         group = top / path.lstrip("/")
@@ -55,8 +59,8 @@ def _control_groups(root: Path) -> Iterator[Path]:
 def _shares(group: Path) -> Iterator[float]:
     """How many processors' time a group has, if that is limited; as version 2, then 1 tells it."""
     quotas = (
-        _text(group / "cpu.max"),
-        f"{_text(group / 'cpu.cfs_quota_us')} {_text(group / 'cpu.cfs_period_us')}",
+        text_of(group / "cpu.max"),
+        f"{text_of(group / 'cpu.cfs_quota_us')} {text_of(group / 'cpu.cfs_period_us')}",
     )
     for quota in quotas:
         # "max" and negative numbers are no limit; what is not there is empty.
@@ -66,7 +70,8 @@ def _shares(group: Path) -> Iterator[float]:
                 yield time / period
 
 
-def _text(file: Path) -> str:
+def text_of(file: Path) -> str:
+    """What a file of the system says; nothing if it is not there."""
     try:
         return file.read_text()
     except OSError:

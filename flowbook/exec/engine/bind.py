@@ -54,7 +54,7 @@ class Bound(NamedTuple):
         known: constants and handles, by value.
         specs: the dtypes and the known shapes of all values.
         waits: whether a kernel is asynchronous.
-        is_routed: whether a kernel says where values go.
+        is_routed: whether a kernel says where values go, or what other parts send may be dead.
         has_users_kernels: whether a kernel is a user's.
         draws: whether a kernel draws random numbers.
         runs_users_code: whether the step's own thread runs a user's Python code, which may take any
@@ -131,13 +131,19 @@ def bind(
         known,
         specs,
         any(f.op_def.is_async for f in calls) or (begun is not None and begun.waits),
-        any(f.op_def.routes for f in calls) or (begun is not None and begun.is_routed),
+        any(f.op_def.routes for f in calls)
+        or any(map(_may_be_dead, nodes))
+        or (begun is not None and begun.is_routed),
         any(f.call.is_users for f in calls) or (begun is not None and begun.has_users_kernels),
         any(f.op_def.access is Access.DRAW for f in calls) or (begun is not None and begun.draws),
         any(not f.op_def.is_async and (f.op_def.runs_users_code or f.call.is_users) for f in calls)
         or (begun is not None and begun.runs_users_code),
         frozenset(written),
     )
+
+
+def _may_be_dead(node: PlanNode) -> bool:
+    return bool(node.attributes.get("may_be_dead"))
 
 
 def _specs(

@@ -35,10 +35,12 @@ class Wait(NamedTuple):
     Attributes:
         node: the number of the node that waits.
         wish: what for, such as "waits for an element of queue 'q'".
+        since: when that began, on the clock of `time.monotonic`.
     """
 
     node: int
     wish: str
+    since: float
 
 
 class Overseer(Protocol):
@@ -54,6 +56,9 @@ class Overseer(Protocol):
             waits: what waits.
             is_alone: whether no other step that may wait is under way in the session.
         """
+
+    def waiters(self, waits: Sequence[Wait]) -> Sequence[Any]:
+        """The operations that wait, as whoever has the graph names them."""
 
     def described(self, waits: Sequence[Wait]) -> str:
         """What is told of what waits where the step ends while it does."""
@@ -296,9 +301,17 @@ class Execution:
             error.add_note(f"flowbook: this run waited: {self._overseer.described(waits)}")
 
     def _waits(self) -> list[Wait]:
-        """What waits, and for what, as far as it says so."""
+        """What waits, and for what, as far as it says so. Any thread may ask."""
         calls = sorted(self._waiting, key=lambda call: call.unit.index)
-        return [Wait(call.unit.index, call.wish()) for call in calls if call.wish is not None]
+        return [
+            Wait(call.unit.index, call.wish(), call.since)
+            for call in calls
+            if call.wish is not None
+        ]
+
+    def waiters(self) -> Sequence[Any]:
+        """What waits in it, as its overseer names it."""
+        return self._overseer.waiters(self._waits()) if self._overseer is not None else ()
 
     def _late(self) -> DeadlineExceededError:
         running, waits = self._running(), self._waits()
@@ -397,6 +410,17 @@ class Executions:
             others = [step for step in self._steps if step is not execution and not step.is_over]
             return self._count <= 1 and not others
 
+    @property
+    def under_way(self) -> int:
+        """How many steps are under way."""
+        return self._count
+
+    def waiters(self) -> list[Any]:
+        """What waits in them, as their overseers name it."""
+        with self._lock:
+            steps = [step for step in self._steps if not step.is_over]
+        return [each for step in steps for each in step.waiters()]
+
     def close(self) -> None:
         """Cancel all steps, those that are added later too."""
         with self._lock:
@@ -453,12 +477,14 @@ class AsyncCall:
         unit: the kernel.
         xp: the device's array module.
         wish: says what it waits for, if the kernel has set it.
+        since: when the step began to wait for it, on the clock of `time.monotonic`.
         name: that of the function that runs on a thread of its own; empty if none does.
         on_report: is called with the outputs when they are reported, if somebody wants to know.
     """
 
     __slots__ = ("__weakref__", "_callbacks", "_endings", "_found", "_lock", "_reports", "_state",
-                 "_thread", "index", "name", "on_report", "tag", "unit", "wish", "xp")  # fmt: skip
+                 "_thread", "index", "name", "on_report", "since", "tag", "unit", "wish",
+                 "xp")  # fmt: skip
 
     def __init__(
         self,
@@ -472,6 +498,7 @@ class AsyncCall:
         self.unit = unit
         self.xp = unit.xp
         self.wish: Callable[[], str] | None = None
+        self.since = 0.0
         self.name = ""
         self.on_report: Callable[[Any], None] | None = None
         self._thread: threading.Thread | None = None
@@ -529,7 +556,10 @@ class AsyncCall:
         """Whether it has still to report, which it will do there."""
         with self._lock:
             self._reports = reports
-            return self._state is _State.STARTED
+            if self._state is not _State.STARTED:
+                return False
+            self.since = time.monotonic()
+            return True
 
     def take(self) -> tuple[Any, BaseException | None]:
         """What it has reported: outputs, or an error."""

@@ -27,7 +27,6 @@ from flowbook.exec.plan.program import Program
 from flowbook.exec.resources.gate import Passage
 from flowbook.exec.resources.random_state import Draws
 from flowbook.exec.resources.store import Store
-from flowbook.graph.model.registry import op_keyed
 
 # A part's number, what it fetched, and why it failed.
 _Ended = queue.SimpleQueue[tuple[int, Sequence[Any], BaseException | None]]
@@ -61,7 +60,6 @@ class Joint:
     ) -> None:
         self._program = program
         self._devices = [devices[part.device] for part in program.parts]
-        is_routed = any(op_keyed(node.type).routes for part in program.parts for node in part.nodes)
         self._runners = [
             Runner(
                 program._replace(parts=(part,)),
@@ -70,7 +68,6 @@ class Joint:
                 (),
                 executions,
                 instruments,
-                meets_dead=is_routed,
                 tallies=tallies,
                 overseer=overseer,
             )

@@ -1,39 +1,78 @@
 """Regions: parts of a plan that need no waiting inside and run as straight-line code.
 
-Two nodes share a region only if they have the same asynchronous ancestors (asynchronous kernels,
+Two items share a region only if they have the same asynchronous ancestors (asynchronous kernels,
 late feeds). So a region waits for nothing that one of its members does not need: a path between
-two members leads only through nodes with the same ancestors, which are members themselves.
+two members leads only through items with the same ancestors, which are members themselves.
+
+Where values are routed to branches and loops, a region is one unit if nothing that goes into it may
+be dead. Otherwise what runs on the same sides of the same predicates stays together in it, and what
+routes values between these stays alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence, Set
+from typing import NamedTuple
 
-from flowbook.exec.engine.units import Unit
+from flowbook.exec.plan.outline import Outline
 
 
-def find_regions(units: Sequence[Unit], order: Sequence[int]) -> list[list[int]]:
-    """Group the units that need no waiting; those that wait stay alone and are left out.
+class Place(NamedTuple):
+    """Something that runs, as far as regions are concerned.
+
+    Attributes:
+        before: what comes before it, by its place.
+        waits: whether what needs it may have to wait for something outside the step's thread.
+    """
+
+    before: Set[int]
+    waits: bool
+
+
+def find_regions(places: Sequence[Place]) -> list[list[int]]:
+    """Group what needs no waiting; what waits stays alone and is left out.
 
     Args:
-        units: the units of a plan.
-        order: all their indices, in a topological order.
+        places: what runs, each after what comes before it.
 
     Returns:
-        The indices of each group, in that order.
+        The members of each group, in that order.
     """
-    producer: dict[int, int] = {}
-    ancestors: dict[int, int] = {}
+    ancestors: list[int] = []
     regions: dict[int, list[int]] = {}
-    for index in order:
-        unit = units[index]
+    for index, (before, waits) in enumerate(places):
         found = 0
-        sources = [producer[v] for v in unit.inputs if v in producer]
-        for source in (*sources, *unit.after):
-            found |= ancestors[source] | (1 << source if units[source].waits else 0)
-        ancestors[index] = found
-        for value in unit.outputs:
-            producer[value] = index
-        if not unit.waits:
+        for source in before:
+            found |= ancestors[source] | (1 << source if places[source].waits else 0)
+        ancestors.append(found)
+        if not waits:
             regions.setdefault(found, []).append(index)
     return list(regions.values())
+
+
+def split_region(
+    outline: Outline, region: Sequence[int], alone: Collection[int]
+) -> list[list[int]]:
+    """Take a region apart into groups of which each runs as a whole or not at all.
+
+    A path between two members of a group leads through members only: on any other the guard
+    changes, or something that stays alone is passed, and these are counted.
+
+    Args:
+        outline: of the part.
+        region: items, each after those before it.
+        alone: those of them that stay alone, and are left out.
+    """
+    depths: dict[int, int] = {}
+    groups: dict[object, list[int]] = {}
+    for place in region:
+        item = outline.items[place]
+        depth = 0
+        for other in item.before:
+            if other in depths:
+                differs = other in alone or outline.items[other].guard != item.guard
+                depth = max(depth, depths[other] + differs)
+        depths[place] = depth
+        if place not in alone:
+            groups.setdefault((item.guard, depth), []).append(place)
+    return list(groups.values())

@@ -12,9 +12,9 @@ what its definition declares.
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -22,13 +22,14 @@ from typing import Any
 import numpy as np
 
 from flowbook.exec.devices.device import Device
+from flowbook.exec.engine.at_once import MustWait, asking_first
 from flowbook.exec.engine.bind import Bound, bind
 from flowbook.exec.engine.executor import Execution, Executions, Overseer
 from flowbook.exec.engine.generate import FINISHER_OF, Generated, Setting, finishers, whole_step
 from flowbook.exec.engine.given_up import call_until
+from flowbook.exec.engine.grouping import Grouping
 from flowbook.exec.engine.lowering import lowered
 from flowbook.exec.engine.quiet import quietly
-from flowbook.exec.engine.regions import find_regions
 from flowbook.exec.engine.run_errors import as_op_error, cause_of
 from flowbook.exec.engine.segment import Region, Segment
 from flowbook.exec.engine.step import Frame, Structure
@@ -44,6 +45,8 @@ from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentEr
 from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.retag import DEAD
 from flowbook.graph.ops.outside.python_functions import running
+
+_Running = Callable[[Sequence[Any], float | None], Sequence[Any]]
 
 # What a step is called by, of many operations.
 _NAMED = 3
@@ -68,7 +71,6 @@ class Runner:
         executions: where steps that may wait are listed.
         instruments: what has rewritten the program, and finds out more about failures.
         begun: the runner of a program that this one begins with, node by node.
-        meets_dead: whether values that come from other parts may be dead.
         tallies: where it is kept what loops and branches did.
         overseer: who is told of steps that wait.
 
@@ -90,7 +92,6 @@ class Runner:
         executions: Executions | None = None,
         instruments: Sequence[Instrument] = (),
         begun: Runner | None = None,
-        meets_dead: bool = False,
         tallies: Tallies | None = None,
         overseer: Overseer | None = None,
     ) -> None:
@@ -111,7 +112,7 @@ class Runner:
         self.late_units = {place: nodes + i for i, place in enumerate(late)}
         self._units: list[Unit] = [*self._bound.units, *[LateFeed((), (p,), ()) for p in late]]
         self._waits = self._bound.waits or bool(late)
-        self._is_routed = self._bound.is_routed or meets_dead
+        self._is_routed = self._bound.is_routed
         places = dict(zip(part.feeds, range(len(part.feeds)), strict=True))
         feeds = enumerate(program.feeds)
         self._port = next((places.get(i) for i, feed in feeds if feed == PORT), None)
@@ -127,7 +128,10 @@ class Runner:
         self.epoch = -1
         self.seen = (-1, 0)
         self._step: Generated | None = None
+        # The same where what may have to wait need not; None if it may be anywhere in the step.
+        self._asking: Generated | None = None
         self._first_tally: Tally | None = None
+        self._tallies: dict[Structure, Tally] = {}
 
     # Running
 
@@ -144,10 +148,20 @@ class Runner:
         Raises:
             StepFailed: which node failed, and why.
         """
+        if self._asking is not None and deadline is None:
+            with suppress(MustWait):
+                return self._run_passing(self._run_asking, feeds, deadline)
         # What may wait passes them later, when it comes to its first write.
-        if self._gates and not self._waits:
-            return self.passing(deadline, self._run_drawing, feeds, deadline)  # type: ignore[no-any-return]
-        return self._run_drawing(feeds, deadline)
+        if self._waits:
+            return self._run_drawing(feeds, deadline)
+        return self._run_passing(self._run_drawing, feeds, deadline)
+
+    def _run_passing(
+        self, function: _Running, feeds: Sequence[Any], deadline: float | None
+    ) -> Sequence[Any]:
+        if self._gates:
+            return self.passing(deadline, function, feeds, deadline)  # type: ignore[no-any-return]
+        return function(feeds, deadline)
 
     def passing(self, deadline: float | None, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function that runs it, or a part of it, inside of the gates of what it writes."""
@@ -162,6 +176,13 @@ class Runner:
         units = self._bound.units
         named = named or [node.name for node, unit in zip(nodes, units, strict=True) if unit.writes]
         return f"the step that runs {', '.join(map(repr, named[:_NAMED]))}"
+
+    def _run_asking(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
+        """Run a step whose one wish comes first; raises MustWait where that is not there."""
+        assert self._asking is not None
+        if self._bound.draws:
+            return Draws().during(self._call, self._asking, feeds)  # type: ignore[no-any-return]
+        return self._call(self._asking, feeds)
 
     def _run_drawing(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
         if self._bound.draws:
@@ -214,6 +235,8 @@ class Runner:
                 self._check_fetched(found)
                 return found  # type: ignore[no-any-return]
             return quietly(step.function, (*deadline, *feeds))  # type: ignore[no-any-return]
+        except MustWait:
+            raise
         except Exception as error:
             failed, cause = self._failed(step.failure(error) or error), cause_of(error)
         # Outside of the handler: what is raised there keeps all that the step had.
@@ -229,7 +252,10 @@ class Runner:
             self.stage = Stage.CHECKED
             return results
         self.stage = Stage.WRITTEN
-        if self._waits or self._lowered is None or len(self._segment.stretches) > 1:
+        if self._waits:
+            self._asking = self._generate_asking()
+            return self.run_regions(feeds, deadline)
+        if self._lowered is None or len(self._segment.stretches) > 1:
             return self.run_regions(feeds, deadline)
         if deadline is None:
             self._step = self._generate(self._setting, with_deadline=False)
@@ -273,29 +299,24 @@ class Runner:
                 passage.leave()
         else:
             self._fail_as_step(execution.run)
-        if self._is_routed and structure is self._reference:
-            self._keep_tally(execution)
+        if structure.switches or len(structure.frames) > 1:
+            self._keep_tally(structure, execution)
         found = [self.fetched(execution, place) for place in range(len(self._part.fetches))]
         if self._has_users_kernels:
             self._check_fetched(found)
         return found
 
-    def _keep_tally(self, execution: Execution) -> None:
-        """Keep what the loops and branches of a step did."""
-        did = [execution.trips[frame] for frame in self._tally.loops]
-        sides = [execution.sides.get(index) for index in self._switches]
-        self._tally.latest[0] = (next(run_number), *did, *sides)
-
-    @cached_property
-    def _switches(self) -> list[int]:
-        """The units that give a value on one of two sides."""
-        return [index for index, unit in enumerate(self._units) if unit.gives_dead]
-
-    @cached_property
-    def _tally(self) -> Tally:
-        nodes, loops = self._part.nodes, [frame for frame in self._reference.frames if frame]
-        branches = [nodes[index].sources for index in self._switches]
-        return self._setting.tallies.new(loops, branches)
+    def _keep_tally(self, structure: Structure, execution: Execution) -> None:
+        """Keep what those loops and branches did that are no code."""
+        tally = self._tallies.get(structure)
+        if tally is None:
+            loops = [name for name in structure.frames if name]
+            routers = [structure.units[index] for index in structure.switches]
+            branches = [unit.node.sources for unit in routers if isinstance(unit, Kernel)]
+            tally = self._tallies[structure] = self._setting.tallies.new(loops, branches)
+        did = [execution.trips[name] for name in tally.loops]
+        sides = [execution.sides.get(index) for index in structure.switches]
+        tally.latest[0] = (next(run_number), *did, *sides)
 
     def begin(self) -> Execution:
         """Begin a step whose feeds arrive late; nothing has run yet."""
@@ -389,18 +410,23 @@ class Runner:
     @cached_property
     def _segments(self) -> Structure:
         """The program as segments that wait for nothing, and what waits between them."""
+        if self._waits:
+            return self._grouping.structure(self._setting._replace(is_wary=True), is_first=True)
         if self._is_routed:
             return self._reference
-        if self._waits:
-            return self._grouped()
         return Structure([self._segment], self._bound.known, self._part.fetches)
+
+    @cached_property
+    def _grouping(self) -> Grouping:
+        late = list(self.late_units.values())
+        return Grouping(self._units, self._part, late, self._is_routed, self._port)
 
     @cached_property
     def _lowered(self) -> Sequence[Unit] | None:
         """What runs as code where nothing waits; None if it cannot be written as such."""
         if not self._is_routed:
             return self._bound.units
-        if self._port is not None:
+        if any(self._port in unit.inputs for unit in self._units[len(self._part.block.nodes) :]):
             return None  # What crosses in a loop says in which iteration.
         part, (known, specs, _, is_wary, _) = self._part, self._setting
         return lowered(self._bound.units, part.block, known, specs, part.fetches, is_wary)
@@ -417,50 +443,32 @@ class Runner:
     @cached_property
     def _regions(self) -> Structure:
         """The same as generated code."""
-        if self._is_routed:
-            if self._waits or self._lowered is None:
-                return self._reference
-            return Structure([Region(self._segment)], self._bound.known, self._part.fetches)
-        units = [Region(u) if isinstance(u, Segment) else u for u in self._segments.units]
-        structure = Structure(units, self._bound.known, self._part.fetches)
-        if not any(unit.is_external for unit in units):
-            structure.straighten()
-        return structure
-
-    def _grouped(self) -> Structure:
-        """What needs no waiting in groups, each made a segment."""
-        units = self._units
-        order = [*self.late_units.values(), *range(len(self._bound.units))]
-        groups = find_regions(units, order)
-        waiting = [i for i in order if units[i].waits]
-        unit_of = {member: g for g, members in enumerate(groups) for member in members}
-        unit_of |= {member: len(groups) + i for i, member in enumerate(waiting)}
-        made: list[Unit] = []
-        for group, members in enumerate(groups):
-            after = tuple(_after(units, members, unit_of) - {group})
-            grouped = [units[i] for i in members]
-            border = self._border(members)
-            made.append(Segment(grouped, *border, after, self._part.values, self._setting))
-        for index in waiting:
-            made.append(_moved(units[index], tuple(_after(units, [index], unit_of))))
-        return Structure(made, self._bound.known, self._part.fetches)
-
-    def _border(self, members: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The values that some units take from outside, and those that are needed outside."""
-        units, known = self._units, self._bound.known
-        inside = {v for i in members for v in units[i].outputs}
-        inputs = {v for i in members for v in units[i].inputs if v not in known} - inside
-        others = set(range(len(units))).difference(members)
-        needed = {v for i in others for v in units[i].inputs} | set(self._part.fetches)
-        outputs = sorted(v for v in needed & inside if v not in known)
-        return tuple(sorted(inputs)), tuple(outputs)
+        if self._waits:
+            return self._grouping.structure(self._setting, is_first=False)
+        if self._lowered is None:
+            return self._reference
+        return Structure([Region(self._segment)], self._bound.known, self._part.fetches)
 
     @cached_property
     def _timed_step(self) -> Generated:
         return self._generate(self._setting, with_deadline=True)
 
+    def _generate_asking(self) -> Generated | None:
+        """The whole program as code that begins with what may have to wait, if that can be."""
+        is_watched = any(instrument.times_kernels for instrument in self._instruments)
+        if self._is_routed or self._port is not None or is_watched:
+            return None
+        before = {*range(len(self._part.feeds)), *self._bound.known}
+        units = asking_first(self._units, before)
+        return None if units is None else self._written(units, self._setting, with_deadline=False)
+
     def _generate(self, setting: Setting, with_deadline: bool) -> Generated:
         """The whole program as one function from the feeds to the fetches."""
+        assert self._lowered is not None
+        return self._written(self._lowered, setting, with_deadline)
+
+    def _written(self, units: Sequence[Unit], setting: Setting, with_deadline: bool) -> Generated:
+        """All units as one function from the feeds to the fetches."""
         part, known = self._part, self._bound.known
         finish = []
         for value, ownership in zip(part.fetches, part.ownership, strict=True):
@@ -470,9 +478,8 @@ class Runner:
                 finish.append("{}")
             else:
                 finish.append(FINISHER_OF[ownership] + "({})")
-        assert self._lowered is not None
         feeds = len(part.feeds)
-        return whole_step(self._lowered, feeds, part.fetches, finish, setting, with_deadline)
+        return whole_step(units, feeds, part.fetches, finish, setting, with_deadline)
 
     # Errors
 
@@ -513,14 +520,3 @@ def _read_only(value: Any) -> Any:
     view = value.view()
     view.flags.writeable = False
     return view
-
-
-def _after(units: Sequence[Unit], members: Sequence[int], unit_of: dict[int, int]) -> set[int]:
-    return {unit_of[other] for index in members for other in units[index].after}
-
-
-def _moved(unit: Unit, after: tuple[int, ...]) -> Unit:
-    """The unit, with what it waits for numbered anew."""
-    moved = copy.copy(unit)
-    moved.after = after
-    return moved

@@ -58,6 +58,11 @@ class Branches(Unit):
         self.sides = sides
         self.switches = switches
 
+    @property
+    def writes(self) -> bool:
+        """See `Unit`."""
+        return any(unit.writes for side in self.sides for unit in side)
+
 
 class Variable(NamedTuple):
     """A value that a loop carries from one iteration to the next.
@@ -110,6 +115,11 @@ class Loop(Unit):
         self.pred = pred
         self.body = body
         self.ended = ended
+
+    @property
+    def writes(self) -> bool:
+        """See `Unit`."""
+        return any(unit.writes for unit in (*self.condition, *self.body, *self.ended))
 
 
 def taken_by(units: Sequence[Unit]) -> dict[int, None]:

@@ -122,6 +122,11 @@ class Structure:
         """The units that write variables."""
         return frozenset([index for index, unit in enumerate(self.units) if unit.writes])
 
+    @cached_property
+    def switches(self) -> list[int]:
+        """The units that give a value on one of two sides."""
+        return [index for index, unit in enumerate(self.units) if unit.gives_dead]
+
     def straighten(self) -> None:
         """Find the order in which the units run if nothing has to wait.
 

@@ -32,6 +32,7 @@ class Unit:
         inputs: the values that it needs.
         outputs: the values that it gives.
         after: units, by number, that must end first, besides the producers of its inputs.
+        behind: units that must have ended, or be dead, first; they keep nothing from running.
         is_async: whether it is started and reports later, instead of being run.
         is_external: whether it completes from outside only.
         fires_on_any: whether the first input that is alive is enough.
@@ -42,7 +43,7 @@ class Unit:
         gives_dead: whether it gives its first input on one of two sides, as its last one says.
     """
 
-    __slots__ = ("after", "inputs", "outputs")
+    __slots__ = ("after", "behind", "inputs", "outputs")
 
     is_async = False
     is_external = False
@@ -59,6 +60,7 @@ class Unit:
         self.inputs = inputs
         self.outputs = outputs
         self.after = after
+        self.behind: tuple[int, ...] = ()
 
     @property
     def waits(self) -> bool:
@@ -69,11 +71,6 @@ class Unit:
     def writes(self) -> bool:
         """Whether it writes variables."""
         return False
-
-    @property
-    def behind(self) -> tuple[int, ...]:
-        """Units that must have ended, or be dead, first; they keep nothing from running."""
-        return ()
 
     def run(self, values: Values) -> Sequence[Any]:
         """Read the inputs, and give the outputs.
@@ -178,6 +175,7 @@ class Kernel(Unit):
         call: Call,
     ) -> None:
         self.inputs, self.outputs, self.after = node[:3]
+        self.behind = node.behind
         self.index = index
         self.node = node
         self.function = function
@@ -195,11 +193,6 @@ class Kernel(Unit):
     def writes(self) -> bool:
         """See `Unit`."""
         return op_keyed(self.node.type).access is Access.WRITE
-
-    @property
-    def behind(self) -> tuple[int, ...]:
-        """See `Unit`."""
-        return self.node.behind
 
     def run(self, values: Values) -> Sequence[Any]:
         """Call the kernel, and hold what it gives against what the definition declares."""

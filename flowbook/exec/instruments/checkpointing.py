@@ -2,7 +2,9 @@
 
 When a checkpoint is due, the run that trains takes a snapshot, which is references to values, and
 goes on; a thread of its own writes them. What the training changes meanwhile, it writes to new
-memory: where there is none for a second copy, the run waits until everything is written.
+memory: where there is none for another copy, the run waits until everything is written. While the
+checkpoint before is still being written, the latest snapshot waits for that: what was last due is
+always written, were it after the end.
 """
 
 from __future__ import annotations
@@ -35,8 +37,9 @@ _SECONDS = 600.0
 class Checkpointing(Instrument):
     """What saves a session's training; `Session.checkpoint` makes it.
 
-    As a context manager it ends with the block. It ends with its session in any case. What could
-    not be saved is an error of the next run that trains, or of `close`.
+    As a context manager it ends with the block. It ends with its session in any case, or with the
+    process; each end waits until what was last due is written. What could not be saved is an error
+    of the next run that trains, or of `close`.
 
     Attributes:
         path: the folder of the checkpoints.
@@ -66,6 +69,8 @@ class Checkpointing(Instrument):
         self._left = every
         self._since = time.monotonic()
         self._writer: threading.Thread | None = None
+        # What is being written, and what is next.
+        self._line: list[tuple[Any, ...]] = []
         self._error: BaseException | None = None
         before = found_in(folder_at(path), "step")
         self._first = (before[-1].about.step or 0) if before else 0
@@ -92,11 +97,9 @@ class Checkpointing(Instrument):
             is_due = (self._left is not None and self._left <= 0) or (
                 self._seconds is not None and time.monotonic() - self._since >= self._seconds
             )
-            # While the one before is being written, it stays due.
-            if not is_due or self._is_writing():
-                return False
-            self._left, self._since = self._every, time.monotonic()
-            return True
+            if is_due:
+                self._left, self._since = self._every, time.monotonic()
+            return is_due
 
     def save(self, metric: float | None = None, counter: Variable | None = None) -> None:
         """Save what the session holds now; it is written behind the training, if it can be.
@@ -105,10 +108,14 @@ class Checkpointing(Instrument):
             metric: how good it is.
             counter: the variable that counts the steps; by default the runs that train are counted.
         """
+        self.flush()
+        self.save_latest(metric, counter)
+
+    def save_latest(self, metric: float | None, counter: Variable | None) -> None:
+        """As `save`; what waits to be written gives way to it."""
         sess = self._session()
         if sess is None:
             return
-        self.flush()
         variables = self._saver.chosen(sess.graph)
         counters = [] if counter is None else [counter]
         snapshot = sess.snapshot([*variables.values(), *counters])
@@ -116,20 +123,29 @@ class Checkpointing(Instrument):
         size = sum(value.nbytes for value in snapshot.values.values())
         given = snapshot, variables, f"{self.path}/step", step, metric
         if size > free_memory() / 2:
+            self.flush()
             self.latest = self._saver.write(*given)
             return
-        # The process does not end before it is written.
-        self._writer = threading.Thread(target=self._write, args=given, name="flowbook checkpoint")
-        self._writer.start()
+        with self._lock:
+            if not self._line:
+                # The process does not end before that thread has.
+                writer = threading.Thread(target=self._write, name="flowbook checkpoint")
+                writer.start()
+                self._writer = writer
+            self._line[1:] = [given]
 
-    def _write(self, *given: Any) -> None:
-        try:
-            self.latest = self._saver.write(*given)
-        except BaseException as error:
-            self._error = error
-
-    def _is_writing(self) -> bool:
-        return self._writer is not None and self._writer.is_alive()
+    def _write(self) -> None:
+        """Write what is in line, until nothing is."""
+        with self._lock:
+            first = self._line[:1]
+        while first:
+            try:
+                self.latest = self._saver.write(*first[0])
+            except BaseException as error:
+                self._error = error
+            with self._lock:
+                del self._line[0]
+                first = self._line[:1]
 
     def _raise(self) -> None:
         """Say what has become of what was written behind the training."""
@@ -188,7 +204,7 @@ class _Step:
         return self._take if self._owner.begin() else None
 
     def _take(self, values: Sequence[Any]) -> None:
-        self._owner.save(float(values[0]) if values else None, self._counter)
+        self._owner.save_latest(float(values[0]) if values else None, self._counter)
 
 
 def checkpointed(

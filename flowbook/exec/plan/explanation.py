@@ -24,6 +24,7 @@ from flowbook.exec.plan.place import (
 from flowbook.exec.plan.simulation import order_of, ranks
 from flowbook.exec.report import Report, Table, in_bytes, in_seconds
 from flowbook.exec.signature.signature import Signature
+from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.errors import NotFoundError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import ResourceKey
@@ -46,12 +47,14 @@ class Planned(NamedTuple):
         device: the name of the device that it runs on.
         begin: when it begins, in seconds from the step's beginning.
         end: when it ends.
+        bytes: of the values that it makes; what lies in another's memory is not counted.
         decision: why it runs there; None if nothing constrains it.
     """
 
     device: str
     begin: float
     end: float
+    bytes: int
     decision: Decision | None
 
 
@@ -104,6 +107,7 @@ class Explanation(Report):
     """The plan of a run.
 
     Attributes:
+        asked: the signature of the run.
         operations: each operation that runs, and where, when and why.
         loads: what each device has to do, by its name.
         transfers: what goes from one device to another.
@@ -111,10 +115,14 @@ class Explanation(Report):
         seconds: how long the step is predicted to take.
         seconds_by_shapes: how long it would take if operations were placed by the shapes that were
             given here, and not by those that the graph tells.
+        went: what became of operations of which nothing is left to run.
+        in_place_of: for tensors of operations of which nothing is left to run, those that are made
+            or fed in their place.
     """
 
     def __init__(
         self,
+        asked: Signature,
         operations: Mapping[Operation, Planned],
         loads: Mapping[str, Load],
         transfers: Sequence[Moved],
@@ -123,7 +131,9 @@ class Explanation(Report):
         seconds_by_shapes: float,
         placement: Placement,
         went: Mapping[Operation, str],
+        in_place_of: Mapping[Tensor, Tensor],
     ) -> None:
+        self.asked = asked
         self.operations = operations
         self.loads = loads
         self.transfers = transfers
@@ -131,7 +141,23 @@ class Explanation(Report):
         self.seconds = seconds
         self.seconds_by_shapes = seconds_by_shapes
         self._placement = placement
-        self._went = went
+        self.went = went
+        self.in_place_of = in_place_of
+
+    @property
+    def fetched(self) -> Sequence[Tensor | Operation]:
+        """What the run is asked for."""
+        return (*self.asked.fetches, *self.asked.targets)
+
+    @property
+    def fed(self) -> Sequence[Tensor]:
+        """What it is given."""
+        return self.asked.feeds
+
+    @property
+    def graph(self) -> Graph | None:
+        """The graph of what is asked for; None if that is nothing."""
+        return next((_operation(each).graph for each in self.fetched), None)
 
     def device(self, operation: Operation | Tensor) -> str:
         """The name of the device that an operation runs on.
@@ -154,7 +180,7 @@ class Explanation(Report):
         wanted = _operation(operation)
         found = self.operations.get(wanted)
         if found is None:
-            went = self._went.get(wanted)
+            went = self.went.get(wanted)
             why = f"nothing of it is left to run: {went}" if went else "it does not run here"
             raise NotFoundError(why, wanted)
         return found
@@ -209,6 +235,7 @@ def explain(
     shapes: Mapping[Tensor, Shape],
     devices: Sequence[Device],
     homes: Mapping[ResourceKey, Device],
+    is_soft: bool = False,
 ) -> Explanation:
     """The plan of a run, which is not run.
 
@@ -217,28 +244,34 @@ def explain(
         shapes: the shapes of what is fed, checked.
         devices: the devices.
         homes: where resources live already.
+        is_soft: see `place`.
 
     Raises:
         InvalidArgumentError: as `pipeline.grow`.
     """
     graph = reduced(signature)
     known = shaped(graph.operations, shapes)
-    placement = place(graph, devices, homes=homes)
-    course = _course(graph, devices, placement, known)
+    nodes = graph.nodes
+    index = {node: i for i, node in enumerate(nodes)}
+    outputs = [_outputs(node, graph, index, known) for node in nodes]
+    placement = place(graph, devices, homes=homes, is_soft=is_soft)
+    course = _course(graph, devices, placement, known, outputs)
     by_shapes = course
     if len(devices) > 1:
-        by_shapes = _course(graph, devices, place(graph, devices, None, homes, known), known)
-    nodes = graph.nodes
+        better = place(graph, devices, None, homes, known, is_soft)
+        by_shapes = _course(graph, devices, better, known, outputs)
     planned = {
         node.operation: Planned(
             placement.device_of(node.operation).name,
-            course.begins[index],
-            course.ends[index],
+            course.begins[i],
+            course.ends[i],
+            sum(each.size for each in outputs[i]),
             placement.decisions.get(node.operation),
         )
-        for index, node in enumerate(nodes)
+        for i, node in enumerate(nodes)
     }
     return Explanation(
+        signature,
         planned,
         _loads(graph, devices, placement, course),
         [
@@ -257,11 +290,32 @@ def explain(
         by_shapes.end,
         placement,
         graph.went,
+        _in_place_of(graph),
     )
 
 
+def _in_place_of(graph: Subgraph) -> dict[Tensor, Tensor]:
+    """For what nothing is left of to run: what is made in its place."""
+    there = set(graph.nodes)
+    found = {p.outputs[0]: n.operation.outputs[0] for n in graph.nodes for p in n.joined}
+    for tensor in graph.values:
+        if graph.node_of.get(tensor.op) in there or tensor in found or tensor in graph.feeds:
+            continue
+        value = graph.value_of(tensor)
+        maker = graph.producer.get(value)
+        if value < len(graph.feeds):
+            found[tensor] = graph.feeds[value]
+        elif maker in there and value not in graph.constants:
+            found[tensor] = maker.operation.outputs[maker.outputs.index(value)]
+    return found
+
+
 def _course(
-    graph: Subgraph, devices: Sequence[Device], placement: Placement, shapes: Shaped
+    graph: Subgraph,
+    devices: Sequence[Device],
+    placement: Placement,
+    shapes: Shaped,
+    outputs: Sequence[Sequence[Output]],
 ) -> Course:
     """How a step goes with some placement."""
     transfer = transfer_among(devices)
@@ -269,9 +323,8 @@ def _course(
     number = {device.name: index for index, device in enumerate(devices)}
     placed = [number[placement.device_of(node.operation).name] for node in graph.nodes]
     index = {node: i for i, node in enumerate(graph.nodes)}
-    outputs = [_outputs(node, graph, index, shapes) for node in graph.nodes]
     makers = [(value, graph.producer.get(value)) for value in graph.fetches]
-    kept = {(index[n], n.outputs.index(value)) for value, n in makers if n is not None}
+    kept = {(index[n], n.outputs.index(value)) for value, n in makers if n in index}
     order = order_of(jobs, ranks(jobs, transfer))
     return follow(jobs, order, placed, len(devices), transfer, outputs, kept)
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flowbook.exec.plan.memory import Ownership
+from flowbook.exec.plan.outline import Outline
 from flowbook.exec.plan.program import PORT, Block, Part, PlanNode, Program
 from flowbook.graph.control_flow.routing import enter_op, merge_op, next_iteration_op, switch_op
 from flowbook.graph.definition.op_def import HOST, OpDef
@@ -125,6 +126,8 @@ class _Partition:
             self._outer.update((self._frame[inner.frame], place) for inner in block.blocks)
         self._producer = {v: i for i, node in enumerate(self._nodes) for v in node.outputs}
         self._specs = _specs(program)
+        is_routed = any(op_keyed(node.type).routes for node in self._nodes)
+        self._outline = Outline(self._part, self._frame) if is_routed else None
         self._count = self._part.values
         self._port = self._new(PORT.dtype, PORT.shape, PORT.name)
         self._pieces = {device: _Piece(device) for device in devices}
@@ -132,6 +135,7 @@ class _Partition:
         self._sources: dict[int, _Piece] = {}
         self._tokens: dict[tuple[int, bool], _Draft] = {}
         self._orders: dict[tuple[int, bool, str], _Draft] = {}
+        self._dead: set[int] = set()
 
     def made(self) -> Program:
         """The program of all parts."""
@@ -258,12 +262,19 @@ class _Partition:
                 key=key,
                 dtype=dtype,
                 on_host=on_host,
+                may_be_dead=self._may_be_dead(value, frame),
             )
         )
         self._place(piece, frame, received)
         if frame:
             received.after.append(piece.rounds[frame])
         return received
+
+    def _may_be_dead(self, value: int, frame: int) -> bool:
+        """Whether what is sent may be of a branch that was not taken."""
+        if self._outline is None:
+            return False
+        return bool(frame) or value in self._dead or bool(self._outline.guards.get(value))
 
     def _follow(self, draft: _Draft, following: _Draft, frame: int) -> None:
         """Add to a draft's piece what takes what it gives, in the frame where that is."""
@@ -285,6 +296,9 @@ class _Partition:
                 name = f"{waited.node.name}/done"
                 token = self._tokens[other, kills] = self._empty(name)
                 (token.after if kills else token.behind).append(waited)
+                outline = self._outline
+                if kills and outline is not None and outline.may_be_dead(outline.item_of[other]):
+                    self._dead.add(token.node.outputs[0])
                 self._follow(waited, token, frame)
             found = self._transferred(token.node.outputs[0], token, piece, frame)
             self._orders[other, kills, piece.device] = found
@@ -391,9 +405,18 @@ class _Partition:
             tuple(parts),
         )
 
+    def _is_idle(self, draft: _Draft, piece: _Piece) -> bool:
+        """Whether it enters a loop in which the device has nothing to do: others have their own."""
+        node = draft.node
+        is_entrance = op_keyed(node.type).retag is Retag.PUSH
+        return is_entrance and self._frame[node.attributes["frame_name"]] not in piece.drafts
+
     def _numbered(self, piece: _Piece) -> Part:
         """A piece, its nodes and values numbered anew."""
-        ordered = {frame: list(_with_followers(drafts)) for frame, drafts in piece.drafts.items()}
+        ordered = {
+            frame: [draft for draft in _with_followers(drafts) if not self._is_idle(draft, piece)]
+            for frame, drafts in piece.drafts.items()
+        }
         blocks = [frame for frame in range(len(self._blocks)) if frame in ordered]
         drafts = [draft for frame in blocks for draft in ordered[frame]]
         numbers = {id(draft): index for index, draft in enumerate(drafts)}

@@ -93,6 +93,7 @@ def grow(
     devices: Sequence[Device],
     base: Growing | None = None,
     homes: Mapping[ResourceKey, Device] | None = None,
+    is_soft: bool = False,
 ) -> Growing:
     """Compile a signature to a program.
 
@@ -101,6 +102,7 @@ def grow(
         devices: those that there are.
         base: what to begin with, if it `grows_into` the signature.
         homes: where resources live already.
+        is_soft: see `place`.
 
     Raises:
         InvalidArgumentError: if a needed placeholder is not fed, or a device request cannot be met.
@@ -108,7 +110,8 @@ def grow(
     fetches, _, feeds, _ = signature
     before = base.prepared if base is not None else None
     graph = reduced(signature, base.graph if base is not None else None)
-    placement = place(graph, devices, before.placement if before is not None else None, homes)
+    placed = before.placement if before is not None else None
+    placement = place(graph, devices, placed, homes, is_soft=is_soft)
     schedule(graph)
     sources = dict(before.sources) if before is not None else {}
     for node in graph.new:

@@ -7,8 +7,8 @@ that have kernels for them. Among several the choice is made so that the step wo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from flowbook.exec.devices.device import Device
@@ -54,15 +54,22 @@ class Decision(NamedTuple):
     is_first: bool = True
 
     @property
+    def why(self) -> str:
+        """What decided, in a few words."""
+        if self.because or not self.ends:
+            return self.because or "it can run nowhere else"
+        return "it would end first there" if self.is_first else "the whole step ends earlier so"
+
+    @property
     def text(self) -> str:
         """The decision in a sentence."""
         if self.because:
             return self.because
-        said = "; ".join(f"{name} after {in_seconds(end)}" for name, end in self.ends.items())
+        found = self.why
+        if self.ends:
+            ends = "; ".join(f"{name} after {in_seconds(end)}" for name, end in self.ends.items())
+            found += f": {ends}" if self.is_first else f", though it would end: {ends}"
         ruled = "; ".join(f"{name} {why}" for name, why in self.ruled_out.items())
-        found = f"it would end first there: {said}" if said else "it can run nowhere else"
-        if not self.is_first:
-            found = f"the whole step ends earlier so, though it would end: {said}"
         return f"{found} ({ruled})" if ruled else found
 
 
@@ -98,6 +105,7 @@ def place(
     before: Placement | None = None,
     homes: Mapping[ResourceKey, Device] | None = None,
     shapes: Shaped = _AS_BUILT,
+    is_soft: bool = False,
 ) -> Placement:
     """Choose a device for every node.
 
@@ -108,6 +116,8 @@ def place(
             nothing, and is placed alone.
         homes: where resources live already.
         shapes: what is known of shapes besides what the graph says.
+        is_soft: whether a request that cannot be met is no error: another device of the kind does,
+            or else any.
 
     Raises:
         InvalidArgumentError: if a request, or the requests of inseparable operations together,
@@ -115,11 +125,11 @@ def place(
         ResourceExhaustedError: if what has to be on a device does not fit into its memory.
     """
     if before is not None and len(devices) > 1:
-        placement = _grown(graph, devices, before, homes or {}, shapes)
+        placement = _grown(graph, devices, before, homes or {}, shapes, is_soft)
     else:
         placement = before if before is not None else Placement(devices[0])
     if before is None:
-        groups = _groups(graph, devices, homes or {})
+        groups = _groups(graph, devices, homes or {}, is_soft)
         if len(devices) == 1:
             for group in groups:
                 for op in group.operations:
@@ -154,7 +164,10 @@ class _Group(NamedTuple):
 
 
 def _groups(
-    graph: Subgraph, devices: Sequence[Device], homes: Mapping[ResourceKey, Device]
+    graph: Subgraph,
+    devices: Sequence[Device],
+    homes: Mapping[ResourceKey, Device],
+    is_soft: bool,
 ) -> list[_Group]:
     """What is inseparable, and where it may run; with one device only what asks for something."""
     able = _Able(devices)
@@ -171,7 +184,7 @@ def _groups(
         if is_free and len(devices) > 1 and all(map(able.is_everywhere, op_defs)):
             found.append(everywhere._replace(operations=operations))
             continue
-        found.append(_group(operations, devices, able, definitions, homes))
+        found.append(_group(operations, devices, able, definitions, homes, is_soft))
     return found
 
 
@@ -201,14 +214,21 @@ def _group(
     able: _Able,
     definitions: Mapping[Operation, OpDef[Any]],
     homes: Mapping[ResourceKey, Device],
+    is_soft: bool,
 ) -> _Group:
     requests = {op: DeviceSpec.parse(op.device) for op in operations if op.device}
-    admitted = [
-        i for i, d in enumerate(devices) if all(r.admits(d.spec) for r in requests.values())
-    ]
+    own = [op for op in operations if op in definitions]
+    because = ", ".join(f"{op.name!r} asks for {op.device}" for op in requests)
+    admitted = _admitting(requests.values(), devices)
+    if is_soft and not _able_to_run(own, devices, admitted, able, definitions)[0]:
+        asked = because
+        for fewer in ([replace(r, index=None) for r in requests.values()], ()):
+            admitted = _admitting(fewer, devices)
+            if _able_to_run(own, devices, admitted, able, definitions)[0]:
+                break
+        because = f"{asked}, which cannot be met" if asked else ""
     if not admitted:
         raise _infeasible(operations, requests, definitions, devices)
-    because = ", ".join(f"{op.name!r} asks for {op.device}" for op in requests)
     if len(operations) > 1 and not because and len(devices) == 1:
         because = "colocated operations stay together"
     living = [op for op in operations if op.key is not None and op.key in homes]
@@ -217,21 +237,38 @@ def _group(
         if home in admitted:
             lives = f"{living[0].name!r} lives there"
             return _Group(operations, [home], f"{because}, and {lives}" if because else lives, {})
+    feasible, ruled_out = _able_to_run(own, devices, admitted, able, definitions)
+    if not feasible and len(operations) > 1:
+        raise _without_common_kernels(operations, definitions, requests, ruled_out)
+    # Of a single one it is said later that it has no kernel.
+    return _Group(operations, feasible or admitted, because, ruled_out)
+
+
+def _admitting(requests: Iterable[DeviceSpec], devices: Sequence[Device]) -> list[int]:
+    """The devices that all requests admit."""
+    asked = list(requests)
+    return [i for i, d in enumerate(devices) if all(r.admits(d.spec) for r in asked)]
+
+
+def _able_to_run(
+    operations: Sequence[Operation],
+    devices: Sequence[Device],
+    admitted: Sequence[int],
+    able: _Able,
+    definitions: Mapping[Operation, OpDef[Any]],
+) -> tuple[list[int], dict[str, str]]:
+    """The devices that have kernels for all operations, and what the others lack, by name."""
     ruled_out: dict[str, str] = {}
     feasible = []
     for index in admitted:
         device = devices[index]
-        own = [op for op in operations if op in definitions]
-        lacking = (op for op in own if not able.has_kernel(definitions[op], device.kind))
+        lacking = (op for op in operations if not able.has_kernel(definitions[op], device.kind))
         without = next(lacking, None)
         if without is None:
             feasible.append(index)
         else:
             ruled_out[device.name] = f"has no kernel for {without.name!r}"
-    if not feasible and len(operations) > 1:
-        raise _without_common_kernels(operations, definitions, requests, ruled_out)
-    # Of a single one it is said later that it has no kernel.
-    return _Group(operations, feasible or admitted, because, ruled_out)
+    return feasible, ruled_out
 
 
 def _decide(
@@ -278,10 +315,13 @@ def _grown(
     before: Placement,
     homes: Mapping[ResourceKey, Device],
     shapes: Shaped,
+    is_soft: bool,
 ) -> Placement:
     """A placement and what is new, each group where it would end first once its inputs are made."""
     placement = Placement(before.default, before.chosen.copy(), before.decisions.copy())
-    groups = {op: group for group in _groups(graph, devices, homes) for op in group.operations}
+    groups = {
+        op: group for group in _groups(graph, devices, homes, is_soft) for op in group.operations
+    }
     transfer = transfer_among(devices)
     number_of = {device.name: i for i, device in enumerate(devices)}
 
@@ -442,7 +482,8 @@ def _infeasible(
     error = InvalidArgumentError(
         f"{asked}: {together} none of the devices that there are: {there}",
         next(iter(requests)),
-        hint="fb.device(None) or another name; sess.list_devices() lists them",
+        hint="fb.device(None) or another name; sess.list_devices() lists them, and "
+        "fb.Session(soft_placement=True) takes another one",
     )
     error.details += _constraints(group, definitions, requests)
     return error

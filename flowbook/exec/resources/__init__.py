@@ -5,9 +5,11 @@ from flowbook.exec.resources import (
     barrier,
     checkpoint_files,
     counter,
+    files,
     mutex,
     queue,
     random_state,
+    reader,
     stream,
     variable,
 )
@@ -17,9 +19,11 @@ __all__ = [
     "barrier",
     "checkpoint_files",
     "counter",
+    "files",
     "mutex",
     "queue",
     "random_state",
+    "reader",
     "stream",
     "variable",
 ]

@@ -13,16 +13,17 @@ import heapq
 import itertools
 import math
 import random
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice, repeat
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from flowbook.exec.resources.kinds import Birth, Definition, makes
 from flowbook.exec.resources.random_state import seeded
-from flowbook.exec.resources.waiting import Attempt, WaitingResource
+from flowbook.exec.resources.waiting import Attempt, Line, WaitingResource
 from flowbook.graph.definition.op_def import AsyncContext
 from flowbook.graph.model.attributes import same_value
 from flowbook.graph.model.dtypes import DType, string
@@ -34,10 +35,12 @@ from flowbook.graph.model.errors import (
 )
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.touch import (
+    BUCKET_QUEUE,
     FIFO_QUEUE,
     PADDING_FIFO_QUEUE,
     PRIORITY_QUEUE,
     RANDOM_SHUFFLE_QUEUE,
+    STACK,
 )
 
 Element = tuple[Any, ...]
@@ -95,6 +98,18 @@ class InOrder:
         self._elements.clear()
 
 
+class LatestFirst(InOrder):
+    """Last in, first out."""
+
+    def take(self, target: deque[Element], count: int) -> None:
+        """See `Elements`."""
+        target.extend(map(deque.pop, repeat(self._elements, count)))
+
+    def put_back(self, taken: deque[Element]) -> None:
+        """See `Elements`."""
+        self._elements.extend(map(deque.pop, repeat(taken, len(taken))))
+
+
 class Shuffled:
     """Any of them goes next, each as likely as the others.
 
@@ -132,6 +147,69 @@ class Shuffled:
     def clear(self) -> None:
         """See `Elements`."""
         self._elements.clear()
+
+
+class InBuckets:
+    """Each in the bucket whose number is its first component; of several the oldest goes next.
+
+    Args:
+        sizes: for each bucket how many make a batch.
+    """
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self._sizes = sizes
+        self._buckets: tuple[deque[Element], ...] = tuple(deque() for _ in sizes)
+        self._arrivals = itertools.count()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._buckets))
+
+    def put(self, source: deque[Element], count: int) -> None:
+        """See `Elements`."""
+        for _ in range(count):
+            bucket = self._buckets[int(source[0][0])]
+            bucket.extend(zip(self._arrivals, map(deque.popleft, (source,)), strict=False))
+
+    def take(self, target: deque[Element], count: int) -> None:
+        """See `Elements`."""
+        for _ in range(count):
+            oldest = min((b for b in self._buckets if b), key=lambda bucket: bucket[0])
+            target.extend(map(deque.popleft, (oldest,)))
+
+    def take_batch(self, target: deque[Element], is_less_enough: bool) -> bool:
+        """Move the batch that was the first to be whole to a target; whether there is one.
+
+        Args:
+            target: where to.
+            is_less_enough: whether those are a batch that are in a bucket, if none is whole.
+        """
+        whole = [
+            (bucket[size - 1][0], bucket, size)
+            for bucket, size in zip(self._buckets, self._sizes, strict=True)
+            if len(bucket) >= size
+        ]
+        if not whole and is_less_enough:
+            whole = [(bucket[0][0], bucket, len(bucket)) for bucket in self._buckets if bucket]
+        if not whole:
+            return False
+        _, bucket, size = min(whole, key=lambda found: found[0])
+        target.extend(map(deque.popleft, repeat(bucket, size)))
+        return True
+
+    def put_back(self, taken: deque[Element]) -> None:
+        """See `Elements`."""
+        while taken:
+            bucket = self._buckets[int(self.components(taken[-1])[0])]
+            bucket.extendleft(map(deque.pop, (taken,)))
+
+    def components(self, taken: Element) -> Element:
+        """See `Elements`."""
+        return taken[1]  # type: ignore[no-any-return]
+
+    def clear(self) -> None:
+        """See `Elements`."""
+        for bucket in self._buckets:
+            bucket.clear()
 
 
 class ByPriority:
@@ -176,6 +254,32 @@ def _exhaust(iterator: Iterable[Any]) -> None:
     deque(iterator, maxlen=0)
 
 
+class Reading(NamedTuple):
+    """How a queue has been used until a moment.
+
+    Attributes:
+        put: how many elements were put in.
+        taken: how many were taken out.
+        fill: how many are in it.
+        waited_for_room: for how many seconds somebody waited to put something in, until an element
+            was asked for last.
+        waited_for_elements: for how many seconds somebody waited to take something out.
+        seconds: how long elements have been asked for, from the first time to the last.
+        awaited_since: since when somebody has been waiting to take something out, on the clock of
+            `time.monotonic`; None if nobody is.
+        is_closed: whether it admits no more.
+    """
+
+    put: int
+    taken: int
+    fill: int
+    waited_for_room: float
+    waited_for_elements: float
+    seconds: float
+    awaited_since: float | None
+    is_closed: bool
+
+
 class Queue(WaitingResource):
     """Elements, and those who wait to put some in or to take some out.
 
@@ -214,6 +318,8 @@ class Queue(WaitingResource):
         self._stack = stack or stacked
         self._attributes = attributes
         self._putting, self._taking = self._lines
+        self._put = 0
+        self._dropped = 0
 
     # What operations do
 
@@ -266,6 +372,24 @@ class Queue(WaitingResource):
         """How many elements there are."""
         return np.int32(len(self.elements))
 
+    def reading(self) -> Reading:
+        """How it has been used until now."""
+        with self._lock:
+            fill, taking = len(self.elements), self._taking
+            end = taking.last if taking.since is None else time.monotonic()
+            return Reading(
+                put=self._put,
+                # What was taken and put back was not taken.
+                taken=self._put - self._dropped - fill,
+                fill=fill,
+                # A full queue that nobody takes from says nothing.
+                waited_for_room=_waited(self._putting, end),
+                waited_for_elements=_waited(taking, end),
+                seconds=end - taking.first if taking.first is not None else 0.0,
+                awaited_since=taking.since,
+                is_closed=self.is_closed,
+            )
+
     # Sharing
 
     is_initialized = False
@@ -285,11 +409,17 @@ class Queue(WaitingResource):
     def forget(self) -> None:
         """Drop all elements."""
         with self._lock:
+            self._dropped += len(self.elements)
             self.elements.clear()
             self._serve()
         self._report()
 
     # What attempts ask
+
+    def put(self, source: deque[Element], count: int) -> None:
+        """Take in the first elements of a source."""
+        self.elements.put(source, count)
+        self._put += count
 
     @property
     def room(self) -> float:
@@ -350,6 +480,38 @@ class Queue(WaitingResource):
                 )
 
 
+class BucketQueue(Queue):
+    """A queue that gives batches of elements of one bucket.
+
+    Args:
+        name: what errors call it.
+        attributes: those of the operation that owns it.
+    """
+
+    elements: InBuckets
+
+    def __init__(self, name: str, attributes: Mapping[str, Any]) -> None:
+        self._sizes: tuple[int, ...] = attributes["sizes"]
+        elements = InBuckets(self._sizes)
+        super().__init__(BUCKET_QUEUE.name, name, attributes, elements, stack=_padded)
+
+    def dequeue_bucket(self, call: AsyncContext, is_less_enough: bool) -> None:
+        """Take out a batch of one bucket or, once it is closed, those that are left in one."""
+        self._join(_DequeueBucket(call, self, min(self._sizes), is_less_enough), self._taking)
+
+    def _check(self, components: Sequence[Any], shapes: Sequence[Shape]) -> None:
+        super()._check(components, shapes)
+        for bucket in np.ravel(components[0]):
+            if not 0 <= bucket < len(self._sizes):
+                raise InvalidArgumentError(
+                    f"there is no bucket {bucket}: queue {self.name!r} has {len(self._sizes)}"
+                )
+
+
+def _waited(line: Line, end: float) -> float:
+    return line.waited + (max(0.0, end - line.since) if line.since is not None else 0.0)
+
+
 # What two operations that share a queue may have of their own.
 _OWN = ("names", "seed", "graph_seed")
 
@@ -372,7 +534,7 @@ class _Enqueue(Attempt):
         queue, elements = self._queue, self._elements
         count = min(queue.room, len(elements))
         if count > 0:
-            queue.elements.put(elements, int(count))
+            queue.put(elements, int(count))
         return count > 0 if elements else self.end()
 
     def wish(self) -> str:
@@ -444,6 +606,36 @@ class _DequeueMany(Attempt):
         left = self._count - len(self._taken)
         more = "more " if self._taken else ""
         return f"waits for {left} {more}elements of {self._queue.described()}"
+
+
+class _DequeueBucket(Attempt):
+    """Takes out a batch of one bucket."""
+
+    __slots__ = ("_is_less_enough", "_least", "_queue", "_taken")
+
+    def __init__(
+        self, call: AsyncContext, queue: BucketQueue, least: int, is_less_enough: bool
+    ) -> None:
+        super().__init__(call)
+        self._queue = queue
+        self._least = least
+        self._is_less_enough = is_less_enough
+        self._taken: deque[Element] = deque()
+
+    def advance(self) -> bool:
+        queue = self._queue
+        if queue.elements.take_batch(self._taken, self._is_less_enough and queue.is_closed):
+            return self.end()
+        return self.end(queue.drained(self._least)) if queue.is_closed else False
+
+    def undo(self) -> None:
+        self._queue.elements.put_back(self._taken)
+
+    def outputs(self) -> Element:
+        return self._queue.batch_of(self._taken)
+
+    def wish(self) -> str:
+        return f"waits for a batch of one bucket of {self._queue.described()}"
 
 
 class _Close(Attempt):
@@ -527,6 +719,16 @@ def _padding_fifo_queue(birth: Birth) -> Queue:
 @makes(PRIORITY_QUEUE)
 def _priority_queue(birth: Birth) -> Queue:
     return Queue(PRIORITY_QUEUE.name, birth.key.name, birth.attributes, ByPriority())
+
+
+@makes(BUCKET_QUEUE)
+def _bucket_queue(birth: Birth) -> Queue:
+    return BucketQueue(birth.key.name, birth.attributes)
+
+
+@makes(STACK)
+def _stack(birth: Birth) -> Queue:
+    return Queue(STACK.name, birth.key.name, birth.attributes, LatestFirst())
 
 
 @makes(RANDOM_SHUFFLE_QUEUE)

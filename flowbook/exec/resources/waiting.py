@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from functools import partial
+from time import monotonic
 from typing import Any
 
 from flowbook.graph.definition.op_def import AsyncContext
@@ -72,7 +73,42 @@ class Attempt:
         self.call.fail(error)
 
 
-Line = OrderedDict[Attempt, None]
+class Line(OrderedDict[Attempt, None]):
+    """Those who wait, in the order of arrival; and for how long somebody has.
+
+    What it takes is a look at the clock for each that comes, and one more where a wait ends. Times
+    are those of `time.monotonic`.
+
+    Attributes:
+        first: when somebody came for the first time; None if nobody has.
+        last: when somebody came last, or the last wait ended.
+        waited: for how many seconds somebody waited, in waits that have ended.
+        since: when the wait began that has not ended; None if nobody waits.
+    """
+
+    __slots__ = ("first", "last", "since", "waited")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first: float | None = None
+        self.last = 0.0
+        self.waited = 0.0
+        self.since: float | None = None
+
+    def note_arrival(self) -> None:
+        """Somebody comes."""
+        self.last = monotonic()
+        if self.first is None:
+            self.first = self.last
+
+    def note_change(self) -> None:
+        """A wait has begun, with whoever came last, or has ended."""
+        if self.since is None:
+            self.since = self.last
+        else:
+            self.last = monotonic()
+            self.waited += self.last - self.since
+            self.since = None
 
 
 class WaitingResource:
@@ -84,14 +120,15 @@ class WaitingResource:
 
     def __init__(self, lines: int) -> None:
         self._lock = threading.Lock()
-        self._lines: tuple[Line, ...] = tuple(OrderedDict() for _ in range(lines))
-        self._over: Line = OrderedDict()
+        self._lines: tuple[Line, ...] = tuple(Line() for _ in range(lines))
+        self._over: OrderedDict[Attempt, None] = OrderedDict()
 
     def _join(self, attempt: Attempt, line: Line) -> None:
         """Have an attempt served, at once if nobody is before it."""
         attempt.call.on_cancel(partial(self._leave, attempt))
         attempt.call.wish = attempt.wish
         with self._lock:
+            line.note_arrival()
             attempt.arrive()
             if attempt.is_over:
                 self._over[attempt] = None
@@ -112,13 +149,19 @@ class WaitingResource:
     def _serve(self) -> None:
         """Let all go on until nobody gets any further."""
         # Whoever gets further may let somebody in an earlier line go on, who then goes first.
-        while any(map(self._serve_first, self._lines)):
-            pass
+        goes_on = True
+        while goes_on:
+            goes_on = False
+            for line in self._lines:
+                if line and self._serve_first(line):
+                    goes_on = True
+                    break
+        for line in self._lines:
+            if (line.since is None) is bool(line):
+                line.note_change()
 
     def _serve_first(self, line: Line) -> bool:
-        """Let the first in a line go on; whether it got any further."""
-        if not line:
-            return False
+        """Let the first go on in a line that has one; whether it got any further."""
         first = next(iter(line))
         if not (first.is_over or first.advance()):
             return False

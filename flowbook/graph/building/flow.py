@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -11,6 +12,19 @@ if TYPE_CHECKING:
     from flowbook.graph.model.context import Context
     from flowbook.graph.model.operation import Operation
     from flowbook.graph.model.tensor import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """An element that each iteration of a loop takes of something from outside.
+
+    Attributes:
+        whole: [elements, ...], outside.
+        instead: the element at the same place of another tensor from outside, inside.
+    """
+
+    whole: Tensor
+    instead: Callable[[Tensor], Tensor]
 
 
 class Flow(Protocol):
@@ -35,6 +49,19 @@ class Flow(Protocol):
 
     def outside(self) -> AbstractContextManager[None]:
         """Build around it."""
+
+    def is_outside(self, tensor: Tensor) -> bool:
+        """Whether a tensor is there before what is built begins, and the same throughout."""
+
+    def take(self, element: Tensor, taken: Taken) -> None:
+        """Note of which tensor each iteration of a loop takes an element."""
+
+    def taken(self, element: Tensor) -> Taken | None:
+        """What a tensor is an element of, of which each iteration takes one.
+
+        So what is computed of an element alone can be computed of all at once, around the loop.
+        None if it is no such element, or the loop is to keep as little as it can for gradients.
+        """
 
     def keep(self, value: Tensor, first: Tensor, name: str, then: Callable[[Tensor], None]) -> None:
         """Take a value out of a loop: that of its last iteration, when the loop is complete.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
-from flowbook.graph.control_flow.over_elements import Elements, noted
+from flowbook.graph.control_flow.over_elements import Elements, counted, noted
 from flowbook.graph.control_flow.structure import (
     leaves,
     mapped,
@@ -52,7 +52,9 @@ def dynamic_rnn(
 ) -> tuple[Any, Any]:
     """Apply a cell to each step of sequences, from state to state, in a loop.
 
-    The number of steps need not be known; `static_rnn` unrolls a known one.
+    The number of steps need not be known; `static_rnn` unrolls a known one. What a cell of `fb.nn`
+    makes of its input alone is computed for all steps at once, before the loop, where its weights
+    are there then: a variable is read before it by `fb.identity`, and in each step otherwise.
 
     Args:
         cell: a function `cell(x, state)` that gives an output, a tensor [batch, ...] or a nested
@@ -71,7 +73,8 @@ def dynamic_rnn(
         parallel_iterations: how many steps may be under way at once.
         swap_memory: as for `while_loop`.
         name: the name scope.
-        recompute: as for `while_loop`.
+        recompute: as for `while_loop`. Nothing is computed before the loop then, as that would be
+            kept; so sums are rounded otherwise.
 
     Returns:
         `(outputs, state)`: the outputs [batch, steps, ...], and the last state.
@@ -95,26 +98,29 @@ def dynamic_rnn(
         sequences = mapped(convert_to_tensor, inputs)
         if not time_major:
             sequences = mapped(_swapped, sequences)
-        steps = Elements(sequences, "inputs")
+        sequences, steps = counted(sequences, "inputs")
         if initial_state is None:
-            start = _zero_state(cell, leaves(sequences)[0], dtype)
+            start = zero_state(cell, leaves(sequences)[0], 1, dtype)
         else:
             start = mapped(convert_to_tensor, initial_state)
         if not leaves(start):
             raise InvalidArgumentError("a state is a tensor, or a structure of them")
         first: Tensor = leaves(start)[0]
         wanted = _output_dtypes(cell, dtype, first)
-        arrays = [TensorArray(d, steps.count, name="outputs") for d in leaves(wanted)]
-        lengths, count = None, steps.count
+        arrays = [TensorArray(d, steps, name="outputs") for d in leaves(wanted)]
+        lengths = None
         if sequence_length is not None:
             lengths = cast(one_each(lengths_of(sequence_length), first), int32)
             # A single step, if there is one, tells of which shape outputs are.
-            count = minimum(count, reduce_max(concat([lengths, [1]], 0)))
+            longest = minimum(steps, reduce_max(concat([lengths, [1]], 0)))
+            # What comes after it is not looked at, even where all steps are computed at once.
+            sequences = mapped(lambda t: t[:longest], sequences)
             # Arrays that are zero where nothing is written: after the longest sequence.
             arrays = [array.grad() for array in arrays]
+        elements = Elements(sequences, "inputs")
 
         def body(step: Tensor, state: Any, outputs: list[TensorArray]) -> Any:
-            output, following = _called(cell, steps.at(step), state, wanted)
+            output, following = _called(cell, elements.at(step), state, wanted)
             require_same(start, following, "initial_state", "the cell")
             if lengths is not None:
                 is_over = less_equal(lengths, step)
@@ -124,7 +130,7 @@ def dynamic_rnn(
             return step + 1, following, noted(outputs, step, output)
 
         _, state, arrays = while_loop(
-            lambda step, state, outputs: step < count,
+            lambda step, state, outputs: step < elements.count,
             body,
             (0, start, arrays),
             parallel_iterations=parallel_iterations,
@@ -196,8 +202,8 @@ def bidirectional_dynamic_rnn(
         return (forwards, mapped(turned, backwards)), (last, first)
 
 
-def _zero_state(cell: Cell, inputs: Tensor, dtype: Any) -> Any:
-    """Zeros of the size that a cell says, for each example of [steps, batch, ...]."""
+def zero_state(cell: Cell, inputs: Tensor, axis: int, dtype: Any) -> Any:
+    """Zeros of the size that a cell says, for each of the examples along an axis of the inputs."""
     size = getattr(cell, "state_size", None)
     if size is None or dtype is None:
         missing = "the cell has no state_size" if dtype is not None else "no dtype is given either"
@@ -210,8 +216,13 @@ def _zero_state(cell: Cell, inputs: Tensor, dtype: Any) -> Any:
             f"the outputs have several dtypes, {dtype!r:.80}, none of which is the state's",
             hint="give an initial_state",
         )
-    known = inputs.shape[1]
-    batch = shape_of(inputs)[1] if known is None else known
+    if inputs.shape.rank is not None and inputs.shape.rank <= axis:
+        raise InvalidArgumentError(
+            f"there is no initial_state, and {inputs.name!r} of the shape {inputs.shape} tells no "
+            "number of examples"
+        )
+    known = inputs.shape[axis]
+    batch = shape_of(inputs)[axis] if known is None else known
     return mapped(lambda each: zeros([batch, *dims_of(each)], as_dtype(dtype)), size)
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
 
-from flowbook.graph.building.flow import Flow
+from flowbook.graph.building.flow import Flow, Taken
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.building.scopes import control_dependencies, within
 from flowbook.graph.building.surroundings import Scope
@@ -107,6 +107,17 @@ class Inside:
 
     def _taken_in(self, tensor: Tensor) -> Tensor:
         raise NotImplementedError
+
+    def is_outside(self, tensor: Tensor) -> bool:
+        """Whether a tensor is there before what is built begins, and the same throughout."""
+        return is_everywhere(tensor.op) or not is_within(context_of(tensor), self._context)
+
+    def take(self, element: Tensor, taken: Taken) -> None:
+        """Note of which tensor each iteration takes an element: a branch has none."""
+
+    def taken(self, element: Tensor) -> Taken | None:
+        """What a tensor is an element of; see `Flow`."""
+        return None
 
     def enclose(self, operation: Operation) -> None:
         """See to it that an operation runs inside, before it joins the graph."""
@@ -224,6 +235,7 @@ class LoopInside(Inside):
         self.frame = frame
         self.kept: list[Kept] = []
         self._body: Branch | None = None
+        self._elements: dict[Tensor, Taken] = {}
         self._touched = False
 
     def begin_body(self, branch: Branch, pivot: Operation) -> None:
@@ -246,6 +258,15 @@ class LoopInside(Inside):
                 hint="take it in the body",
             )
         self.kept.append(Kept(value, first, name, then))
+
+    def take(self, element: Tensor, taken: Taken) -> None:
+        """Note of which tensor each iteration takes an element."""
+        if self.is_outside(taken.whole):
+            self._elements[element] = taken
+
+    def taken(self, element: Tensor) -> Taken | None:
+        """What a tensor is an element of; see `Flow`."""
+        return None if self.frame.recompute else self._elements.get(element)
 
     def held(self, tensor: Tensor) -> Tensor:
         """A tensor that is there only where the body runs."""

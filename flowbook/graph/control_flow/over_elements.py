@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from flowbook.graph.building.flow import Taken
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.control_flow.structure import (
     leaves,
@@ -53,7 +54,22 @@ class Elements:
 
     def at(self, index: Any) -> Any:
         """The elements at an index."""
-        return packed_like(self.structure, [array.read(index) for array in self._arrays])
+        found = [array.read(index) for array in self._arrays]
+        flow = found[0].graph.scope.flow
+        if flow is not None:
+            for element, whole in zip(found, leaves(self.structure), strict=True):
+                flow.take(element, Taken(whole, lambda other: _element(other, index)))
+        return packed_like(self.structure, found)
+
+
+def _element(whole: Tensor, index: Any) -> Tensor:
+    """The element at an index, of a tensor from outside of the loop that is being built."""
+    flow = whole.graph.scope.flow
+    assert flow is not None
+    with flow.outside():
+        elements = Elements(whole)
+    element: Tensor = elements.at(index)
+    return element
 
 
 def counted(elems: Any, name: str = "elems") -> tuple[Any, Any]:

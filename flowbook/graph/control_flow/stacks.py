@@ -3,6 +3,9 @@
 A stack is a value like any other: pushing gives another one, which shares the rest. So nothing has
 to be put in order, iterations may overlap, and what nobody needs any more is let go. Pushing and
 popping are each other's gradients.
+
+What is pushed to the host is held in host memory, and comes back to the device that pops it. On a
+CPU, whose memory that is, it is only held.
 """
 
 from __future__ import annotations
@@ -66,4 +69,40 @@ pop: OpDef[tuple[Tensor, Tensor]] = OpDef(
     grad=lambda op, dvalue, drest: push(drest, dvalue),
     cost=no_flops,
     doc="The value on top of a stack, and the stack without it.",
+)
+
+
+def _push_to_host_gradient(op: Operation, dstack: Tensor) -> tuple[Tensor, Tensor]:
+    value = op.inputs[1]
+    dvalue, rest = pop_from_host(dstack, dtype=value.dtype, shape=value.shape)
+    return rest, dvalue
+
+
+push_to_host = OpDef(
+    "StackPushToHost",
+    "stack: variant, value: T -> pushed: variant",
+    T=ANYTHING,
+    infer=scalar,
+    kernel=lambda xp, stack, value: (value, stack),
+    grad=_push_to_host_gradient,
+    host_args=("value",),
+    cost=no_flops,
+    doc="A stack with one more value on it, which it holds in host memory.",
+)
+
+
+def _popped_from_host(xp: Any, stack: Any) -> Any:
+    value, rest = _popped(xp, stack)
+    return xp.asarray(value), rest
+
+
+pop_from_host: OpDef[tuple[Tensor, Tensor]] = OpDef(
+    "StackPopFromHost",
+    "stack: variant -> value: dtype, rest: variant",
+    attributes={"dtype": REQUIRED, "shape": UNKNOWN},
+    infer=_popped_shapes,
+    kernel=_popped_from_host,
+    grad=lambda op, dvalue, drest: push_to_host(drest, dvalue),
+    cost=no_flops,
+    doc="The value on top of a stack that holds it in host memory, and the stack without it.",
 )

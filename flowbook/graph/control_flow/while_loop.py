@@ -82,8 +82,9 @@ def while_loop(
         parallel_iterations: how many iterations may be under way at once.
         back_prop: whether gradients flow through the loop; otherwise its results count as
             constants. It costs nothing if none are taken.
-        swap_memory: whether what gradients need of each iteration goes to host memory, where it
-            is anyway on a CPU; `fb.forecast` tells how much that is.
+        swap_memory: whether what gradients need of each iteration is kept in host memory, and comes
+            back when they need it, which on a device with memory of its own takes less of that and
+            more time. On a CPU it is there anyway. `fb.forecast` tells how much it is.
         name: the name scope.
         maximum_iterations: an int or an integer scalar: more iterations there are not.
         return_same_structure: whether a single variable is given in the structure of `loop_vars`,

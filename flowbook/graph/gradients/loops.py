@@ -37,7 +37,13 @@ from flowbook.graph.control_flow.routing import (
     switch_op,
     taken_into,
 )
-from flowbook.graph.control_flow.stacks import empty_stack, pop, push
+from flowbook.graph.control_flow.stacks import (
+    empty_stack,
+    pop,
+    pop_from_host,
+    push,
+    push_to_host,
+)
 from flowbook.graph.model import site as sites
 from flowbook.graph.model.context import (
     Branch,
@@ -591,9 +597,13 @@ class Extension(_Extended):
             first = empty_stack()
         stack = self.variable(first)
         with self.routing():
-            pushed = push(stack.yes, value)
+            pushed = (push_to_host if self.swaps(value) else push)(stack.yes, value)
         self.close(stack, pushed)
         return self.left(stack)
+
+    def swaps(self, tensor: Tensor) -> bool:
+        """Whether the values of a tensor are kept in host memory; stacks say so themselves."""
+        return self.frame.swap_memory and tensor.dtype is not variant
 
     def _merged_with_nothing(self, value: Tensor, branch: Branch) -> Tensor:
         """A value that is there on both sides of a predicate; on the other one it means nothing."""
@@ -758,7 +768,7 @@ class Backward(_Extended):
         with name_scope(f"kept_{_name_of(tensor)}"):
             stack = self.variable(self.forward.stacked(tensor))
         with self.routing():
-            value, rest = pop(
+            value, rest = (pop_from_host if self.forward.swaps(tensor) else pop)(
                 stack.yes, dtype=tensor.dtype, shape=tensor.shape if is_known else Shape()
             )
         self.close(stack, rest)

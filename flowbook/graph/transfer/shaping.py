@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from flowbook.graph.model.dtypes import resource
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -73,12 +75,17 @@ def check_fed(fed: Mapping[Tensor, Shape]) -> None:
 
 
 def shape_of(value: Any, purpose: str) -> Shape:
-    """The shape that a feed has: of an array, or given as such."""
+    """The shape that a feed has: of a value as runs take it, or given as a tuple or `fb.Shape`."""
     if isinstance(value, Shape | tuple):
         return Shape(value)
     shape = getattr(value, "shape", None)
     if shape is None:
-        raise InvalidArgumentError(
-            f"a feed of {purpose} is an array, or a shape as a tuple, not {value!r:.80}"
-        )
+        try:
+            if value is None or isinstance(value, str):
+                raise ValueError
+            shape = np.shape(value)
+        except ValueError:
+            raise InvalidArgumentError(
+                f"a feed of {purpose} is a value, or a shape as a tuple, not {value!r:.80}"
+            ) from None
     return Shape(shape)

@@ -10,10 +10,10 @@ import numpy as np
 
 from flowbook.graph.definition.located import located
 from flowbook.graph.model.convert import dtype_of, to_array
-from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OpError
+from flowbook.graph.model.errors import InvalidArgumentError, OpError
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.ops.queues.prefetching import prefetched
-from flowbook.train.input.structures import Leaf, check_counts, leaves, rebuilt
+from flowbook.train.input.structures import Leaf, check_counts, leaves, rebuilt, seed_of
 
 __all__ = ["batches"]
 
@@ -108,7 +108,7 @@ def batches(
                 f"{rows} rows make no batch of {size}",
                 hint="allow_smaller_final_batch=True takes what there is" if rows else None,
             )
-        source = _Rows(columns, size, epochs, _seed(shuffle), limit)
+        source = _Rows(columns, size, epochs, seed_of(shuffle), limit)
     length = size if limit % size == 0 else None
     found = prefetched(
         source,
@@ -142,13 +142,3 @@ def _common_rows(columns: Sequence[Any]) -> int:
             "the same rows of each"
         )
     return numbers.pop()
-
-
-def _seed(shuffle: Any) -> int | None:
-    if shuffle is None or shuffle is False:
-        return None
-    if shuffle is True:
-        return int(np.random.SeedSequence().generate_state(1)[0])
-    if not isinstance(shuffle, int | np.integer) or shuffle < 0:
-        raise InvalidTypeError(f"shuffle is a seed, an integer from 0 on, not {shuffle!r}")
-    return int(shuffle)

@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-import struct
+import zlib
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
-from flowbook.exec.instruments.summaries.records import masked_checksum, record
-from flowbook.graph.model.errors import (
-    DataLossError,
-    InvalidArgumentError,
-    InvalidTypeError,
-    UnimplementedError,
-)
+from flowbook.exec.files.formats import tf_records
+from flowbook.exec.files.framing import record
+from flowbook.exec.files.opening import COMPRESSIONS, created
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.storing.files import as_path
 
 __all__ = ["RecordWriter", "read_records"]
 
-_LENGTH = struct.Struct("<Q")
-_CHECKSUM = struct.Struct("<I")
+# What zlib calls the formats that it writes.
+_WINDOWS = {"gzip": 31, "zlib": 15}
 
 
-def _opened(path: Any, mode: str, compression: str | None) -> Any:
-    if compression not in (None, "gzip"):
-        raise InvalidArgumentError(f"compression is 'gzip' or None, not {compression!r}")
-    try:
-        import fsspec
-        import google_crc32c  # noqa: F401  What computes checksums comes with the same extra.
-    except ImportError:
-        raise UnimplementedError(
-            "files are opened by fsspec and checked by google-crc32c, and one is not installed",
-            hint="pip install 'flowbook[data]'",
-        ) from None
-    return fsspec.open(path, mode, compression=compression).open()
+def _compression(given: str | None) -> str:
+    if given is not None and given not in COMPRESSIONS:
+        raise InvalidArgumentError(f"compression is 'gzip', 'zlib' or None, not {given!r}")
+    return given or ""
 
 
 class RecordWriter:
@@ -40,7 +30,7 @@ class RecordWriter:
 
     Args:
         path: a path, or a URL that fsspec knows.
-        compression: "gzip", or None.
+        compression: "gzip", "zlib" or None.
 
     >>> import flowbook as fb
     >>> with fb.train.RecordWriter("memory://words.records") as records:
@@ -51,21 +41,30 @@ class RecordWriter:
     """
 
     def __init__(self, path: Any, compression: str | None = None) -> None:
-        self._file = _opened(path, "wb", compression)
+        window = _WINDOWS.get(_compression(compression))
+        self._compress = None if window is None else zlib.compressobj(wbits=window)
+        self._file = created(as_path(path))
 
     def write(self, data: bytes) -> None:
         """Add a record."""
         if not isinstance(data, bytes):
             raise InvalidTypeError(f"a record is bytes, not {data!r:.60}")
-        self._file.write(record(data))
+        self._put(record(data))
 
     def flush(self) -> None:
         """Hand on what has been written."""
+        if self._compress is not None:
+            self._file.write(self._compress.flush(zlib.Z_SYNC_FLUSH))
         self._file.flush()
 
     def close(self) -> None:
         """End the file."""
+        if self._compress is not None and not self._file.closed:
+            self._file.write(self._compress.flush())
         self._file.close()
+
+    def _put(self, data: bytes) -> None:
+        self._file.write(data if self._compress is None else self._compress.compress(data))
 
     def __enter__(self) -> RecordWriter:
         return self
@@ -86,36 +85,12 @@ def read_records(
 
     Args:
         path: a path, or a URL that fsspec knows. The file is opened for the first record.
-        compression: "gzip", or None.
+        compression: "gzip", "zlib" or None.
         skip_damaged: whether records with wrong checksums are left out, and what follows a damaged
             length too, as nobody knows where the next record begins.
 
     Raises:
         DataLossError: with the file and the offset, if a record is damaged.
     """
-    with _opened(path, "rb", compression) as file:
-        offset = 0
-        while head := file.read(_LENGTH.size + _CHECKSUM.size):
-            # Of a damaged length nothing is read: it may be of any size.
-            if not _is_whole(head[: _LENGTH.size], head[_LENGTH.size :]):
-                if skip_damaged:
-                    return
-                raise _lost(path, offset, "the length")
-            (size,) = _LENGTH.unpack_from(head)
-            data = file.read(size)
-            if _is_whole(data, file.read(_CHECKSUM.size)):
-                yield data
-            elif not skip_damaged:
-                raise _lost(path, offset, "the record")
-            offset += len(head) + size + _CHECKSUM.size
-
-
-def _is_whole(data: bytes, checksum: bytes) -> bool:
-    return checksum == _CHECKSUM.pack(masked_checksum(data))
-
-
-def _lost(path: Any, offset: int, what: str) -> DataLossError:
-    return DataLossError(
-        f"{path}: {what} at byte {offset} is damaged, or cut off",
-        hint="skip_damaged=True leaves out what is damaged",
-    )
+    for found in tf_records(as_path(path), (), _compression(compression), skip_damaged):
+        yield found.value

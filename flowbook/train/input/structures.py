@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 
 
 class Leaf(NamedTuple):
@@ -117,3 +117,18 @@ def check_counts(**counts: Any) -> None:
     for name, number in counts.items():
         if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
             raise InvalidArgumentError(f"{name} is a positive integer, not {number!r}")
+
+
+def seed_of(shuffle: Any) -> int | None:
+    """The seed of an order: as it was given, drawn for True, None for none.
+
+    Raises:
+        InvalidTypeError: if it is no seed.
+    """
+    if shuffle is None or shuffle is False:
+        return None
+    if shuffle is True:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if not isinstance(shuffle, int | np.integer) or shuffle < 0:
+        raise InvalidTypeError(f"shuffle is a seed, an integer from 0 on, not {shuffle!r}")
+    return int(shuffle)

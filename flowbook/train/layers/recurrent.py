@@ -7,8 +7,10 @@ from typing import Any
 
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.control_flow.dynamic_rnn import dynamic_rnn
+from flowbook.graph.control_flow.static_rnn import static_rnn
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.filling import zeros
 from flowbook.graph.ops.basis.joining import stack, unstack
 from flowbook.graph.ops.basis.shaping import shape as shape_of
@@ -40,7 +42,7 @@ def _over_steps(
     if not unroll:
         return dynamic_rnn(cell, inputs, state, sequence_length, name="steps")
     steps = unstack(inputs, axis=1)
-    outputs, state = recurrent.static_rnn(cell, steps, state, sequence_length)
+    outputs, state = static_rnn(cell, steps, state, sequence_length)
     return stack(outputs, axis=1), state
 
 
@@ -105,6 +107,8 @@ def lstm(
         )
         initial = or_default(bias_initializer, initializers.zeros())
         bias = weights("bias", [4 * units], inputs.dtype, initial, bias, None, trainable)
+        # Read once, before all steps.
+        kernel, bias = convert_to_tensor(kernel), convert_to_tensor(bias)
         if initial_state is None:
             start = _initial(inputs, units)
             initial_state = (start, start)
@@ -163,10 +167,10 @@ def gru(
 
     def made(count: int, kernel: Any, start: Initializer, bias: Any) -> tuple[Any, Any]:
         shape = [width, count]
-        return (
-            weights("kernel", shape, dtype, initial, kernel, kernel_regularizer, trainable),
-            weights("bias", [count], dtype, start, bias, None, trainable),
-        )
+        kernel = weights("kernel", shape, dtype, initial, kernel, kernel_regularizer, trainable)
+        bias = weights("bias", [count], dtype, start, bias, None, trainable)
+        # Read once, before all steps.
+        return convert_to_tensor(kernel), convert_to_tensor(bias)
 
     with inputs.graph.as_default(), name_scope(name or "gru"):
         with name_scope("gates"):

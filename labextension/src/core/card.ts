@@ -1,6 +1,7 @@
 // What is said of what is selected: words only, each with what it leads to.
 
 import { Hierarchy } from "./hierarchy.js";
+import { Tints, notesOf, scopeNotes } from "./overlay.js";
 import { Kind } from "./payload.js";
 import { Selection } from "./selection.js";
 import { byteSize, counted, shownText } from "./words.js";
@@ -40,13 +41,14 @@ const SCOPES: Partial<Record<number, string>> = {
 /** Those that say when what lies in them runs. */
 const FLOW: ReadonlySet<number> = new Set([Kind.Loop, Kind.Branch, Kind.Part]);
 
-export function cardOf(tree: Hierarchy, selection: Selection): Card {
+/** @param tints what is laid over the picture, of which scopes tell what they have. */
+export function cardOf(tree: Hierarchy, selection: Selection, tints: readonly Tints[] = []): Card {
   if (selection.kind === "tensor") return tensorCard(tree, selection.tensor);
   if (selection.kind === "edge") return edgeCard(tree, selection.source, selection.target, selection.tensors);
-  return nodeCard(tree, selection.node);
+  return nodeCard(tree, selection.node, tints);
 }
 
-function nodeCard(tree: Hierarchy, node: number): Card {
+function nodeCard(tree: Hierarchy, node: number, tints: readonly Tints[]): Card {
   // A scope of an operation's own name, as a variable's is, is that operation to a person.
   const own = tree.isScope(node) ? tree.own(node) : node;
   const sections = own >= 0 ? operationSections(tree, own) : scopeSections(tree, node);
@@ -64,12 +66,28 @@ function nodeCard(tree: Hierarchy, node: number): Card {
   if (facts.length > 0) sections.unshift({ heading: "holds", items: facts });
   const around = tree.around(node).filter((scope) => FLOW.has(tree.kind[scope]));
   list(sections, "in", around.map((scope) => nodeItem(tree, scope)));
+  sections.unshift(...overlaySections(tree, node, own, tints));
   return {
     title: shownText(tree.name(node)) || "graph",
     subtitle: own >= 0 ? tree.type(own) : (SCOPES[tree.kind[node]] ?? "name scope"),
     warning: warningOf(tree, node, own, data.stale),
     sections,
   };
+}
+
+/** What is laid over the picture says of an operation, or of all that lie in a scope. */
+function overlaySections(tree: Hierarchy, node: number, own: number, tints: readonly Tints[]): Section[] {
+  const sections = new Map<string, Section>();
+  const add = (heading: string, text: string, detail: string): void => {
+    const known = sections.get(heading) ?? { heading, items: [] };
+    known.items.push({ text, detail, goal: null, code: false });
+    sections.set(heading, known);
+  };
+  if (own >= 0) for (const { heading, text, detail } of notesOf(tree, own)) add(heading, text, detail);
+  if (tree.isScope(node) && tree.count(node) > 1) {
+    for (const { text, detail } of scopeNotes(tints, node)) add(own >= 0 ? "with what belongs to it" : "in a run", text, detail);
+  }
+  return [...sections.values()];
 }
 
 function warningOf(tree: Hierarchy, node: number, own: number, stale: Int32Array): string {
@@ -86,6 +104,7 @@ function operationSections(tree: Hierarchy, op: number): Section[] {
   for (let i = data.inputStart[op]; i < data.inputStart[op + 1]; i++) inputs.push(data.input[i]);
   list(sections, "inputs", inputs.map((t) => tensorItem(tree, t)));
   const waits = [...data.control.subarray(data.controlStart[op], data.controlStart[op + 1])];
+  if (tree.body(op) >= 0) list(sections, "calls", [nodeItem(tree, tree.body(op))]);
   list(sections, "waits for", waits.map((other) => nodeItem(tree, other)));
   const outputs: Item[] = [];
   for (let t = data.outputStart[op]; t < data.outputStart[op + 1]; t++) {
@@ -126,6 +145,7 @@ function scopeSections(tree: Hierarchy, scope: number): Section[] {
   }
   const sections: Section[] = [];
   list(sections, "inputs", [...entering].map((t) => tensorItem(tree, t)));
+  list(sections, "called by", tree.calls(scope).map((op) => nodeItem(tree, op)));
   list(sections, "outputs", [...leaving].map((t) => tensorItem(tree, t)));
   const lines = [...places].sort((a, b) => b[1] - a[1]).map(([place, count]) => ({
     text: shownText(data.strings[place]), detail: counted(count, "operation"), goal: null, code: false,

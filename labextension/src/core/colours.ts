@@ -6,6 +6,28 @@ import { Kind } from "./payload.js";
 export interface Paint {
   fill: string;
   line: string;
+  /** Whether it may be so strong that what is fainter than ink is not read on it. */
+  strong?: boolean;
+}
+
+/** A part of the bar at the bottom of a closed node. */
+export interface BarPart {
+  readonly colour: string;
+  readonly dash: readonly number[];
+  readonly part: number;
+}
+
+/** What nodes are painted with. */
+export interface Palette {
+  paintOf(node: number, dark: boolean): Paint;
+  /** The parts of its bar, from left to right; none where it has no bar. */
+  barOf(node: number, dark: boolean): readonly BarPart[];
+}
+
+/** The same colours for what is built alike. */
+export function likenessPalette(tree: Hierarchy): Palette {
+  const hues = templateHues(tree);
+  return { paintOf: (node, dark) => paintOf(tree, hues, node, dark), barOf: () => [] };
 }
 
 /**
@@ -18,7 +40,7 @@ const GREEN = 152;
 const VIOLET = 300;
 
 /** The hue of each template that several scopes have; the most frequent ones first. */
-export function templateHues(tree: Hierarchy): Map<number, number> {
+function templateHues(tree: Hierarchy): Map<number, number> {
   const repeated = new Map<number, number>();
   for (let node = tree.root + 1; node < tree.size; node++) {
     const kind = tree.kind[node];
@@ -33,7 +55,7 @@ export function templateHues(tree: Hierarchy): Map<number, number> {
 }
 
 /** How a node is painted. */
-export function paintOf(tree: Hierarchy, hues: ReadonlyMap<number, number>, node: number, dark: boolean): Paint {
+function paintOf(tree: Hierarchy, hues: ReadonlyMap<number, number>, node: number, dark: boolean): Paint {
   switch (tree.kind[node]) {
     case Kind.Variable:
       return tinted(AMBER, dark, 0.06);
@@ -42,6 +64,7 @@ export function paintOf(tree: Hierarchy, hues: ReadonlyMap<number, number>, node
     case Kind.Loop:
     case Kind.Branch:
     case Kind.Function:
+    case Kind.Call:
       return tinted(VIOLET, dark, 0.035);
     case Kind.Role:
       return tinted(VIOLET, dark, 0.07);

@@ -17,6 +17,10 @@ export interface Face {
 export const TITLE_SIZE = 12.5;
 export const DETAIL_SIZE = 10.5;
 export const LABEL_SIZE = 10;
+/** The bar that says what of a node has which colour: how thick, how far from its sides and bottom. */
+export const BAR = 3.5;
+export const BAR_INSET = 5;
+export const BAR_UP = 3.2;
 
 const LONGEST = 40;
 
@@ -37,7 +41,7 @@ export function faceOf(tree: Hierarchy, node: number, measure: Measure): Face {
 /** A sign of what it is, before its name. */
 function signOf(tree: Hierarchy, node: number): string {
   if (tree.kind[node] === Kind.Loop) return "↻ ";
-  if (tree.kind[node] === Kind.Function) return "ƒ ";
+  if (tree.kind[node] === Kind.Function || tree.kind[node] === Kind.Call) return "ƒ ";
   return tree.kind[node] === Kind.Branch ? "◇ " : "";
 }
 
@@ -69,6 +73,7 @@ function detailOf(tree: Hierarchy, node: number): string {
 
 /** The type where the name does not say it already, and the first shape. */
 function operationDetail(tree: Hierarchy, op: number, kind: number): string {
+  if (tree.body(op) >= 0) return `call of ${tree.label(tree.body(op))}`;
   const type = tree.type(op);
   const named = tree.label(op).replace(/(_\d+)?$/, "") === type;
   const parts = named || kind === Kind.Input || kind === Kind.Variable ? [] : [type];

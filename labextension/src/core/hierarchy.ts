@@ -35,6 +35,8 @@ export class Hierarchy {
   readonly unseen: Int32Array;
   /** What is said of loops and branches, by their names: how they ran last. */
   ran: Readonly<Record<string, string>> = {};
+  /** What the colour of a node says, in words; empty where it says nothing. */
+  coloured: (node: number) => string = () => "";
   /** The operation that each tensor comes from. */
   readonly producer: Int32Array;
   /** How many nodes have the same template. */
@@ -189,6 +191,16 @@ export class Hierarchy {
   about(node: number): string {
     const text = this.data.about[node - this.data.operations];
     return text >= 0 ? this.data.strings[text] : "";
+  }
+
+  /** The body of the function that an operation calls, which is one for all its calls; or -1. */
+  body(op: number): number {
+    return this.data.body[op] ?? -1;
+  }
+
+  /** The calls of a function whose body a scope is. */
+  calls(scope: number): number[] {
+    return [...this.data.body.keys()].filter((op) => this.data.body[op] === scope);
   }
 
   /** The scopes around a node, the innermost first, without the root. */

@@ -1,8 +1,9 @@
-// Reads the graph that `flowbook/widgets/graph_payload.py` wrote: texts once, and columns of numbers.
+// Reads the graph that `flowbook/widgets/graphs/payload.py` wrote: texts once, and columns of numbers.
 //
 // Nodes are numbered: operations first, in the order of construction; then the scopes, the root
 // before all others.
 
+import { OverlayData, OverlayHeader, overlayOf } from "./overlay.js";
 import { unpacked } from "./packing.js";
 
 export const FORMAT = 2;
@@ -25,6 +26,8 @@ export enum Kind {
   Role,
   /** The body of a function, which its calls do not show once more. */
   Function,
+  /** A call of a function, which leads to the body. */
+  Call,
 }
 
 export enum Mark {
@@ -58,6 +61,8 @@ export interface GraphData {
   readonly parameters: Float64Array;
   readonly stale: Int32Array;
   readonly retired: Uint8Array;
+  /** The scope that is the body of what it calls, or -1; empty where nothing is called. */
+  readonly body: Int32Array;
   /** Whether it only routes values, between the parts of loops and branches. */
   readonly routing: Uint8Array;
   /** Whether lines to it go round, to the next iteration of a loop. */
@@ -79,6 +84,8 @@ export interface GraphData {
   // Of every tensor, in the order of its operation and port.
   readonly spec: Int32Array;
   readonly bytes: Float64Array;
+  /** What is laid over the picture, if anything is. */
+  readonly overlay: OverlayData | null;
 }
 
 interface Header {
@@ -86,6 +93,7 @@ interface Header {
   operations: number;
   marked: boolean;
   strings: string[];
+  overlay?: OverlayHeader;
 }
 
 /** Read unpacked bytes. */
@@ -98,6 +106,7 @@ export function decode(buffer: ArrayBuffer): GraphData {
     needed: new Uint8Array(0),
     named: new Int32Array(0),
     about: new Int32Array(0),
+    body: new Int32Array(0),
     routing: new Uint8Array(header.operations),
     round: new Uint8Array(header.operations),
     wireStart: columns["inputStart"],
@@ -106,5 +115,6 @@ export function decode(buffer: ArrayBuffer): GraphData {
     operations: header.operations,
     marked: header.marked,
     strings: header.strings,
+    overlay: header.overlay ? overlayOf(header.overlay, columns) : null,
   } as unknown as GraphData;
 }

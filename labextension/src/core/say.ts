@@ -1,6 +1,7 @@
 // What a node, an edge or a whole graph is, in a line.
 
 import { Hierarchy } from "./hierarchy.js";
+import { sayCrossing } from "./overlay.js";
 import { Kind, Mark } from "./payload.js";
 import { Box, Stroke, edgeLabel } from "./scene.js";
 import { counted, shortened, shownText } from "./words.js";
@@ -14,16 +15,17 @@ const BLOCKS: Partial<Record<number, string>> = {
 };
 
 export function say(tree: Hierarchy, node: number): string {
-  const stale = tree.stale[node] > 0 ? ", stale" : "";
+  const coloured = tree.coloured(node);
+  const more = (coloured && `, ${coloured}`) + (tree.stale[node] > 0 ? ", stale" : "");
   const own = tree.isScope(node) ? tree.own(node) : node;
-  if (own >= 0) return `${tree.type(own)}${stale}`;
+  if (own >= 0) return `${tree.body(own) >= 0 ? `call of ${tree.name(tree.body(own))}` : tree.type(own)}${more}`;
   const kind = BLOCKS[tree.kind[node]];
   if (kind) {
     const ran = tree.ran[tree.name(node)];
-    return [kind, ...(ran ? [ran] : []), ...(tree.unseen[node] < tree.count(node) ? [counted(tree.count(node) - tree.unseen[node], "operation")] : [])].join(", ") + stale;
+    return [kind, ...(ran ? [ran] : []), ...(tree.unseen[node] < tree.count(node) ? [counted(tree.count(node) - tree.unseen[node], "operation")] : [])].join(", ") + more;
   }
   const series = tree.kind[node] === Kind.Series ? "series, " : "";
-  return `${series}${counted(tree.count(node), "operation")}${stale}`;
+  return `${series}${counted(tree.count(node), "operation")}${more}`;
 }
 
 export function summary(tree: Hierarchy): string {
@@ -44,5 +46,6 @@ export function sayFound(tree: Hierarchy, found: Box | Stroke): string {
   if ("node" in found) return `${name(found.node)}\n${say(tree, found.node)}`;
   const { source, target, tensors } = found.edge!;
   const what = tensors.length === 1 ? short(tree.tensorName(tensors[0])) : `${name(source)} → ${name(target)}`;
-  return `${what}\n${edgeLabel(tree, found.edge!) || "control edge"}`;
+  const crossing = found.crossing ? `\n${sayCrossing(found.crossing)}` : "";
+  return `${what}\n${edgeLabel(tree, found.edge!) || "control edge"}${crossing}`;
 }

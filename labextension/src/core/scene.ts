@@ -4,6 +4,7 @@ import { Edge, ScopeEdges, carriedBytes, scopeEdges } from "./edges.js";
 import { Face, LABEL_SIZE, Measure, TITLE_SIZE, faceOf } from "./faces.js";
 import { Hierarchy } from "./hierarchy.js";
 import { Layout, LayoutRequest, Line } from "./layout.js";
+import { Crossing, Crossings } from "./overlay.js";
 import { Kind } from "./payload.js";
 import { byteSize, counted } from "./words.js";
 
@@ -37,6 +38,8 @@ export interface Stroke {
   readonly edge: Edge | null;
   readonly control: boolean;
   readonly round: boolean;
+  /** What of it goes to other devices. */
+  readonly crossing: Crossing | null;
   readonly label: string;
   readonly labelAt: readonly [number, number] | null;
   /** What it leaves and enters, for what stands out. */
@@ -66,12 +69,15 @@ const PADDING = 14;
 
 const MOST_LABELS = 70;
 const INNER_ASPECT = 1.5;
+const BOLDER = 1.12; // Bold letters are so much wider.
+const CROSSING_WIDTH = 2.4;
 
 /** A scope's members and edges, ready to be laid out. */
 export interface Prepared {
   readonly members: readonly number[];
   readonly faces: readonly Face[];
   readonly edges: readonly Edge[];
+  readonly crossings: readonly (Crossing | null)[];
   readonly labels: readonly string[];
   readonly request: LayoutRequest;
   readonly aside: ReadonlySet<number>;
@@ -85,8 +91,10 @@ export function isAside(tree: Hierarchy, choices: Choices, node: number): boolea
 export class EdgeCache {
   readonly #known = new Map<number, ScopeEdges>();
   readonly #unseen: Uint8Array;
+  readonly #crossings: Crossings | null;
 
   constructor(readonly tree: Hierarchy, choices: Choices) {
+    this.#crossings = tree.data.overlay && new Crossings(tree, tree.data.overlay);
     this.#unseen = tree.within((node) => isAside(tree, choices, node));
   }
 
@@ -97,6 +105,11 @@ export class EdgeCache {
       this.#known.set(scope, found);
     }
     return found;
+  }
+
+  /** What of an edge goes to other devices. */
+  crossing(edge: Edge): Crossing | null {
+    return this.#crossings?.of(edge) ?? null;
   }
 }
 
@@ -119,6 +132,7 @@ export function prepare(
   const found = cache.of(scope);
   const isShown = ({ source, target }: Edge): boolean => at.has(source) && at.has(target);
   const edges = found.within.filter((edge) => isShown(edge) && (edge.tensors.length > 0 || choices.controls));
+  const crossings = edges.map((edge) => cache.crossing(edge));
   const aside = new Set(members.filter((member) => isAside(tree, choices, member)));
   const isSaid = (edge: Edge): boolean => {
     const isClosed = !inner.has(edge.source);
@@ -127,17 +141,19 @@ export function prepare(
   // What a variable is at first is of the kind that it always is.
   const isFirst = (edge: Edge): boolean => tree.kind[edge.source] === Kind.Constant && tree.kind[edge.target] === Kind.Role;
   const hasLabel = edges.map(
-    (edge) => edge.tensors.length > 0 && !edge.round && !aside.has(edge.source) && !aside.has(edge.target) && !isFirst(edge) && !isSaid(edge),
+    (edge, e) =>
+      edge.tensors.length > 0 && !edge.round && !aside.has(edge.source) && !aside.has(edge.target) &&
+      (crossings[e] !== null || (!isFirst(edge) && !isSaid(edge))),
   );
   const labelled = hasLabel.filter(Boolean).length <= MOST_LABELS;
-  const labels = edges.map((edge) => edgeLabel(tree, edge));
+  const labels = edges.map((edge, e) => (crossings[e] ? byteSize(crossings[e].bytes) : edgeLabel(tree, edge)));
   const index = (counts: Map<number, number>): number[] => [...counts.keys()].flatMap((member) => at.get(member) ?? []);
   const root = scope === tree.root;
   const request: LayoutRequest = {
     sizes,
     edges: edges.map((edge, e) => {
-      const room = labelled && hasLabel[e];
-      const width = room ? measure(labels[e], LABEL_SIZE) + 10 : 0;
+      const room = (labelled || crossings[e] !== null) && hasLabel[e];
+      const width = room ? measure(labels[e], LABEL_SIZE) * (crossings[e] ? BOLDER : 1) + 10 : 0;
       return [at.get(edge.source)!, at.get(edge.target)!, width, room ? LABEL_SIZE + 4 : 0] as const;
     }),
     row: tree.kind[scope] === Kind.Loop ? members.flatMap((member, i) => (tree.kind[member] === Kind.Role ? [i] : [])) : [],
@@ -148,7 +164,7 @@ export function prepare(
     sideways: choices.sideways,
     aspect: root ? choices.aspect : INNER_ASPECT,
   };
-  return { members, faces, edges, labels, request, aside };
+  return { members, faces, edges, crossings, labels, request, aside };
 }
 
 /** Whether what a closed node says of itself is all that an edge from it could say. */
@@ -181,7 +197,7 @@ export function compose(
   const sheets: Sheet[] = [];
   const boxes = new Map<number, Box>();
   const place = (scope: number, box: Box | null, left: number, top: number): void => {
-    const { members, faces, edges, labels, request, aside } = prepared.get(scope)!;
+    const { members, faces, edges, crossings, labels, request, aside } = prepared.get(scope)!;
     const layout = layouts.get(scope)!;
     const sheet: Sheet = { scope, box, strokes: [], closed: [], rule: ruleOf(layout, choices, left, top) };
     sheets.push(sheet);
@@ -192,8 +208,9 @@ export function compose(
       sheet.strokes.push({
         points: shift(points),
         square,
-        width: thickness(edge.tensors.length),
+        width: Math.max(thickness(edge.tensors.length), crossings[e] ? CROSSING_WIDTH : 0),
         edge,
+        crossing: crossings[e],
         control: edge.tensors.length === 0,
         round: edge.round,
         label: labels[e],
@@ -249,7 +266,7 @@ function portStrokes(ports: Ports, box: Box, shift: (line: Line) => Line, sidewa
   const made: Stroke[] = [];
   const add = (node: number, points: Line): void => {
     made.push({
-      points, square: false, width: 1, edge: null, control: false, round: false, label: "", labelAt: null, ends: [box.node, node],
+      points, square: false, width: 1, edge: null, crossing: null, control: false, round: false, label: "", labelAt: null, ends: [box.node, node],
     });
   };
   for (const [node, line] of ports.entering) {

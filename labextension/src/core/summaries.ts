@@ -1,4 +1,4 @@
-// Summaries as a page keeps them: what the frames of `flowbook/widgets/summary_payload.py` add up to.
+// Summaries as a page keeps them: what the frames of `flowbook/widgets/summaries/payload.py` add up to.
 //
 // A frame says of each of its series from which place on its points replace what was known. So a
 // frame that was lost leaves a gap, and one that was made from the beginning closes it.

@@ -1,8 +1,8 @@
 // The picture as an SVG document of its own: on light paper, fetching nothing, names as text.
 
-import { paintOf, roundLine, templateHues } from "./colours.js";
+import { Palette, roundLine } from "./colours.js";
 import { Pen, arrowHead, trace } from "./curves.js";
-import { DETAIL_SIZE, LABEL_SIZE, TITLE_SIZE, isOpenable } from "./faces.js";
+import { BAR, BAR_INSET, BAR_UP, DETAIL_SIZE, LABEL_SIZE, TITLE_SIZE, isOpenable } from "./faces.js";
 import { Hierarchy } from "./hierarchy.js";
 import { Kind } from "./payload.js";
 import { Box, Scene, Stroke } from "./scene.js";
@@ -11,8 +11,7 @@ import { shownText } from "./words.js";
 const MARGIN = 24;
 const [PAPER, INK, FAINT, LINE, STALE] = ["#fbfcfd", "#1c2430", "#5d6878", "#8a94a3", "#c2410c"];
 
-export function sceneSvg(tree: Hierarchy, scene: Scene, sideways: boolean): string {
-  const hues = templateHues(tree);
+export function sceneSvg(tree: Hierarchy, scene: Scene, sideways: boolean, palette: Palette): string {
   const [width, height] = [scene.width + 2 * MARGIN, scene.height + 2 * MARGIN];
   const parts = [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${n(width)}" height="${n(height)}" viewBox="0 0 ${n(width)} ${n(height)}" ` +
@@ -21,7 +20,7 @@ export function sceneSvg(tree: Hierarchy, scene: Scene, sideways: boolean): stri
   ];
   const faded = (ends: readonly number[]): string => (ends.every((end) => tree.needed[end]) ? "" : ' opacity="0.3"');
   for (const sheet of scene.sheets) {
-    if (sheet.box) parts.push(boxSvg(tree, hues, sheet.box, faded([sheet.box.node])));
+    if (sheet.box) parts.push(boxSvg(tree, palette, sheet.box, faded([sheet.box.node])));
     if (sheet.rule) {
       const [ax, ay, bx, by] = sheet.rule.map(n);
       const [x, y] = ax === bx ? [sheet.rule[0] + 22, sheet.rule[1] + 11] : [sheet.rule[0], sheet.rule[1] + 14];
@@ -29,14 +28,14 @@ export function sceneSvg(tree: Hierarchy, scene: Scene, sideways: boolean): stri
       parts.push(`<text x="${n(x)}" y="${n(y)}" font-size="${DETAIL_SIZE}" fill="${FAINT}">set aside</text>`);
     }
     for (const stroke of sheet.strokes) parts.push(strokeSvg(stroke, sideways, faded(stroke.ends)));
-    for (const box of sheet.closed) parts.push(boxSvg(tree, hues, box, faded([box.node])));
+    for (const box of sheet.closed) parts.push(boxSvg(tree, palette, box, faded([box.node])));
   }
   parts.push("</g></svg>");
   return parts.join("\n");
 }
 
-function boxSvg(tree: Hierarchy, hues: ReadonlyMap<number, number>, box: Box, faded: string): string {
-  const { fill, line } = paintOf(tree, hues, box.node, false);
+function boxSvg(tree: Hierarchy, palette: Palette, box: Box, faded: string): string {
+  const { fill, line, strong } = palette.paintOf(box.node, false);
   const { x, y, width, height, face, node } = box;
   const stale = tree.stale[node] > 0;
   const round = tree.kind[node] === Kind.Input || tree.kind[node] === Kind.Role ? height / 2 : 6;
@@ -53,23 +52,38 @@ function boxSvg(tree: Hierarchy, hues: ReadonlyMap<number, number>, box: Box, fa
   const middle = x + width / 2;
   const titleY = face.detail ? y + height / 2 - 2 : y + height / 2 + 4.5;
   const detail = face.detail
-    ? `<text x="${n(middle)}" y="${n(y + height / 2 + 13)}" font-size="${DETAIL_SIZE}" fill="${FAINT}" text-anchor="middle">${escaped(face.detail)}</text>`
+    ? `<text x="${n(middle)}" y="${n(y + height / 2 + 13)}" font-size="${DETAIL_SIZE}" fill="${strong ? INK : FAINT}" text-anchor="middle">${escaped(face.detail)}</text>`
     : "";
   return (
-    `<g${faded}>${title}${sheetBehind}<rect x="${n(x)}" y="${n(y)}" ${shape}/>` +
+    `<g${faded}>${title}${sheetBehind}<rect x="${n(x)}" y="${n(y)}" ${shape}/>${barSvg(palette, box)}` +
     `<text x="${n(middle)}" y="${n(titleY)}" font-size="${TITLE_SIZE}" fill="${INK}" text-anchor="middle">${escaped(face.title)}</text>${detail}</g>`
   );
+}
+
+function barSvg(palette: Palette, { node, x, y, width, height }: Box): string {
+  let left = x + BAR_INSET;
+  return palette
+    .barOf(node, false)
+    .map(({ colour, dash, part }) => {
+      const wide = part * (width - 2 * BAR_INSET);
+      const dashes = dash.length > 0 ? ` stroke-dasharray="${dash.join(" ")}"` : "";
+      const line = `<path d="M${n(left)} ${n(y + height - BAR_UP)}h${n(wide)}" stroke="${colour}" stroke-width="${BAR}"${dashes}/>`;
+      left += wide;
+      return line;
+    })
+    .join("");
 }
 
 function strokeSvg(stroke: Stroke, sideways: boolean, faded: string): string {
   const pen = new PathPen();
   trace(pen, stroke.points, stroke.square, sideways);
   const head = arrowHead(stroke.points, 5 + stroke.width);
-  const colour = stroke.round ? roundLine(false) : LINE;
+  const colour = stroke.crossing ? INK : stroke.round ? roundLine(false) : LINE;
   const dash = stroke.control ? ' stroke-dasharray="3 4"' : "";
   const arrow = `<path d="M${head.slice(0, 2).map(n).join(" ")}L${head.slice(2, 4).map(n).join(" ")}L${head.slice(4).map(n).join(" ")}Z" fill="${colour}"/>`;
   const label = stroke.labelAt
-    ? `<text x="${n(stroke.labelAt[0])}" y="${n(stroke.labelAt[1] + 3.5)}" font-size="${LABEL_SIZE}" fill="${FAINT}" ` +
+    ? `<text x="${n(stroke.labelAt[0])}" y="${n(stroke.labelAt[1] + 3.5)}" font-size="${LABEL_SIZE}" ` +
+      `${stroke.crossing ? `fill="${INK}" font-weight="600"` : `fill="${FAINT}"`} ` +
       `text-anchor="middle" stroke="${PAPER}" stroke-width="4" paint-order="stroke">${escaped(stroke.label)}</text>`
     : "";
   return `<g${faded}><path d="${pen.path}" fill="none" stroke="${colour}" stroke-width="${n(stroke.width)}"${dash}/>${arrow}${label}</g>`;

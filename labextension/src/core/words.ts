@@ -15,6 +15,15 @@ export function byteSize(bytes: number): string {
   return `${size >= 100 || unit === 0 ? Math.round(size).toLocaleString("en-US") : size.toFixed(1)} ${units[unit]}`;
 }
 
+/** A duration to three digits, such as "31.4 us". */
+export function timeSize(seconds: number): string {
+  const nanoseconds = Math.round(seconds * 1e9);
+  if (nanoseconds < 1000) return `${nanoseconds} ns`;
+  let [count, unit] = [nanoseconds / 1000, "us"];
+  for (const larger of ["ms", "s"]) if (count >= 999.5) [count, unit] = [count / 1000, larger];
+  return `${count.toFixed(count >= 99.95 ? 0 : count >= 9.995 ? 1 : 2)} ${unit}`;
+}
+
 /** Text on one line: what cannot be shown gets a mark. */
 export function shownText(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu, "\uFFFD");

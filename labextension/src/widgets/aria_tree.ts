@@ -153,9 +153,9 @@ export class AriaTree {
     } else if (key === "ArrowLeft") {
       if (isOpen) close();
       else this.#moveTo(this.#listed.findIndex((each) => each.kind === "node" && each.node === tree.parent[node]));
-    } else if (!isScope) this.actions.select(row);
-    else if (isOpen) close();
-    else open();
+    } else if (!isScope && tree.body(node) < 0) this.actions.select(row);
+    else if (isScope && isOpen) close();
+    else this.actions.open(node);
   }
 }
 

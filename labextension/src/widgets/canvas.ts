@@ -1,8 +1,8 @@
 // Draws a scene on a canvas: only what is in view, and only as fine as can be seen.
 
-import { Paint, paintOf, roundLine } from "../core/colours.js";
+import { Paint, Palette, roundLine } from "../core/colours.js";
 import { arrowHead, trace } from "../core/curves.js";
-import { DETAIL_SIZE, LABEL_SIZE, TITLE_SIZE, isOpenable } from "../core/faces.js";
+import { BAR, BAR_INSET, BAR_UP, DETAIL_SIZE, LABEL_SIZE, TITLE_SIZE, isOpenable } from "../core/faces.js";
 import { Hierarchy } from "../core/hierarchy.js";
 import { Kind, Mark } from "../core/payload.js";
 import { Box, Scene, Sheet, Stroke } from "../core/scene.js";
@@ -21,7 +21,11 @@ export interface View {
 export interface Shown {
   readonly tree: Hierarchy;
   readonly scene: Scene;
-  readonly hues: ReadonlyMap<number, number>;
+  readonly palette: Palette;
+  /** Whether something else stands out. */
+  readonly isFaint: (node: number) => boolean;
+  /** What stands on the border of a node that differs from another picture's; empty of others. */
+  readonly differs: (node: number) => string;
   readonly theme: Theme;
   readonly sideways: boolean;
   readonly focus: Focus;
@@ -70,8 +74,8 @@ export class Painter {
   draw(shown: Shown, view: View): void {
     const { scene, theme } = shown;
     const context = this.#context;
-    if (this.#paintsOf !== shown.hues || !this.#paints.size) this.#paints.clear();
-    this.#paintsOf = shown.hues;
+    if (this.#paintsOf !== shown.palette) this.forgetPaints();
+    this.#paintsOf = shown.palette;
     const ratio = window.devicePixelRatio || 1;
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.fillStyle = theme.paper;
@@ -120,7 +124,7 @@ export class Painter {
   #paint(shown: Shown, node: number): Paint {
     let found = this.#paints.get(node);
     if (!found) {
-      found = paintOf(shown.tree, shown.hues, node, shown.theme.dark);
+      found = shown.palette.paintOf(node, shown.theme.dark);
       this.#paints.set(node, found);
     }
     return found;
@@ -150,9 +154,9 @@ export class Painter {
 
   #ground(shown: Shown, box: Box, scale: number): void {
     const context = this.#context;
-    const { theme, tree } = shown;
+    const { theme } = shown;
     const paint = this.#paint(shown, box.node);
-    context.globalAlpha = tree.needed[box.node] ? 1 : FADED;
+    context.globalAlpha = shown.isFaint(box.node) ? FADED : 1;
     this.#outline(box.x, box.y, box.width, box.height, 9);
     const alpha = context.globalAlpha;
     context.globalAlpha = alpha * tintOf(theme);
@@ -180,7 +184,7 @@ export class Painter {
     const { theme, tree } = shown;
     const { node, x, y, width, height, face } = box;
     const paint = this.#paint(shown, node);
-    context.globalAlpha = tree.needed[node] ? 1 : FADED;
+    context.globalAlpha = shown.isFaint(node) ? FADED : 1;
     const round = tree.kind[node] === Kind.Input || tree.kind[node] === Kind.Role ? height / 2 : 6;
     const openable = isOpenable(tree, node);
     if (openable && scale > 0.25) {
@@ -199,13 +203,14 @@ export class Painter {
     context.fillStyle = paint.fill;
     context.fill();
     this.#edgeOf(shown, box, paint, scale);
+    this.#bar(shown, box);
     const detailed = face.detail !== "" && DETAIL_SIZE * scale >= SMALLEST_DETAIL;
     if (scale >= NAMES_GROW) this.#name(shown, box, detailed);
     this.#marks(shown, box);
     if (openable && scale >= NAMES_GROW) this.#sign(x + 11, y + (detailed ? height / 2 - 6.5 : height / 2), false, theme.faint);
     if (!detailed) return;
     context.textAlign = "center";
-    context.fillStyle = theme.faint;
+    context.fillStyle = paint.strong ? theme.ink : theme.faint;
     context.font = `${DETAIL_SIZE}px ${theme.font}`;
     context.fillText(face.detail, x + width / 2, y + height / 2 + 12.5);
   }
@@ -239,7 +244,7 @@ export class Painter {
     if (size < largest) context.font = `${weight}${size}px ${theme.font}`;
     const title = this.#fitting(face.title, wide);
     const at = [x + width / 2, detailed ? y + height / 2 - 2.5 : y + height / 2 + 0.34 * size] as const;
-    context.globalAlpha = tree.needed[node] ? 1 : FADED;
+    context.globalAlpha = shown.isFaint(node) ? FADED : 1;
     if (context.measureText(title).width > width - 4) {
       // Beyond the box it lies on lines.
       context.strokeStyle = ground;
@@ -265,24 +270,50 @@ export class Painter {
     return letters < FEWEST_WITH_END ? `${text.slice(0, letters)}…` : shortened(text, letters);
   }
 
-  /** What the run does with it, on its upper border. */
+  /** The bar at the bottom of a closed box: the share of each colour. */
+  #bar(shown: Shown, { node, x, y, width, height }: Box): void {
+    const context = this.#context;
+    let left = x + BAR_INSET;
+    for (const { colour, dash, part } of shown.palette.barOf(node, shown.theme.dark)) {
+      const wide = part * (width - 2 * BAR_INSET);
+      context.strokeStyle = colour;
+      context.lineWidth = BAR;
+      context.setLineDash([...dash]);
+      context.beginPath();
+      context.moveTo(left, y + height - BAR_UP);
+      context.lineTo(left + wide, y + height - BAR_UP);
+      context.stroke();
+      left += wide;
+    }
+    context.setLineDash([]);
+  }
+
+  /** On its upper border: what the run does with it, and whether it differs from another picture. */
   #marks(shown: Shown, box: Box): void {
     const { tree, theme } = shown;
-    if (!tree.data.marked) return;
-    const marks = tree.needed[box.node];
+    const marks = tree.data.marked ? tree.needed[box.node] : 0;
     const words = marks & Mark.Fetched ? "fetched" : marks & Mark.Fed ? "fed" : "";
-    if (!words) return;
+    const right = this.#mark(theme, words, box.x + box.width - 6, box.y, theme.accent, theme.paper, theme.accent);
+    this.#mark(theme, shown.differs(box.node), right, box.y, theme.paper, theme.ink, theme.ink);
+  }
+
+  /** A mark that ends at a place of a border; where another may end to its left. */
+  #mark(theme: Theme, words: string, right: number, y: number, fill: string, ink: string, line: string): number {
+    if (!words) return right;
     const context = this.#context;
     context.font = `600 9px ${theme.font}`;
     const width = context.measureText(words).width + 10;
-    const left = box.x + box.width - width - 6;
     context.beginPath();
-    context.roundRect(left, box.y - 7, width, 13, 6.5);
-    context.fillStyle = theme.accent;
+    context.roundRect(right - width, y - 7, width, 13, 6.5);
+    context.fillStyle = fill;
     context.fill();
-    context.fillStyle = theme.paper;
+    context.strokeStyle = line;
+    context.lineWidth = 1;
+    context.stroke();
+    context.fillStyle = ink;
     context.textAlign = "center";
-    context.fillText(words, left + width / 2, box.y + 2.8);
+    context.fillText(words, right - width / 2, y + 2.8);
+    return right - width - 4;
   }
 
   /** A small triangle: closed things point to the right, opened ones down. */
@@ -347,10 +378,10 @@ export class Painter {
 
   #stroke(shown: Shown, stroke: Stroke, scale: number): void {
     const context = this.#context;
-    const { theme, tree } = shown;
+    const { theme } = shown;
     const touched = isTouched(shown, stroke);
-    context.globalAlpha = stroke.ends.every((end) => tree.needed[end]) ? 1 : FADED;
-    context.strokeStyle = touched ? theme.accent : stroke.round ? roundLine(theme.dark) : theme.line;
+    context.globalAlpha = stroke.ends.some(shown.isFaint) ? FADED : 1;
+    context.strokeStyle = touched ? theme.accent : stroke.crossing ? theme.ink : stroke.round ? roundLine(theme.dark) : theme.line;
     context.fillStyle = context.strokeStyle;
     context.lineWidth = Math.max(stroke.width + (touched ? 0.6 : 0), 0.6 / scale);
     if (stroke.control) context.setLineDash([3, 4]);
@@ -395,15 +426,15 @@ export class Painter {
   #label(shown: Shown, stroke: Stroke, scale: number, ground: string): void {
     if (LABEL_SIZE * scale < SMALLEST_DETAIL) return;
     const context = this.#context;
-    const { theme, tree } = shown;
-    context.globalAlpha = stroke.ends.every((end) => tree.needed[end]) ? 1 : FADED;
-    context.font = `${LABEL_SIZE}px ${theme.font}`;
+    const { theme } = shown;
+    context.globalAlpha = stroke.ends.some(shown.isFaint) ? FADED : 1;
+    context.font = `${stroke.crossing ? "600 " : ""}${LABEL_SIZE}px ${theme.font}`;
     context.textAlign = "center";
     const [x, y] = stroke.labelAt!;
     const width = context.measureText(stroke.label).width + 6;
     context.fillStyle = ground;
     context.fillRect(x - width / 2, y - LABEL_SIZE / 2 - 1.5, width, LABEL_SIZE + 3);
-    context.fillStyle = isTouched(shown, stroke) ? theme.accent : theme.faint;
+    context.fillStyle = isTouched(shown, stroke) ? theme.accent : stroke.crossing ? theme.ink : theme.faint;
     context.fillText(stroke.label, x, y + 3.5);
   }
 

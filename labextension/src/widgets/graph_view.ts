@@ -3,10 +3,12 @@
 // Everything but the values of tensors happens here, in the page: the kernel may be busy or gone.
 
 import { cardOf } from "../core/card.js";
-import { templateHues } from "../core/colours.js";
+import { Palette, likenessPalette } from "../core/colours.js";
 import { isOpenable } from "../core/faces.js";
 import { Hierarchy } from "../core/hierarchy.js";
 import { boxAt } from "../core/hit.js";
+import { Group, Tints, differenceMark, differences } from "../core/overlay.js";
+import { overlayPalette } from "../core/overlay_colours.js";
 import { inflate } from "../core/packing.js";
 import { GraphData, Kind, decode } from "../core/payload.js";
 import { say, sayFound, summary } from "../core/say.js";
@@ -22,6 +24,8 @@ import { CardAction, CardPanel, cardPanel } from "./card_panel.js";
 import { element, keepKeys } from "./dom.js";
 import { Fetcher } from "./kernel_link.js";
 import { Cancelled } from "./layout_client.js";
+import { OverlayKey } from "./overlay_key.js";
+import { OVERLAY_STYLES } from "./overlay_styles.js";
 import { listenToPointer } from "./pointer.js";
 import { SearchBox } from "./search_box.js";
 import { STYLES } from "./styles.js";
@@ -31,6 +35,7 @@ import { Tip } from "./tip.js";
 import { toolbar } from "./toolbar.js";
 import { Viewport } from "./viewport.js";
 
+const CARD_BELOW = 230; // Pixels, as in `overlay_styles.ts`.
 const MOST_OPENED = 40; // A part of more members stays closed.
 
 export class GraphView {
@@ -48,13 +53,21 @@ export class GraphView {
   readonly #routingButton: HTMLElement;
   readonly #card: CardPanel;
   readonly #tensorPanel: TensorPanel;
+  readonly #key: OverlayKey;
   readonly #ends: (() => void)[] = [];
 
   #data: GraphData | null = null;
   #tree: Hierarchy | null = null;
   #edges: EdgeCache | null = null;
   #search: Search | null = null;
-  #hues: ReadonlyMap<number, number> = new Map();
+  #palette: Palette | null = null;
+  /** What is laid over the picture, and which of it colours show; -1 is none. */
+  #tints: readonly Tints[] = [];
+  #colouring = 0;
+  #onlyGroup: number | null = null;
+  #differing: Int32Array | null = null;
+  /** Another picture of the same graph, which goes along with this one. */
+  #partner: GraphView | null = null;
   #scene: Scene | null = null;
   #theme: Theme;
   #opened = new Set<number>();
@@ -70,7 +83,7 @@ export class GraphView {
   #turn = 0;
   #frame = 0;
 
-  constructor(place: HTMLElement, fetcher: Fetcher | null = null) {
+  constructor(place: HTMLElement, fetcher: Fetcher | null = null, label = "graph") {
     this.#tensorPanel = new TensorPanel(fetcher);
     this.#card = cardPanel(
       (goal) => void this.reveal(goal),
@@ -86,7 +99,7 @@ export class GraphView {
       select: (selection) => this.select(selection, true),
       open: (node) => void this.open(node),
       close: (node) => void this.close(node),
-      key: (event) => this.#key(event),
+      key: (event) => this.#press(event),
     });
     ({ root: this.#bar, routing: this.#routingButton } = toolbar(
       {
@@ -101,10 +114,15 @@ export class GraphView {
       },
       this.#searchBox.root,
     ));
-    this.root = element("div", { class: "fb-graph", role: "group", "aria-label": "graph" });
+    this.#key = new OverlayKey(
+      (colouring) => this.#chooseColours(colouring, null),
+      (group) => this.#chooseColours(this.#colouring, group),
+    );
+    this.root = element("div", { class: "fb-graph", role: "group", "aria-label": label });
     keepKeys(this.root);
     this.root.append(
-      element("style", {}, STYLES), this.#canvas, this.#aria.root, this.#card.root, this.#bar, this.#said, this.#status,
+      element("style", {}, STYLES + OVERLAY_STYLES), this.#canvas, this.#aria.root, this.#card.root, this.#bar, this.#key.root, this.#said,
+      this.#status,
     );
     place.append(this.root);
     this.#painter = new Painter(this.#canvas);
@@ -139,6 +157,13 @@ export class GraphView {
     this.#said.hidden = text === "";
   }
 
+  /** Have this go along with another picture of the same graph. What is said of what is selected stands below it. */
+  link(other: GraphView): void {
+    this.#partner = other;
+    this.root.classList.add("fb-linked");
+    this.root.append(element("p", { class: "fb-hint" }, "Select something to see why it runs where it does."));
+  }
+
   dispose(): void {
     this.#turn += 1;
     cancelAnimationFrame(this.#frame);
@@ -151,6 +176,11 @@ export class GraphView {
   // What a person does
 
   select(selection: Selection | null, follow = false): void {
+    this.#select(selection, follow);
+    this.#share();
+  }
+
+  #select(selection: Selection | null, follow = false): void {
     if (!this.#tree || !this.#scene) return;
     this.#selected = selection;
     this.#showSelected();
@@ -160,12 +190,20 @@ export class GraphView {
   }
 
   async open(node: number): Promise<void> {
-    if (!this.#tree || !isOpenable(this.#tree, node)) return;
+    if (!this.#tree) return;
+    const body = this.#tree.body(node);
+    if (body >= 0) {
+      // It is one for all calls: it is opened where it lies.
+      await this.reveal({ kind: "node", node: body });
+      return this.open(body);
+    }
+    if (!isOpenable(this.#tree, node)) return;
     this.#opened.add(node);
     // A loop's or a branch's parts are what it is opened for.
     for (const child of this.#tree.members(node)) {
       if (this.#tree.kind[child] === Kind.Part && this.#tree.members(child).length <= MOST_OPENED) this.#opened.add(child);
     }
+    this.#share();
     await this.#relayout(node);
   }
 
@@ -174,6 +212,7 @@ export class GraphView {
     if (!tree || !this.#opened.delete(node)) return;
     const selected = nodeSelected(this.#selected);
     if (selected !== null && selected !== node && tree.around(selected).includes(node)) this.select({ kind: "node", node });
+    this.#share();
     await this.#relayout(node);
   }
 
@@ -185,6 +224,7 @@ export class GraphView {
     this.#opened.clear();
     const selected = nodeSelected(this.#selected);
     if (selected !== null && this.#tree) this.select({ kind: "node", node: this.#tree.shown(selected, this.#opened) });
+    this.#share();
     await this.#relayout(null);
     this.fit();
   }
@@ -199,8 +239,9 @@ export class GraphView {
     for (const scope of fresh) this.#opened.add(scope);
     if (fresh.length > 0) await this.#relayout(null);
     const box = this.#scene?.boxes.get(node);
-    this.select(goal);
+    this.#select(goal);
     if (box) this.#viewport.centre(box);
+    this.#share(true);
   }
 
   fit(): void {
@@ -209,6 +250,45 @@ export class GraphView {
 
   #zoom(by: number): void {
     this.#viewport.zoom(by, this.#canvas.clientWidth / 2, this.#canvas.clientHeight / 2);
+  }
+
+  /** Let the picture that is linked show the same; `centred`, with what is selected in its middle. */
+  #share(centred = false): void {
+    if (this.#partner) void this.#partner.#follow(this, centred);
+  }
+
+  async #follow(other: GraphView, centred: boolean): Promise<void> {
+    const [tree, theirs] = [this.#tree, other.#tree];
+    if (!tree || !theirs) return;
+    const before = this.#opened;
+    this.#opened = new Set([...other.#opened].flatMap((node) => tree.find(theirs.key(node)) ?? []));
+    this.#selected = carriedOver(theirs, tree, other.#selected);
+    const isSame = before.size === this.#opened.size && [...before].every((node) => this.#opened.has(node));
+    if (isSame) this.#showSelected();
+    else await this.#relayout(null);
+    const box = this.#selected && this.#scene?.boxes.get(tree.shown(nodeOf(tree, this.#selected), this.#opened));
+    if (box && centred) this.#viewport.centre(box);
+    else if (box) this.#viewport.bringIn(box);
+    this.#redraw();
+  }
+
+  /** Show what a colouring tells; -1 is likeness. */
+  #colour(colouring: number, only: number | null): void {
+    this.#colouring = colouring;
+    this.#onlyGroup = only;
+    this.#paintBy(this.#tints[colouring] ?? null);
+    this.#showSelected();
+    this.#redraw();
+  }
+
+  #chooseColours(colouring: number, only: number | null): void {
+    this.#colour(colouring, only);
+    const partner = this.#partner;
+    if (!partner) return;
+    // Devices are told by their colours: each plan numbers its own.
+    const groups = (view: GraphView): readonly Group[] => view.#tints[colouring]?.colouring.groups ?? [];
+    const found = only === null ? -1 : groups(partner).findIndex(({ colour }) => colour === groups(this)[only].colour);
+    partner.#colour(partner.#tints.length > colouring ? colouring : 0, found < 0 ? null : found);
   }
 
   // How the picture comes about
@@ -224,8 +304,7 @@ export class GraphView {
     this.#tree = tree;
     tree.ran = this.#ran;
     this.#search = new Search(tree);
-    this.#hues = templateHues(tree);
-    this.#painter.forgetPaints();
+    this.#lay(tree);
     this.#opened = new Set(opened);
     this.#asideByHand = aside;
     this.#edges = this.#newEdges();
@@ -233,6 +312,41 @@ export class GraphView {
     if (!before) this.#openFirst(tree);
     this.#status.textContent = summary(tree);
   }
+
+  /** Lay over a tree what there is to lay over it. */
+  #lay(tree: Hierarchy): void {
+    const { overlay } = tree.data;
+    this.#tints = overlay ? overlay.colourings.map((_, i) => new Tints(tree, overlay, i)) : [];
+    this.#differing = overlay && differences(tree, overlay);
+    if (overlay) this.#key.list(overlay.colourings);
+    this.#paintBy(this.#tints[this.#colouring] ?? null);
+  }
+
+  #paintBy(tints: Tints | null): void {
+    const tree = this.#tree!;
+    this.#palette = tints ? overlayPalette(tints) : likenessPalette(tree);
+    tree.coloured = tints ? (node) => tints.say(node) : () => "";
+    this.#showKey();
+  }
+
+  #showKey(): void {
+    const { overlay } = this.#tree?.data ?? { overlay: null };
+    if (!overlay) return;
+    const facts = {
+      title: overlay.title,
+      crosses: overlay.crossTensor.length > 0,
+      differing: this.#differing![this.#tree!.root],
+    };
+    this.#key.show(facts, this.#tints[this.#colouring] ?? null, this.#onlyGroup, this.#theme.dark);
+    this.root.style.setProperty("--fb-base", `${this.#base}px`);
+  }
+
+  /** Whether something else stands out: what a run needs, or one group. */
+  readonly #isFaint = (node: number): boolean => {
+    if (!this.#tree!.needed[node]) return true;
+    const only = this.#onlyGroup === null ? null : this.#tints[this.#colouring]?.colouring.groups[this.#onlyGroup];
+    return only != null && !this.#tints[this.#colouring].shares(node).some(({ group }) => group === only);
+  };
 
   #newEdges(): EdgeCache {
     return new EdgeCache(this.#tree!, this.#choices);
@@ -321,7 +435,7 @@ export class GraphView {
     this.#aria.update(tree, this.#opened, selected);
     if (selected?.kind === "tensor") this.#tensorPanel.show(tree, selected.tensor);
     if (!selected) this.#card.show(null);
-    else if (selected.kind === "node") this.#card.show(cardOf(tree, selected), this.#actionsOf(selected.node));
+    else if (selected.kind === "node") this.#card.show(cardOf(tree, selected, this.#tints), this.#actionsOf(selected.node));
     else this.#card.show(cardOf(tree, selected), [], this.#tensorPanel.root);
     // Last: the card gives away the focus that is in there.
     if (selected?.kind !== "tensor") this.#tensorPanel.clear();
@@ -333,6 +447,8 @@ export class GraphView {
     if (isOpenable(tree, node)) {
       actions.push({ label: this.#opened.has(node) ? "Collapse" : "Expand", press: () => void this.toggle(node) });
     }
+    const own = tree.isScope(node) ? tree.own(node) : node;
+    if (tree.body(own) >= 0) actions.push({ label: "Open the body", press: () => void this.open(own) });
     const aside = isAside(tree, this.#choices, node);
     actions.push({
       label: aside ? "Bring back" : "Set aside",
@@ -346,14 +462,20 @@ export class GraphView {
   // Where and how it is drawn
 
   #room(): { width: number; height: number; top: number; free: number } {
-    const { clientWidth: width, clientHeight: height } = this.#canvas;
+    const { clientWidth: width } = this.#canvas;
+    const height = this.#canvas.clientHeight - this.#base;
     const card = this.#card.root;
-    const free = Math.max(160, width - (card.hidden ? 0 : card.offsetWidth + 10));
+    const free = Math.max(160, width - (card.hidden || this.#partner ? 0 : card.offsetWidth + 10));
     return { width, height, top: this.#bar.offsetHeight + 22, free };
   }
 
+  /** How high that is which lies over the bottom of the canvas. */
+  get #base(): number {
+    return this.#key.root.offsetHeight + (this.#partner ? CARD_BELOW : 0);
+  }
+
   #takeHeight(): void {
-    this.root.style.height = `${this.#viewport.heightFor(this.#scene!)}px`;
+    this.root.style.height = `${this.#viewport.heightFor(this.#scene!) + this.#base}px`;
     this.#painter.resize();
   }
 
@@ -370,7 +492,9 @@ export class GraphView {
       {
         tree: this.#tree,
         scene: this.#scene,
-        hues: this.#hues,
+        palette: this.#palette!,
+        isFaint: this.#isFaint,
+        differs: (node) => differenceMark(this.#tree!, this.#differing, node),
         theme: this.#theme,
         sideways: this.#sideways,
         focus: this.#focus,
@@ -397,6 +521,7 @@ export class GraphView {
       takesWheel: (event) => event.ctrlKey || event.metaKey || this.root.contains(document.activeElement),
     });
     const sized = new ResizeObserver(() => {
+      this.#showKey();
       if (!this.#painter.resize() || !this.#scene) return;
       this.#viewport.follow(this.#scene);
       this.#draw();
@@ -407,12 +532,13 @@ export class GraphView {
       onThemeChange(this.root, () => {
         this.#theme = readTheme(this.root);
         this.#painter.forgetPaints();
+        this.#showKey();
         this.#redraw();
       }),
     );
   }
 
-  #key(event: KeyboardEvent): boolean {
+  #press(event: KeyboardEvent): boolean {
     if (event.key === "+" || event.key === "=") this.#zoom(1.35);
     else if (event.key === "-") this.#zoom(1 / 1.35);
     else if (event.key === "0" || event.key === "f") this.fit();
@@ -464,7 +590,7 @@ export class GraphView {
 
   #saveSvg(): void {
     if (!this.#tree || !this.#scene) return;
-    const svg = sceneSvg(this.#tree, this.#scene, this.#sideways);
+    const svg = sceneSvg(this.#tree, this.#scene, this.#sideways, this.#palette!);
     const url = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
     element("a", { href: url, download: "graph.svg" }).click();
     setTimeout(() => URL.revokeObjectURL(url), 10_000);

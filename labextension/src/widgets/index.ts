@@ -2,6 +2,8 @@
 
 import { GraphView } from "./graph_view.js";
 import { Kernel, KernelLink } from "./kernel_link.js";
+import { PipelineView } from "./pipeline_view.js";
+import { PlacementView } from "./placement_view.js";
 import { Options, SummariesView } from "./summaries_view.js";
 
 const SILENCE = 1500; // Milliseconds.
@@ -52,6 +54,18 @@ export async function renderExported(encoded: string, place: HTMLElement, { ran 
   await view.load(bytes);
 }
 
+/** Render a widget's model of plans into an element; returns what ends that. */
+export function renderPlacement(model: Model, place: HTMLElement): () => void {
+  const view = new PlacementView(place);
+  void view.load(bytesOf(model.get("payload") as DataView));
+  return () => view.dispose();
+}
+
+/** Render plans given as base64 into an element of a page without a kernel. */
+export async function renderExportedPlacement(encoded: string, place: HTMLElement): Promise<void> {
+  await new PlacementView(place).load(Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0)));
+}
+
 /** Render a widget's model of summaries into an element; returns what ends that. */
 export function renderSummaries(model: Model, place: HTMLElement): () => void {
   // The kernel may be busy: it mends a gap by itself then, and is asked for when it is not.
@@ -76,6 +90,26 @@ export function renderSummaries(model: Model, place: HTMLElement): () => void {
 export async function renderExportedSummaries(encoded: string, place: HTMLElement, options: Options): Promise<void> {
   const bytes = Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0));
   await new SummariesView(place, options).take(bytes);
+}
+
+/** Render a widget's model of a session's queues into an element; returns what ends that. */
+export function renderPipeline(model: Model, place: HTMLElement): () => void {
+  const view = new PipelineView(place, true);
+  const hear = (_: unknown, buffers: DataView[]): void => {
+    for (const buffer of buffers) void view.take(bytesOf(buffer));
+  };
+  model.on("msg:custom", hear);
+  void view.take(bytesOf(model.get("payload") as DataView));
+  return () => {
+    model.off("msg:custom", hear);
+    view.dispose();
+  };
+}
+
+/** Render queues given as base64 into an element of a page without a kernel. */
+export async function renderExportedPipeline(encoded: string, place: HTMLElement): Promise<void> {
+  const bytes = Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0));
+  await new PipelineView(place, false).take(bytes);
 }
 
 function bytesOf(view: DataView): Uint8Array<ArrayBuffer> {

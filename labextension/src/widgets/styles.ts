@@ -3,7 +3,7 @@
 
 /** The colours of every kind of view. */
 export const COLOURS = `
-.fb-graph, .fb-summaries {
+.fb-graph, .fb-summaries, .fb-pipeline {
   --fb-paper: var(--jp-layout-color0, light-dark(#ffffff, #15181d));
   --fb-panel: var(--jp-layout-color1, light-dark(#ffffff, #1c2027));
   --fb-hover: var(--jp-layout-color2, light-dark(#eef0f3, #2a3039));
@@ -14,8 +14,8 @@ export const COLOURS = `
   --fb-stale: light-dark(#c2410c, #fb923c);
   color-scheme: light dark;
 }
-.fb-graph[data-dark="true"], .fb-summaries[data-dark="true"] { color-scheme: dark; --fb-stale: #fb923c; }
-.fb-graph[data-dark="false"], .fb-summaries[data-dark="false"] { color-scheme: light; --fb-stale: #c2410c; }
+:is(.fb-graph, .fb-summaries, .fb-pipeline)[data-dark="true"] { color-scheme: dark; --fb-stale: #fb923c; }
+:is(.fb-graph, .fb-summaries, .fb-pipeline)[data-dark="false"] { color-scheme: light; --fb-stale: #c2410c; }
 `;
 
 export const STYLES = `${COLOURS}
@@ -51,7 +51,7 @@ export const STYLES = `${COLOURS}
   .fb-results li span:last-child { color: var(--fb-faint); white-space: nowrap; }
   .fb-results li[aria-selected="true"], .fb-results li:hover { background: var(--fb-hover); }
   .fb-results li.fb-note { color: var(--fb-faint); cursor: default; background: none; }
-  .fb-card { position: absolute; right: 10px; top: 10px; bottom: 10px; width: 300px; max-width: 62%; overflow: auto; height: fit-content; max-height: calc(100% - 20px); background: var(--fb-panel); border: 1px solid var(--fb-border); border-radius: 9px; box-shadow: 0 6px 20px rgb(0 0 0 / 14%); padding: 12px 14px; user-select: text; z-index: 2; }
+  .fb-card { position: absolute; right: 10px; top: 10px; bottom: 10px; width: 300px; max-width: 62%; overflow: auto; height: fit-content; max-height: calc(100% - 20px - var(--fb-base, 0px)); background: var(--fb-panel); border: 1px solid var(--fb-border); border-radius: 9px; box-shadow: 0 6px 20px rgb(0 0 0 / 14%); padding: 12px 14px; user-select: text; z-index: 2; }
   .fb-card[hidden] { display: none; }
   .fb-card:focus-visible { outline: 2px solid var(--fb-accent); outline-offset: -1px; }
   .fb-card h3 { font-size: 13px; font-weight: 600; margin: 0 22px 0 0; overflow-wrap: anywhere; line-height: 1.35; color: var(--fb-ink); }
@@ -87,8 +87,8 @@ export const STYLES = `${COLOURS}
   .fb-value dd { margin: 0; padding: 0; float: none; width: auto; font-variant-numeric: tabular-nums; user-select: text; }
   .fb-tip { position: absolute; pointer-events: none; max-width: 360px; background: var(--fb-panel); border: 1px solid var(--fb-border); border-radius: 6px; padding: 4px 8px; box-shadow: 0 3px 10px rgb(0 0 0 / 15%); overflow-wrap: anywhere; white-space: pre-line; z-index: 2; }
   .fb-tip[hidden] { display: none; }
-  .fb-status { position: absolute; left: 12px; bottom: 8px; color: var(--fb-faint); pointer-events: none; font-size: 11px; background: color-mix(in srgb, var(--fb-paper) 94%, transparent); border-radius: 4px; padding: 0 4px; }
-  .fb-said { position: absolute; left: 12px; right: 12px; bottom: 28px; color: var(--fb-stale); pointer-events: none; overflow-wrap: anywhere; }
+  .fb-status { position: absolute; left: 12px; bottom: calc(8px + var(--fb-base, 0px)); color: var(--fb-faint); pointer-events: none; font-size: 11px; background: color-mix(in srgb, var(--fb-paper) 94%, transparent); border-radius: 4px; padding: 0 4px; }
+  .fb-said { position: absolute; left: 12px; right: 12px; bottom: calc(28px + var(--fb-base, 0px)); color: var(--fb-stale); pointer-events: none; overflow-wrap: anywhere; }
   .fb-said[hidden] { display: none; }
   @container (max-width: 1100px) {
     .fb-card:not([hidden]) ~ .fb-bar .fb-group button span { display: none; }

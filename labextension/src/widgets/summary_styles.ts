@@ -3,7 +3,7 @@
 import { COLOURS } from "./styles.js";
 
 // What uPlot needs of its own style sheet.
-const CHARTS = `
+export const CHARTS = `
 .uplot, .uplot *, .uplot *::before, .uplot *::after { box-sizing: border-box; }
 .uplot { width: min-content; line-height: 1.5; }
 .u-wrap { position: relative; user-select: none; }
@@ -16,6 +16,16 @@ const CHARTS = `
 .u-hz .u-cursor-x { height: 100%; border-right: 1px solid var(--fb-faint); opacity: 0.6; }
 .u-cursor-pt { position: absolute; top: 0; left: 0; border-radius: 50%; border: 0 solid; pointer-events: none; will-change: transform; background-clip: padding-box !important; }
 .u-axis.u-off, .u-select.u-off, .u-cursor-x.u-off, .u-cursor-y.u-off, .u-cursor-pt.u-off { display: none; }
+`;
+
+// What is said beside the pointer; a rule within a view's.
+export const TIPS = `  .fb-tip { position: absolute; pointer-events: none; max-width: 100%; background: var(--fb-panel); border: 1px solid var(--fb-border); border-radius: 6px; padding: 5px 9px; box-shadow: 0 3px 10px rgb(0 0 0 / 15%); z-index: 2; overflow: hidden; }
+  .fb-tip table { border-collapse: collapse; border: 0; margin: 0; font-size: 12px; }
+  .fb-tip tr { background: none; }
+  .fb-tip td { padding: 0 0 0 10px; border: 0; text-align: left; white-space: nowrap; line-height: 1.5; color: var(--fb-ink); max-width: 180px; overflow: hidden; text-overflow: ellipsis; }
+  .fb-tip td:first-child { padding-left: 0; }
+  .fb-tip td.fb-number { text-align: right; font-variant-numeric: tabular-nums; }
+  .fb-tip td.fb-faint { color: var(--fb-faint); }
 `;
 
 export const SUMMARY_STYLES = `${COLOURS}${CHARTS}
@@ -77,14 +87,7 @@ export const SUMMARY_STYLES = `${COLOURS}${CHARTS}
   .fb-plot { position: relative; border-radius: 6px; min-width: 0; }
   .fb-histograms canvas { display: block; width: 100%; }
   .fb-histograms .fb-run { padding: 0 8px; }
-  .fb-tip { position: absolute; pointer-events: none; max-width: 100%; background: var(--fb-panel); border: 1px solid var(--fb-border); border-radius: 6px; padding: 5px 9px; box-shadow: 0 3px 10px rgb(0 0 0 / 15%); z-index: 2; overflow: hidden; }
-  .fb-tip table { border-collapse: collapse; border: 0; margin: 0; font-size: 12px; }
-  .fb-tip tr { background: none; }
-  .fb-tip td { padding: 0 0 0 10px; border: 0; text-align: left; white-space: nowrap; line-height: 1.5; color: var(--fb-ink); max-width: 180px; overflow: hidden; text-overflow: ellipsis; }
-  .fb-tip td:first-child { padding-left: 0; }
-  .fb-tip td.fb-number { text-align: right; font-variant-numeric: tabular-nums; }
-  .fb-tip td.fb-faint { color: var(--fb-faint); }
-  .fb-note { margin: 2px 8px 0; color: var(--fb-stale); font-size: 11px; line-height: 1.4; }
+${TIPS}  .fb-note { margin: 2px 8px 0; color: var(--fb-stale); font-size: 11px; line-height: 1.4; }
   .fb-steps { display: flex; align-items: center; gap: 10px; padding: 2px 8px 6px; }
   .fb-steps input[type="range"] { flex: 1 1 auto; width: auto; max-width: 260px; }
   .fb-at { color: var(--fb-faint); font-variant-numeric: tabular-nums; white-space: nowrap; }

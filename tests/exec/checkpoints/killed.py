@@ -13,7 +13,7 @@ import itertools
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -73,14 +73,12 @@ def count_calls(before: Callable[[], None]) -> None:
     builtins.open = opened
 
 
-def saving(folder: str, before: Callable[[], None]) -> None:
-    """Save twice: a new checkpoint, in whose favour an old one goes, and one again."""
-    count_calls(before)
+def save(sess: fb.Session, folder: str, values: Iterable[float]) -> None:
+    """Save values, each as the step that it is cut off to."""
     saver = fb.train.Saver(max_to_keep=2)
-    with fb.Session() as sess:
-        for value in (3.0, 3.5, 4.0):
-            sess.run("assign", {"value:0": np.full([8], value)})
-            saver.save(sess, f"{folder}/model", int(value))
+    for value in values:
+        sess.run("assign", {"value:0": np.full([8], value)})
+        saver.save(sess, f"{folder}/model", int(value))
 
 
 def assert_whole(folder: str) -> int:
@@ -95,7 +93,11 @@ def assert_whole(folder: str) -> int:
     return found[-1].about.step or 0
 
 
-def run_point(folder: str, number: int, act: Callable[[], None]) -> int:
+# New checkpoints, in whose favour old ones go, and one again.
+_AGAIN = (3.0, 3.5, 4.0)
+
+
+def run_point(sess: fb.Session, folder: str, number: int, act: Callable[[], None]) -> int:
     """Save in a child that acts before the n-th call; its wait status."""
     child = os.fork()
     if child == 0:
@@ -106,12 +108,13 @@ def run_point(folder: str, number: int, act: Callable[[], None]) -> int:
                 act()
 
         try:
-            saving(folder, before)
+            count_calls(before)
+            save(sess, folder, _AGAIN)
         except OSError:
             os._exit(3)
         except BaseException:
             os._exit(4)
-        os._exit(5 if next(numbers) > number > 0 else 0)
+        os._exit(5 if next(numbers) > number else 0)
     return os.waitpid(child, 0)[1]
 
 
@@ -124,27 +127,27 @@ def fail() -> None:
 
 
 def main(folder: Path) -> None:
+    # What a killed process has written, the system keeps: that it is on the disk takes time alone.
+    os.fsync = lambda file: None
     W = fb.Variable(np.zeros([8]), name="W")
     value = fb.placeholder(fb.float64, [8], name="value")
     fb.assign(W, value, name="assign")
     fb.Variable(np.array([b"text"], object), name="b")
+    sess = fb.Session()
     # A full disk keeps what is saved from being there, but not because nothing can be removed.
     for name, act, statuses in (("killed", kill, {signal.SIGKILL}), ("full", fail, {768, 1280})):
         where = folder / name
-        saver, seen = fb.train.Saver(max_to_keep=2), set()
+        seen = set()
         for number in itertools.count(1):
             root = str(where / str(number))
-            with fb.Session() as sess:
-                for step in (1, 2):
-                    sess.run("assign", {"value:0": np.full([8], float(step))})
-                    saver.save(sess, f"{root}/model", step)
-            ended = run_point(root, number, act)
+            save(sess, root, (1.0, 2.0))
+            ended = run_point(sess, root, number, act)
             seen.add(assert_whole(root))
             if ended == 0:
                 break
             assert ended in statuses, (name, number, ended)
             # What goes on from there leaves nothing behind of what was killed.
-            assert run_point(root, 0, kill) == 0
+            save(sess, root, _AGAIN)
             assert assert_whole(root) == 4
             left = sorted(path.name.split(".")[0] for path in Path(root).glob("model-[34]/*"))
             assert left == ["cpu-0", "cpu-0", "index", "index"], left

@@ -371,7 +371,7 @@ def test_a_checkpoint_can_be_moved(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["", "/", ".", "..", "a/.."])
 def test_what_is_no_name_of_a_checkpoint(path: str) -> None:
-    with pytest.raises(InvalidArgument, match="name of a checkpoint"):
+    with pytest.raises(InvalidArgument, match="name of a file"):
         fb.train.Saver().save(trained(), path)
 
 

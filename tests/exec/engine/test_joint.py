@@ -261,6 +261,59 @@ def test_shapes_stay_in_host_memory() -> None:
             assert device.copied_in == copied
 
 
+def test_what_a_gradient_needs_of_each_iteration_may_be_kept_in_host_memory() -> None:
+    x = fb.placeholder(fb.float32, [1000], name="x")
+    given = np.linspace(0.5, 1.5, 1000, dtype=np.float32)
+    found = []
+    for swap_memory in (False, True):
+        with fb.device("simulated:0"):
+            _, y = fb.while_loop(
+                lambda i, _: i < 20,
+                lambda i, y: (i + 1, fb.sin(y) * x),
+                (0, x),
+                swap_memory=swap_memory,
+            )
+            [slope] = fb.gradients(y, x)
+        narrow, wide = Simulated(memory_limit=100_000), Simulated()
+        with fb.Session(devices=[wide]) as sess:
+            found.append(sess.run(slope, {x: given}))
+            copied = wide.copied_out, wide.copied_in
+            np.testing.assert_array_equal(sess.run(slope, {x: given}), found[0])
+        kept = fb.forecast(slope, {x: (1000,)}, trips=20).stack_bytes
+        assert kept == 2 * 20 * given.nbytes
+        assert all((count > kept) is swap_memory for count in copied)
+        with fb.Session(devices=[narrow]) as sess:
+            if swap_memory:
+                sess.run(slope, {x: given})
+            else:
+                with pytest.raises(fb.errors.ResourceExhaustedError):
+                    sess.run(slope, {x: given})
+
+
+def test_gradients_of_gradients_with_what_is_kept_in_host_memory() -> None:
+    x = fb.placeholder(fb.float32, [2], name="x")
+
+    def inner(y: fb.Tensor) -> fb.Tensor:
+        _, z = fb.while_loop(
+            lambda j, _: j < 2, lambda j, z: (j + 1, fb.sin(z * x)), (0, y), swap_memory=True
+        )
+        return z
+
+    def body(i: fb.Tensor, y: fb.Tensor) -> tuple[fb.Tensor, fb.Tensor]:
+        return i + 1, fb.cond(fb.equal(i, 1), lambda: y * x, lambda: inner(y))
+
+    _, y = fb.while_loop(lambda i, _: i < 3, body, (0, x), swap_memory=True)
+    [slope] = fb.gradients(y, x)
+    [curvature] = fb.gradients(slope, x)
+    feeds = {x: np.array([0.5, 1.5])}
+    with fb.Session() as sess:
+        wanted = sess.run([y, slope, curvature], feeds)
+    with fb.Session(devices=[Simulated()]) as sess:
+        for _ in range(2):
+            found = sess.run([y, slope, curvature], feeds)
+            np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
 def test_a_checkpoint_has_a_file_for_each_device(sess: fb.Session, tmp_path: Path) -> None:
     with fb.device("cpu:1"):
         a = fb.Variable([1.0, 2.0], name="a")

@@ -5,6 +5,7 @@ import signal
 import sys
 import tracemalloc
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,17 @@ refuse = fb.OpDef(
 )
 
 
+_others = ThreadPoolExecutor(1)
+
+wait = fb.OpDef(
+    "WaitInLowering",
+    "x: int32 -> y: int32",
+    infer=lambda x: x.shape,
+    kernel=lambda context, x: _others.submit(context.complete, (x,)),
+    is_async=True,
+)
+
+
 class Failed(Exception):
     """What a program in plain Python does where an operation refuses its input."""
 
@@ -64,7 +76,7 @@ def interpret(statements: Any, state: list[int], variable: list[int]) -> None:
         match statement:
             case ("set", target, left, right, constant):
                 state[target] = (state[left] * 3 + state[right] + constant) % MODULUS
-            case ("copy", target, source):
+            case ("copy", target, source) | ("wait", target, source):
                 state[target] = state[source]
             case ("constant", target, constant):
                 state[target] = constant
@@ -104,6 +116,8 @@ def build(
                 state[target] = (state[left] * 3 + state[right] + constant) % MODULUS
             case ("copy", target, source):
                 state[target] = fb.identity(state[source])
+            case ("wait", target, source):
+                state[target] = wait(state[source])
             case ("constant", target, constant):
                 state[target] = fb.constant(constant)
             case ("write", target, source):
@@ -159,6 +173,7 @@ assignments = [
     st.tuples(st.just("act"), places),
 ]
 draws = st.tuples(st.just("draw"), places, places)
+waits = st.tuples(st.just("wait"), places, places)
 refusals = st.tuples(st.just("refuse"), places, places, st.integers(0, 600))
 
 
@@ -247,6 +262,20 @@ def test_all_executors_do_what_python_does(program: Any, start: Any) -> None:
         assert built.run(by, start) == ([state], variable[0])
 
 
+def checked(runner: Runner, feeds: list[Any]) -> Any:
+    return runner.run_checked(feeds)
+
+
+@settings(max_examples=120, deadline=None)
+@given(programs(waits), starts)
+def test_what_waits_changes_nothing_else(program: Any, start: Any) -> None:
+    state, variable = list(start), [1]
+    interpret(program, state, variable)
+    built = Built(program)
+    for by in [reference, checked, timed, split]:
+        assert built.run(by, start) == ([state], variable[0])
+
+
 @settings(max_examples=80)
 @given(programs(draws), starts)
 def test_draws_are_the_same_in_all_executors(program: Any, start: Any) -> None:
@@ -288,6 +317,50 @@ def test_the_same_node_fails_in_all_executors(
 def sess():
     with fb.Session() as session:
         yield session
+
+
+def structure_of(sess: fb.Session, fetch: Any, feeds: Any) -> Any:
+    """What the state machine sees of a step that has run before, and what the step gives."""
+    _, runner = runner_of(sess, [fetch], feeds)
+    runner.stage = Stage.CHECKED
+    (found,) = runner.run([np.asarray(v, np.int32) for v in feeds.values()])
+    return runner._regions, found
+
+
+def test_what_does_not_wait_is_code_beside_what_does(sess: fb.Session) -> None:
+    x, y = fb.placeholder(fb.int32, []), fb.placeholder(fb.int32, [])
+    late = wait(x)
+    (last,) = fb.while_loop(
+        lambda v: v < 100, lambda v: fb.cond(v > 9, lambda: v * 2, lambda: v + 1), (late,)
+    )
+    found = last + fb.cond(y > 0, lambda: y, lambda: -y)
+    structure, value = structure_of(sess, found, {x: 3, y: -5})
+    assert value == 165
+    # Before what waits, it, and after it.
+    assert len(structure.units) == 3
+    assert structure.straight is not None
+
+
+def test_of_a_branch_that_waits_the_rest_is_code(sess: fb.Session) -> None:
+    x = fb.placeholder(fb.int32, [])
+
+    def slow() -> Any:
+        return fb.while_loop(lambda v: v < 50, lambda v: v + 7, (wait(x),))
+
+    (found,) = fb.cond(x > 0, slow, lambda: (x - 1,))
+    found *= 3
+    structure, value = structure_of(sess, found, {x: 3})
+    assert value == 156
+    assert list(structure.frames) == [""]
+    assert structure_of(sess, found, {x: -3})[1] == -12
+
+
+def test_a_loop_in_which_something_waits_goes_round_by_itself(sess: fb.Session) -> None:
+    x = fb.placeholder(fb.int32, [])
+    (found,) = fb.while_loop(lambda v: v < 50, lambda v: wait(v) + 7, (x * x,))
+    structure, value = structure_of(sess, found + 1, {x: 3})
+    assert value == 52
+    assert len(structure.frames) == 2
 
 
 def test_a_branch_is_an_if(sess: fb.Session) -> None:

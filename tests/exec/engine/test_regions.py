@@ -5,7 +5,8 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowbook.exec.engine.regions import find_regions
+from flowbook.exec.engine.regions import Place
+from flowbook.exec.engine.regions import find_regions as regions_of
 from flowbook.exec.engine.units import LateFeed, Unit
 
 
@@ -18,6 +19,16 @@ class Waiting(Unit):
 
 def unit(*, inputs=(), output=None, after=(), kind=Unit):
     return kind(tuple(inputs), () if output is None else (output,), tuple(after))
+
+
+def find_regions(units, order):
+    order = list(order)
+    producer = {value: i for i in order for value in units[i].outputs}
+    places = []
+    for i in order:
+        sources = {producer[v] for v in units[i].inputs if v in producer}.union(units[i].after)
+        places.append(Place({order.index(s) for s in sources}, units[i].waits))
+    return [[order[place] for place in region] for region in regions_of(places)]
 
 
 def test_without_waiting_there_is_one_region():

@@ -192,3 +192,41 @@ def test_what_has_to_be_where_it_does_not_fit(x):
     assert "cpu:0 has 1.00 kB; what has to be there takes 1.20 kB for variables" in text
     assert text.index("'v' takes 800 B (test_place.py, line") < text.index("'w' takes 400 B")
     assert caught.value.operation is v.op
+
+
+def soft(fetches, feeds=None, devices=("cpu:0", "simulated:0")):
+    """Where a session that places softly runs something, and why."""
+    with fb.Session(devices=list(devices), soft_placement=True) as sess:
+        return sess.explain(fetches, feeds)
+
+
+@pytest.mark.parametrize(
+    ("request_", "device"),
+    [("gpu:0", None), ("simulated:7", "simulated:0"), ("/job:far/task:3", None)],
+)
+def test_softly_another_device_does(x, request_, device):
+    with fb.device(request_):
+        y = fb.exp(x, name="y")
+    refused = pytest.raises(fb.errors.InvalidArgumentError, match="soft_placement=True")
+    with fb.Session(devices=["cpu:0", "simulated:0"]) as sess, refused:
+        sess.run(y, {x: [1.0, 2.0]})
+    plan = soft(y, {x: (2,)})
+    assert device is None or plan.device(y).endswith(device)
+    assert plan.reason(y).startswith(f"'y' asks for {y.op.device}, which cannot be met")
+    with fb.Session(soft_placement=True) as sess:
+        assert sess.run(y, {x: [0.0, 0.0]}).tolist() == [1.0, 1.0]
+
+
+def test_softly_a_kind_without_a_kernel_is_left():
+    words = fb.placeholder(fb.string, [2])
+    with fb.device("simulated:0"):
+        joined = fb.strings.join([words, words], name="joined")
+    with fb.Session(devices=["cpu:0", "simulated:0"], soft_placement=True) as sess:
+        assert sess.run(joined, {words: ["a", "b"]}).tolist() == [b"aa", b"bb"]
+    assert soft(joined, {words: ["a", "b"]}).device(joined).endswith("cpu:0")
+
+
+def test_softly_a_request_that_can_be_met_is_met(x):
+    with fb.device("simulated:0"):
+        y = fb.exp(x, name="y")
+    assert soft(y, {x: (2,)}).reason(y) == "'y' asks for /device:simulated:0"

@@ -220,17 +220,45 @@ def test_it_is_written_behind_the_training(tmp_path: Path) -> None:
         model.run(sess, 1)
         saved_value = sess.run(model.W)
         model.run(sess, 3)  # Nobody waits for what is being written, nor is more than one.
-        assert len(saver.threads) == 1
+        assert len(saver.threads) <= 1
         saver.go_on.set()
         checkpoint.flush()
-        assert saver.threads != [threading.current_thread()]
-        (path,) = tmp_path.iterdir()
+        (writer,) = set(saver.threads)
+        assert writer is not threading.current_thread()
+        assert not writer.daemon  # A script that ends waits for it.
+        # Of those that were due meanwhile, the last one has been written since.
+        assert steps_in(tmp_path) == [1, 4]
+        path = tmp_path / "step-1"
         assert fb.train.load_variable(path, "W").tobytes() == saved_value.tobytes()
         assert fb.train.load_variable(path, "global_step") == 1
-        # It is due since then.
-        model.run(sess, 1)
-        checkpoint.flush()
-        assert steps_in(tmp_path) == [1, 5]
+        assert fb.train.load_variable(tmp_path, "W").tobytes() == sess.run(model.W).tobytes()
+
+
+def test_what_was_last_due_is_saved_by_the_end(tmp_path: Path) -> None:
+    model = Model()
+    saver = _SlowSaver()
+    sess = fb.Session()
+    sess.checkpoint(tmp_path, every=10, saver=saver)
+    model.run(sess, 53)
+    ending = threading.Thread(target=sess.close)
+    ending.start()
+    saver.go_on.set()
+    ending.join()
+    assert steps_in(tmp_path) == [10, 50]
+    assert fb.train.load_variable(tmp_path, "global_step") == 50
+
+
+def test_what_is_saved_by_hand_does_not_give_way(tmp_path: Path) -> None:
+    model = Model()
+    saver = _SlowSaver()
+    saver.go_on.set()
+    with fb.Session() as sess, sess.checkpoint(tmp_path, every=4, saver=saver) as checkpoint:
+        model.run(sess, 5)
+        checkpoint.save(counter=model.step)  # It is being written, and nothing before it.
+        saver.go_on.clear()
+        model.run(sess, 3)
+        saver.go_on.set()
+    assert steps_in(tmp_path) == [4, 5, 8]
 
 
 def test_where_there_is_no_memory_the_run_waits(

@@ -59,7 +59,7 @@ def test_shapes_or_values_are_fed(x):
         with pytest.raises(ValueError, match="would be fed with"):
             sess.explain(y, {x: (7, 255)})
         with pytest.raises(ValueError, match="a feed of an explanation is"):
-            sess.explain(y, {x: 7})
+            sess.explain(y, {x: "seven"})
         with pytest.raises(ValueError, match="it must be fed"):
             sess.explain(y)
 
@@ -74,7 +74,7 @@ def test_devices_that_are_not_here():
         assert one.seconds < here.seconds
         assert list(four.loads) == [*[f"{GPU}{i}" for i in range(4)], CPU + "0"]
         assert set(four.operations[y.op].decision.ends) == set(four.loads)
-        assert sess.list_devices() == [CPU + "0"]
+        assert [device.name for device in sess.list_devices()] == [CPU + "0"]
     sent = next(t for t in one.transfers if t.value == "x:0")
     assert (sent.source, sent.destination, sent.bytes) == ("host", GPU + "0", 4096 * 256 * 4)
     expected = OVER_BUS.latency + sent.bytes / OVER_BUS.bytes
@@ -182,3 +182,44 @@ def test_devices_that_cannot_be_imagined(x, devices, message):
 )
 def test_times_have_three_digits(seconds, text):
     assert in_seconds(seconds) == text
+
+
+def test_what_is_made_in_place_of_what_is_left_out():
+    x = fb.placeholder(fb.float32, [512, 512], name="x")
+    a, b = fb.exp(x, name="a"), fb.exp(x, name="b")
+    i = fb.identity(x, name="i")
+    folded = fb.constant(1.0) + 2.0
+    y = fb.add_n([a, b, i, folded + a], name="y")
+    with fb.Session() as sess:
+        plan = sess.explain(y, {x: (512, 512)})
+    assert plan.in_place_of == {b: a, i: x}
+    assert plan.went[b.op] == "merged into 'a', which is the same"
+    assert plan.operations[a.op].bytes == 512 * 512 * 4
+    assert plan.graph is x.graph
+    assert (list(plan.fetched), list(plan.fed)) == ([y], [x])
+
+
+def test_what_is_joined_into_a_sum_is_made_by_it():
+    x = fb.placeholder(fb.float32, [8, 64], name="x")
+    w = fb.placeholder(fb.float32, [8, 64], name="w")
+    pairs = [(x, w), (w, x), (x, x)]
+    products = [fb.matmul(*p, transpose_a=True, name=f"p{i}") for i, p in enumerate(pairs)]
+    y = fb.add_n(products, name="y")
+    with fb.Session() as sess:
+        plan = sess.explain(y, {x: (8, 64), w: (8, 64)})
+    assert plan.in_place_of == dict.fromkeys(products, y)
+
+
+def test_a_plan_of_nothing_is_of_no_graph():
+    with fb.Session() as sess:
+        assert sess.explain([]).graph is None
+
+
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_what_was_computed_before_the_step_has_no_device(cpus):
+    folded = fb.constant(2.0) * 3.0
+    with fb.Session(cpus=cpus) as sess:
+        plan = sess.explain(folded)
+    assert plan.seconds == 0
+    with pytest.raises(fb.errors.NotFoundError, match="nothing of it is left to run"):
+        plan.device(folded)

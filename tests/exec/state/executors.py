@@ -13,6 +13,8 @@ from flowbook.exec.signature.signature import Signature
 
 def _generated(runner: Runner, feeds: list[Any]) -> Any:
     runner.stage = Stage.CHECKED
+    if runner._waits:
+        runner._asking = runner._generate_asking()
     return runner.run(feeds)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
+from flowbook.graph.control_flow.over_elements import Elements
 
 BATCH, STEPS, WIDTH, UNITS = 3, 4, 2, 5
 RANDOM = np.random.default_rng(3)
@@ -173,9 +174,23 @@ def test_the_loop_ends_with_the_longest_sequence(lengths, steps):
         assert sess.run(ran) == steps
 
 
-def test_recomputing_steps():
+def written_out():
+    """An LSTM whose input and state are side by side."""
+    kernel = weight(WIDTH + UNITS, 4 * UNITS)
+
+    def cell(x, state):
+        i, j, f, o = fb.split(fb.matmul(fb.concat([x, state[1]], 1), kernel), 4, axis=1)
+        c = fb.sigmoid(f) * state[0] + fb.sigmoid(i) * fb.tanh(j)
+        h = fb.sigmoid(o) * fb.tanh(c)
+        return h, (c, h)
+
+    return cell, pair()
+
+
+@pytest.mark.parametrize(("make", "rtol"), [(written_out, 0), (CELLS["lstm"], 1e-12)])
+def test_recomputing_steps(make, rtol):
     x = fb.placeholder(fb.float64, [BATCH, STEPS, WIDTH])
-    cell, start = CELLS["lstm"]()
+    cell, start = make()
     found = []
     for recompute in (False, True):
         outputs, _ = fb.nn.dynamic_rnn(cell, x, start, LENGTHS, recompute=recompute)
@@ -184,7 +199,145 @@ def test_recomputing_steps():
     assert again < kept / 2
     with fb.Session() as sess:
         one, other = sess.run(found, {x: X})
-    np.testing.assert_array_equal(one, other)
+    np.testing.assert_allclose(one, other, rtol=rtol)
+
+
+def of_all_steps():
+    """The products of matrices with the inputs of all steps."""
+    ops = fb.get_default_graph().operations
+    return [op for op in ops if op.type == "MatMul" and op.outputs[0].shape.rank == 3]
+
+
+def test_what_cells_make_of_inputs_alone_is_computed_before_the_loop():
+    x = fb.placeholder(fb.float64, [None, None, WIDTH])
+    start = fb.zeros([fb.shape(x)[0], UNITS], fb.float64)
+    fb.nn.dynamic_rnn(gru(), x, start, LENGTHS)
+    inside = [op for op in x.graph.operations if op.type == "MatMul" and op.context is not None]
+    assert [op.inputs[1].shape[0] for op in inside] == [UNITS, UNITS]
+    assert [op.context for op in of_all_steps()] == [None, None]
+    fb.layers.lstm(x, UNITS)
+    fb.layers.gru(x, UNITS)
+    assert [op.context for op in of_all_steps()] == [None] * 5
+    assert not any(op.type == "ReadVariable" and op.context for op in x.graph.operations)
+
+
+def test_what_is_computed_before_the_loop_runs_where_the_cell_asks_for():
+    kernel = weight(WIDTH + UNITS, UNITS)
+
+    def cell(x, h):
+        with fb.device("/device:cpu:0"), fb.name_scope("mine"):
+            return fb.nn.rnn_cell(x, h, kernel)
+
+    fb.nn.dynamic_rnn(cell, fb.constant(X), zeros(BATCH, UNITS))
+    [product] = of_all_steps()
+    assert product.device == "/device:cpu:0"
+    assert product.name == "dynamic_rnn/while/mine/rnn_cell/MatMul"
+
+
+def test_what_is_not_there_before_the_loop_is_computed_in_it():
+    x = fb.constant(X)
+    start, matrix, row = zeros(BATCH, UNITS), weight(WIDTH + UNITS, UNITS), weight(UNITS)
+    variable = fb.Variable(RANDOM.normal(size=(WIDTH + UNITS, UNITS)))
+    step = fb.nn.rnn_cell
+    cells = [
+        lambda x, h: step(x * 2.0, h, matrix),
+        lambda x, h: step(x, h, matrix + fb.reduce_sum(h)),
+        lambda x, h: step(x, h, matrix, row * h[0]),
+        lambda x, h: step(x, h, variable),
+        lambda x, h: step(h[:, :WIDTH], h, matrix),
+        lambda x, h: fb.cond(h[0, 0] > 0, lambda: step(x, h, matrix), lambda: (h, h)),
+        # Here the input is the memory, and the state is what has this name elsewhere.
+        lambda x, h: (h, step(h, x, matrix)[0]),
+    ]
+    found = [fb.nn.dynamic_rnn(cell, x, start)[0] for cell in cells]
+    assert not of_all_steps()
+    wanted = [fb.nn.static_rnn(cell, fb.unstack(x, axis=1), start)[0] for cell in cells]
+    with fb.Session() as sess:
+        for one, other in zip(*sess.run([found, wanted]), strict=True):
+            np.testing.assert_allclose(one, np.stack(other, 1), rtol=1e-12)
+
+
+def test_an_element_of_something_within_the_loop_is_no_input():
+    kernel = weight(WIDTH + UNITS, UNITS)
+
+    def body(i, h):
+        inside = fb.constant(X) + fb.reduce_sum(h)
+        return i + 1, fb.nn.rnn_cell(Elements(inside).at(0), h, kernel)[0]
+
+    _, found = fb.while_loop(lambda i, h: i < 2, body, (0, zeros(STEPS, UNITS)))
+    h = np.zeros((STEPS, UNITS))
+    with fb.Session() as sess:
+        last, matrix = sess.run([found, kernel])
+    for _ in range(2):
+        h = np.tanh(np.concatenate([X[0] + h.sum(), h], 1) @ matrix)
+    np.testing.assert_allclose(last, h, rtol=1e-12)
+
+
+def test_what_comes_after_the_longest_sequence_is_not_looked_at():
+    kernel = weight(WIDTH + UNITS, UNITS)
+    x = fb.placeholder(fb.float64, [BATCH, None, WIDTH])
+    cell = lambda x, h: fb.nn.rnn_cell(x, h, kernel)  # noqa: E731
+    outputs, _ = fb.nn.dynamic_rnn(cell, x, zeros(BATCH, UNITS), [2, 2, 2])
+    found = fb.gradients(outputs, [kernel, x])
+    value = X.copy()
+    value[:, 2:] = np.nan
+    with fb.Session() as sess:
+        slopes = sess.run(found, {x: value})
+        wanted = sess.run(found, {x: X})
+    for one, other in zip(slopes, wanted, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert not slopes[1][:, 2:].any()
+
+
+def _as_scan(cell, x, start):
+    """Steps come first; the state alone is what `fn` gives."""
+    states = fb.scan(lambda state, step: cell(step, state)[1], x, start)
+    return states[-1] if isinstance(start, tuple) else states
+
+
+def _in_a_branch(cell, x, start):
+    return fb.cond(fb.reduce_sum(x) < 1e9, lambda: _as_scan(cell, x, start), lambda: x[:, :, :1])
+
+
+def _in_a_loop(cell, x, start):
+    """The second of the two inner loops takes what the first one gives, widened or narrowed."""
+    shape = fb.shape(x)[0]
+
+    def body(i, total, y):
+        given = _as_scan(cell, y, start)
+        return i + 1, total + given, y + fb.reduce_mean(given, [2], keepdims=True)
+
+    total = fb.zeros([shape, BATCH, UNITS], fb.float64)
+    return fb.while_loop(lambda i, *_: i < 2, body, (0, total, x))[1]
+
+
+def _along(cell, x, start):
+    return fb.nn.dynamic_rnn(cell, x, start, time_major=True)[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "way"),
+    [("gru", _along), ("lstm", _as_scan), ("simple", _in_a_branch), ("lstm", _in_a_loop)],
+)
+def test_before_the_loop_and_in_it(kind, way):
+    """Values and gradients, also second ones, in the first run and in those after it."""
+    x = fb.placeholder(fb.float64, [None, BATCH, WIDTH])
+    cell, start = CELLS[kind]()
+    weights = [op.outputs[0] for op in x.graph.operations if op.type == "Const"]
+    weights = [w for w in weights if w.shape.rank == 2]
+    found = []
+    # What is multiplied by one is no element of the inputs.
+    for each in (cell, lambda x, state: cell(x * 1.0, state)):
+        y = way(each, x, start)
+        slopes = fb.gradients(fb.square(y), [x, *weights])
+        slopes = [g for g in slopes if g is not None]
+        found.append([y, *slopes, *fb.gradients(fb.square(slopes[1]), [x, weights[0]])])
+    assert of_all_steps()
+    with fb.Session() as sess:
+        for steps in (3, 0, 3):
+            value = RANDOM.normal(size=(steps, BATCH, WIDTH))
+            for one, other in zip(*sess.run(found, {x: value}), strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
 
 
 def test_time_may_come_first():

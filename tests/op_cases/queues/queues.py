@@ -30,11 +30,13 @@ SCENARIOS = [
     *(
         Scenario(type, "tests/graph/ops/queues/test_queues.py")
         for type in (
+            "BucketQueue",
             "FIFOQueue",
             "PaddingFIFOQueue",
             "PriorityQueue",
             "QueueClose",
             "QueueDequeue",
+            "QueueDequeueBucket",
             "QueueDequeueMany",
             "QueueDequeueUpTo",
             "QueueEnqueue",
@@ -44,8 +46,26 @@ SCENARIOS = [
             "QueueSelect",
             "QueueSize",
             "RandomShuffleQueue",
+            "StackQueue",
         )
     ),
     Scenario("NextElement", "tests/train/input/test_generators.py"),
     Scenario("SourceQueue", "tests/train/input/test_batches.py"),
+    *(
+        Scenario(type, "tests/graph/ops/queues/test_readers.py")
+        for type in (
+            "FixedLengthRecordReader",
+            "IdentityReader",
+            "ReaderNumRecordsProduced",
+            "ReaderNumWorkUnitsCompleted",
+            "ReaderRead",
+            "ReaderReadUpTo",
+            "ReaderReset",
+            "ReaderRestoreState",
+            "ReaderSerializeState",
+            "TFRecordReader",
+            "TextLineReader",
+            "WholeFileReader",
+        )
+    ),
 ]

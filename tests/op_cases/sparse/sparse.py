@@ -13,7 +13,7 @@ from flowbook.graph.ops.sparse import conversion as conversion
 from flowbook.graph.ops.sparse import parts as parts
 from flowbook.graph.ops.sparse import products as products
 from flowbook.graph.ops.sparse import selecting as selecting
-from tests.op_cases.case import CUBE, ODD, SOME, Array, Case, f, i
+from tests.op_cases.case import CUBE, ODD, SOME, Array, Case, Scenario, f, i
 
 
 def n(*values: Any) -> Array:
@@ -568,6 +568,11 @@ PRODUCTS = [
         tolerance=8,
     ),
     *(case for combiner in ("sum", "mean", "sqrt_n") for case in _segment_cases(combiner)),
+]
+
+SCENARIOS = [
+    Scenario(type, "tests/graph/ops/sparse/test_serialising.py")
+    for type in ("SparseSerializeMany", "SparseDeserializeMany")
 ]
 
 CASES = [*CONVERSION, *ARRANGING, *SELECTING, *ARITHMETIC, *PRODUCTS]

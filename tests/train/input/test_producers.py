@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
+from tests.train.input.reading import everything, numbers
 
 
 @pytest.fixture(autouse=True)
@@ -20,15 +21,6 @@ def no_threads_are_left() -> Iterator[None]:
     for thread in set(threading.enumerate()) - before:
         thread.join(60)
         assert not thread.is_alive()
-
-
-def everything(fetches: Any) -> list[Any]:
-    with fb.Session() as sess:
-        return list(fb.train.until_end(sess, fetches))
-
-
-def numbers(limit: int, epochs: int = 1) -> Any:
-    return fb.train.range_input_producer(limit, epochs, shuffle=False).dequeue()
 
 
 def test_limit_epochs() -> None:

@@ -17,9 +17,9 @@ import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from flowbook.exec.files.framing import record
 from flowbook.exec.instruments.summaries import tensorboard
 from flowbook.exec.instruments.summaries.event import Summary
-from flowbook.exec.instruments.summaries.records import record
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.errors import FailedPreconditionError, InvalidArgumentError
 

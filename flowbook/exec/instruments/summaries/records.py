@@ -2,10 +2,6 @@
 
 A file that is being written may end in the middle of a record, as may one whose writer was killed.
 What is whole before that is whole.
-
-The framing is here, and not tensorboard's own: its reader neither starts in the middle of a file
-nor goes on behind a damaged record, and its checksums are computed byte by byte in Python, 0.1 s
-for a megabyte. These come from google-crc32c, which the extras `tensorboard` and `data` bring.
 """
 
 from __future__ import annotations
@@ -13,27 +9,13 @@ from __future__ import annotations
 import struct
 from typing import BinaryIO, NamedTuple
 
+from flowbook.exec.files.framing import masked_checksum
+
 _HEADER = struct.Struct("<QI")
 _FOOTER = struct.Struct("<I")
 
 # More than a record ever has: what claims it is damaged, and not merely unfinished.
 _LONGEST = 1 << 31
-
-
-def record(data: bytes) -> bytes:
-    """Data as a record."""
-    length = struct.pack("<Q", len(data))
-    return b"".join(
-        (length, _FOOTER.pack(masked_checksum(length)), data, _FOOTER.pack(masked_checksum(data)))
-    )
-
-
-def masked_checksum(data: bytes) -> int:
-    """The checksum as a record holds it: turned and moved, as data may hold checksums too."""
-    import google_crc32c
-
-    crc: int = google_crc32c.value(data)
-    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 class Records(NamedTuple):

@@ -50,8 +50,8 @@ send_op: OpDef[Operation] = OpDef(
 receive_op: OpDef = OpDef(
     "Recv",
     "port: variant -> value: dtype",
-    attributes={"key": REQUIRED, "dtype": REQUIRED, "on_host": False},
-    infer=lambda port, key, dtype, on_host: UNKNOWN,
+    attributes={"key": REQUIRED, "dtype": REQUIRED, "on_host": False, "may_be_dead": False},
+    infer=lambda port, key, dtype, on_host, may_be_dead: UNKNOWN,
     kernel=_received,
     is_async=True,
     cost=no_flops,

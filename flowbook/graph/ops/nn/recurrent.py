@@ -1,4 +1,4 @@
-"""Cells of recurrent networks, as functions of explicit weights, and their unrolling over a list.
+"""Cells of recurrent networks, as functions of explicit weights.
 
 A cell maps an input [batch, width] and a state to an output and the next state. The kernels are
 applied to the input and the state side by side: the first rows belong to the input.
@@ -6,37 +6,74 @@ applied to the input and the state side by side: the first rows belong to the in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.building.scopes import name_scope, within
+from flowbook.graph.building.surroundings import Scope
 from flowbook.graph.model.dtypes import INDICES
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
-from flowbook.graph.model.tensor import Arithmetic, Tensor
+from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor
-from flowbook.graph.ops.basis.filling import zeros_like
 from flowbook.graph.ops.basis.joining import concat, split
 from flowbook.graph.ops.basis.shaping import expand_dims, reshape
 from flowbook.graph.ops.basis.shaping import shape as shape_of
 from flowbook.graph.ops.linalg.matrix_products import matmul
-from flowbook.graph.ops.math.comparison import less, where
+from flowbook.graph.ops.math.comparison import where
 from flowbook.graph.ops.math.elementwise import sigmoid, tanh
 from flowbook.graph.ops.nn.activations import bias_add
 from flowbook.graph.ops.nn.clipping import clip_by_value
 
-__all__ = ["gru_cell", "lstm_cell", "rnn_cell", "static_rnn"]
+__all__ = ["gru_cell", "lstm_cell", "rnn_cell"]
 
 Activation = Callable[[Any], Any]
 
 
 def _linear(x: Any, h: Any, kernel: Any, bias: Any) -> Tensor:
-    """The input and the state, side by side, times the kernel, plus the bias."""
+    """The input and the state, side by side, times the kernel, plus the bias.
+
+    In a loop over the inputs, what does not depend on the state is computed for all of them at
+    once, before it: a large product takes half the time of many small ones, and so do gradients.
+    """
     kernel = convert_to_tensor(kernel)
+    if bias is not None:
+        bias = convert_to_tensor(bias, kernel.dtype)
+    from_input = _before_the_loop(x, kernel, bias)
+    if from_input is not None:
+        product, of_state = from_input
+        return product + matmul(h, of_state)
     columns = kernel.shape.with_rank(2).dims[1]
     product = matmul(concat([x, h], 1), kernel)
     if product.shape.rank is None and columns is not None:
         product = reshape(product, [-1, columns])
     return product if bias is None else bias_add(product, bias)
+
+
+def _before_the_loop(x: Any, kernel: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor] | None:
+    """What an input adds, if it can be computed before the loop, and the kernel for the state."""
+    asked, flow = kernel.graph.scope, kernel.graph.scope.flow
+    taken = flow.taken(x) if flow is not None and isinstance(x, Tensor) else None
+    if flow is None or taken is None or taken.whole.shape.rank != 3:
+        return None
+    rows, width = kernel.shape.with_rank(2)[0], taken.whole.shape[2]
+    if rows is None or width is None or rows < width:
+        return None
+    if not flow.is_outside(kernel) or not (bias is None or flow.is_outside(bias)):
+        return None
+
+    def there(scope: Scope) -> Scope:
+        """As the cell asks, also where it is not."""
+        return replace(
+            scope, device=asked.device, choosers=asked.choosers, colocation=asked.colocation
+        )
+
+    with flow.outside(), within(kernel.graph, there):
+        of_input, of_state = split(kernel, [width, rows - width])
+        products = matmul(taken.whole, of_input)
+        if bias is not None:
+            products = bias_add(products, bias)
+    return taken.instead(products), of_state
 
 
 def rnn_cell(
@@ -116,7 +153,8 @@ def lstm_cell(
     c, h = state
     with name_scope(name or "lstm_cell"):
         i, j, f, o = split(_linear(x, h, kernel, bias), 4, axis=1)
-        f = f + forget_bias
+        if not isinstance(forget_bias, int | float) or forget_bias:
+            f = f + forget_bias
         if peepholes is not None:
             f, i = f + c * peepholes[0], i + c * peepholes[1]
         c = sigmoid(f) * c + sigmoid(i) * activation(j)
@@ -170,56 +208,6 @@ def gru_cell(
     return h, h
 
 
-def static_rnn(
-    cell: Callable[[Any, Any], tuple[Any, Any]],
-    inputs: Sequence[Any],
-    initial_state: Any,
-    sequence_length: Any = None,
-    name: str | None = None,
-) -> tuple[list[Tensor], Any]:
-    """Apply a cell to each of a list of inputs, from state to state.
-
-    Args:
-        cell: a function `cell(x, state)` that gives an output and the next state.
-        inputs: a list with an input [batch, ...] for each step.
-        initial_state: a tensor [batch, ...], or tuples, lists and dicts of them.
-        sequence_length: int32 or int64 [batch]; after so many steps an example's outputs are zero
-            and its state stays. By default all take all steps.
-        name: the name scope.
-
-    Returns:
-        `(outputs, state)`: a list with an output for each step, and the last state.
-
-    >>> import flowbook as fb
-    >>> kernel = fb.ones([3 + 2, 2])
-    >>> cell = lambda x, h: fb.nn.rnn_cell(x, h, kernel)
-    >>> outputs, state = fb.nn.static_rnn(cell, [fb.ones([4, 3])] * 5, fb.zeros([4, 2]))
-    >>> len(outputs), state.shape
-    (5, Shape([4, 2]))
-    """
-    if isinstance(inputs, Arithmetic) or not isinstance(inputs, Sequence):
-        raise InvalidTypeError(
-            f"inputs are a list with a tensor for each step, not {inputs!r:.80}",
-            hint="fb.unstack(inputs, axis=...) makes one of a tensor",
-        )
-    if not inputs:
-        raise InvalidArgumentError("an empty list of inputs has no steps")
-    lengths = None if sequence_length is None else lengths_of(sequence_length)
-    state, outputs = initial_state, []
-    with name_scope(name or "static_rnn"):
-        for step, x in enumerate(inputs):
-            output, following = cell(x, state)
-            if lengths is not None:
-                if not step:
-                    lengths = one_each(lengths, output)
-                is_over = less(lengths, step + 1)
-                output = chosen(is_over, zeros_like(output), output)
-                following = _chosen_each(is_over, state, following)
-            outputs.append(output)
-            state = following
-    return outputs, state
-
-
 def lengths_of(sequence_length: Any) -> Tensor:
     """The numbers of steps that examples take.
 
@@ -253,13 +241,3 @@ def chosen(condition: Tensor, x: Any, y: Any) -> Tensor:
     for _ in range(rank - 1):
         condition = expand_dims(condition, -1)
     return where(condition, x, y)
-
-
-def _chosen_each(condition: Tensor, old: Any, new: Any) -> Any:
-    """As `chosen`, for states of several tensors."""
-    if isinstance(new, dict):
-        return {key: _chosen_each(condition, old[key], new[key]) for key in new}
-    if isinstance(new, list | tuple):
-        parts = [_chosen_each(condition, a, b) for a, b in zip(old, new, strict=True)]
-        return type(new)(*parts) if hasattr(new, "_fields") else type(new)(parts)
-    return chosen(condition, old, new)

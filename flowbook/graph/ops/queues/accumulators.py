@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.scopes import init_scope
-from flowbook.graph.definition.inference import no_flops, nothing, scalar, uncounted
+from flowbook.graph.definition.inference import uncounted
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, DType, as_dtype, int64
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
@@ -17,68 +17,47 @@ from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import (
     ACCUMULATOR,
-    ENDS_WAITS,
-    READS,
     SPARSE_ACCUMULATOR,
-    ResourceKind,
     waits_for,
 )
 from flowbook.graph.ops.arrays.indexed_slices import IndexedSlices
 from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.constants import constant, convert_to_tensor
+from flowbook.graph.ops.queues.waiting_ops import looking_op, owning_op, waiting_op
 
 __all__ = ["ConditionalAccumulator", "SparseConditionalAccumulator"]
 
 _TYPED = {"dtype": REQUIRED, "shape": UNKNOWN}
 
 
-def _accumulator_definition(type: str, kind: ResourceKind) -> OpDef:
-    return OpDef(
-        type,
-        "-> handle: resource",
-        attributes={**_TYPED, "reduction_type": "MEAN", "shared_name": ""},
-        infer=scalar,
-        owns=kind.name,
-        cost=no_flops,
-    )
+_ACCUMULATOR: dict[str, Any] = {**_TYPED, "reduction_type": "MEAN"}
 
+accumulator_op = owning_op("ConditionalAccumulator", ACCUMULATOR, **_ACCUMULATOR)
+sparse_accumulator_op = owning_op(
+    "SparseConditionalAccumulator", SPARSE_ACCUMULATOR, **_ACCUMULATOR
+)
 
-accumulator_op = _accumulator_definition("ConditionalAccumulator", ACCUMULATOR)
-sparse_accumulator_op = _accumulator_definition("SparseConditionalAccumulator", SPARSE_ACCUMULATOR)
-
-apply_op: OpDef[Operation] = OpDef(
+apply_op: OpDef[Operation] = waiting_op(
     "AccumulatorApply",
     "accumulator: resource, local_step: int64, gradient: dtype ->",
     attributes={"dtype": REQUIRED},
-    infer=nothing,
     kernel=lambda context, accumulator, local_step, gradient: accumulator.apply(
         context, local_step, gradient
     ),
-    kinds=HOST,
     host_args=("local_step",),
-    grad=NO_GRADIENT,
-    touches=ENDS_WAITS,
-    is_async=True,
-    aliases={},
     cost=uncounted,
 )
 
-sparse_apply_op: OpDef[Operation] = OpDef(
+sparse_apply_op: OpDef[Operation] = waiting_op(
     "SparseAccumulatorApply",
     "accumulator: resource, local_step: int64, indices: I, values: dtype, dense_shape: J ->",
     I=INDICES,
     J=INDICES,
     attributes={"dtype": REQUIRED},
-    infer=nothing,
     kernel=lambda context, accumulator, local_step, indices, values, dense_shape: accumulator.apply(
         context, local_step, indices.astype(np.int64), values, dense_shape.astype(np.int64)
     ),
-    kinds=HOST,
     host_args=("local_step",),
-    grad=NO_GRADIENT,
-    touches=ENDS_WAITS,
-    is_async=True,
-    aliases={},
     cost=uncounted,
 )
 
@@ -92,62 +71,40 @@ def _taken_rows(*_: Any, shape: Shape, **__: Any) -> list[Shape]:
     return [Shape([None]), rows, Shape([None])]
 
 
-take_op = OpDef(
+take_op: OpDef[Tensor] = waiting_op(
     "AccumulatorTake",
     "accumulator: resource, num_required: int32 -> gradient: dtype",
     attributes=_TYPED,
     infer=_taken_shape,
     kernel=lambda context, accumulator, num_required: accumulator.take(context, num_required),
-    kinds=HOST,
     host_args=("num_required",),
-    grad=NO_GRADIENT,
     touches=waits_for("AccumulatorApply"),
-    is_async=True,
-    aliases={},
     cost=uncounted,
 )
 
-sparse_take_op: OpDef[tuple[Tensor, Tensor, Tensor]] = OpDef(
+sparse_take_op: OpDef[tuple[Tensor, Tensor, Tensor]] = waiting_op(
     "SparseAccumulatorTake",
     "accumulator: resource, num_required: int32 -> indices: int64, values: dtype, "
     "dense_shape: int64",
     attributes=_TYPED,
     infer=_taken_rows,
     kernel=lambda context, accumulator, num_required: accumulator.take(context, num_required),
-    kinds=HOST,
     host_args=("num_required",),
-    grad=NO_GRADIENT,
     touches=waits_for("SparseAccumulatorApply"),
-    is_async=True,
-    aliases={},
     cost=uncounted,
 )
 
-size_op = OpDef(
+size_op: OpDef[Tensor] = looking_op(
     "AccumulatorSize",
     "accumulator: resource -> size: int32",
-    infer=scalar,
     kernel=lambda xp, accumulator: np.int32(accumulator.size),
-    kinds=HOST,
-    grad=NO_GRADIENT,
-    touches=READS,
-    needs_value=False,
-    aliases={},
-    cost=no_flops,
 )
 
-set_step_op: OpDef[Operation] = OpDef(
+set_step_op: OpDef[Operation] = waiting_op(
     "AccumulatorSetStep",
     "accumulator: resource, step: int64 ->",
-    infer=nothing,
     kernel=lambda context, accumulator, step: accumulator.set_step(context, step),
-    kinds=HOST,
     host_args=("step",),
-    grad=NO_GRADIENT,
-    touches=ENDS_WAITS,
-    is_async=True,
-    aliases={},
-    cost=no_flops,
 )
 
 

@@ -5,44 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.building.scopes import init_scope
-from flowbook.graph.definition.inference import no_flops, nothing, scalar
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import as_dtype
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.model.touch import BARRIER, ENDS_WAITS, READS, waits_for
+from flowbook.graph.model.touch import BARRIER, waits_for
 from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.queues.waiting_ops import looking_op, owning_op, waiting_op
 
 __all__ = ["Barrier"]
 
 _TYPED = {"dtypes": REQUIRED, "shapes": REQUIRED}
 
-barrier_op = OpDef(
-    "Barrier",
-    "-> handle: resource",
-    attributes={**_TYPED, "shared_name": ""},
-    infer=scalar,
-    owns=BARRIER.name,
-    cost=no_flops,
-)
+barrier_op = owning_op("Barrier", BARRIER, **_TYPED)
 
-insert_many_op: OpDef[Operation] = OpDef(
+insert_many_op: OpDef[Operation] = waiting_op(
     "BarrierInsertMany",
     "barrier: resource, keys: string, values: dtype ->",
     attributes={"component_index": REQUIRED, "dtype": REQUIRED},
-    infer=nothing,
     kernel=lambda context, barrier, keys, values, component_index: barrier.insert_many(
         context, component_index, keys, values
     ),
-    kinds=HOST,
-    grad=NO_GRADIENT,
-    touches=ENDS_WAITS,
-    is_async=True,
-    aliases={},
-    cost=no_flops,
 )
 
 
@@ -51,7 +37,7 @@ def _taken_shapes(*_: Any, shapes: tuple[Shape, ...], **__: Any) -> list[Shape]:
     return [rows, rows, *[rows.concatenate(shape) for shape in shapes]]
 
 
-take_many_op: OpDef[tuple[Tensor, ...]] = OpDef(
+take_many_op: OpDef[tuple[Tensor, ...]] = waiting_op(
     "BarrierTakeMany",
     "barrier: resource, num_elements: int32 -> indices: int64, keys: string, values: *dtypes",
     attributes={**_TYPED, "allow_small_batch": False},
@@ -59,29 +45,17 @@ take_many_op: OpDef[tuple[Tensor, ...]] = OpDef(
     kernel=lambda context, barrier, num_elements, allow_small_batch: barrier.take_many(
         context, num_elements, allow_small_batch
     ),
-    kinds=HOST,
     host_args=("num_elements",),
-    grad=NO_GRADIENT,
     touches=waits_for("BarrierInsertMany", "BarrierClose"),
-    is_async=True,
-    aliases={},
-    cost=no_flops,
 )
 
-close_op: OpDef[Operation] = OpDef(
+close_op: OpDef[Operation] = waiting_op(
     "BarrierClose",
     "barrier: resource ->",
     attributes={"cancel_pending_enqueues": False},
-    infer=nothing,
     kernel=lambda context, barrier, cancel_pending_enqueues: barrier.close(
         context, cancel_pending_enqueues
     ),
-    kinds=HOST,
-    grad=NO_GRADIENT,
-    touches=ENDS_WAITS,
-    is_async=True,
-    aliases={},
-    cost=no_flops,
 )
 
 
@@ -89,17 +63,11 @@ def _two_scalars(barrier: Tensor) -> list[Shape]:
     return [SCALAR, SCALAR]
 
 
-sizes_op: OpDef[tuple[Tensor, Tensor]] = OpDef(
+sizes_op: OpDef[tuple[Tensor, Tensor]] = looking_op(
     "BarrierSizes",
     "barrier: resource -> ready: int32, incomplete: int32",
     infer=_two_scalars,
     kernel=lambda xp, barrier: barrier.sizes(),
-    kinds=HOST,
-    grad=NO_GRADIENT,
-    touches=READS,
-    needs_value=False,
-    aliases={},
-    cost=no_flops,
 )
 
 

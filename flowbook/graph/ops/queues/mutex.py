@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from flowbook.graph.building.scopes import control_dependencies, init_scope
 from flowbook.graph.definition.inference import no_flops, nothing, scalar
@@ -11,29 +12,19 @@ from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, OpDef
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import ENDS_WAITS, MUTEX, waits_for
+from flowbook.graph.ops.basis.constants import convert_to_tensor, group, identity
+from flowbook.graph.ops.queues.waiting_ops import owning_op, waiting_op
 
 __all__ = ["Mutex"]
 
-mutex_op = OpDef(
-    "Mutex",
-    "-> handle: resource",
-    attributes={"shared_name": ""},
-    infer=scalar,
-    owns=MUTEX.name,
-    cost=no_flops,
-)
+mutex_op = owning_op("Mutex", MUTEX)
 
-acquire_op = OpDef(
+acquire_op: OpDef[Tensor] = waiting_op(
     "MutexAcquire",
     "mutex: resource -> holding: variant",
     infer=scalar,
     kernel=lambda context, mutex: mutex.acquire(context),
-    kinds=HOST,
-    grad=NO_GRADIENT,
     touches=waits_for("MutexRelease"),
-    is_async=True,
-    aliases={},
-    cost=no_flops,
 )
 
 release_op: OpDef[Operation] = OpDef(
@@ -113,6 +104,40 @@ class Mutex:
         holding = self.acquire()
         with control_dependencies([holding]):
             yield holding
+
+    def execute(self, function: Callable[[], Any]) -> Any:
+        """What a function builds, run while the step holds the mutex, and no longer.
+
+        Args:
+            function: is called once, here; it returns a tensor or an operation, or a list of them.
+
+        Returns:
+            The same; with each of them the mutex is released, once all of them have run.
+
+        Raises:
+            InvalidTypeError: if it returns something else.
+
+        >>> import flowbook as fb
+        >>> v, mutex = fb.Variable(1), fb.Mutex()
+        >>> doubled = mutex.execute(lambda: fb.assign(v, v * 2))
+        >>> with fb.Session() as sess:
+        ...     print(sess.run(doubled), sess.run(doubled))
+        2 4
+        """
+        with self.scope() as holding:
+            found = function()
+            is_many = isinstance(found, list | tuple)
+            parts = [
+                each if isinstance(each, Operation) else convert_to_tensor(each)
+                for each in (found if is_many else [found])
+            ]
+            with control_dependencies(parts):
+                released = self.release(holding)
+        with control_dependencies([released]):
+            done = [
+                group(each) if isinstance(each, Operation) else identity(each) for each in parts
+            ]
+        return done if is_many else done[0]
 
     def as_tensor(self, handle: bool) -> Tensor:
         """Its handle."""

@@ -1,63 +1,66 @@
 """The operations on queues (white paper, section 4.6): `queues.py` has what users hold.
 
 A queue is a resource. What puts elements in or takes them out waits there until it can, and holds
-no thread meanwhile. Nothing orders the operations of a step on one queue but what they take of one
-another, and control dependencies.
+no thread meanwhile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from flowbook.graph.definition.inference import constant_value, no_flops, nothing, scalar
+from flowbook.graph.definition.inference import constant_value, no_flops, scalar
 from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import (
-    ENDS_WAITS,
+    BUCKET_QUEUE,
     FIFO_QUEUE,
     PADDING_FIFO_QUEUE,
     PRIORITY_QUEUE,
     RANDOM_SHUFFLE_QUEUE,
-    READS,
-    ResourceKind,
+    STACK,
     waits_for,
 )
+from flowbook.graph.ops.queues.waiting_ops import looking_op, owning_op, waiting_op
 
 # What a queue's elements are made of.
 _TYPED = {"dtypes": REQUIRED, "shapes": REQUIRED}
-_SEEDED = {"seed": None, "graph_seed": None}
 
 
-def _queue_definition(
-    type: str, kind: ResourceKind, attributes: Mapping[str, Any] | None = None
-) -> OpDef:
-    return OpDef(
-        type,
-        "-> handle: resource",
-        attributes={
-            **_TYPED,
-            "capacity": -1,
-            "names": (),
-            "shared_name": "",
-            **(attributes or {}),
-        },
-        infer=scalar,
-        owns=kind.name,
-        cost=no_flops,
-    )
+_QUEUE: dict[str, Any] = {**_TYPED, "capacity": -1, "names": ()}
 
-
-fifo_queue_op = _queue_definition("FIFOQueue", FIFO_QUEUE)
-padding_fifo_queue_op = _queue_definition("PaddingFIFOQueue", PADDING_FIFO_QUEUE)
-priority_queue_op = _queue_definition("PriorityQueue", PRIORITY_QUEUE)
+fifo_queue_op = owning_op("FIFOQueue", FIFO_QUEUE, **_QUEUE)
+padding_fifo_queue_op = owning_op("PaddingFIFOQueue", PADDING_FIFO_QUEUE, **_QUEUE)
+priority_queue_op = owning_op("PriorityQueue", PRIORITY_QUEUE, **_QUEUE)
 # Another source makes it another queue: nothing of the one before comes out of it.
-source_queue_op = _queue_definition("SourceQueue", FIFO_QUEUE, {"source": REQUIRED})
-random_shuffle_queue_op = _queue_definition(
-    "RandomShuffleQueue", RANDOM_SHUFFLE_QUEUE, {"min_after_dequeue": 0, **_SEEDED}
+source_queue_op = owning_op("SourceQueue", FIFO_QUEUE, **_QUEUE, source=REQUIRED)
+random_shuffle_queue_op = owning_op(
+    "RandomShuffleQueue",
+    RANDOM_SHUFFLE_QUEUE,
+    **_QUEUE,
+    min_after_dequeue=0,
+    seed=None,
+    graph_seed=None,
+)
+# The first component of an element is the number of its bucket; `sizes` are those of their batches.
+bucket_queue_op = owning_op("BucketQueue", BUCKET_QUEUE, **_QUEUE, sizes=REQUIRED)
+# The type of `fb.stack` is "Stack".
+stack_queue_op = owning_op("StackQueue", STACK, **_QUEUE)
+
+# The types of what owns a queue.
+OWNING = frozenset(
+    definition.type
+    for definition in (
+        fifo_queue_op,
+        padding_fifo_queue_op,
+        priority_queue_op,
+        source_queue_op,
+        random_shuffle_queue_op,
+        bucket_queue_op,
+        stack_queue_op,
+    )
 )
 
 
@@ -91,33 +94,33 @@ def _check(queue: Tensor, components: list[Tensor], is_batch: bool) -> None:
             )
 
 
-_FOR_ROOM = waits_for("QueueDequeue", "QueueDequeueMany", "QueueDequeueUpTo")
+# What takes elements out; readers take the names of files.
+TAKING = (
+    "QueueDequeue",
+    "QueueDequeueBucket",
+    "QueueDequeueMany",
+    "QueueDequeueUpTo",
+    "ReaderRead",
+    "ReaderReadUpTo",
+)
+
+_FOR_ROOM = waits_for(*TAKING)
 _FOR_ELEMENTS = waits_for("QueueEnqueue", "QueueEnqueueMany", "QueueClose")
 
-enqueue_op: OpDef[Operation] = OpDef(
+enqueue_op: OpDef[Operation] = waiting_op(
     "QueueEnqueue",
     "queue: resource, components: *components ->",
     infer=_one_element,
     kernel=lambda context, queue, *components: queue.enqueue(context, components),
-    kinds=HOST,
-    grad=NO_GRADIENT,
     touches=_FOR_ROOM,
-    is_async=True,
-    aliases={},
-    cost=no_flops,
 )
 
-enqueue_many_op: OpDef[Operation] = OpDef(
+enqueue_many_op: OpDef[Operation] = waiting_op(
     "QueueEnqueueMany",
     "queue: resource, components: *components ->",
     infer=_rows,
     kernel=lambda context, queue, *components: queue.enqueue_many(context, components),
-    kinds=HOST,
-    grad=NO_GRADIENT,
     touches=_FOR_ROOM,
-    is_async=True,
-    aliases={},
-    cost=no_flops,
 )
 
 
@@ -144,89 +147,72 @@ def _checked_length(n: Tensor) -> int | None:
     return None if known is None else int(known)
 
 
-dequeue_op: OpDef[list[Tensor]] = OpDef(
+dequeue_op: OpDef[list[Tensor]] = waiting_op(
     "QueueDequeue",
     "queue: resource -> components: *dtypes",
     attributes=_TYPED,
     infer=_element_shapes,
     kernel=lambda context, queue: queue.dequeue(context),
-    kinds=HOST,
-    grad=NO_GRADIENT,
     touches=_FOR_ELEMENTS,
-    is_async=True,
-    aliases={},
-    cost=no_flops,
 )
 
-dequeue_many_op: OpDef[list[Tensor]] = OpDef(
+dequeue_many_op: OpDef[list[Tensor]] = waiting_op(
     "QueueDequeueMany",
     "queue: resource, n: int32 -> components: *dtypes",
     attributes=_TYPED,
     infer=_batch_shapes,
     kernel=lambda context, queue, n: queue.dequeue_many(context, n, is_less_enough=False),
-    kinds=HOST,
     host_args=("n",),
-    grad=NO_GRADIENT,
     touches=_FOR_ELEMENTS,
-    is_async=True,
-    aliases={},
-    cost=no_flops,
 )
 
-dequeue_up_to_op: OpDef[list[Tensor]] = OpDef(
+dequeue_up_to_op: OpDef[list[Tensor]] = waiting_op(
     "QueueDequeueUpTo",
     "queue: resource, n: int32 -> components: *dtypes",
     attributes=_TYPED,
     infer=_shapes_up_to,
     kernel=lambda context, queue, n: queue.dequeue_many(context, n, is_less_enough=True),
-    kinds=HOST,
     host_args=("n",),
-    grad=NO_GRADIENT,
     touches=_FOR_ELEMENTS,
-    is_async=True,
-    aliases={},
-    cost=no_flops,
 )
 
-close_op: OpDef[Operation] = OpDef(
+
+def _bucket_shapes(
+    queue: Tensor, *, shapes: tuple[Shape, ...], length: int | None, **_: Any
+) -> list[Shape]:
+    return [Shape([length]).concatenate(shape) for shape in shapes]
+
+
+dequeue_bucket_op: OpDef[list[Tensor]] = waiting_op(
+    "QueueDequeueBucket",
+    "queue: resource -> components: *dtypes",
+    attributes={**_TYPED, "length": None, "is_less_enough": False},
+    infer=_bucket_shapes,
+    kernel=lambda context, queue, length, is_less_enough: queue.dequeue_bucket(
+        context, is_less_enough
+    ),
+    touches=_FOR_ELEMENTS,
+)
+
+close_op: OpDef[Operation] = waiting_op(
     "QueueClose",
     "queue: resource ->",
     attributes={"cancel_pending_enqueues": False},
-    infer=nothing,
     kernel=lambda context, queue, cancel_pending_enqueues: queue.close(
         context, cancel_pending_enqueues
     ),
-    kinds=HOST,
-    grad=NO_GRADIENT,
-    touches=ENDS_WAITS,
-    is_async=True,
-    aliases={},
-    cost=no_flops,
 )
 
-size_op = OpDef(
+size_op: OpDef[Tensor] = looking_op(
     "QueueSize",
     "queue: resource -> size: int32",
-    infer=scalar,
     kernel=lambda xp, queue: queue.size(),
-    kinds=HOST,
-    grad=NO_GRADIENT,
-    touches=READS,
-    needs_value=False,
-    aliases={},
-    cost=no_flops,
 )
 
-is_closed_op = OpDef(
+is_closed_op: OpDef[Tensor] = looking_op(
     "QueueIsClosed",
     "queue: resource -> is_closed: bool",
-    infer=scalar,
     kernel=lambda xp, queue: xp.bool_(queue.is_closed),
-    kinds=HOST,
-    touches=READS,
-    needs_value=False,
-    aliases={},
-    cost=no_flops,
 )
 
 select_op = OpDef(

@@ -14,13 +14,16 @@ from flowbook.graph.building.scopes import init_scope
 from flowbook.graph.definition.located import located
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.dtypes import DType, as_dtype, int64
+from flowbook.graph.model.elsewhere import elsewhere
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import SCALAR, UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.queues.queue_ops import (
+    bucket_queue_op,
     close_op,
+    dequeue_bucket_op,
     dequeue_many_op,
     dequeue_op,
     dequeue_up_to_op,
@@ -34,10 +37,11 @@ from flowbook.graph.ops.queues.queue_ops import (
     select_op,
     size_op,
     source_queue_op,
+    stack_queue_op,
 )
 from flowbook.graph.ops.random.random_numbers import seeds
 
-__all__ = ["FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "Queue", "RandomShuffleQueue"]
+__all__ = ["FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "Queue", "RandomShuffleQueue", "Stack"]
 
 
 class Queue:
@@ -539,16 +543,102 @@ class PriorityQueue(Queue):
         self._make(priority_queue_op, name, **attributes)
 
 
+@bucket_queue_op.front
+class BucketQueue(Queue):
+    """A queue whose elements are in buckets, and leave it in batches of one bucket.
+
+    Args:
+        capacity: how many elements it holds at most. Where it is full, a batch can be taken out.
+        sizes: for each bucket how many elements make a batch.
+        dtypes: the dtype of each component of an element; the first, an int32 scalar, is the number
+            of its bucket.
+        shapes: their shapes; where a dimension is None, batches are filled up with zeros.
+        shared_name: as for `FIFOQueue`.
+        name: the operation's name.
+    """
+
+    _pads = True
+
+    def __init__(
+        self,
+        capacity: int,
+        sizes: Sequence[int],
+        dtypes: Sequence[DType],
+        shapes: Sequence[Shape],
+        shared_name: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        with located("BucketQueue"):
+            attributes = _elements(dtypes, shapes, None, capacity, shared_name)
+        self._make(bucket_queue_op, name, **attributes, sizes=tuple(sizes))
+
+    def dequeue_bucket(self, is_less_enough: bool) -> list[Tensor]:
+        """Take out a batch of the bucket that first has one.
+
+        Args:
+            is_less_enough: whether those are enough that are left in a bucket when the queue is
+                closed.
+
+        Raises:
+            InvalidArgumentError: if nothing is known of the elements' shapes.
+            OutOfRangeError: in the run, if the queue is closed, and too few are left.
+        """
+        self._check_batches()
+        sizes = set(self.op.attributes["sizes"])
+        with self.graph.as_default():
+            return dequeue_bucket_op(
+                self.handle,
+                dtypes=self.dtypes,
+                shapes=self.shapes,
+                length=sizes.pop() if len(sizes) == 1 and not is_less_enough else None,
+                is_less_enough=is_less_enough,
+                name=self._named(None, "dequeue_bucket"),
+            )
+
+
+@elsewhere({"push": "stack.enqueue(value)", "pop": "stack.dequeue()"})
+@stack_queue_op.front
+class Stack(Queue):
+    """A queue whose latest element leaves first.
+
+    Who would take something off an empty stack waits, as at any queue, until something is put on it
+    or it is closed. Arguments and errors are as those of `FIFOQueue`.
+
+    >>> import flowbook as fb
+    >>> stack = fb.Stack(10, fb.int32, shapes=[[]])
+    >>> put, taken = stack.enqueue_many([1, 2, 3]), stack.dequeue()
+    >>> with fb.Session() as sess:
+    ...     sess.run(put)
+    ...     print(sess.run(taken), sess.run(taken), sess.run(stack.size()))
+    3 2 1
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        dtypes: Any,
+        shapes: Any = None,
+        names: Any = None,
+        shared_name: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        with located("Stack"):
+            attributes = _elements(dtypes, shapes, names, capacity, shared_name)
+        self._make(stack_queue_op, name or "stack", **attributes)
+
+
 def _classes() -> dict[str, type[Queue]]:
     """The classes of queues, by the types of the operations that make them."""
     return {
         op_def.type: found
         for op_def, found in (
+            (bucket_queue_op, BucketQueue),
             (fifo_queue_op, FIFOQueue),
             (padding_fifo_queue_op, PaddingFIFOQueue),
             (priority_queue_op, PriorityQueue),
             (random_shuffle_queue_op, RandomShuffleQueue),
             (source_queue_op, FIFOQueue),
+            (stack_queue_op, Stack),
             (select_op, Queue),
         )
     }

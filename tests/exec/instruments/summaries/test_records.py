@@ -7,7 +7,8 @@ import io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowbook.exec.instruments.summaries.records import read_records, record
+from flowbook.exec.files.framing import record
+from flowbook.exec.instruments.summaries.records import read_records
 from tests.need import requires
 
 pytestmark = requires(module="tensorboard")

@@ -93,6 +93,25 @@ def test_where_a_factor_is_0_gradients_are_finite() -> None:
         assert evaluate(fb.gradients(function(origin, origin), origin)[0]).tolist() == [0]
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.complex64])
+def test_numbers_are_as_elements_where_a_factor_is_0(dtype: Any) -> None:
+    """To the bit, in the first run and later; and nothing of what was fed is handed on."""
+    x, y, dy = [fb.placeholder(dtype, []) for _ in range(3)]
+    elements = [fb.reshape(t, [1]) for t in (x, y, dy)]
+    both = []
+    for a, b, slope in ((x, y, dy), elements):
+        [over] = fb.gradients(a / b, [a], [slope])
+        both.append([fb.multiply_no_nan(a, b), over])
+    edges = [dtype(v) for v in (0.0, -0.0, np.inf, np.nan, -1.5)]
+    with fb.Session() as sess:
+        for one, other, third in itertools.product(edges, repeat=3):
+            feeds = {x: one, y: np.array(other), dy: np.array(third)}
+            numbers, arrays = sess.run(both, feeds)
+            for number, array in zip(numbers, arrays, strict=True):
+                assert number.tobytes() == array.tobytes() or np.isnan([number, array[0]]).all()
+                assert not any(np.may_share_memory(number, fed) for fed in feeds.values())
+
+
 def test_equal_infinities_share_the_gradient() -> None:
     x = fb.constant([np.inf, -np.inf, 1.0])
     y = fb.identity(x)

@@ -64,8 +64,9 @@ class Call:
 class Model:
     """A queue of numbers, in the simplest way: everybody is asked again after every change."""
 
-    def __init__(self, capacity: int, is_ordered: bool) -> None:
+    def __init__(self, capacity: int, is_ordered: bool, is_stack: bool) -> None:
         self.capacity = capacity
+        self.is_stack = is_stack
         self.is_ordered = is_ordered
         self.elements: list[int] = []
         self.is_closed = False
@@ -129,7 +130,7 @@ class Model:
             return self.end(first, [])
         if len(self.elements) == self.capacity:
             return False
-        self.elements.append(first["values"].pop(0))
+        self.elements.insert(0 if self.is_stack else len(self.elements), first["values"].pop(0))
         if self.is_ordered:
             self.elements.sort()
         return True
@@ -172,7 +173,7 @@ def play(kind: str, capacity: int, steps: list[tuple[str, int]]) -> None:
     key = ResourceKey("", "q", 1)
     maker = maker_of(key, Definition(kind, attributes))
     queue = maker(Birth(key, attributes, 0, lambda has: None))
-    model = Model(capacity, is_ordered)
+    model = Model(capacity, is_ordered, kind == "stack")
     calls: list[Call] = []
     given_up: set[int] = set()
     number = 0
@@ -225,5 +226,71 @@ def test_filling_up_changes_nothing_else(capacity: int, steps: list[tuple[str, i
 
 
 @given(CAPACITIES, st.lists(STEPS, max_size=25))
+def test_last_in_first_out(capacity: int, steps: list[tuple[str, int]]) -> None:
+    play("stack", capacity, steps)
+
+
+@given(CAPACITIES, st.lists(STEPS, max_size=25))
 def test_by_priority(capacity: int, steps: list[tuple[str, int]]) -> None:
     play("priority_queue", capacity, steps)
+
+
+SIZES = (1, 2, 3)
+
+BUCKET_STEPS = st.one_of(
+    st.tuples(st.just("put"), st.lists(st.integers(0, 2), max_size=4)),
+    st.tuples(st.just("take"), st.just([])),
+    st.tuples(st.just("take and give up"), st.just([])),
+)
+
+
+@given(st.lists(BUCKET_STEPS, max_size=25), st.booleans())
+def test_batches_of_one_bucket(steps: list[tuple[str, list[int]]], is_less_enough: bool) -> None:
+    """Batches leave as they became whole, and what is given up is as if nobody had taken it."""
+    dtypes, shapes = (fb.int32, fb.int64), (fb.Shape([]), fb.Shape([]))
+    attributes = {"capacity": 200, "dtypes": dtypes, "shapes": shapes, "names": (), "sizes": SIZES}
+    key = ResourceKey("", "q", 1)
+    maker = maker_of(key, Definition("bucket_queue", attributes))
+    queue = maker(Birth(key, attributes, 0, lambda has: None))
+    filling: list[list[int]] = [[] for _ in SIZES]
+    whole: list[tuple[int, list[int]]] = []
+    waiting: list[Call] = []
+    taken: list[tuple[int, list[int]]] = []
+    number = 0
+
+    def gone(call: Call) -> tuple[int, list[int]]:
+        (bucket,) = set(call.outputs[0].tolist())
+        return bucket, call.outputs[1].tolist()
+
+    for step, buckets in steps:
+        if step == "put":
+            numbers = np.arange(number, number + len(buckets))
+            queue.enqueue_many(Call(), [np.array(buckets, np.int32), numbers])
+            for each, bucket in zip(numbers.tolist(), buckets, strict=True):
+                filling[bucket].append(each)
+                if len(filling[bucket]) == SIZES[bucket]:
+                    whole.append((bucket, filling[bucket][:]))
+                    filling[bucket].clear()
+            number += len(buckets)
+        else:
+            call = Call()
+            queue.dequeue_bucket(call, is_less_enough)
+            if step == "take":
+                waiting.append(call)
+            else:
+                call.cancel()
+        while waiting and waiting[0].is_over:
+            taken.append(gone(waiting.pop(0)))
+        assert taken == whole[: len(taken)]
+        assert not waiting or len(taken) == len(whole)
+    queue.close(Call(), False)
+    left = [(bucket, numbers) for bucket, numbers in enumerate(filling) if numbers]
+    rest = whole[len(taken) :] + (sorted(left, key=lambda b: b[1][0]) if is_less_enough else [])
+    for wanted in rest:
+        if not waiting:
+            waiting.append(Call())
+            queue.dequeue_bucket(waiting[0], is_less_enough)
+        assert gone(waiting.pop(0)) == wanted
+    last = Call()
+    queue.dequeue_bucket(last, is_less_enough)
+    assert last.result == "OutOfRangeError"

@@ -41,6 +41,30 @@ def test_it_is_held_until_the_end_of_the_step(kind: str) -> None:
         assert sess._master.store.find(mutex.op.key).holder is None
 
 
+@pytest.mark.parametrize("kind", EXECUTORS)
+def test_what_is_executed_is_done_before_the_step_is(kind: str) -> None:
+    """A second holder in the same step would wait for ever for one that waits for the end."""
+    mutex, v = fb.Mutex(), fb.Variable(1)
+    first, none = mutex.execute(lambda: [fb.assign(v, v + 1), fb.no_op()])
+    with fb.control_dependencies([first, none]):
+        second = mutex.execute(lambda: fb.assign(v, v * 10))
+        nothing = mutex.execute(fb.no_op)
+    with fb.Session() as sess:
+        assert run_in(kind, sess, [second, nothing]) == [20, None]
+        assert sess.run([second, nothing]) == [210, None]
+
+
+def test_it_is_held_while_what_is_executed_runs() -> None:
+    mutex, v = fb.Mutex(), fb.Variable(0)
+    changed = mutex.execute(lambda: fb.assign(v, fb.py_func(lambda x: x + 1, [v], fb.int32)))
+    with fb.Session() as sess:
+        sess.run(changed)
+        run_together(*[lambda: [sess.run(changed) for _ in range(50)]] * 4)
+        assert sess.run(v) == 201
+    with pytest.raises(fb.errors.InvalidTypeError):
+        mutex.execute(lambda: None)
+
+
 def test_who_releases_lets_the_next_go_on_in_the_same_step() -> None:
     mutex = fb.Mutex()
     first = mutex.acquire()

@@ -510,6 +510,21 @@ def test_every_place_of_a_shuffled_queue_is_as_likely(sess: fb.Session) -> None:
     assert sum((n - 100) ** 2 / 100 for n in first) < 16.3
 
 
+@pytest.mark.parametrize("kind", EXECUTORS)
+def test_the_latest_leaves_a_stack_first(sess: fb.Session, kind: str) -> None:
+    stack = fb.Stack(3, fb.int32, shapes=[[]])
+    sess.run(stack.enqueue_many([1, 2, 3]))
+    more = begun(sess, stack, stack.enqueue(4))
+    assert run_in(kind, sess, stack.dequeue()) == 3
+    more.result()
+    with pytest.raises(fb.errors.DeadlineExceededError):
+        sess.run(stack.dequeue_many(4), timeout=0.01)
+    assert run_in(kind, sess, stack.dequeue_many(3)).tolist() == [4, 2, 1]
+    with pytest.raises(AttributeError, match=r"Stack has no pop: use stack.dequeue\(\)"):
+        stack.pop()  # type: ignore[attr-defined]
+    assert type(fb.Queue.of(stack.op)) is fb.Stack
+
+
 def test_priorities_decide_and_of_equals_the_first(sess: fb.Session) -> None:
     queue = fb.PriorityQueue(10, fb.string, shapes=[[]])
     sess.run(queue.enqueue_many(([2, 1, 2, -5], ["c", "b", "d", "a"])))

@@ -1,0 +1,138 @@
+"""The records of files, format by format, from the beginning or from any place.
+
+A format is a function of a file's path, a place and options that gives one record after another.
+Each says from which place the next one is read; the place before the first is empty. So whoever
+reads can stop anywhere, and go on in another process. A file is open while its records are asked
+for, and closed with the iterator.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from flowbook.exec.files.framing import framed
+from flowbook.exec.files.opening import damaged, opened, read_all, skip
+from flowbook.graph.model.errors import DataLossError
+
+Place = tuple[int, ...]
+
+
+class Record(NamedTuple):
+    """A record of a file.
+
+    Attributes:
+        key: which it is, as the name of the file and a number.
+        value: what it holds.
+        after: the place from which the next one is read.
+    """
+
+    key: bytes
+    value: bytes
+    after: Place
+
+
+class Format(NamedTuple):
+    """How files are read.
+
+    Attributes:
+        records: gives those of a path from a place on, with options as keywords.
+        length_of_place: of how many numbers a place is made.
+    """
+
+    records: Callable[..., Iterator[Record]]
+    length_of_place: int
+
+
+def names(path: str, place: Place) -> Iterator[Record]:
+    """The name of the file, which is not opened."""
+    if not place:
+        yield Record(os.fsencode(path), os.fsencode(path), (1,))
+
+
+def whole_files(path: str, place: Place) -> Iterator[Record]:
+    """All that is in a file, as one record."""
+    if not place:
+        with opened(path) as file:
+            content = file.read()
+        yield Record(os.fsencode(path), content, (1,))
+
+
+def text_lines(
+    path: str, place: Place, skip_header_lines: int, compression: str
+) -> Iterator[Record]:
+    """The lines of a file without what ends them; keys have their numbers, the first is 1."""
+    offset, number = place or (0, 0)
+    with opened(path, compression) as file:
+        skip(file, offset)
+        for line in file:
+            offset += len(line)
+            number += 1
+            if number > skip_header_lines:
+                text = line.removesuffix(b"\n").removesuffix(b"\r")
+                yield Record(_key(path, number), text, (offset, number))
+
+
+def fixed_length_records(
+    path: str,
+    place: Place,
+    record_bytes: int,
+    header_bytes: int,
+    footer_bytes: int,
+    hop_bytes: int,
+    compression: str,
+    skip_damaged: bool,
+) -> Iterator[Record]:
+    """Records of so many bytes; keys have their numbers, the first is 0.
+
+    Each begins `hop_bytes` behind the one before, or where that ends if this is 0. Then nothing may
+    be left between the last one and the footer.
+    """
+    (number,) = place or (0,)
+    hop = hop_bytes or record_bytes
+    needed = record_bytes + footer_bytes
+    with opened(path, compression) as file:
+        is_whole = len(read_all(file, header_bytes)) == header_bytes
+        skip(file, number * hop)
+        held = read_all(file, needed)
+        while len(held) == needed:
+            yield Record(_key(path, number), held[:record_bytes], (number + 1,))
+            number += 1
+            held = held[hop:]
+            skip(file, max(0, hop - needed))
+            held += read_all(file, needed - len(held))
+        is_whole &= bool(hop_bytes) or len(held) == footer_bytes
+        if not (is_whole or skip_damaged):
+            raise damaged(path, header_bytes + number * hop, "the record")
+
+
+def tf_records(path: str, place: Place, compression: str, skip_damaged: bool) -> Iterator[Record]:
+    """Records with checksums; keys have the offsets where they begin.
+
+    With `skip_damaged` those with wrong checksums are left out, and what follows a damaged length,
+    or what is compressed and cannot be read.
+    """
+    (offset,) = place or (0,)
+    try:
+        with opened(path, compression) as file:
+            skip(file, offset)
+            for found in framed(file, path, offset, skip_damaged):
+                yield Record(_key(path, found.offset), found.data, (found.end,))
+    except DataLossError:
+        if not skip_damaged:
+            raise
+
+
+def _key(path: str, number: int) -> bytes:
+    return os.fsencode(f"{path}:{number}")
+
+
+# By the names that operations call them.
+FORMATS = {
+    "names": Format(names, 1),
+    "whole_files": Format(whole_files, 1),
+    "text_lines": Format(text_lines, 2),
+    "fixed_length_records": Format(fixed_length_records, 1),
+    "tf_records": Format(tf_records, 1),
+}

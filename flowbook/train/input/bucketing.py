@@ -1,0 +1,220 @@
+"""Batches of elements of one kind, such as sequences of about one length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from flowbook.graph.building.scopes import name_scope
+from flowbook.graph.model.dtypes import int32
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.shape import SCALAR
+from flowbook.graph.model.tensor import Tensor
+from flowbook.graph.ops.basis.broadcasting import reduce_sum
+from flowbook.graph.ops.basis.cast import cast
+from flowbook.graph.ops.basis.constants import convert_to_tensor
+from flowbook.graph.ops.math.comparison import greater_equal
+from flowbook.graph.ops.queues.queues import BucketQueue
+from flowbook.train.input.elements import Elements
+from flowbook.train.input.structures import check_counts
+
+__all__ = ["bucket", "bucket_by_sequence_length"]
+
+
+def bucket(
+    tensors: Any,
+    which_bucket: Any,
+    batch_size: int | Sequence[int],
+    num_buckets: int,
+    num_threads: int = 1,
+    capacity: int = 32,
+    bucket_capacities: Sequence[int] | None = None,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    keep_input: Any = True,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> tuple[Tensor, Any]:
+    """Batches of elements of one bucket each, that which first has enough of them.
+
+    Args:
+        tensors: an element: a tensor, or a list or dict of tensors, dense ones or sparse ones.
+        which_bucket: the number of the bucket that it belongs to, an int32 scalar.
+        batch_size: how many elements make a batch; a list has a number for each bucket.
+        num_buckets: how many buckets there are.
+        num_threads: how many threads make elements. With one their order is kept in a bucket.
+        capacity: how many elements wait at most in a bucket, on the average; room for a batch of
+            each there is always.
+        bucket_capacities: the same, for each bucket.
+        shapes: as for `batch`.
+        dynamic_pad: as for `batch`.
+        allow_smaller_final_batch: as for `batch`, of each bucket.
+        keep_input: whether to keep the element: a bool scalar.
+        shared_name: as for `batch`.
+        name: the name of the scope of the operations.
+
+    Returns:
+        The number of the bucket, an int32 scalar, and tensors as `tensors` has them, with one
+        dimension more before the others.
+
+    Raises:
+        InvalidArgumentError: if something does not fit; in the run, if there is no such bucket.
+
+    >>> import flowbook as fb
+    >>> [number] = fb.train.slice_input_producer([[5, 2, 7, 4]], num_epochs=1, shuffle=False)
+    >>> parity, numbers = fb.train.bucket(number, number % 2, batch_size=2, num_buckets=2)
+    >>> with fb.Session() as sess:
+    ...     for which, found in fb.train.until_end(sess, (parity, numbers)):
+    ...         print(which, found)
+    1 [5 7]
+    0 [2 4]
+    """
+    with name_scope(name or "bucket"):
+        numbers, found = _bucketed(
+            tensors,
+            [convert_to_tensor(which_bucket, int32)],
+            batch_size,
+            num_buckets,
+            num_threads,
+            capacity,
+            bucket_capacities,
+            shapes,
+            dynamic_pad,
+            allow_smaller_final_batch,
+            keep_input,
+            shared_name,
+        )
+    return numbers[0][0], found
+
+
+def bucket_by_sequence_length(
+    input_length: Any,
+    tensors: Any,
+    batch_size: int | Sequence[int],
+    bucket_boundaries: Sequence[int],
+    num_threads: int = 1,
+    capacity: int = 32,
+    bucket_capacities: Sequence[int] | None = None,
+    shapes: Any = None,
+    dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False,
+    keep_input: Any = True,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> tuple[Tensor, Any]:
+    """Batches of sequences of about one length, so that little is filled up.
+
+    Args:
+        input_length: the length of the sequence, an int32 scalar.
+        tensors: as for `bucket`.
+        batch_size: how many elements make a batch; a list has a number for each bucket, of which
+            there is one more than boundaries.
+        bucket_boundaries: lengths that grow; a bucket has those from one to below the next.
+        num_threads: as for `bucket`.
+        capacity: as for `bucket`.
+        bucket_capacities: as for `bucket`.
+        shapes: as for `batch`.
+        dynamic_pad: as for `batch`.
+        allow_smaller_final_batch: as for `batch`, of each bucket.
+        keep_input: as for `bucket`.
+        shared_name: as for `batch`.
+        name: the name of the scope of the operations.
+
+    Returns:
+        The lengths, an int32 vector, and tensors as `bucket` gives them.
+
+    Raises:
+        InvalidTypeError: if the boundaries are no integers.
+        InvalidArgumentError: if there are none, or they do not grow.
+
+    >>> import flowbook as fb
+    >>> [n] = fb.train.slice_input_producer([[3, 1, 4, 2]], num_epochs=1, shuffle=False)
+    >>> lengths, words = fb.train.bucket_by_sequence_length(
+    ...     n, fb.range(n), batch_size=2, bucket_boundaries=[3], dynamic_pad=True
+    ... )
+    >>> with fb.Session() as sess:
+    ...     for found in fb.train.until_end(sess, words):
+    ...         print(found.tolist())
+    [[0, 1, 2, 0], [0, 1, 2, 3]]
+    [[0, 0], [0, 1]]
+    """
+    bounds = list(bucket_boundaries)
+    if not all(isinstance(b, int | np.integer) and not isinstance(b, bool) for b in bounds):
+        raise InvalidTypeError(f"boundaries are integers, not {bounds!r:.80}")
+    if not bounds or any(a >= b for a, b in pairwise(bounds)):
+        raise InvalidArgumentError(f"boundaries are given, and grow, unlike {bounds!r:.80}")
+    with name_scope(name or "bucket_by_sequence_length"):
+        length = cast(convert_to_tensor(input_length), int32)
+        which = reduce_sum(cast(greater_equal(length, np.array(bounds, np.int32)), int32))
+        (_, lengths), found = _bucketed(
+            tensors,
+            [which, length],
+            batch_size,
+            len(bounds) + 1,
+            num_threads,
+            capacity,
+            bucket_capacities,
+            shapes,
+            dynamic_pad,
+            allow_smaller_final_batch,
+            keep_input,
+            shared_name,
+        )
+    return lengths, found
+
+
+def _bucketed(
+    tensors: Any,
+    numbers: Sequence[Tensor],
+    batch_size: Any,
+    num_buckets: int,
+    threads: int,
+    capacity: int,
+    bucket_capacities: Any,
+    shapes: Any,
+    pads: bool,
+    is_less_enough: bool,
+    keep: Any,
+    shared_name: str | None,
+) -> tuple[list[Tensor], Any]:
+    """Numbers of elements, the first of which is that of the bucket, and the elements."""
+    check_counts(num_buckets=num_buckets)
+    sizes = _for_each(batch_size, num_buckets, "batch_size")
+    capacities = _for_each(bucket_capacities or capacity, num_buckets, "bucket_capacities")
+    elements = Elements([tensors], False, shapes, threads, [keep])
+    _check_shapes(elements, pads)
+    queue = BucketQueue(
+        sum(map(max, sizes, capacities)),
+        sizes,
+        [*[int32] * len(numbers), *elements.dtypes],
+        [*[SCALAR] * len(numbers), *elements.shapes],
+        shared_name=shared_name,
+        name="queue",
+    )
+    found = queue.dequeue_bucket(is_less_enough)
+    elements.fill_numbered(queue, numbers)
+    return found[: len(numbers)], elements.arranged(found[len(numbers) :])
+
+
+def _for_each(given: Any, count: int, what: str) -> list[int]:
+    """A positive number for each bucket."""
+    found = list(given) if isinstance(given, list | tuple) else [given] * count
+    if len(found) != count:
+        raise InvalidArgumentError(f"{what} has {len(found)} numbers for {count} buckets")
+    for number in found:
+        check_counts(**{what: number})
+    return found
+
+
+def _check_shapes(elements: Elements, pads: bool) -> None:
+    """Refuse elements that may differ in shape, unless they are filled up."""
+    for shape in elements.shapes:
+        if not (shape.is_fully_defined or (pads and shape.rank is not None)):
+            raise InvalidArgumentError(
+                f"elements make no batch: of the shape of a component is known {shape}",
+                hint="give `shapes`, or dynamic_pad=True where dimensions are not known",
+            )

@@ -1,0 +1,35 @@
+"""The colours that static pictures share, on their light paper.
+
+`labextension/src/core/run_colours.ts` and `overlay_colours.ts` have the same, and those for dark
+themes.
+"""
+
+from __future__ import annotations
+
+# After Okabe and Ito: the colour-blind tell them apart. What is numbered beyond them has dashes.
+TOLD_APART = ("#0072b2", "#d55e00", "#009e73", "#cc4d97", "#c98500", "#3fa0dc", "#4b4f58")
+DASHES = ("", "7 4", "2 3")
+
+# From little to much, and from much less over equal to much more.
+LITTLE, MUCH = "#f4f5f8", "#f4a35a"
+LESS, MORE = "#8fbce8", "#f4a35a"
+
+
+def told_apart(number: int) -> str:
+    """The colour of one of several things, by its number."""
+    return TOLD_APART[number % len(TOLD_APART)]
+
+
+def dash(number: int) -> str:
+    """The dashes that tell it from those of the same colour; none for the first ones."""
+    return DASHES[number // len(TOLD_APART) % len(DASHES)]
+
+
+def mixed(first: str, second: str, part: float) -> str:
+    """A colour between two: of the second so large a part."""
+    pairs = zip(_channels(first), _channels(second), strict=True)
+    return "#" + "".join(f"{round(a + (b - a) * part):02x}" for a, b in pairs)
+
+
+def _channels(colour: str) -> list[int]:
+    return [int(colour[i : i + 2], 16) for i in (1, 3, 5)]

@@ -1,0 +1,1 @@
+"""The live view of what a session's queues do."""

@@ -1,0 +1,94 @@
+"""A session's queues as they are shown: live where there is a notebook, static forms everywhere.
+
+The static forms are what a notebook shows without a kernel: equal measurements give equal forms,
+and they fetch nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowbook.exec.session.session import Session
+from flowbook.graph.model.errors import FailedPreconditionError, InvalidTypeError
+from flowbook.widgets import front_end
+from flowbook.widgets.pipelines.history import PipelineHistory
+from flowbook.widgets.pipelines.payload import pipeline_payload
+from flowbook.widgets.pipelines.svg import pipeline_svg
+from flowbook.widgets.summaries import growing
+
+__all__ = ["PipelineView"]
+
+
+class PipelineView:
+    """The queues of a session: how full each is, what goes through, who waits, and for what.
+
+    Above them stands the answer to the question whether a training waits for its input, and if so,
+    which queue runs empty and how long what fills it takes. In JupyterLab the view is live, also
+    while the kernel is busy. It tells of the last minute in which something happened; from when it
+    is made, it looks at the queues a few times a second. `sess.pipeline()` gives the same as data.
+
+    Args:
+        session: the session.
+
+    Raises:
+        InvalidTypeError: if it is no session.
+        FailedPreconditionError: if it is closed.
+
+    >>> import numpy as np
+    >>> import flowbook as fb
+    >>> x = fb.train.batches(np.arange(8), 2)
+    >>> fb.PipelineView(fb.Session())
+    No run has taken an element yet
+      queue    fill  in /s  out /s  waits for room  for elements  runner
+      x      0 of 4      0       0             0 %           0 %  not started
+    Queues are filled from the first run on.
+    """
+
+    def __init__(self, session: Session) -> None:
+        if not isinstance(session, Session):
+            raise InvalidTypeError(f"{session!r:.80} has no queues: an fb.Session has")
+        if session.closed:
+            raise FailedPreconditionError("the session is closed")
+        self._history = PipelineHistory(session)
+
+    def _repr_mimebundle_(self, **_: Any) -> front_end.Forms:
+        return self._forms(self._live_form())
+
+    def _ipython_display_(self) -> None:
+        live = self._live_form()
+        growing.show(self._history, lambda: self._forms(live))
+
+    def _forms(self, live: dict[str, Any]) -> front_end.Forms:
+        return front_end.forms(repr(self), self._svg(), live)
+
+    def _live_form(self) -> dict[str, Any]:
+        def make() -> Any:
+            from flowbook.widgets.pipelines.live import LivePipeline
+
+            return LivePipeline(self._history)
+
+        return front_end.live_form(make)
+
+    def export_html(self, path: Any) -> None:
+        """Write what it shows now as a page of its own, which needs neither kernel nor network.
+
+        Args:
+            path: the file, such as "input.html". An existing one is replaced whole or not at all.
+
+        Raises:
+            FailedPreconditionError: if the front end has not been built.
+            OSError: if the file cannot be written.
+        """
+        self._history.catch_up()
+        shown = self._history.shown()
+        payload = pipeline_payload(shown)
+        title = "Input pipeline"
+        front_end.write_page(path, title, pipeline_svg(shown), "renderExportedPipeline", payload)
+
+    def _svg(self) -> str:
+        self._history.catch_up()
+        return pipeline_svg(self._history.shown())
+
+    def __repr__(self) -> str:
+        self._history.catch_up()
+        return str(self._history.shown().pipeline)

@@ -1,0 +1,1 @@
+"""The charts of what runs report: series, histograms and pictures over steps."""

@@ -1,0 +1,130 @@
+"""Summaries as they are shown: live charts where there is a notebook, static forms everywhere.
+
+The live view works in the page alone. The static forms are what a notebook shows without a kernel:
+they are deterministic and fetch nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flowbook.graph.model.errors import InvalidArgumentError
+from flowbook.widgets import front_end
+from flowbook.widgets.summaries import growing
+from flowbook.widgets.summaries.payload import everything
+from flowbook.widgets.summaries.sources import Snapshot, Sources
+from flowbook.widgets.summaries.svg import summary_svg
+from flowbook.widgets.summaries.table import summary_table, title
+
+__all__ = ["SummaryView"]
+
+_AXES = ("step", "relative", "time")
+_SMOOTHEST = 0.99
+
+
+class SummaryView:
+    """Charts of the summaries of runs, which follow them while they train.
+
+    What `sess.summarize(...)` returns, a history and a log directory that is followed are shown
+    like this too at the end of a cell. In JupyterLab the charts are live, and work while the kernel
+    is busy: smoothing, steps or time, logarithmic scales, runs to compare. Elsewhere, and without a
+    kernel, they are static.
+
+    Args:
+        sources: a session that summarises, what its `summarize` returned, an
+            `fb.summary.SummaryHistory`, or a log directory, which another process may be writing;
+            a list of them, or a dict that names them.
+        tags: show tags that contain this at first, or match it as a regular expression.
+        smoothing: how much curves are smoothed at first, from 0 to 0.99.
+        x: what lies on the horizontal axis at first: "step", "relative" (time since the run began)
+            or "time".
+        log: whether the vertical axes are logarithmic at first.
+
+    Raises:
+        FailedPreconditionError: if a session has summarised nothing yet.
+        InvalidArgumentError: if an argument has no such value.
+        NotFoundError: if there is no such log directory.
+
+    >>> import flowbook as fb
+    >>> from flowbook.exec.instruments.summaries.event import Summary
+    >>> history = fb.summary.SummaryHistory()
+    >>> history.add([Summary("a", "loss", "scalar", i, float(i), 1 / (i + 1)) for i in range(100)])
+    >>> fb.SummaryView(history)
+    1 run, 1 tag
+      tag   step  last  least  greatest
+      loss    99  0.01   0.01         1
+    """
+
+    def __init__(
+        self,
+        sources: Any,
+        tags: str = "",
+        smoothing: float = 0.0,
+        x: str = "step",
+        log: bool = False,
+    ) -> None:
+        if x not in _AXES:
+            raise InvalidArgumentError(f"x is one of {', '.join(_AXES)}, not {x!r:.80}")
+        if not 0 <= smoothing <= _SMOOTHEST:
+            raise InvalidArgumentError(
+                f"smoothing is a number from 0 to {_SMOOTHEST}, not {smoothing!r:.80}"
+            )
+        self._sources = Sources(sources)
+        self._options: dict[str, Any] = {
+            "tags": str(tags),
+            "smoothing": float(smoothing),
+            "x": x,
+            "log": bool(log),
+        }
+
+    def _repr_mimebundle_(self, **_: Any) -> front_end.Forms:
+        return self._forms(self._live_form())
+
+    def _ipython_display_(self) -> None:
+        live = self._live_form()
+        growing.show(self._sources, lambda: self._forms(live))
+
+    def _forms(self, live: dict[str, Any]) -> front_end.Forms:
+        snapshot = self._sources.snapshot()
+        return front_end.forms(str(summary_table(snapshot)), self._svg(snapshot), live)
+
+    def _live_form(self) -> dict[str, Any]:
+        def make() -> Any:
+            from flowbook.widgets.summaries.live import LiveSummaries
+
+            return LiveSummaries(self._sources, self._options)
+
+        return front_end.live_form(make)
+
+    def export_html(self, path: Any) -> None:
+        """Write the charts as a page of its own, which needs neither a kernel nor a network.
+
+        Args:
+            path: the file, such as "charts.html". An existing one is replaced whole or not at all.
+
+        Raises:
+            FailedPreconditionError: if the front end has not been built.
+            OSError: if the file cannot be written.
+        """
+        snapshot = self._sources.snapshot()
+        said = [*self._sources.problems, *self._sources.remarks]
+        payload = everything(self._sources, said, sequence=0)
+        front_end.write_page(
+            path,
+            title(snapshot),
+            self._svg(snapshot),
+            "renderExportedSummaries",
+            payload,
+            self._options,
+        )
+
+    def _svg(self, snapshot: Snapshot) -> str:
+        return summary_svg(snapshot, self._options["smoothing"], self._options["log"])
+
+    def __repr__(self) -> str:
+        return str(summary_table(self._sources.snapshot()))
+
+
+def show_summaries(shown: Any) -> None:
+    """Show what holds summaries: as a view of it."""
+    SummaryView(shown)._ipython_display_()
