@@ -59,6 +59,8 @@ LEASES = "exec/state/test_leases.py"
 STARTS = "exec/state/test_initialisation.py"
 GROWTH = "exec/engine/test_growth.py"
 STEP = "exec/engine/test_step.py"
+PIPELINE = "exec/session/test_input_pipeline.py"
+VIEWS_OF_QUEUES = "widgets/pipelines/test_pipeline_view.py"
 ARRAYS = "graph/control_flow/test_tensor_list.py"
 SHARED = "exec/kernels/test_shared_products.py"
 BLAS = "exec/kernels/test_blas.py"
@@ -161,16 +163,28 @@ CHANGES = (
     Change("exec/instruments/checkpointing.py", "self._line[1:]", "self._line[:]", (RESUMING,)),
     Change("exec/instruments/checkpointing.py", "self._line[1:]", "self._line[2:]", (RESUMING,)),
     Change(
-        "exec/session/session.py",
-        "if successor._kept is self:",
+        "exec/session/holdings.py",
+        "if self._kept is before:",
         "if False:",
         ("cells/test_checkpoints.py",),
     ),
     Change(
         "exec/session/session.py",
-        "if successor._checkpoint is not None and successor._before() is self:",
+        "if successor._before() is mine:",
         "if False:",
         ("cells/test_checkpoints.py",),
+    ),
+    Change(
+        "exec/session/holdings.py",
+        "return self if self._last else self.predecessor",
+        "return self if self._last else None",
+        ("cells/test_ownership.py",),
+    ),
+    Change(
+        "exec/session/calls.py",
+        "if not self._closed and changes == self._changes:",
+        "if not self._closed:",
+        ("exec/session/test_session.py",),
     ),
     Change(
         "exec/session/frozen.py",
@@ -234,10 +248,46 @@ CHANGES = (
     ),
     Change(
         "exec/resources/waiting.py",
-        "        while any(map(self._serve_first, self._lines)):\n            pass",
-        "        for line in self._lines:\n            while self._serve_first(line):\n"
-        "                pass",
+        "                if line and self._serve_first(line):\n"
+        "                    goes_on = True\n                    break",
+        "                while line and self._serve_first(line):\n                    pass",
         ("graph/ops/queues/test_queues.py",),
+    ),
+    Change(
+        "exec/resources/waiting.py",
+        "            if (line.since is None) is bool(line):\n                line.note_change()",
+        "            if line and line.since is None:\n                line.note_change()",
+        (PIPELINE,),
+    ),
+    Change(
+        "exec/resources/queue.py",
+        "                taken=self._put - self._dropped - fill,",
+        "                taken=self._put - fill,",
+        (PIPELINE,),
+    ),
+    Change(
+        "exec/session/input_pipeline.py",
+        "        if uses[source].element_share < _MOSTLY or source in seen:",
+        "        if source in seen:",
+        (PIPELINE,),
+    ),
+    Change(
+        "exec/session/session.py",
+        "        for watch in list(self._watches):\n            watch.find()\n",
+        "",
+        (VIEWS_OF_QUEUES,),
+    ),
+    Change(
+        "widgets/pipelines/history.py",
+        "NOTHING).waited_for_room + min(more, passed)",
+        "NOTHING).waited_for_room + more",
+        (VIEWS_OF_QUEUES,),
+    ),
+    Change(
+        "widgets/pipelines/history.py",
+        "    return now.is_busy or any(",
+        "    return True or any(",
+        (VIEWS_OF_QUEUES,),
     ),
     Change(
         "exec/engine/step.py",

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
+from flowbook.onnx import budget
 from tests.need import requires
 
 onnx = pytest.importorskip("onnx")
@@ -351,12 +352,15 @@ def _one(type: str, inputs: dict[str, Any], stored: Any = None, **attributes: An
             ),
             "pieces built one by one",
         ),
-        (lambda: _nested_loops(2, 150), "20000 in all"),
-        (lambda: _nested_loops(3, 30), "20000 in all"),
+        (lambda: _nested_loops(2, 40), "1000 in all"),
+        (lambda: _nested_loops(3, 11), "1000 in all"),
     ],
     ids=map(str, itertools.count()),
 )
-def test_small_models_that_ask_for_very_much_are_refused(make: Any, message: str) -> None:
+def test_small_models_that_ask_for_very_much_are_refused(
+    make: Any, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budget, "MOST_PIECES", 1000)
     kinds = (fb.errors.ResourceExhaustedError, fb.errors.UnimplementedError)
     with fb.Graph().as_default(), pytest.raises(kinds, match=message):
         fb.onnx.load(make())

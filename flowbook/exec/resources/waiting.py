@@ -11,9 +11,9 @@ the line then finishes what that had begun for others.
 from __future__ import annotations
 
 import threading
-import time
 from collections import OrderedDict
 from functools import partial
+from time import monotonic
 from typing import Any
 
 from flowbook.graph.definition.op_def import AsyncContext
@@ -86,6 +86,8 @@ class Line(OrderedDict[Attempt, None]):
         since: when the wait began that has not ended; None if nobody waits.
     """
 
+    __slots__ = ("first", "last", "since", "waited")
+
     def __init__(self) -> None:
         super().__init__()
         self.first: float | None = None
@@ -95,20 +97,17 @@ class Line(OrderedDict[Attempt, None]):
 
     def note_arrival(self) -> None:
         """Somebody comes."""
-        self.last = time.monotonic()
+        self.last = monotonic()
         if self.first is None:
             self.first = self.last
 
-    def note_waiting(self) -> None:
-        """Whoever could be served has been: somebody waits, or nobody."""
-        since = self.since
-        if (since is None) is not bool(self):
-            return
-        if since is None:
-            self.since = self.last  # Whoever has just come.
+    def note_change(self) -> None:
+        """A wait has begun, with whoever came last, or has ended."""
+        if self.since is None:
+            self.since = self.last
         else:
-            self.last = time.monotonic()
-            self.waited += self.last - since
+            self.last = monotonic()
+            self.waited += self.last - self.since
             self.since = None
 
 
@@ -150,14 +149,16 @@ class WaitingResource:
     def _serve(self) -> None:
         """Let all go on until nobody gets any further."""
         # Whoever gets further may let somebody in an earlier line go on, who then goes first.
-        while True:
+        goes_on = True
+        while goes_on:
+            goes_on = False
             for line in self._lines:
                 if line and self._serve_first(line):
+                    goes_on = True
                     break
-            else:
-                return
         for line in self._lines:
-            line.note_waiting()
+            if (line.since is None) is bool(line):
+                line.note_change()
 
     def _serve_first(self, line: Line) -> bool:
         """Let the first go on in a line that has one; whether it got any further."""

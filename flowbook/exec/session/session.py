@@ -1,7 +1,9 @@
 """The session: what a person holds to run a graph (white paper, section 2, "Sessions").
 
-It is thin: it takes fetches and feeds apart, finds what is prepared for their signature, and lets
-the master run it. On the hot path that is a look-up and one call.
+It is thin. What fetches and feeds have come to mean is remembered in `calls.py`, and the master
+runs it: on the hot path that is a look-up and one call. What its variables begin with, and what
+becomes of their values at its end, is in `holdings.py`; what watches its runs in
+`exec/instruments`.
 """
 
 from __future__ import annotations
@@ -13,14 +15,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from flowbook.exec.checkpoints.resumption import Resumption, resumption_of
 from flowbook.exec.checkpoints.saver import Saver
 from flowbook.exec.checkpoints.snapshot import Snapshot
 from flowbook.exec.devices.device import Device, DeviceDescription
 from flowbook.exec.devices.local import imagined_devices, local_devices
 from flowbook.exec.engine.tally import Ran
 from flowbook.exec.feeding import Feeding
-from flowbook.exec.instruments.attached import Instruments
 from flowbook.exec.instruments.checkpointing import Checkpointing, checkpointed
 from flowbook.exec.instruments.guard import Guard, guard
 from flowbook.exec.instruments.retained_feeds import MOST_BYTES as MOST_RETAINED
@@ -29,23 +29,21 @@ from flowbook.exec.instruments.summaries.history import SummaryHistory
 from flowbook.exec.instruments.summaries.summarizer import Summarizer
 from flowbook.exec.instruments.summaries.summarizing import Summarizing, summarized
 from flowbook.exec.instruments.trace import MOST_CALLS, Trace, trace
-from flowbook.exec.kernels.numerics import check_same, fixed_numerics
+from flowbook.exec.kernels.numerics import fixed_numerics
 from flowbook.exec.master import LocalMaster, Master
 from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.failure import deadline_after
-from flowbook.exec.plan.instrument import Run
-from flowbook.exec.plan.pipeline import Prepared
 from flowbook.exec.resources.store import reset_container
 from flowbook.exec.session import peek as peeking
+from flowbook.exec.session.calls import Call, Calls
+from flowbook.exec.session.holdings import Holdings
 from flowbook.exec.session.input_pipeline import InputPipeline, Watch, input_pipeline
 from flowbook.exec.session.partial_run import PartialRun
-from flowbook.exec.session.taken_values import fitting
-from flowbook.exec.signature.compound_feeds import expanded, expanded_keys, has_compound
-from flowbook.exec.signature.feeds import Feed, check_mapping, check_no_duplicates, feedable
-from flowbook.exec.signature.fetches import Rebuild, flatten
+from flowbook.exec.signature.compound_feeds import expanded, has_compound
+from flowbook.exec.signature.feeds import check_mapping, feedable
+from flowbook.exec.signature.fetches import flatten
 from flowbook.exec.signature.signature import Signature
-from flowbook.exec.signature.spelling import is_lasting, spelling
-from flowbook.exec.signature.unasked import warn_of_unasked_values
+from flowbook.exec.signature.spelling import spelling
 from flowbook.graph.building.graph import Graph, get_default_graph
 from flowbook.graph.definition.keywords import no_such_keyword
 from flowbook.graph.model import site as sites
@@ -55,19 +53,14 @@ from flowbook.graph.model.errors import (
     InvalidTypeError,
     without_internal_frames,
 )
-from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.site import Site
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.state.variables import Variable
 from flowbook.graph.redefinition.repetition import check_repetition
-from flowbook.graph.redefinition.stale_runs import check_feeds, check_stale
 from flowbook.graph.storing.files import as_path
 from flowbook.graph.transfer.shaping import check_fed, shape_of
 
 __all__ = ["Session", "open_sessions"]
-
-# How many spellings of signatures a session remembers.
-_REMEMBERED = 4096
 
 # All sessions that someone holds, in the order in which they were made.
 _made: weakref.WeakValueDictionary[int, Session] = weakref.WeakValueDictionary()
@@ -75,30 +68,6 @@ _numbers = itertools.count()
 
 # Those with names, which live until they are closed.
 _named: dict[str, Session] = {}
-
-_CLOSED = "closed the session that this cell made before"
-_STARTS_AFRESH = "; its variables start afresh"
-_KEPT = (
-    "kept the values of the session that this cell made before, rather than those of the "
-    "checkpoint (fb.train.Saver().restore(sess, path) takes these)"
-)
-_TAKE = " (take_values() of the new one brings their values back)"
-
-
-class _Call:
-    """A spelling of a signature: how to check its feeds, what runs, how to rebuild its result."""
-
-    __slots__ = ("feeds", "is_stale", "prepared", "rebuild", "run")
-
-    def __init__(
-        self, prepared: Prepared, run: Run, feeds: list[Feed], rebuild: Rebuild, is_stale: bool
-    ) -> None:
-        self.prepared = prepared
-        self.run = run
-        self.feeds = feeds
-        self.rebuild = rebuild
-        self.is_stale = is_stale
-
 
 # What TensorFlow 1 calls otherwise.
 _ELSEWHERE = {
@@ -181,20 +150,17 @@ class Session:
             raise InvalidTypeError(f"a session is named by a text, not {name!r:.80}")
         self._devices = local_devices(devices, cpus)
         self._soft_placement = soft_placement
-        self._checkpoint = None if checkpoint is None else as_path(checkpoint)
-        self._numerics = fixed_numerics() if deterministic else None
-        self._resumption: Resumption | None = None
-        self._kept: Session | None = None
+        start = None if checkpoint is None else as_path(checkpoint)
+        numerics = fixed_numerics() if deterministic else None
         self.name = name
         self.graph = graph if graph is not None else get_default_graph()
         self._site = sites.capture()
         self._master = self._made_master(auto_initialize)
-        self._calls: dict[Any, _Call] = {}
-        self._instruments = Instruments(self.graph, self._forget_calls)
-        self._changes = 0
+        self._calls = Calls(self.graph, self._master)
+        self._instruments = self._calls.instruments
+        self._holdings = Holdings(self.graph, self._site, self._master, start, numerics)
         self._version = -1
         self._retirements = self.graph.retirements
-        self._drops = 0
         self._closed = False
         self._blocks: list[ExitStack] = []
         self._watches: weakref.WeakSet[Watch] = weakref.WeakSet()
@@ -202,10 +168,6 @@ class Session:
         _made[next(_numbers)] = self
         # Threads that fill queues end with what they fill them for.
         weakref.finalize(self, self._master.feeding.close)
-        # What it had when its cell made another in its place, and whose place it took itself.
-        self._last_values: Mapping[ResourceKey, Any] = {}
-        self._successor: Site | None = None
-        self._predecessor: Session | None = None
         # What its last runs did, when it is closed.
         self._ran: Ran | None = None
         if name is not None:
@@ -271,7 +233,7 @@ class Session:
         if self._version != self.graph.version:
             self._guarded(self.extend)
         try:
-            call = self._calls[spelling(fetches, feeds)]
+            call = self._calls.known[spelling(fetches, feeds)]
         except (KeyError, TypeError):
             if isinstance(feeds, Mapping) and has_compound(feeds):
                 return self.run(fetches, self._guarded(expanded, feeds), timeout=timeout)
@@ -288,45 +250,9 @@ class Session:
             feeds, values = None, ()  # The error holds this frame.
             raise without_internal_frames(error) from error.__cause__
 
-    def _prepare(self, fetches: Any, feeds: Mapping[Any, Any] | None) -> _Call:
+    def _prepare(self, fetches: Any, feeds: Mapping[Any, Any] | None) -> Call:
         self._check_open()
-        check_mapping(feeds)
-        changes = self._changes
-        call = self._call(fetches, list(feeds or ()))
-        self._forget_dropped()
-        # A stale one is asked for anew each time: the next cell that runs it hears of it too.
-        if not call.is_stale and is_lasting(fetches, feeds):
-            with self._lock:
-                if len(self._calls) >= _REMEMBERED:
-                    self._calls.clear()
-                # What a name stood for may have been redefined meanwhile by another thread.
-                if not self._closed and changes == self._changes:
-                    self._calls[spelling(fetches, feeds)] = call
-        return call
-
-    def _forget_dropped(self) -> None:
-        with self._lock:
-            if self._drops != self._master.drops:
-                self._drops = self._master.drops
-                self._calls = {
-                    key: call
-                    for key, call in self._calls.items()
-                    if self._master.keeps(call.prepared)
-                }
-
-    def _call(self, fetches: Any, keys: Sequence[Any]) -> _Call:
-        flat = flatten(self.graph, fetches)
-        warn_of_unasked_values(self.graph, fetches)
-        specs = [Feed(feedable(self.graph, key)) for key in expanded_keys(keys)]
-        check_no_duplicates(specs)
-        signature = Signature(
-            tuple(flat.tensors), tuple(flat.targets), tuple([spec.tensor for spec in specs])
-        )
-        check_feeds(signature.fetches, signature.targets, signature.feeds)
-        prepared = self._master.prepare(signature, self._instruments.rewriting)
-        is_stale = check_stale(prepared.operations, signature.feeds)
-        run = self._instruments.running(self._master, prepared)
-        return _Call(prepared, run, specs, flat.rebuild, is_stale)
+        return self._calls.prepare(fetches, feeds)
 
     def make_callable(self, fetches: Any, feeds: Sequence[Any] = ()) -> Callable[..., Any]:
         """A function that runs this signature: it takes the fed values in order.
@@ -353,7 +279,7 @@ class Session:
 
         self._guarded(self._check_open)
         self._guarded(self.extend)
-        self._guarded(self._call, fetches, keys)
+        self._guarded(self._calls.call, fetches, keys)
         return call_session
 
     def partial_run(self, fetches: Any, feeds: Sequence[Any] = ()) -> PartialRun:
@@ -658,42 +584,21 @@ class Session:
             self._check_open()
             version, retirements = self.graph.version, self.graph.retirements
             self._master.extend()
-            self._resume()
+            self._holdings.resume(self._before)
             check_repetition(self.graph)
             # What an instrument does with a signature may depend on all of the graph.
             if retirements != self._retirements or self._instruments.all:
-                self._forget_calls()
+                self._calls.forget()
                 self._retirements = retirements
             self._version = version
 
-    def _resume(self) -> None:
-        """Take what is to be gone on from, of what has joined the graph."""
-        if self._checkpoint is not None:
-            before = self._before()
-            if before is not None:
-                self._keep(before)
-            else:
-                self._resumption = resumption_of(self._checkpoint)
-                if self._resumption is not None and self._site.author is not None:
-                    self._site.author.succession.say(f"restored {self._resumption}")
-            self._checkpoint = None
-        snapshot = self._resumption.next(self.graph) if self._resumption is not None else None
-        if snapshot is not None:
-            self._put(snapshot)
-
-    def _before(self) -> Session | None:
-        """The live session, with values, in whose place the cell has made this one."""
+    def _before(self) -> Holdings | None:
+        """What is held by the live session, with values, in whose place the cell made this one."""
         author = self._site.author
         before = author.succession.before(self) if author is not None else None
-        is_live = isinstance(before, Session) and before.graph is self.graph and before.has_values
-        return before if is_live else None  # type: ignore[return-value]
-
-    def _keep(self, before: Session) -> None:
-        """Hold what another session holds, rather than what the checkpoint has."""
-        held = before._master.values()
-        variables = [v for v in self.graph.variables() if v.op.key in held]
-        self._master.put(before._master.snapshot(variables, None), None)
-        self._kept = before
+        if isinstance(before, Session) and before.graph is self.graph and before.has_values:
+            return before._holdings
+        return None
 
     def checkpoint(
         self,
@@ -762,12 +667,6 @@ class Session:
             else:
                 self._guarded(self._master.reset)
 
-    def _forget_calls(self) -> None:
-        """Let every signature be asked for anew."""
-        with self._lock:
-            self._changes += 1
-            self._calls.clear()
-
     def close(self) -> None:
         """End the session: what waits is cancelled, its variables are gone. May be called again."""
         with self._lock:
@@ -775,8 +674,8 @@ class Session:
                 return
             self._closed = True
             self._version = -1
-            self._calls = {}
-        self._predecessor = self._kept = self._resumption = None
+        self._calls.close()
+        self._holdings.close()
         if self.name is not None and _named.get(self.name) is self:
             del _named[self.name]
         self._ran = self._master.ran()
@@ -793,20 +692,12 @@ class Session:
         Returns:
             What the cell's output says of it.
         """
-        if successor._checkpoint is not None and successor._before() is self:
-            successor._keep(self)
-            successor._checkpoint = None
-        values, before = self._master.values(), self._predecessor
+        mine, following = self._holdings, successor._holdings
+        if successor._before() is mine:
+            following.keep(mine)
+        predecessor = mine.leave(successor.site)
         self.close()
-        self._last_values, self._successor = values, successor.site
-        if successor._kept is self:
-            successor._kept = None
-            return _KEPT
-        # A cell that runs twice in a row loses nothing either.
-        successor._predecessor = self if values else before
-        if successor._resumption is not None:
-            return _CLOSED
-        return _CLOSED + _STARTS_AFRESH + (_TAKE if successor._predecessor is not None else "")
+        return following.succeed(mine, predecessor)
 
     def lose_cell(self) -> None:
         """Live on: front ends report as deleted also what is cut and pasted elsewhere."""
@@ -814,10 +705,7 @@ class Session:
     @property
     def has_values(self) -> bool:
         """Whether any of its variables has a value."""
-        return bool(self._values())
-
-    def _values(self) -> Mapping[ResourceKey, Any]:
-        return self._last_values if self._closed else self._master.values()
+        return bool(self._holdings.values)
 
     def take_values(self, of: Session | None = None) -> list[str]:
         """Give the variables the values that they have, or last had, in another session.
@@ -850,21 +738,17 @@ class Session:
 
     def _take_values(self, of: Session | None) -> list[str]:
         self._check_open()
-        source = of if of is not None else self._predecessor
+        if of is not None and not isinstance(of, Session):
+            raise InvalidTypeError(f"values are taken of a session, not {of!r}")
+        source = self._holdings.predecessor if of is None else of._holdings
         if source is None:
             raise FailedPreconditionError(
                 "this session was not made in place of another that had values",
                 hint="say whose: sess.take_values(other); fb.open_sessions() lists those that live",
             )
-        if not isinstance(source, Session):
-            raise InvalidTypeError(f"values are taken of a session, not {source!r}")
-        values = source._values()
-        if not values:
-            raise FailedPreconditionError(f"no variable has a value in {source!r}")
-        is_same_graph = source.graph is self.graph
-        taken = fitting(self.graph, values, is_same_graph)
-        self._master.take(taken)
-        return [operation.name for operation in taken]
+        if not source.values:
+            raise FailedPreconditionError(f"no variable has a value in {of!r}")
+        return self._holdings.take(source)
 
     def snapshot(
         self, variables: Sequence[Variable] | None = None, timeout: float | None = None
@@ -886,7 +770,7 @@ class Session:
         self._guarded(self.extend)
         chosen = self.graph.variables() if variables is None else variables
         found = self._guarded(self._master.snapshot, chosen, _deadline(timeout))
-        return found._replace(numerics=self._numerics)  # type: ignore[no-any-return]
+        return found._replace(numerics=self._holdings.numerics)  # type: ignore[no-any-return]
 
     def put(self, snapshot: Snapshot, timeout: float | None = None) -> None:
         """Have variables hold what a snapshot has, and the rest go on from there.
@@ -903,12 +787,7 @@ class Session:
         __tracebackhide__ = True
         self._guarded(self._check_open)
         self._guarded(self.extend)
-        self._guarded(self._put, snapshot, timeout)
-
-    def _put(self, snapshot: Snapshot, timeout: float | None = None) -> None:
-        if self._numerics is not None and snapshot.numerics is not None:
-            check_same(snapshot.numerics, self._numerics)
-        self._master.put(snapshot, _deadline(timeout))
+        self._guarded(self._holdings.put, snapshot, _deadline(timeout))
 
     @property
     def trips(self) -> dict[str, int]:
@@ -948,12 +827,13 @@ class Session:
     def _check_open(self) -> None:
         if not self._closed:
             return
-        if self._successor is None:
+        successor = self._holdings.successor
+        if successor is None:
             raise FailedPreconditionError(
                 "this session is closed", hint="make a new one: sess = fb.Session()"
             )
         raise FailedPreconditionError(
-            f"this session is closed: another was made in its place at {self._successor.place}",
+            f"this session is closed: another was made in its place at {successor.place}",
             hint="use that one; its take_values() brings the values back that this one had",
         )
 

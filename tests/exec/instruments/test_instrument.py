@@ -37,7 +37,7 @@ class Recorder(Instrument):
 def prepared_of(sess: fb.Session, fetches: Any) -> Any:
     """What a session has prepared for fetches, and whether it runs with taps."""
     sess.run(fetches)
-    call = sess._calls[fetches]
+    call = sess._calls.known[fetches]
     return call.prepared, isinstance(getattr(call.run, "__self__", None), Tapped)
 
 

@@ -12,7 +12,7 @@ import pytest
 import flowbook as fb
 from flowbook.exec.resources import waiting
 from flowbook.exec.resources.queue import Reading
-from flowbook.exec.resources.waiting import Line
+from flowbook.exec.resources.waiting import WaitingResource
 from flowbook.exec.session.input_pipeline import (
     NOTHING,
     InputPipeline,
@@ -39,31 +39,45 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(waiting, "time", made)
+    monkeypatch.setattr(waiting, "monotonic", made.monotonic)
     return made
 
 
+class Attempt:
+    """Wants nothing but to be told when it has it."""
+
+    is_over = False
+
+    def advance(self) -> bool:
+        return self.is_over
+
+
 def test_a_line_knows_for_how_long_somebody_has_waited(clock: Clock) -> None:
-    line: Any = Line()
-    line.note_waiting()
+    resource: Any = WaitingResource(lines=2)
+    line, other = resource._lines
+
+    def come(attempt: Attempt) -> None:
+        line.note_arrival()
+        line[attempt] = None
+        resource._serve()
+
+    one, two = Attempt(), Attempt()
+    resource._serve()
     assert (line.first, line.since, line.waited) == (None, None, 0.0)
-    line.note_arrival()
-    line["one"] = None
-    line.note_waiting()
+    come(one)
     clock.now += 2
-    line.note_arrival()
-    line["other"] = None
-    del line["one"]
-    line.note_waiting()  # The other waits still.
+    come(two)
+    one.is_over = True
+    resource._serve()  # The second one waits still.
     assert (line.since, line.waited, line.last) == (100.0, 0.0, 102.0)
     clock.now += 3
-    del line["other"]
-    line.note_waiting()
+    two.is_over = True
+    resource._serve()
     assert (line.first, line.last, line.since, line.waited) == (100.0, 105.0, None, 5.0)
     clock.now += 7
-    line.note_arrival()
-    line.note_waiting()
-    assert (line.last, line.waited) == (112.0, 5.0)
+    come(two)  # It is served at once.
+    assert (line.last, line.since, line.waited) == (112.0, None, 5.0)
+    assert (other.first, other.waited) == (None, 0.0)
 
 
 def test_what_is_put_back_or_dropped_was_not_taken() -> None:
@@ -92,7 +106,7 @@ def test_it_names_what_waits_now() -> None:
         thread = threading.Thread(target=lambda: found.append(sess.run(element)))
         thread.start()
         waits = threading.Event()
-        while not (use := sess.pipeline().queues[0]).waiting:
+        while not ((use := sess.pipeline().queues[0]).waiting and use.element_share):
             waits.wait(0.005)  # Between two looks.
         [waiter] = use.waiting
         assert waiter.operation == element.op.name

@@ -240,11 +240,11 @@ def test_a_fed_write_happens_where_something_waits_for_it(sess):
 
 
 def test_many_signatures_are_remembered_within_bounds(sess, monkeypatch):
-    monkeypatch.setattr("flowbook.exec.session.session._REMEMBERED", 3)
+    monkeypatch.setattr("flowbook.exec.session.calls.MOST_REMEMBERED", 3)
     tensors = [fb.constant(float(i)) for i in range(8)]
     for _ in range(3):
         assert [sess.run(t) for t in tensors] == list(range(8))
-        assert len(sess._calls) <= 3
+        assert len(sess._calls.known) <= 3
 
 
 def test_a_wide_and_a_deep_graph(sess):

@@ -94,8 +94,15 @@ def _check(queue: Tensor, components: list[Tensor], is_batch: bool) -> None:
             )
 
 
-# What takes elements out.
-TAKING = ("QueueDequeue", "QueueDequeueBucket", "QueueDequeueMany", "QueueDequeueUpTo")
+# What takes elements out; readers take the names of files.
+TAKING = (
+    "QueueDequeue",
+    "QueueDequeueBucket",
+    "QueueDequeueMany",
+    "QueueDequeueUpTo",
+    "ReaderRead",
+    "ReaderReadUpTo",
+)
 
 _FOR_ROOM = waits_for(*TAKING)
 _FOR_ELEMENTS = waits_for("QueueEnqueue", "QueueEnqueueMany", "QueueClose")

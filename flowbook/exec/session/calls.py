@@ -1,0 +1,119 @@
+"""What a session's fetches and feeds have come to mean, by how they are spelled.
+
+A spelling is looked up once per run; what is behind it is prepared when it is first asked for, and
+forgotten when the graph, the instruments or what the master has prepared change under it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from flowbook.exec.instruments.attached import Instruments
+from flowbook.exec.master import Master
+from flowbook.exec.plan.instrument import Run
+from flowbook.exec.plan.pipeline import Prepared
+from flowbook.exec.signature.compound_feeds import expanded_keys
+from flowbook.exec.signature.feeds import Feed, check_mapping, check_no_duplicates, feedable
+from flowbook.exec.signature.fetches import Rebuild, flatten
+from flowbook.exec.signature.signature import Signature
+from flowbook.exec.signature.spelling import is_lasting, spelling
+from flowbook.exec.signature.unasked import warn_of_unasked_values
+from flowbook.graph.building.graph import Graph
+from flowbook.graph.redefinition.stale_runs import check_feeds, check_stale
+
+# How many spellings of signatures a session remembers.
+MOST_REMEMBERED = 4096
+
+
+class Call:
+    """A spelling of a signature: how to check its feeds, what runs, how to rebuild its result."""
+
+    __slots__ = ("feeds", "is_stale", "prepared", "rebuild", "run")
+
+    def __init__(
+        self, prepared: Prepared, run: Run, feeds: list[Feed], rebuild: Rebuild, is_stale: bool
+    ) -> None:
+        self.prepared = prepared
+        self.run = run
+        self.feeds = feeds
+        self.rebuild = rebuild
+        self.is_stale = is_stale
+
+
+class Calls:
+    """The calls that a session remembers.
+
+    Args:
+        graph: the session's graph.
+        master: who prepares what they run.
+
+    Attributes:
+        known: the calls by the spellings of their fetches and feeds.
+        instruments: what watches their runs.
+    """
+
+    def __init__(self, graph: Graph, master: Master) -> None:
+        self.known: dict[Any, Call] = {}
+        self.instruments = Instruments(graph, self.forget)
+        self._graph = graph
+        self._master = master
+        self._changes = 0
+        self._drops = 0
+        self._closed = False
+        self._lock = threading.RLock()
+
+    def prepare(self, fetches: Any, feeds: Mapping[Any, Any] | None) -> Call:
+        """The call of fetches and feeds, which is remembered if it may be."""
+        check_mapping(feeds)
+        changes = self._changes
+        call = self.call(fetches, list(feeds or ()))
+        self._forget_dropped()
+        # A stale one is asked for anew each time: the next cell that runs it hears of it too.
+        if not call.is_stale and is_lasting(fetches, feeds):
+            with self._lock:
+                if len(self.known) >= MOST_REMEMBERED:
+                    self.known.clear()
+                # What a name stood for may have been redefined meanwhile by another thread.
+                if not self._closed and changes == self._changes:
+                    self.known[spelling(fetches, feeds)] = call
+        return call
+
+    def call(self, fetches: Any, keys: Sequence[Any]) -> Call:
+        """The call of fetches and of what is fed, which is not remembered."""
+        flat = flatten(self._graph, fetches)
+        warn_of_unasked_values(self._graph, fetches)
+        specs = [Feed(feedable(self._graph, key)) for key in expanded_keys(keys)]
+        check_no_duplicates(specs)
+        signature = Signature(
+            tuple(flat.tensors), tuple(flat.targets), tuple([spec.tensor for spec in specs])
+        )
+        check_feeds(signature.fetches, signature.targets, signature.feeds)
+        prepared = self._master.prepare(signature, self.instruments.rewriting)
+        is_stale = check_stale(prepared.operations, signature.feeds)
+        run = self.instruments.running(self._master, prepared)
+        return Call(prepared, run, specs, flat.rebuild, is_stale)
+
+    def forget(self) -> None:
+        """Let every signature be asked for anew."""
+        with self._lock:
+            self._changes += 1
+            self.known.clear()
+
+    def _forget_dropped(self) -> None:
+        """Forget what runs what the master has let go of."""
+        with self._lock:
+            if self._drops != self._master.drops:
+                self._drops = self._master.drops
+                self.known = {
+                    key: call
+                    for key, call in self.known.items()
+                    if self._master.keeps(call.prepared)
+                }
+
+    def close(self) -> None:
+        """Forget everything, and remember nothing any more."""
+        with self._lock:
+            self._closed = True
+            self.known = {}
