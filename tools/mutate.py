@@ -563,8 +563,8 @@ CHANGES = (
     ),
     Change(
         "exec/plan/explanation.py",
-        "    placement = place(graph, devices, homes=homes)\n",
-        "    placement = place(graph, devices, None, homes, known)\n",
+        "    placement = place(graph, devices, homes=homes, is_soft=is_soft)\n",
+        "    placement = place(graph, devices, None, homes, known, is_soft)\n",
         ("exec/session/test_explain.py",),
     ),
     Change(
@@ -724,7 +724,7 @@ CHANGES = (
     ),
     Change(
         "exec/engine/regions.py",
-        " | (1 << source if units[source].waits else 0)",
+        " | (1 << source if places[source].waits else 0)",
         "",
         ("exec/engine/test_regions.py",),
     ),
@@ -1660,6 +1660,66 @@ CHANGES = (
         "later = sorted([each for each in found if each[0]], key=lambda each: each[0][0])",
         "later = [each for each in found if each[0]]",
         ("exec/engine/test_tally.py",),
+    ),
+    Change(
+        "exec/plan/outline.py",
+        "        return side == 1 and leaves <= {frozenset([(pred, 0)])}",
+        "        return True",
+        ("exec/plan/test_outline.py", "exec/engine/test_lowering.py"),
+    ),
+    Change(
+        "exec/plan/outline.py",
+        "            return False\n        (guard,) = goes_on\n",
+        "            return True\n        (guard,) = goes_on\n",
+        ("exec/plan/test_outline.py",),
+    ),
+    Change(
+        "exec/plan/outline.py",
+        "            guard |= {(node.outputs[0], _THERE)}\n",
+        "            pass\n",
+        ("exec/engine/test_joint.py",),
+    ),
+    Change(
+        "exec/plan/partition.py",
+        "                if kills and self._may_not_run(other):\n",
+        "                if False:\n",
+        ("exec/engine/test_joint.py",),
+    ),
+    Change(
+        "exec/engine/regions.py",
+        "                differs = other in alone or layout.items[other].guard != item.guard\n",
+        "                differs = False\n",
+        ("exec/engine/test_lowering.py",),
+    ),
+    Change(
+        "exec/engine/grouping.py",
+        "            if _is_sure(outline, layout, region):\n",
+        "            if True:\n",
+        ("exec/engine/test_lowering.py", "exec/engine/test_joint.py"),
+    ),
+    Change(
+        "exec/engine/grouping.py",
+        "            if any(unit.waits or self._port in unit.inputs for unit in units):\n",
+        "            if any(unit.waits for unit in units):\n",
+        ("exec/engine/test_joint.py",),
+    ),
+    Change(
+        "exec/engine/grouping.py",
+        "            segment.behind = tuple(behind - {number} - after)\n",
+        "",
+        ("exec/engine/test_lowering.py", "exec/engine/test_joint.py"),
+    ),
+    Change(
+        "exec/engine/statements.py",
+        "        return any(unit.writes for side in self.sides for unit in side)",
+        "        return False",
+        (GATES,),
+    ),
+    Change(
+        "exec/plan/place.py",
+        "    if is_soft and not",
+        "    if not",
+        ("exec/plan/test_place.py",),
     ),
     Change(
         "exec/engine/runner.py",
