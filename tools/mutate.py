@@ -117,14 +117,8 @@ CHANGES = (
     ),
     Change(
         "exec/resources/reader.py",
-        "if name is not None and is_new and progress.order is not order:",
-        "if name is not None and is_new:",
-        (READERS,),
-    ),
-    Change(
-        "exec/resources/reader.py",
-        "if name is not None and is_new and progress.order is not order:",
-        "if name is not None and progress.order is not order:",
+        "if name is not None and not order.is_over:",
+        "if name is not None:",
         (READERS,),
     ),
     Change(
