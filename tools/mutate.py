@@ -407,15 +407,9 @@ CHANGES = (
     ),
     Change(
         "graph/building/places.py",
-        "(flow is None or not is_within(flow.place, context))",
-        "flow is None",
-        ("graph/control_flow",),
-    ),
-    Change(
-        "graph/building/places.py",
         "self._complete.update(branch.pred.op for branch in merged)",
         "pass",
-        ("graph/control_flow", "graph/storing"),
+        ("graph/storing/test_stored_loops.py", "graph/control_flow/test_cond.py"),
     ),
     Change(
         "graph/building/places.py",
