@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from flowbook.exec.engine.generate import Setting
@@ -17,8 +18,9 @@ from flowbook.exec.engine.regions import Place, find_regions, split_region
 from flowbook.exec.engine.segment import Region, Segment
 from flowbook.exec.engine.step import Frame, Structure
 from flowbook.exec.engine.units import Kernel, Unit
-from flowbook.exec.plan.outline import Item, Outline
+from flowbook.exec.plan.outline import Item, Layout, Outline
 from flowbook.exec.plan.program import Block, Part
+from flowbook.graph.model.retag import Retag
 
 
 class _Group(NamedTuple):
@@ -26,10 +28,12 @@ class _Group(NamedTuple):
 
     Attributes:
         members: their numbers.
+        frame: the name of the frame in which they run.
         lowered: the same without any that route values; None if there are none such among them.
     """
 
     members: Sequence[int]
+    frame: str = ""
     lowered: Sequence[Unit] | None = None
 
 
@@ -62,9 +66,8 @@ class Grouping:
         self._units = units
         self._part = part
         self._late = late
-        self._is_routed = is_routed
         self._port = port
-        self._first_of = _first_numbers(part.block)
+        self._outline = Outline(part) if is_routed else None
         self._takers: dict[int, list[int]] = {}
         for index, unit in enumerate(units):
             for value in unit.inputs:
@@ -78,13 +81,16 @@ class Grouping:
             is_first: whether kernels are called one by one, and checked, where there are no loops
                 or branches among them.
         """
-        opaque = set(self._waiting_frames()) if self._is_routed else set()
+        if self._outline is None:
+            return self._made(self._plain(), setting, is_first)
+        opaque = set(self._waiting_frames(self._outline))
         while True:
             try:
-                groups = self._routed(opaque, setting) if self._is_routed else self._plain()
-                return self._made(groups, setting, is_first)
+                groups = list(self._routed(self._outline, "", opaque, setting))
             except _Opaque as found:
                 opaque.update(found.frames)
+            else:
+                return self._made(groups, setting, is_first)
 
     # What runs together
 
@@ -100,67 +106,94 @@ class Grouping:
             places.append(Place(sources.union([place_of[i] for i in unit.after]), unit.waits))
         return [_Group([order[place] for place in region]) for region in find_regions(places)]
 
-    def _routed(self, opaque: Collection[str], setting: Setting) -> list[_Group]:
-        outline = Outline(self._part, opaque)
-        opaque = {*opaque, *_uneven(outline)}
-        places = [Place(item.before, self._waits(item, opaque)) for item in outline.items]
-        groups: list[_Group] = []
+    def _routed(
+        self, outline: Outline, frame: str, opaque: Collection[str], setting: Setting
+    ) -> Iterator[_Group]:
+        """The groups of a frame, and of those within it that are no code."""
+        layout = outline.layouts[frame]
+        stays = [self._stays(item, opaque) for item in layout.items]
+        places = [
+            Place(item.before, stays[place] or self._waits(item))
+            for place, item in enumerate(layout.items)
+        ]
         for region in find_regions(places):
-            group = self._group(outline, region, setting) if _is_sure(outline, region) else None
+            group = None
+            if _is_sure(outline, layout, region):
+                group = self._group(outline, layout, region, setting)
             if group is not None:
-                groups.append(group)
+                yield group
                 continue
-            alone = [place for place in region if self._routes(outline.items[place])]
-            for members in split_region(outline, region, alone):
-                group = self._group(outline, members, setting)
+            alone = [place for place in region if self._routes(layout.items[place])]
+            for members in split_region(layout, region, alone):
+                group = self._group(outline, layout, members, setting)
                 if group is None:
-                    items = [outline.items[place] for place in members]
-                    raise _Opaque([item.block.frame for item in items if item.block is not None])
-                groups.append(group)
-        return groups
+                    blocks = [layout.items[place].block for place in members]
+                    raise _Opaque([block.frame for block in blocks if block is not None])
+                yield group
+        for item, stays_so in zip(layout.items, stays, strict=True):
+            if stays_so and item.block is not None:
+                yield from self._routed(outline, item.block.frame, opaque, setting)
 
-    def _group(self, outline: Outline, places: Sequence[int], setting: Setting) -> _Group | None:
-        """Items as one segment; None if they cannot be written as code."""
-        items = [outline.items[place] for place in places]
+    def _group(
+        self, outline: Outline, layout: Layout, places: Sequence[int], setting: Setting
+    ) -> _Group | None:
+        """Items of a frame as one segment; None if they cannot be written as code."""
+        items = [layout.items[place] for place in places]
+        frame = layout.block.frame
         members = [index for item in items for index in item.nodes]
         if not any(item.block is not None or self._routes(item) for item in items):
-            return _Group(members)
+            return _Group(members, frame)
+        if any(self._goes_round(item) for item in items):
+            return None
         blocks = [item.block for item in items if item.block is not None]
-        inside = {index for block in blocks for index in self._numbers(block)}
+        inside = {index for block in blocks for index in outline.numbers(block)}
         order = sorted(set(members) - inside)
         nodes = tuple([self._part.nodes[index] for index in order])
-        block = self._part.block._replace(nodes=nodes, blocks=tuple(blocks))
-        for inner in blocks:
-            order += self._numbers(inner)
+        whole = Block(nodes, tuple(blocks))
+        for block in blocks:
+            order += outline.numbers(block)
         unit_of = {index: number for number, index in enumerate(order)}
         units = [_moved(self._units[index], unit_of) for index in order]
         _, outputs = self._border(members, setting.known)
         known, specs = setting.known, setting.specs
-        found = lowered(units, block, known, specs, outputs, setting.is_wary)
-        return _Group(members, found) if found is not None else None
+        found = lowered(units, whole, known, specs, outputs, setting.is_wary)
+        return _Group(members, frame, found) if found is not None else None
 
     def _routes(self, item: Item) -> bool:
-        """Whether an item is a node that takes or gives what may be dead."""
+        """Whether an item is a node that takes or gives what may be dead, or goes round."""
         unit = self._units[item.nodes[0]]
-        is_node = item.block is None
-        return is_node and (unit.fires_on_any or unit.gives_dead or not item.is_even)
+        may_die = unit.fires_on_any or unit.gives_dead or not item.is_even
+        return item.block is None and (may_die or self._goes_round(item))
 
-    def _waits(self, item: Item, opaque: Collection[str]) -> bool:
-        if item.block is None:
-            return self._units[item.nodes[0]].waits
-        return item.block.frame in opaque
+    def _goes_round(self, item: Item) -> bool:
+        """Whether an item takes values from one iteration to another, or out of them."""
+        unit = self._units[item.nodes[0]]
+        if item.block is not None:
+            return False
+        return unit.retag is not Retag.NONE or any(map(self._is_carried, unit.inputs))
 
-    def _waiting_frames(self) -> Iterator[str]:
+    def _is_carried(self, value: int) -> bool:
+        return value in self._carried
+
+    @cached_property
+    def _carried(self) -> set[int]:
+        """What comes from the iteration before."""
+        units = [unit for unit in self._units if unit.retag is Retag.INCREMENT]
+        return {value for unit in units for value in unit.outputs}
+
+    def _waits(self, item: Item) -> bool:
+        return item.block is None and self._units[item.nodes[0]].waits
+
+    def _stays(self, item: Item, opaque: Collection[str]) -> bool:
+        """Whether an item is a loop that the state machine goes round."""
+        return item.block is not None and (item.block.frame in opaque or not item.is_even)
+
+    def _waiting_frames(self, outline: Outline) -> Iterator[str]:
         """The loops in which something waits or goes to another device."""
-        for block in self._part.block.blocks:
-            units = [self._units[index] for index in self._numbers(block)]
+        for layout in outline.layouts.values():
+            units = [self._units[index] for index in outline.numbers(layout.block)]
             if any(unit.waits or self._port in unit.inputs for unit in units):
-                yield block.frame
-
-    def _numbers(self, block: Block) -> range:
-        """Those of a block's units, and of those of the blocks within it."""
-        first = self._first_of[block.frame]
-        return range(first, first + sum(len(each.nodes) for each in block.walk()))
+                yield layout.block.frame
 
     # What becomes of it
 
@@ -170,8 +203,12 @@ class Grouping:
         single = [index for index in range(len(units)) if index not in unit_of]
         unit_of |= {index: len(groups) + place for place, index in enumerate(single)}
         made: list[Unit] = []
-        for number, (members, written) in enumerate(groups):
+        for number, (members, frame, written) in enumerate(groups):
             inputs, outputs = self._border(members, setting.known)
+            if frame:
+                # An iteration has only what is asked for: constants and the deadline too.
+                taken = {value for index in members for value in units[index].inputs}
+                inputs += (*sorted(taken & setting.known.keys()), part.values)
             after = {unit_of[other] for index in members for other in units[index].after}
             behind = {unit_of[other] for index in members for other in units[index].behind}
             within = [units[index] for index in members] if written is None else written
@@ -180,20 +217,27 @@ class Grouping:
             segment.behind = tuple(behind - {number} - after)
             made.append(segment if is_first and written is None else Region(segment))
         made += [_moved(units[index], unit_of) for index in single]
-        root = [*range(len(groups))]
-        root += [unit_of[i] for i in single if i < len(part.block.nodes) or i >= len(part.nodes)]
-        frames = [Frame("", 1, root)]
-        first = len(part.block.nodes)
-        for block in list(part.block.walk())[1:]:
-            numbers = range(first, first + len(block.nodes))
-            first += len(block.nodes)
-            if numbers and unit_of[numbers[0]] >= len(groups):
-                members = [unit_of[index] for index in numbers]
-                frames.append(Frame(block.frame, block.parallel_iterations, members))
+        frames = list(self._frames(groups, single, len(groups)))
         structure = Structure(made, dict(setting.known), part.fetches, frames, self._port)
         if len(frames) == 1 and not any(map(_holds_up, made)):
             structure.straighten()
         return structure
+
+    def _frames(
+        self, groups: Sequence[_Group], single: Sequence[int], first: int
+    ) -> Iterator[Frame]:
+        """The frames that are left, the outermost first."""
+        if self._outline is None:
+            yield Frame("", 1, range(first + len(single)))
+            return
+        number_of = {index: first + place for place, index in enumerate(single)}
+        for layout in self._outline.layouts.values():
+            block = layout.block
+            members = [n for n, group in enumerate(groups) if group.frame == block.frame]
+            own = self._outline.own_numbers(block)
+            members += [number_of[index] for index in own if index in number_of]
+            if members or not block.frame:
+                yield Frame(block.frame, block.parallel_iterations, members)
 
     def _border(
         self, members: Sequence[int], known: Mapping[int, Any]
@@ -211,26 +255,11 @@ class Grouping:
         return tuple(sorted(inputs)), tuple(sorted(outputs))
 
 
-def _first_numbers(block: Block) -> dict[str, int]:
-    """For each block within one the number of its first node."""
-    found, first = {}, 0
-    for each in block.walk():
-        found[each.frame] = first
-        first += len(each.nodes)
-    return found
-
-
-def _uneven(outline: Outline) -> list[str]:
-    """The loops of which it is not sure that all values enter them together."""
-    items = [item for item in outline.items if not item.is_even]
-    return [item.block.frame for item in items if item.block is not None]
-
-
-def _is_sure(outline: Outline, region: Sequence[int]) -> bool:
+def _is_sure(outline: Outline, layout: Layout, region: Sequence[int]) -> bool:
     """Whether nothing that a region takes from outside may be dead."""
     inside = {*region}
-    before = {other for place in region for other in outline.items[place].before} - inside
-    return not any(map(outline.may_be_dead, before))
+    before = {other for place in region for other in layout.items[place].before} - inside
+    return not any(outline.may_be_dead(layout, other) for other in before)
 
 
 def _holds_up(unit: Unit) -> bool:

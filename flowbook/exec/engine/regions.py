@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence, Set
 from typing import NamedTuple
 
-from flowbook.exec.plan.outline import Outline
+from flowbook.exec.plan.outline import Layout
 
 
 class Place(NamedTuple):
@@ -50,27 +50,25 @@ def find_regions(places: Sequence[Place]) -> list[list[int]]:
     return list(regions.values())
 
 
-def split_region(
-    outline: Outline, region: Sequence[int], alone: Collection[int]
-) -> list[list[int]]:
+def split_region(layout: Layout, region: Sequence[int], alone: Collection[int]) -> list[list[int]]:
     """Take a region apart into groups of which each runs as a whole or not at all.
 
     A path between two members of a group leads through members only: on any other the guard
     changes, or something that stays alone is passed, and these are counted.
 
     Args:
-        outline: of the part.
+        layout: of the frame.
         region: items, each after those before it.
         alone: those of them that stay alone, and are left out.
     """
     depths: dict[int, int] = {}
     groups: dict[object, list[int]] = {}
     for place in region:
-        item = outline.items[place]
+        item = layout.items[place]
         depth = 0
         for other in item.before:
             if other in depths:
-                differs = other in alone or outline.items[other].guard != item.guard
+                differs = other in alone or layout.items[other].guard != item.guard
                 depth = max(depth, depths[other] + differs)
         depths[place] = depth
         if place not in alone:

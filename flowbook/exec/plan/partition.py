@@ -127,7 +127,7 @@ class _Partition:
         self._producer = {v: i for i, node in enumerate(self._nodes) for v in node.outputs}
         self._specs = _specs(program)
         is_routed = any(op_keyed(node.type).routes for node in self._nodes)
-        self._outline = Outline(self._part, self._frame) if is_routed else None
+        self._outline = Outline(self._part) if is_routed else None
         self._count = self._part.values
         self._port = self._new(PORT.dtype, PORT.shape, PORT.name)
         self._pieces = {device: _Piece(device) for device in devices}
@@ -262,7 +262,7 @@ class _Partition:
                 key=key,
                 dtype=dtype,
                 on_host=on_host,
-                may_be_dead=self._may_be_dead(value, frame),
+                may_be_dead=self._may_be_dead(value),
             )
         )
         self._place(piece, frame, received)
@@ -270,11 +270,23 @@ class _Partition:
             received.after.append(piece.rounds[frame])
         return received
 
-    def _may_be_dead(self, value: int, frame: int) -> bool:
-        """Whether what is sent may be of a branch that was not taken."""
+    def _may_be_dead(self, value: int) -> bool:
+        """Whether what is sent may be of a branch that was not taken, or not in every iteration."""
         if self._outline is None:
             return False
-        return bool(frame) or value in self._dead or bool(self._outline.guards.get(value))
+        producer = self._producer.get(value)
+        if producer is not None and op_keyed(self._nodes[producer].type).retag is Retag.PUSH:
+            return True
+        return value in self._dead or bool(self._outline.guards.get(value))
+
+    def _may_not_run(self, index: int) -> bool:
+        """Whether a node may be of a branch that was not taken."""
+        if self._outline is None:
+            return False
+        if op_keyed(self._nodes[index].type).retag is Retag.POP:
+            return any(self._may_be_dead(value) for value in self._nodes[index].outputs)
+        layout = self._outline.layouts[self._blocks[self._frame_of[index]].frame]
+        return bool(layout.items[layout.item_of[index]].guard)
 
     def _follow(self, draft: _Draft, following: _Draft, frame: int) -> None:
         """Add to a draft's piece what takes what it gives, in the frame where that is."""
@@ -296,8 +308,7 @@ class _Partition:
                 name = f"{waited.node.name}/done"
                 token = self._tokens[other, kills] = self._empty(name)
                 (token.after if kills else token.behind).append(waited)
-                outline = self._outline
-                if kills and outline is not None and outline.may_be_dead(outline.item_of[other]):
+                if kills and self._may_not_run(other):
                     self._dead.add(token.node.outputs[0])
                 self._follow(waited, token, frame)
             found = self._transferred(token.node.outputs[0], token, piece, frame)

@@ -7,6 +7,7 @@ they contain. It is laid out as the live view is (`pipeline_view.ts`).
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 
@@ -22,6 +23,8 @@ MOST_QUEUES = 8
 _WIDTH = 820.0  # What JupyterLab has room for: it shows pictures without fitting them.
 _MARGIN = 20.0
 _TEXT_LETTERS, _DETAIL_LETTERS = 100, 122
+_PLACE_LETTERS = 30
+_UNIT = re.compile(r"(?<=\d) (?=%|[num]?s )")
 _LINE = 17.0
 _ROW, _PLOT = 112.0, 58.0  # Heights: of a queue's row, of the inside of its charts.
 _WAITING_LETTERS = 112
@@ -42,7 +45,7 @@ def pipeline_svg(shown: Shown) -> str:
     verdict = shown.pipeline.verdict
     mark = _MARKS.get(verdict.state, _FAINT)
     parts, y = [f'<circle cx="{_n(_MARGIN + 5)}" cy="24" r="5" fill="{mark}"/>'], 28.0
-    for line in textwrap.wrap(verdict.text, _TEXT_LETTERS)[:4]:
+    for line in _wrapped(verdict.text)[:4]:
         parts.append(_text(_MARGIN + 20, y, line, _INK, weight="600", size=13))
         y += _LINE
     for line in textwrap.wrap(verdict.detail, _DETAIL_LETTERS):
@@ -81,6 +84,12 @@ def pipeline_svg(shown: Shown) -> str:
     )
 
 
+def _wrapped(text: str) -> list[str]:
+    """The lines of a text, none of which ends between a number and its unit."""
+    lines = textwrap.wrap(_UNIT.sub("\N{NO-BREAK SPACE}", text), _TEXT_LETTERS)
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
+
+
 def _row(use: QueueUse, clocks: Sequence[float], readings: Sequence[Reading]) -> str:
     return "".join(
         [
@@ -97,7 +106,7 @@ def _about(use: QueueUse) -> str:
     lines = [(use.name, _INK, "600")]
     if use.operation != use.name:
         lines.append((use.operation, _FAINT, ""))
-    lines.append((use.place, _FAINT, ""))
+    lines += [(line, _FAINT, "") for line in textwrap.wrap(use.place, _PLACE_LETTERS)[:2]]
     for runner in use.runners[:2]:
         lines.append((f"runner {runner}", _WARNING if runner.error else _FAINT, ""))
     return "".join(

@@ -294,6 +294,16 @@ def test_pictures_of_little_and_of_much() -> None:
     assert set(forms) == {"text/plain", "image/svg+xml", "image/png"}
 
 
+def test_long_words_are_wrapped_where_they_may_be() -> None:
+    text = f"Training {'waits ' * 13}it takes 3.46 ms an element"
+    found = shown([use("a", place="cell [3], line 12, run by cell [4]")])
+    found = found._replace(pipeline=InputPipeline(Verdict("waits", text), found.pipeline.queues))
+    svg = pipeline_svg(found)
+    assert ">3.46 ms an element<" in svg
+    assert ">cell [3], line 12, run by cell<" in svg
+    assert ">[4]<" in svg
+
+
 def test_rates_are_taken_over_several_samples() -> None:
     assert rates([0.0, 1.0, 2.0, 3.0, 4.0, 5.0], [0, 10, 20, 30, 40, 90]) == [0, 10, 10, 10, 10, 20]
     assert rates([1.0, 1.0], [0, 5]) == [0.0, 0.0]
