@@ -235,6 +235,7 @@ CHANGES = (
     Change(
         "exec/resources/random_state.py", "(low, high), (a, b, c, d)", "self._first", (RESUMING,)
     ),
+    Change("exec/resources/queue.py", "self._again -= again", "self._again = 0", (RESUMING,)),
     Change("exec/engine/at_once.py", "question.on_cancelling()", "pass", (AT_ONCE,)),
     Change("exec/engine/at_once.py", "        or first.after\n", "", (AT_ONCE,)),
     Change("exec/engine/at_once.py", "len(waiting) != 1", "not waiting", (AT_ONCE,)),
