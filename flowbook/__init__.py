@@ -143,9 +143,11 @@ from flowbook.graph.ops.sparse.products import *
 from flowbook.graph.ops.state.initialising import *
 from flowbook.graph.ops.state.marks import *
 from flowbook.graph.ops.state.variables import *
+from flowbook.graph.ops.text.array_files import *
 from flowbook.graph.ops.text.csv_records import *
 from flowbook.graph.ops.text.edit_distance import *
 from flowbook.graph.ops.text.examples import *
+from flowbook.graph.ops.text.sequence_examples import *
 from flowbook.graph.ops.text.string_numbers import decode_base64 as decode_base64
 from flowbook.graph.ops.text.string_numbers import decode_raw as decode_raw
 from flowbook.graph.ops.text.string_numbers import encode_base64 as encode_base64

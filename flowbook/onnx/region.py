@@ -203,7 +203,9 @@ class Region:
         frame = _frame(exit)
         exits = [op for op in others if op.type == "Exit" and _frame(op) is frame]
         outcome = _outcome(exit)
-        variables = _variables(frame, exits)
+        variables, around = _inside(frame, exits)
+        # Of a loop that gradients were taken of, some of this was built after the loop.
+        self._write_all(around)
         values = [merge.outputs[0] for merge in variables]
         holds = outcome.op.inputs[0]
         firsts = self.written([merge.inputs[0].op.inputs[0] for merge in variables])
@@ -374,18 +376,22 @@ def _next(merge: Operation) -> Tensor:
     return merge.closed_by.inputs[0]
 
 
-def _variables(frame: Frame, exits: Iterable[Operation]) -> list[Operation]:
-    """The Merges of a loop that its Exits depend on."""
-    found, seen = [], set()
-    stack = [t.op for op in exits for t in op.inputs]
+def _inside(frame: Frame, exits: Iterable[Operation]) -> tuple[list[Operation], list[Tensor]]:
+    """The Merges of a loop that its Exits depend on, and what is taken from outside for that."""
+    found, around, seen = [], [], set()
+    stack = [t for op in exits for t in op.inputs]
     while stack:
-        op = stack.pop()
-        if op in seen or not is_within(op.context, frame):
+        tensor = stack.pop()
+        op = tensor.op
+        if op in seen:
+            continue
+        if not is_within(op.context, frame):
+            around.append(tensor)
             continue
         seen.add(op)
-        stack += [t.op for t in op.inputs]
+        stack += taken_by(op)
         if op.closed_by is not None:
-            stack.append(op.closed_by)
+            stack += op.closed_by.inputs
             if op.context is frame:
                 found.append(op)
-    return sorted(found, key=lambda op: op.id)
+    return sorted(found, key=lambda op: op.id), around

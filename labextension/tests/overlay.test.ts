@@ -10,7 +10,8 @@ import { mixed, overlayPalette, scaleColour } from "../src/core/overlay_colours.
 import { GraphData } from "../src/core/payload.js";
 import { runPaint } from "../src/core/run_colours.js";
 import { say } from "../src/core/say.js";
-import { EdgeCache } from "../src/core/scene.js";
+import { EdgeCache, Scene } from "../src/core/scene.js";
+import { sceneSvg } from "../src/core/svg.js";
 import { timeSize } from "../src/core/words.js";
 import { Op, graphOf } from "./graphs.js";
 
@@ -70,6 +71,16 @@ test("a scope has a share of each colour that its operations have", () => {
   assert.equal(palette.paintOf(tree.find("scope:b")!, false).line, runPaint(1, false).colour);
   assert.deepEqual(palette.barOf(tree.find("op:x")!, false), []);
   assert.deepEqual(likenessPalette(tree).barOf(tree.find("scope:a")!, false), []);
+});
+
+test("a saved picture has the legend below it", () => {
+  const { tree, overlay } = laid();
+  const empty: Scene = { width: 10, height: 10, sheets: [], boxes: new Map() };
+  const svg = sceneSvg(tree, empty, false, overlayPalette(new Tints(tree, overlay, 0)));
+  assert.match(svg, /fill="#0072b2".*>cpu:0</s);
+  const [scale] = overlayPalette(amounts("s", [-1, 1, 3, 1, 0, -1])).legend;
+  assert.deepEqual([scale.swatch.length, scale.about], [11, "from 0 ns to 4.00 s"]);
+  assert.doesNotMatch(sceneSvg(tree, empty, false, likenessPalette(tree)), /<text/);
 });
 
 test("amounts add up, and the outermost scope of most has the strongest colour", () => {

@@ -81,6 +81,7 @@ def test_two_plans_go_along_with_each_other(tmp_path: Path, page: Any) -> None:
     )
     svg = saved_svg(second)
     assert "16.8 MB" in svg  # The transfer,
+    assert ">gpu:0<" in svg  # the legend,
     assert "#d55e00" in svg  # and the colour of the second device of both plans.
     press(first, "Escape")
     second.locator(".fb-hint").wait_for()

@@ -183,6 +183,55 @@ def test_what_is_written_to_a_gradients_array_adds_up() -> None:
     exchanged([sums.stack()], {x: [1, 2]})
 
 
+@pytest.mark.parametrize("swap_memory", [False, True])
+def test_the_derivatives_of_loops(swap_memory: bool) -> None:
+    x, n = fb.placeholder(fb.float32, [2]), fb.placeholder(fb.int32, [])
+
+    def body(i: fb.Tensor, y: fb.Tensor) -> tuple[fb.Tensor, fb.Tensor]:
+        return i + 1, fb.cond(fb.equal(i, 1), lambda: fb.exp(y) * x, lambda: fb.sin(y * x))
+
+    _, y = fb.while_loop(lambda i, _: i < n, body, (0, x), swap_memory=swap_memory)
+    [slope] = fb.gradients(y, x)
+    curvature = fb.gradients(slope, x)
+    exchanged([y, slope, *curvature], {x: [0.5, 1.0], n: 3}, {x: [0.5, 1.0], n: 0})
+
+
+def test_the_derivative_of_a_loop_over_as_many_rows_as_there_are() -> None:
+    x = fb.placeholder(fb.float32, [None, 2])
+    _, y = fb.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, fb.sin(y * x)), (0, x))
+    exchanged([y, *fb.gradients(y, x)], {x: [[0.5, 1.0]]}, {x: np.ones((3, 2))})
+
+
+def test_the_derivatives_of_what_goes_over_elements() -> None:
+    x = fb.placeholder(fb.float32, [None])
+    mapped, scanned = fb.map_fn(lambda a: fb.sin(a) * a, x), fb.scan(lambda a, b: a * b + b, x)
+    slopes = fb.gradients([mapped, scanned], x)
+    exchanged([mapped, scanned, *slopes], {x: [1.0, 2.0, 3.0]}, {x: [1.0]})
+
+
+@pytest.mark.parametrize("dims", [[2], [None]], ids=str)
+def test_an_array_that_grows_and_its_derivative(dims: Any) -> None:
+    x, n = fb.placeholder(fb.float32, dims), fb.placeholder(fb.int32, [])
+    _, array = fb.while_loop(
+        lambda i, _: i < n,
+        lambda i, array: (i + 1, array.write(i, x * fb.cast(i + 1, fb.float32))),
+        (0, fb.TensorArray(fb.float32, dynamic_size=True)),
+    )
+    y = array.stack()
+    slopes = fb.gradients(y * y, x)
+    exchanged([y, array.size(), *slopes], {x: [0.5, 1.0], n: 3}, {x: [2.0, 1.0], n: 1})
+
+
+def test_arrays_of_pieces_of_one_length_and_their_derivatives() -> None:
+    x = fb.placeholder(fb.float32, [4, 2])
+    options: Any = {"element_shape": [2, 2], "clear_after_read": False}
+    pieces = fb.TensorArray(fb.float32, 2, **options).split(x, [2, 2])
+    rows = fb.TensorArray(fb.float32, 2, **options).scatter([1, 0], fb.reshape(x, [2, 2, 2]))
+    fetches = [pieces.concat(), pieces.stack(), rows.concat()]
+    slopes = fb.gradients([t * t for t in fetches], x)
+    exchanged([*fetches, *slopes], {x: np.arange(8).reshape(4, 2)})
+
+
 def test_variables_are_stored_and_read_in_loops() -> None:
     x, v = number(), fb.Variable(2.0)
     [found] = fb.while_loop(lambda a: a < 10.0, lambda a: [a * v], [x])
@@ -200,8 +249,17 @@ def refused(make: Callable[[fb.Tensor], Any], match: str) -> None:
 
 
 def test_what_cannot_be_written_is_named() -> None:
-    growing = fb.TensorArray(fb.float32, dynamic_size=True, tensor_array_name="growing")
-    refused(lambda x: growing.write(3, x).stack(), "the array 'growing', which grows")
+    uneven = fb.TensorArray(fb.float32, 2, element_shape=[None]).split([1.0, 2.0, 3.0], [1, 2])
+    refused(lambda x: uneven.read(1) * x, "pieces of the lengths .*, which may differ")
+
+    def inner(y: fb.Tensor) -> fb.Tensor:
+        return fb.while_loop(lambda z: z < 9.0, lambda z: [z * z], [y])[0]
+
+    def slope(x: fb.Tensor) -> fb.Tensor:
+        [y] = fb.while_loop(lambda y: y < 99.0, lambda y: [inner(y) * x], [x])
+        return fb.gradients(y, x)[0]
+
+    refused(slope, "a stack of stacks")
     differing = fb.TensorArray(fb.float32, 1, infer_shape=False, tensor_array_name="different")
     refused(lambda x: differing.write(0, x).read(0), "'different', whose elements differ in shape")
     rows = fb.placeholder(fb.float32, [None, None])

@@ -86,8 +86,8 @@ def test_every_type_with_a_rule_has_a_row_that_is_written() -> None:
             except fb.errors.UnimplementedError:
                 continue
             written.add(case.type)
-    # Arrays cannot be fed; `test_flow.py` writes them in loops.
-    assert RULES.keys() - written == UNSIGNED_ONLY | arrays.RULES.keys()
+    # Few arrays are in rows, as they cannot be fed; `test_flow.py` writes them in loops.
+    assert RULES.keys() - written - arrays.RULES.keys() == UNSIGNED_ONLY
 
 
 @pytest.mark.parametrize("opset", [18, 19, 23, 25])

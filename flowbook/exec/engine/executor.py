@@ -104,16 +104,26 @@ class Execution:
         self._endings: list[Callable[[], None]] = []
         self._is_cancelled = False
         self._writing: frozenset[int] = frozenset()
+        self._written: set[int] = set()
         self._before_writing: Callable[[], None] = _nothing
+        self._when_written: Callable[[], None] = _nothing
         self._ready: list[Ready] = []
         self._step: Any = None  # The state machine, from when it is needed.
         if structure.straight is None:
             self._step = Step(structure, values)
             self._add(self._step.begin())
 
-    def before(self, units: frozenset[int], call: Callable[[], None]) -> None:
-        """Have something called before each of some units runs."""
-        self._writing, self._before_writing = units, call
+    def around(
+        self, units: frozenset[int], before: Callable[[], None], when_done: Callable[[], None]
+    ) -> None:
+        """Have something called around some units.
+
+        Args:
+            units: which.
+            before: called before each of them runs.
+            when_done: called where the step waits, if all of them have run and none will again.
+        """
+        self._writing, self._before_writing, self._when_written = units, before, when_done
 
     @property
     def trips(self) -> Mapping[str, int]:
@@ -204,6 +214,7 @@ class Execution:
             else:
                 if index in writing:
                     self._before_writing()
+                    self._written.add(index)
                 outputs = unit.run(values)
             for value, output in zip(unit.outputs, outputs, strict=True):
                 values[value] = output
@@ -241,6 +252,8 @@ class Execution:
                     raise self._late()
                 if index in writing:
                     self._before_writing()
+                    if tag is step.root:  # In a loop there may be another iteration.
+                        self._written.add(index)
                 unit = units[index]
                 if unit.is_async:
                     assert isinstance(unit, AsyncKernel)
@@ -259,6 +272,8 @@ class Execution:
     def _next_report(self) -> AsyncCall | None:
         with suppress(queue.Empty):
             return self._reports.get_nowait()
+        if self._written == self._writing:
+            self._when_written()
         deadline, report_at = self.deadline, math.inf
         if self._executions is not None:
             self._executions.add(self)

@@ -293,7 +293,7 @@ class Runner:
         if self._waits and self._gates:
             passage = Passage(self._gates, self._described, deadline)
             try:
-                execution.before(structure.writing, passage.enter)
+                execution.around(structure.writing, passage.enter, passage.leave)
                 self._fail_as_step(execution.run)
             finally:
                 passage.leave()

@@ -9,14 +9,15 @@ each time, so that an interrupt finds every element in one place.
 
 from __future__ import annotations
 
+import base64
 import heapq
 import itertools
 import math
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice, repeat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice, repeat
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -40,6 +41,7 @@ from flowbook.graph.model.touch import (
     PADDING_FIFO_QUEUE,
     PRIORITY_QUEUE,
     RANDOM_SHUFFLE_QUEUE,
+    SAVED_QUEUE,
     STACK,
 )
 
@@ -76,6 +78,9 @@ class InOrder:
 
     def __len__(self) -> int:
         return len(self._elements)
+
+    def __iter__(self) -> Iterator[Element]:
+        return iter(self._elements)
 
     def put(self, source: deque[Element], count: int) -> None:
         """See `Elements`."""
@@ -512,6 +517,60 @@ def _waited(line: Line, end: float) -> float:
     return line.waited + (max(0.0, end - line.since) if line.since is not None else 0.0)
 
 
+class SavedQueue(Queue):
+    """A queue of scalars that belongs to a checkpoint: those that nobody has taken, in order.
+
+    What waits to be put in counts as being in it. Whether it is closed is no part of its state: who
+    fills it finds that there is no more.
+
+    Args:
+        name: what errors call it.
+        attributes: those of the operation that owns it.
+    """
+
+    elements: InOrder
+
+    def __init__(self, name: str, attributes: Mapping[str, Any]) -> None:
+        super().__init__(SAVED_QUEUE.name, name, attributes, InOrder())
+
+    def state(self) -> Any:
+        """The scalars."""
+        with self._lock:
+            taken, coming = (chain.from_iterable(map(_held_by, line)) for line in self._lines[::-1])
+            values = [value for (value,) in chain(taken, self.elements, coming)]
+        if self.dtypes[0] is string:
+            return [base64.b64encode(value.item()).decode() for value in values]
+        return base64.b64encode(np.array(values, self.dtypes[0].numpy).tobytes()).decode()
+
+    def set_state(self, state: Any) -> None:
+        """Hold these instead; ValueError or TypeError if they are none."""
+        values: Sequence[Any]
+        if self.dtypes[0] is string:
+            if not isinstance(state, list):
+                raise TypeError("strings are a list")
+            values = [np.array(base64.b64decode(text, validate=True), object) for text in state]
+        else:
+            values = rows_of(
+                np.frombuffer(base64.b64decode(state, validate=True), self.dtypes[0].numpy)
+            )
+        elements = deque([(value,) for value in values])
+        with self._lock:
+            for line in self._lines:
+                for waiting in line:
+                    _held_by(waiting).clear()
+            self.elements.clear()
+            self.elements.put(elements, len(elements))
+            self._serve()
+        self._report()
+
+
+def _held_by(waiting: Attempt) -> deque[Element]:
+    """The elements that are with who waits at a queue, and not in it."""
+    if isinstance(waiting, _Enqueue):
+        return waiting._elements
+    return waiting._taken if isinstance(waiting, _Dequeue | _DequeueMany) else deque()
+
+
 # What two operations that share a queue may have of their own.
 _OWN = ("names", "seed", "graph_seed")
 
@@ -708,6 +767,11 @@ def _shown(value: Any) -> str:
 @makes(FIFO_QUEUE)
 def _fifo_queue(birth: Birth) -> Queue:
     return Queue(FIFO_QUEUE.name, birth.key.name, birth.attributes, InOrder())
+
+
+@makes(SAVED_QUEUE)
+def _saved_queue(birth: Birth) -> Queue:
+    return SavedQueue(birth.key.name, birth.attributes)
 
 
 @makes(PADDING_FIFO_QUEUE)

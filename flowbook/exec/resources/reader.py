@@ -293,8 +293,9 @@ class Reader(WaitingResource, Lasting):
         with self._lock:
             if order.is_withdrawn:
                 return
-            progress = self._progress
-            if name is not None and progress.order is not order:
+            # Two threads may bring the same, and one may have been interrupted while it did.
+            progress, is_new = self._progress, not order.is_over
+            if name is not None and is_new and progress.order is not order:
                 self._progress = progress._replace(next=(*progress.next, name), order=order)
             order.error, order.is_over = error, True
         if not order.is_asking:

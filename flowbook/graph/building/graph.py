@@ -97,6 +97,7 @@ class Graph(Members):
         site: where the graph was made.
         values: who holds values of its variables, and which have been given up.
         repetition: whether loops that also run make it grow.
+        places: where in the control flow operations are.
     """
 
     def __init__(self) -> None:
@@ -184,7 +185,7 @@ class Graph(Members):
             operation.device, operation.colocation = handle.device, (handle,)
         with self.lock:
             self._check_open()
-            if self._is_routed or op_def.is_router:
+            if self.places.is_routed or op_def.is_router:
                 self._place_in(scope, operation)
             if is_exact:
                 full = self._take(name[:-1], author)
@@ -204,9 +205,9 @@ class Graph(Members):
     def _place_in(self, scope: Scope, operation: Operation) -> None:
         """Find where in the control flow an operation is that is being built."""
         try:
-            self._place(operation)
+            self.places.put(operation)
             if not scope.extends:
-                self._refuse_complete(operation, scope.flow)
+                self.places.refuse_complete(operation, scope.flow)
         except OpError as error:
             named = [tensor for tensor in operation.inputs if tensor.op.name]
             raise error.at(operation.type, operation.site, named) from None

@@ -15,24 +15,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from flowbook.graph.building.names import Names, check_name
+from flowbook.graph.building.places import Places
 from flowbook.graph.model import site as sites
 from flowbook.graph.model.context import (
-    FRAME_OPTIONS,
-    Branch,
-    Context,
     Frame,
-    chain,
-    context_of,
     frame_of,
-    is_within,
-    joined,
-    runs_in,
 )
 from flowbook.graph.model.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
     InvalidArgumentError,
-    InvalidTypeError,
     OpError,
 )
 from flowbook.graph.model.operation import Operation
@@ -60,6 +52,7 @@ class Members:
         lock: what every change holds.
         values: who holds values of its variables, and which have been given up.
         repetition: whether loops that also run make it grow.
+        places: where in the control flow operations are.
     """
 
     def __init__(self) -> None:
@@ -72,6 +65,7 @@ class Members:
         self._variables: dict[Operation, Any] = {}
         self.values = VariableValues()
         self.repetition = Repetition()
+        self.places = Places(self.lock)
         self._suspects = self.repetition.suspects
         self._names = Names()
         self._latest_author: Author | None = None
@@ -83,60 +77,19 @@ class Members:
             weakref.WeakKeyDictionary()
         )
         self._next_id = 0
-        self._is_routed = False
         self._rebuilt = RebuiltLoops()
-        self._complete: weakref.WeakSet[Frame | Operation] = weakref.WeakSet()
-        self._frames: weakref.WeakValueDictionary[tuple[str, Frame | None], Frame] = (
-            weakref.WeakValueDictionary()
-        )
         self._generations: dict[str, int] = {}
         # What `Graph.consumers` found.
         self._consumers: dict[Tensor, list[Operation]] = {}
         self._consumers_version = (-1, -1)
 
-    # Where in the control flow
+    # Loops, whose operations join together
 
     def open_frame(self, frame: Frame) -> None:
         """Note a new frame, which is entered by its name."""
         with self.lock:
-            self._frames[frame.name, frame_of(frame.outer)] = frame
+            self.places.open(frame)
             self._rebuilt.begin(frame)
-
-    def _place(self, operation: Operation) -> None:
-        """Find where an operation is that is about to join.
-
-        Raises:
-            InvalidArgumentError: if what it takes is in different frames, or in opposite branches,
-                or in a frame to which nothing can be added, or it leaves a frame that it is not in.
-        """
-        self._is_routed |= operation.op_def.is_router
-        context, retag = joined(operation), operation.op_def.retag
-        frame = frame_of(context)
-        if retag is Retag.PUSH:
-            name = operation.attributes["frame_name"]
-            entered = self._frames.get((name, frame))
-            if entered is None:
-                said = operation.attributes
-                options = {option: said[option] for option in FRAME_OPTIONS if option in said}
-                entered = Frame(name, context, **options, is_function=not operation.inputs)
-                self._frames[name, frame] = entered
-            elif is_within(context, entered.outer):
-                entered.outer = context
-            operation.context = entered
-            return
-        if retag is not Retag.NONE and frame is None:
-            raise InvalidArgumentError(
-                "its input is in no loop",
-                hint="fb.control_flow.enter takes a value into one",
-            )
-        if retag is Retag.POP:
-            assert frame is not None
-            operation.context = frame.outer
-        elif retag is Retag.INCREMENT:
-            _check_closes(operation, frame)
-            operation.context = frame
-        else:
-            operation.context = context
 
     def complete(self, frame: Frame) -> Mapping[Operation, Operation]:
         """Note that nothing else may join a loop.
@@ -146,7 +99,7 @@ class Members:
             the same loop; nothing where they stand for themselves.
         """
         with self.lock:
-            self._complete.add(frame)
+            self.places.close(frame)
             pairs = self._rebuilt.end(frame)
             before = the_same(pairs)
             if before is None:
@@ -158,7 +111,7 @@ class Members:
                 if previous.op_def.retag is Retag.PUSH:
                     entered = frame_of(previous.context)
                     assert entered is not None
-                    self._frames[entered.name, frame_of(entered.outer)] = entered
+                    self.places.open(entered)
             self._consumers, self._consumers_version = {}, (-1, -1)
             return before
 
@@ -189,49 +142,6 @@ class Members:
                     self._operations.pop(operation.name, None)
                     self._names.give_back(operation.name, operation.site.author)
             self._consumers, self._consumers_version = {}, (-1, -1)
-
-    def open_branches(self, pred: Tensor) -> None:
-        """Note that the branches of a predicate are being built."""
-        with self.lock:
-            self._complete.discard(pred.op)
-
-    def close_branches(self, pred: Tensor) -> None:
-        """Note that nothing else may join the branches of a predicate."""
-        with self.lock:
-            self._complete.add(pred.op)
-
-    def _refuse_complete(self, operation: Operation, flow: Flow | None) -> None:
-        """Refuse an operation that would join a loop or a branch which is complete.
-
-        Raises:
-            InvalidArgumentError: naming what it takes from there.
-        """
-        for context in chain(runs_in(operation)):
-            if self._is_closed(context, flow):
-                source = next(
-                    (t for t in operation.inputs if is_within(context_of(t), context)),
-                    operation.control_inputs[-1] if operation.control_inputs else operation,
-                )
-                raise _inside(source, context)
-
-    def refuse_inside(self, tensor: Tensor, flow: Flow | None) -> None:
-        """Refuse a tensor of a loop or a branch which is complete.
-
-        Args:
-            tensor: the tensor.
-            flow: what is being built, which may be in there.
-
-        Raises:
-            InvalidArgumentError: saying where it is.
-        """
-        for context in chain(context_of(tensor)):
-            if self._is_closed(context, flow):
-                raise _inside(tensor, context)
-
-    def _is_closed(self, context: Context, flow: Flow | None) -> bool:
-        """Whether nothing that is built now may join a loop or a branch."""
-        key = context if isinstance(context, Frame) else context.pred.op
-        return key in self._complete and (flow is None or not is_within(flow.place, context))
 
     # Joining
 
@@ -327,11 +237,11 @@ class Members:
             if retired:
                 if not (at and generation.isascii() and generation.isdigit()):
                     raise InvalidArgumentError(f"{name!r} is not the name of a retired operation")
-                self._place(operation)
+                self.places.put(operation)
                 self._join_retired(operation, plain, int(generation))
                 operation.name = name
                 return
-            self._place(operation)
+            self.places.put(operation)
             self._names.owners[name] = None
             self._join(operation, name, None)
 
@@ -381,7 +291,7 @@ class Members:
                 operation.inputs = tuple([flow.captured(t) for t in operation.inputs])
                 flow.enclose(operation)
             try:
-                self._place(operation)
+                self.places.put(operation)
             except OpError as error:
                 what = f"{operation.type} {name!r}"
                 raise error.at(what, operation.site, operation.inputs) from None
@@ -396,7 +306,7 @@ class Members:
                 present[operation] = joined
             if flow is not None:
                 flow.joined(joined)
-        self.note_complete(operation for _, operation in named if operation not in present)
+        self.places.note_complete(operation for _, operation in named if operation not in present)
 
     def _loops_kept(self, named: Sequence[tuple[str, Operation]]) -> dict[Operation, Operation]:
         """The operations of loops that are there already, if all of the loops are, by the new ones.
@@ -412,7 +322,7 @@ class Members:
             elif operation in in_loops:
                 for each in in_loops:
                     if each.op_def.retag is Retag.PUSH:
-                        self._frames.pop((each.attributes["frame_name"], None), None)
+                        self.places.forget(each.attributes["frame_name"])
                 return {}
         return {operation: before[operation] for operation in in_loops}
 
@@ -423,19 +333,6 @@ class Members:
             operation.key = key_of(operation, plain, generation)
         self._number(operation)
         self.retirements += 1
-
-    def note_complete(self, operations: Iterable[Operation]) -> None:
-        """Note that nothing else may join what operations leave or merge, loops and branches."""
-        for operation in operations:
-            if operation.op_def.retag is Retag.POP:
-                frame = frame_of(runs_in(operation))
-                assert frame is not None
-                self._complete.add(frame)
-            elif operation.op_def.fires_on_any and len(operation.inputs) > 1:
-                inside = [context for t in operation.inputs for context in chain(context_of(t))]
-                around = list(chain(operation.context))
-                merged = [c for c in inside if isinstance(c, Branch) and c not in around]
-                self._complete.update(branch.pred.op for branch in merged)
 
     def scope_names(self) -> list[str]:
         """The names that scopes took and no operation has, sorted."""
@@ -581,48 +478,3 @@ class Members:
             if self.values.has_value(operation):
                 author.restarted.append(operation)
             self.forget(operation)
-
-
-def _check_closes(operation: Operation, frame: Frame | None) -> None:
-    """Refuse what takes a value to the next iteration, but to no Merge that could give it on.
-
-    Raises:
-        InvalidArgumentError: if it closes none of its loop, or one that is closed already.
-        InvalidTypeError: if the dtypes differ.
-    """
-    merge = operation.closes
-    if merge is None or not merge.op_def.fires_on_any or merge.context is not frame:
-        raise InvalidArgumentError(
-            "it closes no Merge of its loop",
-            hint="fb.control_flow.next_iteration(data, merge)",
-        )
-    given, taken = operation.outputs[0], merge.outputs[0]
-    if given.dtype is not taken.dtype:
-        raise InvalidTypeError(
-            f"it gives {given.dtype.name}, but {merge.name!r}, which it closes, {taken.dtype.name}"
-        )
-    if not given.shape.is_compatible_with(taken.shape):
-        raise InvalidArgumentError(
-            f"it gives the shape {given.shape}, but {merge.name!r}, which it closes, {taken.shape}"
-        )
-    other, author = merge.closed_by, operation.site.author
-    if other is None or other.retired or operation.retired:
-        return
-    if author is None or not author.may_take(other.site.author):
-        raise InvalidArgumentError(f"{merge.name!r} is closed by {other.name!r} already")
-
-
-def _inside(source: Tensor | Operation, context: Context) -> InvalidArgumentError:
-    """That something inside of a loop or a branch is used from outside."""
-    if isinstance(context, Frame):
-        where = f"inside of {context.described}, where it has a value for each {context.repeats}"
-        instead = "one of the loop's variables: use what the loop returns"
-        if context.is_function:
-            instead = "one of the function's results: use what its calls give"
-    else:
-        where = f"inside of a branch of {context.pred.name!r}, which may not be taken"
-        instead = "what the branch's function gives: use what cond returns"
-    return InvalidArgumentError(
-        f"{source.name!r} is {where}, and cannot be used outside of it",
-        hint=f"make it {instead}",
-    )

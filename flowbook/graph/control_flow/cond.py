@@ -109,7 +109,7 @@ def branches(
 ) -> Any:
     """What the branches of a predicate of their own give; errors call them by their names."""
     graph = predicate.graph
-    graph.open_branches(predicate)
+    graph.places.open_branches(predicate)
     pivots: tuple[Tensor, Tensor] = switch_op(predicate, predicate, name="Pivot")
     true = _built(graph, names[0], predicate, 1, pivots[1], true_fn)
     false = _built(graph, names[1], predicate, 0, pivots[0], false_fn)
@@ -120,7 +120,7 @@ def branches(
     if flow is not None and (true.inside.stateful or false.inside.stateful):
         is_acting = bool(true.inside.acting or false.inside.acting)
         flow.note(merged[0].op, is_acting)
-    graph.close_branches(predicate)
+    graph.places.close_branches(predicate)
     if true.result is None or isinstance(true.result, Operation):
         return merged[0].op
     return packed_like(true.result, merged)

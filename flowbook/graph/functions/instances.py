@@ -186,7 +186,7 @@ def inlined(
         copying.joined(original, graph.add(made, f"{copying.name(original.name)}/", scope=scope))
         for frame in [f for f, op in last.items() if op is original]:
             _complete(graph, copying, frame)
-    graph.note_complete(copying.copies.values())
+    graph.places.note_complete(copying.copies.values())
     if around.flow is not None and needed is None:
         _note(definition, copying)
     return copying.results

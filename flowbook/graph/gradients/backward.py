@@ -121,7 +121,7 @@ def _gradients(
         raise InvalidArgumentError(f"{len(y_list)} ys but {len(starts)} grad_ys")
     graph = _one_graph([*y_list, *x_list])
     for y in y_list:
-        graph.refuse_inside(y, graph.scope.flow)
+        graph.places.refuse_inside(y, graph.scope.flow)
     with (
         graph.as_default(),
         name_scope(name) as prefix,

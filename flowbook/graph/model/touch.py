@@ -117,6 +117,8 @@ CHECKPOINT_FILES = define_resource_kind("checkpoint_files", Order.FREE, is_share
 COUNTER = define_resource_kind("counter", Order.NUMBERED, is_shared=False)
 STREAM = define_resource_kind("stream", Order.FREE, is_shared=False)
 FIFO_QUEUE = define_resource_kind("fifo_queue", Order.FREE, is_shared=True)
+# Its elements belong to a checkpoint.
+SAVED_QUEUE = define_resource_kind("saved_queue", Order.FREE, is_shared=True)
 PADDING_FIFO_QUEUE = define_resource_kind("padding_fifo_queue", Order.FREE, is_shared=True)
 PRIORITY_QUEUE = define_resource_kind("priority_queue", Order.FREE, is_shared=True)
 RANDOM_SHUFFLE_QUEUE = define_resource_kind("random_shuffle_queue", Order.FREE, is_shared=True)

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%flowbook/graph/numerics/example.proto\x12\x08\x66lowbook\"\x1a\n\tBytesList\x12\r\n\x05value\x18\x01 \x03(\x0c\"\x1e\n\tFloatList\x12\x11\n\x05value\x18\x01 \x03(\x02\x42\x02\x10\x01\"\x1e\n\tInt64List\x12\x11\n\x05value\x18\x01 \x03(\x03\x42\x02\x10\x01\"\x92\x01\n\x07\x46\x65\x61ture\x12)\n\nbytes_list\x18\x01 \x01(\x0b\x32\x13.flowbook.BytesListH\x00\x12)\n\nfloat_list\x18\x02 \x01(\x0b\x32\x13.flowbook.FloatListH\x00\x12)\n\nint64_list\x18\x03 \x01(\x0b\x32\x13.flowbook.Int64ListH\x00\x42\x06\n\x04kind\"\x7f\n\x08\x46\x65\x61tures\x12\x30\n\x07\x66\x65\x61ture\x18\x01 \x03(\x0b\x32\x1f.flowbook.Features.FeatureEntry\x1a\x41\n\x0c\x46\x65\x61tureEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12 \n\x05value\x18\x02 \x01(\x0b\x32\x11.flowbook.Feature:\x02\x38\x01\"/\n\x07\x45xample\x12$\n\x08\x66\x65\x61tures\x18\x01 \x01(\x0b\x32\x12.flowbook.Featuresb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%flowbook/graph/numerics/example.proto\x12\x08\x66lowbook\"\x1a\n\tBytesList\x12\r\n\x05value\x18\x01 \x03(\x0c\"\x1e\n\tFloatList\x12\x11\n\x05value\x18\x01 \x03(\x02\x42\x02\x10\x01\"\x1e\n\tInt64List\x12\x11\n\x05value\x18\x01 \x03(\x03\x42\x02\x10\x01\"\x92\x01\n\x07\x46\x65\x61ture\x12)\n\nbytes_list\x18\x01 \x01(\x0b\x32\x13.flowbook.BytesListH\x00\x12)\n\nfloat_list\x18\x02 \x01(\x0b\x32\x13.flowbook.FloatListH\x00\x12)\n\nint64_list\x18\x03 \x01(\x0b\x32\x13.flowbook.Int64ListH\x00\x42\x06\n\x04kind\"\x7f\n\x08\x46\x65\x61tures\x12\x30\n\x07\x66\x65\x61ture\x18\x01 \x03(\x0b\x32\x1f.flowbook.Features.FeatureEntry\x1a\x41\n\x0c\x46\x65\x61tureEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12 \n\x05value\x18\x02 \x01(\x0b\x32\x11.flowbook.Feature:\x02\x38\x01\"/\n\x07\x45xample\x12$\n\x08\x66\x65\x61tures\x18\x01 \x01(\x0b\x32\x12.flowbook.Features\"1\n\x0b\x46\x65\x61tureList\x12\"\n\x07\x66\x65\x61ture\x18\x01 \x03(\x0b\x32\x11.flowbook.Feature\"\x98\x01\n\x0c\x46\x65\x61tureLists\x12=\n\x0c\x66\x65\x61ture_list\x18\x01 \x03(\x0b\x32\'.flowbook.FeatureLists.FeatureListEntry\x1aI\n\x10\x46\x65\x61tureListEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12$\n\x05value\x18\x02 \x01(\x0b\x32\x15.flowbook.FeatureList:\x02\x38\x01\"e\n\x0fSequenceExample\x12#\n\x07\x63ontext\x18\x01 \x01(\x0b\x32\x12.flowbook.Features\x12-\n\rfeature_lists\x18\x02 \x01(\x0b\x32\x16.flowbook.FeatureListsb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,6 +37,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_INT64LIST'].fields_by_name['value']._serialized_options = b'\020\001'
   _globals['_FEATURES_FEATUREENTRY']._loaded_options = None
   _globals['_FEATURES_FEATUREENTRY']._serialized_options = b'8\001'
+  _globals['_FEATURELISTS_FEATURELISTENTRY']._loaded_options = None
+  _globals['_FEATURELISTS_FEATURELISTENTRY']._serialized_options = b'8\001'
   _globals['_BYTESLIST']._serialized_start=51
   _globals['_BYTESLIST']._serialized_end=77
   _globals['_FLOATLIST']._serialized_start=79
@@ -51,4 +53,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_FEATURES_FEATUREENTRY']._serialized_end=419
   _globals['_EXAMPLE']._serialized_start=421
   _globals['_EXAMPLE']._serialized_end=468
+  _globals['_FEATURELIST']._serialized_start=470
+  _globals['_FEATURELIST']._serialized_end=519
+  _globals['_FEATURELISTS']._serialized_start=522
+  _globals['_FEATURELISTS']._serialized_end=674
+  _globals['_FEATURELISTS_FEATURELISTENTRY']._serialized_start=601
+  _globals['_FEATURELISTS_FEATURELISTENTRY']._serialized_end=674
+  _globals['_SEQUENCEEXAMPLE']._serialized_start=676
+  _globals['_SEQUENCEEXAMPLE']._serialized_end=777
 # @@protoc_insertion_point(module_scope)

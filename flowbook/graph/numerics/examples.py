@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from google.protobuf.message import DecodeError
 
 from flowbook.graph.model.errors import InvalidArgumentError
-from flowbook.graph.numerics.example_pb2 import Example
+from flowbook.graph.numerics.example_pb2 import Example, SequenceExample
 
 # Which list of a feature holds the values of an array, and what such values are called.
 _LISTS = {
@@ -31,6 +31,18 @@ def features_of(record: bytes) -> Mapping[str, Any]:
         raise InvalidArgumentError(f"{record!r:.60} is no example: {error}") from None
 
 
+def feature_lists_of(record: bytes) -> Mapping[str, Any]:
+    """The lists of features of a serialised sequence example by their names.
+
+    Raises:
+        InvalidArgumentError: if it is none.
+    """
+    try:
+        return SequenceExample.FromString(record).feature_lists.feature_list
+    except DecodeError as error:
+        raise InvalidArgumentError(f"{record!r:.60} is no sequence example: {error}") from None
+
+
 def values_of(features: Mapping[str, Any], name: str, dtype: np.dtype[Any]) -> Any:
     """The values of a feature as a vector; None if the example has none of that name.
 
@@ -38,14 +50,43 @@ def values_of(features: Mapping[str, Any], name: str, dtype: np.dtype[Any]) -> A
         InvalidArgumentError: if they are of another dtype.
     """
     # Asking a map of messages for a missing key would add it.
-    kind = features[name].WhichOneof("kind") if name in features else None
+    return values_in(features[name], name, dtype) if name in features else None
+
+
+def values_in(feature: Any, name: str, dtype: np.dtype[Any]) -> Any:
+    """The values that a feature holds as a vector; None if it says of no dtype.
+
+    Raises:
+        InvalidArgumentError: if they are of another dtype.
+    """
+    kind = feature.WhichOneof("kind")
     if kind is None:
         return None
     wanted, called = _LISTS[dtype]
     if kind != wanted:
         found = dict(_LISTS.values())[kind]
         raise InvalidArgumentError(f"feature {name!r} holds {found}, not {called}")
-    return np.array(getattr(features[name], kind).value, dtype)
+    return np.array(getattr(feature, kind).value, dtype)
+
+
+def rows_as_sparse(
+    rows: Sequence[tuple[tuple[int, ...], Any]], shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> tuple[Any, Any, Any]:
+    """Vectors as the rows of a sparse tensor: its indices, values and shape.
+
+    Args:
+        rows: each with its place.
+        shape: that of all places.
+        dtype: of the values.
+    """
+    indices = [(*place, column) for place, values in rows for column in range(len(values))]
+    longest = max((len(values) for _, values in rows), default=0)
+    values = np.concatenate([np.empty(0, dtype), *[values for _, values in rows]])
+    return (
+        np.array(indices, np.int64).reshape(-1, len(shape) + 1),
+        values.astype(dtype, copy=False),
+        np.array([*shape, longest], np.int64),
+    )
 
 
 def example_of(vectors: Mapping[str, Any]) -> bytes:
@@ -55,9 +96,27 @@ def example_of(vectors: Mapping[str, Any]) -> bytes:
     """
     example = Example()
     for name, vector in vectors.items():
-        feature = example.features.feature[name]
-        if vector.size:
-            kind, _ = _LISTS[vector.dtype]
-            getattr(feature, kind).value.extend(vector.tolist())
+        _fill(example.features.feature[name], vector)
     made: bytes = example.SerializeToString(deterministic=True)
     return made
+
+
+def sequence_example_of(
+    context: Mapping[str, Any], sequences: Mapping[str, Sequence[Any]]
+) -> bytes:
+    """The serialised sequence example of vectors, and of lists of vectors, one for each step."""
+    example = SequenceExample()
+    for name, vector in context.items():
+        _fill(example.context.feature[name], vector)
+    for name, vectors in sequences.items():
+        steps = example.feature_lists.feature_list[name].feature
+        for vector in vectors:
+            _fill(steps.add(), vector)
+    made: bytes = example.SerializeToString(deterministic=True)
+    return made
+
+
+def _fill(feature: Any, vector: Any) -> None:
+    if vector.size:
+        kind, _ = _LISTS[vector.dtype]
+        getattr(feature, kind).value.extend(vector.tolist())

@@ -322,7 +322,7 @@ class _Reader:
             constrained: the positions of those that had a constraint.
         """
         had_constraint = {*self._referred(constrained)}
-        self._graph.note_complete(self._operations)
+        self._graph.places.note_complete(self._operations)
         consumers: dict[Operation, list[Operation]] = {}
         for operation in self._operations:
             for tensor in operation.inputs:

@@ -1,8 +1,12 @@
-"""Rules for writing arrays of tensors, as tensors of their elements one upon the other.
+"""Rules for writing arrays of tensors, and stacks, as tensors of their elements one upon the other.
 
 ONNX has no value that an element can be written to; so an array is what its elements make up, and
 zero where none was written yet. What Flowbook refuses, such as to write an element twice, a model
-does not.
+does not. An array that grows, as a gradient's does, gets as many more as are asked for. Of a stack
+the last element is on top.
+
+What begins empty, and of whose elements only the run knows the shape, begins with ones in the place
+of that: the first elements tell it.
 """
 
 from __future__ import annotations
@@ -30,11 +34,13 @@ class Elements:
         dtype: of each.
         shape: of each.
         add_up: whether what is written at one index adds up, as in a gradient.
+        grow: whether more of them come to be when they are written or asked for.
     """
 
     dtype: DType
     shape: Shape
     add_up: bool
+    grow: bool
 
     @staticmethod
     def of(array: Tensor) -> Elements:
@@ -43,16 +49,38 @@ class Elements:
         Raises:
             UnimplementedError: if nothing tells the dtype, or the array is of another kind.
         """
-        dtype, shape, adds_up = None, UNKNOWN, False
+        dtype, shape, adds_up, grows = None, UNKNOWN, False, False
         for op in _users(array):
             match op.type:
+                case "EmptyStack":
+                    adds_up = grows = True
+                case "StackPush" | "StackPushToHost":
+                    dtype = _held(op.inputs[1]).dtype
+                    shape = shape.merge(op.inputs[1].shape)
+                case "StackPop" | "StackPopFromHost":
+                    dtype = _held(op.outputs[0]).dtype
+                    shape = shape.merge(op.outputs[0].shape)
                 case "TensorArray":
                     _check(op)
                     adds_up |= op.attributes["adds_up"]
+                    grows |= op.attributes["dynamic_size"]
                     shape = shape.merge(op.attributes["element_shape"])
                 case "TensorArrayRead" | "TensorArrayGather":
                     dtype = op.outputs[0].dtype
                     shape = shape.merge(op.attributes["element_shape"])
+                case "TensorArrayConcat":
+                    dtype = op.outputs[0].dtype
+                    shape = shape.merge(op.attributes["element_shape"])
+                case "TensorArraySplit":
+                    dtype = op.inputs[1].dtype
+                case "TensorArrayTake":
+                    dtype = op.outputs[0].dtype
+                    shape = shape.merge(op.outputs[0].shape)
+                case "TensorArrayTakeRows":
+                    dtype = op.outputs[0].dtype
+                    shape = shape.merge(op.outputs[0].shape[1:])
+                case "TensorArrayTakePieces":
+                    dtype = op.outputs[0].dtype
                 case "TensorArrayWrite":
                     dtype = op.inputs[2].dtype
                     shape = shape.merge(op.inputs[2].shape)
@@ -61,7 +89,26 @@ class Elements:
                     shape = shape.merge(op.inputs[2].shape[1:])
         if dtype is None:
             raise UnimplementedError(f"the array {array.name!r}, into which nothing is written")
-        return Elements(dtype, shape, adds_up)
+        return Elements(dtype, shape, adds_up, grows)
+
+    @property
+    def dims(self) -> tuple[int | None, ...]:
+        """The dimensions of each.
+
+        Raises:
+            UnimplementedError: if not even their number is known.
+        """
+        if self.shape.dims is None:
+            raise UnimplementedError("an array of elements whose rank only the run knows")
+        return self.shape.dims
+
+
+def _held(value: Tensor) -> Tensor:
+    if value.dtype is dtypes.variant:
+        raise UnimplementedError(
+            "a stack of stacks, as the gradient of a loop within another needs"
+        )
+    return value
 
 
 def _users(array: Tensor) -> list[Operation]:
@@ -83,11 +130,10 @@ def _users(array: Tensor) -> list[Operation]:
 
 def _check(op: Operation) -> None:
     how = op.attributes
-    name = how["tensor_array_name"]
-    if how["dynamic_size"]:
-        raise UnimplementedError(f"the array {name!r}, which grows")
     if not how["infer_shape"]:
-        raise UnimplementedError(f"the array {name!r}, whose elements differ in shape")
+        raise UnimplementedError(
+            f"the array {how['tensor_array_name']!r}, whose elements differ in shape"
+        )
 
 
 def _array(w: Writer, op: Operation, size: str) -> Any:
@@ -95,8 +141,11 @@ def _array(w: Writer, op: Operation, size: str) -> Any:
     elements = Elements.of(op.outputs[0])
     if elements.shape.is_fully_defined:
         return _zeros(w, elements.dtype, size, w.integers(elements.shape.dims or ()))
-    begun = ("TensorArrayScatter", "TensorArrayWrite")
-    if any(user.type not in begun for user in op.outputs[0].consumers()):
+    known = w.values.of(op.inputs[0])
+    if elements.grow and known is not None and not known:
+        return _empty(w, op)
+    begun = ("TensorArrayScatter", "TensorArraySplit", "TensorArrayWrite")
+    if elements.grow or any(user.type not in begun for user in op.outputs[0].consumers()):
         raise UnimplementedError(
             f"the array {op.attributes['tensor_array_name']!r}, whose elements have the shape "
             f"{elements.shape}",
@@ -119,7 +168,8 @@ _EMPTY = np.array(b"", object)
 def _room(w: Writer, op: Operation, array: str, dims: str) -> str:
     """The array with room for elements of some dimensions, if nothing was written to it before."""
     source = op.inputs[0]
-    if source.op.type != "TensorArray" or Elements.of(source).shape.is_fully_defined:
+    elements = Elements.of(source)
+    if source.op.type != "TensorArray" or elements.grow or elements.shape.is_fully_defined:
         return array
     return _zeros(w, op.inputs[2].dtype, w.node("Shape", [array]), dims)
 
@@ -127,18 +177,21 @@ def _room(w: Writer, op: Operation, array: str, dims: str) -> str:
 def _write(w: Writer, op: Operation, array: str, index: str, value: str) -> Any:
     room = _room(w, op, array, w.node("Shape", [value]))
     row = w.node("Unsqueeze", [value, w.integers([0])])
-    return _placed(w, op, room, w.reshape(w.long(index), [1, 1]), row)
+    return _placed(w, op, room, w.reshape(w.long(index), [1]), row)
 
 
 def _scatter(w: Writer, op: Operation, array: str, indices: str, value: str) -> Any:
     dims = w.node("Shape", [value], start=1)
     room = _room(w, op, array, dims)
-    return _placed(w, op, room, w.reshape(w.long(indices), [-1, 1]), value)
+    return _placed(w, op, room, w.long(indices), value)
 
 
 def _placed(w: Writer, op: Operation, array: str, indices: str, rows: str) -> Any:
-    how = "add" if Elements.of(op.inputs[0]).add_up else None
-    return w.node("ScatterND", [array, indices, rows], reduction=how)
+    elements = Elements.of(op.inputs[0])
+    if elements.grow:
+        array = _reaching(w, elements, array, indices, w.node("Shape", [rows], start=1))
+    how = "add" if elements.add_up else None
+    return w.node("ScatterND", [array, w.reshape(indices, [-1, 1]), rows], reduction=how)
 
 
 def _rows(w: Writer, op: Operation, array: str, indices: str) -> Any:
@@ -150,11 +203,140 @@ def _size(w: Writer, op: Operation, array: str) -> Any:
     return w.cast(size, dtypes.int32)
 
 
+# What begins empty, and grows
+
+
+def _empty(w: Writer, op: Operation) -> str:
+    elements = Elements.of(op.outputs[0])
+    dims = [1 if dim is None else dim for dim in elements.dims]
+    return w.constant(np.zeros([0, *dims], elements.dtype.numpy))
+
+
+def _fitted(w: Writer, array: str, dims: str) -> str:
+    """An array; if it is empty, one of elements of these dimensions.
+
+    Where it is not, and has elements of other dimensions, the model fails when it runs: one of the
+    nodes here, or the one that puts an element beside them.
+    """
+    wide = w.node("Expand", [array, w.node("Concat", [w.integers([1]), dims], axis=0)])
+    found: str = w.node("Reshape", [array, w.node("Shape", [wide])], allowzero=1)
+    return found
+
+
+def _grown(w: Writer, elements: Elements, array: str, count: str, dims: str) -> str:
+    """An array of at least so many elements; those that are new are zero."""
+    fitted = array if elements.shape.is_fully_defined else _fitted(w, array, dims)
+    missing = w.node("Sub", [count, w.node("Shape", [fitted], start=0, end=1)])
+    added = _zeros(w, elements.dtype, w.node("Max", [missing, w.integers([0])]), dims)
+    found: str = w.node("Concat", [fitted, added], axis=0)
+    return found
+
+
+def _reaching(w: Writer, elements: Elements, array: str, indices: str, dims: str) -> str:
+    """An array that has elements at all of some indices."""
+    given = w.node("Concat", [w.reshape(indices, [-1]), w.integers([-1])], axis=0)
+    last = w.node("ReduceMax", [given, w.integers([0])], keepdims=1)
+    return _grown(w, elements, array, w.node("Add", [last, w.integers([1])]), dims)
+
+
+def _take(w: Writer, op: Operation, array: str, index: str, shape: str) -> Any:
+    found = _reaching(w, Elements.of(op.inputs[0]), array, w.long(index), w.long(shape))
+    return w.node("Gather", [found, index], axis=0)
+
+
+def _take_rows(w: Writer, op: Operation, array: str, indices: str, shape: str) -> Any:
+    dims = w.node("Slice", [w.long(shape), w.integers([1]), w.integers([_LAST])])
+    found = _reaching(w, Elements.of(op.inputs[0]), array, w.long(indices), dims)
+    return w.node("Gather", [found, indices], axis=0)
+
+
+_LAST = np.iinfo(np.int64).max
+
+
+def _sum(w: Writer, op: Operation, *arrays: str) -> Any:
+    elements = Elements.of(op.outputs[0])
+    if not elements.shape.is_fully_defined:
+        raise UnimplementedError(
+            f"the sum of arrays whose elements have the shape {elements.shape}"
+        )
+    dims = w.integers(elements.dims)
+    size = w.node("Max", [w.node("Shape", [array], start=0, end=1) for array in arrays])
+    return w.node("Sum", [_grown(w, elements, array, size, dims) for array in arrays])
+
+
+# Pieces of one length, one behind the other
+
+
+def _joined(w: Writer, op: Operation, array: str) -> Any:
+    counts = w.node("Shape", [array], start=0, end=1)
+    length = w.node("Shape", [array], start=1, end=2)
+    rest = w.node("Shape", [array], start=2)
+    dims = w.node("Concat", [w.node("Mul", [counts, length]), rest], axis=0)
+    lengths = w.node("Expand", [w.cast(length, dtypes.int32), counts])
+    return [w.node("Reshape", [array, dims], allowzero=1), lengths]
+
+
+def _split(w: Writer, op: Operation, array: str, value: str, lengths: str) -> Any:
+    pieces = w.node("Reshape", [value, _pieces(w, op, value, lengths)], allowzero=1)
+    if op.inputs[0].op.type in ("EmptyStack", "TensorArray"):
+        return pieces
+    return w.node("Sum", [array, pieces])
+
+
+def _take_pieces(w: Writer, op: Operation, array: str, lengths: str, shape: str) -> Any:
+    zero = w.constant(np.zeros((), op.outputs[0].dtype.numpy))
+    whole = _pieces(w, op, w.node("Expand", [zero, w.long(shape)]), lengths)
+    dims = w.node("Slice", [whole, w.integers([1]), w.integers([_LAST])])
+    count = w.node("Shape", [lengths])
+    found = _grown(w, Elements.of(op.inputs[0]), array, count, dims)
+    return w.node("Reshape", [found, w.long(shape)], allowzero=1)
+
+
+def _pieces(w: Writer, op: Operation, value: str, lengths: str) -> str:
+    """The dimensions of what a value makes up as pieces one upon the other."""
+    given = next(t for t in op.inputs if t.dtype is dtypes.int32)
+    known = w.values.of(given)
+    is_even = given.op.type == "TensorArrayConcat" or (
+        known is not None and len(set(known.tolist())) == 1
+    )
+    if not is_even:
+        raise UnimplementedError(f"pieces of the lengths {given.name!r}, which may differ")
+    count = w.node("Shape", [lengths])
+    length = w.node("Div", [w.node("Shape", [value], start=0, end=1), count])
+    found: str = w.node("Concat", [count, length, w.node("Shape", [value], start=1)], axis=0)
+    return found
+
+
+# Stacks
+
+
+def _push(w: Writer, op: Operation, stack: str, value: str) -> Any:
+    if not Elements.of(op.inputs[0]).shape.is_fully_defined:
+        stack = _fitted(w, stack, w.node("Shape", [value]))
+    return w.node("Concat", [stack, w.node("Unsqueeze", [value, w.integers([0])])], axis=0)
+
+
+def _pop(w: Writer, op: Operation, stack: str) -> Any:
+    rest = w.node("Slice", [stack, w.integers([0]), w.integers([-1]), w.integers([0])])
+    return [w.node("Gather", [stack, w.integer(-1)], axis=0), rest]
+
+
 RULES: Rules = {
+    "EmptyStack": _empty,
+    "StackPop": _pop,
+    "StackPopFromHost": _pop,
+    "StackPush": _push,
+    "StackPushToHost": _push,
     "TensorArray": _array,
+    "TensorArrayAdd": _sum,
+    "TensorArrayConcat": _joined,
     "TensorArrayGather": _rows,
     "TensorArrayRead": _rows,
     "TensorArrayScatter": _scatter,
     "TensorArraySize": _size,
+    "TensorArraySplit": _split,
+    "TensorArrayTake": _take,
+    "TensorArrayTakePieces": _take_pieces,
+    "TensorArrayTakeRows": _take_rows,
     "TensorArrayWrite": _write,
 }

@@ -108,6 +108,19 @@ def _broadcast_to(w: Writer, op: Operation, x: str, shape: str) -> Any:
     return w.node("Expand", [x, w.long(shape)])
 
 
+def _sum_to_shape(w: Writer, op: Operation, x: str, shape: str) -> Any:
+    rank, kept = op.inputs[0].shape.rank, op.inputs[1].shape[0]
+    if rank is None or kept is None:
+        raise UnimplementedError("a sum to a shape whose rank only the run knows")
+    target = w.node("Concat", [w.integers([1] * (rank - kept)), w.long(shape)], axis=0)
+    # Each axis as two, of which the first is summed: as long as it was repeated.
+    repeated = w.node("Div", [w.node("Shape", [x]), w.node("Max", [target, w.integers([1])])])
+    pairs = [w.node("Unsqueeze", [dims, w.integers([1])]) for dims in (repeated, target)]
+    apart = w.node("Reshape", [x, w.reshape(w.node("Concat", pairs, axis=1), [-1])], allowzero=1)
+    summed = w.node("ReduceSum", [apart, w.integers(range(0, 2 * rank, 2))], keepdims=0)
+    return w.node("Reshape", [summed, w.long(shape)], allowzero=1)
+
+
 def _fill(w: Writer, op: Operation, dims: str, value: str) -> Any:
     return w.node("Expand", [value, w.long(dims)])
 
@@ -296,6 +309,7 @@ RULES: Rules = {
     "Squeeze": _squeeze,
     "Stack": _stack,
     "StridedSlice": _strided_slice,
+    "SumToShape": _sum_to_shape,
     "TakeAlongAxis": _take_along_axis,
     "TensorScatterUpdate": _scatter_update,
     "Tile": _tile,

@@ -51,7 +51,11 @@ class _Rows:
                 order = np.random.default_rng([self._seed, epoch]).permutation(rows)
             for start in range(0, self._limit, self._size):
                 batch: Any = slice(start, min(start + self._size, self._limit))
-                yield tuple([a[batch if order is None else order[batch]] for a in self._arrays])
+                if order is None:
+                    yield tuple([array[batch] for array in self._arrays])
+                else:
+                    # Unlike indexing, `take` lets the training run meanwhile.
+                    yield tuple([array.take(order[batch], axis=0) for array in self._arrays])
 
 
 def batches(

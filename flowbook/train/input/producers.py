@@ -21,7 +21,7 @@ from flowbook.graph.ops.basis.constants import convert_to_tensor, identity
 from flowbook.graph.ops.basis.filling import range as range_of
 from flowbook.graph.ops.basis.shaping import shape as shape_of
 from flowbook.graph.ops.queues.queue_runners import QueueRunner
-from flowbook.graph.ops.queues.queues import FIFOQueue
+from flowbook.graph.ops.queues.queues import FIFOQueue, SavedQueue
 from flowbook.graph.ops.random.orders import random_shuffle
 from flowbook.graph.ops.state.variables import Variable, count_up_to
 
@@ -32,6 +32,10 @@ __all__ = [
     "slice_input_producer",
     "string_input_producer",
 ]
+
+
+# More epochs than anybody has.
+_ENDLESS = int(np.iinfo(np.int64).max)
 
 
 def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Tensor:
@@ -66,6 +70,9 @@ def input_producer(
 ) -> FIFOQueue:
     """A queue of the rows of a tensor, which a runner puts there again and again.
 
+    Of scalars, such as numbers and names of files, those that nobody has taken out belong to a
+    session's checkpoint, and so do the number of epochs and the random orders.
+
     Args:
         input_tensor: of at least one dimension.
         element_shape: the shape of a row, where the graph does not know it.
@@ -84,9 +91,17 @@ def input_producer(
         with located("input_producer"):
             of_row = _shape_of_rows(rows, element_shape)
         if shuffle:
+            # Counted first: a checkpoint then has both the count and the order, or none.
+            rows = limit_epochs(rows, _ENDLESS if num_epochs is None else num_epochs)
             rows = random_shuffle(rows, seed=seed)
-        queue = FIFOQueue(capacity, rows.dtype, [of_row], shared_name=shared_name, name="queue")
-        QueueRunner(queue, [queue.enqueue_many(limit_epochs(rows, num_epochs))])
+        else:
+            rows = limit_epochs(rows, num_epochs)
+        queue = (
+            SavedQueue(capacity, rows.dtype, shared_name, "queue")
+            if of_row.rank == 0
+            else FIFOQueue(capacity, rows.dtype, [of_row], shared_name=shared_name, name="queue")
+        )
+        QueueRunner(queue, [queue.enqueue_many(rows)])
         return queue
 
 

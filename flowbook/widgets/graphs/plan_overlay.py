@@ -175,7 +175,7 @@ def facts(load: Load) -> list[str]:
     return [
         counted(load.operations, "operation"),
         f"busy {in_seconds(load.busy)}",
-        f"{in_bytes(load.peak_bytes)} at most",
+        f"peak {in_bytes(load.peak_bytes)}",
     ]
 
 

@@ -55,15 +55,16 @@ def measured(trace: Trace) -> dict[str, Measured]:
 
 
 def measured_transfers(trace: Trace) -> dict[tuple[str, str], float]:
-    """How long values were under way, by their names and the devices that they went to, in seconds.
+    """How long values went, by their names and the devices that they went to, in seconds.
 
-    Of several steps, and of several iterations of a loop, it is the median; to wait for the value
-    to be made does not count.
+    Both ends count: handing a value over, and taking it from then on; who waits for who hands over
+    does not. Of several steps, and of several iterations of a loop, it is the median.
     """
     found: dict[tuple[str, str], list[int]] = defaultdict(list)
     for sent, received in trace.transfers:
         value = sent.operation.rpartition("/")[0]  # What sends has its name, and "/send".
-        found[value, received.device].append(received.end - max(sent.start, received.start))
+        taken = received.end - max(received.start, sent.end)
+        found[value, received.device].append(sent.duration + max(taken, 0))
     return {key: median(each) * 1e-9 for key, each in found.items()}
 
 

@@ -16,7 +16,7 @@ from flowbook.exec.signature.feeds import feedable
 from flowbook.exec.signature.fetches import flatten
 from flowbook.graph.building.graph import Graph, get_default_graph
 from flowbook.graph.model.dtypes import resource
-from flowbook.graph.model.errors import InvalidTypeError
+from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.rewrite.prune import closure
 from flowbook.widgets import front_end
 from flowbook.widgets.graphs.flow_runs import what_ran
@@ -78,6 +78,8 @@ class GraphView:
         self.graph = found
         self._session = graph if isinstance(graph, Session) else None
         self.needed = None if fetches is None else needed_for(found, fetches, feeds)
+        if color is None and color_by is not None:
+            raise InvalidArgumentError("color_by chooses what `color` tells, and there is none")
         self._overlay = None if color is None else _overlay(color).coloured_by(color_by)
 
     def _repr_mimebundle_(self, **_: Any) -> front_end.Forms:

@@ -17,17 +17,26 @@ export interface BarPart {
   readonly part: number;
 }
 
+/** A line of a legend: its colours, side by side, what they are, and what is said of that. */
+export interface LegendRow {
+  readonly swatch: readonly string[];
+  readonly label: string;
+  readonly about: string;
+}
+
 /** What nodes are painted with. */
 export interface Palette {
   paintOf(node: number, dark: boolean): Paint;
   /** The parts of its bar, from left to right; none where it has no bar. */
   barOf(node: number, dark: boolean): readonly BarPart[];
+  /** What the colours say, for a picture without a page around it. */
+  readonly legend: readonly LegendRow[];
 }
 
 /** The same colours for what is built alike. */
 export function likenessPalette(tree: Hierarchy): Palette {
   const hues = templateHues(tree);
-  return { paintOf: (node, dark) => paintOf(tree, hues, node, dark), barOf: () => [] };
+  return { paintOf: (node, dark) => paintOf(tree, hues, node, dark), barOf: () => [], legend: [] };
 }
 
 /**

@@ -1,8 +1,8 @@
 // The colours of what is laid over a picture: pale grounds with strong bars for groups, a scale for
 // amounts. Those for light pages are as in `flowbook/widgets/palette.py`.
 
-import { Paint, Palette } from "./colours.js";
-import { Tints } from "./overlay.js";
+import { LegendRow, Paint, Palette } from "./colours.js";
+import { Group, Tints } from "./overlay.js";
 import { runPaint } from "./run_colours.js";
 
 const TINT = { light: 0.16, dark: 0.25 };
@@ -17,7 +17,22 @@ export function overlayPalette(tints: Tints): Palette {
     paintOf: (node, dark) => (unit ? scaled(tints.strength(node), unit === "x", dark) : grouped(tints, node, dark)),
     barOf: (node, dark) =>
       unit ? [] : tints.shares(node).map(({ group, part }) => ({ ...runPaint(group.colour, dark), part })),
+    legend: unit ? [scaleRow(tints)] : tints.colouring.groups.map(groupRow),
   };
+}
+
+function groupRow({ label, colour, about }: Group): LegendRow {
+  return { swatch: [runPaint(colour, false).colour], label, about: about.join(" · ") };
+}
+
+function scaleRow(tints: Tints): LegendRow {
+  const { by, unit } = tints.colouring;
+  return { swatch: scaleColours(unit === "x", false), label: by, about: `from ${tints.ends.join(" to ")}` };
+}
+
+/** The colours along a scale, as they go with amounts: from nothing, or from much less, to the most. */
+export function scaleColours(both: boolean, dark: boolean): string[] {
+  return Array.from({ length: 11 }, (_, i) => scaleColour(both ? i / 5 - 1 : Math.sqrt(i / 10), both, dark));
 }
 
 /** The colour of a strength on the scale: of one that goes both ways, from -1 to 1. */

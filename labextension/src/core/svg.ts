@@ -1,6 +1,6 @@
 // The picture as an SVG document of its own: on light paper, fetching nothing, names as text.
 
-import { Palette, roundLine } from "./colours.js";
+import { LegendRow, Palette, roundLine } from "./colours.js";
 import { Pen, arrowHead, trace } from "./curves.js";
 import { BAR, BAR_INSET, BAR_UP, DETAIL_SIZE, LABEL_SIZE, TITLE_SIZE, isOpenable } from "./faces.js";
 import { Hierarchy } from "./hierarchy.js";
@@ -9,10 +9,14 @@ import { Box, Scene, Stroke } from "./scene.js";
 import { shownText } from "./words.js";
 
 const MARGIN = 24;
+const [ROW, SWATCH, LETTER] = [20, 46, 6.4]; // Of the legend, in which letters are about so wide.
 const [PAPER, INK, FAINT, LINE, STALE] = ["#fbfcfd", "#1c2430", "#5d6878", "#8a94a3", "#c2410c"];
 
 export function sceneSvg(tree: Hierarchy, scene: Scene, sideways: boolean, palette: Palette): string {
-  const [width, height] = [scene.width + 2 * MARGIN, scene.height + 2 * MARGIN];
+  const { legend } = palette;
+  const longest = Math.max(0, ...legend.map(({ label, about }) => label.length + about.length));
+  const width = Math.max(scene.width, longest > 0 ? SWATCH + longest * LETTER + 30 : 0) + 2 * MARGIN;
+  const height = scene.height + 2 * MARGIN + (legend.length > 0 ? ROW * (legend.length + 0.5) : 0);
   const parts = [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${n(width)}" height="${n(height)}" viewBox="0 0 ${n(width)} ${n(height)}" ` +
       `font-family="system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif">`,
@@ -30,8 +34,19 @@ export function sceneSvg(tree: Hierarchy, scene: Scene, sideways: boolean, palet
     for (const stroke of sheet.strokes) parts.push(strokeSvg(stroke, sideways, faded(stroke.ends)));
     for (const box of sheet.closed) parts.push(boxSvg(tree, palette, box, faded([box.node])));
   }
+  legend.forEach((row, i) => parts.push(rowSvg(row, scene.height + ROW * (i + 1.2))));
   parts.push("</g></svg>");
   return parts.join("\n");
+}
+
+/** A line of the legend, below the picture. */
+function rowSvg({ swatch, label, about }: LegendRow, y: number): string {
+  const wide = (SWATCH - 10) / swatch.length;
+  const colours = swatch.map(
+    (colour, i) => `<rect x="${n(i * wide)}" y="${n(y - 5)}" width="${n(wide + 0.1)}" height="10" fill="${colour}"/>`,
+  );
+  const words = `<tspan fill="${INK}" font-weight="600">${escaped(label)}</tspan><tspan dx="10" fill="${FAINT}">${escaped(about)}</tspan>`;
+  return `${colours.join("")}<text x="${SWATCH}" y="${n(y + 4)}" font-size="${DETAIL_SIZE}">${words}</text>`;
 }
 
 function boxSvg(tree: Hierarchy, palette: Palette, box: Box, faded: string): string {

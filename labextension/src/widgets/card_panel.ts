@@ -61,10 +61,9 @@ export function cardPanel(reveal: (goal: Selection) => void, close: () => void, 
       ...(card.warning ? [element("p", { class: "fb-warning" }, card.warning)] : []),
       ...(actions.length > 0 ? [element("div", { class: "fb-actions" }, ...actions.map(button))] : []),
       ...(panel ? [panel] : []),
-      ...card.sections.flatMap(({ heading, items }) => [
-        element("h4", {}, heading),
-        element("ul", {}, ...items.map(item)),
-      ]),
+      ...card.sections.map(({ heading, items }) =>
+        element("div", { class: "fb-section" }, element("h4", {}, heading), element("ul", {}, ...items.map(item))),
+      ),
       element(
         "button",
         { type: "button", class: "fb-close", "aria-label": "Close", title: "Close", click: close },

@@ -1,7 +1,7 @@
 // The key of what is laid over a picture, below it: what colours tell, which of them, and of what.
 
 import { Colouring, Tints } from "../core/overlay.js";
-import { scaleColour } from "../core/overlay_colours.js";
+import { scaleColours } from "../core/overlay_colours.js";
 import { runPaint } from "../core/run_colours.js";
 import { shownText } from "../core/words.js";
 import { element } from "./dom.js";
@@ -82,11 +82,8 @@ export class OverlayKey {
 }
 
 function scale(tints: Tints, dark: boolean): HTMLElement {
-  const both = tints.colouring.unit === "x";
   const bar = element("i", { class: "fb-keyScale", "aria-hidden": "true" });
-  // As colours go with amounts along it: from nothing, or from much less, to the most.
-  const stops = Array.from({ length: 11 }, (_, i) => scaleColour(both ? i / 5 - 1 : Math.sqrt(i / 10), both, dark));
-  bar.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
+  bar.style.background = `linear-gradient(to right, ${scaleColours(tints.colouring.unit === "x", dark).join(", ")})`;
   const [least, most] = tints.ends;
   return element("li", {}, element("b", {}, tints.colouring.by), element("span", {}, least), bar, element("span", {}, most));
 }

@@ -279,6 +279,16 @@ def test_nobody_waits_for_a_helper_that_has_not_begun(crew: NativeCrew) -> None:
     meet(crew)
 
 
+def test_what_no_helper_begins_is_taken_back(crew: NativeCrew) -> None:
+    done: list[int] = []
+    # As if it had one, which does not come.
+    crew._size = 1
+    with multiplying_by(lambda: done.append(get_ident())) as multiply:
+        multiply(crew, 4)
+    assert done == [get_ident()] * 4
+    assert crew._boxes[0][0] == 0
+
+
 def test_where_no_thread_can_start_the_product_is_made_here(
     crew: NativeCrew, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -276,6 +276,22 @@ def test_a_name_redefined_while_it_is_looked_up_is_looked_up_again(monkeypatch):
     assert sess.run("z:0") == 2.0
 
 
+def test_a_guard_that_begins_while_a_run_is_prepared_holds_for_the_next(sess, monkeypatch):
+    logs = fb.log(fb.placeholder(fb.float32, [], name="x"))
+    prepare = sess._master.prepare
+
+    def guarding(*args):
+        monkeypatch.undo()
+        prepared = prepare(*args)
+        sess.guard()
+        return prepared
+
+    monkeypatch.setattr(sess._master, "prepare", guarding)
+    assert np.isnan(sess.run(logs, {"x:0": -1.0}))
+    with pytest.raises(fb.errors.InvalidArgumentError, match="NaN"):
+        sess.run(logs, {"x:0": -1.0})
+
+
 def test_what_a_block_builds_joins_the_graph_of_its_session():
     before = fb.get_default_graph()
     graph = fb.Graph()

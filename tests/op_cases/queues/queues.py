@@ -51,6 +51,7 @@ SCENARIOS = [
     ),
     Scenario("NextElement", "tests/train/input/test_generators.py"),
     Scenario("SourceQueue", "tests/train/input/test_batches.py"),
+    Scenario("SavedQueue", "tests/train/input/test_resuming.py"),
     *(
         Scenario(type, "tests/graph/ops/queues/test_readers.py")
         for type in (

@@ -182,3 +182,25 @@ def test_loops_and_branches_are_shown() -> None:
     assert forms["text/plain"] == f"<GraphView of {len(graph.operations)} operations>"
     for name in ("loop", "gradients"):
         assert name in forms["image/svg+xml"]
+
+
+def test_colours_of_a_trace_or_a_plan() -> None:
+    x, y = build()
+    with fb.Session() as sess:
+        plan = sess.explain(y, {x: (2,)})
+        with sess.trace() as trace:
+            sess.run(y, {x: [1.0, 2.0]})
+    fb.identity(y, name="later")  # Of which neither tells.
+    by_trace, by_plan = (
+        fb.GraphView(color=told)._repr_mimebundle_()[0]["image/svg+xml"] for told in (trace, plan)
+    )
+    assert ">time<" in by_trace
+    assert ">cpu:0<" in by_plan
+    by_memory = fb.GraphView(color=trace, color_by="memory")._repr_mimebundle_()[0]
+    assert ">memory<" in by_memory["image/svg+xml"]
+    with pytest.raises(ValueError, match="colours tell of device, time, memory"):
+        fb.GraphView(color=plan, color_by="weight")
+    with pytest.raises(ValueError, match="there is none"):
+        fb.GraphView(color_by="time")
+    with pytest.raises(fb.errors.InvalidTypeError, match="a trace or a plan, not of 3"):
+        fb.GraphView(color=3)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.exec.instruments.trace_records import TracedCall, TracedStep
+from flowbook.exec.instruments.trace_records import TracedCall, TracedStep, Transfer
 from flowbook.widgets.graphs.looks import Looks
 from flowbook.widgets.graphs.overlay import Colouring, Group, Note, Overlay, short_names
 from flowbook.widgets.graphs.payload import graph_payload
@@ -137,6 +137,20 @@ def test_transfers_are_measured_too() -> None:
     assert key == ("scope/h:0", CPU + "1")
     [sends] = [n for n in plan_overlay(plan, trace=trace).notes["scope/h"] if n.heading == "sends"]
     assert ", measured " in sends.detail
+
+
+def test_who_waits_for_a_value_does_not_count() -> None:
+    def call(kind: str, start: int, end: int) -> TracedCall:
+        return TracedCall(f"v:0/{kind}", (), "", 0, 0, "d", "t", 0, start, end, 0, 0, False, "v")
+
+    pairs = [
+        Transfer(call("send", 100, 130), call("recv", 20, 150)),  # It waited,
+        Transfer(call("send", 100, 130), call("recv", 500, 520)),  # or the value did.
+        Transfer(call("send", 100, 130), call("recv", 110, 125)),
+    ]
+    for pair, took in zip(pairs, (50, 50, 30), strict=True):
+        trace: Any = SimpleNamespace(transfers=[pair])
+        assert measured_transfers(trace) == {("v:0", "d"): pytest.approx(took * 1e-9)}
 
 
 def _op(name: str) -> Any:

@@ -20,6 +20,7 @@ from flowbook.graph.model.touch import (
     PADDING_FIFO_QUEUE,
     PRIORITY_QUEUE,
     RANDOM_SHUFFLE_QUEUE,
+    SAVED_QUEUE,
     STACK,
     waits_for,
 )
@@ -32,6 +33,8 @@ _TYPED = {"dtypes": REQUIRED, "shapes": REQUIRED}
 _QUEUE: dict[str, Any] = {**_TYPED, "capacity": -1, "names": ()}
 
 fifo_queue_op = owning_op("FIFOQueue", FIFO_QUEUE, **_QUEUE)
+# What producers fill with names or numbers: a training goes on with those that it had not taken.
+saved_queue_op = owning_op("SavedQueue", SAVED_QUEUE, **_QUEUE)
 padding_fifo_queue_op = owning_op("PaddingFIFOQueue", PADDING_FIFO_QUEUE, **_QUEUE)
 priority_queue_op = owning_op("PriorityQueue", PRIORITY_QUEUE, **_QUEUE)
 # Another source makes it another queue: nothing of the one before comes out of it.

@@ -34,6 +34,7 @@ from flowbook.graph.ops.queues.queue_ops import (
     padding_fifo_queue_op,
     priority_queue_op,
     random_shuffle_queue_op,
+    saved_queue_op,
     select_op,
     size_op,
     source_queue_op,
@@ -418,6 +419,24 @@ class FIFOQueue(Queue):
         self._make(fifo_queue_op, name, **attributes)
 
 
+class SavedQueue(FIFOQueue):
+    """A `FIFOQueue` of scalars that belong to a checkpoint, with those that wait to be put in.
+
+    Args:
+        capacity: as for `FIFOQueue`.
+        dtype: that of the scalars.
+        shared_name: as for `FIFOQueue`.
+        name: the operation's name.
+    """
+
+    def __init__(
+        self, capacity: int, dtype: DType, shared_name: str | None = None, name: str | None = None
+    ) -> None:
+        with located("SavedQueue"):
+            attributes = _elements(dtype, [SCALAR], None, capacity, shared_name)
+        self._make(saved_queue_op, name, **attributes)
+
+
 @padding_fifo_queue_op.front
 class PaddingFIFOQueue(Queue):
     """A `FIFOQueue` whose elements may differ in some dimensions, and are filled up in batches.
@@ -637,6 +656,7 @@ def _classes() -> dict[str, type[Queue]]:
             (padding_fifo_queue_op, PaddingFIFOQueue),
             (priority_queue_op, PriorityQueue),
             (random_shuffle_queue_op, RandomShuffleQueue),
+            (saved_queue_op, SavedQueue),
             (source_queue_op, FIFOQueue),
             (stack_queue_op, Stack),
             (select_op, Queue),

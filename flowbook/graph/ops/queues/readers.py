@@ -9,16 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook.graph.building.scopes import init_scope
-from flowbook.graph.definition.inference import no_flops, nothing, scalar
 from flowbook.graph.definition.located import located
-from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import REQUIRED, OpDef
 from flowbook.graph.model.dtypes import string
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.model.touch import ENDS_WAITS, READER, READS, Access, Touch
+from flowbook.graph.model.touch import READER, Access, Touch
 from flowbook.graph.ops.queues.queues import Queue
+from flowbook.graph.ops.queues.waiting_ops import looking_op, owning_op, waiting_op
 
 __all__ = [
     "FixedLengthRecordReader",
@@ -30,25 +30,15 @@ __all__ = [
 ]
 
 
-def _reader_definition(type: str, format: str, **options: Any) -> OpDef:
-    return OpDef(
-        type,
-        "-> handle: resource",
-        attributes={"format": format, "shared_name": "", **options},
-        infer=scalar,
-        owns=READER.name,
-        cost=no_flops,
-    )
-
-
-identity_reader_op = _reader_definition("IdentityReader", "names")
-whole_file_reader_op = _reader_definition("WholeFileReader", "whole_files")
-text_line_reader_op = _reader_definition(
-    "TextLineReader", "text_lines", skip_header_lines=0, compression=""
+identity_reader_op = owning_op("IdentityReader", READER, format="names")
+whole_file_reader_op = owning_op("WholeFileReader", READER, format="whole_files")
+text_line_reader_op = owning_op(
+    "TextLineReader", READER, format="text_lines", skip_header_lines=0, compression=""
 )
-fixed_length_record_reader_op = _reader_definition(
+fixed_length_record_reader_op = owning_op(
     "FixedLengthRecordReader",
-    "fixed_length_records",
+    READER,
+    format="fixed_length_records",
     record_bytes=REQUIRED,
     header_bytes=0,
     footer_bytes=0,
@@ -56,8 +46,8 @@ fixed_length_record_reader_op = _reader_definition(
     compression="",
     skip_damaged=False,
 )
-tf_record_reader_op = _reader_definition(
-    "TFRecordReader", "tf_records", compression="", skip_damaged=False
+tf_record_reader_op = owning_op(
+    "TFRecordReader", READER, format="tf_records", compression="", skip_damaged=False
 )
 
 
@@ -88,70 +78,35 @@ def _check_names(queue: Tensor) -> None:
 # A reader waits at its queue, which has to be filled.
 _FOR_NAMES = Touch(Access.WAIT, 1, woken_by=("QueueEnqueue", "QueueEnqueueMany", "QueueClose"))
 
-read_op: OpDef[list[Tensor]] = OpDef(
+read_op = waiting_op(
     "ReaderRead",
     "reader: resource, queue: resource -> key: string, value: string",
+    lambda context, reader, queue: reader.read(context, queue),
+    _FOR_NAMES,
     infer=_one,
-    kernel=lambda context, reader, queue: reader.read(context, queue),
-    kinds=HOST,
-    grad=NO_GRADIENT,
-    touches=_FOR_NAMES,
-    is_async=True,
-    aliases={},
-    cost=no_flops,
 )
-
-read_up_to_op: OpDef[list[Tensor]] = OpDef(
+read_up_to_op = waiting_op(
     "ReaderReadUpTo",
     "reader: resource, queue: resource, num_records: int64 -> keys: string, values: string",
+    lambda context, reader, queue, count: reader.read_up_to(context, queue, count),
+    _FOR_NAMES,
     infer=_several,
-    kernel=lambda context, reader, queue, count: reader.read_up_to(context, queue, count),
-    kinds=HOST,
     host_args=("num_records",),
-    grad=NO_GRADIENT,
-    touches=_FOR_NAMES,
-    is_async=True,
-    aliases={},
-    cost=no_flops,
 )
-
-records_produced_op = OpDef(
+records_produced_op: OpDef = looking_op(
     "ReaderNumRecordsProduced",
     "reader: resource -> records: int64",
-    infer=scalar,
-    kernel=lambda xp, reader: reader.records_produced(),
-    kinds=HOST,
-    grad=NO_GRADIENT,
-    touches=READS,
-    needs_value=False,
-    aliases={},
-    cost=no_flops,
+    lambda xp, reader: reader.records_produced(),
 )
-
-work_units_completed_op = OpDef(
+work_units_completed_op: OpDef = looking_op(
     "ReaderNumWorkUnitsCompleted",
     "reader: resource -> files: int64",
-    infer=scalar,
-    kernel=lambda xp, reader: reader.work_units_completed(),
-    kinds=HOST,
-    grad=NO_GRADIENT,
-    touches=READS,
-    needs_value=False,
-    aliases={},
-    cost=no_flops,
+    lambda xp, reader: reader.work_units_completed(),
 )
-
-serialize_state_op = OpDef(
+serialize_state_op: OpDef = looking_op(
     "ReaderSerializeState",
     "reader: resource -> state: string",
-    infer=scalar,
-    kernel=lambda xp, reader: reader.serialized(),
-    kinds=HOST,
-    grad=NO_GRADIENT,
-    touches=READS,
-    needs_value=False,
-    aliases={},
-    cost=no_flops,
+    lambda xp, reader: reader.serialized(),
 )
 
 
@@ -161,28 +116,16 @@ def _one_state(reader: Tensor, state: Tensor) -> list[Shape]:
     return []
 
 
-restore_state_op: OpDef[Operation] = OpDef(
+restore_state_op: OpDef[Operation] = waiting_op(
     "ReaderRestoreState",
     "reader: resource, state: string ->",
+    lambda context, reader, state: context.complete(reader.restore(state.item())),
     infer=_one_state,
-    kernel=lambda xp, reader, state: reader.restore(state.item()),
-    kinds=HOST,
-    grad=NO_GRADIENT,
-    touches=ENDS_WAITS,
-    aliases={},
-    cost=no_flops,
 )
-
-reset_op: OpDef[Operation] = OpDef(
+reset_op: OpDef[Operation] = waiting_op(
     "ReaderReset",
     "reader: resource ->",
-    infer=nothing,
-    kernel=lambda xp, reader: reader.reset(),
-    kinds=HOST,
-    grad=NO_GRADIENT,
-    touches=ENDS_WAITS,
-    aliases={},
-    cost=no_flops,
+    lambda context, reader: context.complete(reader.reset()),
 )
 
 

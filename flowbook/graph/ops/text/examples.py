@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,15 +15,17 @@ from flowbook.graph.model.convert import dtype_of, to_array
 from flowbook.graph.model.dtypes import DType, as_dtype, float32, int64, string
 from flowbook.graph.model.dtypes import bool as bool_
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError, OpError
-from flowbook.graph.model.shape import Shape
+from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.model.tensor import Tensor
-from flowbook.graph.numerics.examples import example_of, features_of, values_of
+from flowbook.graph.numerics.examples import example_of, features_of, rows_as_sparse, values_of
 from flowbook.graph.ops.basis.constants import convert_to_tensor
 from flowbook.graph.ops.basis.shaping import reshape
 from flowbook.graph.ops.basis.sparse_tensor import SparseTensor
+from flowbook.graph.ops.text.feature_steps import parse_steps_op
 
 __all__ = [
     "FixedLenFeature",
+    "FixedLenSequenceFeature",
     "VarLenFeature",
     "parse_example",
     "parse_single_example",
@@ -55,6 +57,26 @@ class VarLenFeature:
     """
 
     dtype: Any
+
+
+@dataclass(frozen=True)
+class FixedLenSequenceFeature:
+    """A feature of any number of steps, each of one shape, which becomes a tensor.
+
+    In an example the steps follow one another in one vector, in a sequence example each has its
+    own. Of several examples those with fewer steps are filled up.
+
+    Args:
+        shape: of a step.
+        dtype: float32, int64 or string.
+        allow_missing: whether what lacks it has no steps; otherwise that is an error.
+        default_value: a scalar to fill up with; None for zeros, or empty strings.
+    """
+
+    shape: Any
+    dtype: Any
+    allow_missing: bool = False
+    default_value: Any = None
 
 
 def _shapes(
@@ -108,25 +130,14 @@ def _parse(
             if values is not None:
                 rows.append((place, values))
     sparse = [
-        _sparse(rows, serialized.shape, dtype) for rows, dtype in zip(found, types, strict=True)
+        rows_as_sparse(rows, serialized.shape, dtype.numpy)
+        for rows, dtype in zip(found, types, strict=True)
     ]
     return (*dense, *[part for parts in sparse for part in parts])
 
 
 def _number(place: tuple[int, ...]) -> str:
     return f"{place[0]} (the first is 0) " if place else ""
-
-
-def _sparse(rows: Any, shape: tuple[int, ...], dtype: DType) -> tuple[Any, Any, Any]:
-    """Indices, values and shape of what is a row for each example."""
-    indices = [(*place, column) for place, values in rows for column in range(len(values))]
-    longest = max((len(values) for _, values in rows), default=0)
-    values = np.concatenate([np.empty(0, dtype.numpy), *[values for _, values in rows]])
-    return (
-        np.array(indices, np.int64).reshape(-1, len(shape) + 1),
-        values.astype(dtype.numpy, copy=False),
-        np.array([*shape, longest], np.int64),
-    )
 
 
 parse_example_op: OpDef[list[Tensor]] = OpDef(
@@ -156,12 +167,13 @@ def parse_example(
 
     Args:
         serialized: a string vector, each element an example as bytes.
-        features: what to read, by name: `FixedLenFeature` or `VarLenFeature`.
+        features: what to read, by name: `FixedLenFeature`, `FixedLenSequenceFeature` or
+            `VarLenFeature`.
         name: the operation's name.
 
     Returns:
-        By name a tensor [n, *shape] for each feature of fixed length, and a SparseTensor with a row
-        for each example for the others.
+        By name a tensor [n, *shape] for each feature of fixed length, [n, steps, *shape] for each
+        of several steps, and a SparseTensor with a row for each example for the others.
 
     Raises:
         InvalidArgumentError: in the run, if bytes are no example, or one lacks a feature without a
@@ -195,25 +207,61 @@ def _parsed(
     what: str, serialized: Any, features: Mapping[str, Any], rank: int, name: str | None
 ) -> dict[str, Any]:
     with located(what):
-        if not isinstance(features, Mapping) or not features:
-            raise InvalidTypeError(f"features are a dict of what to read, not {features!r}")
-        records = convert_to_tensor(serialized, string)
-        if records.shape.rank is None:
-            records = reshape(records, [-1] * rank)
-        if records.shape.rank != rank:
-            wanted = "a string vector" if rank else "a string scalar"
-            raise InvalidArgumentError(f"{wanted} is wanted, not one of shape {records.shape}")
+        check_features(features, (FixedLenFeature, FixedLenSequenceFeature, VarLenFeature))
+        if not features:
+            raise InvalidTypeError("features are a dict of what to read, not {}")
+        records = records_of(serialized, rank)
+        stepped = {k: f for k, f in features.items() if isinstance(f, FixedLenSequenceFeature)}
+        for key, feature in stepped.items():
+            if Shape(feature.shape).size == 0:
+                raise InvalidArgumentError(f"a step of feature {key!r} has at least one value")
+        others = {k: f for k, f in features.items() if k not in stepped}
+    found = parsed_features(records, others, name or what)
+    if stepped:
+        found |= parsed_steps(records, stepped, in_lists=False, name=f"{name or what}_steps")[0]
+    return {key: found[key] for key in features}
+
+
+def check_features(features: Any, kinds: tuple[type, ...]) -> None:
+    """Refuse what does not say what to read.
+
+    Raises:
+        InvalidTypeError: if it is no dict of features of some kinds.
+    """
+    if not isinstance(features, Mapping):
+        raise InvalidTypeError(f"features are a dict of what to read, not {features!r}")
+    for key, feature in features.items():
+        if not isinstance(feature, kinds):
+            *others, last = [kind.__name__ for kind in kinds]
+            raise InvalidTypeError(
+                f"feature {key!r} is a {', a '.join(others)} or a {last}, not {feature!r}"
+            )
+
+
+def records_of(serialized: Any, rank: int) -> Tensor:
+    """Examples as a string scalar or, if the rank is 1, a vector.
+
+    Raises:
+        InvalidArgumentError: if they are something else.
+    """
+    records: Tensor = convert_to_tensor(serialized, string)
+    if records.shape.rank is None:
+        records = reshape(records, [-1] * rank)
+    if records.shape.rank != rank:
+        wanted = "a string vector" if rank else "a string scalar"
+        raise InvalidArgumentError(f"{wanted} is wanted, not one of shape {records.shape}")
+    return records
+
+
+def parsed_features(records: Tensor, features: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The features of a fixed or of any number of values, by name."""
+    if not features:
+        return {}
+    with located(name):
         fixed = {k: f for k, f in features.items() if isinstance(f, FixedLenFeature)}
         ragged = {k: f for k, f in features.items() if isinstance(f, VarLenFeature)}
-        for key in features.keys() - fixed.keys() - ragged.keys():
-            raise InvalidTypeError(
-                f"feature {key!r} is a FixedLenFeature or a VarLenFeature, not {features[key]!r}"
-            )
         types = {key: _dtype(key, feature.dtype) for key, feature in features.items()}
-        shapes = [Shape(feature.shape) for feature in fixed.values()]
-        for key, shape in zip(fixed, shapes, strict=True):
-            if not shape.is_fully_defined:
-                raise InvalidArgumentError(f"the shape of feature {key!r} is known, not {shape}")
+        shapes = _known_shapes(fixed)
         defaults = [
             _default(key, feature.default_value, types[key], shape)
             for (key, feature), shape in zip(fixed.items(), shapes, strict=True)
@@ -231,12 +279,71 @@ def _parsed(
         ),
         ragged=tuple(ragged),
         Tout=(*[types[k] for k in fixed], *[t for k in ragged for t in (int64, types[k], int64)]),
-        name=name or what,
+        name=name,
     )
-    parts = found[len(fixed) :]
-    sparse = [SparseTensor(*parts[i : i + 3]) for i in range(0, len(parts), 3)]
-    by_name = dict(zip((*fixed, *ragged), (*found[: len(fixed)], *sparse), strict=True))
-    return {key: by_name[key] for key in features}
+    sparse = _sparse_tensors(found[len(fixed) :])
+    return dict(zip((*fixed, *ragged), (*found[: len(fixed)], *sparse), strict=True))
+
+
+def parsed_steps(
+    records: Tensor, features: Mapping[str, Any], in_lists: bool, name: str
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The features of any number of steps, by name, and the numbers of steps of those of one shape.
+
+    Args:
+        records: the examples.
+        features: what to read of them.
+        in_lists: whether they are sequence examples.
+        name: the operation's name.
+    """
+    if not features:
+        return {}, {}
+    with located(name):
+        fixed = {k: f for k, f in features.items() if isinstance(f, FixedLenSequenceFeature)}
+        ragged = {k: f for k, f in features.items() if isinstance(f, VarLenFeature)}
+        types = {key: _dtype(key, feature.dtype) for key, feature in features.items()}
+        shapes = _known_shapes(fixed)
+        defaults = [
+            _default(key, _filling(feature, types[key]), types[key], SCALAR)
+            for key, feature in fixed.items()
+        ]
+    found = parse_steps_op(
+        records,
+        defaults,
+        names=tuple(fixed),
+        shapes=tuple(shapes),
+        may_miss=tuple([bool(feature.allow_missing) for feature in fixed.values()]),
+        ragged=tuple(ragged),
+        in_lists=in_lists,
+        Tout=(
+            *[types[k] for k in fixed],
+            *[int64 for _ in fixed],
+            *[t for k in ragged for t in (int64, types[k], int64)],
+        ),
+        name=name,
+    )
+    count = len(fixed)
+    sparse = _sparse_tensors(found[2 * count :])
+    values = dict(zip((*fixed, *ragged), (*found[:count], *sparse), strict=True))
+    return values, dict(zip(fixed, found[count : 2 * count], strict=True))
+
+
+def _filling(feature: FixedLenSequenceFeature, dtype: DType) -> Any:
+    if feature.default_value is not None:
+        return feature.default_value
+    return b"" if dtype is string else 0
+
+
+def _sparse_tensors(parts: Sequence[Tensor]) -> list[SparseTensor]:
+    return [SparseTensor(*parts[i : i + 3]) for i in range(0, len(parts), 3)]
+
+
+def _known_shapes(features: Mapping[str, Any]) -> list[Shape]:
+    shapes = [Shape(feature.shape) for feature in features.values()]
+    for key, shape in zip(features, shapes, strict=True):
+        if not shape.is_fully_defined:
+            raise InvalidArgumentError(f"the shape of feature {key!r} is known, not {shape}")
+    return shapes
 
 
 def _dtype(key: str, dtype: Any) -> DType:
@@ -269,13 +376,15 @@ def serialize_example(values: Mapping[str, Any]) -> bytes:
     Raises:
         InvalidTypeError: if something is neither numbers nor strings.
     """
-    vectors = {}
-    for name, value in values.items():
-        try:
-            vectors[name] = _vector(value)
-        except OpError as error:
-            raise type(error)(f"feature {name!r}: {error.message}", hint=error.hint) from None
-    return example_of(vectors)
+    return example_of({name: vector_of(name, value) for name, value in values.items()})
+
+
+def vector_of(name: str, value: Any) -> Any:
+    """The values of a feature as a vector; InvalidTypeError if they are none."""
+    try:
+        return _vector(value)
+    except OpError as error:
+        raise type(error)(f"feature {name!r}: {error.message}", hint=error.hint) from None
 
 
 def _vector(value: Any) -> Any:

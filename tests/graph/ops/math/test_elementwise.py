@@ -13,6 +13,7 @@ import pytest
 import scipy.special
 
 import flowbook as fb
+from flowbook.graph.numerics.element_choices import selected
 from tests.interpreter import evaluate
 
 TypeError_ = fb.errors.InvalidTypeError
@@ -110,6 +111,25 @@ def test_numbers_are_as_elements_where_a_factor_is_0(dtype: Any) -> None:
             for number, array in zip(numbers, arrays, strict=True):
                 assert number.tobytes() == array.tobytes() or np.isnan([number, array[0]]).all()
                 assert not any(np.may_share_memory(number, fed) for fed in feeds.values())
+
+
+@pytest.mark.parametrize(
+    "values", [(1.5, np.nan), (2, 3), (True, False), (1 + 2j, 0j), ("a", "")], ids=str
+)
+def test_numbers_are_chosen_as_elements_are(values: Any) -> None:
+    """In the first run and later; and what is given is not handed on as it is."""
+    dtype = fb.constant(values[0]).dtype
+    condition, x, y = fb.placeholder(fb.bool, []), *[fb.placeholder(dtype, []) for _ in range(2)]
+    both = [fb.where(condition, x, y), fb.where(fb.reshape(condition, [1]), x, y)[0]]
+    with fb.Session() as sess:
+        for holds in (True, False, True):
+            feeds = {condition: np.array(holds), x: np.array(values[0]), y: np.array(values[1])}
+            number, element = sess.run(both, feeds)
+            np.testing.assert_array_equal(number, element)
+            assert type(number) is type(element)
+            given = feeds[condition], np.array(values[0]), np.array(values[1])
+            chosen = np.asarray(selected(np, *given))
+            assert not any(np.may_share_memory(chosen, each) for each in given)
 
 
 def test_equal_infinities_share_the_gradient() -> None:

@@ -65,6 +65,17 @@ def test_it_is_held_while_what_is_executed_runs() -> None:
         mutex.execute(lambda: None)
 
 
+def test_it_is_held_until_all_that_is_executed_has_run() -> None:
+    mutex, queue = fb.Mutex(), fb.FIFOQueue(1, fb.int32, shapes=[[]])
+    first, taken = mutex.execute(lambda: [fb.constant(1), queue.dequeue()])
+    with fb.Session() as sess:
+        run = begun(sess, queue, [first, taken])
+        assert sess._master.store.find(mutex.op.key).holder is not None
+        sess.run(queue.enqueue(2))
+        assert run.result() == [1, 2]
+        assert sess._master.store.find(mutex.op.key).holder is None
+
+
 def test_who_releases_lets_the_next_go_on_in_the_same_step() -> None:
     mutex = fb.Mutex()
     first = mutex.acquire()

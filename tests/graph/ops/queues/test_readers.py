@@ -338,6 +338,26 @@ def test_an_interrupt_of_who_brings_a_name_does_not_forget_who_waits() -> None:
                 break
 
 
+class Interrupted(list[Any]):
+    """Is interrupted when something has been added, where no call of Flowbook's own is."""
+
+    def append(self, element: Any) -> None:
+        super().append(element)
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_where_a_record_is_handed_over(sess: fb.Session) -> None:
+    reader = fb.TextLineReader()
+    value = reader.read(producer(in_memory(a="1\n2\n3\n")))[1]
+    assert sess.run(value) == b"1"
+    resource, target = held(sess, reader), Interrupted()
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            resource.take(target)
+        assert not target
+    assert sess.run(value) == b"2"
+
+
 # State
 
 
@@ -426,6 +446,23 @@ def test_readers_are_shared_by_name(tmp_path: Path) -> None:
         queue = fb.FIFOQueue(1, fb.string, shapes=[[]], shared_name="shared")
         with pytest.raises(fb.errors.InvalidArgumentError, match="a reader, not a fifo_queue"):
             sess.run(queue.size())
+
+
+def test_a_name_that_two_threads_bring_comes_once(sess: fb.Session) -> None:
+    names, reader = fb.FIFOQueue(4, fb.string, shapes=[[]]), fb.IdentityReader()
+    value = reader.read(names)[1]
+    sess.run(names.size())
+    first = begun(sess, names, value)
+    order = next(iter(held(sess, reader)._lines[0])).order
+    sess.run(names.enqueue("a"))
+    assert first.result() == b"a"
+    second = begun(sess, names, value)
+    sess.run(names.enqueue("b"))
+    assert second.result() == b"b"
+    late = np.empty((), object)
+    late[()] = b"a"
+    order.complete((late,))  # As a thread that was slower than another one.
+    assert held(sess, reader)._progress.next == ()
 
 
 def test_many_threads_read_each_record_once(tmp_path: Path) -> None:

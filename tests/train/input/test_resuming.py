@@ -1,0 +1,127 @@
+"""Pipelines that read files go on from checkpoints: what comes again, what is left out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import flowbook as fb
+from flowbook.exec.checkpoints import checkpoint as checkpoints
+
+
+def written(folder: Path, files: int, lines: int) -> list[str]:
+    """Files of so many lines each, no two of them alike."""
+    paths = [folder / f"f{n}" for n in range(files)]
+    for n, path in enumerate(paths):
+        path.write_text("".join(f"{n * lines + i + 1}\n" for i in range(lines)))
+    return [str(path) for path in paths]
+
+
+class Training:
+    """Reads a line in each step, and computes with it what depends on all lines and their order."""
+
+    def __init__(self, names: list[str], num_epochs: int | None, shuffle: bool) -> None:
+        queue = fb.train.string_input_producer(
+            names, num_epochs=num_epochs, shuffle=shuffle, seed=3, capacity=2
+        )
+        self.key, line = fb.TextLineReader().read(queue)
+        x = fb.Variable(0.0, name="x")
+        noise = fb.random_uniform([], seed=5)
+        self.step = fb.assign(x, 0.5 * x + fb.strings.to_number(line, fb.float32) + noise)
+
+    def run(self, sess: fb.Session, steps: int) -> list[Any]:
+        found = []
+        for _ in range(steps):
+            key, x = sess.run([self.key, self.step])
+            found.append((key, float(x)))
+        return found
+
+
+@pytest.mark.parametrize(("num_epochs", "shuffle"), [(3, True), (None, True), (3, False)])
+def test_a_training_that_reads_goes_on_as_if_it_had_never_stopped(
+    tmp_path: Path, num_epochs: int | None, shuffle: bool
+) -> None:
+    names = written(tmp_path, 5, 3)
+    training = Training(names, num_epochs, shuffle)
+    with fb.Session() as sess:
+        whole = training.run(sess, 45)
+    assert len({key for key, _ in whole[:15]}) == 15
+    for stop in (1, 3, 7, 14, 15, 16, 31, 44):
+        saver = fb.train.Saver()
+        with fb.Session() as sess:
+            assert training.run(sess, stop) == whole[:stop]
+            path = saver.save(sess, tmp_path / f"at-{stop}", timeout=60)
+            # What is read now, and what waits at the queue meanwhile, is forgotten.
+            training.run(sess, 1)
+            saver.restore(sess, path, timeout=60)
+            assert training.run(sess, 2 if stop < 43 else 1) == whole[stop : stop + 2]
+        with fb.Session(checkpoint=path) as sess:
+            assert training.run(sess, 45 - stop) == whole[stop:]
+            if num_epochs is not None:
+                with pytest.raises(fb.errors.OutOfRangeError):
+                    training.run(sess, 1)
+
+
+def test_saving_does_not_wait_for_who_waits_for_room(tmp_path: Path) -> None:
+    number = fb.train.range_input_producer(100, 2, shuffle=False, capacity=4).dequeue()
+    total = fb.Variable(0)
+    step = fb.assign_add(total, number)
+    saver = fb.train.Saver()
+    with fb.Session() as sess:
+        assert [int(sess.run(step)) for _ in range(3)] == [0, 1, 3]
+        path = saver.save(sess, tmp_path / "it", timeout=60)
+    with fb.Session(checkpoint=path) as sess:
+        left = [int(v) for v in fb.train.until_end(sess, number)]
+    assert left == [*range(3, 100), *range(100)]
+
+
+def test_threads_that_read_ahead_double_nothing(tmp_path: Path) -> None:
+    names = written(tmp_path, 6, 20)
+    queue = fb.train.string_input_producer(names, 1, shuffle=False, capacity=2)
+    lines = [(fb.TextLineReader().read(queue)[1],) for _ in range(2)]
+    capacity, threads = 8, 2
+    (batch,) = fb.train.batch_join(
+        lines, 4, capacity=capacity, shapes=[[]], allow_smaller_final_batch=True
+    )
+    every = {b"%d" % n for n in range(1, 121)}
+    for steps in (1, 5, 12):
+        with fb.Session() as sess:
+            before = [line for _ in range(steps) for line in sess.run(batch).tolist()]
+            path = fb.train.Saver().save(sess, tmp_path / f"at-{steps}", timeout=60)
+        with fb.Session(checkpoint=path) as sess:
+            after = [line for found in fb.train.until_end(sess, batch) for line in found.tolist()]
+        assert len({*before, *after}) == len(before) + len(after)
+        lost = every - {*before} - {*after}
+        assert len(lost) <= capacity + threads
+
+
+def test_what_a_checkpoint_says_of_a_queue_is_not_trusted(tmp_path: Path) -> None:
+    names = fb.train.string_input_producer(["a", "b", "c"], 1, shuffle=False, capacity=2)
+    numbers = fb.train.range_input_producer(3, 1, shuffle=False, capacity=2)
+    taken = [names.dequeue(), numbers.dequeue()]
+    saver = fb.train.Saver()
+    with fb.Session() as sess:
+        assert sess.run(taken) == [b"a", 0]
+        path = saver.save(sess, tmp_path / "it", timeout=60)
+    index = Path(path) / checkpoints._INDEX
+    content = json.loads(index.read_text())
+    resources = content["state"]["resources"]
+    assert resources[names.name]["state"] == ["Yg==", "Yw=="]
+    for queue, states in (
+        (names, ["Yg==", 7, [1], ["not base64!"], {"Yg==": 1}, None]),
+        (numbers, ["AAA=", 7, [1], "not base64!", None]),
+    ):
+        kept = resources[queue.name]["state"]
+        for bad in states:
+            resources[queue.name]["state"] = bad
+            index.write_text(json.dumps(content))
+            with fb.Session() as sess, pytest.raises(fb.errors.DataLossError, match="that is none"):
+                saver.restore(sess, path)
+        resources[queue.name]["state"] = kept
+    index.write_text(json.dumps(content))
+    with fb.Session() as sess:
+        saver.restore(sess, path)
+        assert [*fb.train.until_end(sess, taken)] == [[b"b", 1], [b"c", 2]]
