@@ -57,6 +57,7 @@ OWNING = frozenset(
     definition.type
     for definition in (
         fifo_queue_op,
+        saved_queue_op,
         padding_fifo_queue_op,
         priority_queue_op,
         source_queue_op,
