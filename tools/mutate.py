@@ -1676,7 +1676,7 @@ CHANGES = (
     ),
     Change(
         "exec/plan/outline.py",
-        "        return side == 1 and leaves <= {frozenset([(pred, 0)])}",
+        "        return side == 1 and leaves <= {entered | {(pred, 0)}}",
         "        return True",
         ("exec/plan/test_outline.py", "exec/engine/test_lowering.py"),
     ),

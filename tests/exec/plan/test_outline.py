@@ -113,3 +113,14 @@ def test_what_enters_a_loop_on_two_sides_of_a_branch(x: fb.Tensor) -> None:
     item = Outline(part).layouts[""].items[-1]
     assert item.block is not None
     assert not item.is_even
+
+
+def test_a_loop_in_a_branch_is_entered_or_not(x: fb.Tensor) -> None:
+    def loop() -> fb.Tensor:
+        step = fb.while_loop(lambda v: v < 10, lambda v: (fb.add(v, 3, name="step"),), (x,))
+        return fb.multiply(*step, 2, name="after")
+
+    part = part_of([fb.cond(x > 3, loop, lambda: x, name="cond")], x)
+    outline = Outline(part)
+    assert {side for _, side in guard_of(outline, part, "cond/while/step")} == {1, 3}
+    assert {side for _, side in guard_of(outline, part, "cond/after")} == {1}
