@@ -207,13 +207,13 @@ close_op: OpDef[Operation] = waiting_op(
     ),
 )
 
-size_op: OpDef[Tensor] = looking_op(
+size_op: OpDef = looking_op(
     "QueueSize",
     "queue: resource -> size: int32",
     kernel=lambda xp, queue: queue.size(),
 )
 
-is_closed_op: OpDef[Tensor] = looking_op(
+is_closed_op: OpDef = looking_op(
     "QueueIsClosed",
     "queue: resource -> is_closed: bool",
     kernel=lambda xp, queue: xp.bool_(queue.is_closed),
