@@ -48,6 +48,7 @@ from flowbook.graph.control_flow.while_loop import *
 from flowbook.graph.definition.inference import *
 from flowbook.graph.definition.op_def import *
 from flowbook.graph.functions.function import *
+from flowbook.graph.functions.template import *
 from flowbook.graph.functions.vectorized_map import *
 from flowbook.graph.gradients.backward import *
 from flowbook.graph.gradients.custom import *

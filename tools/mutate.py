@@ -395,6 +395,42 @@ CHANGES = (
     ),
     # The model: keys and kinds
     Change(
+        "graph/building/sharing.py",
+        "        self._counts[scope, name] += 1\n",
+        "",
+        ("graph/functions/test_template.py",),
+    ),
+    Change(
+        "graph/building/sharing.py",
+        "found = self._outer.variable(prefix, name, make)",
+        "found = make()",
+        ("graph/functions/test_template.py",),
+    ),
+    Change(
+        "graph/functions/template.py",
+        "author.may_take(self.author)",
+        "False",
+        ("cells/test_template.py",),
+    ),
+    Change(
+        "graph/functions/template.py",
+        "if v is not None and not v.op.retired",
+        "if v is not None",
+        ("cells/test_template.py",),
+    ),
+    Change(
+        "graph/functions/template.py",
+        "self._firsts.update(predecessor._firsts)",
+        "pass",
+        ("cells/test_template.py",),
+    ),
+    Change(
+        "graph/ops/state/variables.py",
+        '            graph.enter_name(name or "Variable")\n',
+        "",
+        ("graph/functions/test_template.py",),
+    ),
+    Change(
         "graph/functions/bodies.py",
         "(is_everywhere(tensor.op) or is_parameter(tensor.op))",
         "is_parameter(tensor.op)",
