@@ -1,6 +1,8 @@
-"""Wheel and source archive contain the front end, or are not made."""
+"""Wheel and source archive: the front end, the version and the description that they have."""
 
 import io
+import json
+import re
 import shutil
 import tarfile
 import zipfile
@@ -9,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import flowbook as fb
 from tests.need import requires
 
 pytestmark = requires(distribution="hatchling")
@@ -16,7 +19,8 @@ pytestmark = requires(distribution="hatchling")
 ROOT = Path(__file__).parents[1]
 BUNDLE = "flowbook/widgets/static/flowbook.js"
 EXTENSION = "labextension/prebuilt/package.json"
-SOURCES = ("pyproject.toml", "README.md", "LICENSE", "tools/build_front_end.py")
+HOOKS = ("tools/build_front_end.py", "tools/describe_package.py")
+SOURCES = ("pyproject.toml", "README.md", "LICENSE", *HOOKS)
 
 
 @pytest.fixture
@@ -64,6 +68,28 @@ def test_packages_contain_the_front_end(source: Path) -> None:
     assert any(path.endswith("share/jupyter/labextensions/flowbook/package.json") for path in wheel)
     # A wheel is made of a source archive too, where there is no npm.
     assert {BUNDLE, EXTENSION, *SOURCES} <= built(source, "sdist")
+
+
+def test_the_description_needs_no_folder_beside_it(source: Path) -> None:
+    from hatchling.metadata.core import ProjectMetadata
+    from hatchling.plugin.manager import PluginManager
+
+    text = ProjectMetadata(str(source), PluginManager()).core.readme
+    assert "loss = fb.reduce_mean(fb.square(x @ W - 1.0))" in text
+    assert "*Two runs laid over each other" in text
+    assert "<img" not in text
+    assert all(target.startswith("https://") for target in re.findall(r"\]\(([^)]+)\)", text))
+
+
+def test_the_version_is_one(source: Path) -> None:
+    from hatchling.metadata.core import ProjectMetadata
+    from hatchling.plugin.manager import PluginManager
+
+    front_end = json.loads((ROOT / "labextension/package.json").read_text(encoding="utf-8"))
+    newest = re.search(r"^## ([\d.]+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)
+    assert newest is not None
+    version = ProjectMetadata(str(source), PluginManager()).version
+    assert {version, front_end["version"], newest[1]} == {fb.__version__}
 
 
 def put(path: Path) -> None:
