@@ -6,6 +6,8 @@ neural networks, `fb.control_flow` what branches and loops are made of, `fb.loss
 `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
+__version__ = "0.1.0"
+
 from flowbook import _notebook
 from flowbook import control_flow as control_flow
 from flowbook import image as image
