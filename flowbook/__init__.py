@@ -163,6 +163,7 @@ from flowbook.widgets.pipelines.view import *
 from flowbook.widgets.placements.view import *
 from flowbook.widgets.progress import *
 from flowbook.widgets.summaries.view import *
+from flowbook.widgets.timelines.view import *
 
 _act_on("intra_op_threads", _blas_threads.limit)
 _act_on("machine_code", _compiling.choose)

@@ -863,7 +863,7 @@ CHANGES = (
         (TRACE,),
     ),
     Change(
-        "exec/instruments/trace_file.py",
+        "exec/instruments/trace_lanes.py",
         "row = next((i for i, free in enumerate(rows) if free <= call.start), len(rows))",
         "row = 0",
         (TRACE,),
