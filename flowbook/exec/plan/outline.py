@@ -245,7 +245,7 @@ class Outline:
         if not entered <= guard or len(guard - entered) != 1:
             return False
         ((pred, side),) = guard - entered
-        return side == 1 and leaves <= {entered | {(pred, 0)}}
+        return leaves <= {entered | {(pred, 1 - side)}}
 
 
 def _is_plain(merge: PlanNode) -> bool:
