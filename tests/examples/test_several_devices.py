@@ -31,7 +31,8 @@ class Layered:
             fb.set_random_seed(1)
             self.text = fb.placeholder(fb.float32, [5, 16, 32], name="text")
             heard = model_parallel.deep_lstm(fb.unstack(self.text), 32, 3, devices)
-            self.loss = fb.losses.mean_squared_error(self.text, fb.stack(heard))
+            with fb.device(devices[-1]):
+                self.loss = fb.losses.mean_squared_error(self.text, fb.stack(heard))
             self.step = fb.train.GradientDescentOptimizer(0.5).minimize(self.loss)
 
     def losses(self, text: Any) -> list[float]:
