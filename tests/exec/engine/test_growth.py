@@ -82,6 +82,23 @@ def test_what_was_added_alone_is_prepared(sess: fb.Session, prepared: list[int])
     assert prepared[6:] == [4, 2]
 
 
+def test_a_constant_that_is_there_is_not_prepared_again(
+    sess: fb.Session, prepared: list[int]
+) -> None:
+    x = fb.placeholder(fb.float32, [2])
+    c = fb.constant([3.0, 4.0])
+    y = chain(x) * c
+    feeds = {x: np.array([1.0, 2.0], np.float32)}
+    sess.run(y, feeds)
+    assert prepared == [42]
+    with fb.control_dependencies([c.op]):
+        z = y + c
+    for _ in range(3):
+        assert sess.run(z, feeds).tolist() == [6.0, 12.0]
+        assert [each.tolist() for each in sess.run([z, c], feeds)] == [[6.0, 12.0], [3.0, 4.0]]
+    assert prepared == [42, 1, 0]
+
+
 def test_on_several_devices_what_was_placed_stays(prepared: list[int]) -> None:
     x = fb.placeholder(fb.float32, [2])
     with fb.device("cpu:1"):
