@@ -708,9 +708,15 @@ CHANGES = (
     Change("exec/engine/step.py", "            first.pending += 1\n", "", (STEP, LOWERING)),
     Change(
         "exec/engine/generate.py",
-        'dropped = f"; values[{value}] = None" if value in dying else ""',
+        'dropped = f"; {place} = None" if value in dying else ""',
         'dropped = ""',
         (GROWTH, "exec/engine/test_generate.py"),
+    ),
+    Change(
+        "exec/engine/generate.py",
+        "function.__code__ = function.__code__.replace(co_filename=self._filename)",
+        "pass",
+        (GROWTH,),
     ),
     Change("exec/engine/segment.py", "del failure  # It holds this frame.", "pass", (RETENTION,)),
     Change(
