@@ -58,6 +58,7 @@ ORDER = "exec/state/test_order.py"
 LEASES = "exec/state/test_leases.py"
 STARTS = "exec/state/test_initialisation.py"
 GROWTH = "exec/engine/test_growth.py"
+LAYERED = "graph/rewrite/test_layered.py"
 STEP = "exec/engine/test_step.py"
 PIPELINE = "exec/session/test_input_pipeline.py"
 VIEWS_OF_QUEUES = "widgets/pipelines/test_pipeline_view.py"
@@ -383,8 +384,8 @@ CHANGES = (
     ),
     Change(
         "exec/engine/step.py",
-        "        self._kept = {*kept, *known}",
-        "        self._kept = set(kept)",
+        "{*kept, *[value for value in self.root.uses if value in known]}",
+        "{*kept}",
         ("graph/ops/queues/test_mutex.py",),
     ),
     Change(
@@ -506,7 +507,21 @@ CHANGES = (
         (GROWTH,),
     ),
     Change("graph/rewrite/growth.py", "        or operation.device\n", "", (GROWTH,)),
-    Change("graph/rewrite/cse.py", "if same in constants:", "if same is not None:", (GROWTH,)),
+    Change("graph/rewrite/cse.py", " and same in constants:", ":", (GROWTH,)),
+    Change("graph/rewrite/layered.py", "self._own.copy()", "self._own", (LAYERED,)),
+    Change(
+        "graph/rewrite/layered.py",
+        "return Layered({**self._base, **self._own}, {})",
+        "return Layered({**self._own, **self._base}, {})",
+        (LAYERED,),
+    ),
+    Change(
+        "graph/rewrite/layered.py",
+        "if len(self._own) ** 2 > len(self._base):",
+        "if False:",
+        (LAYERED,),
+    ),
+    Change("graph/rewrite/prune.py", "            node_of[op] = None\n", "", (GROWTH,)),
     Change("graph/rewrite/order_state.py", "    _chain(outside)\n", "", (REWRITE,)),
     Change(
         "graph/rewrite/order_state.py",
@@ -729,9 +744,15 @@ CHANGES = (
     Change("exec/engine/step.py", "            first.pending += 1\n", "", (STEP, LOWERING)),
     Change(
         "exec/engine/generate.py",
-        'dropped = f"; values[{value}] = None" if value in dying else ""',
+        'dropped = f"; {place} = None" if value in dying else ""',
         'dropped = ""',
         (GROWTH, "exec/engine/test_generate.py"),
+    ),
+    Change(
+        "exec/engine/generate.py",
+        "function.__code__ = function.__code__.replace(co_filename=self._filename)",
+        "pass",
+        (GROWTH,),
     ),
     Change("exec/engine/segment.py", "del failure  # It holds this frame.", "pass", (RETENTION,)),
     Change(

@@ -45,6 +45,7 @@ from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentEr
 from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.retag import DEAD
 from flowbook.graph.ops.outside.python_functions import running
+from flowbook.graph.rewrite.layered import grown
 
 _Running = Callable[[Sequence[Any], float | None], Sequence[Any]]
 
@@ -387,11 +388,8 @@ class Runner:
 
     def _values(self, feeds: Sequence[Any], deadline: float | None) -> list[Any]:
         """A place for each value; those that are known before the step are there."""
-        values: list[Any] = [None] * self._part.values
-        values.append(deadline)
+        values = [*self._bound.blank, deadline]
         values[: len(feeds)] = map(_read_only, feeds) if self._has_users_kernels else feeds
-        for value, known in self._bound.known.items():
-            values[value] = known
         return values
 
     # What runs
@@ -469,7 +467,7 @@ class Runner:
 
     def _written(self, units: Sequence[Unit], setting: Setting, with_deadline: bool) -> Generated:
         """All units as one function from the feeds to the fetches."""
-        part, known = self._part, self._bound.known
+        part, known = self._part, grown(self._bound.known)
         finish = []
         for value, ownership in zip(part.fetches, part.ownership, strict=True):
             constant = known.get(value)
@@ -479,6 +477,7 @@ class Runner:
             else:
                 finish.append(FINISHER_OF[ownership] + "({})")
         feeds = len(part.feeds)
+        setting = setting._replace(known=known)
         return whole_step(units, feeds, part.fetches, finish, setting, with_deadline)
 
     # Errors
