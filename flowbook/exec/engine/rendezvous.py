@@ -16,6 +16,7 @@ import numpy as np
 
 from flowbook.exec.devices.device import Device
 from flowbook.exec.plan.failure import LoopPlace
+from flowbook.exec.resources.gate import Share
 from flowbook.graph.definition.op_def import AsyncContext
 from flowbook.graph.model.errors import CancelledError, InternalError
 from flowbook.graph.model.retag import DEAD
@@ -126,19 +127,28 @@ class Port:
     Args:
         rendezvous: the step's.
         device: the device.
+        passage: the part's share in the step's way through the gates of what it writes.
         loops: which iteration of which loops, the innermost first.
+
+    Attributes:
+        passage: see above.
     """
 
     def __init__(
-        self, rendezvous: Rendezvous, device: Device, loops: tuple[LoopPlace, ...] = ()
+        self,
+        rendezvous: Rendezvous,
+        device: Device,
+        passage: Share,
+        loops: tuple[LoopPlace, ...] = (),
     ) -> None:
+        self.passage = passage
         self._rendezvous = rendezvous
         self._device = device
         self._loops = loops
 
     def within(self, loops: tuple[LoopPlace, ...]) -> Port:
         """The door in another iteration."""
-        return Port(self._rendezvous, self._device, loops)
+        return Port(self._rendezvous, self._device, self.passage, loops)
 
     def send(self, key: str, value: Any) -> None:
         """Have a value delivered to whoever receives under a key."""
