@@ -93,6 +93,7 @@ PUBLIC = "test_public_api.py"
 RENAMED = "test_renamed.py"
 UPDATES = "graph/model/test_updates.py"
 GATES = "exec/state/test_gate.py"
+WAITS = "exec/test_waits.py"
 CRASHES = "exec/checkpoints/test_crashes.py"
 SAVER = "exec/checkpoints/test_saver.py"
 RESUMING = "exec/session/test_checkpoints.py"
@@ -402,11 +403,21 @@ CHANGES = (
         ("graph/ops/queues/test_mutex.py",),
     ),
     Change(
-        "exec/waits.py",
-        "if is_alone else []",
-        "if waits else []",
-        ("exec/test_waits.py",),
+        "exec/engine/executor.py", "return stuck if is_alone else None", "return stuck", (WAITS,)
     ),
+    Change(
+        "exec/engine/executor.py",
+        "report_at = time.monotonic() + LONGEST_WAIT",
+        "report_at = math.inf",
+        (WAITS,),
+    ),
+    Change(
+        "exec/waits.py",
+        "_in_cycles([*self.waiters(waits), *others])",
+        "_in_cycles(self.waiters(waits))",
+        (WAITS,),
+    ),
+    Change("exec/engine/rendezvous.py", "        self.parts.cancel()\n", "", (WAITS,)),
     # The model: keys and kinds
     Change(
         "graph/functions/bodies.py",

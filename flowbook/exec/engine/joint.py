@@ -111,7 +111,7 @@ class Joint:
         return any(runner.draws for runner in self._runners)
 
     def _run(self, feeds: Sequence[Any], deadline: float | None, passage: Passage) -> Sequence[Any]:
-        rendezvous = Rendezvous()
+        rendezvous = Rendezvous(len(self._runners))
         ended: _Ended = queue.SimpleQueue()
         given = [
             [*self._fed(number, feeds), Port(rendezvous, self._devices[number], share)]
@@ -175,6 +175,7 @@ def _run_part(
         failed.__cause__ = error.__cause__
     except BaseException as error:
         failed = error
+    rendezvous.parts.end(number)
     if failed is not None:
         rendezvous.abort(failed)
     ended.put((number, found, failed))

@@ -298,7 +298,8 @@ class Runner:
     ) -> list[Any]:
         values = self._values(feeds, deadline)
         executions = self._executions if self._waits else None
-        execution = Execution(structure, values, deadline, self._overseer, executions)
+        parts = feeds[self._port].rendezvous.parts if self._port is not None else None
+        execution = Execution(structure, values, deadline, self._overseer, executions, parts)
         if self._waits and self._gates:
             passage = self._passage(feeds, deadline)
             try:
