@@ -94,6 +94,7 @@ PUBLIC = "test_public_api.py"
 RENAMED = "test_renamed.py"
 UPDATES = "graph/model/test_updates.py"
 GATES = "exec/state/test_gate.py"
+WAITS = "exec/test_waits.py"
 CRASHES = "exec/checkpoints/test_crashes.py"
 SAVER = "exec/checkpoints/test_saver.py"
 RESUMING = "exec/session/test_checkpoints.py"
@@ -193,14 +194,28 @@ CHANGES = (
     # Checkpoints
     Change(
         "exec/resources/gate.py",
-        "while self._is_closed() and self not in _passed.get():",
-        "while False:",
+        "return is_closed and not self._has_inside(passage)",
+        "return False",
         (GATES,),
     ),
     Change(
         "exec/resources/gate.py",
-        "while self._is_closed() and self not in _passed.get():",
-        "while self._is_closed():",
+        "return is_closed and not self._has_inside(passage)",
+        "return is_closed",
+        (GATES,),
+    ),
+    Change("exec/resources/gate.py", "if not self.is_inside:", "if True:", (GATES,)),
+    Change("exec/resources/gate.py", "if not self._writing:", "if True:", (GATES,)),
+    Change(
+        "exec/engine/runner.py",
+        "passage.around(self._fail_as_step, execution.run)",
+        "self._fail_as_step(execution.run)",
+        (GATES,),
+    ),
+    Change(
+        "exec/engine/joint.py",
+        "return passage.around(self._run_drawing, feeds, deadline, passage)",
+        "return self._run_drawing(feeds, deadline, passage)",
         (GATES,),
     ),
     Change("exec/resources/gate.py", "self._await_empty(deadline)", "pass", (GATES,)),
@@ -389,11 +404,21 @@ CHANGES = (
         ("graph/ops/queues/test_mutex.py",),
     ),
     Change(
-        "exec/waits.py",
-        "if is_alone else []",
-        "if waits else []",
-        ("exec/test_waits.py",),
+        "exec/engine/executor.py", "return stuck if is_alone else None", "return stuck", (WAITS,)
     ),
+    Change(
+        "exec/engine/executor.py",
+        "report_at = time.monotonic() + LONGEST_WAIT",
+        "report_at = math.inf",
+        (WAITS,),
+    ),
+    Change(
+        "exec/waits.py",
+        "_in_cycles([*self.waiters(waits), *others])",
+        "_in_cycles(self.waiters(waits))",
+        (WAITS,),
+    ),
+    Change("exec/engine/rendezvous.py", "        self.parts.cancel()\n", "", (WAITS,)),
     # The model: keys and kinds
     Change(
         "graph/building/sharing.py",
