@@ -60,6 +60,7 @@ STARTS = "exec/state/test_initialisation.py"
 GROWTH = "exec/engine/test_growth.py"
 STEP = "exec/engine/test_step.py"
 PIPELINE = "exec/session/test_input_pipeline.py"
+VIEWS_OF_TRACES = "widgets/timelines/test_timeline_view.py"
 VIEWS_OF_QUEUES = "widgets/pipelines/test_pipeline_view.py"
 ARRAYS = "graph/control_flow/test_tensor_list.py"
 SHARED = "exec/kernels/test_shared_products.py"
@@ -1322,6 +1323,30 @@ CHANGES = (
         "enumerate(both)}",
         "enumerate(plan.loads)}",
         ("widgets/graphs/test_overlay.py",),
+    ),
+    Change(
+        "widgets/timelines/timeline.py",
+        "busy[name] += 0 if call.waits else call.duration",
+        "busy[name] += call.duration",
+        (VIEWS_OF_TRACES,),
+    ),
+    Change(
+        "widgets/timelines/timeline.py",
+        "if row.number == 0 or call.waits:",
+        "if True:",
+        (VIEWS_OF_TRACES,),
+    ),
+    Change(
+        "widgets/timelines/payload.py",
+        "range(len(parts), 0, -1)",
+        "range(len(parts), len(parts) - 1, -1)",
+        (VIEWS_OF_TRACES,),
+    ),
+    Change(
+        "widgets/timelines/svg.py",
+        "return max(traced,",
+        "return min(traced,",
+        (VIEWS_OF_TRACES,),
     ),
     Change(
         "widgets/graphs/trace_overlay.py",

@@ -5,7 +5,7 @@
 import { PageSelection } from "../core/page_selection.js";
 import { inflate } from "../core/packing.js";
 import { TimeWindow } from "../core/time_window.js";
-import { Timeline, another, firstAfter, nearest, operationOf, readTimeline, search, worksOf } from "../core/timeline.js";
+import { Timeline, another, firstAfter, nearest, readTimeline, search, worksOf } from "../core/timeline.js";
 import { shownText, timeSize } from "../core/words.js";
 import { element, icon, keepKeys } from "./dom.js";
 import { listenToPointer } from "./pointer.js";
@@ -136,7 +136,7 @@ export class TimelineView {
     this.#show(call);
     // What a search found stays as it is while one goes from one of it to the next.
     if (!this.#search.value.trim()) this.#mark(null);
-    this.#page.tell(call === null ? null : operationOf(timeline.works[timeline.work[call]]));
+    this.#page.tell(call === null ? null : timeline.works[timeline.work[call]].source);
   }
 
   #show(call: number | null): void {
