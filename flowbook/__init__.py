@@ -6,6 +6,8 @@ neural networks, `fb.control_flow` what branches and loops are made of, `fb.loss
 `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
+__version__ = "0.1.0"
+
 from flowbook import _notebook
 from flowbook import control_flow as control_flow
 from flowbook import image as image
@@ -48,6 +50,7 @@ from flowbook.graph.control_flow.while_loop import *
 from flowbook.graph.definition.inference import *
 from flowbook.graph.definition.op_def import *
 from flowbook.graph.functions.function import *
+from flowbook.graph.functions.template import *
 from flowbook.graph.functions.vectorized_map import *
 from flowbook.graph.gradients.backward import *
 from flowbook.graph.gradients.custom import *

@@ -63,7 +63,7 @@ class Region:
         nodes: list[Any] | None = None,
     ) -> None:
         self._writer = writer
-        self._places = places
+        self._places = [_once(place) for place in places]
         self._outer = outer
         self.nodes: list[Any] = [] if nodes is None else nodes
         self.names: dict[Tensor, str] = {}
@@ -105,7 +105,7 @@ class Region:
             if op in seen or self._find(tensor) is not None:
                 continue
             seen.add(op)
-            if op.context in self._places:
+            if _once(op.context) in self._places:
                 found.append(op)
             stack += taken_by(op)
             if op.closed_by is not None:
@@ -348,6 +348,16 @@ def _side(context: Context | None, outer: Context | None) -> Branch | None:
         context = context.outer
     is_one = context == outer and len({(side.pred, side.side) for side in sides}) == 1
     return sides[-1] if is_one else None
+
+
+def _once(context: Context | None) -> Context | None:
+    """The same place in the control flow, where each side of a branch is entered once."""
+    if not isinstance(context, Branch):
+        return context
+    outer = _once(context.outer)
+    if isinstance(outer, Branch) and (outer.pred, outer.side) == (context.pred, context.side):
+        return outer
+    return Branch(context.pred, context.side, outer)
 
 
 def _port(merge: Operation, side: int) -> int:

@@ -49,7 +49,10 @@ for _ in (bar := fb.progress(range(3))):
     bar.show(loss=loss_value)
 """,
     "step": "step = sess.partial_run([h, loss], [x]); step.run(h, {{x: data}});",
-    "view": "display(fb.get_default_graph(), summaries); summaries.flush()",
+    "view": """
+display(fb.get_default_graph(), summaries, sess.explain(loss, {{x: (4, 1_024)}}))
+summaries.flush()
+""",
     "broken": "y = fb.square(x)\nfb.ones([{width}]) + fb.ones([7])",
 }
 

@@ -196,6 +196,24 @@ def test_the_derivatives_of_loops(swap_memory: bool) -> None:
     exchanged([y, slope, *curvature], {x: [0.5, 1.0], n: 3}, {x: [0.5, 1.0], n: 0})
 
 
+def repeated(y: fb.Tensor, x: fb.Tensor, count: Any) -> fb.Tensor:
+    return fb.while_loop(lambda j, _: j < count, lambda j, z: (j + 1, fb.sin(z * x)), (0, y))[1]
+
+
+@pytest.mark.parametrize("is_in_branch", [False, True])
+def test_the_derivatives_of_loops_in_loops(is_in_branch: bool) -> None:
+    """Stacks of stacks, each as high as its loop had iterations."""
+    x, n = fb.placeholder(fb.float32, [2]), fb.placeholder(fb.int32, [])
+
+    def body(i: fb.Tensor, y: fb.Tensor) -> tuple[fb.Tensor, fb.Tensor]:
+        if not is_in_branch:
+            return i + 1, repeated(y, x, i)
+        return i + 1, fb.cond(fb.equal(i, 1), lambda: y * x, lambda: repeated(y, x, i))
+
+    _, y = fb.while_loop(lambda i, _: i < n, body, (0, x))
+    exchanged([y, *fb.gradients(y, x)], {x: [0.5, 1.0], n: 3}, {x: [0.5, 1.0], n: 0})
+
+
 def test_the_derivative_of_a_loop_over_as_many_rows_as_there_are() -> None:
     x = fb.placeholder(fb.float32, [None, 2])
     _, y = fb.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, fb.sin(y * x)), (0, x))
@@ -252,14 +270,14 @@ def test_what_cannot_be_written_is_named() -> None:
     uneven = fb.TensorArray(fb.float32, 2, element_shape=[None]).split([1.0, 2.0, 3.0], [1, 2])
     refused(lambda x: uneven.read(1) * x, "pieces of the lengths .*, which may differ")
 
-    def inner(y: fb.Tensor) -> fb.Tensor:
-        return fb.while_loop(lambda z: z < 9.0, lambda z: [z * z], [y])[0]
-
     def slope(x: fb.Tensor) -> fb.Tensor:
-        [y] = fb.while_loop(lambda y: y < 99.0, lambda y: [inner(y) * x], [x])
-        return fb.gradients(y, x)[0]
+        rows = fb.ones([fb.cast(x, fb.int32), 2])  # Of as many rows as only the run knows.
+        _, y = fb.while_loop(
+            lambda i, _: i < 2, lambda i, y: (i + 1, repeated(y, rows, i)), (0, rows)
+        )
+        return fb.gradients(y, rows)[0]
 
-    refused(slope, "a stack of stacks")
+    refused(slope, "a stack of arrays, or of stacks whose elements have open shapes")
     differing = fb.TensorArray(fb.float32, 1, infer_shape=False, tensor_array_name="different")
     refused(lambda x: differing.write(0, x).read(0), "'different', whose elements differ in shape")
     rows = fb.placeholder(fb.float32, [None, None])

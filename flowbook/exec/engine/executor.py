@@ -571,10 +571,10 @@ class AsyncCall:
         """Whether it has still to report, which it will do there."""
         with self._lock:
             self._reports = reports
-            if self._state is not _State.STARTED:
-                return False
-            self.since = time.monotonic()
-            return True
+            waits = self._state is _State.STARTED
+            if waits:
+                self.since = time.monotonic()
+            return waits
 
     def take(self) -> tuple[Any, BaseException | None]:
         """What it has reported: outputs, or an error."""

@@ -13,6 +13,7 @@ import base64
 import heapq
 import itertools
 import math
+import operator
 import random
 import time
 from collections import deque
@@ -485,6 +486,43 @@ class Queue(WaitingResource):
                 )
 
 
+class SourceQueue(Queue):
+    """A queue of what a source gives, one after the other, which a checkpoint keeps the place of.
+
+    Args:
+        name: what errors call it.
+        attributes: those of the operation that owns it.
+    """
+
+    def __init__(self, name: str, attributes: Mapping[str, Any]) -> None:
+        super().__init__(FIFO_QUEUE.name, name, attributes, InOrder())
+        # How many were taken before it was there, and how many of these are still to come again.
+        self._before = 0
+        self._again = 0
+
+    def put(self, source: deque[Element], count: int) -> None:
+        """See `Queue`; what was taken before is left out."""
+        again = min(self._again, count)
+        _exhaust(map(deque.popleft, repeat(source, again)))
+        self._again -= again
+        super().put(source, count - again)
+
+    def state(self) -> Any:
+        """How many elements have been taken."""
+        with self._lock:
+            return self._before + self._put - self._dropped - len(self.elements)
+
+    def set_state(self, state: Any) -> None:
+        """Go on behind so many elements, unless others have been put in already."""
+        taken = operator.index(state)
+        if taken < 0:
+            raise ValueError(f"{taken} elements cannot have been taken")
+        with self._lock:
+            made = self._before - self._again
+            if not self._put and taken >= made:
+                self._before, self._again = taken, taken - made
+
+
 class BucketQueue(Queue):
     """A queue that gives batches of elements of one bucket.
 
@@ -558,6 +596,8 @@ class SavedQueue(Queue):
             for line in self._lines:
                 for waiting in line:
                     _held_by(waiting).clear()
+            # What it holds instead was neither put in nor taken out.
+            self._dropped += len(self.elements) - len(elements)
             self.elements.clear()
             self.elements.put(elements, len(elements))
             self._serve()
@@ -766,7 +806,10 @@ def _shown(value: Any) -> str:
 
 @makes(FIFO_QUEUE)
 def _fifo_queue(birth: Birth) -> Queue:
-    return Queue(FIFO_QUEUE.name, birth.key.name, birth.attributes, InOrder())
+    name, attributes = birth.key.name, birth.attributes
+    if "source" in attributes:
+        return SourceQueue(name, attributes)
+    return Queue(FIFO_QUEUE.name, name, attributes, InOrder())
 
 
 @makes(SAVED_QUEUE)

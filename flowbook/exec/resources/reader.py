@@ -42,7 +42,6 @@ class Progress(NamedTuple):
         returned: records, as keys and values, that nobody took in the end; they come first.
         files: how many it has read to their ends.
         records: how many records it has given.
-        order: who brought the last name; no part of what is saved.
     """
 
     file: bytes | None = None
@@ -51,7 +50,6 @@ class Progress(NamedTuple):
     returned: tuple[Pair, ...] = ()
     files: int = 0
     records: int = 0
-    order: _Order | None = None
 
 
 class Reader(WaitingResource, Lasting):
@@ -137,7 +135,7 @@ class Reader(WaitingResource, Lasting):
 
     def set_state(self, state: Any) -> None:
         """Go on from there; ValueError or TypeError if it is no state of a reader."""
-        if not isinstance(state, dict) or state.keys() != {*_SAVED}:
+        if not isinstance(state, dict) or state.keys() != {*Progress._fields}:
             raise ValueError("a state has other parts")
         numbers = [state["files"], state["records"], *state["place"]]
         if any(type(number) is not int or not 0 <= number < 1 << 63 for number in numbers):
@@ -294,9 +292,10 @@ class Reader(WaitingResource, Lasting):
             if order.is_withdrawn:
                 return
             # Two threads may bring the same, and one may have been interrupted while it did.
-            progress, is_new = self._progress, not order.is_over
-            if name is not None and is_new and progress.order is not order:
-                self._progress = progress._replace(next=(*progress.next, name), order=order)
+            if name is not None and not order.is_over:
+                progress = self._progress
+                self._progress = progress._replace(next=(*progress.next, name))
+            # No interrupt comes between that and this: Python lets them in where calls end.
             order.error, order.is_over = error, True
         if not order.is_asking:
             try:
@@ -312,11 +311,8 @@ class Reader(WaitingResource, Lasting):
         """Ask no longer; whether nothing has come."""
         with self._lock:
             order.is_withdrawn = True
-            return not order.is_over and self._progress.order is not order
+            return not order.is_over
 
-
-# The parts of a reader's progress that are its state.
-_SAVED = ("file", "place", "next", "returned", "files", "records")
 
 # Which attributes of the operation that owns a reader are no options of its format.
 _NO_OPTIONS = ("format", "shared_name")

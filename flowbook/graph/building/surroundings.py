@@ -11,6 +11,7 @@ from flowbook.graph.model.errors import InvalidTypeError
 
 if TYPE_CHECKING:
     from flowbook.graph.building.flow import Flow
+    from flowbook.graph.building.sharing import Sharing
     from flowbook.graph.model.operation import Operation
     from flowbook.graph.model.site import Site
 
@@ -30,6 +31,7 @@ class Scope:
         flow: the branch or loop whose inside is being built, or None.
         extends: whether loops and branches that are complete may be added to, as gradients do.
         closes: the Merge that a NextIteration which is built closes.
+        sharing: what the template knows of variables whose call is being built, or None.
         site: the site to cite instead of the caller's (a gradient cites its forward operation).
     """
 
@@ -42,6 +44,7 @@ class Scope:
     flow: Flow | None = None
     extends: bool = False
     closes: Operation | None = None
+    sharing: Sharing | None = None
     site: Site | None = None
 
     def device_of(self, operation: Operation) -> str:

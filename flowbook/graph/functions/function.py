@@ -18,8 +18,8 @@ from flowbook.graph.control_flow.structure import leaves, mapped, parts_of, path
 from flowbook.graph.functions.bodies import Argument, built, function_op
 from flowbook.graph.functions.calls import copied, kept
 from flowbook.graph.functions.definition import Definition, definition_of, is_current
+from flowbook.graph.functions.predecessors import Predecessors
 from flowbook.graph.model import site as sites
-from flowbook.graph.model.author import Author, Cell
 from flowbook.graph.model.dtypes import resource
 from flowbook.graph.model.errors import (
     FailedPreconditionError,
@@ -195,6 +195,9 @@ def _named(graph: Graph, name: str | None) -> list[Operation]:
     return found
 
 
+_PREDECESSORS: Predecessors[_Written] = Predecessors()
+
+
 class _Written(Function):
     """A function that builds its bodies by a Python function."""
 
@@ -208,7 +211,7 @@ class _Written(Function):
         self._building = threading.local()
         self._author = sites.capture().author
         functools.update_wrapper(self, python_function)
-        predecessor = _succeeded(self, self._author)
+        predecessor = _PREDECESSORS.of(self, name, self._author)
         if predecessor is not None:
             self._redefine(predecessor)
 
@@ -358,37 +361,6 @@ def function(
         raise InvalidTypeError(f"a function is decorated, not {python_function!r:.80}")
     own = getattr(python_function, "__name__", "function").strip("<>_") or "function"
     return _Written(python_function, name or own, inline)
-
-
-class _Made(NamedTuple):
-    """The functions that one execution of a cell has made under one name, in order.
-
-    Attributes:
-        author: the execution.
-        functions: what it made.
-        before: what the execution before it made.
-    """
-
-    author: Author
-    functions: list[weakref.ref[_Written]]
-    before: list[weakref.ref[_Written]]
-
-
-_made: weakref.WeakKeyDictionary[Cell, dict[str, _Made]] = weakref.WeakKeyDictionary()
-
-
-def _succeeded(function: _Written, author: Author | None) -> _Written | None:
-    """The function in whose place one is, that an earlier execution of the same cell made."""
-    if author is None:
-        return None
-    names = _made.setdefault(author.cell, {})
-    written = names.get(function.name)
-    if written is None or written.author is not author:
-        before = written.functions if written is not None else []
-        written = names[function.name] = _Made(author, [], before)
-    place = len(written.functions)
-    written.functions.append(weakref.ref(function))
-    return written.before[place]() if place < len(written.before) else None
 
 
 def _is_given(leaf: Any) -> bool:

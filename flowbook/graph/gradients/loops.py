@@ -547,6 +547,9 @@ class _Extended(LoopInside):
         return Round(merged.op, sides[1 - self.body.side], sides[self.body.side])
 
     def _merged(self, first: Any, shape: Shape | None) -> Tensor:
+        if shape is not None:
+            # Of zeros that are as a tensor in the run less may be known than of that.
+            shape = shape.generalise(first.shape)
         with self.outside():
             entered = taken_into(self.frame, first, shape=shape)
         with self.routing():

@@ -3,7 +3,8 @@
 ONNX has no value that an element can be written to; so an array is what its elements make up, and
 zero where none was written yet. What Flowbook refuses, such as to write an element twice, a model
 does not. An array that grows, as a gradient's does, gets as many more as are asked for. Of a stack
-the last element is on top.
+the last element is on top; in a stack of stacks all are as high as the highest, by zeros below what
+is ever popped.
 
 What begins empty, and of whose elements only the run knows the shape, begins with ones in the place
 of that: the first elements tell it.
@@ -35,12 +36,15 @@ class Elements:
         shape: of each.
         add_up: whether what is written at one index adds up, as in a gradient.
         grow: whether more of them come to be when they are written or asked for.
+        depth: of a stack of stacks, how many of the first dimensions of each are those of stacks;
+            None if it is no stack.
     """
 
     dtype: DType
     shape: Shape
     add_up: bool
     grow: bool
+    depth: int | None
 
     @staticmethod
     def of(array: Tensor) -> Elements:
@@ -49,17 +53,14 @@ class Elements:
         Raises:
             UnimplementedError: if nothing tells the dtype, or the array is of another kind.
         """
-        dtype, shape, adds_up, grows = None, UNKNOWN, False, False
+        dtype, shape, adds_up, grows, depth = None, UNKNOWN, False, False, None
         for op in _users(array):
             match op.type:
                 case "EmptyStack":
                     adds_up = grows = True
-                case "StackPush" | "StackPushToHost":
-                    dtype = _held(op.inputs[1]).dtype
-                    shape = shape.merge(op.inputs[1].shape)
-                case "StackPop" | "StackPopFromHost":
-                    dtype = _held(op.outputs[0]).dtype
-                    shape = shape.merge(op.outputs[0].shape)
+                case type if type in _STACKING:
+                    dtype, held, depth = _pushed(_held(op))
+                    shape = shape.merge(held)
                 case "TensorArray":
                     _check(op)
                     adds_up |= op.attributes["adds_up"]
@@ -89,7 +90,7 @@ class Elements:
                     shape = shape.merge(op.inputs[2].shape[1:])
         if dtype is None:
             raise UnimplementedError(f"the array {array.name!r}, into which nothing is written")
-        return Elements(dtype, shape, adds_up, grows)
+        return Elements(dtype, shape, adds_up, grows, depth)
 
     @property
     def dims(self) -> tuple[int | None, ...]:
@@ -103,29 +104,50 @@ class Elements:
         return self.shape.dims
 
 
-def _held(value: Tensor) -> Tensor:
-    if value.dtype is dtypes.variant:
-        raise UnimplementedError(
-            "a stack of stacks, as the gradient of a loop within another needs"
-        )
-    return value
+def _held(op: Operation) -> Tensor:
+    """What an operation puts on a stack, or takes from it."""
+    return op.inputs[1] if len(op.inputs) == 2 else op.outputs[0]
+
+
+def _pushed(value: Tensor) -> tuple[DType, Shape, int]:
+    """What a stack of such values has as its elements: the dtype, the shape and the depth."""
+    if value.dtype is not dtypes.variant:
+        return value.dtype, value.shape, 0
+    inner = Elements.of(value)
+    if inner.depth is None or None in inner.dims[inner.depth :]:
+        raise UnimplementedError("a stack of arrays, or of stacks whose elements have open shapes")
+    return inner.dtype, Shape.of((None, *inner.dims)), inner.depth + 1
 
 
 def _users(array: Tensor) -> list[Operation]:
     """The operations on an array, on those of which it was made and those made of it."""
-    seen: set[Operation] = set()
-    stack = [array.op]
+    found: set[Operation] = set()
+    seen: set[Tensor] = set()
+    stack = [array]
     while stack:
-        op = stack.pop()
-        if op in seen:
+        tensor = stack.pop()
+        if tensor in seen:
             continue
-        seen.add(op)
-        for tensor in (*op.inputs, *op.outputs):
-            if tensor.dtype is dtypes.variant:
-                stack += [tensor.op, *tensor.consumers()]
-        if op.closed_by is not None:
-            stack.append(op.closed_by)
-    return sorted(seen, key=lambda op: op.id)
+        seen.add(tensor)
+        for op in (tensor.op, *tensor.consumers()):
+            same = _same_array(op)
+            if tensor in same:
+                found.add(op)
+                stack += same
+    return sorted(found, key=lambda op: op.id)
+
+
+def _same_array(op: Operation) -> list[Tensor]:
+    """What an operation takes and gives that is an array before and after it; not what it holds."""
+    tensors = [*op.inputs, *op.outputs]
+    if op.type in _STACKING:
+        tensors.remove(_held(op))
+    if op.closed_by is not None:
+        tensors += op.closed_by.inputs
+    return [tensor for tensor in tensors if tensor.dtype is dtypes.variant]
+
+
+_STACKING = frozenset(("StackPop", "StackPopFromHost", "StackPush", "StackPushToHost"))
 
 
 def _check(op: Operation) -> None:
@@ -311,9 +333,24 @@ def _pieces(w: Writer, op: Operation, value: str, lengths: str) -> str:
 
 
 def _push(w: Writer, op: Operation, stack: str, value: str) -> Any:
-    if not Elements.of(op.inputs[0]).shape.is_fully_defined:
+    elements = Elements.of(op.inputs[0])
+    if elements.depth:
+        shapes = [w.node("Shape", [stack], start=1), w.node("Shape", [value])]
+        highest = w.node("Max", shapes)
+        stack, value = (
+            _raised(w, each, w.node("Sub", [highest, shape]), kept, len(elements.dims))
+            for each, shape, kept in zip((stack, value), shapes, (1, 0), strict=True)
+        )
+    elif not elements.shape.is_fully_defined:
         stack = _fitted(w, stack, w.node("Shape", [value]))
     return w.node("Concat", [stack, w.node("Unsqueeze", [value, w.integers([0])])], axis=0)
+
+
+def _raised(w: Writer, stack: str, by: str, kept: int, rank: int) -> str:
+    """A stack with zeros below: so many in each dimension but the first ones, which are kept."""
+    widths = [w.integers([0] * kept), by, w.integers([0] * (kept + rank))]
+    found: str = w.node("Pad", [stack, w.node("Concat", widths, axis=0)])
+    return found
 
 
 def _pop(w: Writer, op: Operation, stack: str) -> Any:

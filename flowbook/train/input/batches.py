@@ -71,7 +71,8 @@ def batches(
 
     A thread makes them ready while the steps before run. A run after the last one is an
     OutOfRangeError; `fb.train.until_end` is the loop that ends there. Each session, and each time
-    that the cell runs again, begins with the first.
+    that the cell runs again, begins with the first; one that goes on from a checkpoint, with the
+    one after the last that had been taken.
 
     Args:
         arrays: NumPy arrays, or what makes arrays, of as many rows each: one, a tuple or dict of

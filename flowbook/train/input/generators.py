@@ -129,8 +129,9 @@ def from_generator(
 
     Args:
         iterable: a function that makes an iterable, as a generator function, or an iterable such as
-            a list or a data loader; each session goes through it from the beginning. An iterator is
-            good for one session. An element is an array or a number, or a tuple or dict of them.
+            a list or a data loader; each session goes through it from the beginning, and leaves out
+            what had been taken, if it goes on from a checkpoint. An iterator is good for one
+            session. An element is an array or a number, or a tuple or dict of them.
         dtypes: the dtype of an element, or a tuple or dict of them, as the elements are arranged.
             Without them the first element is taken now, and says dtypes and shapes.
         shapes: what is the same in the shapes of all elements, arranged as `dtypes`; None is any

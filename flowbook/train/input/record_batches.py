@@ -109,7 +109,8 @@ def record_batches(
     """Batches of the records of TFRecord files: every run takes the next one.
 
     A thread reads them while the steps before run. A run after the last one is an OutOfRangeError;
-    `fb.train.until_end` is the loop that ends there. Each session begins with the first.
+    `fb.train.until_end` is the loop that ends there. Each session begins with the first; one that
+    goes on from a checkpoint, with the one after the last that had been taken.
 
     Args:
         files: a path, or a URL that fsspec knows, or a list of them; `*`, `?` and `[]` stand for

@@ -363,6 +363,31 @@ def test_a_loop_in_which_something_waits_goes_round_by_itself(sess: fb.Session) 
     assert len(structure.frames) == 2
 
 
+def test_what_writes_within_branches_and_loops_is_known_to_write(sess: fb.Session) -> None:
+    x = fb.placeholder(fb.int32, [])
+    variable = fb.Variable(1, name="variable")
+    late = wait(x)
+    loop = fb.while_loop(lambda i: i < 3, lambda i: i + fb.assign_add(variable, 1) * 0 + 1, [late])
+    branch = fb.cond(late > 0, lambda: fb.assign_add(variable, 1), lambda: late)
+    for fetch in (loop[0], branch):
+        structure, _ = structure_of(sess, fetch, {x: 1})
+        assert len(structure.writing) == 1
+
+
+def test_a_variable_may_end_before_its_loop(sess: fb.Session) -> None:
+    flow = fb.control_flow
+    x = fb.placeholder(fb.int32, [])
+    first, second = flow.merge([flow.enter(x, "loop")]), flow.merge([flow.enter(x, "loop")])
+    goes_on = flow.loop_cond(wait(first.output) < 50)
+    one, other = flow.switch(first.output, goes_on), flow.switch(second.output, goes_on)
+    flow.next_iteration(one.output_true + 7, first)
+    doubled = other.output_true * 2
+    flow.next_iteration(flow.switch(doubled, doubled < 20).output_true, second)
+    found, _ = flow.merge([flow.exit(one.output_false), flow.exit(other.output_false)])
+    for _ in range(3):
+        assert sess.run(found, {x: 3}) == 52
+
+
 def test_a_branch_is_an_if(sess: fb.Session) -> None:
     x = fb.placeholder(fb.float32, [2])
     p = fb.placeholder(fb.bool, [])

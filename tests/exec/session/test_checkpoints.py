@@ -328,6 +328,49 @@ def test_a_session_that_nobody_has_any_more_is_gone(tmp_path: Path) -> None:
     assert gone() is None
 
 
+def test_an_input_goes_on_behind_what_had_been_taken(tmp_path: Path) -> None:
+    batch = fb.train.batches(np.arange(12.0, dtype=np.float32), 2, epochs=3, shuffle=5)
+    total = fb.Variable(0.0, name="total")
+    numbers = fb.train.from_generator(lambda: iter(range(100)))
+    steps = [fb.assign_add(total, fb.reduce_sum(batch)), numbers]
+    saver = fb.train.Saver()
+    with fb.Session() as sess:
+        whole = [sess.run([*steps, batch]) for _ in range(18)]
+    with fb.Session() as sess:
+        for _ in range(7):
+            sess.run(steps)
+        saver.save(sess, tmp_path / "model")
+        sess.run(steps)
+        # What has begun goes on where it is.
+        saver.restore(sess, tmp_path / "model")
+        assert sess.run(steps[1]) == 8
+    for _ in range(2):  # Also from where it has gone on.
+        with fb.Session(checkpoint=tmp_path / "model") as sess:
+            at = int(sess.run(numbers))
+            saver.save(sess, tmp_path / "model")
+    assert at == 8
+    for checkpoint in (saver.restore, None):
+        with fb.Session(checkpoint=None if checkpoint else tmp_path / "model") as sess:
+            if checkpoint:
+                checkpoint(sess, tmp_path / "model")
+            found = [sess.run([*steps, batch]) for _ in range(11)]
+        assert [f[2].tolist() for f in found] == [w[2].tolist() for w in whole[7:]]
+        assert [int(f[1]) for f in found] == [*range(9, 20)]
+        assert found[-1][0] == whole[-1][0]
+
+
+def test_what_is_no_place_in_an_input_is_damage(tmp_path: Path) -> None:
+    batch = fb.train.batches(np.arange(4.0), 2)
+    with fb.Session() as sess:
+        sess.run(batch)
+        snapshot = sess.snapshot()
+        ((name, state),) = snapshot.states.items()
+        assert state.state == 1
+        for wrong in (-1, "two"):
+            with pytest.raises(fb.errors.DataLossError, match="a state of"):
+                sess.put(snapshot._replace(states={name: state._replace(state=wrong)}))
+
+
 @pytest.mark.parametrize(
     "wrong", [{"every": 0}, {"seconds": -1}, {"every": 1.5}, {"every": True}, {"seconds": "1"}]
 )

@@ -306,6 +306,24 @@ def test_arrays_and_loops_within_are_not_computed_again() -> None:
             np.testing.assert_array_equal(again, kept)
 
 
+def test_loops_in_loops_over_as_many_rows_as_there_are() -> None:
+    """Of zeros that begin a gradient less is known than of what they are the gradient of."""
+    x = fb.placeholder(fb.float64, [None, 2])
+
+    def inner(y: Any, count: Any) -> Any:
+        return fb.while_loop(lambda j, _: j < count, lambda j, z: (j + 1, fb.sin(z * x)), (0, y))[1]
+
+    _, y = fb.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, inner(y, i)), (0, x))
+    wanted = x
+    for _ in range(3):
+        wanted = fb.sin(wanted * x)
+    feeds = {x: np.array([[0.5, 1.0], [2.0, 0.3]])}
+    with fb.Session() as sess:
+        for _ in range(2):
+            found, right = sess.run([fb.gradients(y, x), fb.gradients(wanted, x)], feeds)
+            np.testing.assert_allclose(found, right, rtol=1e-9)
+
+
 def test_bytes_that_are_swapped_are_told() -> None:
     x = fb.placeholder(fb.float32, [100])
     for swap_memory in (False, True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, NoReturn
 
 from flowbook.graph.building.graph import Graph, get_default_graph, mixed_graphs
@@ -243,6 +244,21 @@ class Variable(Arithmetic):
     [1. 2.] [1. 2.]
     """
 
+    def __new__(
+        cls,
+        initial_value: Any,
+        trainable: bool = True,
+        name: str | None = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Variable:
+        """A new one; where a template is called again, the one that its first call made."""
+        scope = get_default_graph().scope
+        if scope.sharing is None:
+            return super().__new__(cls)
+        made = partial(super().__new__, cls)
+        return scope.sharing.variable(scope.prefix, name or "Variable", made)  # type: ignore[no-any-return]
+
     def __init__(
         self,
         initial_value: Any,
@@ -257,6 +273,11 @@ class Variable(Arithmetic):
         # A value that cannot be an initial one is refused before the name is taken.
         with located("Variable"):
             given, graph = self._checked(initial_value, dtype)
+        if self._is_made:
+            # What is named after it gets the same name in each call.
+            graph.enter_name(name or "Variable")
+            self._check_shared(given, dtype)
+            return
         with (
             graph.as_default(),
             init_scope(),
@@ -283,6 +304,30 @@ class Variable(Arithmetic):
                 value = read_variable(handle, **typed, name="read")
             self._set(handle.op, initial, initializer, value, constraint)
         self.graph.register_variable(self, is_named=name is not None)
+
+    @property
+    def _is_made(self) -> bool:
+        """Whether it is there already, as that of a template's first call."""
+        return hasattr(self, "op")
+
+    def _check_shared(self, given: Any, dtype: Any) -> None:
+        """See that it can stand for what another call of its template asks for.
+
+        Args:
+            given: an initial value, from `_checked`; a function is not called.
+            dtype: the dtype that is asked for, or None.
+        """
+        if callable(given):
+            asked, shape = as_dtype(dtype or self.dtype), self.shape
+        else:
+            asked, shape = as_dtype(given.dtype), Shape(given.shape)
+        if asked is not self.dtype or not self.shape.is_compatible_with(shape):
+            raise InvalidArgumentError(
+                f"the variable {self.name!r} of the template's first call is {self.dtype.name} "
+                f"{self.shape}, and this call asks for {asked.name} {shape}",
+                self.op,
+                hint="a template whose variables are others is another template",
+            )
 
     @staticmethod
     def _checked(value: Any, dtype: Any) -> tuple[Any, Graph]:
@@ -346,7 +391,7 @@ class Variable(Arithmetic):
         read = next((c for c in consumers if c.op_def is read_variable), None)
         if initializer is None or read is None:
             raise InvalidArgumentError("the variable has no initializer or no read", op)
-        self = cls.__new__(cls)
+        self = object.__new__(cls)
         self._set(op, initializer.inputs[1], initializer, read.outputs[0])
         op.graph.register_variable(self)
         return self
