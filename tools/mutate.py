@@ -867,7 +867,7 @@ CHANGES = (
         "exec/instruments/trace_lanes.py",
         "row = next((i for i, free in enumerate(rows) if free <= call.start), len(rows))",
         "row = 0",
-        (TRACE,),
+        (VIEWS_OF_TRACES,),
     ),
     Change(
         "exec/instruments/trace_file.py",

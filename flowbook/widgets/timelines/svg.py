@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from flowbook.exec.instruments.trace_records import TracedCall, TracedStep
 from flowbook.exec.report import in_time
+from flowbook.exec.session.input_pipeline import percent
 from flowbook.widgets.palette import mixed, told_apart
 from flowbook.widgets.shown_text import coordinate as _n
 from flowbook.widgets.shown_text import shown_text
@@ -237,7 +238,7 @@ def _legend(timeline: Timeline, y: float) -> Iterator[str]:
         colour = mixed(_PAPER, _colour_of(timeline, i, len(groups) - 1), 0.85)
         place = f'x="{_n(x)}" y="{_n(line - 8)}"'
         yield f'<rect {place} width="10" height="10" rx="2" fill="{colour}"/>'
-        said = f"{one_line(group.label, 18)} {group.busy / total:.0%}"
+        said = f"{one_line(group.label, 18)} {percent(group.busy / total)}"
         yield _text(x + 15, line + 1, said, _FAINT)
 
 

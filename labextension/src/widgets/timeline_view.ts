@@ -6,7 +6,7 @@ import { PageSelection } from "../core/page_selection.js";
 import { inflate } from "../core/packing.js";
 import { TimeWindow } from "../core/time_window.js";
 import { Timeline, another, firstAfter, nearest, readTimeline, search, worksOf } from "../core/timeline.js";
-import { shownText, timeSize } from "../core/words.js";
+import { percent, shownText, timeSize } from "../core/words.js";
 import { element, icon, keepKeys } from "./dom.js";
 import { listenToPointer } from "./pointer.js";
 import { Theme, onThemeChange, readTheme } from "./theme.js";
@@ -335,7 +335,7 @@ export class TimelineView {
           { type: "button", title: `busy ${timeSize(busy / 1e9)}; click: let this alone stand out`, "aria-pressed": String(this.#only === i), click: choose },
           swatch,
           element("b", {}, shownText(label)),
-          element("span", {}, `${Math.round((100 * busy) / total)} %`),
+          element("span", {}, percent(busy / total)),
         ),
       );
     });
