@@ -61,6 +61,7 @@ GROWTH = "exec/engine/test_growth.py"
 LAYERED = "graph/rewrite/test_layered.py"
 STEP = "exec/engine/test_step.py"
 PIPELINE = "exec/session/test_input_pipeline.py"
+VIEWS_OF_TRACES = "widgets/timelines/test_timeline_view.py"
 VIEWS_OF_QUEUES = "widgets/pipelines/test_pipeline_view.py"
 ARRAYS = "graph/control_flow/test_tensor_list.py"
 SHARED = "exec/kernels/test_shared_products.py"
@@ -912,7 +913,7 @@ CHANGES = (
         "exec/instruments/trace_lanes.py",
         "row = next((i for i, free in enumerate(rows) if free <= call.start), len(rows))",
         "row = 0",
-        (TRACE,),
+        (VIEWS_OF_TRACES,),
     ),
     Change(
         "exec/instruments/trace_file.py",
@@ -1417,6 +1418,30 @@ CHANGES = (
         "enumerate(both)}",
         "enumerate(plan.loads)}",
         ("widgets/graphs/test_overlay.py",),
+    ),
+    Change(
+        "widgets/timelines/timeline.py",
+        "busy[name] += 0 if call.waits else call.duration",
+        "busy[name] += call.duration",
+        (VIEWS_OF_TRACES,),
+    ),
+    Change(
+        "widgets/timelines/timeline.py",
+        "if row.number == 0 or call.waits:",
+        "if True:",
+        (VIEWS_OF_TRACES,),
+    ),
+    Change(
+        "widgets/timelines/payload.py",
+        "range(len(parts), 0, -1)",
+        "range(len(parts), len(parts) - 1, -1)",
+        (VIEWS_OF_TRACES,),
+    ),
+    Change(
+        "widgets/timelines/svg.py",
+        "return max(traced,",
+        "return min(traced,",
+        (VIEWS_OF_TRACES,),
     ),
     Change(
         "widgets/graphs/trace_overlay.py",
