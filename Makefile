@@ -31,8 +31,9 @@ bench: .venv/dev.stamp
 docs: .venv/dev.stamp
 	$(VENV)/mkdocs build
 
-proto: .venv/dev.stamp
-	$(VENV)/python -m grpc_tools.protoc --proto_path=. --python_out=. --pyi_out=. \
+# Generated code refuses a protobuf older than its generator: this one is as old as pyproject.toml's.
+proto: .venv/proto.stamp
+	.venv/proto/bin/python -m grpc_tools.protoc --proto_path=. --python_out=. --pyi_out=. \
 		flowbook/graph/numerics/example.proto flowbook/graph/storing/graph.proto \
 		flowbook/exec/plan/program.proto
 
@@ -72,4 +73,9 @@ clean:
 
 .venv/dev.stamp: pyproject.toml | .venv/bin/python
 	$(INSTALL) '.[notebooks,fast,onnx,docs,dev]'
+	touch $@
+
+.venv/proto.stamp: | .venv/bin/python
+	$(PYTHON) -m venv .venv/proto
+	.venv/proto/bin/python -m pip install --disable-pip-version-check --quiet grpcio-tools==1.72.1
 	touch $@

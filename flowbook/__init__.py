@@ -6,6 +6,8 @@ neural networks, `fb.control_flow` what branches and loops are made of, `fb.loss
 `fb.train` optimizers, `fb.errors` what can go wrong.
 """
 
+__version__ = "0.1.0"
+
 from flowbook import _notebook
 from flowbook import control_flow as control_flow
 from flowbook import image as image
@@ -161,6 +163,7 @@ from flowbook.widgets.pipelines.view import *
 from flowbook.widgets.placements.view import *
 from flowbook.widgets.progress import *
 from flowbook.widgets.summaries.view import *
+from flowbook.widgets.timelines.view import *
 
 _act_on("intra_op_threads", _blas_threads.limit)
 _act_on("machine_code", _compiling.choose)

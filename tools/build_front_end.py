@@ -1,8 +1,8 @@
-"""Builds the front end into the wheel, where npm is there to do it: a hook of hatchling.
+"""Sees to it that wheel and source archive contain the front end: a hook of hatchling.
 
 That is the live views' bundle, in the package, and JupyterLab's extension, where JupyterLab looks
-for extensions. Without npm the wheel has the static forms only. An editable installation leaves it
-all to `make`.
+for extensions. A package without them would look the same and show static pictures, so none is
+made. An editable installation leaves it all to `make`.
 """
 
 import shutil
@@ -19,15 +19,18 @@ class FrontEnd(BuildHookInterface):  # type: ignore[type-arg]
     """Runs `npm ci` and the build, unless what they make is there."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Build before the wheel's files are collected."""
+        """Build before the package's files are collected."""
         if version == "editable":
             return
         root = Path(self.root)
         if not all((root / path).exists() for path in BUILT):
             if shutil.which("npm") is None:
-                self.app.display_warning("no npm: built without the live views")
-                return
+                self.app.abort(
+                    "The live views are not built, and there is no npm to build them: "
+                    "run `make front-end` where there is, then build again."
+                )
             for arguments in (["ci"], ["run", "build"]):
                 subprocess.run(["npm", *arguments], cwd=root / "labextension", check=True)
-        extension = {"labextension/prebuilt": "share/jupyter/labextensions/flowbook"}
-        build_data["shared_data"].update(extension)
+        if self.target_name == "wheel":
+            extension = {"labextension/prebuilt": "share/jupyter/labextensions/flowbook"}
+            build_data["shared_data"].update(extension)

@@ -13,6 +13,7 @@ from typing import Any
 from flowbook.exec.instruments.summaries.follow import LogFollower
 from flowbook.exec.instruments.summaries.history import SummaryHistory
 from flowbook.exec.instruments.summaries.summarizing import Summarizing
+from flowbook.exec.instruments.trace import Trace
 from flowbook.exec.plan.explanation import Explanation
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model import long_work
@@ -21,6 +22,7 @@ from flowbook.widgets.graphs.view import graph_forms
 from flowbook.widgets.placements.view import show_plan
 from flowbook.widgets.summaries import growing
 from flowbook.widgets.summaries.view import show_summaries
+from flowbook.widgets.timelines.view import show_trace
 
 
 def install(shell: Any) -> None:
@@ -38,6 +40,7 @@ def install(shell: Any) -> None:
     for shown in (LogFollower, SummaryHistory, Summarizing):
         formatter.ipython_display_formatter.for_type(shown, show_summaries)
     formatter.ipython_display_formatter.for_type(Explanation, show_plan)
+    formatter.ipython_display_formatter.for_type(Trace, show_trace)
     long_work.show_with(progress.track_long)
     if _follow not in shell.events.callbacks["post_run_cell"]:
         shell.events.register("post_run_cell", _follow)

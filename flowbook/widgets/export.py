@@ -12,6 +12,7 @@ from typing import Any
 from flowbook.exec.instruments.summaries.follow import LogFollower
 from flowbook.exec.instruments.summaries.history import SummaryHistory
 from flowbook.exec.instruments.summaries.summarizing import Summarizing
+from flowbook.exec.instruments.trace import Trace
 from flowbook.exec.plan.explanation import Explanation
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.errors import InvalidTypeError, OpError
@@ -22,6 +23,7 @@ from flowbook.widgets.progress import Progress
 from flowbook.widgets.shown_text import shown_text
 from flowbook.widgets.summaries.view import SummaryView
 from flowbook.widgets.tables import table_of
+from flowbook.widgets.timelines.view import TimelineView
 
 __all__ = ["export_html"]
 
@@ -55,6 +57,7 @@ _VIEWS: dict[type, Callable[[Any], Any]] = {
     LogFollower: SummaryView,
     SummaryHistory: SummaryView,
     Summarizing: SummaryView,
+    Trace: TimelineView,
 }
 
 

@@ -9,12 +9,15 @@ ipywidgets and anywidget are imported here only, when the first view is made.
 from __future__ import annotations
 
 import hashlib
+import secrets
+import weakref
 from functools import cache
 from typing import Any
 
 import anywidget
 import traitlets
 
+from flowbook.graph.building.graph import Graph
 from flowbook.graph.model import site as sites
 from flowbook.widgets import front_end
 
@@ -92,6 +95,15 @@ class LiveView(anywidget.AnyWidget):
         super().close()
 
 
+def name_of_graph(graph: Graph) -> str:
+    """A name by which the views of one graph find each other in a page, which no other graph has.
+
+    A page may have views of several kernels.
+    """
+    return _names.setdefault(graph, secrets.token_hex(8))
+
+
+_names: weakref.WeakKeyDictionary[Graph, str] = weakref.WeakKeyDictionary()
 _shared: list[Runtime] = []
 
 

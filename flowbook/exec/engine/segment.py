@@ -217,6 +217,7 @@ class Region(Unit):
 
     def __init__(self, segment: Segment) -> None:
         super().__init__(segment.inputs, segment.outputs, segment.after)
+        self.behind = segment.behind
         self._segment = segment
 
     @property

@@ -8,6 +8,7 @@ afterwards. A session that is not traced runs programs that know nothing of it.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import perf_counter_ns as clock
@@ -20,9 +21,11 @@ from flowbook.exec.instruments.trace_file import write_trace
 from flowbook.exec.instruments.trace_records import TracedCall, TracedStep, Transfer
 from flowbook.exec.plan.instrument import Instrument, Run
 from flowbook.exec.report import Report, Table, in_bytes, in_time
+from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.errors import FailedPreconditionError, InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import op_keyed
+from flowbook.graph.model.site import Site
 from flowbook.graph.ops.communicate.transfer import receive_op, send_op
 from flowbook.graph.storing.files import as_path, written_whole
 
@@ -125,6 +128,8 @@ class Trace(Instrument, Report):
         self._steps: list[TracedStep] = []
         self._steps_dropped = 0
         self._names: dict[int, str] = {}
+        self._sites: dict[str, Site] = {}
+        self._graph: weakref.ref[Graph] | None = None
         self._threads: dict[int, str] = {}
         self._calls: list[TracedCall] = []
 
@@ -132,7 +137,10 @@ class Trace(Instrument, Report):
 
     def around(self, operations: Mapping[int, Operation], run: Run) -> Run:
         """Runs whose kernels' calls are taken down."""
-        self._names.update((number, op.name) for number, op in operations.items())
+        for number, op in operations.items():
+            self._names[number] = op.name
+            self._sites[op.name] = op.site
+            self._graph = weakref.ref(op.graph)
 
         def traced(feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
             number = self._begin()
@@ -210,15 +218,18 @@ class Trace(Instrument, Report):
 
         Of several under one key, as in a loop, the first sent is the first received.
         """
-        sent: dict[tuple[int, str], list[TracedCall]] = defaultdict(list)
-        for call in self.calls:
-            if call.type == send_op.key:
-                sent[call.step, call.key].append(call)
-        return [
-            Transfer(sent[call.step, call.key][call.iteration], call)
-            for call in self.calls
-            if call.type == receive_op.key and call.iteration < len(sent[call.step, call.key])
-        ]
+        calls = self.calls
+        return [Transfer(calls[sent], calls[received]) for sent, received in exchanges(calls)]
+
+    @property
+    def graph(self) -> Graph | None:
+        """The graph whose operations were traced; None if none was, or if it is no more."""
+        return None if self._graph is None else self._graph()
+
+    @property
+    def sites(self) -> Mapping[str, Site]:
+        """Where the operations were defined, by their names."""
+        return self._sites
 
     def _described(self, noted: Sequence[Noted]) -> list[TracedCall]:
         ended: dict[tuple[int, int, int], int] = {}
@@ -290,7 +301,7 @@ class Trace(Instrument, Report):
         """
         if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
             raise InvalidArgumentError(f"depth is a number of levels from 1 on, not {depth!r}")
-        return self._shares("scope", lambda call: _scope_of(call, depth))
+        return self._shares("scope", lambda call: scope_of(call, depth))
 
     def by_device(self) -> TimeShares:
         """Where the time went, by device."""
@@ -336,7 +347,21 @@ class Trace(Instrument, Report):
             write_trace(self.steps, self.calls, self.transfers, file)
 
 
-def _scope_of(call: TracedCall, depth: int) -> str:
+def exchanges(calls: Sequence[TracedCall]) -> list[tuple[int, int]]:
+    """Which calls sent a value that another one received, each by its place among all."""
+    sent: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for place, call in enumerate(calls):
+        if call.type == send_op.key:
+            sent[call.step, call.key].append(place)
+    return [
+        (sent[call.step, call.key][call.iteration], place)
+        for place, call in enumerate(calls)
+        if call.type == receive_op.key and call.iteration < len(sent[call.step, call.key])
+    ]
+
+
+def scope_of(call: TracedCall, depth: int) -> str:
+    """The name scope of a call, of so many levels at most; empty if it is in none."""
     # What exchanges a tensor has its name first.
     return "/".join(call.operation.partition(":")[0].split("/")[:-1][:depth])
 

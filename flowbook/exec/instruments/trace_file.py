@@ -7,10 +7,10 @@ one contains the other: what is asynchronous goes to lanes of its own, as many a
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
+from flowbook.exec.instruments.trace_lanes import rows_of
 from flowbook.exec.instruments.trace_records import TracedCall, TracedStep, Transfer
 
 # The steps' process, before those of the devices.
@@ -52,7 +52,6 @@ class _Writer:
         devices = sorted({call.device for call in calls})
         self.devices = {device: number for number, device in enumerate(devices, _STEPS + 1)}
         self.lanes: dict[tuple[int, str], int] = {}
-        self.free_from: dict[int, list[int]] = defaultdict(list)
 
     def events(
         self,
@@ -67,8 +66,9 @@ class _Writer:
             lane = self._lane(_STEPS, step.thread)
             yield self._slice(f"step {step.number}", "step", lane, step.start, end)
         lanes: dict[TracedCall, tuple[int, int]] = {}
-        for call in calls:
-            lane = lanes[call] = self._lane(self.devices[call.device], self._row(call))
+        for call, row in zip(calls, rows_of(calls), strict=True):
+            name = row.thread or f"waiting {row.number + 1}"
+            lane = lanes[call] = self._lane(self.devices[call.device], name)
             kind = "wait" if call.waits else "kernel"
             shown = {
                 "type": call.type,
@@ -87,15 +87,6 @@ class _Writer:
             arrival = max(sent.start, received.start)
             yield {**flow, "ph": "f", "bp": "e", **self._at(lanes[received], arrival)}
         yield from self._names()
-
-    def _row(self, call: TracedCall) -> str:
-        """The name of the lane of a call."""
-        if not call.waits:
-            return call.thread
-        rows = self.free_from[self.devices[call.device]]
-        row = next((i for i, free in enumerate(rows) if free <= call.start), len(rows))
-        rows[row : row + 1] = [call.end]
-        return f"waiting {row + 1}"
 
     def _lane(self, process: int, name: str) -> tuple[int, int]:
         return process, self.lanes.setdefault((process, name), len(self.lanes) + 1)

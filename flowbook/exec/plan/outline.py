@@ -3,7 +3,8 @@
 Pure: from plain data to plain data. What an item gives may be dead, being of a branch not taken. So
 each has a guard: the sides of predicates on which it runs in an iteration of its frame. Of what is
 not known as a side of a predicate, as what comes from another device, the guard names the value
-itself.
+itself. A loop that may lie in a branch not taken has iterations even then, in which all is dead:
+the guards of all that is in it name the loop.
 
 A loop is regular if its variables are all there in every iteration: all enter it together, all go
 on to the next iteration on one side of one predicate, and all leave on the other. It is so in the
@@ -24,8 +25,9 @@ from flowbook.graph.model.retag import Retag
 # Sides of predicates (0 false, 1 true), all of which must have been taken.
 Guard = frozenset[tuple[int, int]]
 
-# In the place of a side: the value itself is there.
+# In the place of a side: the value itself is there; the loop that begins with a node was entered.
 _THERE = 2
+_ENTERED = 3
 
 _ALWAYS: Guard = frozenset()
 
@@ -88,7 +90,7 @@ class Outline:
         self.layouts: dict[str, Layout] = {}
         self.guards: dict[int, Guard] = {}
         self._lay_out(part.block)
-        self._guard_items(self.layouts[""], are_carried=True)
+        self._guard_items(self.layouts[""], _ALWAYS)
 
     def numbers(self, block: Block) -> range:
         """Those of a block's nodes, and of those of the blocks within it."""
@@ -145,16 +147,16 @@ class Outline:
 
     # When what runs
 
-    def _guard_items(self, layout: Layout, are_carried: bool) -> None:
+    def _guard_items(self, layout: Layout, carried: Guard | None) -> None:
         """Find when the items of a frame run.
 
         Args:
             layout: the frame's.
-            are_carried: whether what its iterations carry is there in all of them.
+            carried: when what its iterations carry is there; None if not together.
         """
         for item in layout.items:
             if item.block is None:
-                self._guard_node(layout, item, item.nodes[0], are_carried)
+                self._guard_node(layout, item, item.nodes[0], carried)
             else:
                 self._guard_frame(layout, item, item.block)
 
@@ -164,10 +166,10 @@ class Outline:
         places = [layout.item_of[index] for index in after if index in layout.item_of]
         return _ALWAYS.union(*found, *[layout.items[place].guard for place in places])
 
-    def _guard_node(self, layout: Layout, item: Item, index: int, are_carried: bool) -> None:
+    def _guard_node(self, layout: Layout, item: Item, index: int, carried: Guard | None) -> None:
         node, op_def = self._nodes[index], self._defs[index]
         if op_def.fires_on_any:
-            guard = self._merged(node, are_carried) | self._guard_of(layout, (), node.after)
+            guard = self._merged(node, carried) | self._guard_of(layout, (), node.after)
         else:
             guard = self._guard_of(layout, node.inputs, node.after)
         if op_def.sees_dead:
@@ -181,10 +183,10 @@ class Outline:
             if op_def.gives_dead:
                 self.guards[value] |= {(node.inputs[-1], port)}
 
-    def _merged(self, node: PlanNode, are_carried: bool) -> Guard:
+    def _merged(self, node: PlanNode, carried: Guard | None) -> Guard:
         """When one of the inputs of a Merge is there."""
         if self._carries(node):
-            return _ALWAYS if are_carried else frozenset([(node.outputs[0], _THERE)])
+            return frozenset([(node.outputs[0], _THERE)]) if carried is None else carried
         found = [self.guards.get(value, _ALWAYS) for value in node.inputs]
         if not all(found):
             return _ALWAYS
@@ -205,21 +207,27 @@ class Outline:
         guards = {self._guard_of(layout, node.inputs, node.after) for node in entrances}
         item.guard = _ALWAYS.union(*guards)
         item.is_even = len(guards) == 1
+        entered = frozenset([(item.nodes[0], _ENTERED)]) if item.guard else _ALWAYS
         for node in entrances:
             (value,) = node.outputs
-            self.guards[value] = _ALWAYS if item.is_even else frozenset([(value, _THERE)])
-        self._guard_items(inner, are_carried=True)
-        is_regular = item.is_even and self._is_regular(inner)
+            self.guards[value] = entered if item.is_even else frozenset([(value, _THERE)])
+        self._guard_items(inner, entered)
+        is_regular = item.is_even and self._is_regular(inner, entered)
         if not is_regular:
-            self._guard_items(inner, are_carried=False)
+            self._guard_items(inner, None)
         for index in self.own_numbers(block):
             if self._defs[index].retag is Retag.POP:
                 (value,) = self._nodes[index].outputs
                 known = _ALWAYS if is_regular else {(value, _THERE)}
                 self.guards[value] = item.guard | known
 
-    def _is_regular(self, layout: Layout) -> bool:
-        """Whether all that a loop carries is there in the next iteration, if it is in one."""
+    def _is_regular(self, layout: Layout, entered: Guard) -> bool:
+        """Whether all that a loop carries is there in the next iteration, if it is in one.
+
+        Args:
+            layout: the loop's.
+            entered: when it is there in the first.
+        """
         goes_on: set[Guard] = set()
         leaves: set[Guard] = set()
         for index in self.own_numbers(layout.block):
@@ -234,10 +242,10 @@ class Outline:
         if len(goes_on) != 1 or len(leaves) > 1:
             return False
         (guard,) = goes_on
-        if len(guard) != 1:
+        if not entered <= guard or len(guard - entered) != 1:
             return False
-        ((pred, side),) = guard
-        return side == 1 and leaves <= {frozenset([(pred, 0)])}
+        ((pred, side),) = guard - entered
+        return leaves <= {entered | {(pred, 1 - side)}}
 
 
 def _is_plain(merge: PlanNode) -> bool:

@@ -21,7 +21,7 @@ class ProgramDef(_message.Message):
     parts: _containers.RepeatedCompositeFieldContainer[PartDef]
     arrays: _containers.RepeatedCompositeFieldContainer[_graph_pb2.ArrayDef]
     complete: bool
-    def __init__(self, version: _Optional[int] = ..., feeds: _Optional[_Iterable[_Union[FeedDef, _Mapping]]] = ..., fetches: _Optional[_Iterable[_Union[FetchDef, _Mapping]]] = ..., parts: _Optional[_Iterable[_Union[PartDef, _Mapping]]] = ..., arrays: _Optional[_Iterable[_Union[_graph_pb2.ArrayDef, _Mapping]]] = ..., complete: _Optional[bool] = ...) -> None: ...
+    def __init__(self, version: _Optional[int] = ..., feeds: _Optional[_Iterable[_Union[FeedDef, _Mapping]]] = ..., fetches: _Optional[_Iterable[_Union[FetchDef, _Mapping]]] = ..., parts: _Optional[_Iterable[_Union[PartDef, _Mapping]]] = ..., arrays: _Optional[_Iterable[_Union[_graph_pb2.ArrayDef, _Mapping]]] = ..., complete: bool = ...) -> None: ...
 
 class FeedDef(_message.Message):
     __slots__ = ("name", "spec", "replaces_constant")
@@ -31,7 +31,7 @@ class FeedDef(_message.Message):
     name: str
     spec: _graph_pb2.OutputDef
     replaces_constant: bool
-    def __init__(self, name: _Optional[str] = ..., spec: _Optional[_Union[_graph_pb2.OutputDef, _Mapping]] = ..., replaces_constant: _Optional[bool] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., spec: _Optional[_Union[_graph_pb2.OutputDef, _Mapping]] = ..., replaces_constant: bool = ...) -> None: ...
 
 class FetchDef(_message.Message):
     __slots__ = ("part", "place")
@@ -155,4 +155,4 @@ class SummaryDef(_message.Message):
     is_there: bool
     text: str
     note: str
-    def __init__(self, is_there: _Optional[bool] = ..., text: _Optional[str] = ..., note: _Optional[str] = ...) -> None: ...
+    def __init__(self, is_there: bool = ..., text: _Optional[str] = ..., note: _Optional[str] = ...) -> None: ...

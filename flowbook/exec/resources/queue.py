@@ -596,6 +596,8 @@ class SavedQueue(Queue):
             for line in self._lines:
                 for waiting in line:
                     _held_by(waiting).clear()
+            # What it holds instead was neither put in nor taken out.
+            self._dropped += len(self.elements) - len(elements)
             self.elements.clear()
             self.elements.put(elements, len(elements))
             self._serve()

@@ -26,7 +26,7 @@ class GraphDef(_message.Message):
     unfeedable: _containers.RepeatedCompositeFieldContainer[TensorRef]
     constrained: _containers.RepeatedScalarFieldContainer[int]
     complete: bool
-    def __init__(self, version: _Optional[_Union[Version, _Mapping]] = ..., seed: _Optional[_Union[Value, _Mapping]] = ..., operations: _Optional[_Iterable[_Union[OperationDef, _Mapping]]] = ..., arrays: _Optional[_Iterable[_Union[ArrayDef, _Mapping]]] = ..., sites: _Optional[_Iterable[_Union[SiteDef, _Mapping]]] = ..., scopes: _Optional[_Iterable[str]] = ..., unfeedable: _Optional[_Iterable[_Union[TensorRef, _Mapping]]] = ..., constrained: _Optional[_Iterable[int]] = ..., complete: _Optional[bool] = ...) -> None: ...
+    def __init__(self, version: _Optional[_Union[Version, _Mapping]] = ..., seed: _Optional[_Union[Value, _Mapping]] = ..., operations: _Optional[_Iterable[_Union[OperationDef, _Mapping]]] = ..., arrays: _Optional[_Iterable[_Union[ArrayDef, _Mapping]]] = ..., sites: _Optional[_Iterable[_Union[SiteDef, _Mapping]]] = ..., scopes: _Optional[_Iterable[str]] = ..., unfeedable: _Optional[_Iterable[_Union[TensorRef, _Mapping]]] = ..., constrained: _Optional[_Iterable[int]] = ..., complete: bool = ...) -> None: ...
 
 class Version(_message.Message):
     __slots__ = ("writer", "min_reader")
@@ -64,7 +64,7 @@ class OperationDef(_message.Message):
     retired: bool
     settled_by: _containers.RepeatedCompositeFieldContainer[TensorRef]
     closes: int
-    def __init__(self, name: _Optional[str] = ..., type: _Optional[str] = ..., inputs: _Optional[_Iterable[_Union[TensorRef, _Mapping]]] = ..., control_inputs: _Optional[_Iterable[int]] = ..., attributes: _Optional[_Iterable[_Union[Attribute, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[OutputDef, _Mapping]]] = ..., device: _Optional[str] = ..., colocation: _Optional[_Iterable[int]] = ..., container: _Optional[str] = ..., site: _Optional[int] = ..., retired: _Optional[bool] = ..., settled_by: _Optional[_Iterable[_Union[TensorRef, _Mapping]]] = ..., closes: _Optional[int] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., type: _Optional[str] = ..., inputs: _Optional[_Iterable[_Union[TensorRef, _Mapping]]] = ..., control_inputs: _Optional[_Iterable[int]] = ..., attributes: _Optional[_Iterable[_Union[Attribute, _Mapping]]] = ..., outputs: _Optional[_Iterable[_Union[OutputDef, _Mapping]]] = ..., device: _Optional[str] = ..., colocation: _Optional[_Iterable[int]] = ..., container: _Optional[str] = ..., site: _Optional[int] = ..., retired: bool = ..., settled_by: _Optional[_Iterable[_Union[TensorRef, _Mapping]]] = ..., closes: _Optional[int] = ...) -> None: ...
 
 class TensorRef(_message.Message):
     __slots__ = ("operation", "port")
@@ -88,7 +88,7 @@ class ShapeDef(_message.Message):
     DIMS_FIELD_NUMBER: _ClassVar[int]
     has_rank: bool
     dims: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, has_rank: _Optional[bool] = ..., dims: _Optional[_Iterable[int]] = ...) -> None: ...
+    def __init__(self, has_rank: bool = ..., dims: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Attribute(_message.Message):
     __slots__ = ("name", "value")
@@ -126,7 +126,7 @@ class Value(_message.Message):
     array: bytes
     scalar: bytes
     tuple: Tuple
-    def __init__(self, none: _Optional[bool] = ..., boolean: _Optional[bool] = ..., integer: _Optional[int] = ..., big_integer: _Optional[bytes] = ..., real: _Optional[float] = ..., complex: _Optional[_Union[Complex, _Mapping]] = ..., text: _Optional[str] = ..., data: _Optional[bytes] = ..., dtype: _Optional[str] = ..., shape: _Optional[_Union[ShapeDef, _Mapping]] = ..., array: _Optional[bytes] = ..., scalar: _Optional[bytes] = ..., tuple: _Optional[_Union[Tuple, _Mapping]] = ...) -> None: ...
+    def __init__(self, none: bool = ..., boolean: bool = ..., integer: _Optional[int] = ..., big_integer: _Optional[bytes] = ..., real: _Optional[float] = ..., complex: _Optional[_Union[Complex, _Mapping]] = ..., text: _Optional[str] = ..., data: _Optional[bytes] = ..., dtype: _Optional[str] = ..., shape: _Optional[_Union[ShapeDef, _Mapping]] = ..., array: _Optional[bytes] = ..., scalar: _Optional[bytes] = ..., tuple: _Optional[_Union[Tuple, _Mapping]] = ...) -> None: ...
 
 class Complex(_message.Message):
     __slots__ = ("real", "imaginary")

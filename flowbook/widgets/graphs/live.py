@@ -13,7 +13,7 @@ from flowbook.widgets import fetch_requests
 from flowbook.widgets.graphs.flow_runs import what_ran
 from flowbook.widgets.graphs.overlay import Overlay
 from flowbook.widgets.graphs.payload import Needed, graph_payload
-from flowbook.widgets.live_view import LiveView
+from flowbook.widgets.live_view import LiveView, name_of_graph
 
 
 class LiveGraph(LiveView):
@@ -27,6 +27,7 @@ class LiveGraph(LiveView):
     """
 
     view = traitlets.Unicode().tag(sync=True)  # By which the page names it in requests.
+    graph_name = traitlets.Unicode().tag(sync=True)  # By which views of one graph find each other.
     said = traitlets.Unicode().tag(sync=True)  # What stands beside the picture; mostly nothing.
     ran = traitlets.Dict().tag(sync=True)  # What is said of loops and branches, by their names.
 
@@ -44,7 +45,8 @@ class LiveGraph(LiveView):
         self._version = graph.version
         name = f"{next(_numbers)}"
         ran = what_ran(graph, session)
-        super().__init__("renderGraph", payload=self._packed(graph), view=name, ran=ran)
+        shown = {"payload": self._packed(graph), "graph_name": name_of_graph(graph)}
+        super().__init__("renderGraph", view=name, ran=ran, **shown)
         _views.add(self)
         fetch_requests.listen(live_view)
 

@@ -9,6 +9,7 @@ import { Hierarchy } from "../core/hierarchy.js";
 import { boxAt } from "../core/hit.js";
 import { Group, Tints, differenceMark, differences } from "../core/overlay.js";
 import { overlayPalette } from "../core/overlay_colours.js";
+import { PageSelection } from "../core/page_selection.js";
 import { inflate } from "../core/packing.js";
 import { GraphData, Kind, decode } from "../core/payload.js";
 import { say, sayFound, summary } from "../core/say.js";
@@ -54,6 +55,7 @@ export class GraphView {
   readonly #card: CardPanel;
   readonly #tensorPanel: TensorPanel;
   readonly #key: OverlayKey;
+  readonly #page: PageSelection;
   readonly #ends: (() => void)[] = [];
 
   #data: GraphData | null = null;
@@ -83,7 +85,11 @@ export class GraphView {
   #turn = 0;
   #frame = 0;
 
-  constructor(place: HTMLElement, fetcher: Fetcher | null = null, label = "graph") {
+  /**
+   * @param name that of the graph in the page, by which views of it find each other; may be empty.
+   */
+  constructor(place: HTMLElement, fetcher: Fetcher | null = null, label = "graph", name = "") {
+    this.#page = new PageSelection(name, (operation) => void this.#hear(operation));
     this.#tensorPanel = new TensorPanel(fetcher);
     this.#card = cardPanel(
       (goal) => void this.reveal(goal),
@@ -168,6 +174,7 @@ export class GraphView {
     this.#turn += 1;
     cancelAnimationFrame(this.#frame);
     for (const end of this.#ends) end();
+    this.#page.leave();
     this.#tensorPanel.clear();
     this.#arranger.close();
     this.root.remove();
@@ -178,6 +185,23 @@ export class GraphView {
   select(selection: Selection | null, follow = false): void {
     this.#select(selection, follow);
     this.#share();
+    this.#tell();
+  }
+
+  /** Tell other views in the page what is selected. */
+  #tell(): void {
+    const selected = this.#selected;
+    this.#page.tell(selected && this.#tree!.name(nodeOf(this.#tree!, selected)));
+  }
+
+  /** Another view in the page has something selected, by its name. */
+  async #hear(name: string | null): Promise<void> {
+    if (name === null) {
+      this.#select(null);
+      return this.#share();
+    }
+    const node = this.#tree?.find(`op:${name}`) ?? this.#tree?.find(`scope:${name}`);
+    if (node !== undefined) await this.#reveal({ kind: "node", node });
   }
 
   #select(selection: Selection | null, follow = false): void {
@@ -231,6 +255,11 @@ export class GraphView {
 
   /** Open what lies around something, select it, and bring it into view. */
   async reveal(goal: Selection): Promise<void> {
+    await this.#reveal(goal);
+    this.#tell();
+  }
+
+  async #reveal(goal: Selection): Promise<void> {
     const tree = this.#tree;
     if (!tree) return;
     const node = nodeOf(tree, goal);

@@ -5,6 +5,7 @@ import { Kernel, KernelLink } from "./kernel_link.js";
 import { PipelineView } from "./pipeline_view.js";
 import { PlacementView } from "./placement_view.js";
 import { Options, SummariesView } from "./summaries_view.js";
+import { TimelineView } from "./timeline_view.js";
 
 const SILENCE = 1500; // Milliseconds.
 
@@ -24,7 +25,7 @@ interface Model {
 export function renderGraph(model: Model, place: HTMLElement): () => void {
   const kernel = (): Kernel | null => model.widget_manager?.kernel ?? null;
   const link = new KernelLink(kernel, String(model.get("view")));
-  const view = new GraphView(place, link);
+  const view = new GraphView(place, link, "graph", String(model.get("graph_name")));
   const load = (): void => {
     const payload = model.get("payload");
     if (payload instanceof DataView && payload.byteLength > 0) void view.load(bytesOf(payload));
@@ -110,6 +111,18 @@ export function renderPipeline(model: Model, place: HTMLElement): () => void {
 export async function renderExportedPipeline(encoded: string, place: HTMLElement): Promise<void> {
   const bytes = Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0));
   await new PipelineView(place, false).take(bytes);
+}
+
+/** Render a widget's model of a trace into an element; returns what ends that. */
+export function renderTimeline(model: Model, place: HTMLElement): () => void {
+  const view = new TimelineView(place, String(model.get("graph_name")));
+  void view.load(bytesOf(model.get("payload") as DataView));
+  return () => view.dispose();
+}
+
+/** Render a trace given as base64 into an element of a page without a kernel. */
+export async function renderExportedTimeline(encoded: string, place: HTMLElement): Promise<void> {
+  await new TimelineView(place).load(Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0)));
 }
 
 function bytesOf(view: DataView): Uint8Array<ArrayBuffer> {

@@ -3,7 +3,7 @@
 
 /** The colours of every kind of view. */
 export const COLOURS = `
-.fb-graph, .fb-summaries, .fb-pipeline {
+.fb-graph, .fb-summaries, .fb-pipeline, .fb-timeline {
   --fb-paper: var(--jp-layout-color0, light-dark(#ffffff, #15181d));
   --fb-panel: var(--jp-layout-color1, light-dark(#ffffff, #1c2027));
   --fb-hover: var(--jp-layout-color2, light-dark(#eef0f3, #2a3039));
@@ -14,8 +14,8 @@ export const COLOURS = `
   --fb-stale: light-dark(#c2410c, #fb923c);
   color-scheme: light dark;
 }
-:is(.fb-graph, .fb-summaries, .fb-pipeline)[data-dark="true"] { color-scheme: dark; --fb-stale: #fb923c; }
-:is(.fb-graph, .fb-summaries, .fb-pipeline)[data-dark="false"] { color-scheme: light; --fb-stale: #c2410c; }
+:is(.fb-graph, .fb-summaries, .fb-pipeline, .fb-timeline)[data-dark="true"] { color-scheme: dark; --fb-stale: #fb923c; }
+:is(.fb-graph, .fb-summaries, .fb-pipeline, .fb-timeline)[data-dark="false"] { color-scheme: light; --fb-stale: #c2410c; }
 `;
 
 export const STYLES = `${COLOURS}

@@ -12,7 +12,7 @@ export class Tip {
 
   /** Say something beside a point of the host, in its pixels. */
   show(x: number, y: number, ...said: (Node | string)[]): void {
-    const view = this.host.closest<HTMLElement>(".fb-graph, .fb-summaries, .fb-pipeline");
+    const view = this.host.closest<HTMLElement>(".fb-graph, .fb-summaries, .fb-pipeline, .fb-timeline");
     if (!view) return;
     if (this.#root.parentElement !== view) view.append(this.#root);
     this.#root.replaceChildren(...said);

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import flowbook as fb
 from flowbook.exec.devices.simulated import Simulated
 from flowbook.exec.plan import assignment, pipeline, together
+from flowbook.exec.plan.partition import partition
 from flowbook.exec.signature.signature import Signature
 from tests.exec.engine.test_lowering import STATE, build, interpret, programs, starts
 from tests.exec.random_graphs import examples
@@ -35,7 +36,16 @@ def scatter(patch: pytest.MonkeyPatch, seed: int) -> None:
 DEVICES = st.sampled_from([["cpu:0", "cpu:1", "cpu:2"], ["cpu:0", "simulated:0", "simulated:1"]])
 
 
+# A write waits for a read in another branch, whether that runs or not.
+WRITES = [("constant", 1, 5), ("write", 1, 1)]
+WRITE_BEHIND_READ = [("while", 0, 2, [("act", 1), ("if", 0, 2, [], WRITES)])]
+# A loop that is not entered is told so where it lies on other devices too.
+LOOP_IN_LOOP = [("while", 0, 0, [("while", 2, 1, [])])]
+
+
 @settings(max_examples=60, deadline=None)
+@example(WRITE_BEHIND_READ, [34, 35, 30], ["cpu:0", "cpu:1", "cpu:2"], 4)
+@example(LOOP_IN_LOOP, [18, 37, 4], ["cpu:0", "simulated:0", "simulated:1"], 1)
 @given(programs(), starts, DEVICES, st.integers(0, 1000))
 def test_loops_and_branches_across_devices(
     program: Any, start: list[int], devices: list[str], seed: int
@@ -359,3 +369,32 @@ def test_what_a_branch_not_taken_would_write_on_another_device_stays(sess: fb.Se
         found = fb.cond(taken, count, lambda: fb.constant(-1))
     assert [int(sess.run(found, {taken: t})) for t in (False, True, False, True)] == [-1, 1, -1, 2]
     assert sess.run(counter) == 2
+
+
+def test_what_a_loop_sends_names_its_iteration_though_it_receives_nothing(
+    x: fb.Tensor, sess: fb.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, value, total = fb.while_loop(
+        lambda i, value, total: i < 3,
+        lambda i, value, total: (i + 1, value * 2.0, fb.add(total, 1.0, name="total")),
+        (0, fb.reduce_sum(x, name="first"), 0.0),
+    )
+    homes = {"first": 1, "while/total": 2}
+
+    def parted(program: Any, _: Any) -> Any:
+        """All that there is of the third variable on one device, what enters on another."""
+        nodes = program.parts[0].nodes
+        where = [homes.get(node.name, 2 * node.name.endswith("_2")) for node in nodes]
+        return partition(program, [sess.list_devices()[place].name for place in where])
+
+    monkeypatch.setattr(pipeline, "partition", parted)
+    here = next(
+        p for p in program_of(sess, [total, value], [x]).parts if p.device.endswith("cpu:0")
+    )
+    (inside,) = here.block.blocks
+    assert "Recv" in [node.type for node in here.block.nodes]
+    types = [node.type for node in inside.nodes]
+    assert "Send" in types
+    assert "Recv" not in types
+    for _ in range(3):
+        assert sess.run([total, value], {x: [1.0, 2.0]}, timeout=60) == [3.0, 24.0]

@@ -363,6 +363,17 @@ def test_a_loop_in_which_something_waits_goes_round_by_itself(sess: fb.Session) 
     assert len(structure.frames) == 2
 
 
+def test_what_writes_within_branches_and_loops_is_known_to_write(sess: fb.Session) -> None:
+    x = fb.placeholder(fb.int32, [])
+    variable = fb.Variable(1, name="variable")
+    late = wait(x)
+    loop = fb.while_loop(lambda i: i < 3, lambda i: i + fb.assign_add(variable, 1) * 0 + 1, [late])
+    branch = fb.cond(late > 0, lambda: fb.assign_add(variable, 1), lambda: late)
+    for fetch in (loop[0], branch):
+        structure, _ = structure_of(sess, fetch, {x: 1})
+        assert len(structure.writing) == 1
+
+
 def test_a_variable_may_end_before_its_loop(sess: fb.Session) -> None:
     flow = fb.control_flow
     x = fb.placeholder(fb.int32, [])

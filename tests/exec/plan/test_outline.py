@@ -103,6 +103,15 @@ def test_a_loop_by_hand_one_of_whose_variables_ends(x: fb.Tensor) -> None:
     assert guard_of(outline, part, "step") != guard_of(outline, part, "doubled")
 
 
+def test_a_loop_by_hand_that_is_left_before_its_end(x: fb.Tensor) -> None:
+    merge = flow.merge([flow.enter(x, "loop")])
+    sides = flow.switch(merge.output, flow.loop_cond(merge.output < 50))
+    flow.next_iteration(sides.output_true + 7, merge)
+    part = part_of([flow.exit(sides.output_true, name="first")], x)
+    (name,) = node_of(part, "first").outputs
+    assert Outline(part).guards[name] == {(name, 2)}
+
+
 def test_what_enters_a_loop_on_two_sides_of_a_branch(x: fb.Tensor) -> None:
     sides = flow.switch(x, x > 0)
     merge = flow.merge([flow.enter(sides.output_true, "loop")])
@@ -113,3 +122,14 @@ def test_what_enters_a_loop_on_two_sides_of_a_branch(x: fb.Tensor) -> None:
     item = Outline(part).layouts[""].items[-1]
     assert item.block is not None
     assert not item.is_even
+
+
+def test_a_loop_in_a_branch_is_entered_or_not(x: fb.Tensor) -> None:
+    def loop() -> fb.Tensor:
+        step = fb.while_loop(lambda v: v < 10, lambda v: (fb.add(v, 3, name="step"),), (x,))
+        return fb.multiply(*step, 2, name="after")
+
+    part = part_of([fb.cond(x > 3, loop, lambda: x, name="cond")], x)
+    outline = Outline(part)
+    assert {side for _, side in guard_of(outline, part, "cond/while/step")} == {1, 3}
+    assert {side for _, side in guard_of(outline, part, "cond/after")} == {1}

@@ -71,7 +71,7 @@ def _taken_rows(*_: Any, shape: Shape, **__: Any) -> list[Shape]:
     return [Shape([None]), rows, Shape([None])]
 
 
-take_op: OpDef[Tensor] = waiting_op(
+take_op: OpDef = waiting_op(
     "AccumulatorTake",
     "accumulator: resource, num_required: int32 -> gradient: dtype",
     attributes=_TYPED,
@@ -94,7 +94,7 @@ sparse_take_op: OpDef[tuple[Tensor, Tensor, Tensor]] = waiting_op(
     cost=uncounted,
 )
 
-size_op: OpDef[Tensor] = looking_op(
+size_op: OpDef = looking_op(
     "AccumulatorSize",
     "accumulator: resource -> size: int32",
     kernel=lambda xp, accumulator: np.int32(accumulator.size),

@@ -19,7 +19,7 @@ __all__ = ["Mutex"]
 
 mutex_op = owning_op("Mutex", MUTEX)
 
-acquire_op: OpDef[Tensor] = waiting_op(
+acquire_op: OpDef = waiting_op(
     "MutexAcquire",
     "mutex: resource -> holding: variant",
     infer=scalar,

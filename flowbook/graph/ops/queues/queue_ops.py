@@ -57,6 +57,7 @@ OWNING = frozenset(
     definition.type
     for definition in (
         fifo_queue_op,
+        saved_queue_op,
         padding_fifo_queue_op,
         priority_queue_op,
         source_queue_op,
@@ -206,13 +207,13 @@ close_op: OpDef[Operation] = waiting_op(
     ),
 )
 
-size_op: OpDef[Tensor] = looking_op(
+size_op: OpDef = looking_op(
     "QueueSize",
     "queue: resource -> size: int32",
     kernel=lambda xp, queue: queue.size(),
 )
 
-is_closed_op: OpDef[Tensor] = looking_op(
+is_closed_op: OpDef = looking_op(
     "QueueIsClosed",
     "queue: resource -> is_closed: bool",
     kernel=lambda xp, queue: xp.bool_(queue.is_closed),

@@ -78,14 +78,14 @@ def _check_names(queue: Tensor) -> None:
 # A reader waits at its queue, which has to be filled.
 _FOR_NAMES = Touch(Access.WAIT, 1, woken_by=("QueueEnqueue", "QueueEnqueueMany", "QueueClose"))
 
-read_op = waiting_op(
+read_op: OpDef[tuple[Tensor, Tensor]] = waiting_op(
     "ReaderRead",
     "reader: resource, queue: resource -> key: string, value: string",
     lambda context, reader, queue: reader.read(context, queue),
     _FOR_NAMES,
     infer=_one,
 )
-read_up_to_op = waiting_op(
+read_up_to_op: OpDef[tuple[Tensor, Tensor]] = waiting_op(
     "ReaderReadUpTo",
     "reader: resource, queue: resource, num_records: int64 -> keys: string, values: string",
     lambda context, reader, queue, count: reader.read_up_to(context, queue, count),

@@ -122,8 +122,10 @@ def _decoding(type: str, kernel: Callable[..., Any]) -> OpDef[list[Tensor]]:
     )
 
 
-decode_npz_op = _decoding("DecodeNpz", _members(npz_arrays, "array"))
-decode_parquet_op = _decoding("DecodeParquet", _members(parquet_columns, "column"))
+decode_npz_op: OpDef[list[Tensor]] = _decoding("DecodeNpz", _members(npz_arrays, "array"))
+decode_parquet_op: OpDef[list[Tensor]] = _decoding(
+    "DecodeParquet", _members(parquet_columns, "column")
+)
 
 
 @decode_npz_op.front

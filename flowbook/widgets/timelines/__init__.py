@@ -1,0 +1,1 @@
+"""Traces as they are shown: what ran when, on which device and thread."""
