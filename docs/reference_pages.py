@@ -16,6 +16,8 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 import flowbook as fb
+from flowbook._renamed import INSTEAD, INSTEAD_IN
+from flowbook.graph.definition.keywords import GONE, RENAMED
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -42,8 +44,33 @@ def on_files(files: Files, config: Any) -> Files:
     index = "# Reference\n\n" + "\n".join(contents)
     files.append(File.generated(config, "reference/index.md", content=index))
     guides = sorted(f.src_uri for f in files if f.src_uri.startswith("guide-"))
-    config["nav"] = ["index.md", *guides, {"Reference": sections}]
+    spellings = File.generated(config, "spellings.md", content=_spellings())
+    files.append(spellings)
+    config["nav"] = ["index.md", *guides, "spellings.md", {"Reference": sections}]
     return files
+
+
+def _spellings() -> str:
+    """The page of what TensorFlow 1 and NumPy call otherwise: the table of the error messages."""
+    rows = [
+        f"| `{spelt}` | {instead} |"
+        for namespace, table in {"": INSTEAD, **INSTEAD_IN}.items()
+        for name, instead in sorted(table.items(), key=lambda row: row[0].lower())
+        for spelt in [f"{namespace}.{name}" if namespace else name]
+    ]
+    keywords = [f"| `{old}=` | `{'=`, `'.join(new)}=` |" for old, new in sorted(RENAMED.items())]
+    keywords += [f"| `{old}=` | {instead} |" for old, instead in sorted(GONE.items())]
+    head = "| there | here |\n|---|---|\n"
+    return (
+        "# Names that are spelt differently\n\nWhat TensorFlow 1 and NumPy call otherwise. Using "
+        "one of these names raises an error that says as much.\n\n"
+        + head
+        + "\n".join(rows)
+        + "\n\n## Arguments\n\nA function takes the one that it has.\n\n"
+        + head
+        + "\n".join(keywords)
+        + "\n"
+    )
 
 
 def _namespaces() -> dict[str, ModuleType]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NoReturn
 
-_INSTEAD = {
+INSTEAD = {
     "ConditionalAccumulatorBase": "fb.ConditionalAccumulator",
     "ConfigProto": "arguments of fb.Session, and fb.options.intra_op_threads",
     "CriticalSection": "fb.Mutex(), whose execute(function) is the same",
@@ -52,7 +52,7 @@ _INSTEAD = {
     "concatenate": "fb.concat",
     "flip": "fb.reverse",
     "get_collection": "graph.variables(trainable=True, scope='...'), which is always up to date",
-    "get_variable": "fb.Variable; share it by passing it on",
+    "get_variable": "fb.Variable, in a function that fb.template has share its variables",
     "global_variables": "fb.get_default_graph().variables()",
     "histogram": "fb.histogram_fixed_width",
     "initialize_all_variables": "fb.global_variables_initializer()",
@@ -114,7 +114,7 @@ _INSTEAD = {
     "truediv": "fb.divide",
     "unpack": "fb.unstack",
     "var": "fb.reduce_variance",
-    "variable_scope": "fb.name_scope",
+    "variable_scope": "fb.name_scope(name), and to share variables fb.template(function, name)",
     "band_part": "fb.matrix_band_part",
     "batch_cholesky": "fb.cholesky",
     "batch_cholesky_solve": "fb.cholesky_solve",
@@ -175,7 +175,7 @@ _INSTEAD = {
     "float": "fb.float32",
     "full": "fb.fill",
     "get_default_session": "the session's own name, as in sess.run(...)",
-    "get_variable_scope": "fb.name_scope",
+    "get_variable_scope": "fb.template(function, name), whose calls share their variables",
     "gfile": "Python's open and pathlib",
     "gradient_override_map": "fb.OpDef(..., grad=function)",
     "graph_util": "fb.import_graph_def(graph, {'W/read': fb.constant(value)}) to freeze W",
@@ -187,7 +187,7 @@ _INSTEAD = {
     "local_variables": "fb.get_default_graph().variables()",
     "local_variables_initializer": "fb.global_variables_initializer()",
     "logging": "Python's logging",
-    "make_template": "a function that is given the variables",
+    "make_template": "fb.template(function, name)",
     "manip": "the names themselves: fb.roll, fb.reshape, fb.gather_nd, ...",
     "math": "the names themselves: fb.add, fb.log, fb.reduce_sum, ...",
     "max": "fb.reduce_max",
@@ -219,11 +219,11 @@ _INSTEAD = {
     "to_int64": "fb.cast(x, fb.int64)",
     "test": "pytest, and fb.gradient_error for gradients",
     "verify_tensor_all_finite": "fb.check_numerics",
-    "variable_op_scope": "fb.name_scope",
+    "variable_op_scope": "fb.name_scope(name), and to share variables fb.template(function, name)",
     "vstack": "fb.concat(values, 0)",
     "with_dependencies": "fb.control_flow.with_dependencies",
     "wrap_function": "a plain Python function that builds operations",
-    "AUTO_REUSE": "fb.Variable; share it by passing it on",
+    "AUTO_REUSE": "fb.template(function, name), whose calls share their variables",
     "NoGradient": "fb.OpDef(..., grad=fb.NO_GRADIENT)",
     "NotDifferentiable": "fb.OpDef(..., grad=fb.NO_GRADIENT)",
     "OpError": "fb.errors.OpError",
@@ -247,7 +247,7 @@ _INSTEAD = {
     "enable_resource_variables": "fb.Variable, which is a resource already",
     "enable_v2_behavior": "fb.Session(): what is built in a cell runs in the next",
     "executing_eagerly": "False: nothing runs but in sess.run(...)",
-    "get_local_variable": "fb.Variable; share it by passing it on",
+    "get_local_variable": "fb.Variable(..., trainable=False)",
     "get_logger": "Python's logging",
     "get_static_value": "sess.run(tensor)",
     "initialize_local_variables": "fb.global_variables_initializer()",
@@ -262,7 +262,7 @@ _INSTEAD = {
 }
 
 # The same in the namespaces.
-_INSTEAD_IN: dict[str, dict[str, str]] = {
+INSTEAD_IN: dict[str, dict[str, str]] = {
     "image": {
         "random_crop": "fb.random_crop(image, size)",
         "resize": "fb.image.resize_images",
@@ -354,6 +354,7 @@ _INSTEAD_IN: dict[str, dict[str, str]] = {
         "SessionManager": "fb.Session(checkpoint=path)",
         "SingularMonitoredSession": "fb.Session(checkpoint=path)",
         "Supervisor": "fb.Session(checkpoint=path), and sess.checkpoint(to=path)",
+        "SummaryWriter": "sess.summarize(to=path)",
         "SummarySaverHook": "sess.summarize(every=n, to=path)",
         "add_queue_runner": "fb.train.QueueRunner, which sessions find in the graph",
         "create_global_step": "fb.train.get_or_create_global_step",
@@ -392,7 +393,7 @@ def no_such_name_in(namespace: str) -> Callable[[str], NoReturn]:
     Args:
         namespace: its name, "" for flowbook itself.
     """
-    table = _INSTEAD_IN.get(namespace, {}) if namespace else _INSTEAD
+    table = INSTEAD_IN.get(namespace, {}) if namespace else INSTEAD
     return partial(_no_such_name, namespace, table)
 
 

@@ -9,7 +9,7 @@ import pytest
 import flowbook as fb
 
 # The layers behind the interface. Python binds each as an attribute once it is imported.
-LAYERS = {"graph", "exec", "explain", "cluster", "cells", "widgets"}
+LAYERS = {"graph", "exec", "explain", "cluster", "cells", "widgets", "port"}
 
 # What a session may come to need, but `import flowbook` may not load.
 HEAVY = {

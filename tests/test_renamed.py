@@ -13,7 +13,7 @@ from flowbook import _renamed
 from flowbook.graph.definition import keywords
 from flowbook.graph.definition.public import public
 
-TABLES = {"": _renamed._INSTEAD, **_renamed._INSTEAD_IN}
+TABLES = {"": _renamed.INSTEAD, **_renamed.INSTEAD_IN}
 HINTS = [(space, name, hint) for space, table in TABLES.items() for name, hint in table.items()]
 
 

@@ -422,6 +422,12 @@ CHANGES = (
     Change("exec/engine/rendezvous.py", "        self.parts.cancel()\n", "", (WAITS,)),
     # The model: keys and kinds
     Change(
+        "port/templates.py",
+        "if parameter not in parameters or others:",
+        "if parameter not in parameters:",
+        ("port/test_port.py",),
+    ),
+    Change(
         "graph/building/sharing.py",
         "        self._counts[scope, name] += 1\n",
         "",

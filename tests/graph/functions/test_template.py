@@ -1,5 +1,6 @@
 """Templates: called again, a function finds the variables that its first call made."""
 
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,17 @@ def test_a_stored_graph_shares_them_and_trains(tmp_path: Path) -> None:
         before = sess.run(loss, feeds)
         sess.run(train, feeds)
         assert sess.run(loss, feeds) < before
+
+
+def test_a_variable_says_what_it_takes() -> None:
+    assert list(inspect.signature(fb.Variable).parameters)[:4] == [
+        "initial_value",
+        "trainable",
+        "name",
+        "dtype",
+    ]
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        fb.Variable()  # type: ignore[call-arg]
 
 
 def test_what_is_no_function_is_refused() -> None:

@@ -94,10 +94,11 @@ def test_towers_on_two_devices_train_as_one() -> None:
 
 def test_workers_act_on_one_policy_and_train_it() -> None:
     """As A3C does: each worker has its own part of the graph, on the variables of all."""
+    fb.set_random_seed(3)
     trunk = fb.template(lambda x: dense(8, fb.nn.relu)(x, "hidden"), "trunk")
     policy = fb.template(lambda x: dense(2)(trunk(x), "logits"), "policy")
     value = fb.template(lambda x: dense(1)(trunk(x), "value"), "value")
-    optimizer = fb.train.GradientDescentOptimizer(0.1)
+    optimizer = fb.train.GradientDescentOptimizer(0.02)
     workers = []
     for i in range(3):
         with fb.name_scope(f"worker_{i}"):

@@ -7,6 +7,7 @@ within a step is fixed by rule (`graph/rewrite/order_state.py`), not by chance.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from functools import partial
@@ -246,7 +247,7 @@ class Variable(Arithmetic):
 
     def __new__(
         cls,
-        initial_value: Any,
+        initial_value: Any = None,
         trainable: bool = True,
         name: str | None = None,
         *args: Any,
@@ -304,6 +305,9 @@ class Variable(Arithmetic):
                 value = read_variable(handle, **typed, name="read")
             self._set(handle.op, initial, initializer, value, constraint)
         self.graph.register_variable(self, is_named=name is not None)
+
+    # Of the two it is __init__ that says what is given.
+    __signature__ = inspect.signature(partial(__init__, None))  # type: ignore[arg-type]
 
     @property
     def _is_made(self) -> bool:

@@ -1,0 +1,124 @@
+"""Flags of TensorFlow 1's made arguments of Python's argparse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import libcst as cst
+import libcst.matchers as m
+
+_TYPES = {
+    "DEFINE_bool": "lambda text: text.lower() in ('1', 'true')",
+    "DEFINE_boolean": "lambda text: text.lower() in ('1', 'true')",
+    "DEFINE_float": "float",
+    "DEFINE_integer": "int",
+    "DEFINE_string": "str",
+}
+_DEFINES = m.SimpleStatementLine(
+    body=[
+        m.Expr(
+            m.Call(
+                m.Attribute(attr=m.OneOf(*[m.Name(n) for n in _TYPES])), [m.Arg(keyword=None)] * 3
+            )
+        )
+    ]
+)
+
+
+def is_flag(path: str) -> bool:
+    """Whether a name of TensorFlow's is one of those that `with_argparse` is sure of."""
+    name = path.removeprefix("app.").partition("flags.")[2]
+    return path.removeprefix("app.") == "flags" or name in (*_TYPES, "FLAGS")
+
+
+def with_argparse(module: cst.Module, here: str) -> cst.Module:
+    """A module whose flags, if it has some, are arguments that argparse reads.
+
+    Args:
+        module: the module, ported otherwise.
+        here: what it calls Flowbook.
+    """
+    places = [i for i, statement in enumerate(module.body) if m.matches(statement, _DEFINES)]
+    if not places:
+        return module
+    parser = "flag_parser"
+    body: list[Any] = []
+    name = "FLAGS"
+    for i, statement in enumerate(module.body):
+        taken = _flags_name(statement, here)
+        if taken is not None:
+            name = taken or name
+            body.append(_in_place_of(statement, "pass"))
+        elif i in places:
+            body.append(_in_place_of(statement, _argument(statement, parser)))
+        else:
+            body.append(statement)
+        if i == places[-1]:
+            body.append(cst.parse_statement(f"{name} = {parser}.parse_known_args()[0]"))
+    first = places[0]
+    made = cst.parse_statement(f"{parser} = argparse.ArgumentParser()")
+    body[first:first] = [made]
+    start = next(i for i, s in enumerate(body) if m.matches(s, _IMPORT))
+    body.insert(start, _in_place_of(body[start], "import argparse"))
+    body[start + 1] = body[start + 1].with_changes(leading_lines=[])
+    return module.with_changes(body=_without_passes(body))
+
+
+_IMPORT = m.SimpleStatementLine(
+    body=[m.Import([m.ZeroOrMore(), m.ImportAlias(name=m.Name("flowbook")), m.ZeroOrMore()])]
+)
+
+
+def _flags_name(statement: cst.CSTNode, here: str) -> str | None:
+    """What a statement calls the flags; "" if it only names the module; None if it does neither."""
+    matched = m.extract(
+        statement,
+        m.SimpleStatementLine(
+            body=[
+                m.Assign(
+                    [m.AssignTarget(m.SaveMatchedNode(m.Name(), "name"))],
+                    m.SaveMatchedNode(m.Attribute(), "value"),
+                )
+            ]
+        ),
+    )
+    if matched is None:
+        return None
+    path = cst.Module([]).code_for_node(matched["value"])  # type: ignore[arg-type]
+    if path in (f"{here}.app.flags", f"{here}.flags"):
+        return ""
+    is_flags = path in (f"{here}.app.flags.FLAGS", f"{here}.flags.FLAGS", "flags.FLAGS")
+    return matched["name"].value if is_flags else None  # type: ignore[union-attr]
+
+
+def _argument(statement: Any, parser: str) -> str:
+    call = statement.body[0].value
+    code = cst.Module([]).code_for_node
+    flag, default, said = (arg.value for arg in call.args)
+    kind = _TYPES[call.func.attr.value]
+    name = f"--{flag.evaluated_value}"
+    return (
+        f'{parser}.add_argument("{name}", type={kind}, default={code(default)}, help={code(said)})'
+    )
+
+
+def _in_place_of(statement: Any, code: str) -> Any:
+    made = cst.parse_statement(code)
+    return made.with_changes(
+        leading_lines=statement.leading_lines,
+        trailing_whitespace=statement.trailing_whitespace,
+    )
+
+
+def _without_passes(body: Sequence[Any]) -> list[Any]:
+    """The statements without those that were taken out, whose comments go to the next."""
+    found: list[Any] = []
+    above: list[Any] = []
+    for statement in body:
+        if m.matches(statement, m.SimpleStatementLine(body=[m.Pass()])):
+            above += statement.leading_lines
+        else:
+            found.append(statement.with_changes(leading_lines=[*above, *statement.leading_lines]))
+            above = []
+    return found

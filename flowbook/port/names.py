@@ -1,0 +1,97 @@
+"""What a name of TensorFlow 1 is here, as the errors say that Flowbook raises for it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from typing import Any, NamedTuple
+
+from flowbook.graph.definition.keywords import GONE, RENAMED, hint_for
+
+# Where TensorFlow 1 has names that are found in another namespace here.
+_MOVED = {
+    "compat.v1": "",
+    "contrib.framework": "",
+    "contrib.layers.l1_regularizer": "regularizers.l1",
+    "contrib.layers.l2_regularizer": "regularizers.l2",
+    "contrib.layers.xavier_initializer": "initializers.glorot_uniform",
+    "contrib.layers.flatten": "layers.flatten",
+    "contrib.rnn": "nn",
+    "nn.rnn_cell": "nn",
+}
+_USE = ": use "
+_PATH = re.compile(r"fb((?:\.\w+)+)")
+
+
+class Spelling(NamedTuple):
+    """How a name is spelt here.
+
+    Attributes:
+        path: what follows the module's name, such as "nn.relu"; None if there is no such name.
+        instead: what a person is told to write, where there is none; it may be empty.
+    """
+
+    path: str | None
+    instead: str = ""
+
+
+def spelling(path: str) -> Spelling:
+    """How a name of TensorFlow 1 is spelt here.
+
+    Args:
+        path: what follows the module's name, such as "nn.sigmoid".
+    """
+    if not path:
+        return Spelling(None)
+    for moved, here in _MOVED.items():
+        if path == moved or path.startswith(moved + "."):
+            return spelling(".".join(filter(None, (here, path.removeprefix(moved)[1:]))))
+    parts = path.split(".")
+    found: Any = sys.modules["flowbook"]
+    for position, part in enumerate(parts):
+        try:
+            found = getattr(found, part)
+        except AttributeError as error:
+            return _from(str(error).partition(_USE)[2], part, ".".join(parts[position + 1 :]))
+    return Spelling(path)
+
+
+def _from(instead: str, name: str, rest: str) -> Spelling:
+    """The spelling that an error tells of, for a name that is not there and what follows it."""
+    if instead.startswith("the names themselves") and rest:
+        direct = spelling(rest)
+        return direct if direct.path else spelling(f"{name}_{rest}")
+    renamed = _PATH.fullmatch(instead)
+    if renamed is None:
+        return Spelling(None, instead)
+    return spelling(".".join(filter(None, (renamed[1][1:], rest))))
+
+
+def member(path: str) -> Any:
+    """What has a name of Flowbook's."""
+    found: Any = sys.modules["flowbook"]
+    for part in path.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def keyword(path: str, given: str) -> Spelling:
+    """How a keyword of a function is spelt here; "" where it is to be left out.
+
+    Args:
+        path: the function's name here.
+        given: the keyword.
+    """
+    try:
+        parameters = inspect.signature(member(path)).parameters
+    except (TypeError, ValueError):
+        return Spelling(given)
+    if given in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return Spelling(given)
+    renamed = [new for new in RENAMED.get(given, ()) if new in parameters]
+    if renamed:
+        return Spelling(renamed[0])
+    if GONE.get(given, "").startswith("leave it out") or path == "Session":
+        return Spelling("")
+    return Spelling(None, hint_for(given, list(parameters)) or "")

@@ -1,0 +1,179 @@
+"""What is ported, what is left to a person, and the command line."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flowbook.port.__main__ import main
+from tests.need import requires
+
+IMPORT = "import tensorflow as tf\n"
+
+
+def ported(text: str, is_whole: bool = True) -> str:
+    from flowbook.port.program import ported as port
+
+    result = port(IMPORT + text)
+    assert not (is_whole and result.left)
+    first, _, rest = result.text.partition("\n")
+    assert first == "import flowbook as fb"
+    return rest
+
+
+@requires(module="libcst")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("tf.sigmoid(x)", "fb.sigmoid(x)"),
+        ("tf.nn.tanh(x)", "fb.tanh(x)"),
+        ("tf.math.log(x)", "fb.log(x)"),
+        ("tf.random.normal([2])", "fb.random_normal([2])"),
+        ("tf.compat.v1.nn.relu(x)", "fb.nn.relu(x)"),
+        ("tf.to_int64( x )", "fb.cast(x, fb.int64)"),
+        ("tf.initialize_all_variables()", "fb.global_variables_initializer()"),
+        ("tf.reduce_sum(x, keep_dims=True)", "fb.reduce_sum(x, keepdims=True)"),
+        ("tf.assign(v, 1, use_locking=True)", "fb.assign(v, 1)"),
+        ("tf.Variable(1, collections=[])", "fb.Variable(1)"),
+        ("tf.nn.dropout(x, 0.8)", "fb.nn.dropout(x, rate=1 - 0.8)"),
+        ("tf.nn.dropout(x, keep_prob=a + b)", "fb.nn.dropout(x, rate=1 - (a + b))"),
+        ("x.get_shape().as_list()", "x.shape.as_list()"),
+        ("x.get_shape()[1].value", "x.shape[1]"),
+        ("v.assign_add(1)", "fb.assign_add(v, 1)"),
+        ("frame.assign(x=1)", "frame.assign(x=1)"),
+        ("sess.run(x, feed_dict={a: 1})", "sess.run(x, feeds={a: 1})"),
+        ("tf.zeros_initializer()", "fb.initializers.zeros()"),
+        ("tf.contrib.layers.fully_connected(x, 3)", "fb.layers.dense(x, 3, activation=fb.nn.relu)"),
+        ("tf.trainable_variables()", "fb.get_default_graph().variables(trainable=True)"),
+        ("a = b.value  # tf.sigmoid", "a = b.value  # tf.sigmoid"),
+        ("except_ = tf.errors.OutOfRangeError", "except_ = fb.errors.OutOfRangeError"),
+    ],
+)
+def test_a_spelling_that_is_sure(before: str, after: str) -> None:
+    assert ported(before) == after
+
+
+@requires(module="libcst")
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("\ntf.div(a, b)", 3, "div: fb.divide, or fb.floordiv for whole numbers"),
+        ("with tf.variable_scope('a', reuse=True):\n    pass", 2, "variable_scope: fb.name_scope"),
+        ("tf.summary.merge_all()", 2, "summary.merge_all: sess.summarize()"),
+        ("tf.summary.FileWriter(path)", 2, "summary.FileWriter: sess.summarize(to=path)"),
+        ("tf.contrib.seq2seq.Helper()", 2, "contrib.seq2seq.Helper: fb.layers, fb.nn"),
+        ("tf.nn.rnn_cell.MultiRNNCell(cells)", 2, "fb.nn.stacked_cell(cells)"),
+        ("x.eval()", 2, "eval: sess.run(...)"),
+        ("def f():\n  sess = tf.Session()\ndef g():\n  x.eval()", 5, "eval: sess.run(...)"),
+        ("tf.app.flags.DEFINE_enum('a', 'b', [], 'c')", 2, "flags: Python's argparse"),
+        ("from tensorflow.examples import mnist", 2, "tensorflow.examples: there is no such"),
+        ("tf.nonsense(1)", 2, "nonsense: there is no such name"),
+        ("tf.nn.softmax(x, nonsense=1)", 2, "nonsense= of nn.softmax"),
+    ],
+)
+def test_what_is_not_sure_is_listed_by_its_line(text: str, line: int, said: str) -> None:
+    from flowbook.port.program import ported as port
+
+    left = port(IMPORT + text).left
+    assert any(each.line == line and said in each.text for each in left), left
+
+
+@requires(module="libcst")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(x, reuse):\n  print(reuse)\n  with tf.variable_scope('f', reuse=reuse):\n    pass",
+        "def f(x, reuse):\n  with tf.variable_scope('f', reuse=reuse):\n    print(reuse)",
+        "class A:\n  def f(self, r):\n    with tf.variable_scope('f', reuse=r):\n      pass",
+        "def f(x, other):\n  with tf.variable_scope(other, reuse=True):\n    pass",
+    ],
+)
+def test_sharing_that_is_not_sure_is_left_to_a_person(source: str) -> None:
+    from flowbook.port.program import ported as port
+
+    result = port(IMPORT + source)
+    assert [each.text.partition(":")[0] for each in result.left] == ["variable_scope"]
+    assert "template" not in result.text
+
+
+@requires(module="libcst")
+def test_a_template_has_the_scopes_name() -> None:
+    source = (
+        "def f(x, reuse=False):\n    with tf.variable_scope('net', reuse=reuse):\n"
+        "        return x\nf(1, True)\n"
+    )
+    assert ported(source) == (
+        "@lambda function: fb.template(function, 'net')\ndef f(x):\n    return x\nf(1)\n"
+    )
+
+
+@requires(module="libcst")
+def test_a_program_without_tensorflow_stays_as_it_is() -> None:
+    from flowbook.port.program import ported as port
+
+    text = "import flowbook as fb\nx.eval(feed_dict=1)\n"
+    assert port(text) == (text, [])
+
+
+@requires(module="libcst")
+def test_a_name_that_is_taken_is_not_given_again() -> None:
+    from flowbook.port.program import ported as port
+
+    assert port(IMPORT + "fb = tf.sub(a, b)").text == (
+        "import flowbook\nfb = flowbook.subtract(a, b)"
+    )
+
+
+@requires(module="libcst")
+def test_a_notebook_keeps_its_cells_and_magics(tmp_path: Path, capsys: Any) -> None:
+    sources = ["%matplotlib inline\n", IMPORT, "# A comment.\nx = tf.zeros([2])", "tf.div(x, x)"]
+    cells: list[dict[str, Any]] = [
+        {"cell_type": "code", "source": [s], "outputs": [1], "execution_count": 3, "metadata": {}}
+        for s in sources
+    ]
+    cells.insert(0, {"cell_type": "markdown", "source": "tf.zeros", "metadata": {}})
+    path = tmp_path / "notebook.ipynb"
+    path.write_text(json.dumps({"cells": cells, "nbformat": 4}))
+    assert main([str(path), "--write"]) == 1
+    found = json.loads(path.read_text())["cells"]
+    assert ["".join(cell["source"]) for cell in found] == [
+        "tf.zeros",
+        "%matplotlib inline\n",
+        "import flowbook as fb\n",
+        "# A comment.\nx = fb.zeros([2])",
+        "fb.div(x, x)",
+    ]
+    assert all(cell["outputs"] == [] for cell in found[1:])
+    assert ":1: cell 4: div: fb.divide" in capsys.readouterr().err
+    before = path.read_text()
+    assert main([str(path), "--write"]) == 0
+    assert path.read_text() == before
+
+
+@requires(module="libcst")
+def test_the_command_line_says_how_it_ended(tmp_path: Path, capsys: Any) -> None:
+    path, out = tmp_path / "program.py", tmp_path / "out.py"
+    path.write_text(IMPORT + "x = tf.sub(1, 2)\n")
+    assert main([str(path)]) == 0
+    assert capsys.readouterr().out == "import flowbook as fb\nx = fb.subtract(1, 2)\n"
+    assert main([str(path), "-o", str(out)]) == 0
+    assert out.read_text() == "import flowbook as fb\nx = fb.subtract(1, 2)\n"
+    path.write_text("x = (")
+    assert main([str(path), "--write"]) == 2
+    assert main([str(tmp_path / "none.py")]) == 2
+    assert "program.py" in capsys.readouterr().err
+    (tmp_path / "empty.ipynb").write_text("[]")
+    assert main([str(tmp_path / "empty.ipynb")]) == 2
+
+
+def test_without_libcst_it_says_what_to_install(tmp_path: Path) -> None:
+    program = (
+        "import sys; sys.modules['libcst'] = None\n"
+        "from flowbook.port.__main__ import main; sys.exit(main(['program.py']))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "pip install flowbook[port]" in done.stderr
