@@ -58,8 +58,10 @@ ORDER = "exec/state/test_order.py"
 LEASES = "exec/state/test_leases.py"
 STARTS = "exec/state/test_initialisation.py"
 GROWTH = "exec/engine/test_growth.py"
+LAYERED = "graph/rewrite/test_layered.py"
 STEP = "exec/engine/test_step.py"
 PIPELINE = "exec/session/test_input_pipeline.py"
+VIEWS_OF_TRACES = "widgets/timelines/test_timeline_view.py"
 VIEWS_OF_QUEUES = "widgets/pipelines/test_pipeline_view.py"
 ARRAYS = "graph/control_flow/test_tensor_list.py"
 SHARED = "exec/kernels/test_shared_products.py"
@@ -93,6 +95,7 @@ PUBLIC = "test_public_api.py"
 RENAMED = "test_renamed.py"
 UPDATES = "graph/model/test_updates.py"
 GATES = "exec/state/test_gate.py"
+WAITS = "exec/test_waits.py"
 CRASHES = "exec/checkpoints/test_crashes.py"
 SAVER = "exec/checkpoints/test_saver.py"
 RESUMING = "exec/session/test_checkpoints.py"
@@ -192,14 +195,28 @@ CHANGES = (
     # Checkpoints
     Change(
         "exec/resources/gate.py",
-        "while self._is_closed() and self not in _passed.get():",
-        "while False:",
+        "return is_closed and not self._has_inside(passage)",
+        "return False",
         (GATES,),
     ),
     Change(
         "exec/resources/gate.py",
-        "while self._is_closed() and self not in _passed.get():",
-        "while self._is_closed():",
+        "return is_closed and not self._has_inside(passage)",
+        "return is_closed",
+        (GATES,),
+    ),
+    Change("exec/resources/gate.py", "if not self.is_inside:", "if True:", (GATES,)),
+    Change("exec/resources/gate.py", "if not self._writing:", "if True:", (GATES,)),
+    Change(
+        "exec/engine/runner.py",
+        "passage.around(self._fail_as_step, execution.run)",
+        "self._fail_as_step(execution.run)",
+        (GATES,),
+    ),
+    Change(
+        "exec/engine/joint.py",
+        "return passage.around(self._run_drawing, feeds, deadline, passage)",
+        "return self._run_drawing(feeds, deadline, passage)",
         (GATES,),
     ),
     Change("exec/resources/gate.py", "self._await_empty(deadline)", "pass", (GATES,)),
@@ -383,16 +400,26 @@ CHANGES = (
     ),
     Change(
         "exec/engine/step.py",
-        "        self._kept = {*kept, *known}",
-        "        self._kept = set(kept)",
+        "{*kept, *[value for value in self.root.uses if value in known]}",
+        "{*kept}",
         ("graph/ops/queues/test_mutex.py",),
     ),
     Change(
-        "exec/waits.py",
-        "if is_alone else []",
-        "if waits else []",
-        ("exec/test_waits.py",),
+        "exec/engine/executor.py", "return stuck if is_alone else None", "return stuck", (WAITS,)
     ),
+    Change(
+        "exec/engine/executor.py",
+        "report_at = time.monotonic() + LONGEST_WAIT",
+        "report_at = math.inf",
+        (WAITS,),
+    ),
+    Change(
+        "exec/waits.py",
+        "_in_cycles([*self.waiters(waits), *others])",
+        "_in_cycles(self.waiters(waits))",
+        (WAITS,),
+    ),
+    Change("exec/engine/rendezvous.py", "        self.parts.cancel()\n", "", (WAITS,)),
     # The model: keys and kinds
     Change(
         "graph/building/sharing.py",
@@ -506,7 +533,21 @@ CHANGES = (
         (GROWTH,),
     ),
     Change("graph/rewrite/growth.py", "        or operation.device\n", "", (GROWTH,)),
-    Change("graph/rewrite/cse.py", "if same in constants:", "if same is not None:", (GROWTH,)),
+    Change("graph/rewrite/cse.py", " and same in constants:", ":", (GROWTH,)),
+    Change("graph/rewrite/layered.py", "self._own.copy()", "self._own", (LAYERED,)),
+    Change(
+        "graph/rewrite/layered.py",
+        "return Layered({**self._base, **self._own}, {})",
+        "return Layered({**self._own, **self._base}, {})",
+        (LAYERED,),
+    ),
+    Change(
+        "graph/rewrite/layered.py",
+        "if len(self._own) ** 2 > len(self._base):",
+        "if False:",
+        (LAYERED,),
+    ),
+    Change("graph/rewrite/prune.py", "            node_of[op] = None\n", "", (GROWTH,)),
     Change("graph/rewrite/order_state.py", "    _chain(outside)\n", "", (REWRITE,)),
     Change(
         "graph/rewrite/order_state.py",
@@ -729,9 +770,15 @@ CHANGES = (
     Change("exec/engine/step.py", "            first.pending += 1\n", "", (STEP, LOWERING)),
     Change(
         "exec/engine/generate.py",
-        'dropped = f"; values[{value}] = None" if value in dying else ""',
+        'dropped = f"; {place} = None" if value in dying else ""',
         'dropped = ""',
         (GROWTH, "exec/engine/test_generate.py"),
+    ),
+    Change(
+        "exec/engine/generate.py",
+        "function.__code__ = function.__code__.replace(co_filename=self._filename)",
+        "pass",
+        (GROWTH,),
     ),
     Change("exec/engine/segment.py", "del failure  # It holds this frame.", "pass", (RETENTION,)),
     Change(
@@ -866,7 +913,7 @@ CHANGES = (
         "exec/instruments/trace_lanes.py",
         "row = next((i for i, free in enumerate(rows) if free <= call.start), len(rows))",
         "row = 0",
-        (TRACE,),
+        (VIEWS_OF_TRACES,),
     ),
     Change(
         "exec/instruments/trace_file.py",
@@ -1371,6 +1418,30 @@ CHANGES = (
         "enumerate(both)}",
         "enumerate(plan.loads)}",
         ("widgets/graphs/test_overlay.py",),
+    ),
+    Change(
+        "widgets/timelines/timeline.py",
+        "busy[name] += 0 if call.waits else call.duration",
+        "busy[name] += call.duration",
+        (VIEWS_OF_TRACES,),
+    ),
+    Change(
+        "widgets/timelines/timeline.py",
+        "if row.number == 0 or call.waits:",
+        "if True:",
+        (VIEWS_OF_TRACES,),
+    ),
+    Change(
+        "widgets/timelines/payload.py",
+        "range(len(parts), 0, -1)",
+        "range(len(parts), len(parts) - 1, -1)",
+        (VIEWS_OF_TRACES,),
+    ),
+    Change(
+        "widgets/timelines/svg.py",
+        "return max(traced,",
+        "return min(traced,",
+        (VIEWS_OF_TRACES,),
     ),
     Change(
         "widgets/graphs/trace_overlay.py",

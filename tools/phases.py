@@ -50,8 +50,8 @@ NOTEBOOKS = ("-p", "nbval", *NBVAL)
 
 # Those that take longest begin first, so that the last to end has company for most of its time.
 PHASES = (
-    Phase("tests", 6 * 60, (*PYTEST, "tests", "--ignore=tests/graph", "--ignore=tests/browser")),
-    Phase("graph", 6 * 60, (*PYTEST, "tests/graph")),
+    Phase("tests", 9 * 60, (*PYTEST, "tests", "--ignore=tests/graph", "--ignore=tests/browser")),
+    Phase("graph", 7 * 60, (*PYTEST, "tests/graph")),
     Phase("browser", 7 * 60, (*PYTEST, "-m", "browser", "tests/browser")),
     Phase("notebooks", 4 * 60, (*PYTEST, *NOTEBOOKS, "notebooks")),
     Phase("types", 120, ("mypy",)),

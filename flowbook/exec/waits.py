@@ -71,20 +71,27 @@ class Waits:
         for queue in dict.fromkeys(q for node in nodes for q in self._waited_at(node)):
             self._feeding.wanted(queue)
 
-    def last(self, waits: Sequence[Wait], is_alone: bool) -> tuple[int, OpError] | None:
-        """See to a step that has waited for long.
+    def endless(
+        self, waits: Sequence[Wait], others: Sequence[Waiter]
+    ) -> tuple[int, OpError] | None:
+        """The node and the error that a step fails with which can never go on.
 
         Args:
-            waits: what waits in it.
-            is_alone: whether no other step of the session is under way.
+            waits: what waits in it, while no other step of the session is under way.
+            others: what waits in its other parts, all of which wait.
 
         Returns:
-            The node and the error that it fails with, if it can never go on.
+            None if something may wake it, or what fails is in another part.
         """
-        endless = self._in_cycles([wait.node for wait in waits]) if is_alone else []
-        if endless:
-            node, wakers = endless[0]
-            return node, _cycle(next(w for w in waits if w.node == node), wakers)
+        endless = _in_cycles([*self.waiters(waits), *others])
+        for wait in waits:
+            operation = self._operation(wait.node)
+            if operation in endless:
+                return wait.node, _cycle(wait, endless[operation])
+        return None
+
+    def long(self, waits: Sequence[Wait]) -> None:
+        """Tell whoever runs a step what it has waited for long, once."""
         site = sites.capture()
         heard = site.author.serial if site.author is not None else 0
         if heard not in self._heard:
@@ -92,7 +99,6 @@ class Waits:
             where = site.cell_label or site.filename
             message = f"this run waits: {self.described(waits)}"
             warnings.warn_explicit(message, WaitingWarning, where, site.line)
-        return None
 
     def waiters(self, waits: Sequence[Wait]) -> list[Waiter]:
         """The operations that wait."""
@@ -149,26 +155,26 @@ class Waits:
         touch = operation.op_def.touches if operation is not None else None
         return _among(self._waited_at(node), touch.woken_by) if touch is not None else []
 
-    def _in_cycles(self, nodes: Iterable[int]) -> list[tuple[int, list[Operation]]]:
-        """Nodes that wait for what has to run after nodes that wait: one for each such resource."""
-        alike: dict[tuple[Any, ...], list[int]] = {}
-        for node in nodes:
-            operation, owners = self._operation(node), self._waited_at(node)
-            is_own = all(o.key is not None and not o.key.is_shared for o in owners)
-            if operation is not None and operation.op_def.touches is not None and is_own:
-                key = tuple(owners), operation.op_def.touches.woken_by
-                alike.setdefault(key, []).append(node)
-        wakers = {key: _among(*key) for key in alike}
-        before = {
-            waker: ancestors(waker, by_control=True) for found in wakers.values() for waker in found
-        }
-        endless = {key for key in alike if wakers[key]}
-        while True:
-            waiting = {self._operation(node) for key in endless for node in alike[key]}
-            free = [k for k in endless if any(waiting.isdisjoint(before[w]) for w in wakers[k])]
-            if not free:
-                return [(found[0], wakers[k]) for k, found in alike.items() if k in endless]
-            endless.difference_update(free)
+
+def _in_cycles(waiters: Iterable[Waiter]) -> dict[Operation, list[Operation]]:
+    """Those that wait for what has to run after some that wait, and what would wake each."""
+    alike: dict[tuple[Any, ...], list[Operation]] = {}
+    for operation, _, _, owners in waiters:
+        is_own = all(o.key is not None and not o.key.is_shared for o in owners)
+        if operation.op_def.touches is not None and is_own:
+            key = tuple(owners), operation.op_def.touches.woken_by
+            alike.setdefault(key, []).append(operation)
+    wakers = {key: _among(*key) for key in alike}
+    before = {
+        waker: ancestors(waker, by_control=True) for found in wakers.values() for waker in found
+    }
+    endless = {key for key in alike if wakers[key]}
+    while True:
+        waiting = {operation for key in endless for operation in alike[key]}
+        free = [k for k in endless if any(waiting.isdisjoint(before[w]) for w in wakers[k])]
+        if not free:
+            return {operation: wakers[key] for key in endless for operation in alike[key]}
+        endless.difference_update(free)
 
 
 def _among(owners: Sequence[Operation], types: Collection[str]) -> list[Operation]:

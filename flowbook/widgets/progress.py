@@ -1,8 +1,9 @@
 """Progress of long work, as a bar: the one module that knows tqdm.
 
-It comes with `pip install 'flowbook[lab]'` and is imported on first use. In a notebook the bar is a
-widget while the loop runs and a text afterwards, on a terminal a line. Invariant: a bar whose loop
-was left, in whatever way, is closed when its cell has ended, and its text says where it stopped.
+It comes with `pip install 'flowbook[lab]'` and is imported on first use; without it nothing is
+drawn. In a notebook the bar is a widget while the loop runs and a text afterwards, on a terminal a
+line. Invariant: a bar whose loop was left, in whatever way, is closed when its cell has ended, and
+its text says where it stopped.
 """
 
 from __future__ import annotations
@@ -14,17 +15,18 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from flowbook.exec.instruments.attached import watch
 from flowbook.exec.plan.instrument import Instrument, Tap
+from flowbook.exec.report import in_seconds
 from flowbook.exec.signature.fetches import flatten
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import get_default_graph
-from flowbook.graph.model.errors import InvalidTypeError, UnimplementedError
+from flowbook.graph.model.errors import InvalidTypeError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.widgets.page import is_looked_at
@@ -58,6 +60,8 @@ class Progress(Generic[Item]):
         self._values: dict[str, Any] = {}
         self._stays = bar.leave
         self._is_closed = False
+        self._begun = time.monotonic()
+        self._done_before = bar.n
         self._thread = threading.current_thread()
         self.text = ""
 
@@ -79,6 +83,7 @@ class Progress(Generic[Item]):
             for graph, tensors in by_graph.items():
                 self._unwatch.append(watch(graph, _Watch(tensors, self.show)))
             _open.append(self)
+            self._begun = time.monotonic()
             self._going = iter(self._bar)
             yield from self._going
         finally:
@@ -101,7 +106,8 @@ class Progress(Generic[Item]):
         self._bar.close()
         if self._output is not None:
             # What is left of a full bar in the loop of another one is nothing.
-            self._output.end(repr(self) if self._stays or self._bar.n != self._bar.total else "")
+            stays = self._stays or self._bar.n != self._bar.total
+            self._output.end(f"{self!r} ({self._pace()})" if stays else "")
 
     def __enter__(self) -> Progress[Item]:
         return self
@@ -118,6 +124,13 @@ class Progress(Generic[Item]):
         beside = f", {self.text}" if self.text else ""
         return f"{beginning}{far} {bar.unit}s{beside}"
 
+    def _pace(self) -> str:
+        """How long it took, as a whole and for each item."""
+        seconds = time.monotonic() - self._begun
+        done = self._bar.n - self._done_before
+        each = f", {in_seconds(seconds / done)} per {self._bar.unit}" if done else ""
+        return f"{in_seconds(seconds)}{each}"
+
 
 def progress(
     items: Iterable[Item],
@@ -128,6 +141,8 @@ def progress(
     **watched: Any,
 ) -> Progress[Item]:
     """Go through something while a bar shows how far, how fast, and how long it still takes.
+
+    Where tqdm is not installed, it goes through it all the same, and draws no bar.
 
     Args:
         items: what to go through, such as `range(1000)`.
@@ -143,7 +158,6 @@ def progress(
         An iterable that gives the items; its `show(loss=...)` shows a value that is no tensor's.
 
     Raises:
-        UnimplementedError: if tqdm is not installed.
         InvalidTypeError: if what is watched is no tensor.
 
     >>> import flowbook as fb
@@ -161,22 +175,25 @@ def progress(
     tensors = {name: _tensor(name, item) for name, item in watched.items()}
     options: dict[str, Any] = {"desc": description, "unit": unit}
     # A bar in the loop of another one goes when it is full.
-    options |= {"total": total, "leave": not _open, "dynamic_ncols": True}
-    tqdm = _tqdm("std")
+    options |= {"total": total, "leave": not _open}
     shell = _shell()
-    if disable or getattr(shell, "kernel", None) is None:
+    in_notebook = not disable and getattr(shell, "kernel", None) is not None
+    if not _is_drawn():
+        return Progress(_Count(items, **options), _Output(None) if in_notebook else None, tensors)
+    options["dynamic_ncols"] = True
+    if not in_notebook:
         stream = io.StringIO() if disable else sys.stderr
-        return Progress(tqdm.tqdm(items, file=stream, **options), None, tensors)
+        return Progress(_tqdm("std").tqdm(items, file=stream, **options), None, tensors)
     if not _shows_widgets(shell):
         # Nobody sees it grow: only how it ended is worth keeping.
-        return Progress(tqdm.tqdm(items, file=io.StringIO(), **options), _Output(None), tensors)
+        bar = _tqdm("std").tqdm(items, file=io.StringIO(), **options)
+        return Progress(bar, _Output(None), tensors)
     return _as_widget(items, options, tensors)
 
 
 def track_long(items: Collection[Item], what: str) -> Iterable[Item]:
     """The items of Flowbook's own work; a bar shows it in a notebook, should it take long."""
-    is_shown = _shows_widgets(_shell()) and importlib.util.find_spec("tqdm") is not None
-    return _with_late_bar(items, what) if is_shown else items
+    return _with_late_bar(items, what) if _shows_widgets(_shell()) and _is_drawn() else items
 
 
 def _with_late_bar(items: Collection[Item], what: str) -> Iterator[Item]:
@@ -189,6 +206,10 @@ def _with_late_bar(items: Collection[Item], what: str) -> Iterator[Item]:
             # When it is over, nobody wants to know how long it took.
             options |= {"unit_scale": True, "leave": False, "dynamic_ncols": True}
             yield from _as_widget(rest, options, {})
+
+
+def _is_drawn() -> bool:
+    return importlib.util.find_spec("tqdm") is not None
 
 
 def _shows_widgets(shell: Any) -> bool:
@@ -207,6 +228,36 @@ def close_left() -> None:
     for bar in list(_open):
         if bar._thread is threading.current_thread():
             bar.close()
+
+
+class _Count:
+    """What stands in a bar's place where tqdm is not installed: it counts, and draws nothing."""
+
+    def __init__(
+        self, items: Iterable[Any], *, desc: str | None, unit: str, total: int | None, leave: bool
+    ) -> None:
+        self._items = items
+        self.n = 0
+        self.total = len(items) if total is None and isinstance(items, Sized) else total
+        self.desc = desc
+        self.unit = unit
+        self.leave = leave
+
+    def __iter__(self) -> Iterator[Any]:
+        for item in self._items:
+            yield item
+            self.n += 1
+
+    def __len__(self) -> int:
+        if self.total is None:
+            raise TypeError(f"{type(self._items).__name__} has no length, and no total was given")
+        return self.total
+
+    def set_postfix_str(self, text: str, refresh: bool) -> None:
+        """Draw nothing."""
+
+    def close(self) -> None:
+        """Keep nothing open."""
 
 
 class _Output:
@@ -294,12 +345,8 @@ def _shell() -> Any:
 
 
 def _tqdm(module: str) -> Any:
-    try:
-        from tqdm.std import TqdmExperimentalWarning
-    except ImportError:
-        raise UnimplementedError(
-            "bars are drawn by tqdm, which is not installed", hint="pip install 'flowbook[lab]'"
-        ) from None
+    from tqdm.std import TqdmExperimentalWarning
+
     with warnings.catch_warnings():
         # It says that bars in notebooks are new.
         warnings.simplefilter("ignore", TqdmExperimentalWarning)

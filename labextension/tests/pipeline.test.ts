@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { kindText, percent, rates, readPipeline, sidesOf } from "../src/core/pipeline.js";
+import { kindText, rates, readPipeline, sidesOf } from "../src/core/pipeline.js";
+import { percent } from "../src/core/words.js";
 import { packed } from "./packed.js";
 
 const queue = { name: "a", feedsTraining: true, runners: [["r", "failed", "failed: x"]], waiting: [["w", "wish", 1.5, true]] };

@@ -5,7 +5,8 @@ import { durationText, logTickTexts, logTicks, numberText, padded, positions, st
 import { ascending, merged } from "../src/core/merging.js";
 import { rebinned, ridgesOf } from "../src/core/ridges.js";
 import { runPaint } from "../src/core/run_colours.js";
-import { smoothed } from "../src/core/smoothing.js";
+import { smoothed, usualSmoothing } from "../src/core/smoothing.js";
+import { fullHeight } from "../src/core/spikes.js";
 import { HistogramValue, ImageValue, SummaryStore } from "../src/core/summaries.js";
 import { filterOf, grouped, shortOf } from "../src/core/tags.js";
 import { packed } from "./packed.js";
@@ -185,6 +186,23 @@ test("buckets are spread over bins, and no value is lost", () => {
   const { low, high, peak } = ridgesOf([histogram(0, 1, [1], [2]), histogram(-1, 0, [0], [6])], 2);
   assert.deepEqual([low, high, peak], [-1, 1, 6]);
   assert.equal(ridgesOf([histogram(NaN, NaN, [], [])], 4).peak, 0);
+});
+
+test("curves are smoothed by themselves where there are many points", () => {
+  const store = new SummaryStore();
+  assert.equal(usualSmoothing(store.longestCurve), 0);
+  store.apply(scalars(0, 0, [0, 1, 2]));
+  assert.deepEqual([store.longestCurve, usualSmoothing(store.longestCurve)], [3, 0]);
+  store.apply(scalars(1, 3, [5000, 9999])); // Not all points reach the page.
+  assert.equal(usualSmoothing(store.longestCurve), 0.99);
+});
+
+test("one bin that drowns all others is cut, and no other", () => {
+  assert.equal(fullHeight([[900, 20, 30]]), 45);
+  assert.equal(fullHeight([[100, 20, 30]]), 100);
+  assert.equal(fullHeight([[900, 20, 500], [900, 0, 0]]), 900);
+  assert.equal(fullHeight([[0, 7, 0]]), 7); // There is nothing else to be seen.
+  assert.equal(fullHeight([[]]), 0);
 });
 
 test("tags are grouped by prefix, numbers by their size", () => {

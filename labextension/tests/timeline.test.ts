@@ -3,16 +3,16 @@ import { test } from "node:test";
 
 import { PageSelection } from "../src/core/page_selection.js";
 import { TimeWindow, timeTicks } from "../src/core/time_window.js";
-import { Timeline, another, firstAfter, labelOf, nearest, operationOf, readTimeline, search, worksOf } from "../src/core/timeline.js";
+import { Timeline, another, firstAfter, labelOf, nearest, readTimeline, search, worksOf } from "../src/core/timeline.js";
 import { Window, drawRow } from "../src/core/timeline_blocks.js";
 import { packed } from "./packed.js";
 
 type Call = readonly [row: number, start: number, end: number, work?: number, group?: number];
 
 const WORKS = [
-  ["net/a", "MatMul", "cell [1], line 2", []],
-  ["net/b", "Exp", "", ["net/c"]],
-  ["net/a:0/send", "Send", "", []],
+  ["net/a", "MatMul", "cell [1], line 2", [], "net/a"],
+  ["net/b", "Exp", "", ["net/c"], "net/b"],
+  ["net/a:0/send", "Send", "", [], "net/a"],
 ];
 
 function timeline(calls: readonly Call[], rows = [2, 1]): Timeline {
@@ -133,7 +133,7 @@ test("works are found by names, scopes, types and what they stand for", () => {
   assert.deepEqual([...search(found, "NET matmul")], [0]);
   assert.deepEqual([...search(found, " ")], []);
   assert.equal(labelOf(found.works[2]), "send a:0");
-  assert.equal(operationOf(found.works[2]), "net/a");
+  assert.equal(labelOf({ ...found.works[2], operation: "net/b/done/recv", type: "Recv" }), "recv b");
   assert.equal(labelOf(found.works[1]), "b");
 });
 

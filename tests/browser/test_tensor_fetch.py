@@ -63,7 +63,7 @@ def test_values_are_shown_as_fits_them(lab: Lab, page: Any) -> None:
     assert "fed as in its last run: x:0" in told
     assert view.locator(".fb-value img").count() == 2
     view.locator(".fb-value img").first.evaluate("(image) => image.decode()")
-    assert view.locator(".fb-value svg rect").count() == 40
+    assert view.locator(".fb-value svg path").count() == 40
     statistics = view.locator(".fb-value dl > div").all_inner_texts()
     assert [each.split() for each in statistics[:2]] == [["min", "0"], ["max", "127"]]
 

@@ -31,6 +31,12 @@ def sess() -> Iterator[fb.Session]:
         yield session
 
 
+@pytest.fixture(params=[1, 2], ids=["one device", "two devices"])
+def either(request: pytest.FixtureRequest) -> Iterator[fb.Session]:
+    with fb.Session(cpus=request.param, soft_placement=True) as session:
+        yield session
+
+
 def waited(sess: fb.Session, fetches: Any) -> str:
     """What a run that waits is told of it."""
     with (
@@ -88,6 +94,100 @@ def test_who_waits_for_what_comes_after_it_fails(sess: fb.Session) -> None:
         sess.run(after)
     full.dequeue(name="another")  # This one could take out of it.
     assert "QueueDequeue 'another'" in waited(sess, after)
+
+
+# A part may be told that it waits before the others have come to wait.
+may_tell = pytest.mark.filterwarnings("ignore:this run waits")
+
+
+@may_tell
+def test_who_waits_for_what_comes_after_it_on_another_device_fails(either: fb.Session) -> None:
+    with fb.device("cpu:0"):
+        queue = fb.FIFOQueue(3, fb.float32, shapes=[[]], name="q")
+        taken = queue.dequeue(name="taken")
+    with fb.device("cpu:1"):
+        more = taken + 1.0
+    with fb.device("cpu:0"):
+        put = queue.enqueue(more, name="put")
+    for _ in range(3):
+        with pytest.raises(fb.errors.FailedPreconditionError) as caught:
+            either.run(put)
+        assert "QueueDequeue 'taken': it waits for an element of queue 'q'" in str(caught.value)
+        assert "QueueEnqueue 'put' (test_waits.py" in str(caught.value)
+        assert "would wake it, and runs only after it" in str(caught.value)
+    either.run(put, {taken: 1.0})
+    either.run(put)
+    assert either.run(taken) == 3.0
+
+
+@may_tell
+def test_two_parts_that_wait_for_each_other_at_queues_fail(either: fb.Session) -> None:
+    with fb.device("cpu:0"):
+        one = fb.FIFOQueue(3, fb.float32, shapes=[[]], name="one")
+        from_one = one.dequeue()
+    with fb.device("cpu:1"):
+        other = fb.FIFOQueue(3, fb.float32, shapes=[[]], name="other")
+        from_other = other.dequeue()
+        put = other.enqueue(from_one)
+    with fb.device("cpu:0"):
+        step = fb.group(put, one.enqueue(from_other))
+    for _ in range(3):
+        with pytest.raises(fb.errors.FailedPreconditionError, match="would do so for ever"):
+            either.run(step)
+    either.run(one.enqueue(1.0))
+    either.run(step)
+    assert [either.run(q.size()) for q in (one, other)] == [1, 0]
+
+
+def test_parts_that_another_step_may_wake_do_not_fail(either: fb.Session) -> None:
+    with fb.device("cpu:0"):
+        queue = fb.FIFOQueue(3, fb.float32, shapes=[[]], name="q")
+        taken = queue.dequeue()
+        other = fb.FIFOQueue(3, fb.float32, shapes=[[]], name="other")
+    with fb.device("cpu:1"):
+        more = taken + 1.0
+    with fb.device("cpu:0"):
+        put = queue.enqueue(more)
+        queue.enqueue(other.dequeue(), name="from_elsewhere")
+    with (
+        pytest.warns(fb.errors.WaitingWarning, match="goes on after .* 'from_elsewhere'"),
+        pytest.raises(fb.errors.DeadlineExceededError),
+    ):
+        either.run(put, timeout=2.0)
+
+
+@may_tell
+def test_a_step_fails_when_the_last_that_might_have_woken_it_ends(either: fb.Session) -> None:
+    with fb.device("cpu:0"):
+        queue = fb.FIFOQueue(3, fb.float32, shapes=[[]], name="q")
+        taken = queue.dequeue()
+        other = fb.FIFOQueue(3, fb.float32, shapes=[[]])
+        elsewhere = other.dequeue()
+    with fb.device("cpu:1"):
+        more = taken + 1.0
+    with fb.device("cpu:0"):
+        put = queue.enqueue(more)
+    waiting = begun(either, other, elsewhere)
+    endless = begun(either, queue, put)
+    either.run(other.enqueue(1.0))
+    assert waiting.result() == 1.0
+    with pytest.raises(fb.errors.FailedPreconditionError, match="would do so for ever"):
+        endless.result()
+
+
+@may_tell
+def test_a_part_that_fails_ends_others_that_wait_at_queues(either: fb.Session) -> None:
+    x = fb.placeholder(fb.float32, [None])
+    with fb.device("cpu:0"):
+        queue = fb.FIFOQueue(3, fb.float32, shapes=[[]])
+        taken = queue.dequeue()
+    with fb.device("cpu:1"):
+        rows = fb.gather(x, [5])
+    for _ in range(3):
+        with pytest.raises(fb.errors.InvalidIndexError):
+            begun(either, queue, [taken, rows], feeds={x: [1.0]}).result()
+    either.run(queue.enqueue(1.0))
+    assert either.run(taken) == 1.0
 
 
 def test_nobody_fails_while_another_step_may_wake_it(sess: fb.Session) -> None:

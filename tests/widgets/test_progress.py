@@ -51,10 +51,46 @@ def test_iterators_and_blocks() -> None:
         fb.progress(3)  # type: ignore[arg-type]
 
 
-def test_without_tqdm_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "tqdm.std", None)
-    with pytest.raises(fb.errors.UnimplementedError, match=r"flowbook\[lab\]"):
-        fb.progress([1])
+def test_without_tqdm_it_goes_through_everything_and_draws_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    x = fb.placeholder(fb.float32, [])
+    with fb.Session() as sess:
+        for i in (bar := fb.progress(range(4), description="training", x=x)):
+            sess.run(x + 1.0, {x: float(i)})
+            if i == 2:
+                break
+    bar.close()
+    assert repr(bar) == "training: 50%, 2/4 steps, x=2"
+    assert list(fb.progress(iter("abc"))) == ["a", "b", "c"]
+    assert len(fb.progress([1, 2])) == 2
+    assert len(fb.progress(iter("abc"), total=3)) == 3
+    with pytest.raises(TypeError, match="no total"):
+        len(fb.progress(iter("abc")))
+    assert capsys.readouterr() == ("", "")
+    assert not progress._open
+
+
+def test_without_tqdm_a_notebook_shows_how_it_ended(monkeypatch: Any) -> None:
+    from IPython import display
+
+    shown: list[Any] = []
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setattr(display, "display", lambda it, **_: shown.append(it))
+    monkeypatch.setattr(progress, "_shell", lambda: SimpleNamespace(kernel=1))
+    monkeypatch.setattr(progress, "is_looked_at", lambda shell: True)
+    clock = stopped_clock(monkeypatch)
+    for _ in fb.progress(range(2)):
+        clock[0] += 1.5
+    assert shown == [{"text/plain": "100%, 2/2 steps (3.00 s, 1.50 s per step)"}]
+
+
+def stopped_clock(monkeypatch: Any) -> list[float]:
+    """Return the time that the module goes by, in seconds."""
+    clock = [0.0]
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    return clock
 
 
 @requires(module="tqdm")
@@ -165,21 +201,26 @@ def test_in_a_notebook_it_is_a_widget_and_then_a_text(leaves_early: bool, monkey
     monkeypatch.setattr(display, "display", lambda it, **_: shown.append(it) or handle)
     monkeypatch.setattr(progress, "_shell", lambda: SimpleNamespace(kernel=1))
     monkeypatch.setattr(progress, "is_looked_at", lambda shell: True)
+    clock = stopped_clock(monkeypatch)
     for i in (bar := fb.progress(range(4), description="<b>")):
         bar.show(loss=i / 4)
+        clock[0] += 0.5
         if leaves_early and i == 1:
             break
     progress.close_left()
     assert len(shown) == 1
     [forms] = handle.forms
-    far = "25%, 1/4 steps, loss=0.25" if leaves_early else "100%, 4/4 steps, loss=0.75"
+    if leaves_early:
+        far = "25%, 1/4 steps, loss=0.25 (1.00 s, 1.00 s per step)"
+    else:
+        far = "100%, 4/4 steps, loss=0.75 (2.00 s, 500 ms per step)"
     assert forms == {"text/plain": f"<b>: {far}"}
     assert shown[0].comm is None
     handle.forms.clear()
     for _ in fb.progress([1]):
         for _ in fb.progress(range(3)):
             pass
-    assert handle.forms == [{}, {"text/plain": "100%, 1/1 steps"}]
+    assert handle.forms == [{}, {"text/plain": "100%, 1/1 steps (0 ns, 0 ns per step)"}]
 
 
 @requires(module="tqdm")
@@ -190,10 +231,12 @@ def test_where_nobody_looks_only_its_end_is_shown(monkeypatch: Any) -> None:
     monkeypatch.setattr(display, "display", lambda it, **_: shown.append(it))
     monkeypatch.setattr(progress, "_shell", lambda: SimpleNamespace(kernel=1))
     monkeypatch.setattr(progress, "is_looked_at", lambda shell: False)
+    clock = stopped_clock(monkeypatch)
     for _ in fb.progress(range(2)):
+        clock[0] += 0.01
         for _ in fb.progress(range(3)):
             assert not shown
-    assert shown == [{"text/plain": "100%, 2/2 steps"}]
+    assert shown == [{"text/plain": "100%, 2/2 steps (20.0 ms, 10.0 ms per step)"}]
 
 
 @requires(module="ipywidgets")
@@ -204,11 +247,10 @@ def test_long_work_gets_a_bar_late_and_loses_it(fails: bool, monkeypatch: Any) -
 
     shown: list[Any] = []
     handle = Handle()
-    clock = [0.0]
+    clock = stopped_clock(monkeypatch)
     monkeypatch.setattr(display, "display", lambda it, **_: shown.append(it) or handle)
     monkeypatch.setattr(progress, "_shell", lambda: SimpleNamespace(kernel=1))
     monkeypatch.setattr(progress, "is_looked_at", lambda shell: True)
-    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     counts = []
     for item in (work := progress.track_long(range(5), "loading")):
         counts.append((item, len(shown)))
@@ -219,7 +261,9 @@ def test_long_work_gets_a_bar_late_and_loses_it(fails: bool, monkeypatch: Any) -
     progress.close_left()
     assert counts == [(0, 0), (1, 0), (2, 0), (3, 1), (4, 1)][: len(counts)]
     assert len(counts) == 4 if fails else 5
-    assert handle.forms == [{"text/plain": "loading: 60%, 3/5 operations"}] if fails else [{}]
+    # Its bar came after three of them, and the fourth did not end.
+    left = {"text/plain": "loading: 60%, 3/5 operations (400 ms)"}
+    assert handle.forms == ([left] if fails else [{}])
     assert shown[0].comm is None
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Callable, Sequence
-from itertools import islice
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from flowbook.exec.devices.cpu import Cpu
@@ -23,6 +22,7 @@ from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.touch import Access
 from flowbook.graph.ops.communicate.transfer import fetch_op
+from flowbook.graph.rewrite.layered import Table, grown, since
 
 _NO_ATTRIBUTES: dict[str, Any] = {}
 
@@ -41,8 +41,8 @@ class Specs(NamedTuple):
         has_narrow: whether one of them is of a dtype that is not always computed in.
     """
 
-    dtypes: dict[int, DType]
-    shapes: dict[int, Shape]
+    dtypes: Table[int, DType]
+    shapes: Table[int, Shape]
     has_narrow: bool
 
 
@@ -52,6 +52,8 @@ class Bound(NamedTuple):
     Attributes:
         units: one for each node.
         known: constants and handles, by value.
+        constants: how many of these are constants.
+        blank: a place for each value; those that are known are there.
         specs: the dtypes and the known shapes of all values.
         waits: whether a kernel is asynchronous.
         is_routed: whether a kernel says where values go, or what other parts send may be dead.
@@ -63,7 +65,9 @@ class Bound(NamedTuple):
     """
 
     units: list[Unit]
-    known: dict[int, Any]
+    known: Table[int, Any]
+    constants: int
+    blank: list[Any]
     specs: Specs
     waits: bool
     is_routed: bool
@@ -106,10 +110,11 @@ def bind(
         NotFoundError: if an operation type is not defined in this process.
         InvalidArgumentError: if a named container holds another resource under a key.
     """
-    known: dict[int, Any] = {} if begun is None else begun.known.copy()
+    known: Table[int, Any] = {} if begun is None else grown(begun.known)
     units = [] if begun is None else begun.units.copy()
-    constants = [(v, c) for v, c in part.constants.items() if v not in known]
-    for value, constant in constants:
+    bound_constants = begun.constants if begun is not None else 0
+    constants = {v: part.constants[v] for v in since(part.constants, bound_constants)}
+    for value, constant in constants.items():
         stays = device.check(constant) or value in part.on_host
         known[value] = constant if stays else device.own(constant)
     nodes = part.nodes[len(units) :]
@@ -129,6 +134,8 @@ def bind(
     return Bound(
         units,
         known,
+        len(part.constants),
+        _blank(part, known, begun),
         specs,
         any(f.op_def.is_async for f in calls) or (begun is not None and begun.waits),
         any(f.op_def.routes for f in calls)
@@ -146,23 +153,32 @@ def _may_be_dead(node: PlanNode) -> bool:
     return bool(node.attributes.get("may_be_dead"))
 
 
+def _blank(part: Part, known: Table[int, Any], begun: Bound | None) -> list[Any]:
+    """A place for each value, with what is known in it."""
+    blank = begun.blank.copy() if begun is not None else []
+    blank += [None] * (part.values - len(blank))
+    for value in since(known, len(begun.known) if begun is not None else 0):
+        blank[value] = known[value]
+    return blank
+
+
 def _specs(
     feeds: Sequence[tuple[DType, Shape]],
-    constants: Sequence[tuple[int, Any]],
+    constants: Mapping[int, Any],
     nodes: Sequence[PlanNode],
     begun: Specs | None,
 ) -> Specs:
-    dtypes = begun.dtypes.copy() if begun is not None else {}
-    shapes = begun.shapes.copy() if begun is not None else {}
+    dtypes: Table[int, DType] = grown(begun.dtypes) if begun is not None else {}
+    shapes: Table[int, Shape] = grown(begun.shapes) if begun is not None else {}
     old = len(dtypes)
     for value, (dtype, shape) in enumerate(feeds):
         dtypes[value], shapes[value] = dtype, shape
-    for value, constant in constants:
+    for value, constant in constants.items():
         dtypes[value], shapes[value] = as_dtype(constant.dtype), Shape.of(constant.shape)
     for node in nodes:
         dtypes.update(zip(node.outputs, node.dtypes, strict=False))
         shapes.update(zip(node.outputs, node.shapes, strict=False))
-    has_narrow = any(map(is_narrow, islice(dtypes.values(), old, None)))
+    has_narrow = any(is_narrow(dtypes[value]) for value in since(dtypes, old))
     return Specs(dtypes, shapes, has_narrow or (begun is not None and begun.has_narrow))
 
 
@@ -172,7 +188,7 @@ def _unit(
     found: _Found,
     device: Device,
     store: Store,
-    known: dict[int, Any],
+    known: Table[int, Any],
     specs: Specs,
 ) -> Unit:
     op_def = found.op_def

@@ -14,7 +14,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from enum import Enum
@@ -49,12 +49,15 @@ class Overseer(Protocol):
     def begin(self, nodes: Sequence[int]) -> None:
         """Hear which nodes wait, before the step's thread does."""
 
-    def last(self, waits: Sequence[Wait], is_alone: bool) -> tuple[int, OpError] | None:
-        """Hear what waits for long; the node and the error that the step is to fail with, if any.
+    def long(self, waits: Sequence[Wait]) -> None:
+        """Hear what waits for long."""
+
+    def endless(self, waits: Sequence[Wait], others: Sequence[Any]) -> tuple[int, OpError] | None:
+        """The node and the error that the step is to fail with, if it can never go on.
 
         Args:
-            waits: what waits.
-            is_alone: whether no other step that may wait is under way in the session.
+            waits: what waits, while no other step that may wait is under way in the session.
+            others: what waits in the other parts of the step, all of which wait.
         """
 
     def waiters(self, waits: Sequence[Wait]) -> Sequence[Any]:
@@ -73,6 +76,7 @@ class Execution:
         deadline: when to give up, on the clock of `time.monotonic`; None never.
         overseer: who is told if it waits.
         executions: where it is listed when it does.
+        parts: the parts of the step that are under way, if it is one of several.
 
     Attributes:
         deadline: see above.
@@ -87,12 +91,14 @@ class Execution:
         deadline: float | None,
         overseer: Overseer | None = None,
         executions: Executions | None = None,
+        parts: Parts | None = None,
     ) -> None:
         self.deadline = deadline
         self.values = values
         self.is_over = False
         self._overseer = overseer
         self._executions = executions
+        self._parts = parts
         self._structure = structure
         self._units = structure.units
         self._reports: _Reports = queue.SimpleQueue()
@@ -103,6 +109,8 @@ class Execution:
         self._untold: list[AsyncCall] = []
         self._endings: list[Callable[[], None]] = []
         self._is_cancelled = False
+        self._is_waiting = False
+        self._waits_begun = 0
         self._writing: frozenset[int] = frozenset()
         self._written: set[int] = set()
         self._before_writing: Callable[[], None] = _nothing
@@ -147,12 +155,16 @@ class Execution:
         if executions is not None:
             executions.begin()
         try:
+            if self._parts is not None:
+                self._parts.add(self)
             self.advance()
             self.end()
         except BaseException:
             self.end()
             raise
         finally:
+            if self._parts is not None:
+                self._parts.remove(self)
             if executions is not None:
                 executions.end()
 
@@ -282,30 +294,71 @@ class Execution:
             self._overseer.begin([c.unit.index for c in untold if c.wish is not None])
             if options.report_waits is not None and not _lists.get():
                 report_at = time.monotonic() + options.report_waits
-        while True:
-            now = time.monotonic()
-            left = LONGEST_WAIT if deadline is None else deadline - now
-            wait = max(0.0, min(left, report_at - now, LONGEST_WAIT))
-            with suppress(queue.Empty):
-                return self._reports.get(timeout=wait)
-            # Not where that is handled: its frame would be kept with this error.
-            if left <= 0:
-                raise self._late()
-            if time.monotonic() >= report_at:
-                report_at = math.inf
-                self._report_waits()
+        has_told, stuck = False, None
+        self._waits_begun += 1
+        self._is_waiting = True
+        try:
+            while True:
+                now = time.monotonic()
+                left = LONGEST_WAIT if deadline is None else deadline - now
+                wait = max(0.0, min(left, report_at - now, LONGEST_WAIT))
+                with suppress(queue.Empty):
+                    return self._reports.get(timeout=wait)
+                # Not where that is handled: its frame would be kept with this error.
+                if left <= 0:
+                    raise self._late()
+                if time.monotonic() >= report_at:
+                    # What else is under way may come to wait later, or to its end.
+                    report_at = time.monotonic() + LONGEST_WAIT
+                    stuck = self._report_waits(stuck, has_told)
+                    has_told = True
+        finally:
+            self._is_waiting = False
 
-    def _report_waits(self) -> None:
-        """Have the overseer hear what waits for long."""
-        waits = self._waits()
-        if not waits or self._overseer is None:
-            return
-        is_alone = self._executions is not None and self._executions.has_only(self)
-        found = self._overseer.last(waits, is_alone)
-        if found is not None:
-            node, error = found
-            call = next(call for call in self._waiting if call.unit.index == node)
-            raise call.failure(self.values) from error
+    def _report_waits(self, known: Stuck | None, has_told: bool) -> Stuck | None:
+        """Fail if nothing will ever wake what waits, or else have the overseer hear of it once.
+
+        Args:
+            known: where it has been seen that something may.
+            has_told: whether the overseer has heard.
+
+        Returns:
+            Where it has been seen now that something may.
+        """
+        overseer, waits = self._overseer, self._waits()
+        if overseer is None or not waits:
+            return None
+        stuck = self._stuck()
+        if stuck is not None and stuck != known:
+            others = [waiter for part in stuck if part is not self for waiter in part.waiters()]
+            found = overseer.endless(waits, others) if stuck == self._stuck() else None
+            if found is not None:
+                node, error = found
+                call = next(call for call in self._waiting if call.unit.index == node)
+                raise call.failure(self.values) from error
+        if not has_told:
+            overseer.long(waits)
+        return stuck
+
+    def _stuck(self) -> Stuck | None:
+        """The parts of this step, if all of them wait and no other step is under way.
+
+        Where the answer is the same twice, it was so in between.
+        """
+        parts = self._parts if self._parts is not None else Parts(1, [self])
+        stuck, executions = parts.waiting(), self._executions
+        is_alone = stuck is not None and executions is not None and executions.has_only(stuck)
+        return stuck if is_alone else None
+
+    def current_wait(self) -> int | None:
+        """Which of its waits it is in, from 1 on; None if it has to wait no longer.
+
+        Any thread may ask. Where the answer is the same twice, it waited in between.
+        """
+        number = self._waits_begun
+        if not self._is_waiting or any(call.has_reported for call in list(self._waiting)):
+            return None
+        return number
 
     def _say_what_waits(self, error: BaseException) -> None:
         """Add to what stops the step what it was waiting for."""
@@ -377,6 +430,49 @@ class Execution:
         self.end()
 
 
+# Executions that wait, and in which of its waits each is.
+Stuck = Mapping[Execution, int]
+
+
+class Parts:
+    """The parts of one step that are under way, and what of them may wait.
+
+    Args:
+        count: how many there are.
+        executions: of those that may wait.
+    """
+
+    def __init__(self, count: int, executions: Iterable[Execution] = ()) -> None:
+        self._left = set(range(count))
+        self._executions = set(executions)
+        self._is_cancelled = False
+
+    def add(self, execution: Execution) -> None:
+        """Have one more that may wait."""
+        self._executions.add(execution)
+        if self._is_cancelled:
+            execution.cancel()
+
+    def remove(self, execution: Execution) -> None:
+        """Have one less that may wait."""
+        self._executions.discard(execution)
+
+    def end(self, number: int) -> None:
+        """Note that a part has come to its end."""
+        self._left.discard(number)
+
+    def cancel(self) -> None:
+        """Make all fail where they wait, those that are added later too."""
+        self._is_cancelled = True
+        for execution in list(self._executions):
+            execution.cancel()
+
+    def waiting(self) -> Stuck | None:
+        """All of them, if they wait; where the answer is the same twice, they did in between."""
+        found = {part: number for part in list(self._executions) if (number := part.current_wait())}
+        return found if len(found) == len(self._left) else None
+
+
 class Executions:
     """The steps of a session, or of a part of one, that may wait for something."""
 
@@ -419,11 +515,11 @@ class Executions:
         with self._lock:
             self._count -= 1
 
-    def has_only(self, execution: Execution) -> bool:
+    def has_only(self, parts: Collection[Execution]) -> bool:
         """Whether no other step is under way, those whose feeds arrive late among them."""
         with self._lock:
-            others = [step for step in self._steps if step is not execution and not step.is_over]
-            return self._count <= 1 and not others
+            others = [step for step in self._steps if step not in parts and not step.is_over]
+            return self._count <= len(parts) and not others
 
     @property
     def under_way(self) -> int:
@@ -575,6 +671,11 @@ class AsyncCall:
             if waits:
                 self.since = time.monotonic()
             return waits
+
+    @property
+    def has_reported(self) -> bool:
+        """Whether it has reported, and the step may not have heard of it."""
+        return self._state is _State.REPORTED
 
     def take(self) -> tuple[Any, BaseException | None]:
         """What it has reported: outputs, or an error."""

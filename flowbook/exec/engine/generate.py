@@ -8,6 +8,9 @@ Branches and loops (`statements.py`) are Python's own. Each side of a branch let
 the last to need, or does not need; a loop's variable has one local in all iterations. Beside what
 is alive then, a local that has been used holds nothing where branches meet or an iteration ends.
 
+What a text names it numbers in the order in which it comes: where a graph repeats itself, so do the
+texts, and each is compiled once.
+
 A short program is one function from feeds to fetches (`whole_step`). Of a longer one, each stretch
 (`segment.py`) is a function that takes its values from a list, and leaves there what others need
 (`on_values`).
@@ -18,6 +21,8 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from types import CodeType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +37,8 @@ from flowbook.exec.plan.memory import Ownership
 
 _serial = itertools.count()
 
+# So many texts are remembered with what they were compiled to.
+COMPILED = 64
 
 # How a fetched value becomes the caller's own, by the name that generated code has for it.
 FINISHER_OF = {
@@ -79,8 +86,11 @@ class Generated:
         self._scope = writer.scope
         self.tally: Tally | None = writer.tally
         self.text = f"def {name}({', '.join(parameters)}):\n" + "\n".join(writer.lines) + "\n"
-        exec(compile(self.text, self._filename, "exec"), self._scope)
-        self.function: Callable[..., Any] = self._scope.pop(name)
+        exec(_compiled(self.text), self._scope)
+        function = self._scope.pop(name)
+        # Errors are located by the file's name, which code of the same text does not share.
+        function.__code__ = function.__code__.replace(co_filename=self._filename)
+        self.function: Callable[..., Any] = function
 
     def failure(self, error: BaseException) -> UnitFailure | None:
         """Which node's line raised an error, and what that was given; None if none did."""
@@ -100,6 +110,11 @@ class Generated:
                 return failure
             traceback = traceback.tb_next
         return None
+
+
+@lru_cache(maxsize=COMPILED)
+def _compiled(text: str) -> CodeType:
+    return compile(text, "<flowbook>", "exec")
 
 
 def whole_step(
@@ -145,16 +160,17 @@ def on_values(
     """
     made = made_by([unit for unit in units if not isinstance(unit, Handle)])
     writer = _Writer(setting, with_deadline)
-    for value in taken_by(units):
-        if value not in setting.known:
-            local = writer.locals[value] = f"s{value}"
-            dropped = f"; values[{value}] = None" if value in dying else ""
-            writer.line(f"{local} = values[{value}]{dropped}")
+    taken = [value for value in taken_by(units) if value not in setting.known]
+    for number, value in enumerate(taken):
+        local = writer.locals[value] = f"s{number}"
+        place = f"values[{writer.shared('p', value, value)}]"
+        dropped = f"; {place} = None" if value in dying else ""
+        writer.line(f"{local} = {place}{dropped}")
     lasting = [value for value in made if value not in dying]
     writer.write(units, lasting)
     writer.keep_tally()
     for value in lasting:
-        writer.line(f"values[{value}] = {writer.name(value)}")
+        writer.line(f"values[{writer.shared('p', value, value)}] = {writer.name(value)}")
     if not writer.lines:
         writer.line("pass")
     return Generated("stretch", ["values", "deadline"], writer)
@@ -186,7 +202,7 @@ class _Writer:
         self.locals: dict[int, str] = {}
         self.free: list[str] = []
         self.count = 0
-        self.functions: dict[int, str] = {}
+        self.globals: dict[tuple[str, Any], str] = {}
         # The frames of all loops, and the Switches of all branches: what these do is counted.
         self.counted: list[str] = []
         self.decided: list[Sequence[int]] = []
@@ -201,9 +217,16 @@ class _Writer:
         """How the code refers to a value."""
         local = self.locals.get(value)
         if local is None:
-            local = f"c{value}"
-            self.scope[local] = self.known[value]
+            return self.shared("c", value, self.known[value])
         return local
+
+    def shared(self, kind: str, key: Any, value: Any) -> str:
+        """A global, the same for each key of a kind however often it is asked for."""
+        name = self.globals.get((kind, key))
+        if name is None:
+            name = self.globals[kind, key] = f"{kind}{len(self.globals)}"
+            self.scope[name] = value
+        return name
 
     def line(self, text: str, node: int = -1, names: tuple[str, ...] = ()) -> None:
         """Add a line that belongs to a node."""
@@ -252,9 +275,8 @@ class _Writer:
         if self.with_deadline:
             self.line("if clock() > deadline: raise late()", index)
         if self.is_wary and not isinstance(kernel, Router):
-            checked = f"checked{index}"
-            is_single = kernel.is_single
-            self.scope[checked] = kernel.checked if is_single else kernel.checked_all
+            check = kernel.checked if kernel.is_single else kernel.checked_all
+            checked = self.shared("checked", index, check)
             call = f"{checked}({call})"
         if not targets:
             text = call
@@ -320,8 +342,7 @@ class _Writer:
     def _write_literal(self, literal: Literal, last_use: Mapping[int, int]) -> None:
         (value,) = literal.outputs
         if value in last_use:
-            name = f"d{len(self.scope)}"
-            self.scope[name] = literal.value
+            name = self.shared("d", len(self.globals), literal.value)
             self.line(f"{self.locals[value]} = {name}")
 
     def _write_branches(
@@ -457,10 +478,8 @@ class _Writer:
         function = kernel.function
         if kernel.call.expression is not None and not self.is_wary:
             function = kernel.call.expression.kernel(used)
-        first = [self._shared(function), "xp"]
-        for resource in kernel.leading:
-            self.scope[f"r{index}"] = resource
-            first.append(f"r{index}")
+        first = [self._kernel(function), "xp"]
+        first += [self.shared("r", index, resource) for resource in kernel.leading]
         attributes = []
         for name, value in kernel.attributes.items():
             text = self._literal(index, name, value)
@@ -481,7 +500,7 @@ class _Writer:
             names[name] = self._literal(kernel.index, name, value)
         if is_scalar:
             return expression.render_for_scalars(names)
-        large = self._shared(kernel.function) if expression.has_steps else None
+        large = self._kernel(kernel.function) if expression.has_steps else None
         return expression.render(names, large)
 
     def _takes_scalars(self, kernel: Kernel) -> bool:
@@ -499,22 +518,16 @@ class _Writer:
         """How the code refers to a number without dimensions: a constant as NumPy's scalar."""
         if value in self.locals:
             return self.locals[value]
-        self.scope[f"n{value}"] = self.known[value][()]
-        return f"n{value}"
+        return self.shared("n", value, self.known[value][()])
 
-    def _shared(self, function: Callable[..., Any]) -> str:
+    def _kernel(self, function: Callable[..., Any]) -> str:
         """One global per kernel, however many calls."""
-        name = self.functions.get(id(function))
-        if name is None:
-            name = self.functions[id(function)] = f"k{len(self.functions)}"
-            self.scope[name] = function
-        return name
+        return self.shared("k", id(function), function)
 
     def _literal(self, index: int, name: str, value: Any) -> str:
         if value is None or value is True or value is False or (type(value) is int and value >= 0):
             return repr(value)
-        self.scope[f"a{index}_{name}"] = value
-        return f"a{index}_{name}"
+        return self.shared("a", (index, name), value)
 
 
 def _dropping(names: Collection[str]) -> str:

@@ -1,8 +1,9 @@
 """The parts of one program, which run at once, each on its device (white paper, section 3.2.2).
 
 The first runs on the thread that called for the step, each further one on a thread of its own; they
-meet in the rendezvous of the step and nowhere else. When one fails, the others are told through
-it, and the step ends with the error that was first.
+meet in the rendezvous of the step and nowhere else, but for the gates of what they write, which
+they pass as one step. When one fails, the others are told through the rendezvous, and the step ends
+with the error that was first.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from flowbook.exec.engine.tally import Tallies
 from flowbook.exec.plan.failure import StepFailed
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.program import Program
-from flowbook.exec.resources.gate import Passage
+from flowbook.exec.resources.gate import Passage, shares
 from flowbook.exec.resources.random_state import Draws
 from flowbook.exec.resources.store import Store
 
@@ -74,6 +75,7 @@ class Joint:
             for part, device, overseer in zip_longest(program.parts, self._devices, overseers)
         ]
         self._gates = store.gates(frozenset().union(*[r.written for r in self._runners]))
+        self._writes = [bool(runner.written) for runner in self._runners]
         self.epoch = -1
         self.seen = (-1, 0)
 
@@ -88,28 +90,33 @@ class Joint:
         Raises:
             StepFailed: which node of which part failed first, and why.
         """
+        passage = Passage(self._gates, self._described, deadline)
         if self._gates:
-            passage = Passage(self._gates, self._described, deadline)
-            return passage.call_known(self._run_drawing, feeds, deadline)  # type: ignore[no-any-return]
-        return self._run_drawing(feeds, deadline)
+            return passage.around(self._run_drawing, feeds, deadline, passage)  # type: ignore[no-any-return]
+        return self._run_drawing(feeds, deadline, passage)
 
     def _described(self) -> str:
         """The step, to whoever waits for it."""
         return f"a step on {', '.join(device.name for device in self._devices)}"
 
-    def _run_drawing(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
+    def _run_drawing(
+        self, feeds: Sequence[Any], deadline: float | None, passage: Passage
+    ) -> Sequence[Any]:
         if self._draws:
-            return Draws().during(self._run, feeds, deadline)  # type: ignore[no-any-return]
-        return self._run(feeds, deadline)
+            return Draws().during(self._run, feeds, deadline, passage)  # type: ignore[no-any-return]
+        return self._run(feeds, deadline, passage)
 
     @cached_property
     def _draws(self) -> bool:
         return any(runner.draws for runner in self._runners)
 
-    def _run(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
-        rendezvous = Rendezvous()
+    def _run(self, feeds: Sequence[Any], deadline: float | None, passage: Passage) -> Sequence[Any]:
+        rendezvous = Rendezvous(len(self._runners))
         ended: _Ended = queue.SimpleQueue()
-        given = [self._fed(number, feeds, rendezvous) for number in range(len(self._runners))]
+        given = [
+            [*self._fed(number, feeds), Port(rendezvous, self._devices[number], share)]
+            for number, share in enumerate(shares(passage, self._writes))
+        ]
         stops: list[Callable[[], None]] = []
         found: list[Sequence[Any]] = [()] * len(self._runners)
         try:
@@ -139,15 +146,14 @@ class Joint:
         finally:
             del failed, rendezvous
 
-    def _fed(self, number: int, feeds: Sequence[Any], rendezvous: Rendezvous) -> list[Any]:
-        """What a part is fed with."""
+    def _fed(self, number: int, feeds: Sequence[Any]) -> list[Any]:
+        """What a part is fed with, besides the port."""
         device = self._devices[number]
         part = self._program.parts[number]
-        given = [
+        return [
             feeds[place] if value in part.on_host else device.put(feeds[place])
             for value, place in enumerate(part.feeds[:-1])
         ]
-        return [*given, Port(rendezvous, device)]
 
 
 def _run_part(
@@ -169,6 +175,7 @@ def _run_part(
         failed.__cause__ = error.__cause__
     except BaseException as error:
         failed = error
+    rendezvous.parts.end(number)
     if failed is not None:
         rendezvous.abort(failed)
     ended.put((number, found, failed))

@@ -4,7 +4,8 @@ Each step has a rendezvous of its own. A value is sent under a key that names th
 the tensor, and within a loop the iteration; it is received once, before or after it was sent. What
 is on its way lies in host memory and belongs to nobody else.
 
-When a part fails, the rendezvous is aborted: whoever waits, or comes later, fails too.
+When a part fails, the rendezvous is aborted: whoever waits, or comes later, fails too, at whatever
+it waits.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from flowbook.exec.devices.device import Device
+from flowbook.exec.engine.executor import Parts
 from flowbook.exec.plan.failure import LoopPlace
+from flowbook.exec.resources.gate import Share
 from flowbook.graph.definition.op_def import AsyncContext
 from flowbook.graph.model.errors import CancelledError, InternalError
 from flowbook.graph.model.retag import DEAD
@@ -26,11 +29,16 @@ Key = tuple[str, tuple[LoopPlace, ...]]
 class Rendezvous:
     """What is on its way between the parts of one step, and who waits for what.
 
+    Args:
+        parts: how many there are.
+
     Attributes:
         aborted: why the step has failed, if it has.
+        parts: those that are under way.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, parts: int) -> None:
+        self.parts = Parts(parts)
         self._lock = threading.Lock()
         self._sent: dict[Key, Any] = {}
         self._waiting: dict[Key, Receiver] = {}
@@ -88,6 +96,7 @@ class Rendezvous:
             self._sent.clear()
         for receiver in waiting:
             receiver.context.fail(self._cancelled())
+        self.parts.cancel()
 
     def _cancelled(self) -> CancelledError:
         error = CancelledError("another part of the step failed")
@@ -126,24 +135,33 @@ class Port:
     Args:
         rendezvous: the step's.
         device: the device.
+        passage: the part's share in the step's way through the gates of what it writes.
         loops: which iteration of which loops, the innermost first.
+
+    Attributes:
+        passage, rendezvous: see above.
     """
 
     def __init__(
-        self, rendezvous: Rendezvous, device: Device, loops: tuple[LoopPlace, ...] = ()
+        self,
+        rendezvous: Rendezvous,
+        device: Device,
+        passage: Share,
+        loops: tuple[LoopPlace, ...] = (),
     ) -> None:
-        self._rendezvous = rendezvous
+        self.passage = passage
+        self.rendezvous = rendezvous
         self._device = device
         self._loops = loops
 
     def within(self, loops: tuple[LoopPlace, ...]) -> Port:
         """The door in another iteration."""
-        return Port(self._rendezvous, self._device, loops)
+        return Port(self.rendezvous, self._device, self.passage, loops)
 
     def send(self, key: str, value: Any) -> None:
         """Have a value delivered to whoever receives under a key."""
         sent = value if value is DEAD else self._device.send(value)
-        self._rendezvous.send((key, self._loops), sent)
+        self.rendezvous.send((key, self._loops), sent)
 
     def fetch(self, value: Any) -> Any:
         """A value of the device in host memory."""
@@ -152,5 +170,5 @@ class Port:
     def receive(self, key: str, context: AsyncContext, on_host: bool) -> None:
         """Complete a call with what is sent under a key, in host memory or the device's."""
         found, receiver = (key, self._loops), Receiver(self._device, context, on_host)
-        context.on_cancel(lambda: self._rendezvous.give_up(found, receiver))
-        self._rendezvous.receive(found, receiver)
+        context.on_cancel(lambda: self.rendezvous.give_up(found, receiver))
+        self.rendezvous.receive(found, receiver)

@@ -45,6 +45,7 @@ from flowbook.graph.model.errors import DeadlineExceededError, InvalidArgumentEr
 from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.retag import DEAD
 from flowbook.graph.ops.outside.python_functions import running
+from flowbook.graph.rewrite.layered import grown
 
 _Running = Callable[[Sequence[Any], float | None], Sequence[Any]]
 
@@ -117,8 +118,7 @@ class Runner:
         feeds = enumerate(program.feeds)
         self._port = next((places.get(i) for i, feed in feeds if feed == PORT), None)
         self._has_users_kernels = self._bound.has_users_kernels
-        # All parts of a step pass them together.
-        self._gates = store.gates(self._bound.written) if self._port is None else ()
+        self._gates = store.gates(self._bound.written)
         self._begun = begun if not self._waits and not self._is_routed else None
         # Shapes may have been inferred from a constant that is fed now: nothing is sure of them.
         is_wary = any(feed.replaces_constant for feed in program.feeds)
@@ -186,8 +186,8 @@ class Runner:
 
     def _run_drawing(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
         if self._bound.draws:
-            return Draws().during(self.run_part, feeds, deadline)  # type: ignore[no-any-return]
-        return self.run_part(feeds, deadline)
+            return Draws().during(self._run_whole, feeds, deadline)  # type: ignore[no-any-return]
+        return self._run_whole(feeds, deadline)
 
     @property
     def written(self) -> frozenset[str]:
@@ -200,6 +200,16 @@ class Runner:
         return self._bound.draws
 
     def run_part(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
+        """As `run`, of one part of a step, which passes the gates with the others."""
+        passage = self._passage(feeds, deadline)
+        try:
+            if self._gates and not self._waits:
+                passage.enter()
+            return self._run_whole(feeds, deadline)
+        finally:
+            passage.leave()
+
+    def _run_whole(self, feeds: Sequence[Any], deadline: float | None) -> Sequence[Any]:
         """As `run`, of a step whose draws somebody else takes back if it fails."""
         step = self._step
         if step is not None and deadline is None:
@@ -289,12 +299,13 @@ class Runner:
     ) -> list[Any]:
         values = self._values(feeds, deadline)
         executions = self._executions if self._waits else None
-        execution = Execution(structure, values, deadline, self._overseer, executions)
+        parts = feeds[self._port].rendezvous.parts if self._port is not None else None
+        execution = Execution(structure, values, deadline, self._overseer, executions, parts)
         if self._waits and self._gates:
-            passage = Passage(self._gates, self._described, deadline)
+            passage = self._passage(feeds, deadline)
             try:
                 execution.around(structure.writing, passage.enter, passage.leave)
-                self._fail_as_step(execution.run)
+                passage.around(self._fail_as_step, execution.run)
             finally:
                 passage.leave()
         else:
@@ -305,6 +316,12 @@ class Runner:
         if self._has_users_kernels:
             self._check_fetched(found)
         return found
+
+    def _passage(self, feeds: Sequence[Any], deadline: float | None) -> Passage:
+        """The step's way through the gates, or this part's share in it."""
+        if self._port is None:
+            return Passage(self._gates, self._described, deadline)
+        return feeds[self._port].passage  # type: ignore[no-any-return]
 
     def _keep_tally(self, structure: Structure, execution: Execution) -> None:
         """Keep what those loops and branches did that are no code."""
@@ -387,11 +404,8 @@ class Runner:
 
     def _values(self, feeds: Sequence[Any], deadline: float | None) -> list[Any]:
         """A place for each value; those that are known before the step are there."""
-        values: list[Any] = [None] * self._part.values
-        values.append(deadline)
+        values = [*self._bound.blank, deadline]
         values[: len(feeds)] = map(_read_only, feeds) if self._has_users_kernels else feeds
-        for value, known in self._bound.known.items():
-            values[value] = known
         return values
 
     # What runs
@@ -469,7 +483,7 @@ class Runner:
 
     def _written(self, units: Sequence[Unit], setting: Setting, with_deadline: bool) -> Generated:
         """All units as one function from the feeds to the fetches."""
-        part, known = self._part, self._bound.known
+        part, known = self._part, grown(self._bound.known)
         finish = []
         for value, ownership in zip(part.fetches, part.ownership, strict=True):
             constant = known.get(value)
@@ -479,6 +493,7 @@ class Runner:
             else:
                 finish.append(FINISHER_OF[ownership] + "({})")
         feeds = len(part.feeds)
+        setting = setting._replace(known=known)
         return whole_step(units, feeds, part.fetches, finish, setting, with_deadline)
 
     # Errors

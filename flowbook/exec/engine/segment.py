@@ -20,6 +20,7 @@ from typing import Any
 from flowbook.exec.engine.generate import Generated, Setting, on_values
 from flowbook.exec.engine.units import Handle, Kernel, Unit, Values
 from flowbook.exec.plan.failure import UnitFailure, late
+from flowbook.graph.rewrite.layered import Table, grown
 
 # Units in a stretch at most: compiling a function costs memory by its length.
 LONGEST = 1000
@@ -150,7 +151,7 @@ class Segment(Unit):
     ) -> None:
         super().__init__(inputs, outputs, after)
         self.deadline = deadline
-        self._last_use: dict[int, int] = {} if begun is None else begun._last_use.copy()
+        self._last_use: Table[int, int] = {} if begun is None else grown(begun._last_use)
         self.stretches: list[Stretch] = [] if begun is None else begun.stretches.copy()
         kept, kept_before = {*outputs}, {*begun.outputs} if begun is not None else set()
         self._append(units, kept, kept ^ kept_before, setting)
@@ -179,7 +180,9 @@ class Segment(Unit):
             for value in unit.inputs:
                 if value in new or value in last_use:
                     new[value] = index
-        for value in last_use.keys() & affected.union(new):
+        for value in affected.union(new):
+            if value not in last_use:
+                continue
             place = last_use[value]
             number = bisect_right(starts, place) - 1
             dies = value not in new and value not in kept

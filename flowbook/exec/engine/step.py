@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -90,7 +90,7 @@ class Structure:
     def __init__(
         self,
         units: Sequence[Unit],
-        known: dict[int, Any],
+        known: Mapping[int, Any],
         kept: Iterable[int],
         frames: Sequence[Frame] = (),
         port: int | None = None,
@@ -108,7 +108,7 @@ class Structure:
             for index in frame.members:
                 self._add(index, units[index], frame, producer, known)
         # What is known before the step is taken by members of regions too, which do not say so.
-        self._kept = {*kept, *known}
+        self._kept = {*kept, *[value for value in self.root.uses if value in known]}
         for value in self._kept:
             self.root.uses[value] = self.root.uses.get(value, 0) + 1
         self.first = [
@@ -158,7 +158,7 @@ class Structure:
         unit: Unit,
         frame: Frame,
         producer: dict[int, Unit],
-        known: dict[int, Any],
+        known: Mapping[int, Any],
     ) -> None:
         if unit.retag is Retag.PUSH:
             self.frames[unit.enters].entrances += 1

@@ -25,6 +25,7 @@ from flowbook.graph.rewrite.cse import merge_common
 from flowbook.graph.rewrite.fold import fold
 from flowbook.graph.rewrite.growth import grows
 from flowbook.graph.rewrite.join_products import join_products
+from flowbook.graph.rewrite.layered import Table, grown
 from flowbook.graph.rewrite.order_state import order_state
 from flowbook.graph.rewrite.prune import prune
 from flowbook.graph.rewrite.simplify import simplify
@@ -53,8 +54,8 @@ class Prepared:
     program: Program
     operations: Sequence[Operation] = field(repr=False)
     stateful: Sequence[Operation] = field(repr=False)
-    sources: dict[int, Operation] = field(repr=False)
-    went: dict[Operation, str] = field(repr=False)
+    sources: Table[int, Operation] = field(repr=False)
+    went: Mapping[Operation, str] = field(repr=False)
     placement: Placement = field(repr=False)
     instruments: tuple[Instrument, ...] = ()
 
@@ -113,7 +114,7 @@ def grow(
     placed = before.placement if before is not None else None
     placement = place(graph, devices, placed, homes, is_soft=is_soft)
     schedule(graph)
-    sources = dict(before.sources) if before is not None else {}
+    sources: Table[int, Operation] = grown(before.sources) if before is not None else {}
     for node in graph.new:
         sources[node.operation.id] = node.operation
         for operation in node.joined:

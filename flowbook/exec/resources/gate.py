@@ -24,8 +24,8 @@ from flowbook.graph.model.errors import DeadlineExceededError, FailedPreconditio
 # An interrupt that comes just before a thread goes to sleep is noticed when it wakes up.
 _LONGEST_WAIT = 0.25
 
-# The gates that the step has passed for which this code runs, on whatever thread.
-_passed: ContextVar[tuple[Gate, ...]] = ContextVar("flowbook_gates", default=())
+# The ways through gates of the steps for which this code runs, on whatever thread.
+_steps: ContextVar[tuple[Passage, ...]] = ContextVar("flowbook_gates", default=())
 
 
 class Gate:
@@ -38,17 +38,17 @@ class Gate:
         self._closing = threading.Lock()
 
     def enter(self, passage: Passage) -> None:
-        """Go through, as soon as it is open.
+        """Go through, as soon as it is open, or a step inside of which this one runs is through.
 
         Raises:
             DeadlineExceededError: if the step's deadline passes first.
         """
         here = weakref.ref(passage)
         self._inside[id(passage)] = here
-        while self._is_closed() and self not in _passed.get():
+        while self._is_closed_to(passage):
             self.leave(passage)
             with self._changed:
-                while self._is_closed():
+                while self._is_closed_to(passage):
                     if _is_over(passage.deadline):
                         raise DeadlineExceededError(
                             "the variables were held still, to be saved or restored, for all of "
@@ -73,12 +73,7 @@ class Gate:
                 not.
             FailedPreconditionError: if it is a step inside that asks for it.
         """
-        if self in _passed.get():
-            raise FailedPreconditionError(
-                "variables are saved and restored between two steps, and this is inside of one "
-                "that writes some",
-                hint="do it after the run, or in a run that writes no variables",
-            )
+        self._check_outside()
         with self._closing:
             closer = Passage((), str, deadline)
             try:
@@ -90,12 +85,28 @@ class Gate:
                 with self._changed:
                     self._changed.notify_all()
 
-    def _is_closed(self) -> bool:
-        return self._closer is not None and self._closer() is not None
+    def _is_closed_to(self, passage: Passage) -> bool:
+        """Whether a passage has to wait."""
+        is_closed = self._closer is not None and self._closer() is not None
+        return is_closed and not self._has_inside(passage)
+
+    def _has_inside(self, besides: Passage | None = None) -> bool:
+        """Whether another step is inside that this code runs for."""
+        found = [self._inside.get(id(step)) for step in _steps.get() if step is not besides]
+        return any(ref is not None and ref() is not None for ref in found)
+
+    def _check_outside(self) -> None:
+        if self._has_inside():
+            raise FailedPreconditionError(
+                "variables are saved and restored between two steps, and this is inside of one "
+                "that writes some",
+                hint="do it after the run, or in a run that writes no variables",
+            )
 
     def _await_empty(self, deadline: float | None) -> None:
         with self._changed:
             while inside := [each for ref in list(self._inside.values()) if (each := ref())]:
+                self._check_outside()  # Another part of its step may have gone in meanwhile.
                 if _is_over(deadline):
                     blockers = "; ".join([passage.what() for passage in inside])
                     raise DeadlineExceededError(
@@ -117,9 +128,12 @@ class Passage:
         gates: always in the same order.
         what: describes the step.
         deadline: when to give up waiting for them, on the clock of `time.monotonic`; None never.
+
+    Attributes:
+        is_inside: whether it is through them all, and has not come out.
     """
 
-    __slots__ = ("__weakref__", "_gates", "deadline", "what")
+    __slots__ = ("__weakref__", "_gates", "deadline", "is_inside", "what")
 
     def __init__(
         self, gates: Sequence[Gate], what: Callable[[], str], deadline: float | None
@@ -127,18 +141,22 @@ class Passage:
         self._gates = gates
         self.what = what
         self.deadline = deadline
+        self.is_inside = False
 
     def enter(self) -> None:
-        """Go in; may be called again.
+        """Go in; may be called again, and then waits for nobody.
 
         Raises:
             DeadlineExceededError: if the deadline passes first.
         """
-        for gate in self._gates:
-            gate.enter(self)
+        if not self.is_inside:
+            for gate in self._gates:
+                gate.enter(self)
+            self.is_inside = True
 
     def leave(self) -> None:
         """Come out, however far in."""
+        self.is_inside = False
         for gate in self._gates:
             gate.leave(self)
 
@@ -152,15 +170,61 @@ class Passage:
 
     def call_known(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function inside, and let pass what it runs in turn, as a Python function may."""
-        return copy_context().run(self._call_known, function, arguments)
+        return self.around(self.call, function, *arguments)
 
-    def _call_known(self, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-        try:
-            self.enter()
-            _passed.set((*_passed.get(), *self._gates))
-            return function(*arguments)
-        finally:
-            self.leave()
+    def around(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function that may go in, and let pass from then on what it runs in turn."""
+        return copy_context().run(self._around, function, arguments)
+
+    def _around(self, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+        _steps.set((*_steps.get(), self))
+        return function(*arguments)
+
+
+class Share(Passage):
+    """A part's share in the passage of its step, whose parts run at once.
+
+    The step is inside from when the first of them goes in until all that write have come out.
+
+    Args:
+        whole: the step's passage.
+        number: that of the part.
+        writing: the numbers of the parts that have still to write; all parts have the same set.
+        entering: held by the part that goes in; all have the same.
+    """
+
+    __slots__ = ("_entering", "_number", "_whole", "_writing")
+
+    def __init__(
+        self, whole: Passage, number: int, writing: set[int], entering: threading.Lock
+    ) -> None:
+        super().__init__((), whole.what, whole.deadline)
+        self._whole = whole
+        self._number = number
+        self._writing = writing
+        self._entering = entering
+
+    def enter(self) -> None:
+        """Go in, unless another part has."""
+        while not self._whole.is_inside:
+            if self._entering.acquire(timeout=_LONGEST_WAIT):
+                try:
+                    self._whole.enter()
+                finally:
+                    self._entering.release()
+
+    def leave(self) -> None:
+        """Come out for good, the step too if no other part has still to write."""
+        self._writing.discard(self._number)
+        if not self._writing:
+            self._whole.leave()
+
+
+def shares(whole: Passage, writes: Sequence[bool]) -> list[Share]:
+    """A share in a passage for each part of a step, of which is known whether it writes."""
+    writing = {number for number, does in enumerate(writes) if does}
+    entering = threading.Lock()
+    return [Share(whole, number, writing, entering) for number in range(len(writes))]
 
 
 @contextmanager

@@ -7,12 +7,12 @@ preceding writes are the same.
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Any
 
 from flowbook.graph.model.attributes import hashable
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.touch import Access, Order
+from flowbook.graph.rewrite.layered import since
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 SMALL = 256
@@ -82,11 +82,12 @@ def _equal_constants(graph: Subgraph) -> dict[int, int]:
     """
     first, constants = graph.alike, graph.constants
     values: dict[int, int] = {}
-    for value, array in islice(constants.items(), graph.compared, None):
+    for value in since(constants, graph.compared):
+        array = constants[value]
         if array.nbytes <= SMALL and not array.dtype.hasobject:
             key = array.dtype, array.shape, array.strides, array.tobytes()
             same = first.get(key)
-            if same in constants:
+            if same is not None and same in constants:
                 values[value] = same
             else:
                 first[key] = value

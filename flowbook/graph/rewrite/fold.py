@@ -12,6 +12,7 @@ that these would see: a value does not depend, to the bit, on whether it was fol
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ def fold(graph: Subgraph) -> None:
 
 
 def _is_foldable(
-    node: Node, constants: dict[int, Any], folded: dict[Node, tuple[Node, ...]]
+    node: Node, constants: Mapping[int, Any], folded: dict[Node, tuple[Node, ...]]
 ) -> bool:
     return (
         all(v in constants for v in node.inputs)

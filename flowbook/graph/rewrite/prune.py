@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Container, Sequence
 
 from flowbook.graph.model.context import frame_of, runs_in
 from flowbook.graph.model.dtypes import resource
@@ -36,7 +36,8 @@ def prune(
     fed = set(feeds)
     fed_variables = {t for t in feeds if t.dtype is resource}
     _check_frames(fetches, targets, feeds)
-    operations = closure(fetches, targets, fed, fed_variables, base)
+    known = base.node_of if base is not None else ()
+    operations = closure(fetches, targets, fed, fed_variables, known)
     if base is None:
         graph = Subgraph([], list(feeds), [], [], [], count=len(feeds))
         graph.values.update(zip(feeds, range(len(feeds)), strict=True))
@@ -70,6 +71,7 @@ def prune(
             count += 1
         if op_def.is_constant and not op.control_inputs:
             constants[outputs[0]] = attributes["value"]
+            node_of[op] = None
             continue
         owner = None
         if not op_def.is_pure:
@@ -117,7 +119,7 @@ def closure(
     targets: Sequence[Operation],
     fed: set[Tensor],
     fed_variables: set[Tensor],
-    known: Subgraph | None = None,
+    known: Container[Operation] = (),
 ) -> list[Operation]:
     """All operations needed, in the order of their construction, which is topological.
 
@@ -126,9 +128,9 @@ def closure(
         targets: operations to run.
         fed: tensors whose values are given.
         fed_variables: those of them that are variables' handles.
-        known: a subgraph whose operations are left out.
+        known: operations that are left out, with all that they need.
     """
-    seen: set[Operation] = set() if known is None else set(known.operations)
+    seen: set[Operation] = set()
     found: list[Operation] = []
     calls: set[Operation] = set()
     stack: list[Operation] = list(targets)
@@ -137,14 +139,14 @@ def closure(
         while tensor not in fed and tensor.op.op_def.stands_for is not None:
             calls.add(tensor.op)
             tensor = tensor.op.op_def.stands_for(tensor.op).results[tensor.index]
-        if tensor not in fed and tensor.op not in seen:
+        if tensor not in fed and tensor.op not in seen and tensor.op not in known:
             stack.append(tensor.op)
 
     for tensor in fetches:
         reach(tensor)
     while stack:
         op = stack.pop()
-        if op in seen:
+        if op in seen or op in known:
             continue
         seen.add(op)
         taken: Sequence[Tensor] = op.inputs

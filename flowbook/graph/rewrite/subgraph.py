@@ -22,6 +22,7 @@ from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import Order, resource_kind
+from flowbook.graph.rewrite.layered import Table, grown
 
 
 class Node:
@@ -103,7 +104,7 @@ class Subgraph:
         start: the place of the first node that the passes have not gone through.
         count: how many values there are.
         values: the number that each tensor got when it was pruned.
-        node_of: the node that each operation got then.
+        node_of: the node that each operation got then; None for a constant.
         instead: for a value of a node that a pass removed the value that replaces it, which may
             have been removed later.
         waited: likewise, for such a node those that its control successors wait for.
@@ -120,22 +121,22 @@ class Subgraph:
     fetches: list[int]
     targets: list[Node]
     nodes: list[Node]
-    constants: dict[int, np.ndarray[Any, Any]] = field(default_factory=dict)
-    producer: dict[int, Node] = field(default_factory=dict)
-    went: dict[Operation, str] = field(default_factory=dict)
+    constants: Table[int, np.ndarray[Any, Any]] = field(default_factory=dict)
+    producer: Table[int, Node] = field(default_factory=dict)
+    went: Table[Operation, str] = field(default_factory=dict)
     start: int = 0
     count: int = 0
     stateful: list[Operation] = field(default_factory=list)
-    values: dict[Tensor, int] = field(default_factory=dict)
-    node_of: dict[Operation, Node] = field(default_factory=dict)
-    instead: dict[int, int] = field(default_factory=dict)
-    waited: dict[Node, tuple[Node, ...]] = field(default_factory=dict)
-    equal: dict[Any, Node] = field(default_factory=dict)
+    values: Table[Tensor, int] = field(default_factory=dict)
+    node_of: Table[Operation, Node | None] = field(default_factory=dict)
+    instead: Table[int, int] = field(default_factory=dict)
+    waited: Table[Node, tuple[Node, ...]] = field(default_factory=dict)
+    equal: Table[Any, Node] = field(default_factory=dict)
     is_routed: bool = False
-    alike: dict[Any, int] = field(default_factory=dict)
+    alike: Table[Any, int] = field(default_factory=dict)
     compared: int = 0
     written: frozenset[Operation] = frozenset()
-    index: dict[Node, int] = field(default_factory=dict)
+    index: Table[Node, int] = field(default_factory=dict)
 
     def extended(self) -> Subgraph:
         """A copy of it to which more nodes can be added; it fetches and aims at nothing yet."""
@@ -146,18 +147,18 @@ class Subgraph:
             fetches=[],
             targets=[],
             nodes=self.nodes.copy(),
-            constants=self.constants.copy(),
-            producer=self.producer.copy(),
-            went=self.went.copy(),
+            constants=grown(self.constants),
+            producer=grown(self.producer),
+            went=grown(self.went),
             start=len(self.nodes),
-            values=self.values.copy(),
-            node_of=self.node_of.copy(),
-            instead=self.instead.copy(),
-            waited=self.waited.copy(),
-            equal=self.equal.copy(),
-            alike=self.alike.copy(),
+            values=grown(self.values),
+            node_of=grown(self.node_of),
+            instead=grown(self.instead),
+            waited=grown(self.waited),
+            equal=grown(self.equal),
+            alike=grown(self.alike),
             compared=len(self.constants),
-            index=self.index.copy(),
+            index=grown(self.index),
         )
 
     @property

@@ -35,7 +35,8 @@ class SummaryView:
             `fb.summary.SummaryHistory`, or a log directory, which another process may be writing;
             a list of them, or a dict that names them.
         tags: show tags that contain this at first, or match it as a regular expression.
-        smoothing: how much curves are smoothed at first, from 0 to 0.99.
+        smoothing: how much curves are smoothed at first, from 0 to 0.99. If None, live curves of
+            10,000 points or more are, and lie over a faint band of their values.
         x: what lies on the horizontal axis at first: "step", "relative" (time since the run began)
             or "time".
         log: whether the vertical axes are logarithmic at first.
@@ -59,20 +60,20 @@ class SummaryView:
         self,
         sources: Any,
         tags: str = "",
-        smoothing: float = 0.0,
+        smoothing: float | None = None,
         x: str = "step",
         log: bool = False,
     ) -> None:
         if x not in _AXES:
             raise InvalidArgumentError(f"x is one of {', '.join(_AXES)}, not {x!r:.80}")
-        if not 0 <= smoothing <= _SMOOTHEST:
+        if smoothing is not None and not 0 <= smoothing <= _SMOOTHEST:
             raise InvalidArgumentError(
                 f"smoothing is a number from 0 to {_SMOOTHEST}, not {smoothing!r:.80}"
             )
         self._sources = Sources(sources)
         self._options: dict[str, Any] = {
             "tags": str(tags),
-            "smoothing": float(smoothing),
+            "smoothing": None if smoothing is None else float(smoothing),
             "x": x,
             "log": bool(log),
         }
@@ -119,7 +120,7 @@ class SummaryView:
         )
 
     def _svg(self, snapshot: Snapshot) -> str:
-        return summary_svg(snapshot, self._options["smoothing"], self._options["log"])
+        return summary_svg(snapshot, self._options["smoothing"] or 0.0, self._options["log"])
 
     def __repr__(self) -> str:
         return str(summary_table(self._sources.snapshot()))

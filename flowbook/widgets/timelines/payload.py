@@ -77,10 +77,22 @@ def timeline_payload(timeline: Timeline, sites: Mapping[str, Site]) -> bytes:
 
 
 def _work(operation: str, kind: str, *operations: str, sites: Mapping[str, Site]) -> list[Any]:
-    """What some calls have in common: name, type, where it was defined, what it stands for."""
-    site = sites.get(operation.partition(":")[0])
+    """What some calls have in common.
+
+    That is their name and type, where that was defined, what they stand for beside, and the
+    operation of the graph that they are of.
+    """
+    source = source_of(operation, sites)
     others = [bounded(name) for name in operations[:_MOST_NAMED] if name != operation]
     if len(operations) > _MOST_NAMED:
         others.append(f"and {len(operations) - _MOST_NAMED:,} more")
-    place = bounded(site.place) if site is not None else ""
-    return [bounded(operation), bounded(kind), place, others]
+    place = bounded(sites[source].place) if source in sites else ""
+    return [bounded(operation), bounded(kind), place, others, bounded(source)]
+
+
+def source_of(operation: str, sites: Mapping[str, Site]) -> str:
+    """The operation that a call is of: what the compiler adds has that one's name first."""
+    first = operation.partition(":")[0]
+    parts = first.split("/")
+    names = ("/".join(parts[:count]) for count in range(len(parts), 0, -1))
+    return next((name for name in names if name in sites), first)

@@ -12,8 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from flowbook.exec.instruments.trace_records import TracedStep
+from flowbook.exec.instruments.trace_records import TracedCall, TracedStep
 from flowbook.exec.report import in_time
+from flowbook.exec.session.input_pipeline import percent
 from flowbook.widgets.palette import mixed, told_apart
 from flowbook.widgets.shown_text import coordinate as _n
 from flowbook.widgets.shown_text import shown_text
@@ -161,7 +162,7 @@ def _blocks(
             )
             letters = int((width - 8) / _LETTER)
             if call is not None and letters > 3:
-                name = one_line(label_of(call.operation), letters)
+                name = one_line(label_of(call), letters)
                 ink = _INK if waits or block.group == 4 else "#ffffff"
                 y = top[0] + top[1] / 2 + 3.5
                 yield _text(block.left + 4, y, name, ink, size=10)
@@ -188,12 +189,13 @@ def _merged(
     return dict(sorted(found.items()))
 
 
-def label_of(operation: str) -> str:
-    """The last part of a name; of what exchanges a tensor what it does with which."""
-    tensor, _, last = operation.rpartition("/")
-    if ":" not in tensor:
+def label_of(call: TracedCall) -> str:
+    """The last part of a call's name; of what exchanges something what it does with what."""
+    what, _, last = call.operation.rpartition("/")
+    if not call.key:
         return last
-    return f"{last.partition('_')[0]} {tensor.rpartition('/')[2]}"
+    # Of an operation that only has to have ended, its end crosses.
+    return f"{last} {what.removesuffix('/done').rpartition('/')[2]}"
 
 
 def _colour_of(timeline: Timeline, group: int, last: int) -> str:
@@ -236,7 +238,7 @@ def _legend(timeline: Timeline, y: float) -> Iterator[str]:
         colour = mixed(_PAPER, _colour_of(timeline, i, len(groups) - 1), 0.85)
         place = f'x="{_n(x)}" y="{_n(line - 8)}"'
         yield f'<rect {place} width="10" height="10" rx="2" fill="{colour}"/>'
-        said = f"{one_line(group.label, 18)} {group.busy / total:.0%}"
+        said = f"{one_line(group.label, 18)} {percent(group.busy / total)}"
         yield _text(x + 15, line + 1, said, _FAINT)
 
 

@@ -113,11 +113,6 @@ export function rates(clock: Float64Array, counts: Float64Array): number[] {
   });
 }
 
-/** A part of the time, such as "63 %"; what is not nothing is not said to be nothing. */
-export function percent(share: number): string {
-  return share > 0 && share < 0.005 ? "<1 %" : `${Math.round(100 * share)} %`;
-}
-
 /** Who waits at a queue: on the side that takes, and on the one that fills. */
 export function sidesOf(queue: Queue): { taking: string; filling: string } {
   return {

@@ -1,5 +1,6 @@
 // Histograms over time as ridges: each a hill of how its values are distributed, one behind the other.
 
+import { fullHeight } from "./spikes.js";
 import { HistogramValue } from "./summaries.js";
 
 export interface Ridges {
@@ -8,7 +9,7 @@ export interface Ridges {
   readonly high: number;
   /** For each histogram how many of its values lie in each of the bins, which are equally wide. */
   readonly bins: readonly Float64Array[];
-  /** The greatest of these numbers. */
+  /** The number that is drawn as high as can be; one bin may have more. */
   readonly peak: number;
 }
 
@@ -26,9 +27,7 @@ export function ridgesOf(histograms: readonly HistogramValue[], count: number): 
     [low, high] = [low - room, high + room];
   }
   const bins = histograms.map((histogram) => rebinned(histogram, low, high, count));
-  let peak = 0;
-  for (const row of bins) for (const value of row) peak = Math.max(peak, value);
-  return { low, high, bins, peak };
+  return { low, high, bins, peak: fullHeight(bins) };
 }
 
 /** Spread each bucket evenly over the bins that it covers; the sum stays what it was. */

@@ -1,5 +1,13 @@
 // Smoothing of curves: an exponential moving average without the bias of its beginning.
 
+/** What smooths curves of so many points that they are bands: until a person chooses. */
+const [MANY, BY] = [10_000, 0.99];
+
+/** How much curves are smoothed that nobody has chosen it for, by the points of the longest. */
+export function usualSmoothing(points: number): number {
+  return points < MANY ? 0 : BY;
+}
+
 /**
  * Smooth values as TensorBoard does.
  *

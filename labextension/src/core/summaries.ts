@@ -75,6 +75,13 @@ export class SummaryStore {
     return this.#series.size === 0;
   }
 
+  /** How many points the longest curve was given, of which not all are kept. */
+  get longestCurve(): number {
+    let longest = 0;
+    for (const { kind, places } of this.#series.values()) if (kind === "scalar") longest = Math.max(longest, 1 + (places.at(-1) ?? -1));
+    return longest;
+  }
+
   /** When a run began, in seconds since 1970. */
   startOf(run: number): number {
     let first = Infinity;

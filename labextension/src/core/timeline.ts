@@ -27,6 +27,8 @@ export interface Work {
   readonly site: string;
   /** What it stands for beside. */
   readonly others: readonly string[];
+  /** The operation of the graph that it is of. */
+  readonly source: string;
 }
 
 export interface Group {
@@ -75,7 +77,7 @@ interface Header {
   remark: string;
   end: number;
   lanes: [string, string, boolean, number, number][];
-  works: [string, string, string, string[]][];
+  works: [string, string, string, string[], string][];
   threads: string[];
   colourings: [string, [string, number][], boolean][];
 }
@@ -100,7 +102,7 @@ export function readTimeline(buffer: ArrayBuffer): Timeline {
     end: header.end,
     lanes,
     laneOf: lanes.flatMap((lane, i) => Array<number>(lane.rows).fill(i)),
-    works: header.works.map(([operation, type, site, others]) => ({ operation, type, site, others })),
+    works: header.works.map(([operation, type, site, others, source]) => ({ operation, type, site, others, source })),
     colourings: header.colourings.map(([by, groups, hasOthers], i) => ({
       by,
       groups: groups.map(([label, busy]) => ({ label, busy })),
@@ -154,28 +156,23 @@ export function nearest(timeline: Timeline, row: number, moment: number, reach =
   return best >= 0 && least <= reach ? best : null;
 }
 
-/** What a call does, in few words: the last part of its name, and what is done with a tensor that crosses. */
-export function labelOf({ operation }: Work): string {
-  const crosses = /^(.*)\/(send|recv)(?:_\d+)?$/.exec(operation);
-  if (crosses && crosses[1].includes(":")) return `${crosses[2]} ${lastPart(crosses[1])}`;
-  return lastPart(operation);
+/** The last part of a call's name; of what exchanges something what it does with what. As in `svg.py`. */
+export function labelOf({ operation, type }: Work): string {
+  const last = lastPart(operation);
+  if (type !== "Send" && type !== "Recv") return last;
+  return `${last} ${lastPart(operation.slice(0, -last.length - 1).replace(/\/done$/, ""))}`;
 }
 
 function lastPart(name: string): string {
   return name.slice(name.lastIndexOf("/") + 1);
 }
 
-/** The operation of the graph that a call is of: what exchanges a tensor has the tensor's name first. */
-export function operationOf({ operation }: Work): string {
-  return operation.split(":")[0];
-}
-
 /** The works that are of an operation, or of one in a scope of that name; of what they stand for too. */
 export function worksOf(timeline: Timeline, name: string): Set<number> {
   const found = new Set<number>();
   const inside = `${name}/`;
-  timeline.works.forEach((work, i) => {
-    const names = [operationOf(work), ...work.others];
+  timeline.works.forEach(({ source, others }, i) => {
+    const names = [source, ...others];
     if (names.some((each) => each === name || each.startsWith(inside))) found.add(i);
   });
   return found;

@@ -24,6 +24,11 @@ export function timeSize(seconds: number): string {
   return `${count.toFixed(count >= 99.95 ? 0 : count >= 9.995 ? 1 : 2)} ${unit}`;
 }
 
+/** A part of a whole, such as "63 %"; what is not nothing is not said to be nothing. */
+export function percent(share: number): string {
+  return share > 0 && share < 0.005 ? "<1 %" : `${Math.round(100 * share)} %`;
+}
+
 /** Text on one line: what cannot be shown gets a mark. */
 export function shownText(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu, "\uFFFD");

@@ -54,6 +54,7 @@ class Panel {
   readonly #canvas = element("canvas", { role: "img" });
   readonly #tip = new Tip(this.#canvas);
   readonly #note = element("p", { class: "fb-note", hidden: true });
+  readonly #cut = element("p", { class: "fb-note fb-faint", hidden: true }, "The fullest bin is cut, to show the others");
   #series: Series<HistogramValue> | null = null;
   #shown: Shown<HistogramValue> | null = null;
   #ridges: Ridges | null = null;
@@ -62,7 +63,7 @@ class Panel {
 
   constructor(readonly tag: string) {
     this.#canvas.style.height = `${HEIGHT}px`;
-    this.root.append(this.#name, this.#canvas, this.#note);
+    this.root.append(this.#name, this.#canvas, this.#cut, this.#note);
     this.#canvas.addEventListener("pointermove", (event) => this.#hover(event.offsetX, event.offsetY));
     this.#canvas.addEventListener("pointerleave", () => this.#hover(-1, -1));
   }
@@ -78,7 +79,8 @@ class Panel {
     const lost = series.values.reduce((sum, value) => sum + value.lost, 0);
     this.#note.textContent = lost > 0 ? `${lost.toLocaleString("en-US")} values were not finite` : "";
     this.#note.hidden = lost === 0;
-    const { low, high } = this.#ridges!;
+    const { low, high, peak, bins } = this.#ridges!;
+    this.#cut.hidden = !bins.some((row) => row.some((count) => count > peak));
     this.#canvas.setAttribute(
       "aria-label",
       `${this.tag}: ${series.values.length} histograms of values from ${numberText(low)} to ${numberText(high)}`.slice(0, 600),
@@ -119,8 +121,9 @@ class Panel {
       const foot = feet[i];
       const near = order.length > 1 ? rank / (order.length - 1) : 1;
       const hill = new Path2D();
-      hill.moveTo(xOf(0), foot - ridges.bins[i][0] * tall);
-      for (let bin = 1; bin < BINS; bin++) hill.lineTo(xOf(bin), foot - ridges.bins[i][bin] * tall);
+      const yOf = (bin: number): number => foot - Math.min(ridges.bins[i][bin], ridges.peak) * tall;
+      hill.moveTo(xOf(0), yOf(0));
+      for (let bin = 1; bin < BINS; bin++) hill.lineTo(xOf(bin), yOf(bin));
       const ground = new Path2D(hill);
       ground.lineTo(xOf(BINS - 1), foot);
       ground.lineTo(xOf(0), foot);

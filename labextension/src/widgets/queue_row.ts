@@ -1,9 +1,9 @@
 // One queue in a view of a session's queues: what it is, how full, what goes through, who waits.
 
 import { durationText, numberText } from "../core/axes.js";
-import { Queue, kindText, percent, sidesOf } from "../core/pipeline.js";
+import { Queue, kindText, sidesOf } from "../core/pipeline.js";
 import { runPaint } from "../core/run_colours.js";
-import { counted } from "../core/words.js";
+import { counted, percent } from "../core/words.js";
 import { element } from "./dom.js";
 import { lineOf } from "./summary_card.js";
 import { Theme } from "./theme.js";

@@ -80,7 +80,7 @@ export const STYLES = `${COLOURS}
   .fb-value figcaption { color: var(--fb-faint); font-size: 11px; grid-column: 1 / -1; }
   .fb-value .fb-ends { display: flex; justify-content: space-between; border-top: 1px solid var(--fb-border); margin-top: -6px; }
   .fb-value figure svg { width: 100%; height: auto; }
-  .fb-value rect { fill: var(--fb-accent); }
+  .fb-value path { fill: var(--fb-accent); }
   .fb-value dl { display: grid; grid-template-columns: 1fr 1fr; gap: 0 14px; margin: 8px 0 0; }
   .fb-value dl > div { display: flex; justify-content: space-between; gap: 8px; }
   .fb-value dt { color: var(--fb-faint); font-weight: 400; float: none; width: auto; }

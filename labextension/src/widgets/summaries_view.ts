@@ -5,6 +5,7 @@
 
 import { XAxis } from "../core/axes.js";
 import { inflate } from "../core/packing.js";
+import { usualSmoothing } from "../core/smoothing.js";
 import { Series, SummaryKind, SummaryStore } from "../core/summaries.js";
 import { filterOf, grouped } from "../core/tags.js";
 import { counted } from "../core/words.js";
@@ -21,7 +22,8 @@ const OPENED = 24; // and that opened groups have at first, in all.
 
 export interface Options {
   tags?: string;
-  smoothing?: number;
+  /** Null: as is usual for so many points. */
+  smoothing?: number | null;
   x?: XAxis;
   log?: boolean;
 }
@@ -43,6 +45,7 @@ export class SummariesView {
   readonly #inSight: IntersectionObserver;
   #taken: Promise<void> = Promise.resolve();
   #tags = "";
+  #isSmoothingChosen: boolean;
   #frame = 0;
   #asks = 0;
 
@@ -62,11 +65,16 @@ export class SummariesView {
       theme: readTheme(this.root),
       hidden: new Set(),
     };
+    this.#isSmoothingChosen = typeof options.smoothing === "number";
     this.#tags = options.tags ?? "";
     this.#bar = new SummaryBar(this.#look, this.#tags, {
       filter: (tags) => {
         this.#tags = tags;
         this.#arrange();
+      },
+      smooth: (smoothing) => {
+        this.#isSmoothingChosen = true;
+        this.#smooth(smoothing);
       },
       changed: () => this.#redraw(true),
     });
@@ -107,6 +115,7 @@ export class SummariesView {
         this.#redraw(true);
       }
       if (isNew) this.#arrange();
+      if (!this.#isSmoothingChosen) this.#smooth(usualSmoothing(this.#store.longestCurve));
       this.#redraw(false);
     });
     return this.#taken;
@@ -119,6 +128,13 @@ export class SummariesView {
     for (const each of this.#places.values()) each.card?.dispose();
     this.#places.clear();
     this.root.remove();
+  }
+
+  #smooth(smoothing: number): void {
+    if (smoothing === this.#look.smoothing) return;
+    this.#look.smoothing = smoothing;
+    this.#bar.showSmoothing(smoothing);
+    this.#redraw(true);
   }
 
   /** One question for many frames that were lost. */

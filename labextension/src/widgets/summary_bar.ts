@@ -14,12 +14,16 @@ const MOST = 0.99;
 
 export interface BarActions {
   filter(tags: string): void;
+  /** A person has chosen how smooth curves are. */
+  smooth(smoothing: number): void;
   /** The look was changed. */
   changed(): void;
 }
 
 export class SummaryBar {
   readonly root: HTMLElement;
+  readonly #slider: HTMLInputElement;
+  readonly #amount = element("output", {});
 
   constructor(look: Look, tags: string, actions: BarActions) {
     const quiet = (event: Event): void => event.stopPropagation(); // Lab has commands on keys.
@@ -64,28 +68,30 @@ export class SummaryBar {
       },
       "Log scale",
     );
-    const amount = element("output", {}, look.smoothing.toFixed(2));
-    const slider = element("input", {
+    this.#slider = element("input", {
       type: "range",
       min: "0",
       max: String(MOST),
       step: "0.01",
-      value: String(look.smoothing),
       "aria-label": "Smoothing",
       keydown: quiet,
       input: () => {
-        look.smoothing = Math.min(MOST, Number(slider.value));
-        amount.textContent = look.smoothing.toFixed(2);
-        actions.changed();
+        actions.smooth(Math.min(MOST, Number(this.#slider.value)));
       },
     });
+    this.showSmoothing(look.smoothing);
     this.root = element(
       "div",
       { class: "fb-controls", role: "toolbar", "aria-label": "summaries" },
       filter,
       element("div", { class: "fb-segments", role: "group", "aria-label": "Horizontal axis" }, ...axes),
       element("div", { class: "fb-segments" }, log),
-      element("label", { class: "fb-smoothing" }, "Smoothing", slider, amount),
+      element("label", { class: "fb-smoothing" }, "Smoothing", this.#slider, this.#amount),
     );
+  }
+
+  showSmoothing(smoothing: number): void {
+    this.#slider.value = String(smoothing);
+    this.#amount.textContent = smoothing.toFixed(2);
   }
 }

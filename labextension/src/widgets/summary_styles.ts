@@ -88,6 +88,7 @@ export const SUMMARY_STYLES = `${COLOURS}${CHARTS}
   .fb-histograms canvas { display: block; width: 100%; }
   .fb-histograms .fb-run { padding: 0 8px; }
 ${TIPS}  .fb-note { margin: 2px 8px 0; color: var(--fb-stale); font-size: 11px; line-height: 1.4; }
+  .fb-note.fb-faint { color: var(--fb-faint); }
   .fb-steps { display: flex; align-items: center; gap: 10px; padding: 2px 8px 6px; }
   .fb-steps input[type="range"] { flex: 1 1 auto; width: auto; max-width: 260px; }
   .fb-at { color: var(--fb-faint); font-variant-numeric: tabular-nums; white-space: nowrap; }

@@ -94,7 +94,7 @@ export class CallPanel {
       element(
         "header",
         {},
-        element("h4", {}, shownText(operation), element("span", {}, `${type} · ${stepOf(timeline, call)}, times from its begin`)),
+        element("h4", {}, shownText(operation), " ", element("span", {}, `${type} · ${stepOf(timeline, call)}, times from its begin`)),
         element(
           "div",
           { class: "fb-group" },

@@ -1,11 +1,11 @@
 // Draws a trace on a canvas: a ruler, the names of lanes, and what is in view of the calls.
 
-import { timeSize, shortened, shownText } from "../core/words.js";
 import { mixed } from "../core/overlay_colours.js";
 import { runPaint } from "../core/run_colours.js";
 import { TimeWindow, timeTicks } from "../core/time_window.js";
 import { Timeline, firstAfter, labelOf } from "../core/timeline.js";
 import { Window, drawRow } from "../core/timeline_blocks.js";
+import { percent, shortened, shownText, timeSize } from "../core/words.js";
 import { Theme } from "./theme.js";
 
 export const GUTTER = 148; // Pixels for the names of lanes.
@@ -349,7 +349,7 @@ export class TimelinePainter {
       context.fillStyle = theme.faint;
       context.fillText(shortened(shownText(name), letters), PAD, top + (isFirst ? 27 : 15));
       if (!waits && end > 0) {
-        const share = `${Math.round((100 * busy) / end)} %`;
+        const share = percent(busy / end);
         context.textAlign = "right";
         context.fillText(share, GUTTER - PAD, top + (isFirst ? 14 : 15));
         context.textAlign = "left";

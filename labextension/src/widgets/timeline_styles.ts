@@ -40,7 +40,7 @@ export const TIMELINE_STYLES = `${COLOURS}
   .fb-legend span { color: var(--fb-faint); font-variant-numeric: tabular-nums; }
   .fb-call { border-top: 1px solid var(--fb-border); padding: 10px 12px 12px; min-height: 128px; user-select: text; }
   .fb-call h4 { font: inherit; font-size: 13px; font-weight: 600; margin: 0; color: var(--fb-ink); overflow-wrap: anywhere; text-transform: none; letter-spacing: 0; }
-  .fb-call h4 span { font-weight: 400; color: var(--fb-faint); margin-left: 8px; font-size: 12px; }
+  .fb-call h4 span { font-weight: 400; color: var(--fb-faint); margin-left: 5px; font-size: 12px; }
   .fb-call dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(118px, 1fr)); gap: 8px 14px; margin: 8px 0 0; }
   .fb-call dt { color: var(--fb-faint); font-weight: 400; font-size: 11px; float: none; width: auto; margin: 0; padding: 0; }
   .fb-call dd { margin: 0; padding: 0; float: none; width: auto; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }

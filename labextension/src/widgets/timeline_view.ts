@@ -5,8 +5,8 @@
 import { PageSelection } from "../core/page_selection.js";
 import { inflate } from "../core/packing.js";
 import { TimeWindow } from "../core/time_window.js";
-import { Timeline, another, firstAfter, nearest, operationOf, readTimeline, search, worksOf } from "../core/timeline.js";
-import { shownText, timeSize } from "../core/words.js";
+import { Timeline, another, firstAfter, nearest, readTimeline, search, worksOf } from "../core/timeline.js";
+import { percent, shownText, timeSize } from "../core/words.js";
 import { element, icon, keepKeys } from "./dom.js";
 import { listenToPointer } from "./pointer.js";
 import { Theme, onThemeChange, readTheme } from "./theme.js";
@@ -130,17 +130,21 @@ export class TimelineView {
 
   // What a person does
 
-  #select(call: number | null, tell = true): void {
+  #select(call: number | null): void {
     const timeline = this.#timeline;
-    if (!timeline || !this.#painter) return;
+    if (!timeline) return;
+    this.#show(call);
+    // What a search found stays as it is while one goes from one of it to the next.
+    if (!this.#search.value.trim()) this.#mark(null);
+    this.#page.tell(call === null ? null : timeline.works[timeline.work[call]].source);
+  }
+
+  #show(call: number | null): void {
+    const timeline = this.#timeline!;
     this.#selected = call;
     this.#panel.show(timeline, call);
     this.#told.textContent = call === null ? "" : sayCall(timeline, call);
-    if (call !== null) this.#painter.bringIn(timeline.row[call]);
-    if (tell) {
-      this.#mark(null);
-      this.#page.tell(call === null ? null : operationOf(timeline.works[timeline.work[call]]));
-    }
+    if (call !== null) this.#painter?.bringIn(timeline.row[call]);
     this.#redraw();
   }
 
@@ -149,7 +153,7 @@ export class TimelineView {
     const timeline = this.#timeline;
     if (!timeline || call === null) return;
     this.#seen.bringIn(timeline.start[call], timeline.stop[call]);
-    this.#select(call, this.#works === null);
+    this.#select(call);
   }
 
   #zoomTo(call: number | null): void {
@@ -277,9 +281,9 @@ export class TimelineView {
 
   /** Another view of the graph has something else selected. */
   #hear(name: string | null): void {
-    if (!this.#timeline || !this.#painter) return;
+    if (!this.#timeline) return;
     this.#search.value = "";
-    this.#select(null, false);
+    this.#show(null);
     const works = name === null ? null : worksOf(this.#timeline, name);
     this.#mark(works);
     if (name !== null && works) this.#foundText.textContent = `${shownText(name)}: ${works.size > 0 ? sayFound(this.#timeline, this.#found!) : "no call"}`;
@@ -331,7 +335,7 @@ export class TimelineView {
           { type: "button", title: `busy ${timeSize(busy / 1e9)}; click: let this alone stand out`, "aria-pressed": String(this.#only === i), click: choose },
           swatch,
           element("b", {}, shownText(label)),
-          element("span", {}, `${Math.round((100 * busy) / total)} %`),
+          element("span", {}, percent(busy / total)),
         ),
       );
     });

@@ -1,10 +1,12 @@
 // A value that was fetched: its statistics, its histogram, its pictures, or itself.
 
+import { fullHeight } from "../core/spikes.js";
 import { byteSize, shownText } from "../core/words.js";
 import { element } from "./dom.js";
 import { Answer, Histogram } from "./kernel_link.js";
 
 const [WIDTH, HEIGHT] = [260, 56];
+const [SLIT_AT, SLIT] = [8, 3]; // Where a bar that is cut is open, and how wide.
 const SVG = "http://www.w3.org/2000/svg";
 
 export function valueView({ value, pictures }: Answer): HTMLElement {
@@ -44,19 +46,22 @@ function gallery(
 }
 
 function histogram({ edges, counts, of }: Histogram): HTMLElement {
-  const most = Math.max(...counts, 1);
+  const most = fullHeight([counts]) || 1;
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
   svg.setAttribute("role", "img");
   svg.setAttribute("aria-label", `histogram of the ${of}, from ${short(edges[0])} to ${short(edges[edges.length - 1])}`);
   const each = WIDTH / counts.length;
   counts.forEach((count, i) => {
-    const bar = document.createElementNS(SVG, "rect");
+    const bar = document.createElementNS(SVG, "path");
     // What there is at all is to be seen.
-    const height = count > 0 ? Math.max(1, (HEIGHT * count) / most) : 0;
+    const height = count > 0 ? Math.min(HEIGHT, Math.max(1, (HEIGHT * count) / most)) : 0;
     const width = Math.max(0.5, Math.min(each - Math.min(1, each / 4), 40));
-    const place = { x: i * each + (each - width) / 2, y: HEIGHT - height, width, height };
-    for (const [name, number] of Object.entries(place)) bar.setAttribute(name, number.toFixed(2));
+    const left = (i * each + (each - width) / 2).toFixed(2);
+    const piece = (top: number, tall: number): string => `M${left} ${top.toFixed(2)}h${width.toFixed(2)}v${tall.toFixed(2)}h${(-width).toFixed(2)}z`;
+    const isCut = count > most;
+    const foot = isCut ? SLIT_AT + SLIT : HEIGHT - height;
+    bar.setAttribute("d", (isCut ? piece(0, SLIT_AT) : "") + piece(foot, HEIGHT - foot));
     const title = document.createElementNS(SVG, "title");
     title.textContent = `${short(edges[i])} to ${short(edges[i + 1])}: ${count.toLocaleString("en-US")}`;
     bar.append(title);

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import flowbook as fb
 from flowbook.exec import master
-from flowbook.exec.engine import segment
+from flowbook.exec.engine import generate, segment
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.plan import pipeline
 from tests.exec.random_graphs import delayed, examples
@@ -80,6 +80,48 @@ def test_what_was_added_alone_is_prepared(sess: fb.Session, prepared: list[int])
     inner = fb.add(z, ends[-1]) + ends[2]
     assert sess.run(inner, feeds).tolist() == [15.0, 18.0]
     assert prepared[6:] == [4, 2]
+
+
+def test_a_constant_that_is_there_is_not_prepared_again(
+    sess: fb.Session, prepared: list[int]
+) -> None:
+    x = fb.placeholder(fb.float32, [2])
+    c = fb.constant([3.0, 4.0])
+    y = chain(x) * c
+    feeds = {x: np.array([1.0, 2.0], np.float32)}
+    sess.run(y, feeds)
+    assert prepared == [42]
+    with fb.control_dependencies([c.op]):
+        z = y + c
+    for _ in range(3):
+        assert sess.run(z, feeds).tolist() == [6.0, 12.0]
+        assert [each.tolist() for each in sess.run([z, c], feeds)] == [[6.0, 12.0], [3.0, 4.0]]
+    assert prepared == [42, 1, 0]
+
+
+def test_stretches_of_equal_shape_are_compiled_once(
+    sess: fb.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segment, "LONGEST", 8)
+    x = y = fb.placeholder(fb.int64, [])
+    tables = np.tile(np.arange(4), (40, 1))
+    tables[21, 2] = 7
+    tables[22, 3] = 1
+    for number, table in enumerate(tables):
+        y = fb.gather(fb.constant(table), y, name=f"look{number}")
+    generate._compiled.cache_clear()
+    for _ in range(4):
+        assert sess.run(y, {x: 0}) == 0
+        assert sess.run(y, {x: 3}) == 1
+    # The first begins with what is fed, and the last ends with what is fetched.
+    found = generate._compiled.cache_info()
+    assert (found.misses, found.hits) == (3, 2)
+    # What fails is found in the stretch that it is in.
+    for _ in range(2):
+        with pytest.raises(fb.errors.InvalidArgumentError) as raised:
+            sess.run(y, {x: 2})
+        assert raised.value.operation.name == "look22"
+        assert sess.run(y, {x: 1}) == 1
 
 
 def test_on_several_devices_what_was_placed_stays(prepared: list[int]) -> None:

@@ -37,7 +37,8 @@ DEVICES = st.sampled_from([["cpu:0", "cpu:1", "cpu:2"], ["cpu:0", "simulated:0",
 
 
 # A write waits for a read in another branch, whether that runs or not.
-WRITE_BEHIND_READ = [("while", 0, 2, [("act", 1), ("if", 0, 2, [], [("write", 1, 1)])])]
+WRITES = [("constant", 1, 5), ("write", 1, 1)]
+WRITE_BEHIND_READ = [("while", 0, 2, [("act", 1), ("if", 0, 2, [], WRITES)])]
 # A loop that is not entered is told so where it lies on other devices too.
 LOOP_IN_LOOP = [("while", 0, 0, [("while", 2, 1, [])])]
 

@@ -12,6 +12,7 @@ from flowbook.exec.resources.gate import Gate, Passage
 from tests.exec.state.gates import Gate as Completion
 from tests.exec.state.gates import gates, wait_op
 from tests.exec.state.threads import run_together
+from tests.graph.ops.queues.waiting import begun
 
 DeadlineExceeded = fb.errors.DeadlineExceededError
 
@@ -225,3 +226,119 @@ def test_who_was_interrupted_on_the_way_out_is_forgotten() -> None:
     del lost
     with gate.closed(0.0):
         pass
+
+
+@pytest.fixture(params=[1, 2], ids=["one device", "two devices"])
+def sess(request: pytest.FixtureRequest) -> Iterator[fb.Session]:
+    with fb.Session(cpus=request.param, soft_placement=True) as session:
+        yield session
+
+
+def two_writes() -> tuple[fb.Variable, fb.Variable, fb.FIFOQueue, fb.Operation]:
+    """A step that writes a variable, waits at a queue, and writes another on another device."""
+    queue = fb.FIFOQueue(3, fb.float32, shapes=[[]])
+    with fb.device("cpu:0"):
+        first = fb.Variable(0.0, name="a")
+        written = fb.assign_add(first, 1.0)
+    with fb.device("cpu:1"):
+        second = fb.Variable(0.0, name="b")
+        with fb.control_dependencies([written]):
+            taken = queue.dequeue()
+        train = fb.assign_add(second, taken)
+    return first, second, queue, train.op
+
+
+class _Saving:
+    """A snapshot on a thread of its own, which waits for a step that is inside."""
+
+    def __init__(self, sess: fb.Session) -> None:
+        self._sess = sess
+        self._gate = sess._master.store.gates([""])[0]  # type: ignore[attr-defined]
+        self._waits = threading.Event()
+        self._values: dict[Any, Any] = {}
+        self._thread = threading.Thread(target=self._save)
+        self._thread.start()
+        assert self._waits.wait(60)
+
+    def _save(self) -> None:
+        await_empty = self._gate._await_empty
+
+        def told(deadline: float | None) -> None:
+            self._waits.set()
+            await_empty(deadline)
+
+        self._gate._await_empty = told
+        self._values = self._sess.snapshot(timeout=60).values
+
+    def values(self) -> list[float]:
+        """What the variables held, in the order of their names."""
+        self._thread.join(60)
+        return [float(v) for _, v in sorted(self._values.items(), key=lambda item: item[0].name)]
+
+
+def test_who_waits_at_a_queue_before_it_writes_holds_nobody_up(
+    sess: fb.Session, tmp_path: Any
+) -> None:
+    queue = fb.FIFOQueue(3, fb.float32, shapes=[[]])
+    with fb.device("cpu:0"):
+        variable = fb.Variable(0.0, name="v")
+    with fb.device("cpu:1"):
+        taken = queue.dequeue() * 2.0
+    with fb.device("cpu:0"):
+        train = fb.assign_add(variable, taken)
+    for before in (0.0, 2.0):  # Kernel by kernel, then as regions.
+        sess.run(variable)
+        run = begun(sess, queue, train)
+        path = fb.train.Saver().save(sess, tmp_path / "model", timeout=60)
+        assert fb.train.load_variable(path, "v") == before
+        sess.run(queue.enqueue(1.0))
+        assert run.result() == before + 2.0
+    assert sess.snapshot(timeout=60).values[variable.op] == 4.0
+
+
+def test_who_waits_at_a_queue_between_two_writes_stays_inside(sess: fb.Session) -> None:
+    """Who is inside goes on even where somebody waits to close the gate."""
+    first, second, queue, train = two_writes()
+    sess.run([first, second])
+    for steps in (1.0, 2.0):
+        run = begun(sess, queue, train)
+        while sess.run(first) != steps:
+            pass  # Another part may still be at it.
+        saving = _Saving(sess)
+        sess.run(queue.enqueue(1.0))
+        run.result()
+        assert saving.values() == [steps, steps]
+
+
+def test_saving_inside_of_a_step_that_waited_and_wrote_is_refused(sess: fb.Session) -> None:
+    first, second, queue, train = two_writes()
+
+    def save() -> np.float32:
+        return np.float32(len(sess.snapshot(timeout=60).values))
+
+    with fb.device("cpu:0"), fb.control_dependencies([train]):
+        saved = fb.py_func(save, [], fb.float32)
+    again = fb.assign_add(first, saved)
+    sess.run([first, second, queue.enqueue(1.0)])
+    with pytest.raises(fb.errors.FailedPreconditionError, match="inside of one that writes"):
+        sess.run(again)
+
+
+def test_a_step_inside_of_one_part_is_inside_where_another_part_is(sess: fb.Session) -> None:
+    first, second, queue, train = two_writes()
+    with fb.device("cpu:0"):
+        inner = fb.Variable(0.0, name="c")
+        add = fb.assign_add(inner, 1.0)
+    saving: list[_Saving] = []
+
+    def nested(value: Any) -> np.float32:
+        saving.append(_Saving(sess))
+        return np.float32(sess.run(add, timeout=60))
+
+    with fb.device("cpu:0"), fb.control_dependencies([train]):
+        found = fb.py_func(nested, [fb.constant(0.0)], fb.float32)
+    with fb.device("cpu:1"):
+        last = fb.assign_add(second, found)
+    sess.run([first, second, inner, queue.enqueue(1.0)])
+    assert sess.run(last, timeout=60) == 2.0
+    assert saving[0].values() == [1.0, 2.0, 1.0]

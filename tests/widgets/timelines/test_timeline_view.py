@@ -15,7 +15,7 @@ import pytest
 import flowbook as fb
 from flowbook.exec.instruments.trace_records import TracedCall, TracedStep
 from flowbook.widgets import front_end, install
-from flowbook.widgets.timelines.payload import timeline_payload
+from flowbook.widgets.timelines.payload import source_of, timeline_payload
 from flowbook.widgets.timelines.svg import label_of, timeline_svg
 from flowbook.widgets.timelines.timeline import MOST_GROUPS, Timeline, timeline_of
 from tests.notebook_shell import interactive_shell
@@ -145,8 +145,8 @@ def test_what_crosses_has_an_arrow_and_the_tensors_name() -> None:
     svg = timeline_svg(timeline(*crossing(), length=160))
     assert svg.count("<circle") == 1
     assert {"send a:0", "recv a:0"} & set(texts(svg))
-    assert label_of("net/a:0/recv_1") == "recv a:0"
-    assert label_of("net/b") == "b"
+    assert label_of(call("net/b", 0, 1)) == "b"
+    assert label_of(call("net/b/done/recv", 0, 1, type="Recv", key="k")) == "recv b"
 
 
 def test_names_are_text_whatever_they_contain() -> None:
@@ -163,10 +163,10 @@ def test_a_page_gets_calls_by_rows_with_times_from_the_begin() -> None:
     header, columns = unpacked(timeline_payload(found, {"a": site}))
     assert header["lanes"][0] == ["cpu:0", "main", False, 1, 210]
     assert header["works"] == [
-        ["a", "Exp", site.place, []],
-        ["a:0/send", "Send", site.place, []],
-        ["b", "Exp", "", ["fused"]],
-        ["a:0/recv", "Recv", site.place, []],
+        ["a", "Exp", site.place, [], "a"],
+        ["a:0/send", "Send", site.place, [], "a"],
+        ["b", "Exp", "", ["fused"], "b"],
+        ["a:0/recv", "Recv", site.place, [], "a"],
     ]
     assert columns["row"] == [0, 0, 0, 1]
     assert columns["start"] == [0, 100, 500, 10]
@@ -175,6 +175,13 @@ def test_a_page_gets_calls_by_rows_with_times_from_the_begin() -> None:
     assert columns["iteration"] == [0, 0, 2, 0]
     assert (columns["sent"], columns["received"]) == ([1], [3])
     assert columns["stepEnd"] == [1000]
+
+
+def test_what_the_compiler_adds_is_of_an_operation() -> None:
+    sites = {"net/a": fb.constant(1).op.site}
+    assert source_of("net/a:0/recv", sites) == "net/a"
+    assert source_of("net/a/done/send", sites) == "net/a"
+    assert source_of("other/b/recv", sites) == "other/b/recv"
 
 
 def traced() -> Any:
