@@ -48,8 +48,9 @@ def training_step(written: Any, drawn: Any, rate: float = 2e-3) -> Any:
         "discriminator": fb.reduce_mean(fb.nn.softplus(-of_written) + fb.nn.softplus(of_drawn)),
         "generator": fb.reduce_mean(fb.nn.softplus(-of_drawn)),
     }
+    # What each should do changes with the other: momentum would carry it on.
     return [
-        fb.train.AdamOptimizer(rate, beta1=0.5).minimize(
+        fb.train.AdamOptimizer(rate, beta1=0.0).minimize(
             loss, var_list=written.graph.variables(trainable=True, scope=player), name=player
         )
         for player, loss in losses.items()
