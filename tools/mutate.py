@@ -1818,6 +1818,12 @@ CHANGES = (
         ("exec/engine/test_lowering.py",),
     ),
     Change(
+        "exec/engine/segment.py",
+        "together[stop - 1] >= stop",
+        "False",
+        ("exec/engine/test_lowering.py",),
+    ),
+    Change(
         "exec/engine/grouping.py",
         "            if _is_sure(outline, layout, region):\n",
         "            if True:\n",

@@ -18,6 +18,7 @@ from itertools import accumulate, chain
 from typing import Any
 
 from flowbook.exec.engine.generate import Generated, Setting, on_values
+from flowbook.exec.engine.statements import Branches
 from flowbook.exec.engine.units import Handle, Kernel, Unit, Values
 from flowbook.exec.plan.failure import UnitFailure, late
 from flowbook.graph.rewrite.layered import Table, grown
@@ -53,14 +54,18 @@ class Stretch:
         self._written: dict[bool, Generated] = {}
 
     def cut(self) -> list[Stretch]:
-        """This stretch in pieces that are not too long."""
+        """This stretch in pieces that are not too long, where it can be cut so."""
         if len(self.units) <= LONGEST:
             return [self] if self.units else []
-        places = range(0, len(self.units), LONGEST)
-        return [
-            Stretch(self.units[i : i + LONGEST], self._dying[i : i + LONGEST], self._setting)
-            for i in places
-        ]
+        together = _until(self.units)
+        pieces, start = [], 0
+        while start < len(self.units):
+            stop = min(start + LONGEST, len(self.units))
+            while stop < len(self.units) and together[stop - 1] >= stop:
+                stop = together[stop - 1] + 1
+            pieces.append(Stretch(self.units[start:stop], self._dying[start:stop], self._setting))
+            start = stop
+        return pieces
 
     def joined(self, other: Stretch) -> Stretch:
         """This stretch and one that follows it."""
@@ -121,6 +126,30 @@ class Stretch:
             finally:
                 del failure  # It holds this frame.
         self.runs += 1
+
+
+def _until(units: Sequence[Unit]) -> list[int]:
+    """For each unit the last one that has to be in a stretch with it.
+
+    What is made in a branch may have no value where that ends, until what runs on the other side
+    has made it too, or nothing on this side needs it any more.
+    """
+    branches = [index for index, unit in enumerate(units) if isinstance(unit, Branches)]
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    for index in branches:
+        for value in units[index].outputs:
+            first.setdefault(value, index)
+            last[value] = index
+    needed = {v for unit in units if not isinstance(unit, Branches) for v in unit.inputs}
+    for index in branches:
+        for value in units[index].inputs:
+            if value in first and value not in needed:
+                last[value] = max(last[value], index)
+    found = list(range(len(units)))
+    for value, index in first.items():
+        found[index] = max(found[index], last[value])
+    return list(accumulate(found, max))
 
 
 class Segment(Unit):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import flowbook as fb
@@ -252,7 +252,12 @@ class Built:
             return found, int(sess.run(self.variable))
 
 
+# The two sides of the branch are two statements, between which code may not be cut.
+IN_PIECES = [("act", 0), ("constant", 0, 0), ("if", 0, 0, [("set", 0, 0, 0, 0)], [("write", 0, 0)])]
+
+
 @settings(max_examples=120)
+@example(IN_PIECES, [0, 0, 0])
 @given(programs(), starts)
 def test_all_executors_do_what_python_does(program: Any, start: Any) -> None:
     state, variable = list(start), [1]
