@@ -158,12 +158,12 @@ from flowbook.graph.ops.windows.patches import *
 from flowbook.graph.transfer.importing import *
 from flowbook.train.gradient_error import *
 from flowbook.widgets.export import *
-from flowbook.widgets.graphs.view import *
-from flowbook.widgets.pipelines.view import *
-from flowbook.widgets.placements.view import *
+from flowbook.widgets.graphs.graph_view import *
+from flowbook.widgets.pipelines.pipeline_view import *
+from flowbook.widgets.placements.placement_view import *
 from flowbook.widgets.progress import *
-from flowbook.widgets.summaries.view import *
-from flowbook.widgets.timelines.view import *
+from flowbook.widgets.summaries.summary_view import *
+from flowbook.widgets.timelines.timeline_view import *
 
 _act_on("intra_op_threads", _blas_threads.limit)
 _act_on("machine_code", _compiling.choose)

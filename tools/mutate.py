@@ -1474,7 +1474,7 @@ CHANGES = (
         ("exec/session/test_explain.py",),
     ),
     Change(
-        "widgets/placements/view.py",
+        "widgets/placements/placement_view.py",
         "[*overlays, plan_overlay(other, plan)]",
         "[*overlays, plan_overlay(other)]",
         ("widgets/placements/test_placement_view.py",),

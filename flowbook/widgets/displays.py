@@ -18,11 +18,11 @@ from flowbook.exec.plan.explanation import Explanation
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model import long_work
 from flowbook.widgets import progress, tables
-from flowbook.widgets.graphs.view import graph_forms
-from flowbook.widgets.placements.view import show_plan
+from flowbook.widgets.graphs.graph_view import graph_forms
+from flowbook.widgets.placements.placement_view import show_plan
 from flowbook.widgets.summaries import growing
-from flowbook.widgets.summaries.view import show_summaries
-from flowbook.widgets.timelines.view import show_trace
+from flowbook.widgets.summaries.summary_view import show_summaries
+from flowbook.widgets.timelines.timeline_view import show_trace
 
 
 def install(shell: Any) -> None:

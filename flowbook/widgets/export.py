@@ -17,13 +17,13 @@ from flowbook.exec.plan.explanation import Explanation
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.errors import InvalidTypeError, OpError
 from flowbook.graph.storing import files
-from flowbook.widgets.graphs.view import GraphView
-from flowbook.widgets.placements.view import PlacementView
+from flowbook.widgets.graphs.graph_view import GraphView
+from flowbook.widgets.placements.placement_view import PlacementView
 from flowbook.widgets.progress import Progress
 from flowbook.widgets.shown_text import shown_text
-from flowbook.widgets.summaries.view import SummaryView
+from flowbook.widgets.summaries.summary_view import SummaryView
 from flowbook.widgets.tables import table_of
-from flowbook.widgets.timelines.view import TimelineView
+from flowbook.widgets.timelines.timeline_view import TimelineView
 
 __all__ = ["export_html"]
 

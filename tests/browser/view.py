@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import flowbook as fb
-from flowbook.widgets.graphs.view import GraphView
+from flowbook.widgets.graphs.graph_view import GraphView
 
 
 def exported(page: Any, graph: fb.Graph, folder: Path, **options: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.widgets.graphs import view
+from flowbook.widgets.graphs import graph_view as view
 
 HOSTILE = "<script>alert('x')</script>&\"\x00\x1b[31m"
 

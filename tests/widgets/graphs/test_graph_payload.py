@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 import flowbook as fb
+from flowbook.widgets.graphs.graph_view import needed_for
 from flowbook.widgets.graphs.name_tree import name_tree
 from flowbook.widgets.graphs.payload import graph_payload
 from flowbook.widgets.graphs.scope_edges import scope_edges, templates
 from flowbook.widgets.graphs.setting_aside import aside
-from flowbook.widgets.graphs.view import needed_for
 
 
 class Read:

@@ -17,11 +17,11 @@ from flowbook.exec.plan.explanation import Explanation
 from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
 from flowbook.widgets import front_end
 from flowbook.widgets.graphs.flow_runs import what_ran
+from flowbook.widgets.graphs.graph_view import needed_for
 from flowbook.widgets.graphs.overlay import Overlay
 from flowbook.widgets.graphs.payload import graph_payload
 from flowbook.widgets.graphs.plan_overlay import plan_overlay
 from flowbook.widgets.graphs.svg import document, graph_picture
-from flowbook.widgets.graphs.view import needed_for
 from flowbook.widgets.packing import packed
 from flowbook.widgets.placements.tables import tables_html, tables_text
 
