@@ -23,7 +23,7 @@ import numpy as np, flowbook as fb
 def read():
     for number in range(3):
         # The second one comes when it is asked for.
-        while number == 1 and not pathlib.Path("enough").exists(): time.sleep(0.02)
+        while number == 1 and not pathlib.Path("put_enough").exists(): time.sleep(0.02)
         yield np.float32(number)
 images = fb.train.from_generator(read)
 sess = fb.Session()
@@ -63,7 +63,7 @@ def test_it_says_while_a_cell_is_busy_what_a_training_waits_for(lab: Lab, page: 
         assert int(share.get_attribute("aria-valuenow")) > 50
         assert notebook.cell(1).locator(".jp-InputPrompt").inner_text() == "[*]:"  # It runs still.
     finally:
-        (lab.notebooks / "enough").touch()
+        (lab.notebooks / "put_enough").touch()
     notebook.finish()
     row.locator(".fb-runner").get_by_text("runner ended").wait_for()
     chart = row.get_by_role("img", name="fill of queue images: 0 of 4, closed")
