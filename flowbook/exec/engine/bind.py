@@ -11,6 +11,7 @@ from flowbook.exec.devices.cpu import Cpu
 from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.recording import Place, timed, timed_until_report
 from flowbook.exec.engine.units import AsyncKernel, Call, Handle, Kernel, Router, Unit
+from flowbook.exec.plan.outline import arrives_dead
 from flowbook.exec.plan.program import Part, PlanNode
 from flowbook.exec.resources.kinds import Definition
 from flowbook.exec.resources.store import Store
@@ -21,7 +22,7 @@ from flowbook.graph.model.registry import Asked, kernel_for, op_keyed, registere
 from flowbook.graph.model.retag import Retag
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.touch import Access
-from flowbook.graph.ops.communicate.transfer import fetch_op
+from flowbook.graph.ops.communicate.transfer import fetch_op, receive_op
 from flowbook.graph.rewrite.layered import Table, grown, since
 
 _NO_ATTRIBUTES: dict[str, Any] = {}
@@ -139,7 +140,7 @@ def bind(
         specs,
         any(f.op_def.is_async for f in calls) or (begun is not None and begun.waits),
         any(f.op_def.routes for f in calls)
-        or any(map(_may_be_dead, nodes))
+        or (receive_op.key in types and any(map(arrives_dead, nodes)))
         or (begun is not None and begun.is_routed),
         any(f.call.is_users for f in calls) or (begun is not None and begun.has_users_kernels),
         any(f.op_def.access is Access.DRAW for f in calls) or (begun is not None and begun.draws),
@@ -147,10 +148,6 @@ def bind(
         or (begun is not None and begun.runs_users_code),
         frozenset(written),
     )
-
-
-def _may_be_dead(node: PlanNode) -> bool:
-    return bool(node.attributes.get("may_be_dead"))
 
 
 def _blank(part: Part, known: Table[int, Any], begun: Bound | None) -> list[Any]:

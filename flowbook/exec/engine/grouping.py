@@ -18,7 +18,7 @@ from flowbook.exec.engine.regions import Place, find_regions, split_region
 from flowbook.exec.engine.segment import Region, Segment
 from flowbook.exec.engine.step import Frame, Structure
 from flowbook.exec.engine.units import Kernel, Unit
-from flowbook.exec.plan.outline import Item, Layout, Outline
+from flowbook.exec.plan.outline import Item, Layout, Outline, arrives_dead
 from flowbook.exec.plan.program import Block, Part
 from flowbook.graph.model.retag import Retag
 
@@ -264,8 +264,8 @@ def _is_sure(outline: Outline, layout: Layout, region: Sequence[int]) -> bool:
 
 def _holds_up(unit: Unit) -> bool:
     """Whether it is not sure that a unit runs, or those that take what it gives."""
-    may_be_dead = isinstance(unit, Kernel) and unit.node.attributes.get("may_be_dead")
-    return bool(unit.is_external or unit.fires_on_any or unit.gives_dead or may_be_dead)
+    is_receiver = isinstance(unit, Kernel) and arrives_dead(unit.node)
+    return unit.is_external or unit.fires_on_any or unit.gives_dead or is_receiver
 
 
 def _moved(unit: Unit, unit_of: Mapping[int, int]) -> Unit:

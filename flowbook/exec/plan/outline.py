@@ -21,6 +21,7 @@ from flowbook.exec.plan.program import Block, Part, PlanNode
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.registry import op_keyed
 from flowbook.graph.model.retag import Retag
+from flowbook.graph.ops.communicate.transfer import receive_op
 
 # Sides of predicates (0 false, 1 true), all of which must have been taken.
 Guard = frozenset[tuple[int, int]]
@@ -175,7 +176,7 @@ class Outline:
         if op_def.sees_dead:
             item.is_even = not guard
             guard = _ALWAYS
-        if node.attributes.get("may_be_dead"):
+        if arrives_dead(node):
             guard |= {(node.outputs[0], _THERE)}
         item.guard = guard
         for port, value in enumerate(node.outputs):
@@ -246,6 +247,11 @@ class Outline:
             return False
         ((pred, side),) = guard - entered
         return leaves <= {entered | {(pred, 1 - side)}}
+
+
+def arrives_dead(node: PlanNode) -> bool:
+    """Whether a node receives from another device what may be dead."""
+    return node.type == receive_op.key and bool(node.attributes["may_be_dead"])
 
 
 def _is_plain(merge: PlanNode) -> bool:
