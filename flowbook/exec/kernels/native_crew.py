@@ -9,9 +9,9 @@ share nothing else but the number of the part that is next. Who has a product of
 of helpers that are free, takes parts like them, and takes back what no helper has begun. A helper
 that is at a part is waited for. Several threads may have products at once; a helper has one.
 
-Who waits looks a thousand times, some tens of microseconds, and then sleeps: on a quiet machine
-work is found without a call of the system, and on a busy one nobody keeps a processor from the
-thread that is waited for.
+Who waits looks for half a millisecond, and then sleeps: on a quiet machine, where it takes a tenth
+of one to be woken, the products of a step find their helpers awake. Meanwhile it offers the cpu
+to others; if somebody takes it, the machine is busy, and it sleeps after microseconds from then on.
 """
 
 from __future__ import annotations
