@@ -54,27 +54,31 @@ define private void @wake(ptr %box) {
 ; and more on a quiet machine, whose processors sleep too when nothing is to do.
 @a_moment = private constant i64 20000
 @a_while = private constant i64 1500000
-; A call of the system that takes longer than this has had others run meanwhile.
+; A call of the system that takes longer than this has had others run meanwhile: the machine is busy
+; then, and for a spell is taken to be.
 @a_turn = private constant i64 50000
-; Of so many jobs, one is awaited on a busy machine as if it were quiet.
-@seldom = private constant i64 64
+@a_spell = private constant i64 40000000
+@busy_at = private global i64 0
 
-; Who looks at a box has a watch: when it began to, and how many jobs it is since nobody else wanted
-; the processor, counted down.
+define private i1 @is_busy(i64 %now) {
+  %last = load atomic i64, ptr @busy_at monotonic, align 8
+  %spell = load i64, ptr @a_spell
+  %ago = sub i64 %now, %last
+  %is_busy = icmp ult i64 %ago, %spell
+  ret i1 %is_busy
+}
 
-define private void @begin_to_look(ptr %watch) {
+; Others have been seen to want a processor.
+define void @notice_others() {
   %now = call i64 @llvm.readcyclecounter()
-  store i64 %now, ptr %watch
+  store atomic i64 %now, ptr @busy_at monotonic, align 8
   ret void
 }
 
-; Whether to look once more, some time later. Not after a moment where others want the processor, and
-; never after a while. To see whether they do, they are let run.
-define private i1 @goes_on(ptr %watch) {
+; Whether who has looked at a box since a time is to look once more. To see whether others want the
+; processor, they are let run: on a busy machine nobody looks for longer than a moment.
+define private i1 @goes_on(i64 %since) {
 start:
-  %busy_at = getelementptr i64, ptr %watch, i64 1
-  %busy = load i64, ptr %busy_at
-  %since = load i64, ptr %watch
   %now = call i64 @llvm.readcyclecounter()
   %spent = sub i64 %now, %since
   %moment = load i64, ptr @a_moment
@@ -86,7 +90,7 @@ pause:
 patience:
   %while = load i64, ptr @a_while
   %is_long = icmp uge i64 %spent, %while
-  %is_busy = icmp sgt i64 %busy, 0
+  %is_busy = call i1 @is_busy(i64 %now)
   %is_over = or i1 %is_long, %is_busy
   br i1 %is_over, label %sleep, label %yield
 yield:
@@ -96,33 +100,28 @@ yield:
   %turn = load i64, ptr @a_turn
   %is_quiet = icmp ult i64 %away, %turn
   br i1 %is_quiet, label %more, label %others
+others:
+  call void @notice_others()
+  br label %more
 more:
   ret i1 true
-others:
-  %seldom = load i64, ptr @seldom
-  store i64 %seldom, ptr %busy_at
-  ret i1 true
 sleep:
-  %fewer = sub i64 %busy, 1
-  store i64 %fewer, ptr %busy_at
   ret i1 false
 }
 
 ; A helper's life: it ends with the process.
 define void @help(ptr %box) {
 start:
-  %watch = alloca [2 x i64]
-  store [2 x i64] zeroinitializer, ptr %watch
   br label %idle
 idle:
-  call void @begin_to_look(ptr %watch)
+  %since = call i64 @llvm.readcyclecounter()
   br label %look
 look:
   %state = load atomic i64, ptr %box seq_cst, align 8
   %is_offered = icmp ugt i64 %state, 2
   br i1 %is_offered, label %begin, label %nothing
 nothing:
-  %goes_on = call i1 @goes_on(ptr %watch)
+  %goes_on = call i1 @goes_on(i64 %since)
   br i1 %goes_on, label %look, label %doze
 doze:
   cmpxchg ptr %box, i64 0, i64 2 seq_cst seq_cst
@@ -144,11 +143,14 @@ tell:
   br label %idle
 }
 
-; Multiply as planned here, and in those of so many helpers that are free.
-define void @share(ptr %boxes, i64 %helpers, ptr %plan, ptr %x, ptr %y, ptr %out) {
+; Multiply as planned here, and in those of so many helpers that are free. There may be more where
+; each gets less of a processor.
+define void @share(ptr %boxes, i64 %helpers_if_quiet, i64 %helpers_if_busy, ptr %plan, ptr %x, ptr %y,
+    ptr %out) {
 start:
-  %watch = alloca [2 x i64]
-  store [2 x i64] zeroinitializer, ptr %watch
+  %now = call i64 @llvm.readcyclecounter()
+  %is_busy = call i1 @is_busy(i64 %now)
+  %helpers = select i1 %is_busy, i64 %helpers_if_busy, i64 %helpers_if_quiet
   %job = alloca %job
   store %job zeroinitializer, ptr %job
   %plan_at = getelementptr %job, ptr %job, i32 0, i32 1
@@ -196,7 +198,7 @@ end:
 take_back:
   %its_box = getelementptr [16 x i64], ptr %boxes, i64 %k
   cmpxchg ptr %its_box, i64 %offered, i64 0 seq_cst seq_cst
-  call void @begin_to_look(ptr %watch)
+  %since = call i64 @llvm.readcyclecounter()
   br label %await
 await:
   %its_state = load atomic i64, ptr %its_box seq_cst, align 8
@@ -204,7 +206,7 @@ await:
   %is_at_it = icmp eq i64 %at_it, %awaited
   br i1 %is_at_it, label %wait, label %end_next
 wait:
-  %goes_on = call i1 @goes_on(ptr %watch)
+  %goes_on = call i1 @goes_on(i64 %since)
   br i1 %goes_on, label %await, label %doze
 doze:
   cmpxchg ptr %its_box, i64 %begun, i64 %awaited seq_cst seq_cst
