@@ -72,6 +72,7 @@ PROCESSORS = "exec/devices/test_processors.py"
 FLOW = "onnx/test_flow.py"
 ELEMENTS = "graph/control_flow/test_over_elements.py"
 LOWERING = "exec/engine/test_lowering.py"
+OVERWRITING = "exec/engine/test_overwriting.py"
 FAILURES = "exec/engine/test_errors.py"
 RETENTION = "exec/engine/test_retention.py"
 OWNERSHIP = "exec/session/test_ownership.py"
@@ -740,6 +741,14 @@ CHANGES = (
         "self.line(text + _dropping(dropped), index, inputs)",
         "self.line(text, index, inputs)",
         (LEASES, RETENTION),
+    ),
+    Change("exec/engine/overwriting.py", "return made - kept", "return made", (OVERWRITING,)),
+    Change("exec/engine/overwriting.py", "        and definition.is_pure\n", "", (OVERWRITING,)),
+    Change(
+        "exec/engine/generate.py",
+        "if {out}.flags.c_contiguous else",
+        "if True else",
+        (OVERWRITING,),
     ),
     Change("exec/engine/generate.py", "if name not in self.barred]", "]", (LOWERING,)),
     Change("exec/engine/generate.py", "and self.locals[first] not in self.barred", "", (LOWERING,)),
@@ -1566,7 +1575,7 @@ CHANGES = (
     # or leaves it to those that are not,
     Change(
         "exec/kernels/native_crew.ll",
-        "  %taking = cmpxchg ptr %its_box, i64 %offered, i64 0 seq_cst seq_cst\n",
+        "  cmpxchg ptr %its_box, i64 %offered, i64 0 seq_cst seq_cst\n",
         "",
         (NATIVE_CREW,),
     ),
@@ -1579,8 +1588,15 @@ CHANGES = (
     ),
     Change(
         "exec/kernels/native_crew.ll",
-        "br i1 %awaited, label %tell, label %done",
-        "br label %done",
+        "br i1 %awaited, label %tell, label %idle",
+        "br label %idle",
+        (NATIVE_CREW,),
+    ),
+    # More of them come where others want the processors.
+    Change(
+        "exec/kernels/native_crew.ll",
+        "%helpers = select i1 %is_busy, i64 %helpers_if_busy,",
+        "%helpers = select i1 %is_busy, i64 %helpers_if_quiet,",
         (NATIVE_CREW,),
     ),
     Change("exec/kernels/crew.py", "job.left.clear()", "pass", (CREW,)),
