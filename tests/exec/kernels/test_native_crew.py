@@ -46,7 +46,7 @@ def compiled() -> NativeCrew:
 
 @pytest.fixture
 def crew(compiled: NativeCrew) -> NativeCrew:
-    """A crew of the test's own: without helpers yet, and with no more of them if others are busy."""
+    """A crew of the test's own: no helpers yet, and no more of them if others are busy."""
     made = compiled.without_helpers()
     made._if_busy = 1
     return made

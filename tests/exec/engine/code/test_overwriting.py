@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flowbook as fb
-from flowbook.exec.engine import overwriting
+from flowbook.exec.engine.code import overwriting
 from tests.exec.state.executors import runner_of
 
 SIDE = 200

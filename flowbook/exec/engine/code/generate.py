@@ -29,9 +29,9 @@ import numpy as np
 
 from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.bind import Specs
-from flowbook.exec.engine.overwriting import fits, unshared
-from flowbook.exec.engine.statements import Branches, Literal, Loop, Move, made_by, taken_by
-from flowbook.exec.engine.tally import Tallies, Tally, run_number
+from flowbook.exec.engine.code.overwriting import fits, unshared
+from flowbook.exec.engine.code.statements import Branches, Literal, Loop, Move, made_by, taken_by
+from flowbook.exec.engine.code.tally import Tallies, Tally, run_number
 from flowbook.exec.engine.units import Handle, Kernel, Router, Unit
 from flowbook.exec.plan.failure import LoopPlace, UnitFailure, late
 from flowbook.exec.plan.memory import Ownership
