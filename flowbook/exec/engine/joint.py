@@ -126,10 +126,7 @@ class Joint:
                     stops.append(begin(_run_part, number, runner, fed, deadline, rendezvous, ended))
             _run_part(0, self._runners[0], given[0], deadline, rendezvous, ended)
             for _ in self._runners:
-                number, values, error = _next(ended)
-                if error is not None and not isinstance(error, Exception):
-                    raise error
-                found[number] = values
+                number, found[number] = _next(ended)
         except BaseException as interrupt:
             rendezvous.abort(interrupt)
             for stop in stops:
@@ -181,8 +178,16 @@ def _run_part(
     ended.put((number, found, failed))
 
 
-def _next(ended: _Ended) -> tuple[int, Sequence[Any], BaseException | None]:
+def _next(ended: _Ended) -> tuple[int, Sequence[Any]]:
+    """The next part that has ended, and what it fetched; raises what is no error of the step."""
     while True:
         # An interrupt that comes just before a thread goes to sleep is noticed when it wakes up.
         with suppress(queue.Empty):
-            return ended.get(timeout=LONGEST_WAIT)
+            number, values, error = ended.get(timeout=LONGEST_WAIT)
+            break
+    try:
+        if error is not None and not isinstance(error, Exception):
+            raise error
+        return number, values
+    finally:
+        del error  # It holds this frame.

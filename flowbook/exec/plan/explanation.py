@@ -12,12 +12,12 @@ from typing import NamedTuple
 from flowbook.exec.devices.device import Device
 from flowbook.exec.plan.cost_model import size_of
 from flowbook.exec.plan.course import Course, Output, follow
+from flowbook.exec.plan.homes import place_with_homes
 from flowbook.exec.plan.pipeline import reduced
 from flowbook.exec.plan.place import (
     Decision,
     Placement,
     jobs_of,
-    place,
     transfer_among,
     variable_bytes,
 )
@@ -254,11 +254,11 @@ def explain(
     nodes = graph.nodes
     index = {node: i for i, node in enumerate(nodes)}
     outputs = [_outputs(node, graph, index, known) for node in nodes]
-    placement = place(graph, devices, homes=homes, is_soft=is_soft)
+    placement = place_with_homes(graph, devices, homes=homes, is_soft=is_soft)
     course = _course(graph, devices, placement, known, outputs)
     by_shapes = course
     if len(devices) > 1:
-        better = place(graph, devices, None, homes, known, is_soft)
+        better = place_with_homes(graph, devices, None, homes, known, is_soft)
         by_shapes = _course(graph, devices, better, known, outputs)
     planned = {
         node.operation: Planned(

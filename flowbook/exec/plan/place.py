@@ -20,7 +20,7 @@ from flowbook.exec.plan.together import colocated, inseparable
 from flowbook.exec.report import in_bytes, in_seconds
 from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.device_spec import DeviceSpec
-from flowbook.graph.model.dtypes import DType
+from flowbook.graph.model.dtypes import DType, string
 from flowbook.graph.model.errors import InvalidArgumentError, ResourceExhaustedError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import kernel_for, kinds_with_kernel
@@ -30,7 +30,7 @@ from flowbook.graph.rewrite.subgraph import Node, Subgraph
 from flowbook.graph.transfer.shaping import Shaped
 
 # Nothing is known of shapes but what the graph says.
-_AS_BUILT = Shaped()
+AS_BUILT = Shaped()
 
 # An error lists so many of the operations that have to share a device.
 _MOST_LISTED = 12
@@ -63,10 +63,8 @@ class Decision(NamedTuple):
     @property
     def text(self) -> str:
         """The decision in a sentence."""
-        if self.because:
-            return self.because
         found = self.why
-        if self.ends:
+        if self.ends and not self.because:
             ends = "; ".join(f"{name} after {in_seconds(end)}" for name, end in self.ends.items())
             found += f": {ends}" if self.is_first else f", though it would end: {ends}"
         ruled = "; ".join(f"{name} {why}" for name, why in self.ruled_out.items())
@@ -104,7 +102,7 @@ def place(
     devices: Sequence[Device],
     before: Placement | None = None,
     homes: Mapping[ResourceKey, Device] | None = None,
-    shapes: Shaped = _AS_BUILT,
+    shapes: Shaped = AS_BUILT,
     is_soft: bool = False,
 ) -> Placement:
     """Choose a device for every node.
@@ -179,9 +177,13 @@ def _groups(
     everywhere = _Group((), range(len(devices)), "", {})
     found = []
     for operations in together.groups():
-        op_defs = [definitions[op] for op in operations if op in definitions]
+        own = [op for op in operations if op in definitions]
         is_free = not any(op.device or op.key in homes for op in operations)
-        if is_free and len(devices) > 1 and all(map(able.is_everywhere, op_defs)):
+        if (
+            is_free
+            and len(devices) > 1
+            and all(able.is_everywhere(op, definitions[op]) for op in own)
+        ):
             found.append(everywhere._replace(operations=operations))
             continue
         found.append(_group(operations, devices, able, definitions, homes, is_soft))
@@ -189,7 +191,7 @@ def _groups(
 
 
 class _Able:
-    """Which devices have kernels for operation types."""
+    """What kinds of devices can run operations."""
 
     def __init__(self, devices: Sequence[Device]) -> None:
         self._kinds = {device.kind for device in devices}
@@ -203,9 +205,22 @@ class _Able:
             self._found[op_def, kind] = found
         return found
 
-    def is_everywhere(self, op_def: OpDef[Any]) -> bool:
-        """Whether all devices have one."""
-        return all(self.has_kernel(op_def, kind) for kind in self._kinds)
+    def is_everywhere(self, operation: Operation, op_def: OpDef[Any]) -> bool:
+        """Whether all devices can run an operation."""
+        return not any(self.lack(operation, op_def, kind) for kind in self._kinds)
+
+    def lack(self, operation: Operation, op_def: OpDef[Any], kind: str) -> str:
+        """What a kind of device lacks to run an operation; nothing if it can."""
+        if not self.has_kernel(op_def, kind):
+            return f"has no kernel for {operation.name!r}"
+        if kind not in HOST and _has_strings(operation):
+            return f"holds no strings, which {operation.name!r} is about"
+        return ""
+
+
+def _has_strings(operation: Operation) -> bool:
+    given = [tensor.dtype for tensor in operation.inputs]
+    return string in (*given, *operation.dtypes, operation.attributes.get("dtype"))
 
 
 def _group(
@@ -231,13 +246,14 @@ def _group(
         raise _infeasible(operations, requests, definitions, devices)
     if len(operations) > 1 and not because and len(devices) == 1:
         because = "colocated operations stay together"
-    living = [op for op in operations if op.key is not None and op.key in homes]
+    feasible, ruled_out = _able_to_run(own, devices, admitted, able, definitions)
+    living = [op for op in operations if op.key is not None and homes.get(op.key) in devices]
     if living:
         home = devices.index(homes[living[0].key])  # type: ignore[index]
         if home in admitted:
             lives = f"{living[0].name!r} lives there"
-            return _Group(operations, [home], f"{because}, and {lives}" if because else lives, {})
-    feasible, ruled_out = _able_to_run(own, devices, admitted, able, definitions)
+            because = f"{because}, and {lives}" if because else lives
+            return _Group(operations, [home], because, ruled_out)
     if not feasible and len(operations) > 1:
         raise _without_common_kernels(operations, definitions, requests, ruled_out)
     # Of a single one it is said later that it has no kernel.
@@ -257,17 +273,17 @@ def _able_to_run(
     able: _Able,
     definitions: Mapping[Operation, OpDef[Any]],
 ) -> tuple[list[int], dict[str, str]]:
-    """The devices that have kernels for all operations, and what the others lack, by name."""
+    """The devices that can run all operations, and what the others lack, by name."""
     ruled_out: dict[str, str] = {}
     feasible = []
     for index in admitted:
         device = devices[index]
-        lacking = (op for op in operations if not able.has_kernel(definitions[op], device.kind))
-        without = next(lacking, None)
-        if without is None:
-            feasible.append(index)
+        lacks = (able.lack(op, definitions[op], device.kind) for op in operations)
+        lack = next(filter(None, lacks), "")
+        if lack:
+            ruled_out[device.name] = lack
         else:
-            ruled_out[device.name] = f"has no kernel for {without.name!r}"
+            feasible.append(index)
     return feasible, ruled_out
 
 
@@ -289,7 +305,8 @@ def _decide(
     needs = _needs(graph, group_of, shapes) if is_bounded else {}
     needed = [needs.get(number, Need()) for number in range(len(groups))]
     transfer = transfer_among(devices)
-    problem = Problem(jobs, group_of, feasible, kinds, transfer, limits, needed)
+    lasting = [n for n, group in enumerate(groups) if any(map(_has_resource, group.operations))]
+    problem = Problem(jobs, group_of, feasible, kinds, transfer, limits, needed, lasting)
     found = assign(problem)
     overfull = problem.room.overfull(found.chosen)
     if overfull is not None:
@@ -354,6 +371,10 @@ def _grown(
             placement.chosen.setdefault(op, device)
             placement.decisions.setdefault(op, decision)
     return placement
+
+
+def _has_resource(operation: Operation) -> bool:
+    return operation.op_def.is_handle
 
 
 def _needs(graph: Subgraph, group_of: Sequence[int], shapes: Shaped) -> dict[int, Need]:
