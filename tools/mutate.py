@@ -841,8 +841,8 @@ CHANGES = (
     ),
     Change(
         "graph/numerics/row_writes.py",
-        "if ufunc is not None else 1",
-        "",
+        "if ufunc is not None else 1, 0, -1",
+        "if ufunc is not None else 2, 1, -1",
         ("exec/resources/test_on_devices.py",),
     ),
     Change(
