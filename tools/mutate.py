@@ -78,7 +78,7 @@ OWNERSHIP = "exec/session/test_ownership.py"
 CODEC = "exec/plan/test_codec.py"
 PLAN = "exec/plan/test_plan.py"
 JOINT = "exec/engine/test_joint.py"
-ASSIGNMENT = "exec/plan/test_assignment.py"
+ASSIGNMENT = "exec/placement/test_assignment.py"
 GUARD = "exec/instruments/test_guard.py"
 TRACE = "exec/instruments/test_trace.py"
 REWRITE = "graph/rewrite/test_rewrite.py"
@@ -622,55 +622,55 @@ CHANGES = (
         (PLAN,),
     ),
     Change(
-        "exec/plan/course.py",
+        "exec/placement/course.py",
         "            if arrival > begin:\n",
         "            if arrival < begin:\n",
-        ("exec/plan/test_course.py",),
+        ("exec/placement/test_course.py",),
     ),
     Change(
-        "exec/plan/course.py",
+        "exec/placement/course.py",
         "        until[key] = max(until.get(key, 0.0), end)\n",
         "        until[key] = end\n",
-        ("exec/plan/test_course.py",),
+        ("exec/placement/test_course.py",),
     ),
     Change(
-        "exec/plan/explanation.py",
-        "    placement = place(graph, devices, homes=homes, is_soft=is_soft)\n",
-        "    placement = place(graph, devices, None, homes, known, is_soft)\n",
+        "exec/plan/explaining.py",
+        "    placement = place_with_homes(graph, devices, homes=homes, is_soft=is_soft)\n",
+        "    placement = place_with_homes(graph, devices, None, homes, known, is_soft)\n",
         ("exec/session/test_explain.py",),
     ),
     Change(
-        "exec/plan/machine.py",
+        "exec/placement/machine.py",
         '        if found["of"] != _identity():\n',
         '        if not found["of"]:\n',
-        ("exec/plan/test_machine.py",),
+        ("exec/placement/test_machine.py",),
     ),
     Change(
-        "exec/plan/assignment.py",
+        "exec/placement/assignment.py",
         "            room.take(number, chosen[number])\n            decided",
         "            decided",
-        ("exec/plan/test_assignment.py",),
+        ("exec/placement/test_assignment.py",),
     ),
     Change(
-        "exec/plan/assignment.py",
+        "exec/placement/assignment.py",
         "        if is_better and problem.room.fit(other):\n",
         "        if is_better:\n",
-        ("exec/plan/test_assignment.py", "exec/plan/test_place.py"),
+        ("exec/placement/test_assignment.py", "exec/placement/test_place.py"),
     ),
     Change(
-        "exec/plan/place.py",
+        "exec/placement/constraints.py",
         "    if not feasible and len(operations) > 1:\n",
         "    if False:\n",
-        ("exec/plan/test_place.py",),
+        ("exec/placement/test_place.py",),
     ),
     Change(
-        "exec/plan/place.py",
+        "exec/placement/place.py",
         "            device = before.chosen[old]\n",
         "            device = devices[0]\n",
         (GROWTH,),
     ),
     Change(
-        "exec/plan/place.py",
+        "exec/placement/place.py",
         "        return max(arrivals) + seconds(",
         "        return seconds(",
         (GROWTH,),
@@ -852,13 +852,13 @@ CHANGES = (
         ("exec/resources/test_on_devices.py",),
     ),
     Change(
-        "exec/plan/assignment.py",
+        "exec/placement/assignment.py",
         "chosen, best = _beside_users(problem, order, chosen, best)",
         "pass",
         ("exec/resources/test_on_devices.py",),
     ),
     Change(
-        "exec/plan/homes.py",
+        "exec/placement/homes.py",
         "if undecided:",
         "if False:",
         ("exec/resources/test_on_devices.py",),
@@ -1504,7 +1504,7 @@ CHANGES = (
         ("widgets/graphs/test_overlay.py",),
     ),
     Change(
-        "exec/plan/explanation.py",
+        "exec/plan/explaining.py",
         "for n in graph.nodes for p in n.joined",
         "for n in () for p in n.joined",
         ("exec/session/test_explain.py",),
@@ -1884,10 +1884,10 @@ CHANGES = (
         ("exec/engine/test_lowering.py",),
     ),
     Change(
-        "exec/plan/place.py",
+        "exec/placement/constraints.py",
         "    if is_soft and not",
         "    if not",
-        ("exec/plan/test_place.py",),
+        ("exec/placement/test_place.py",),
     ),
     Change(
         "exec/engine/runner.py",
@@ -2005,13 +2005,13 @@ CHANGES = (
         (JOINT,),
     ),
     Change(
-        "exec/plan/together.py",
+        "exec/placement/together.py",
         "            together.join(node.closes.operation, operation)",
         "            pass",
         (JOINT,),
     ),
     Change(
-        "exec/plan/assignment.py",
+        "exec/placement/assignment.py",
         "    chosen, best = _improved(problem, order, chosen, best)\n",
         "",
         (ASSIGNMENT,),

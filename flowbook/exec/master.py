@@ -25,7 +25,8 @@ from flowbook.exec.engine.runner import Runner, Stage
 from flowbook.exec.engine.tally import Ran, Tallies
 from flowbook.exec.exhausted import holders
 from flowbook.exec.feeding import Feeding
-from flowbook.exec.plan.explanation import Explanation, explain
+from flowbook.exec.plan.explaining import explain
+from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.failure import Failure, StepFailed
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Growing, Prepared, grow

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from flowbook.exec.devices.device import Device
-from flowbook.exec.plan.homes import place_with_homes
+from flowbook.exec.placement.decisions import Placement
+from flowbook.exec.placement.homes import place_with_homes
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.memory import ownership
 from flowbook.exec.plan.partition import partition
-from flowbook.exec.plan.place import Placement
 from flowbook.exec.plan.program import Block, Feed, Part, PlanNode, Program
 from flowbook.exec.plan.schedule import schedule
 from flowbook.exec.signature.signature import Signature

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import flowbook as fb
 from flowbook.exec.devices.simulated import Simulated
-from flowbook.exec.plan import assignment, pipeline, together
+from flowbook.exec.placement import assignment, together
+from flowbook.exec.plan import pipeline
 from flowbook.exec.plan.partition import partition
 from flowbook.exec.signature.signature import Signature
 from tests.exec.engine.test_lowering import STATE, build, interpret, programs, starts

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.exec.plan.cost_model import OVER_BUS
-from flowbook.exec.plan.machine import COMMON
+from flowbook.exec.placement.cost_model import OVER_BUS
+from flowbook.exec.placement.machine import COMMON
 from flowbook.exec.report import in_seconds
 from flowbook.widgets.tables import table_of
 

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from flowbook.exec.devices.device import Device
-from flowbook.exec.plan.place import AS_BUILT, Placement, place
+from flowbook.exec.placement.decisions import Placement
+from flowbook.exec.placement.place import AS_BUILT, place
 from flowbook.graph.building.graph import Graph
 from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.errors import OpError

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from flowbook.exec.plan.room import Need, Room
-from flowbook.exec.plan.simulation import Job, Simulation, Transfer, finish, order_of, ranks
+from flowbook.exec.placement.room import Need, Room
+from flowbook.exec.placement.simulation import Job, Simulation, Transfer, finish, order_of, ranks
 
 # So many jobs are simulated, at most, to improve a small step by moving groups.
 MOST_TRIES = 20_000

@@ -7,7 +7,7 @@ import flowbook as fb
 from flowbook.exec.devices.cpu import Cpu
 from flowbook.exec.devices.local import local_devices
 from flowbook.exec.devices.simulated import Simulated
-from flowbook.exec.plan.place import place
+from flowbook.exec.placement.place import place
 from flowbook.graph.rewrite.prune import prune
 
 
