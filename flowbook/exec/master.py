@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from flowbook.exec.checkpoints.snapshot import Snapshot, State
 from flowbook.exec.devices.device import Device, DeviceDescription
 from flowbook.exec.devices.local import local_devices
-from flowbook.exec.engine.executor import Execution, Executions
+from flowbook.exec.engine.executor import Executions
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.engine.joint import Joint
 from flowbook.exec.engine.runner import Runner, Stage
@@ -282,8 +282,9 @@ class LocalMaster:
         program, instruments = prepared.program, prepared.instruments
         if program.is_parted:
             overseers = [Waits(prepared, self.feeding, i) for i in range(len(program.parts))]
+            is_late = prepared.signature.is_late
             others = self._executions, instruments, self._tallies, overseers
-            return Joint(program, devices, self.store, *others)
+            return Joint(program, devices, self.store, is_late, *others)
         assert not isinstance(begun, Joint)  # What it grew from lies on one device too.
         return Runner(
             program,
@@ -380,7 +381,6 @@ class LocalMaster:
     def begin(self, prepared: Prepared) -> LocalPartialStep:
         """Begin a step that goes on as late feeds arrive; variables are initialised before."""
         runner = self._initialized(prepared, (), None)
-        assert isinstance(runner, Runner)
         return LocalPartialStep(prepared, runner, self.error_of)
 
     def error_of(self, failure: Failure, prepared: Prepared, feeds: Sequence[Any] = ()) -> OpError:
@@ -553,18 +553,19 @@ class LocalPartialStep:
     def __init__(
         self,
         prepared: Prepared,
-        runner: Runner,
+        runner: Runner | Joint,
         error_of: Callable[[Failure, Prepared], OpError],
     ) -> None:
         self._prepared = prepared
         self._error_of = error_of
-        self._runner = runner
-        self._execution: Execution = runner.begin()
+        # A step of its kind is what all that it does takes.
+        self._runner: Any = runner
+        self._execution = runner.begin()
         self._draws = Draws()
 
     def feed(self, place: int, value: Any) -> None:
         """Give the feed of that place in the signature its value."""
-        self._execution.feed(self._runner.late_units[place], value)
+        self._runner.feed(self._execution, place, value)
 
     def advance(self) -> None:
         """Run what is ready."""
@@ -593,12 +594,7 @@ class LocalPartialStep:
 
     def has_run(self, operation: Operation) -> bool:
         """Whether an operation has run, or nothing of it is left to run."""
-        nodes = self._prepared.program.parts[0].nodes
-        return all(
-            self._execution.has_run(index)
-            for index, node in enumerate(nodes)
-            if node.sources[:1] == (operation.id,)
-        )
+        return bool(self._runner.has_run(self._execution, operation.id))
 
     def close(self) -> None:
         """Let go of all values."""

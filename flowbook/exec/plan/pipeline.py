@@ -130,7 +130,7 @@ def grow(
         tuple([(0, place) for place in range(len(fetches))]),
         (part,),
     )
-    if len(devices) > 1 and not any(signature.is_late):
+    if len(devices) > 1:
         where = {i: placement.device_of(node.operation).name for node, i in graph.index.items()}
         program = partition(program, [where[i] for i in range(len(part.nodes))])
     prepared = Prepared(
