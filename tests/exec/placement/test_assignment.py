@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from flowbook.exec.plan.assignment import Problem, assign, finish_of
-from flowbook.exec.plan.room import Need
-from flowbook.exec.plan.simulation import Job, Simulation, finish, order_of, ranks
+from flowbook.exec.placement.assignment import Problem, assign, finish_of
+from flowbook.exec.placement.room import Need
+from flowbook.exec.placement.simulation import Job, Simulation, finish, order_of, ranks
 
 COUNT = 3
 

@@ -11,7 +11,7 @@ import math
 from typing import NamedTuple
 
 from flowbook.exec.devices.device import Device
-from flowbook.exec.plan.machine import Figures, Link, machine
+from flowbook.exec.placement.machine import Figures, Link, machine
 from flowbook.graph.definition.op_def import HOST
 from flowbook.graph.model.context import Frame, chain, runs_in
 from flowbook.graph.model.operation import Operation

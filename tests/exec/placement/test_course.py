@@ -2,8 +2,8 @@
 
 import pytest
 
-from flowbook.exec.plan.course import Course, Output, follow
-from flowbook.exec.plan.simulation import Job, finish
+from flowbook.exec.placement.course import Course, Output, follow
+from flowbook.exec.placement.simulation import Job, finish
 
 
 def transfer(size: int, source: int, destination: int) -> float:

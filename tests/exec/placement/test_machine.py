@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from flowbook.exec.plan import machine as machines
-from flowbook.exec.plan.machine import COMMON, Figures, Link, Machine, keep, machine
+from flowbook.exec.placement import machine as machines
+from flowbook.exec.placement.machine import COMMON, Figures, Link, Machine, keep, machine
 
 MEASURED = Machine(Figures(2e10, 3e9, 4e-7), Link(1e-5, 5e9))
 

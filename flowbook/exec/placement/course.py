@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from flowbook.exec.plan.simulation import Job, Simulation, Transfer
+from flowbook.exec.placement.simulation import Job, Simulation, Transfer
 
 
 class Output(NamedTuple):
