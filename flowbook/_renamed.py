@@ -106,9 +106,6 @@ INSTEAD = {
     "tensor_scatter_update": "fb.tensor_scatter_nd_update",
     "to_float": "fb.cast(x, fb.float32)",
     "to_int32": "fb.cast(x, fb.int32)",
-    "temporary_variable": "fb.zeros(shape), and a tensor for each state that it would take: what "
-    "a step makes is freed where nothing needs it any more",
-    "destroy_temporary_variable": "the tensor itself: a step frees what nothing needs any more",
     "top_k": "fb.nn.top_k",
     "trainable_variables": "fb.get_default_graph().variables(trainable=True)",
     "truediv": "fb.divide",
