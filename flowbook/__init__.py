@@ -145,6 +145,7 @@ from flowbook.graph.ops.signal.fourier import *
 from flowbook.graph.ops.sparse.products import *
 from flowbook.graph.ops.state.initialising import *
 from flowbook.graph.ops.state.marks import *
+from flowbook.graph.ops.state.temporary import *
 from flowbook.graph.ops.state.variables import *
 from flowbook.graph.ops.text.array_files import *
 from flowbook.graph.ops.text.csv_records import *

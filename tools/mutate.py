@@ -103,8 +103,40 @@ RESUMING = "exec/session/test_checkpoints.py"
 READERS = "graph/ops/queues/test_readers.py"
 FORMATS = "exec/files/test_formats.py"
 GOING_ON = "train/input/test_resuming.py"
+SAID = ("graph/building/test_known_shapes.py", "cells/test_known_shapes.py")
+TEMPORARY = ("graph/ops/state/test_temporary.py",)
 
 CHANGES = (
+    # What is said of shapes, and temporary variables.
+    Change(
+        "graph/building/graph.py",
+        "operation.inputs = self.known_shapes.checked(operation.inputs)",
+        "pass",
+        SAID,
+    ),
+    Change("cells/tracker.py", "graph.begin_execution(author)", "pass", SAID),
+    Change(
+        "graph/building/known_shapes.py",
+        "self._tell(tensor)",
+        "pass",
+        SAID,
+    ),
+    Change(
+        "graph/transfer/importing.py",
+        "return self._graph.known_shapes.checked([value])[0]",
+        "return value",
+        SAID,
+    ),
+    Change(
+        "graph/ops/checks/checking.py",
+        "scope, control_inputs=(), flow=flow,",
+        "scope, flow=flow,",
+        SAID,
+    ),
+    Change("graph/ops/state/temporary.py", "if end.op_def in _ENDS and not", "if not", TEMPORARY),
+    Change(
+        "graph/ops/state/temporary.py", "while origin is not None and", "if False and", TEMPORARY
+    ),
     # Readers
     Change("exec/resources/reader.py", "del target[held:]", "pass", (READERS,)),
     Change(

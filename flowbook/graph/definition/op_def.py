@@ -220,6 +220,8 @@ class OpDef(Generic[Built]):
             the run knows: that builds an operation of another type, `At` behind its name, of which
             it is the last input.
         axes: the same of an attribute that is a tuple of axes.
+        vouches: whether its output is its input, of which it has checked the shape, and what is
+            built later takes it in the place of the input (`building/known_shapes.py`).
         stands_for: of a call of a function: `stands_for(operation)` gives the operations that a run
             has in its place. It reserves as many ids as these need (see `StandsFor`).
         cost: `cost(operation)` estimates the floating-point operations (FLOPs) of one run, whatever
@@ -268,6 +270,7 @@ class OpDef(Generic[Built]):
         keeps_finite: bool = False,
         axis: str | None = None,
         axes: str | None = None,
+        vouches: bool = False,
         stands_for: StandsFor | None = None,
         cost: Callable[[Operation], int] | None = None,
         doc: str | None = None,
@@ -308,6 +311,7 @@ class OpDef(Generic[Built]):
         self.is_identity = is_identity
         self.spreads_nonfinite = spreads_nonfinite
         self.keeps_finite = keeps_finite
+        self.vouches = vouches
         self.stands_for = stands_for
         self.cost = cost
         self.type_variables = type_variables
