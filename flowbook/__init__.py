@@ -146,6 +146,7 @@ from flowbook.graph.ops.signal.fourier import *
 from flowbook.graph.ops.sparse.products import *
 from flowbook.graph.ops.state.initialising import *
 from flowbook.graph.ops.state.marks import *
+from flowbook.graph.ops.state.session_tensors import *
 from flowbook.graph.ops.state.variables import *
 from flowbook.graph.ops.text.array_files import *
 from flowbook.graph.ops.text.csv_records import *

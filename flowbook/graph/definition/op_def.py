@@ -222,6 +222,8 @@ class OpDef(Generic[Built]):
         axes: the same of an attribute that is a tuple of axes.
         stands_for: of a call of a function: `stands_for(operation)` gives the operations that a run
             has in its place. It reserves as many ids as these need (see `StandsFor`).
+        fetched_as: makes what a fetch of its only output gives of the value, such as a handle's
+            object of its text; by default the value itself.
         cost: `cost(operation)` estimates the floating-point operations (FLOPs) of one run, whatever
             the dtype: one for a sum, difference, product, quotient, comparison, selection or
             rounding, so two for a product that is added; 4 for a square root; 10 for an
@@ -269,6 +271,7 @@ class OpDef(Generic[Built]):
         axis: str | None = None,
         axes: str | None = None,
         stands_for: StandsFor | None = None,
+        fetched_as: Callable[[Any], Any] | None = None,
         cost: Callable[[Operation], int] | None = None,
         doc: str | None = None,
         function: str | None = None,
@@ -309,6 +312,7 @@ class OpDef(Generic[Built]):
         self.spreads_nonfinite = spreads_nonfinite
         self.keeps_finite = keeps_finite
         self.stands_for = stands_for
+        self.fetched_as = fetched_as
         self.cost = cost
         self.type_variables = type_variables
         self.access = touches.access if touches is not None else None
