@@ -35,7 +35,7 @@ from flowbook.graph.model import dtypes
 from flowbook.graph.model.errors import InternalError, ResourceExhaustedError
 from flowbook.graph.model.registry import define_device_kind
 
-define_device_kind("simulated")
+define_device_kind("simulated", lambda dtype: dtype is not dtypes.string)
 
 Array = np.ndarray[Any, Any]
 

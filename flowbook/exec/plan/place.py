@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from flowbook.exec.devices.cuda import why_not
 from flowbook.exec.devices.device import Device
 from flowbook.exec.plan.assignment import Problem, assign
 from flowbook.exec.plan.cost_model import link_between, seconds, size_of, work_of
@@ -23,7 +24,7 @@ from flowbook.graph.model.device_spec import DeviceSpec
 from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import InvalidArgumentError, ResourceExhaustedError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import kernel_for, kinds_with_kernel
+from flowbook.graph.model.registry import dtype_not_held, kernel_for, kinds_with_kernel
 from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
@@ -144,6 +145,9 @@ def place(
             if not op_def.is_handle and kernel_for(op_def, kind) is None:
                 raise _without_kernel(node.operation, op_def, kind)
             served.add((op_def, kind))
+        dtype = dtype_not_held(node.operation, kind)
+        if dtype is not None:
+            raise _not_held(node.operation, dtype, kind)
     return placement
 
 
@@ -181,7 +185,7 @@ def _groups(
     for operations in together.groups():
         op_defs = [definitions[op] for op in operations if op in definitions]
         is_free = not any(op.device or op.key in homes for op in operations)
-        if is_free and len(devices) > 1 and all(map(able.is_everywhere, op_defs)):
+        if is_free and len(devices) > 1 and able.are_everywhere(operations, op_defs):
             found.append(everywhere._replace(operations=operations))
             continue
         found.append(_group(operations, devices, able, definitions, homes, is_soft))
@@ -203,9 +207,22 @@ class _Able:
             self._found[op_def, kind] = found
         return found
 
-    def is_everywhere(self, op_def: OpDef[Any]) -> bool:
-        """Whether all devices have one."""
-        return all(self.has_kernel(op_def, kind) for kind in self._kinds)
+    def are_everywhere(
+        self, operations: Sequence[Operation], op_defs: Sequence[OpDef[Any]]
+    ) -> bool:
+        """Whether all devices can run operations, and have kernels of their types."""
+        return all(
+            all(self.has_kernel(op_def, kind) for op_def in op_defs)
+            and not any(dtype_not_held(op, kind) for op in operations)
+            for kind in self._kinds
+        )
+
+    def lack(self, operation: Operation, op_def: OpDef[Any], kind: str) -> str | None:
+        """What a kind of device lacks to run an operation, in words; None if it can."""
+        if not self.has_kernel(op_def, kind):
+            return f"has no kernel for {operation.name!r}"
+        dtype = dtype_not_held(operation, kind)
+        return None if dtype is None else f"holds no {dtype.name}, which {operation.name!r} has"
 
 
 def _group(
@@ -262,12 +279,12 @@ def _able_to_run(
     feasible = []
     for index in admitted:
         device = devices[index]
-        lacking = (op for op in operations if not able.has_kernel(definitions[op], device.kind))
-        without = next(lacking, None)
-        if without is None:
+        lacks = (able.lack(op, definitions[op], device.kind) for op in operations)
+        lack = next(filter(None, lacks), None)
+        if lack is None:
             feasible.append(index)
         else:
-            ruled_out[device.name] = f"has no kernel for {without.name!r}"
+            ruled_out[device.name] = lack
     return feasible, ruled_out
 
 
@@ -470,6 +487,14 @@ def _without_kernel(operation: Operation, op_def: OpDef[Any], kind: str) -> Inva
     )
 
 
+def _not_held(operation: Operation, dtype: DType, kind: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"arrays of a device of kind {kind!r} are never of {dtype.name}",
+        operation,
+        hint="run it elsewhere with fb.device, or fb.cast to a dtype that is held there",
+    )
+
+
 def _infeasible(
     group: Sequence[Operation],
     requests: Mapping[Operation, DeviceSpec],
@@ -483,10 +508,19 @@ def _infeasible(
         f"{asked}: {together} none of the devices that there are: {there}",
         next(iter(requests)),
         hint="fb.device(None) or another name; sess.list_devices() lists them, and "
-        "fb.Session(soft_placement=True) takes another one",
+        f"fb.Session(soft_placement=True) takes another one{_of_gpus(requests, devices)}",
     )
     error.details += _constraints(group, definitions, requests)
     return error
+
+
+def _of_gpus(requests: Mapping[Operation, DeviceSpec], devices: Sequence[Device]) -> str:
+    """How to come by a GPU, where one is asked for and there is none."""
+    asked = [spec.index or 0 for spec in requests.values() if spec.kind == "gpu"]
+    if not asked or any(device.kind == "gpu" for device in devices):
+        return ""
+    here = f"fb.Session(devices=['gpu:{asked[0]}']) computes on this machine's"
+    return f"; {why_not(asked[0]) or here}"
 
 
 def _without_common_kernels(

@@ -69,8 +69,9 @@ _definitions: dict[str, OpDef[Any]] = {}
 _kernels: WeakKeyDictionary[OpDef[Any], dict[str, tuple[Registered, ...]]] = WeakKeyDictionary()
 # Those that were defined again too, while an operation uses them.
 _by_key: WeakValueDictionary[str, OpDef[Any]] = WeakValueDictionary()
-# The kinds of devices that there are kernels for; each is named by the module of its devices.
-_device_kinds: set[str] = set()
+# The kinds of devices that there are kernels for, and whether they hold a dtype; each is named by
+# the module of its devices.
+_device_kinds: dict[str, Callable[[DType], bool] | None] = {}
 # Whether what is defined now is Flowbook's own.
 _defines_own = False
 
@@ -142,9 +143,23 @@ def define(op_def: OpDef[Any]) -> None:
     _by_key[op_def.key] = op_def
 
 
-def define_device_kind(kind: str) -> None:
-    """Admit kernels for a kind of device."""
-    _device_kinds.add(kind)
+def define_device_kind(kind: str, holds: Callable[[DType], bool] | None = None) -> None:
+    """Admit kernels for a kind of device.
+
+    Args:
+        kind: such as "cpu".
+        holds: whether its arrays can be of a dtype; None if they can be of any.
+    """
+    _device_kinds[kind] = holds
+
+
+def dtype_not_held(operation: Operation, kind: str) -> DType | None:
+    """The first dtype of what an operation takes and gives that a kind of device does not hold."""
+    holds = _device_kinds.get(kind)
+    if holds is None:
+        return None
+    tensors = (*operation.inputs, *operation.outputs)
+    return next((tensor.dtype for tensor in tensors if not holds(tensor.dtype)), None)
 
 
 def register_kernel(

@@ -81,9 +81,10 @@ def test_requests_that_contradict_each_other(x):
         placed(x, a, b)
     lines = str(caught.value).splitlines()
     said = {line.strip().partition(" (")[0] for line in lines}
-    assert "'a' asks for /device:cpu:0, has kernels for cpu, simulated" in said
+    assert "'a' asks for /device:cpu:0, has kernels for cpu, gpu, simulated" in said
     assert (
-        "'b' asks for /device:gpu:0, is colocated with 'a', has kernels for cpu, simulated" in said
+        "'b' asks for /device:gpu:0, is colocated with 'a', has kernels for cpu, gpu, simulated"
+        in said
     )
     assert sum("test_place.py, line" in line for line in lines) >= 3
 
