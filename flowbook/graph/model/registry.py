@@ -189,15 +189,15 @@ def register_kernel(
 
 
 def special_kernel(
-    type_name: str, device_kind: str, suits: Suits
+    type_name: str, device_kind: str, suits: Suits | None
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a kernel of Flowbook's own for some operations of a type, as a decorator.
 
     Args:
         type_name: the operation type.
         device_kind: the kind of device.
-        suits: which operations it is for, by what is known before the run. What only the run knows
-            is the kernel's own concern: where it cannot, it calls the definition's.
+        suits: which operations it is for, by what is known before the run; None for all. What only
+            the run knows is the kernel's own concern: where it cannot, it calls the definition's.
 
     The kernel has the parameters of the definition's own and means the same. A kernel that a user
     registers goes before it.

@@ -23,6 +23,7 @@ import scipy.special
 from flowbook.exec.devices import cuda, simulated, streams
 from flowbook.exec.devices.simulated import ArrayModule, Simulated, SimulatedArray
 from flowbook.graph.numerics import scipy_special
+from tests.exec.kernels.cuda.emulated import RawModule
 
 Clock = dict[str, int]
 
@@ -297,6 +298,7 @@ class FakeCupy(ArrayModule):
         super().__init__(gpu, np, "cupy")
         self.__spec__ = ModuleSpec("cupy", None)
         self.ndarray = FakeArray
+        self.RawModule = RawModule
         self.cuda = SimpleNamespace(
             runtime=SimpleNamespace(
                 getDeviceCount=lambda: 1,

@@ -64,12 +64,22 @@ WITHOUT_ROWS = {
 WAITING = {
     *("Bincount", "BooleanMask", "BooleanMaskGrad", "CheckNumerics", "Deviation"),
     *("DynamicPartition", "DynamicStitch", "EuclideanNorm", "FloorDiv"),
-    *("GatherNd", "InvertPermutation", "ListDiff", "LogMatrixDeterminant", "MatrixDeterminant"),
+    *(
+        "Gather",
+        "GatherGrad",
+        "GatherNd",
+        "InvertPermutation",
+        "ListDiff",
+        "LogMatrixDeterminant",
+        "MatrixDeterminant",
+    ),
     *("MatrixExponential", "MatrixPseudoInverse", "MatrixRank", "MatrixTriangularSolve"),
     *("MaxPoolGrad", "MaxPoolGradGrad", "MaxPoolWithArgmax", "Mod", "Moments", "Pow", "Repeat"),
     *("ReverseSequence", "SelfAdjointEig", "SoftmaxCrossEntropyWithLogits"),
     *("SparseSoftmaxCrossEntropyWithLogits", "Svd", "TopK", "TrueIndices", "TruncateDiv"),
-    *("TruncateMod", "Unique", "UnravelIndex", "UnsortedSegmentTake", "Variance"),
+    *("ScatterNd", "TruncateMod", "Unique", "UnravelIndex", "UnsortedSegmentMax"),
+    *("UnsortedSegmentMean", "UnsortedSegmentMeanGrad", "UnsortedSegmentMin"),
+    *("UnsortedSegmentProd", "UnsortedSegmentSum", "UnsortedSegmentTake", "Variance"),
 }
 # They do, too, where the axis is an input.
 WAITING |= {d.with_axis_input.type for d in map(op_named, WAITING) if d.with_axis_input}
