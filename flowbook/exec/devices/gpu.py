@@ -18,7 +18,11 @@ from flowbook.exec.devices.device import Device
 from flowbook.exec.devices.quiet import quietly
 from flowbook.exec.devices.streams import streams_of
 from flowbook.graph.model import dtypes
-from flowbook.graph.model.errors import InvalidArgumentError, InvalidTypeError
+from flowbook.graph.model.errors import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    ResourceExhaustedError,
+)
 from flowbook.graph.model.registry import define_device_kind
 
 # The dtypes that CuPy computes with, and what is no array. It stores others, such as bfloat16, and
@@ -81,7 +85,10 @@ class Gpu(Device):
         host = np.asarray(array, order="C")
         if dtypes.as_dtype(host.dtype) not in HELD:
             raise InvalidTypeError(f"{self.name} holds no {dtypes.as_dtype(host.dtype).name}")
-        return self._streams.upload(host)
+        try:
+            return self._streams.upload(host)
+        except MemoryError as error:
+            raise ResourceExhaustedError(f"{self.name}: {error}") from error
 
     def fetch(self, array: Any) -> Any:
         """A copy of an array in host memory, for which the host waits."""

@@ -55,6 +55,8 @@ class Simulated(Device):
         waits: how often a kernel waited for a value, or for a size that depends on values.
     """
 
+    fetches_together = True
+
     def __init__(self, index: int = 0, memory_limit: int | None = None) -> None:
         super().__init__(
             f"/job:localhost/task:0/device:simulated:{index}", ArrayModule(self, np, "xp")

@@ -14,7 +14,7 @@ import threading
 from importlib.machinery import ModuleSpec
 from types import SimpleNamespace
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 import numpy as np
 import pytest
@@ -122,7 +122,12 @@ class Memory(simulated._Memory):
         self.uses.append((stream.name, time))
         if is_write:
             self.written = stream.name, time
-        elif self.copying is not None:
+        else:
+            self.land()
+
+    def land(self) -> None:
+        """Make the copy that goes here, if it has not been made."""
+        if self.copying is not None:
             self.copying()
             self.copying = None
 
@@ -162,7 +167,7 @@ class Pointer:
             copy()
             return
         memory.copying = copy
-        gpu.later.append((stream.name, stream.clock[stream.name], memory))
+        gpu.later.append((stream.name, stream.clock[stream.name], ref(memory)))
 
     def copy_to_host_async(self, target: int, size: int, stream: Stream) -> None:
         gpu = stream.gpu
@@ -226,9 +231,10 @@ class FakeGpu(Simulated):
         self.failure: str | None = None
         self.host: Clock = {}
         self.arenas: dict[str, list[tuple[str, int]]] = {}
-        self.later: list[tuple[str, int, Memory]] = []
+        self.later: list[tuple[str, int, ref[Memory]]] = []
         self.landing: list[tuple[str, int, Any]] = []
-        self.pinned: list[tuple[int, int]] = []
+        # CUDA frees pinned memory when nothing is copied there any more: here never.
+        self.pinned: list[Any] = []
         self.allocated: WeakValueDictionary[int, Memory] = WeakValueDictionary()
         self.module = FakeCupy(self)
         self._local = threading.local()
@@ -264,25 +270,23 @@ class FakeGpu(Simulated):
         return pointer
 
     def is_pinned(self, address: int) -> bool:
-        return any(start <= address < start + size for start, size in self.pinned)
+        return any(0 <= address - ctypes.addressof(each) < len(each) for each in self.pinned)
 
     def pin(self, size: int) -> Any:
         block = (ctypes.c_ubyte * size)()
-        self.pinned.append((ctypes.addressof(block), size))
+        self.pinned.append(block)
         return block
 
     def land(self) -> None:
         """Make the copies for which the host has waited."""
-        for copies in (self.later, self.landing):
-            for copy in list(copies):
-                name, time, what = copy
-                if self.host.get(name, 0) >= time:
-                    copies.remove(copy)
-                    if copies is self.landing:
-                        what()
-                    elif what.copying is not None:
-                        what.copying()
-                        what.copying = None
+        for name, time, memory in self.later:
+            found = memory()
+            if self.host.get(name, 0) >= time and found is not None:
+                found.land()
+        for name, time, copy in list(self.landing):
+            if self.host.get(name, 0) >= time:
+                self.landing.remove((name, time, copy))
+                copy()
 
     def __enter__(self) -> FakeGpu:
         return self
