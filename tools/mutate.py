@@ -71,7 +71,8 @@ NATIVE_CREW = "exec/kernels/test_native_crew.py"
 PROCESSORS = "exec/devices/test_processors.py"
 FLOW = "onnx/test_flow.py"
 ELEMENTS = "graph/control_flow/test_over_elements.py"
-LOWERING = "exec/engine/test_lowering.py"
+LOWERING = "exec/engine/code/test_lowering.py"
+OVERWRITING = "exec/engine/code/test_overwriting.py"
 FAILURES = "exec/engine/test_errors.py"
 RETENTION = "exec/engine/test_retention.py"
 OWNERSHIP = "exec/session/test_ownership.py"
@@ -736,52 +737,64 @@ CHANGES = (
         (OWNERSHIP,),
     ),
     Change(
-        "exec/engine/generate.py",
+        "exec/engine/code/generate.py",
         "self.line(text + _dropping(dropped), index, inputs)",
         "self.line(text, index, inputs)",
         (LEASES, RETENTION),
     ),
-    Change("exec/engine/generate.py", "if name not in self.barred]", "]", (LOWERING,)),
-    Change("exec/engine/generate.py", "and self.locals[first] not in self.barred", "", (LOWERING,)),
+    Change("exec/engine/code/overwriting.py", "return made - kept", "return made", (OVERWRITING,)),
     Change(
-        "exec/engine/generate.py",
+        "exec/engine/code/overwriting.py", "        and definition.is_pure\n", "", (OVERWRITING,)
+    ),
+    Change(
+        "exec/engine/code/generate.py",
+        "if {out}.flags.c_contiguous else",
+        "if True else",
+        (OVERWRITING,),
+    ),
+    Change("exec/engine/code/generate.py", "if name not in self.barred]", "]", (LOWERING,)),
+    Change(
+        "exec/engine/code/generate.py", "and self.locals[first] not in self.barred", "", (LOWERING,)
+    ),
+    Change(
+        "exec/engine/code/generate.py",
         "    def _free_rest(self, names: Sequence[str], count: int) -> None:\n",
         "    def _free_rest(self, names: Sequence[str], count: int) -> None:\n        return\n",
         (LOWERING,),
     ),
     Change(
-        "exec/engine/generate.py",
+        "exec/engine/code/generate.py",
         "and first not in unit.invariants and first not in others",
         "and first not in others",
         (LOWERING,),
     ),
     Change(
-        "exec/engine/lowering.py",
+        "exec/engine/code/lowering.py",
         "if guards[1] != (*around, (pred, 1 - side)) or",
         "if",
         (LOWERING,),
     ),
     Change(
-        "exec/engine/lowering.py",
+        "exec/engine/code/lowering.py",
         "        ended.is_open = body.is_open = True\n",
         "",
         (LOWERING,),
     ),
     Change(
-        "exec/engine/lowering.py",
+        "exec/engine/code/lowering.py",
         "return [] if program.is_scalar(pred) else [(guard, [program.moved(unit)])]",
         "return []",
         (LOWERING,),
     ),
     Change("exec/engine/step.py", "            first.pending += 1\n", "", (STEP, LOWERING)),
     Change(
-        "exec/engine/generate.py",
+        "exec/engine/code/generate.py",
         'dropped = f"; {place} = None" if value in dying else ""',
         'dropped = ""',
-        (GROWTH, "exec/engine/test_generate.py"),
+        (GROWTH, "exec/engine/code/test_generate.py"),
     ),
     Change(
-        "exec/engine/generate.py",
+        "exec/engine/code/generate.py",
         "function.__code__ = function.__code__.replace(co_filename=self._filename)",
         "pass",
         (GROWTH,),
@@ -1566,7 +1579,7 @@ CHANGES = (
     # or leaves it to those that are not,
     Change(
         "exec/kernels/native_crew.ll",
-        "  %taking = cmpxchg ptr %its_box, i64 %offered, i64 0 seq_cst seq_cst\n",
+        "  cmpxchg ptr %its_box, i64 %offered, i64 0 seq_cst seq_cst\n",
         "",
         (NATIVE_CREW,),
     ),
@@ -1579,8 +1592,15 @@ CHANGES = (
     ),
     Change(
         "exec/kernels/native_crew.ll",
-        "br i1 %awaited, label %tell, label %done",
-        "br label %done",
+        "br i1 %awaited, label %tell, label %idle",
+        "br label %idle",
+        (NATIVE_CREW,),
+    ),
+    # More of them come where others want the processors.
+    Change(
+        "exec/kernels/native_crew.ll",
+        "%helpers = select i1 %is_busy, i64 %helpers_if_busy,",
+        "%helpers = select i1 %is_busy, i64 %helpers_if_quiet,",
         (NATIVE_CREW,),
     ),
     Change("exec/kernels/crew.py", "job.left.clear()", "pass", (CREW,)),
@@ -1770,22 +1790,22 @@ CHANGES = (
         ("graph/control_flow/test_while_loop.py",),
     ),
     Change(
-        "exec/engine/generate.py",
+        "exec/engine/code/generate.py",
         'self.line(f"{trips} += {counter}")',
         'self.line(f"{trips} = {counter}")',
-        ("exec/engine/test_tally.py",),
+        ("exec/engine/code/test_tally.py",),
     ),
     Change(
-        "exec/engine/generate.py",
+        "exec/engine/code/generate.py",
         'self.line(f"    {taken} = 0")',
         'self.line(f"    {taken} = 1")',
-        ("exec/engine/test_tally.py",),
+        ("exec/engine/code/test_tally.py",),
     ),
     Change(
-        "exec/engine/tally.py",
+        "exec/engine/code/tally.py",
         "later = sorted([each for each in found if each[0]], key=lambda each: each[0][0])",
         "later = [each for each in found if each[0]]",
-        ("exec/engine/test_tally.py",),
+        ("exec/engine/code/test_tally.py",),
     ),
     Change(
         "exec/plan/outline.py",
@@ -1815,19 +1835,19 @@ CHANGES = (
         "exec/engine/regions.py",
         "                differs = other in alone or layout.items[other].guard != item.guard\n",
         "                differs = False\n",
-        ("exec/engine/test_lowering.py",),
+        ("exec/engine/code/test_lowering.py",),
     ),
     Change(
         "exec/engine/segment.py",
         "together[stop - 1] >= stop",
         "False",
-        ("exec/engine/test_lowering.py",),
+        ("exec/engine/code/test_lowering.py",),
     ),
     Change(
         "exec/engine/grouping.py",
         "            if _is_sure(outline, layout, region):\n",
         "            if True:\n",
-        ("exec/engine/test_lowering.py", "exec/engine/test_joint.py"),
+        ("exec/engine/code/test_lowering.py", "exec/engine/test_joint.py"),
     ),
     Change(
         "exec/engine/grouping.py",
@@ -1839,13 +1859,13 @@ CHANGES = (
         "exec/engine/grouping.py",
         "            segment.behind = tuple(behind - {number} - after)\n",
         "",
-        ("exec/engine/test_lowering.py", "exec/engine/test_joint.py"),
+        ("exec/engine/code/test_lowering.py", "exec/engine/test_joint.py"),
     ),
     Change(
-        "exec/engine/statements.py",
+        "exec/engine/code/statements.py",
         "        return any(unit.writes for side in self.sides for unit in side)",
         "        return False",
-        ("exec/engine/test_lowering.py",),
+        ("exec/engine/code/test_lowering.py",),
     ),
     Change(
         "exec/plan/place.py",
@@ -1857,19 +1877,19 @@ CHANGES = (
         "exec/engine/runner.py",
         "self._first_tally = step.tally  # The code itself may go.",
         "pass",
-        ("exec/engine/test_tally.py",),
+        ("exec/engine/code/test_tally.py",),
     ),
     Change(
         "exec/engine/step.py",
         "self.trips[run.frame.name] += run.oldest - 1",
         "self.trips[run.frame.name] += run.oldest",
-        ("exec/engine/test_tally.py",),
+        ("exec/engine/code/test_tally.py",),
     ),
     Change(
         "exec/engine/step.py",
         "self.sides[index] = int(outputs[0] is DEAD)",
         "self.sides[index] = int(outputs[0] is not DEAD)",
-        ("exec/engine/test_tally.py",),
+        ("exec/engine/code/test_tally.py",),
     ),
     Change(
         "widgets/graphs/flow_blocks.py",

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 import flowbook as fb
-from tests.exec.engine.test_lowering import build, programs, pure, starts
+from tests.exec.engine.code.test_lowering import build, programs, pure, starts
 from tests.need import requires
 
 reference = pytest.importorskip("onnx.reference")

@@ -24,15 +24,21 @@ import numpy as np
 from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.at_once import MustWait, asking_first
 from flowbook.exec.engine.bind import Bound, bind
+from flowbook.exec.engine.code.generate import (
+    FINISHER_OF,
+    Generated,
+    Setting,
+    finishers,
+    whole_step,
+)
+from flowbook.exec.engine.code.lowering import lowered
+from flowbook.exec.engine.code.tally import Tallies, Tally, run_number
 from flowbook.exec.engine.executor import Execution, Executions, Overseer
-from flowbook.exec.engine.generate import FINISHER_OF, Generated, Setting, finishers, whole_step
 from flowbook.exec.engine.given_up import call_until
 from flowbook.exec.engine.grouping import Grouping
-from flowbook.exec.engine.lowering import lowered
 from flowbook.exec.engine.run_errors import as_op_error, cause_of
 from flowbook.exec.engine.segment import Region, Segment
 from flowbook.exec.engine.step import Frame, Structure
-from flowbook.exec.engine.tally import Tallies, Tally, run_number
 from flowbook.exec.engine.units import Kernel, LateFeed, Unit
 from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of, late
 from flowbook.exec.plan.instrument import Instrument

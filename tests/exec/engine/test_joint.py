@@ -18,7 +18,7 @@ from flowbook.exec.devices.simulated import Simulated
 from flowbook.exec.plan import assignment, pipeline, together
 from flowbook.exec.plan.partition import partition
 from flowbook.exec.signature.signature import Signature
-from tests.exec.engine.test_lowering import STATE, build, interpret, programs, starts
+from tests.exec.engine.code.test_lowering import STATE, build, interpret, programs, starts
 from tests.exec.random_graphs import examples
 
 

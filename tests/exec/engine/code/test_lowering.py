@@ -14,7 +14,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import flowbook as fb
-from flowbook.exec.engine import lowering, segment
+from flowbook.exec.engine import segment
+from flowbook.exec.engine.code import lowering
 from flowbook.exec.engine.runner import Runner, Stage
 from flowbook.exec.plan.failure import StepFailed, deadline_after
 from flowbook.graph.model.touch import ASSERTS

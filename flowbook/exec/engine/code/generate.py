@@ -29,8 +29,9 @@ import numpy as np
 
 from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.bind import Specs
-from flowbook.exec.engine.statements import Branches, Literal, Loop, Move, made_by, taken_by
-from flowbook.exec.engine.tally import Tallies, Tally, run_number
+from flowbook.exec.engine.code.overwriting import fits, unshared
+from flowbook.exec.engine.code.statements import Branches, Literal, Loop, Move, made_by, taken_by
+from flowbook.exec.engine.code.tally import Tallies, Tally, run_number
 from flowbook.exec.engine.units import Handle, Kernel, Router, Unit
 from flowbook.exec.plan.failure import LoopPlace, UnitFailure, late
 from flowbook.exec.plan.memory import Ownership
@@ -216,6 +217,8 @@ class _Writer:
         self.counted: list[str] = []
         self.decided: list[Sequence[int]] = []
         self.tally: Tally | None = None
+        # The values that may be overwritten when they die.
+        self.unshared: set[int] = set()
         # What the other side of a branch leaves behind lies in these.
         self.barred: frozenset[str] = frozenset()
         # For a value the local that it is moved to in the end: one kept for it, one maybe free.
@@ -245,6 +248,7 @@ class _Writer:
     def write(self, units: Sequence[Unit], lasting: Collection[int]) -> None:
         """Add the code of units, after which some values live on."""
         last_use = _last_uses(units, lasting)
+        self.unshared |= unshared(units)
         for place, unit in enumerate(units):
             dying = [
                 v for v in dict.fromkeys(unit.inputs) if v in self.locals and last_use[v] == place
@@ -269,7 +273,7 @@ class _Writer:
         index = kernel.index
         inputs = tuple([self.name(v) for v in kernel.inputs])
         used = [port for port, v in enumerate(kernel.outputs) if v in last_use]
-        call = self._call(kernel, inputs, used)
+        call = self._call(kernel, inputs, used, self._overwritten(kernel, dying))
         released = [self.locals.pop(v) for v in dying]
         self.free.extend(released)
         targets = [self._take(v) for v in kernel.outputs]
@@ -480,10 +484,22 @@ class _Writer:
         if moves:
             self.line(f"{', '.join(targets)} = {', '.join([s for _, s in moves])}{dropped}")
 
-    def _call(self, kernel: Kernel, inputs: tuple[str, ...], used: Sequence[int]) -> str:
+    def _overwritten(self, kernel: Kernel, dying: Sequence[int]) -> str | None:
+        """The local of a dying input in whose place the result can be put."""
+        expression = kernel.call.expression
+        if expression is None or not expression.is_call or self.is_wary or self.device.xp is not np:
+            return None
+        for value in dying:
+            if value in self.unshared and fits(kernel, value, self.specs):
+                return self.locals[value]
+        return None
+
+    def _call(
+        self, kernel: Kernel, inputs: tuple[str, ...], used: Sequence[int], out: str | None
+    ) -> str:
         index = kernel.index
         if kernel.call.expression is not None and kernel.call.expression.is_single:
-            return self._inlined(kernel, inputs)
+            return self._inlined(kernel, inputs, out)
         function = kernel.function
         if kernel.call.expression is not None and not self.is_wary:
             function = kernel.call.expression.kernel(used)
@@ -495,7 +511,7 @@ class _Writer:
             attributes.append(text if kernel.call.is_positional else f"{name}={text}")
         return f"{first[0]}({', '.join([*first[1:], *inputs, *attributes])})"
 
-    def _inlined(self, kernel: Kernel, inputs: tuple[str, ...]) -> str:
+    def _inlined(self, kernel: Kernel, inputs: tuple[str, ...], out: str | None) -> str:
         expression = kernel.call.expression
         assert expression is not None
         is_scalar = self._takes_scalars(kernel)
@@ -509,6 +525,9 @@ class _Writer:
             names[name] = self._literal(kernel.index, name, value)
         if is_scalar:
             return expression.render_for_scalars(names)
+        if out is not None:
+            # In another order of elements the bits of what is computed from them might differ.
+            return expression.render_into(names, f"{out} if {out}.flags.c_contiguous else None")
         large = self._kernel(kernel.function) if expression.has_steps else None
         return expression.render(names, large)
 

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from flowbook.exec.engine.bind import Specs
-from flowbook.exec.engine.statements import Branches, Literal, Loop, Move, Variable
+from flowbook.exec.engine.code.statements import Branches, Literal, Loop, Move, Variable
 from flowbook.exec.engine.units import Handle, Kernel, Router, Unit
 from flowbook.exec.plan.program import Block
 from flowbook.graph.model.retag import DEAD, Retag
