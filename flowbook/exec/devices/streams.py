@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.exec.devices.cuda import cupy
-from flowbook.exec.devices.pinned import Pinned, aligned, part
+from flowbook.exec.devices.pinned import Bytes, Pinned, aligned, part
 from flowbook.graph.model.errors import InternalError
 
 
@@ -92,22 +92,15 @@ class Streams:
                 arrays = [self._cupy.ascontiguousarray(a).reshape(a.shape) for a in arrays]
                 made = self._event(self.compute)
             self._download.wait_event(made)
-            starts, size = [], 0
-            for array in arrays:
-                starts.append(size)
-                size += aligned(array.nbytes)
-            block = self._pinned.take(size)
-            found = [np.empty(array.shape, array.dtype) for array in arrays]
-            places = found
-            if block is not None:
-                places = [part(block, *pair) for pair in zip(starts, found, strict=True)]
+            block = self._pinned.take(sum(aligned(array.nbytes) for array in arrays))
+            places = _places(block, arrays)
             for array, place in zip(arrays, places, strict=True):
                 array.data.copy_to_host_async(place.ctypes.data, array.nbytes, self._download)
             self._await(self._event(self._download))
-        if block is not None:
-            for array, place in zip(found, places, strict=True):
-                array[...] = place
-            self._pinned.give(block)
+        if block is None:
+            return places
+        found = [place.copy() for place in places]
+        self._pinned.give(block)
         return found
 
     def release(self) -> None:
@@ -131,6 +124,17 @@ class Streams:
                 hint="with CUDA_LAUNCH_BLOCKING=1 in the environment the one that fails reports "
                 "it; the process has to start anew",
             ) from error
+
+
+def _places(block: Bytes | None, arrays: Sequence[Any]) -> list[Any]:
+    """Where arrays are copied to: one behind the other in a block, or each to memory of its own."""
+    if block is None:
+        return [np.empty(array.shape, array.dtype) for array in arrays]
+    places, start = [], 0
+    for array in arrays:
+        places.append(part(block, start, array))
+        start += aligned(array.nbytes)
+    return places
 
 
 class _Uploaded:
