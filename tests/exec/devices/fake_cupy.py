@@ -55,19 +55,22 @@ class Stream:
 
     def does(self, what: str) -> int:
         """One more piece of work, which the host puts there now."""
-        _merge(self.clock, self.gpu.host)
-        self.clock[self.name] = self.clock.get(self.name, 0) + 1
-        self.gpu.record.append((self.name, what))
-        return self.clock[self.name]
+        with self.gpu.lock:
+            _merge(self.clock, self.gpu.host)
+            self.clock[self.name] = self.clock.get(self.name, 0) + 1
+            self.gpu.record.append((self.name, what))
+            return self.clock[self.name]
 
     def record(self, event: Event) -> Event:
-        self.does("record")
-        event.clock = dict(self.clock)
-        return event
+        with self.gpu.lock:
+            self.does("record")
+            event.clock = dict(self.clock)
+            return event
 
     def wait_event(self, event: Event) -> None:
-        self.does("wait")
-        _merge(self.clock, event.clock)
+        with self.gpu.lock:
+            self.does("wait")
+            _merge(self.clock, event.clock)
 
     def __enter__(self) -> Stream:
         self.gpu.current.append(self)
@@ -92,8 +95,9 @@ class Event:
         self.gpu.waited += 1
         if self.gpu.failure is not None:
             raise CUDARuntimeError(self.gpu.failure)
-        _merge(self.gpu.host, self.clock)
-        self.gpu.land()
+        with self.gpu.lock:
+            _merge(self.gpu.host, self.clock)
+            self.gpu.land()
 
 
 class Memory(simulated._Memory):
@@ -114,6 +118,10 @@ class Memory(simulated._Memory):
         return self
 
     def used_on(self, stream: Stream, what: str, is_write: bool = False) -> None:
+        with stream.gpu.lock:
+            self._used_on(stream, what, is_write)
+
+    def _used_on(self, stream: Stream, what: str, is_write: bool) -> None:
         time = stream.does(what)
         needed = [*self.uses, *self.arena] if is_write else [self.written]
         for name, before in needed:
@@ -230,6 +238,7 @@ class FakeGpu(Simulated):
         self.waited = 0
         self.failure: str | None = None
         self.host: Clock = {}
+        self.lock = threading.RLock()
         self.arenas: dict[str, list[tuple[str, int]]] = {}
         self.later: list[tuple[str, int, ref[Memory]]] = []
         self.landing: list[tuple[str, int, Any]] = []
