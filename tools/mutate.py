@@ -82,7 +82,7 @@ OWNERSHIP = "exec/session/test_ownership.py"
 CODEC = "exec/plan/test_codec.py"
 PLAN = "exec/plan/test_plan.py"
 JOINT = "exec/engine/test_joint.py"
-ASSIGNMENT = "exec/plan/test_assignment.py"
+ASSIGNMENT = "exec/placement/test_assignment.py"
 GUARD = "exec/instruments/test_guard.py"
 TRACE = "exec/instruments/test_trace.py"
 REWRITE = "graph/rewrite/test_rewrite.py"
@@ -106,8 +106,40 @@ RESUMING = "exec/session/test_checkpoints.py"
 READERS = "graph/ops/queues/test_readers.py"
 FORMATS = "exec/files/test_formats.py"
 GOING_ON = "train/input/test_resuming.py"
+SAID = ("graph/building/test_known_shapes.py", "cells/test_known_shapes.py")
+TEMPORARY = ("graph/ops/state/test_temporary.py",)
 
 CHANGES = (
+    # What is said of shapes, and temporary variables.
+    Change(
+        "graph/building/graph.py",
+        "operation.inputs = self.known_shapes.checked(operation.inputs)",
+        "pass",
+        SAID,
+    ),
+    Change("cells/tracker.py", "graph.begin_execution(author)", "pass", SAID),
+    Change(
+        "graph/building/known_shapes.py",
+        "self._tell(tensor)",
+        "pass",
+        SAID,
+    ),
+    Change(
+        "graph/transfer/importing.py",
+        "return self._graph.known_shapes.checked([value])[0]",
+        "return value",
+        SAID,
+    ),
+    Change(
+        "graph/ops/checks/checking.py",
+        "scope, control_inputs=(), flow=flow,",
+        "scope, flow=flow,",
+        SAID,
+    ),
+    Change("graph/ops/state/temporary.py", "if end.op_def in _ENDS and not", "if not", TEMPORARY),
+    Change(
+        "graph/ops/state/temporary.py", "while origin is not None and", "if False and", TEMPORARY
+    ),
     # Readers
     Change("exec/resources/reader.py", "del target[held:]", "pass", (READERS,)),
     Change(
@@ -213,8 +245,8 @@ CHANGES = (
     Change("exec/resources/gate.py", "if not self._writing:", "if True:", (GATES,)),
     Change(
         "exec/engine/runner.py",
-        "passage.around(self._fail_as_step, execution.run)",
-        "self._fail_as_step(execution.run)",
+        "passage.around(self.fail_as_step, execution.run)",
+        "self.fail_as_step(execution.run)",
         (GATES,),
     ),
     Change(
@@ -424,6 +456,18 @@ CHANGES = (
         (WAITS,),
     ),
     Change("exec/engine/rendezvous.py", "        self.parts.cancel()\n", "", (WAITS,)),
+    Change(
+        "exec/engine/turns.py",
+        "call = self._reported() or self._waited_for()",
+        "call = self._waited_for()",
+        ("exec/session/test_partial_run.py",),
+    ),
+    Change(
+        "exec/plan/partition.py",
+        "for device in devices or [self._part.device]",
+        "for device in devices",
+        ("exec/session/test_partial_run.py",),
+    ),
     # The model: keys and kinds
     Change(
         "port/templates.py",
@@ -626,55 +670,55 @@ CHANGES = (
         (PLAN,),
     ),
     Change(
-        "exec/plan/course.py",
+        "exec/placement/course.py",
         "            if arrival > begin:\n",
         "            if arrival < begin:\n",
-        ("exec/plan/test_course.py",),
+        ("exec/placement/test_course.py",),
     ),
     Change(
-        "exec/plan/course.py",
+        "exec/placement/course.py",
         "        until[key] = max(until.get(key, 0.0), end)\n",
         "        until[key] = end\n",
-        ("exec/plan/test_course.py",),
+        ("exec/placement/test_course.py",),
     ),
     Change(
-        "exec/plan/explanation.py",
-        "    placement = place(graph, devices, homes=homes, is_soft=is_soft)\n",
-        "    placement = place(graph, devices, None, homes, known, is_soft)\n",
+        "exec/plan/explaining.py",
+        "    placement = place_with_homes(graph, devices, homes=homes, is_soft=is_soft)\n",
+        "    placement = place_with_homes(graph, devices, None, homes, known, is_soft)\n",
         ("exec/session/test_explain.py",),
     ),
     Change(
-        "exec/plan/machine.py",
+        "exec/placement/machine.py",
         '        if found["of"] != _identity():\n',
         '        if not found["of"]:\n',
-        ("exec/plan/test_machine.py",),
+        ("exec/placement/test_machine.py",),
     ),
     Change(
-        "exec/plan/assignment.py",
+        "exec/placement/assignment.py",
         "            room.take(number, chosen[number])\n            decided",
         "            decided",
-        ("exec/plan/test_assignment.py",),
+        ("exec/placement/test_assignment.py",),
     ),
     Change(
-        "exec/plan/assignment.py",
+        "exec/placement/assignment.py",
         "        if is_better and problem.room.fit(other):\n",
         "        if is_better:\n",
-        ("exec/plan/test_assignment.py", "exec/plan/test_place.py"),
+        ("exec/placement/test_assignment.py", "exec/placement/test_place.py"),
     ),
     Change(
-        "exec/plan/place.py",
+        "exec/placement/constraints.py",
         "    if not feasible and len(operations) > 1:\n",
         "    if False:\n",
-        ("exec/plan/test_place.py",),
+        ("exec/placement/test_place.py",),
     ),
     Change(
-        "exec/plan/place.py",
+        "exec/placement/place.py",
         "            device = before.chosen[old]\n",
         "            device = devices[0]\n",
         (GROWTH,),
     ),
     Change(
-        "exec/plan/place.py",
+        "exec/placement/place.py",
         "        return max(arrivals) + seconds(",
         "        return seconds(",
         (GROWTH,),
@@ -722,7 +766,7 @@ CHANGES = (
         "",
         (RETENTION,),
     ),
-    Change("exec/engine/executor.py", "            self._abandon()\n", "", (FAILURES,)),
+    Change("exec/engine/executor.py", "            self.abandon()\n", "", (FAILURES,)),
     Change(
         "exec/engine/executor.py", "if self._state is not _State.STARTED:", "if False:", (FAILURES,)
     ),
@@ -849,6 +893,42 @@ CHANGES = (
     ),
     Change("exec/resources/variable.py", "self._announce(True)", "pass", (CLAIMS,)),
     Change("exec/resources/variable.py", "self._announce(False)", "pass", (CLAIMS,)),
+    Change(
+        "exec/resources/variable.py",
+        "self._swap(device.take(before.send(self._buffer)))",
+        "pass",
+        ("exec/resources/test_on_devices.py",),
+    ),
+    Change(
+        "graph/numerics/row_writes.py",
+        "if ufunc is not None else 1, 0, -1",
+        "if ufunc is not None else 2, 1, -1",
+        ("exec/resources/test_on_devices.py",),
+    ),
+    Change(
+        "graph/numerics/row_writes.py",
+        'side="right"',
+        'side="left"',
+        ("exec/resources/test_on_devices.py",),
+    ),
+    Change(
+        "exec/placement/assignment.py",
+        "chosen, best = _beside_users(problem, order, chosen, best)",
+        "pass",
+        ("exec/resources/test_on_devices.py",),
+    ),
+    Change(
+        "exec/placement/homes.py",
+        "if undecided:",
+        "if False:",
+        ("exec/resources/test_on_devices.py",),
+    ),
+    Change(
+        "exec/master.py",
+        "if prepared.program.is_parted:\n                # The initial",
+        "if False:\n                # The initial",
+        ("exec/resources/test_on_devices.py",),
+    ),
     Change("exec/resources/store.py", "self.on_value(key, False)", "pass", (HANDLES,)),
     Change("exec/resources/store.py", "store.start_over()", "pass", (CLAIMS,)),
     Change("exec/resources/store.py", "self._own.pop(key, None)", "pass", (HANDLES,)),
@@ -872,7 +952,7 @@ CHANGES = (
     ),
     Change(
         "exec/resources/variable.py",
-        "        finally:\n            buffer.flags.writeable = False",
+        "        finally:\n            self.device.lock(buffer, True)",
         "        finally:\n            pass",
         ("exec/session/test_ownership.py",),
     ),
@@ -1282,7 +1362,7 @@ CHANGES = (
         ("widgets/graphs/test_flow_blocks.py",),
     ),
     Change(
-        "graph/gradients/loops.py",
+        "graph/gradients/backward_loops.py",
         "return self.frame.swap_memory and tensor.dtype is not variant",
         "return False",
         ("exec/engine/test_joint.py",),
@@ -1330,7 +1410,7 @@ CHANGES = (
         ("onnx/test_flow.py",),
     ),
     Change(
-        "graph/gradients/loops.py",
+        "graph/gradients/backward_loops.py",
         "shape = shape.generalise(first.shape)",
         "pass",
         (LOOPS,),
@@ -1484,7 +1564,7 @@ CHANGES = (
         ("widgets/graphs/test_overlay.py",),
     ),
     Change(
-        "exec/plan/explanation.py",
+        "exec/plan/explaining.py",
         "for n in graph.nodes for p in n.joined",
         "for n in () for p in n.joined",
         ("exec/session/test_explain.py",),
@@ -1654,45 +1734,45 @@ CHANGES = (
         (LOOPS,),
     ),
     Change(
-        "graph/gradients/loops.py",
+        "graph/gradients/backward_loops.py",
         "and op_def.touches is None",
         "",
         (LOOPS,),
     ),
     Change(
-        "graph/gradients/loops.py",
+        "graph/gradients/backward_loops.py",
         "and all(t.dtype not in (variant, resource) for t in (*op.inputs, *op.outputs))",
         "",
         (LOOPS,),
     ),
     Change(
-        "graph/gradients/loops.py",
+        "graph/gradients/backward_loops.py",
         "value = held(value, pred, branch.side)",
         "pass",
         (LOOPS,),
     ),
     Change(
-        "graph/gradients/loops.py",
+        "graph/gradients/backward_loops.py",
         "            self.frame.recompute\n            and",
         "            False\n            and",
         (LOOPS,),
     ),
     Change(
-        "graph/gradients/loops.py",
+        "graph/gradients/backward_loops.py",
         "and context_of(part) == self.place",
         "",
         (LOOPS,),
     ),
-    Change("graph/gradients/loops.py", "and not self.frame.recompute", "", (LOOPS,)),
+    Change("graph/gradients/backward_loops.py", "and not self.frame.recompute", "", (LOOPS,)),
     Change(
-        "graph/gradients/loops.py",
+        "graph/gradients/loop_dependence.py",
         "replace(branch, side=1 - branch.side)",
         "replace(branch, side=1)",
         (LOOPS,),
     ),
     Change(
-        "graph/gradients/loops.py",
-        'name_scope(f"kept_{_name_of(tensor)}")',
+        "graph/gradients/backward_loops.py",
+        'name_scope(f"kept_{name_of(tensor)}")',
         'name_scope("kept")',
         ("cells/test_loops.py",),
     ),
@@ -1871,10 +1951,10 @@ CHANGES = (
         ("exec/engine/code/test_lowering.py",),
     ),
     Change(
-        "exec/plan/place.py",
+        "exec/placement/constraints.py",
         "    if is_soft and not",
         "    if not",
-        ("exec/plan/test_place.py",),
+        ("exec/placement/test_place.py",),
     ),
     Change(
         "exec/engine/runner.py",
@@ -1992,13 +2072,13 @@ CHANGES = (
         (JOINT,),
     ),
     Change(
-        "exec/plan/together.py",
+        "exec/placement/together.py",
         "            together.join(node.closes.operation, operation)",
         "            pass",
         (JOINT,),
     ),
     Change(
-        "exec/plan/assignment.py",
+        "exec/placement/assignment.py",
         "    chosen, best = _improved(problem, order, chosen, best)\n",
         "",
         (ASSIGNMENT,),
@@ -2040,9 +2120,9 @@ CHANGES = (
         (GPU,),
     ),
     Change(
-        "exec/plan/place.py",
-        "            and not any(dtype_not_held(op, kind) for op in operations)\n",
-        "",
+        "exec/placement/constraints.py",
+        "        dtype = dtype_not_held(operation, kind)\n",
+        "        dtype = None\n",
         (GPU,),
     ),
     Change(

@@ -26,7 +26,8 @@ from flowbook.exec.engine.runner import Runner
 from flowbook.exec.feeding import Feeding
 from flowbook.exec.master import LocalMaster, LocalPartialStep, Master, PartialStep, located
 from flowbook.exec.plan.codec import decode, decode_failure, encode, encode_failure
-from flowbook.exec.plan.explanation import Explanation, explain
+from flowbook.exec.plan.explaining import explain
+from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.failure import StepFailed
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Prepared, prepare

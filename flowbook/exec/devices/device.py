@@ -74,6 +74,10 @@ class Device(ABC):
         """An array of this device with the values of a host array, which nobody writes to."""
         return self.own(array)
 
+    def show(self, array: Any) -> Any:
+        """The values of an array that nobody writes to, in host memory; itself if it lies there."""
+        return np.asarray(self.fetch(array))
+
     def send(self, value: Any) -> Any:
         """A value as it goes to another device: an array in host memory that nobody else has.
 
@@ -96,6 +100,9 @@ class Device(ABC):
     def fetch_all(self, values: Sequence[Any]) -> Sequence[Any]:
         """As `fetch`, of all of several values that are arrays of this device."""
         return [self.fetch(value) if self.check(value) else value for value in values]
+
+    def lock(self, array: Any, is_locked: bool) -> None:  # noqa: B027 - most can not.
+        """Have an array refuse to be written to, or take it again, where arrays can."""
 
     @abstractmethod
     def check(self, value: Any) -> bool:

@@ -154,12 +154,15 @@ def define_device_kind(kind: str, holds: Callable[[DType], bool] | None = None) 
 
 
 def dtype_not_held(operation: Operation, kind: str) -> DType | None:
-    """The first dtype of what an operation takes and gives that a kind of device does not hold."""
+    """The first dtype that an operation is about and that a kind of device does not hold."""
     holds = _device_kinds.get(kind)
     if holds is None:
         return None
-    tensors = (*operation.inputs, *operation.outputs)
-    return next((tensor.dtype for tensor in tensors if not holds(tensor.dtype)), None)
+    # A variable's is an attribute of its handle.
+    own = operation.attributes.get("dtype")
+    found = [tensor.dtype for tensor in operation.inputs]
+    found += [*operation.dtypes, *([] if own is None else [own])]
+    return next((dtype for dtype in found if not holds(dtype)), None)
 
 
 def register_kernel(

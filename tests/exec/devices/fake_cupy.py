@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 import scipy.special
 
-from flowbook.exec.devices import cuda, simulated, streams
+from flowbook.exec.devices import cuda, local, simulated, streams
 from flowbook.exec.devices.simulated import ArrayModule, Simulated, SimulatedArray
 from flowbook.graph.numerics import scipy_special
 from tests.exec.kernels.cuda.emulated import RawModule
@@ -341,7 +341,7 @@ def fake_gpu(monkeypatch: pytest.MonkeyPatch) -> Any:
     gpu = FakeGpu()
     monkeypatch.setitem(sys.modules, "cupy", gpu.module)
     monkeypatch.setitem(sys.modules, "cupyx.scipy.special", scipy.special)
-    caches = (cuda.cupy, streams.streams_of, scipy_special._loaded)
+    caches = (cuda.cupy, local._made, streams.streams_of, scipy_special._loaded)
     for cache in caches:
         cache.cache_clear()
     yield gpu

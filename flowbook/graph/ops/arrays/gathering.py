@@ -12,7 +12,7 @@ import numpy as np
 
 from flowbook.graph.definition.axes import as_axis, axis_or_tensor, in_range
 from flowbook.graph.definition.inference import constant_value, no_flops, shape_from
-from flowbook.graph.definition.op_def import HOST, NO_GRADIENT, REQUIRED, OpDef
+from flowbook.graph.definition.op_def import NO_GRADIENT, REQUIRED, OpDef
 from flowbook.graph.model.dtypes import INDICES, MOVABLE, NUMBERS, DType, as_dtype, float32, uint8
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
@@ -241,7 +241,6 @@ variable_gather_op = OpDef(
     attributes={"dtype": REQUIRED, "shape": UNKNOWN, "axis": 0, "batch_dims": 0},
     infer=_variable_rows_shape,
     kernel=lambda xp, variable, indices: variable.gather(indices),
-    kinds=HOST,
     grad=_variable_gather_gradient,
     touches=READS,
     reads_as=gather_op,
