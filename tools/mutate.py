@@ -2126,6 +2126,12 @@ CHANGES = (
         (GPU,),
     ),
     Change(
+        "exec/resources/variable.py",
+        "self.device.run(self.assign, (self.device.put(value),))",
+        "self.assign(self.device.put(value))",
+        (GPU,),
+    ),
+    Change(
         "exec/kernels/cuda/philox.cu",
         "(position < offset)",
         "0",

@@ -302,6 +302,38 @@ def test_loops_and_branches_run_there(fake_gpu: FakeGpu) -> None:
             np.testing.assert_array_equal(found, [value * (10 if value > 0 else 5)] * 3)
 
 
+def test_variables_stay_there_and_are_written_in_place(fake_gpu: FakeGpu, tmp_path: Path) -> None:
+    device = Gpu()
+    with fb.device("gpu:0"):
+        x = fb.placeholder(fb.float32, [3])
+        v = fb.Variable(np.zeros(3, np.float32), name="v")
+        loss = fb.reduce_sum((v - x) ** 2)
+        train = fb.train.GradientDescentOptimizer(0.25).minimize(loss)
+    with fb.Session(devices=[device]) as sess:
+        for turn in range(4):
+            del fake_gpu.record[:]
+            found = sess.run([train, loss], {x: [1, 2, 4]})[1]
+            assert found == 21 / 4**turn
+            copies = [what for what in fake_gpu.record if what[1] in ("upload", "download")]
+            if turn:  # The fed vector goes over, the loss comes back.
+                assert copies == [("upload", "upload"), ("download", "download")]
+        buffer = id(sess._master.store.find(v.op.key)._buffer)
+        used = set()
+        for _ in range(3):
+            sess.run(train, {x: [1, 2, 4]})
+            gc.collect()
+            used.add((id(sess._master.store.find(v.op.key)._buffer), device.used))
+        assert [place for place, _ in used] == [buffer]
+        # Values go in and out between steps, too.
+        saver = fb.train.Saver()
+        saved = saver.save(sess, tmp_path / "saved")
+        before = sess.run(v)
+        sess.run(v.initializer)
+        assert not sess.run(v).any()
+        saver.restore(sess, saved)
+        np.testing.assert_array_equal(sess.run(v), before)
+
+
 def test_a_users_kernel_runs_there(fake_gpu: FakeGpu) -> None:
     op = fb.OpDef(
         "DoubledThere",
