@@ -49,6 +49,9 @@ class Change:
         return f"{self.file}: {first}"
 
 
+GPU = "exec/devices/test_gpu.py"
+CUDA_NUMBERS = "exec/kernels/cuda/test_random_numbers.py"
+SEGMENTS = "graph/ops/reduction/test_segments.py"
 HANDLES = "exec/state/test_handles.py"
 AT_ONCE = "exec/engine/test_at_once.py"
 INTERLEAVINGS = "graph/ops/queues/test_interleavings.py"
@@ -2079,6 +2082,72 @@ CHANGES = (
         "    chosen, best = _improved(problem, order, chosen, best)\n",
         "",
         (ASSIGNMENT,),
+    ),
+    Change(
+        "exec/devices/streams.py",
+        "            self.compute.wait_event(copied)\n",
+        "",
+        (GPU,),
+    ),
+    Change(
+        "exec/devices/streams.py",
+        "            self._download.wait_event(made)\n",
+        "",
+        (GPU,),
+    ),
+    Change(
+        "exec/devices/streams.py",
+        "            self._await(self._event(self._download))\n",
+        "",
+        (GPU,),
+    ),
+    Change(
+        "exec/devices/streams.py",
+        "            self._streams.release()\n",
+        "            pass\n",
+        (GPU,),
+    ),
+    Change(
+        "exec/devices/streams.py",
+        "                self._pinned.give_after(copied, block)\n",
+        "                self._pinned.give(block)\n",
+        (GPU,),
+    ),
+    Change(
+        "exec/devices/gpu.py",
+        "with self._streams.device, self._streams.compute:\n            return function",
+        "with self._streams.device:\n            return function",
+        (GPU,),
+    ),
+    Change(
+        "exec/placement/constraints.py",
+        "        dtype = dtype_not_held(operation, kind)\n",
+        "        dtype = None\n",
+        (GPU,),
+    ),
+    Change(
+        "exec/resources/variable.py",
+        "self.device.run(self.assign, (self.device.put(value),))",
+        "self.assign(self.device.put(value))",
+        (GPU,),
+    ),
+    Change(
+        "exec/kernels/cuda/philox.cu",
+        "(position < offset)",
+        "0",
+        (CUDA_NUMBERS,),
+    ),
+    Change(
+        "exec/kernels/cuda/random_numbers.py",
+        "least % (1 << 8 * dtype.size)",
+        "abs(least)",
+        (CUDA_NUMBERS,),
+    ),
+    Change(
+        "graph/ops/reduction/segments.py",
+        "xp.where(is_one, combine(nearer, further), further)",
+        "combine(nearer, further)",
+        (SEGMENTS,),
     ),
 )
 

@@ -50,8 +50,17 @@ FINISHER_OF = {
 
 
 def finishers(device: Device) -> dict[str, Callable[[Any], Any]]:
-    """What makes fetched values of a device the caller's own, by those names."""
+    """What makes fetched values of a device the caller's own, by those names.
+
+    Where they are fetched together, they stay where they are until then.
+    """
+    if device.fetches_together:
+        return dict.fromkeys(FINISHER_OF.values(), _as_it_is)
     return {"scalar": device.fetch_own, "owned": device.fetch_view, "copied": device.fetch}
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 class Setting(NamedTuple):
