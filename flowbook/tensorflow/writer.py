@@ -113,16 +113,21 @@ class Writer:
         """The output of a vector, or of a scalar, of int32."""
         return self.constant(np.array(values, np.int32))
 
-    def node(self, type: str, inputs: Sequence[str], **attributes: Any) -> str:
+    def node(self, type: str, inputs: Sequence[str], /, **attributes: Any) -> str:
         """Add a node on the way to what an operation gives; its first output."""
         label = self.fresh(f"{self._label()}/{type}")
         return self._add(type, label, inputs, attributes)
 
-    def last(self, type: str, inputs: Sequence[str], **attributes: Any) -> list[str]:
+    def last(self, type: str, inputs: Sequence[str], /, **attributes: Any) -> list[str]:
         """Add the node that stands for the operation itself; its outputs, one for each."""
         assert self._op is not None
         self._add(type, self.nodes[self._op], inputs, attributes)
         return [self._output(i) for i in range(len(self._op.outputs))]
+
+    def several(self, outputs: Sequence[str]) -> list[str]:
+        """Have the node that stands for the operation give what several others give."""
+        assert self._op is not None
+        return self.last("IdentityN", outputs, T=[t.dtype for t in self._op.outputs])
 
     def _output(self, port: int) -> str:
         return f"{self._label()}:{port}" if port else self._label()

@@ -70,8 +70,7 @@ def _deviation(w: Writer, op: Operation, x: str) -> Any:
 def _moments(w: Writer, op: Operation, x: str) -> Any:
     axes = axes_of(w, op, x, op.attributes["axes"])
     mean, squares = _spread(w, op, x, axes)
-    w.last("Mean", [x, axes], **_given("Mean", op, True))
-    return [mean, reduced(w, op, "Mean", squares, axes, True)]
+    return w.several([mean, reduced(w, op, "Mean", squares, axes, True)])
 
 
 def _normalize(w: Writer, op: Operation, x: str, scale: str, offset: str) -> Any:
@@ -82,8 +81,7 @@ def _normalize(w: Writer, op: Operation, x: str, scale: str, offset: str) -> Any
     total = w.node("AddV2", [variance, number(w, op, op.attributes["epsilon"])], T=dtype)
     factor = w.node("Mul", [w.node("Rsqrt", [total], T=dtype), scale], T=dtype)
     scaled = w.node("Mul", [w.node("Sub", [x, mean], T=dtype), factor], T=dtype)
-    y = w.last("AddV2", [scaled, offset], T=dtype)[0]
-    return [y, mean, variance]
+    return w.several([w.node("AddV2", [scaled, offset], T=dtype), mean, variance])
 
 
 def _log_sum_exp(w: Writer, op: Operation, x: str) -> Any:
@@ -130,6 +128,8 @@ def _matmul(w: Writer, op: Operation, a: str, b: str) -> Any:
 def _einsum(w: Writer, op: Operation, *inputs: str) -> Any:
     if op.attributes["sums_rest"]:
         raise UnimplementedError("an einsum that sums its rest")
+    if len(inputs) > 2:
+        raise UnimplementedError(f"an einsum of {len(inputs)} arrays: TensorFlow's takes two")
     given = {"equation": op.attributes["equation"], "N": len(inputs), "T": op.inputs[0].dtype}
     return w.last("Einsum", inputs, **given)
 
@@ -148,6 +148,12 @@ def _tensordot(w: Writer, op: Operation, a: str, b: str) -> Any:
     kept = [c for c in (*left, *right) if c not in both]
     equation = f"{''.join(left)},{''.join(right)}->{''.join(kept)}"
     return w.last("Einsum", [a, b], equation=equation, N=2, T=op.inputs[0].dtype)
+
+
+def _solved(w: Writer, op: Operation, *inputs: str) -> Any:
+    if len({t.shape.rank for t in op.inputs}) > 1:
+        raise UnimplementedError("a system of equations for matrices of several ranks")
+    return w.last("MatrixSolve", inputs, T=op.inputs[0].dtype, adjoint=op.attributes["adjoint"])
 
 
 _REDUCTIONS = ("All", "Any", "EuclideanNorm", "Max", "Mean", "Min", "Prod", "Sum")
@@ -183,7 +189,7 @@ RULES: Rules = {
     "MatMul": _matmul,
     "MatrixDeterminant": same("MatrixDeterminant"),
     "MatrixInverse": same("MatrixInverse", adjoint=False),
-    "MatrixSolve": same("MatrixSolve", "adjoint"),
+    "MatrixSolve": _solved,
     "Moments": _moments,
     "Normalize": _normalize,
     "TensorDot": _tensordot,
