@@ -119,12 +119,66 @@ def read(tf: Any, case: Case) -> str:
     return "right"
 
 
+def loops() -> tuple[list[Any], dict[Any, Any]]:
+    """Loops and branches in each other, with a variable and an array of tensors in them."""
+    n = fb.placeholder(fb.int32, [], name="n")
+    x = fb.placeholder(fb.float32, [3], name="x")
+    W = fb.Variable(np.eye(3, dtype=np.float32) * 0.5 + 0.1, name="W")
+
+    def body(i: Any, y: Any, parts: Any) -> Any:
+        even = fb.equal(i % 2, 0)
+        y = fb.cond(even, lambda: fb.reshape(fb.matmul(y[None], W), [3]), lambda: y + 1.0)
+        _, y = fb.while_loop(lambda j, _: j < i, lambda j, z: (j + 1, z * 1.5), (0, y))
+        return i + 1, y, parts.write(i, fb.reduce_sum(y))
+
+    start = (0, x, fb.TensorArray(fb.float32, n))
+    _, y, parts = fb.while_loop(lambda i, *_: i < n, body, start)
+    return [y, parts.stack()], {n: np.int32(4), x: np.array([0.1, -0.2, 0.3], np.float32)}
+
+
+def training() -> tuple[list[Any], dict[Any, Any]]:
+    """A step of a small network: its loss, a gradient, and a weight afterwards."""
+    x = fb.placeholder(fb.float32, [4, 12, 12, 3], name="x")
+    y = fb.placeholder(fb.int32, [4], name="y")
+    filters = fb.Variable(np.linspace(-1, 1, 108).reshape(3, 3, 3, 4).astype(np.float32))
+    hidden = fb.nn.max_pool(fb.nn.relu(fb.nn.conv2d(x, filters, 1, "VALID")), 2, 2, "SAME")
+    hidden = fb.layers.batch_normalization(fb.layers.flatten(hidden), training=True)
+    W = fb.Variable(np.linspace(-1, 1, 300).reshape(100, 3).astype(np.float32))
+    losses = fb.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=fb.matmul(hidden, W))
+    loss = fb.reduce_mean(losses)
+    [gradient] = fb.gradients(loss, [filters])
+    train = fb.train.AdamOptimizer(0.01).minimize(loss)
+    with fb.control_dependencies([train]):
+        after = fb.identity(W)
+    images = np.random.default_rng(0).random((4, 12, 12, 3), np.float32)
+    return [loss, gradient, after], {x: images, y: np.array([0, 1, 2, 1], np.int32)}
+
+
+def models(tf: Any) -> int:
+    """Whether TensorFlow runs whole models, their variables frozen or not; how many are wrong."""
+    failed = 0
+    for build in (loops, training):
+        for frozen in (True, False) if build is loops else (False,):
+            with fb.Graph().as_default(), fb.Session() as sess:
+                fetches, feeds = build()
+                message = fb.tensorflow.save(fetches, session=sess if frozen else None)
+                wanted = sess.run(fetches, feeds)
+            names, given = [t.name for t in fetches], {t.name: v for t, v in feeds.items()}
+            try:
+                agree(ran(tf, message.SerializeToString(), names, given, not frozen), wanted)
+                print(f"model {build.__name__}, frozen={frozen}: right")
+            except Exception as error:
+                failed += 1
+                print(f"model {build.__name__}, frozen={frozen}: {error}")
+    return failed
+
+
 def main() -> int:
     import tensorflow
 
     tf = tensorflow.compat.v1
     tf.disable_v2_behavior()
-    failed = 0
+    failed = models(tf)
     for what, check, rows in (
         ("written", written, [c for c in CASES if c.type in RULES]),
         ("read", read, [c for c in CASES if c.tensorflow is not None]),

@@ -180,7 +180,9 @@ def trained(tf: Any, name: str, use_resource: bool, optimizer: Any) -> None:
         for _ in range(3):
             sess.run(train, feeds)
         saver.save(sess, str(DATA / name), write_state=False, write_meta_graph=False)
-        meta = tf.train.export_meta_graph(saver_def=saver.as_saver_def())
+        meta = tf.train.export_meta_graph(
+            saver_def=saver.as_saver_def(), strip_default_attrs=use_resource
+        )
         (DATA / f"{name}.meta").write_bytes(without_ops(meta))
         record(name, sess, ["logits:0", "loss:0"], feeds)
         later = [sess.run([loss, train], feeds)[0] for _ in range(5)]
