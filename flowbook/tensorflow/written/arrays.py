@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.model import dtypes
+from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.operation import Operation
 from flowbook.tensorflow.writer import Writer, rank_of
@@ -222,13 +223,17 @@ def _strided_slice_gradient(w: Writer, op: Operation, dy: str, dims: str, *bound
     )
 
 
-def _sum_to_shape(w: Writer, op: Operation, x: str, dims: str) -> Any:
+def sum_to_shape(w: Writer, x: str, dims: str, dtype: DType, kind: DType = dtypes.int32) -> str:
     """The sum over what was broadcast: the axes along which the target has one element."""
-    dtype, kind = op.inputs[0].dtype, op.inputs[1].dtype
     whole = w.node("Shape", [x], T=dtype, out_type=kind)
     axes = w.node("BroadcastGradientArgs", [dims, whole], T=kind)
     total = w.node("Sum", [x, axes], keep_dims=False, T=dtype, Tidx=kind)
-    return w.last("Reshape", [total, dims], T=dtype, Tshape=kind)
+    return w.node("Reshape", [total, dims], T=dtype, Tshape=kind)
+
+
+def _sum_to_shape(w: Writer, op: Operation, x: str, dims: str) -> Any:
+    dtype, kind = op.inputs[0].dtype, op.inputs[1].dtype
+    return w.last("Identity", [sum_to_shape(w, x, dims, dtype, kind)], T=dtype)
 
 
 RULES: Rules = {

@@ -8,6 +8,7 @@ from flowbook.graph.model import dtypes
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.operation import Operation
 from flowbook.tensorflow.writer import Writer, rank_of
+from flowbook.tensorflow.written.arrays import sum_to_shape
 from flowbook.tensorflow.written.elementwise import number
 from flowbook.tensorflow.written.types import Rules, same
 
@@ -82,6 +83,32 @@ def _normalize(w: Writer, op: Operation, x: str, scale: str, offset: str) -> Any
     factor = w.node("Mul", [w.node("Rsqrt", [total], T=dtype), scale], T=dtype)
     scaled = w.node("Mul", [w.node("Sub", [x, mean], T=dtype), factor], T=dtype)
     return w.several([w.node("AddV2", [scaled, offset], T=dtype), mean, variance])
+
+
+def _normalize_gradient(w: Writer, op: Operation, *inputs: str) -> Any:
+    dtype = op.inputs[0].dtype
+    x, scale, mean, variance, dy, dmean, dvariance = inputs
+    axes = axes_of(w, op, x, op.attributes["axes"])
+
+    def of(type: str, *taken: str) -> str:
+        return w.node(type, taken, T=dtype)
+
+    def average(value: str) -> str:
+        return reduced(w, op, "Mean", value, axes, True)
+
+    spread = of("Rsqrt", of("AddV2", variance, number(w, op, op.attributes["epsilon"])))
+    centred = of("Sub", x, mean)
+    unit, scaled = of("Mul", centred, spread), of("Mul", dy, scale)
+    along = of("Mul", unit, average(of("Mul", scaled, unit)))
+    through = of("Mul", spread, of("Sub", of("Sub", scaled, average(scaled)), along))
+    # What else depends on the moments: each element has its share in them.
+    twice = of("Mul", of("Mul", centred, number(w, op, 2)), dvariance)
+    sizes = [w.node("Size", [value], T=dtype) for value in (x, mean)]
+    count, groups = (w.node("Cast", [n], SrcT=dtypes.int32, DstT=dtype) for n in sizes)
+    share = of("RealDiv", of("Mul", of("AddV2", twice, dmean), groups), count)
+    dims = w.node("Shape", [scale], T=dtype)
+    sums = [sum_to_shape(w, value, dims, dtype) for value in (of("Mul", dy, unit), dy)]
+    return w.several([of("AddV2", through, share), *sums])
 
 
 def _log_sum_exp(w: Writer, op: Operation, x: str) -> Any:
@@ -192,6 +219,7 @@ RULES: Rules = {
     "MatrixSolve": _solved,
     "Moments": _moments,
     "Normalize": _normalize,
+    "NormalizeGrad": _normalize_gradient,
     "TensorDot": _tensordot,
     "Variance": _variance,
 }
