@@ -77,6 +77,9 @@ class Members:
             weakref.WeakKeyDictionary()
         )
         self._next_id = 0
+        # Of what was built again and kept: the next id at that time, and how often that was so.
+        self._built_again: weakref.WeakKeyDictionary[Operation, int] = weakref.WeakKeyDictionary()
+        self.keeps = 0
         self._rebuilt = RebuiltLoops()
         self._generations: dict[str, int] = {}
         # What `Graph.consumers` found.
@@ -188,6 +191,8 @@ class Members:
     def _keep(self, previous: Operation, operation: Operation) -> None:
         """Let an operation stand for one that means the same and was built again."""
         previous.site = operation.site
+        self._built_again[previous] = self._next_id
+        self.keeps += 1
         if previous.op_def.owns is not None and operation.site.author is not None:
             operation.site.author.kept.append(previous)
 
@@ -351,6 +356,19 @@ class Members:
         with self.lock:
             latest = reversed(self._operations.values())
             return list(itertools.takewhile(lambda operation: operation.id >= start, latest))
+
+    def as_last_built(self) -> list[Operation]:
+        """The operations in the order of the executions that built them last, or built them again.
+
+        Within an execution it is the order of construction, whether it made or kept an operation.
+        """
+        with self.lock:
+            again = self._built_again
+            # What was kept came before what was next.
+            return sorted(
+                self._operations.values(),
+                key=lambda op: (again.get(op, op.id), op not in again, op.id),
+            )
 
     def _check_open(self) -> None:
         if self.finalized:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.building.graph import Graph
+from flowbook.graph.model.called import telling_variable
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.site import Site
 from flowbook.graph.model.tensor import Tensor
@@ -34,7 +35,7 @@ from flowbook.widgets.packing import packed
 from flowbook.widgets.shown_text import bounded
 from flowbook.widgets.tables import value_text
 
-FORMAT = 2
+FORMAT = 3
 
 _PLAIN, _SCOPE, _VARIABLE, _INPUT, _CONSTANT, _ARGUMENTS = range(6)  # Kinds, as in `payload.ts`.
 
@@ -220,6 +221,7 @@ def _write_details(writer: _Writer, operations: list[Operation]) -> None:
                 names.append(name)
                 values.append(_value(writer, value, known))
         counts.append(len(names) - before)
+    writer.column("variable", writer.texts(map(telling_variable, operations)))
     writer.column("place", np.asarray(places, np.int32))
     writer.column("source", np.asarray(sources, np.int32))
     writer.column("device", writer.texts(op.device for op in operations))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from flowbook.graph.building.graph import Graph
+from flowbook.graph.model.called import called
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.widgets.graphs import block_groups
@@ -29,7 +30,7 @@ class Block:
     """A top-level scope, a single operation, or several of these drawn as one.
 
     Attributes:
-        name: the scope's or the operation's name.
+        name: the scope's name, or what the operation is called.
         kind: "scope", "loop", "branch", "call", "variable", "input", "operation" or "several".
         detail: the second line, such as "12 operations".
         operations: how many operations it stands for.
@@ -267,6 +268,8 @@ class _Faces:
         first, last = (self._names[group.shown[i]] for i in (0, -1))
         if group.how == "one":
             kind, detail = self.look(group)
+            if kind in ("variable", "input", "operation", "call"):
+                first = called(_main(self._members[group.shown[0]]))
             return self._block(first, kind, detail, group.all, needed)
         detail = counted(len(group.shown), "operation")
         if group.how == "alike":
@@ -296,6 +299,11 @@ class _Faces:
         )
 
 
+def _main(members: list[Operation]) -> Operation:
+    """The operation that others are for: constants for its arguments, reads of a variable."""
+    return _handle(members) or next((op for op in members if op.type != "Const"), members[0])
+
+
 def _detail(members: list[Operation]) -> str:
     kind = _kind(members)
     if kind == "scope":
@@ -308,7 +316,7 @@ def _detail(members: list[Operation]) -> str:
         slots = sum(op.op_def.owns == "variable" for op in members) - 1
         kept = f", {counted(slots, 'slot')}" if slots else ""
         return f"variable {handle.attributes['shape']}{kept}"
-    main = next((op for op in members if op.type != "Const"), members[0])
+    main = _main(members)
     shapes = " ".join(str(tensor.shape) for tensor in main.outputs[:2])
     # The name mostly says the type already: "MatMul_3".
     typed = "" if main.name.rstrip("0123456789").rstrip("_") == main.type else main.type

@@ -68,7 +68,7 @@ function nodeCard(tree: Hierarchy, node: number, tints: readonly Tints[]): Card 
   list(sections, "in", around.map((scope) => nodeItem(tree, scope)));
   sections.unshift(...overlaySections(tree, node, own, tints));
   return {
-    title: shownText(tree.name(node)) || "graph",
+    title: shownText(tree.called(node)) || "graph",
     subtitle: own >= 0 ? tree.type(own) : (SCOPES[tree.kind[node]] ?? "name scope"),
     warning: warningOf(tree, node, own, data.stale),
     sections,
@@ -176,11 +176,11 @@ function tensorItem(tree: Hierarchy, tensor: number): Item {
   const bytes = tree.data.bytes[tensor];
   const size = bytes >= 0 ? ` · ${byteSize(bytes)}` : "";
   const goal = { kind: "tensor", tensor } as const;
-  return { text: shownText(tree.tensorName(tensor)), detail: `${tree.spec(tensor)}${size}`, goal, code: true };
+  return { text: shownText(tree.tensorCalled(tensor)), detail: `${tree.spec(tensor)}${size}`, goal, code: true };
 }
 
 function nodeItem(tree: Hierarchy, node: number): Item {
-  return { text: shownText(tree.name(node)), detail: "", goal: { kind: "node", node }, code: true };
+  return { text: shownText(tree.called(node)), detail: "", goal: { kind: "node", node }, code: true };
 }
 
 function plain(text: string): Item {

@@ -4,6 +4,7 @@
 // range of it.
 
 import { GraphData, Kind, Mark } from "./payload.js";
+import { beside } from "./words.js";
 
 export class Hierarchy {
   readonly root: number;
@@ -149,6 +150,25 @@ export class Hierarchy {
       at = at < this.data.parent.length ? this.data.parent[at] : this.parent[at];
     }
     return parts.reverse().join("/");
+  }
+
+  /** The Python variable that has the value of an operation, or of a scope's own; or an empty text. */
+  variable(node: number): string {
+    const op = this.isScope(node) ? this.own(node) : node;
+    return op >= 0 ? this.data.strings[this.data.variable[op]] : "";
+  }
+
+  /** What a node is called: its name, beside the variable that has its value. */
+  called(node: number): string {
+    return beside(this.variable(node), this.name(node));
+  }
+
+  /** What a tensor is called: its name, beside the variable that has it. */
+  tensorCalled(tensor: number): string {
+    const op = this.producer[tensor];
+    const variables = this.variable(op).split(", ");
+    const isEach = variables.length === this.data.outputStart[op + 1] - this.data.outputStart[op];
+    return beside(isEach ? variables[tensor - this.data.outputStart[op]] : "", this.tensorName(tensor));
   }
 
   /** What tells a node from all others in every state of the graph: its name, and what it is. */

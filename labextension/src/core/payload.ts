@@ -6,7 +6,7 @@
 import { OverlayData, OverlayHeader, overlayOf } from "./overlay.js";
 import { unpacked } from "./packing.js";
 
-export const FORMAT = 2;
+export const FORMAT = 3;
 
 export enum Kind {
   Plain,
@@ -55,6 +55,8 @@ export interface GraphData {
   readonly about: Int32Array;
   // Of every operation.
   readonly type: Int32Array;
+  /** The Python variable that has its value, where that says what its name does not; or an empty text. */
+  readonly variable: Int32Array;
   readonly place: Int32Array;
   readonly source: Int32Array;
   readonly device: Int32Array;
