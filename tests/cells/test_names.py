@@ -29,9 +29,13 @@ def test_a_cell_that_builds_the_same_or_something_else_names_what_it_has_now(not
 
 
 def test_what_is_new_before_what_is_kept_does_not_get_its_name(notebook: Any) -> None:
-    """The initial value is new and the operations after it stay, though their ids are lower."""
-    cell = "v = fb.get_default_graph()\nW = fb.Variable({value}, name='weights')"
-    notebook.run("a", cell.format(value="fb.zeros([2])"))
-    assert said(notebook) == ["W (weights)"]
-    notebook.run("a", cell.format(value="fb.zeros([2]) + 0.0"))
-    assert said(notebook) == ["W (weights)"]
+    """The kernel begins otherwise: its Assign is new, and what follows stays as it was."""
+    cell = (
+        "x = fb.placeholder(fb.float32, [None, 2])\n"
+        "h = fb.layers.dense(x, 3, kernel_initializer={})"
+    )
+    for initializer, value in (("fb.zeros", 0.0), ("fb.ones", 3.0)):
+        notebook.run("a", cell.format(initializer))
+        assert said(notebook) == ["x (Placeholder)", "h (dense/BiasAdd)"]
+        notebook.run("b", "with fb.Session() as sess: got = sess.run(h, {x: [[1.0, 2.0]]})")
+        assert notebook["got"][0, 0] == value

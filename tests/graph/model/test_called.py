@@ -85,11 +85,17 @@ def test_a_function_names_what_each_call_builds_and_a_caller_what_it_gets() -> N
 
     @fb.function
     def body(x: fb.Tensor) -> fb.Tensor:
-        return fb.tanh(x)
+        given = fb.tanh(x)
+        return given
 
     one = layer(fb.constant(1.0, name="one"))
     two = body(layer(one))
-    assert names() == {"Square": "inner", "Square_1": "inner", "body/Tanh": "two"}
+    assert names() == {
+        "Square": "inner",
+        "Square_1": "inner",
+        "functions/body/Tanh": "given",
+        "body/Tanh": "two",
+    }
     assert two.op.name == "body/Tanh"
 
 
