@@ -4,11 +4,14 @@ from typing import Any
 
 from flowbook.graph.model.called import called
 
+# In a function: IPython compiles each statement of a cell by itself.
 MODEL = """
-x = fb.placeholder(fb.float32, [None, 2], name='given')
-hidden = fb.layers.dense(x, 3, activation={activation}, name='layer')
-other = fb.exp(x)
-loss = fb.reduce_mean(hidden)
+def build():
+    x = fb.placeholder(fb.float32, [None, 2], name='given')
+    hidden = fb.layers.dense(x, 3, activation={activation}, name='layer')
+    other = fb.exp(x)
+    loss = fb.reduce_mean(hidden)
+build()
 """
 
 
