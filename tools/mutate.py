@@ -112,7 +112,7 @@ CHANGES = (
     Change("graph/building/members.py", "self.keeps += 1", "pass", (NAMES,)),
     Change(
         "graph/building/members.py",
-        "key=lambda op: (again.get(op, op.id), op not in again, op.id)",
+        "key=lambda op: again.get(op, (op.id, math.inf))",
         "key=lambda op: op.id",
         (NAMES,),
     ),

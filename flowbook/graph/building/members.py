@@ -9,6 +9,7 @@ built (see `author.py`). All of this happens under the graph's lock.
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
@@ -77,8 +78,10 @@ class Members:
             weakref.WeakKeyDictionary()
         )
         self._next_id = 0
-        # Of what was built again and kept: the next id at that time, and how often that was so.
-        self._built_again: weakref.WeakKeyDictionary[Operation, int] = weakref.WeakKeyDictionary()
+        # Of what was built again and kept: the next id then, and how often anything had been kept.
+        self._built_again: weakref.WeakKeyDictionary[Operation, tuple[int, float]] = (
+            weakref.WeakKeyDictionary()
+        )
         self.keeps = 0
         self._rebuilt = RebuiltLoops()
         self._generations: dict[str, int] = {}
@@ -191,7 +194,7 @@ class Members:
     def _keep(self, previous: Operation, operation: Operation) -> None:
         """Let an operation stand for one that means the same and was built again."""
         previous.site = operation.site
-        self._built_again[previous] = self._next_id
+        self._built_again[previous] = self._next_id, self.keeps
         self.keeps += 1
         if previous.op_def.owns is not None and operation.site.author is not None:
             operation.site.author.kept.append(previous)
@@ -366,8 +369,7 @@ class Members:
             again = self._built_again
             # What was kept came before what was next.
             return sorted(
-                self._operations.values(),
-                key=lambda op: (again.get(op, op.id), op not in again, op.id),
+                self._operations.values(), key=lambda op: again.get(op, (op.id, math.inf))
             )
 
     def _check_open(self) -> None:
