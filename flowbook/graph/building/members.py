@@ -64,6 +64,9 @@ class Members:
         self.lock = threading.RLock()
         self._operations: dict[str, Operation] = {}
         self._variables: dict[Operation, Any] = {}
+        self.template_calls: dict[
+            str, str
+        ] = {}  # The scopes of further calls, each with the first's.
         self.values = VariableValues()
         self.repetition = Repetition()
         self.places = Places(self.lock)

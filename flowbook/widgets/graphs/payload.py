@@ -177,10 +177,15 @@ def _write_flow(
     writer.column("about", about)
     writer.column("wireStart", drawn[0])
     writer.column("wire", drawn[1])
-    if picture.bodies:
-        scopes = {op: tree.scopes.get(path, -1) for op, path in picture.bodies.items()}
-        bodies = [scopes.get(op, -1) for op in operations]
-        writer.column("body", np.asarray(bodies, np.int32))
+    if picture.bodies or picture.calls:
+        body = np.full(len(tree.parent), -1, np.int32)
+        for i, op in enumerate(operations):
+            body[i] = (
+                tree.scopes.get(picture.bodies.get(op, ""), -1) if op in picture.bodies else -1
+            )
+        for call, first in picture.calls.items():
+            body[tree.scopes[call]] = tree.scopes[first]
+        writer.column("body", body)
     writer.column("routing", np.asarray([op in picture.routing for op in operations], np.uint8))
     writer.column("round", np.asarray([op in picture.rounds for op in operations], np.uint8))
 

@@ -22,6 +22,7 @@ from flowbook.widgets.graphs.setting_aside import aside_on_top
 from flowbook.widgets.shown_text import counted
 
 MAX_BLOCKS = 40
+_OPERATIONS = ("variable", "input", "operation", "call")  # Kinds that are one operation.
 _LONG = 12  # A picture of more blocks than these has several drawn as one.
 
 
@@ -268,7 +269,7 @@ class _Faces:
         first, last = (self._names[group.shown[i]] for i in (0, -1))
         if group.how == "one":
             kind, detail = self.look(group)
-            if kind in ("variable", "input", "operation", "call"):
+            if kind in _OPERATIONS and first not in self._blocks:
                 first = called(_main(self._members[group.shown[0]]))
             return self._block(first, kind, detail, group.all, needed)
         detail = counted(len(group.shown), "operation")

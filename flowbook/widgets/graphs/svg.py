@@ -51,6 +51,7 @@ _SIGNS = {
     "loop": "\N{CLOCKWISE OPEN CIRCLE ARROW}",
     "branch": "\N{WHITE DIAMOND}",
     "call": "\N{LATIN SMALL LETTER F WITH HOOK}",
+    "function": "\N{LATIN SMALL LETTER F WITH HOOK}",
 }
 
 Point = tuple[float, float]

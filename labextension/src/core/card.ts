@@ -37,6 +37,7 @@ const SCOPES: Partial<Record<number, string>> = {
   [Kind.Part]: "part of a loop or a branch",
   [Kind.Role]: "what is routed",
   [Kind.Function]: "body of a function",
+  [Kind.Call]: "call of a template",
 };
 /** Those that say when what lies in them runs. */
 const FLOW: ReadonlySet<number> = new Set([Kind.Loop, Kind.Branch, Kind.Part]);
@@ -145,6 +146,7 @@ function scopeSections(tree: Hierarchy, scope: number): Section[] {
   }
   const sections: Section[] = [];
   list(sections, "inputs", [...entering].map((t) => tensorItem(tree, t)));
+  if (tree.body(scope) >= 0) list(sections, "calls", [nodeItem(tree, tree.body(scope))]);
   list(sections, "called by", tree.calls(scope).map((op) => nodeItem(tree, op)));
   list(sections, "outputs", [...leaving].map((t) => tensorItem(tree, t)));
   const lines = [...places].sort((a, b) => b[1] - a[1]).map(([place, count]) => ({

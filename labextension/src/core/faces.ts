@@ -59,6 +59,9 @@ function detailOf(tree: Hierarchy, node: number): string {
     case Kind.Branch:
     case Kind.Function:
       return tree.ran[tree.name(node)] || tree.about(node) || counted(tree.count(node) - tree.unseen[node], "operation");
+    case Kind.Call:
+      if (tree.isScope(node)) return tree.about(node);
+      return operationDetail(tree, node, Kind.Call);
     case Kind.Series:
       return `${tree.children(node).length.toLocaleString("en-US")} alike`;
     case Kind.Constant:

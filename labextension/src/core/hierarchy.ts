@@ -213,14 +213,14 @@ export class Hierarchy {
     return text >= 0 ? this.data.strings[text] : "";
   }
 
-  /** The body of the function that an operation calls, which is one for all its calls; or -1. */
-  body(op: number): number {
-    return this.data.body[op] ?? -1;
+  /** The body of the function or the template that a node calls, which is one for all its calls; or -1. */
+  body(node: number): number {
+    return this.data.body[node] ?? -1;
   }
 
   /** The calls of a function whose body a scope is. */
   calls(scope: number): number[] {
-    return [...this.data.body.keys()].filter((op) => this.data.body[op] === scope);
+    return [...this.data.body.keys()].filter((node) => this.data.body[node] === scope);
   }
 
   /** The scopes around a node, the innermost first, without the root. */

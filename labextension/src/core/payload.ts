@@ -63,7 +63,7 @@ export interface GraphData {
   readonly parameters: Float64Array;
   readonly stale: Int32Array;
   readonly retired: Uint8Array;
-  /** The scope that is the body of what it calls, or -1; empty where nothing is called. */
+  /** Of every node the scope that is the body of what it calls, or -1; empty where nothing is called. */
   readonly body: Int32Array;
   /** Whether it only routes values, between the parts of loops and branches. */
   readonly routing: Uint8Array;

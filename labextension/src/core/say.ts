@@ -12,6 +12,7 @@ const BLOCKS: Partial<Record<number, string>> = {
   [Kind.Part]: "part",
   [Kind.Role]: "values",
   [Kind.Function]: "function",
+  [Kind.Call]: "call of a template",
 };
 
 export function say(tree: Hierarchy, node: number): string {
