@@ -31,7 +31,7 @@ _LOOPS = (
     ast.DictComp,
     ast.GeneratorExp,
 )
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 # By file: its lines as they were read, and what is assigned in them.
 _files: dict[str, tuple[list[str], dict[Span, Targets]]] = {}
@@ -46,8 +46,8 @@ def assigned(code: CodeType, offset: int) -> Targets:
 
     Returns:
         Variables such as `loss`, and attributes such as `self.w`; none if the value is no more
-        than a part of what is assigned, or none is. None in a loop either, where the name is
-        given to one value after the other.
+        than a part of what is assigned, or none is. None either where the name is given to other
+        values later, or in a loop to one after the other.
     """
     span = next(islice(code.co_positions(), offset // 2, None), None)
     return _assignments(code.co_filename).get(span, ()) if span is not None else ()
@@ -64,23 +64,39 @@ def _assignments(filename: str) -> dict[Span, Targets]:
         except (SyntaxError, ValueError, RecursionError):  # No source of Python's.
             found = {}
         else:
-            found = dict(_found(tree, is_repeated=False))
+            found = dict(_found(tree))
         known = _files[filename] = lines, found
     return known[1]
 
 
-def _found(node: ast.AST, is_repeated: bool) -> Iterator[tuple[Span, Targets]]:
-    """Where values stand that are given names, once for each time that their code runs."""
-    if not is_repeated:
+def _found(scope: ast.AST) -> Iterator[tuple[Span, Targets]]:
+    """Where values stand that keep the names which they are given, in a scope and in those in it.
+
+    A name that is given again and again stands for the value of the last line that gives it.
+    """
+    given: list[tuple[Targets, ast.AST]] = []
+    repeated: set[str] = set()
+    inner: list[ast.AST] = []
+
+    def look(node: ast.AST, is_repeated: bool) -> None:
         for target, value in _pairs(node):
             names = _names(target)
-            if names:
-                yield from ((span, names) for span in _spans(value))
-    for child in ast.iter_child_nodes(node):
-        is_again = isinstance(child, _LOOPS) or (
-            is_repeated and not isinstance(child, _FUNCTIONS)  # Each call has its own variables.
-        )
-        yield from _found(child, is_again)
+            given.append((names, value))
+            if is_repeated or isinstance(node, _LOOPS):
+                repeated.update(names)
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, _SCOPES):
+                inner.append(child)
+            else:
+                look(child, is_repeated or isinstance(child, _LOOPS))
+
+    look(scope, is_repeated=False)
+    last = {name: i for i, (names, _) in enumerate(given) for name in names}
+    for i, (names, value) in enumerate(given):
+        if names and all(last[name] == i and name not in repeated for name in names):
+            yield from ((span, names) for span in _spans(value))
+    for each in inner:
+        yield from _found(each)
 
 
 def _pairs(node: ast.AST) -> Iterator[tuple[ast.expr, ast.AST]]:
@@ -90,14 +106,16 @@ def _pairs(node: ast.AST) -> Iterator[tuple[ast.expr, ast.AST]]:
             targets
         ) == len(values):
             yield from zip(targets, values, strict=True)
-        case ast.Assign(targets=[target, *_], value=value):
-            yield target, value
+        case ast.Assign(targets=targets, value=value):
+            yield from ((target, value) for target in reversed(targets))  # The first one counts.
         case ast.AnnAssign(target=target, value=ast.expr() as value):
             yield target, value
         case ast.NamedExpr(target=target, value=value):
             yield target, value
         case ast.AugAssign(target=target):
             yield target, node  # What it evaluates is the statement.
+        case ast.For(target=target, iter=value) | ast.AsyncFor(target=target, iter=value):
+            yield target, value
         case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
             yield target, value
 

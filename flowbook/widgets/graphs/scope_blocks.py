@@ -32,7 +32,8 @@ class Block:
 
     Attributes:
         name: the scope's name, or what the operation is called.
-        kind: "scope", "loop", "branch", "call", "variable", "input", "operation" or "several".
+        kind: "scope", "loop", "branch", "function", "call", "variable", "input", "operation" or
+            "several".
         detail: the second line, such as "12 operations".
         operations: how many operations it stands for.
         is_faint: whether something else stands out: it has nothing to do with a given run.

@@ -37,7 +37,6 @@ def test_a_line_names_what_it_assigns() -> None:
         "Exp": "left",
         "Neg": "right",
         "Unstack": "low, high",
-        "Mul": "noted",
         "StridedSlice": "model.bias",
         "Add": "noted",
         "Log": "walrus",
@@ -99,9 +98,17 @@ def test_a_function_names_what_each_call_builds_and_a_caller_what_it_gets() -> N
     assert two.op.name == "body/Tanh"
 
 
+def test_a_name_stands_for_the_value_that_it_is_given_last() -> None:
+    x = fb.placeholder(fb.float32, [2], name="x")
+    h = fb.square(x)
+    h = fb.exp(h)
+    other = h = fb.tanh(h)
+    assert names() == {"x": "x", "Tanh": "other"}
+
+
 def test_a_loop_names_nothing() -> None:
     x = fb.placeholder(fb.float32, [2], name="x")
-    value = x
+    value = fb.square(x)
     for _ in range(3):
         value = fb.exp(value)
     fetched = [last := fb.sin(each) for each in (x, value)]
