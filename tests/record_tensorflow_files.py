@@ -34,6 +34,12 @@ def record(name: str, sess: Any, outputs: list[str], feeds: dict[str, Any]) -> N
     np.savez_compressed(DATA / f"{name}.npz", **found)
 
 
+def without_ops(message: Any) -> bytes:
+    """A MetaGraph without the definitions of the operations that it uses, which are most of it."""
+    message.meta_info_def.ClearField("stripped_op_list")
+    return message.SerializeToString()
+
+
 def frozen(tf: Any, name: str, sess: Any, outputs: list[str], feeds: dict[str, Any]) -> None:
     """A graph whose variables are constants, and what it computes."""
     nodes = [output.partition(":")[0] for output in outputs]
@@ -173,7 +179,11 @@ def trained(tf: Any, name: str, use_resource: bool, optimizer: Any) -> None:
         sess.run(tf.global_variables_initializer())
         for _ in range(3):
             sess.run(train, feeds)
-        saver.save(sess, str(DATA / name), write_state=False)
+        saver.save(sess, str(DATA / name), write_state=False, write_meta_graph=False)
+        meta = tf.train.export_meta_graph(
+            saver_def=saver.as_saver_def(), strip_default_attrs=use_resource
+        )
+        (DATA / f"{name}.meta").write_bytes(without_ops(meta))
         record(name, sess, ["logits:0", "loss:0"], feeds)
         later = [sess.run([loss, train], feeds)[0] for _ in range(5)]
         np.save(DATA / f"{name}_losses.npy", np.array(later))
@@ -192,6 +202,9 @@ def resources(tf: Any) -> None:
 @model
 def saved(tf: Any) -> None:
     """A saved model, as text, and its variables."""
+    from google.protobuf import text_format
+    from tensorflow.core.protobuf import saved_model_pb2
+
     x = tf.placeholder(tf.float32, [None, 2], name="x")
     w = tf.get_variable("w", initializer=[[1.0, -1.0], [0.5, 2.0]], use_resource=True)
     y = tf.matmul(x, w, name="y")
@@ -208,6 +221,10 @@ def saved(tf: Any) -> None:
         signature = tf.saved_model.predict_signature_def({"points": x}, {"turned": y})
         builder.add_meta_graph_and_variables(sess, ["serve"], {"serving_default": signature})
         builder.save(as_text=True)
+        text = folder / "saved_model.pbtxt"
+        model = text_format.Parse(text.read_text(), saved_model_pb2.SavedModel())
+        without_ops(model.meta_graphs[0])
+        text.write_text(text_format.MessageToString(model))
         record("saved", sess, ["y:0"], {"x:0": drawn(3, 2)})
 
 

@@ -22,7 +22,7 @@ from google.protobuf.message import DecodeError
 
 from flowbook.exec.checkpoints.folder import Folder, split
 from flowbook.exec.files.framing import masked_checksum
-from flowbook.exec.files.opening import damaged, read_all
+from flowbook.exec.files.opening import read_all
 from flowbook.graph.model.dtypes import DType, string
 from flowbook.graph.model.errors import (
     DataLossError,
@@ -33,7 +33,7 @@ from flowbook.graph.model.errors import (
 )
 from flowbook.tensorflow.elements import dtype_of, from_bytes, shape_of
 from flowbook.tensorflow.messages_pb2 import BundleEntryProto, BundleHeaderProto
-from flowbook.tensorflow.table import number, table
+from flowbook.tensorflow.table import broken, number, table
 
 Array = np.ndarray[Any, Any]
 Extents = tuple[tuple[int, int], ...]
@@ -190,14 +190,14 @@ class Bundle:
             end = file.seek(0, os.SEEK_END)
             is_possible = size == math.prod(shape) * dtype.size or dtype is string
             if not (0 <= message.shard_id < self._shards and is_possible and size >= 0):
-                raise damaged(f"{self._name}.index", 0, f"what leads to {offset} in {file_name!r},")
+                raise broken(f"{self._name}.index", 0, f"what leads to {offset} in {file_name!r},")
             if not 0 <= offset <= end - size:
-                raise damaged(file_name, offset, f"what should be {size} bytes long")
+                raise broken(file_name, offset, f"what should be {size} bytes long")
             content = _read_at(file, offset, size)
         if dtype is string:
             return _strings(content, shape, message.crc32c, file_name, offset)
         if masked_checksum(content) != message.crc32c:
-            raise damaged(file_name, offset, "the tensor")
+            raise broken(file_name, offset, "the tensor")
         return from_bytes(content, dtype, shape)
 
     def _message(self, key: bytes, kind: Any) -> Any:
@@ -250,7 +250,7 @@ def _strings(
 ) -> Array:
     """Strings: their lengths, a checksum of these, and what they are one behind the other."""
     count, at, lengths = math.prod(shape), 0, []
-    error = damaged(file_name, offset, "the tensor of strings")
+    error = broken(file_name, offset, "the tensor of strings")
     if count > len(content):  # Each has a length, of a byte at least.
         raise error
     try:

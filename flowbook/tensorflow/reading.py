@@ -140,10 +140,11 @@ class _Reader:
                     self._read(name)
         found, nodes = self._found, self._nodes
         found.placeholders = [n for n in order if nodes.protos[n].op in PLACEHOLDERS]
+        taken = {s.node for each in order for s in nodes.taken[each].values}
         found.ends = [
             name
             for name in order
-            if not any(c in found.values for c in nodes.consumers[name])
+            if name not in taken
             and found.values[name]
             and isinstance(found.values[name][0], Tensor)
         ]

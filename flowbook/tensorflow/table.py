@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from flowbook.exec.files.framing import masked_checksum
-from flowbook.exec.files.opening import damaged
 from flowbook.graph.model.errors import DataLossError, UnimplementedError
 
 _FOOTER = 48
@@ -32,6 +31,11 @@ class Place(NamedTuple):
 
     offset: int
     size: int
+
+
+def broken(path: str, offset: int, what: str) -> DataLossError:
+    """The error of something in a file that is not what it should be."""
+    return DataLossError(f"{path}: {what} at byte {offset} is damaged, or cut off")
 
 
 def number(data: bytes, at: int) -> tuple[int, int]:
@@ -71,7 +75,7 @@ def table(data: bytes, path: str) -> dict[bytes, bytes]:
             place, _ = _place(value, 0)
             found.update(_entries(_block(data, place, path)))
     except (IndexError, struct.error):
-        raise damaged(path, start, "the table that ends") from None
+        raise broken(path, start, "the table that ends") from None
     return found
 
 
@@ -85,10 +89,10 @@ def _block(data: bytes, place: Place, path: str) -> bytes:
     """A block's entries and the places of whole keys."""
     end = place.offset + place.size
     if end + _TRAILER.size > len(data) - _FOOTER:
-        raise damaged(path, place.offset, "the block")
+        raise broken(path, place.offset, "the block")
     compression, checksum = _TRAILER.unpack_from(data, end)
     if masked_checksum(data[place.offset : end + 1]) != checksum:
-        raise damaged(path, place.offset, "the block")
+        raise broken(path, place.offset, "the block")
     if compression:
         name = _COMPRESSIONS.get(compression, f"method {compression}")
         raise UnimplementedError(

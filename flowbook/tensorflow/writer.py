@@ -113,16 +113,21 @@ class Writer:
         """The output of a vector, or of a scalar, of int32."""
         return self.constant(np.array(values, np.int32))
 
-    def node(self, type: str, inputs: Sequence[str], **attributes: Any) -> str:
+    def node(self, type: str, inputs: Sequence[str], /, **attributes: Any) -> str:
         """Add a node on the way to what an operation gives; its first output."""
         label = self.fresh(f"{self._label()}/{type}")
-        return self._add(type, label, inputs, attributes)
+        return self._add(type, label, inputs, attributes, waits=True)
 
-    def last(self, type: str, inputs: Sequence[str], **attributes: Any) -> list[str]:
+    def last(self, type: str, inputs: Sequence[str], /, **attributes: Any) -> list[str]:
         """Add the node that stands for the operation itself; its outputs, one for each."""
         assert self._op is not None
-        self._add(type, self.nodes[self._op], inputs, attributes)
+        self._add(type, self.nodes[self._op], inputs, attributes, waits=True)
         return [self._output(i) for i in range(len(self._op.outputs))]
+
+    def several(self, outputs: Sequence[str]) -> list[str]:
+        """Have the node that stands for the operation give what several others give."""
+        assert self._op is not None
+        return self.last("IdentityN", outputs, T=[t.dtype for t in self._op.outputs])
 
     def _output(self, port: int) -> str:
         return f"{self._label()}:{port}" if port else self._label()
@@ -131,7 +136,10 @@ class Writer:
         assert self._op is not None
         return self.nodes[self._op]
 
-    def _add(self, type: str, label: str, inputs: Sequence[str], attributes: Any) -> str:
+    def _add(
+        self, type: str, label: str, inputs: Sequence[str], attributes: Any, waits: bool = False
+    ) -> str:
+        """Add a node, which waits for what the operation waits for, or is there before."""
         node = self.graph.node.add(name=label, op=type)
         node.input.extend(inputs)
         if self._op is not None:
@@ -139,9 +147,8 @@ class Writer:
             if self._op.colocation:
                 beside = [f"loc:@{self.nodes[o]}" for o in self._op.colocation if o in self.nodes]
                 node.attr["_class"].CopyFrom(attribute(beside))
-            # A node on the way waits too: what acts there acts no earlier than the operation.
-            waited = [f"^{self.nodes[each]}" for each in self._op.control_inputs]
-            if type not in ("Const", "Enter", "VarHandleOp") or self._op.type in ("Const", "Enter"):
+            if waits:
+                waited = [f"^{self.nodes[each]}" for each in self._op.control_inputs]
                 node.input.extend(dict.fromkeys(waited))
         for name, value in attributes.items():
             if value is not None:

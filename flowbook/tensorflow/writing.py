@@ -28,11 +28,8 @@ from flowbook.graph.storing.files import as_path, written_whole
 from flowbook.tensorflow.messages_pb2 import GraphDef
 from flowbook.tensorflow.opening import MOST_BYTES
 from flowbook.tensorflow.writer import Writer
-from flowbook.tensorflow.written import RULES
-from flowbook.tensorflow.written.state import frozen_gather, frozen_read
+from flowbook.tensorflow.written import RULES, state
 from flowbook.tensorflow.written.types import Rules
-
-_FROZEN: Rules = {"ReadVariable": frozen_read, "VariableGather": frozen_gather}
 
 
 def save(
@@ -42,7 +39,8 @@ def save(
     wanted = [_element(f) for f in _listed(fetches)]
     cut = {t for t in (_element(i) for i in _listed(inputs)) if isinstance(t, Tensor)}
     operations = _needed(wanted, cut, session is not None)
-    _check_writable(operations, session is not None)
+    built = [op for op in operations if not _is_cut(op, cut)]
+    _check_writable(built, _rules(session is not None))
     message = _Writing(operations, cut, session).written()
     if message.ByteSize() > MOST_BYTES:
         raise ResourceExhaustedError(
@@ -84,9 +82,9 @@ def _needed(wanted: list[Tensor | Operation], cut: set[Tensor], is_frozen: bool)
         if op in seen:
             continue
         seen.add(op)
-        if op.outputs and all(t in cut for t in op.outputs):
+        if _is_cut(op, cut):
             continue
-        taken = op.inputs[1:] if is_frozen and op.type in _FROZEN else op.inputs
+        taken = op.inputs[1:] if is_frozen and op.type in state.FROZEN else op.inputs
         stack.extend(t.op for t in taken)
         stack.extend(op.control_inputs)
         if op.closed_by is not None:
@@ -96,12 +94,23 @@ def _needed(wanted: list[Tensor | Operation], cut: set[Tensor], is_frozen: bool)
     return sorted(seen, key=lambda op: op.id)
 
 
-def _check_writable(operations: list[Operation], is_frozen: bool) -> None:
+def _is_cut(op: Operation, cut: set[Tensor]) -> bool:
+    """Whether all that an operation gives is fed."""
+    return bool(op.outputs) and all(t in cut for t in op.outputs)
+
+
+def _rules(is_frozen: bool) -> Rules:
+    """The rules: where variables are constants, nothing but a read of them is left."""
+    if not is_frozen:
+        return RULES
+    return {type: rule for type, rule in RULES.items() if type not in state.RULES} | state.FROZEN
+
+
+def _check_writable(operations: list[Operation], rules: Rules) -> None:
     """Refuse what has no rule, all of it at once."""
-    missing: Counter[str] = Counter()
-    for op in operations:
-        if op.type not in RULES or (is_frozen and op.type in ("Variable", "Assign")):
-            missing[op.type] += 1
+    missing = Counter(op.type for op in operations if op.type not in rules)
+    if len(missing) > 1:
+        del missing["Variable"]  # What writes to it says more.
     if missing:
         listed = ", ".join(f"{t} ({n})" if n > 1 else t for t, n in sorted(missing.items()))
         raise UnimplementedError(
@@ -118,6 +127,7 @@ class _Writing:
     ) -> None:
         self._operations, self._cut, self._session = operations, cut, session
         self._writer = Writer()
+        self._rules = _rules(session is not None)
 
     def written(self) -> GraphDef:
         """The GraphDef."""
@@ -149,22 +159,22 @@ class _Writing:
 
     def _write(self, op: Operation) -> None:
         w = self._writer
-        if op.outputs and all(t in self._cut for t in op.outputs):
+        if _is_cut(op, self._cut):
             for tensor in op.outputs:
                 label = w.nodes[op] if not tensor.index else w.fresh(f"{op.name}_{tensor.index}")
                 w.placeholder(label, tensor)
             return
-        rule, inputs = RULES[op.type], list(op.inputs)
-        if self._session is not None and op.type in _FROZEN:
+        inputs = list(op.inputs)
+        if self._session is not None and op.type in state.FROZEN:
             # The value is there anyhow, wherever the handle has gone.
-            rule, inputs[0] = _FROZEN[op.type], owner_of(inputs[0]).outputs[0]
-        found = rule(w, op, *w.begin(op, inputs))
+            inputs[0] = owner_of(inputs[0]).outputs[0]
+        found = self._rules[op.type](w, op, *w.begin(op, inputs))
         listed = [found] if isinstance(found, str) else found
         w.names.update(zip(op.outputs, listed, strict=True))
 
     def _freeze(self, session: Session) -> None:
         """Have constants stand for variables."""
-        reads = [op for op in self._operations if op.type in _FROZEN]
+        reads = [op for op in self._operations if op.type in state.FROZEN]
         handles = list(dict.fromkeys(owner_of(op.inputs[0]) for op in reads))
         variables = [Variable.of(handle) for handle in handles]
         values = session.run(variables) if variables else []

@@ -42,4 +42,7 @@ def test_a_row_is_written_or_refused(case: Case) -> None:
         found = sess.run([model[n] for n in names], {model[n]: v for n, v in feeds.items()})
     for value, right in zip(found, wanted, strict=True):
         assert np.asarray(value).dtype == np.asarray(right).dtype
+        if np.asarray(right).dtype == object:
+            assert np.array_equal(value, right)
+            continue
         np.testing.assert_allclose(value, right, rtol=2e-5, atol=1e-6)

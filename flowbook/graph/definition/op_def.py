@@ -424,7 +424,9 @@ class OpDef(Generic[Built]):
                 inputs, args, pending, found = self._resolve(graph, args, attributes, site, flow)
             shapes = self._infer(args, attributes, len(found))
         except OpError as error:
-            what = f"{self.type} {scope.prefix + name!r}" if name else self.type
+            # A name that ends with "/" is the whole name.
+            full = name[:-1] if name and name.endswith("/") else f"{scope.prefix}{name}"
+            what = f"{self.type} {full!r}" if name else self.type
             described = [a for a in args if isinstance(a, Tensor) and a.op.name]
             raise without_internal_frames(error.at(what, site, described)) from error.__cause__
         except Exception as error:  # Definitions take for granted what attributes hold.

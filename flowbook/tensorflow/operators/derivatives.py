@@ -115,12 +115,13 @@ def _depthwise(function: Any) -> Rule:
     def rule(n: Node, first: Any, second: Any, dy: Any) -> Any:
         if layout(n) != "NHWC":
             raise UnimplementedError(f"{n} has channels first")
+        given = padding(n)
         return function(
             first,
             second,
             dy,
             strides=tuple(n.ints("strides")[1:3]),
-            padding=padding(n),
+            padding=given if isinstance(given, str) else tuple(map(tuple, given[1:3])),
             dilations=tuple(n.ints("dilations", (1, 1, 1, 1))[1:3]),
             name=n.scope,
         )

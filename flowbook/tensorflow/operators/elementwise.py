@@ -112,6 +112,7 @@ RULES: Rules = {
     "Neg": named(arithmetic.negative),
     "NotEqual": _equality(comparison.not_equal),
     "Polygamma": named(special.polygamma),
+    "PopulationCount": named(bitwise.population_count),
     "Pow": named(powers.pow),
     "Real": named(complex.real),
     "RealDiv": named(arithmetic.divide),
@@ -140,6 +141,7 @@ RULES: Rules = {
     "TruncateDiv": named(division.truncatediv),
     "TruncateMod": named(division.truncatemod),
     "Xdivy": named(no_nan.xdivy),
+    "Xlog1py": named(no_nan.xlog1py),
     "Xlogy": named(no_nan.xlogy),
     "Zeta": named(special.zeta),
 }

@@ -5,16 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from flowbook import image
-from flowbook.graph.model.dtypes import uint8
+from flowbook.graph.model.dtypes import float32, uint8
+from flowbook.graph.ops.basis.cast import cast
 from flowbook.tensorflow.node import Node, Rules, named
 
 
 def _resized(function: Any) -> Any:
-    return named(
+    rule = named(
         function,
         align_corners=lambda n: n.flag("align_corners"),
         half_pixel_centers=lambda n: n.flag("half_pixel_centers"),
     )
+    if function is image.resize_nearest_neighbor:
+        return rule
+    # What interpolates gives float32 whatever it takes.
+    return lambda n, x, size: rule(n, cast(x, float32), size)
 
 
 def _crops(n: Node, image_: Any, boxes: Any, places: Any, size: Any) -> Any:
@@ -53,7 +58,9 @@ RULES: Rules = {
     "NonMaxSuppressionV2": named(image.non_max_suppression),
     "NonMaxSuppressionV3": named(image.non_max_suppression),
     "RGBToHSV": named(image.rgb_to_hsv),
-    "ResizeArea": named(image.resize_area, align_corners=lambda n: n.flag("align_corners")),
+    "ResizeArea": lambda n, x, size: image.resize_area(
+        cast(x, float32), size, n.flag("align_corners"), name=n.scope
+    ),
     "ResizeBicubic": _resized(image.resize_bicubic),
     "ResizeBilinear": _resized(image.resize_bilinear),
     "ResizeNearestNeighbor": _resized(image.resize_nearest_neighbor),

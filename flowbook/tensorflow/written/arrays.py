@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from flowbook.graph.model import dtypes
+from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.operation import Operation
 from flowbook.tensorflow.writer import Writer, rank_of
@@ -41,8 +42,14 @@ def _shape(type: str) -> Any:
 
 
 def _expanded(w: Writer, op: Operation, x: str) -> Any:
-    axis = w.integers(op.attributes["axis"])
-    return w.last("ExpandDims", [x, axis], T=op.inputs[0].dtype, Tdim=dtypes.int32)
+    axis = op.attributes["axis"]
+    *several, last = sorted([axis] if isinstance(axis, int) else axis)
+    if several and several[0] < 0:
+        raise UnimplementedError("several new axes counted from the last")
+    given = {"T": op.inputs[0].dtype, "Tdim": dtypes.int32}
+    for each in several:
+        x = w.node("ExpandDims", [x, w.integers(each)], **given)
+    return w.last("ExpandDims", [x, w.integers(last)], **given)
 
 
 def _squeezed(w: Writer, op: Operation, x: str) -> Any:
@@ -63,7 +70,10 @@ def _joined(w: Writer, op: Operation, *inputs: str) -> Any:
 
 
 def _concat(w: Writer, op: Operation, *inputs: str) -> Any:
-    given = {"N": len(inputs) - 1, "T": op.inputs[0].dtype, "Tidx": dtypes.int32}
+    if len(inputs) == 2:
+        return w.last("Identity", inputs[:1], T=op.inputs[0].dtype)
+    kind = op.inputs[-1].dtype if op.type == "ConcatAt" else dtypes.int32
+    given = {"N": len(inputs) - 1, "T": op.inputs[0].dtype, "Tidx": kind}
     return w.last("ConcatV2", inputs, **given)
 
 
@@ -106,6 +116,12 @@ def _gathered_nd(w: Writer, op: Operation, x: str, indices: str) -> Any:
         raise UnimplementedError("gather_nd with batch_dims")
     given = {"Tparams": op.inputs[0].dtype, "Tindices": op.inputs[1].dtype}
     return w.last("GatherNd", [x, indices], **given)
+
+
+def _scattered_nd(w: Writer, op: Operation, *inputs: str) -> Any:
+    if op.attributes["batch_dims"]:
+        raise UnimplementedError("scatter_nd with batch_dims")
+    return w.last("ScatterNd", inputs, Tindices=op.inputs[0].dtype, T=op.inputs[1].dtype)
 
 
 def _one_hot(w: Writer, op: Operation, *inputs: str) -> Any:
@@ -207,13 +223,17 @@ def _strided_slice_gradient(w: Writer, op: Operation, dy: str, dims: str, *bound
     )
 
 
-def _sum_to_shape(w: Writer, op: Operation, x: str, dims: str) -> Any:
+def sum_to_shape(w: Writer, x: str, dims: str, dtype: DType, kind: DType = dtypes.int32) -> str:
     """The sum over what was broadcast: the axes along which the target has one element."""
-    dtype, kind = op.inputs[0].dtype, op.inputs[1].dtype
     whole = w.node("Shape", [x], T=dtype, out_type=kind)
     axes = w.node("BroadcastGradientArgs", [dims, whole], T=kind)
     total = w.node("Sum", [x, axes], keep_dims=False, T=dtype, Tidx=kind)
-    return w.last("Reshape", [total, dims], T=dtype, Tshape=kind)
+    return w.node("Reshape", [total, dims], T=dtype, Tshape=kind)
+
+
+def _sum_to_shape(w: Writer, op: Operation, x: str, dims: str) -> Any:
+    dtype, kind = op.inputs[0].dtype, op.inputs[1].dtype
+    return w.last("Identity", [sum_to_shape(w, x, dims, dtype, kind)], T=dtype)
 
 
 RULES: Rules = {
@@ -254,7 +274,7 @@ RULES: Rules = {
     "Reshape": _sized("Reshape", ("T", 0), ("Tshape", 1)),
     "Reverse": _reversed,
     "ReverseSequence": _reversed_sequences,
-    "ScatterNd": _sized("ScatterNd", ("Tindices", 0), ("T", 1)),
+    "ScatterNd": _scattered_nd,
     "Shape": _shape("Shape"),
     "Size": _shape("Size"),
     "Slice": _sized("Slice", ("T", 0), ("Index", 1)),

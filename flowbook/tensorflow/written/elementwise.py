@@ -44,7 +44,7 @@ def _clip(w: Writer, op: Operation, x: str, low: str, high: str) -> Any:
 def _swish(w: Writer, op: Operation, x: str) -> Any:
     dtype = op.inputs[0].dtype
     gate = w.node("Sigmoid", [x], T=dtype)
-    return [*w.last("Mul", [x, gate], T=dtype)[:1], gate]
+    return w.several([w.node("Mul", [x, gate], T=dtype), gate])
 
 
 def _scaled_log(base: float) -> Any:

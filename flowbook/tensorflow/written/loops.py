@@ -70,9 +70,9 @@ def _read(type: str) -> Any:
 
 
 def _concat(w: Writer, op: Operation, flow: str) -> Any:
-    value = w.last("TensorArrayConcatV3", [_handle(w, op), flow], dtype=op.attributes["dtype"])[0]
+    value = w.node("TensorArrayConcatV3", [_handle(w, op), flow], dtype=op.attributes["dtype"])
     lengths = w.node("Cast", [f"{value}:1"], SrcT=dtypes.int64, DstT=dtypes.int32)
-    return [value, lengths]
+    return w.several([value, lengths])
 
 
 def _write(type: str) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from flowbook.graph.model import dtypes
+from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.operation import Operation
 from flowbook.tensorflow.writer import Writer
 from flowbook.tensorflow.written.elementwise import number
@@ -41,12 +43,30 @@ def _less_largest(w: Writer, op: Operation, x: str, axes: str) -> str:
 
 
 def _cross_entropy(w: Writer, op: Operation, labels: str, logits: str) -> Any:
-    return w.last("SoftmaxCrossEntropyWithLogits", [logits, labels], T=op.inputs[1].dtype)
+    dtype = op.inputs[1].dtype
+    loss = w.node("SoftmaxCrossEntropyWithLogits", [logits, labels], T=dtype)
+    # TensorFlow's own derivative is that for labels whose sum is 1.
+    total = reduced(w, op, "Sum", labels, w.integers([-1]), True)
+    scaled = w.node("Mul", [w.node("Softmax", [logits], T=dtype), total], T=dtype)
+    return w.several([loss, w.node("Sub", [scaled, labels], T=dtype)])
 
 
 def _sparse_cross_entropy(w: Writer, op: Operation, labels: str, logits: str) -> Any:
     given = {"T": op.inputs[1].dtype, "Tlabels": op.inputs[0].dtype}
-    return w.last("SparseSoftmaxCrossEntropyWithLogits", [logits, labels], **given)
+    type = "SparseSoftmaxCrossEntropyWithLogits"
+    if op.inputs[1].shape.rank == 2:
+        return w.last(type, [logits, labels], **given)
+    classes = op.inputs[1].shape.dims
+    if classes is None or classes[-1] is None:
+        raise UnimplementedError("a loss of many rows of an unknown number of classes")
+    # TensorFlow takes one batch of rows.
+    rows = w.node("Reshape", [logits, w.integers([-1, classes[-1]])], T=given["T"])
+    flat = w.node("Reshape", [labels, w.integers([-1])], T=given["Tlabels"])
+    found = w.node(type, [rows, flat], **given)
+    pairs = ((labels, given["Tlabels"]), (logits, given["T"]))
+    dims = [w.node("Shape", [x], T=dtype) for x, dtype in pairs]
+    parts = zip((found, f"{found}:1"), dims, strict=True)
+    return w.several([w.node("Reshape", [x, d], T=given["T"]) for x, d in parts])
 
 
 def _sigmoid_cross_entropy(w: Writer, op: Operation, labels: str, logits: str) -> Any:
@@ -59,7 +79,9 @@ def _sigmoid_cross_entropy(w: Writer, op: Operation, labels: str, logits: str) -
 
 
 def _in_top_k(w: Writer, op: Operation, predictions: str, targets: str, k: str) -> Any:
-    kind = op.inputs[1].dtype
+    kind, dtype = op.inputs[1].dtype, op.inputs[0].dtype
+    if dtype is not dtypes.float32:
+        predictions = w.node("Cast", [predictions], SrcT=dtype, DstT=dtypes.float32)
     if op.inputs[2].dtype is not kind:
         k = w.node("Cast", [k], SrcT=op.inputs[2].dtype, DstT=kind)
     return w.last("InTopKV2", [predictions, targets, k], T=kind)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.operation import Operation
 from flowbook.tensorflow.writer import Writer
 from flowbook.tensorflow.written.types import Rules, same
@@ -40,6 +41,8 @@ def _print(w: Writer, op: Operation, *inputs: str) -> Any:
 
 
 def _joined(w: Writer, op: Operation, *inputs: str) -> Any:
+    if len({t.shape for t in op.inputs if t.shape.rank != 0}) > 1:
+        raise UnimplementedError("strings of several shapes that are joined")
     return w.last("StringJoin", inputs, N=len(inputs), separator=op.attributes["separator"])
 
 

@@ -8,6 +8,7 @@ from flowbook.graph.model import dtypes
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.operation import Operation
 from flowbook.tensorflow.writer import Writer, rank_of
+from flowbook.tensorflow.written.arrays import sum_to_shape
 from flowbook.tensorflow.written.elementwise import number
 from flowbook.tensorflow.written.types import Rules, same
 
@@ -70,8 +71,7 @@ def _deviation(w: Writer, op: Operation, x: str) -> Any:
 def _moments(w: Writer, op: Operation, x: str) -> Any:
     axes = axes_of(w, op, x, op.attributes["axes"])
     mean, squares = _spread(w, op, x, axes)
-    w.last("Mean", [x, axes], **_given("Mean", op, True))
-    return [mean, reduced(w, op, "Mean", squares, axes, True)]
+    return w.several([mean, reduced(w, op, "Mean", squares, axes, True)])
 
 
 def _normalize(w: Writer, op: Operation, x: str, scale: str, offset: str) -> Any:
@@ -82,8 +82,33 @@ def _normalize(w: Writer, op: Operation, x: str, scale: str, offset: str) -> Any
     total = w.node("AddV2", [variance, number(w, op, op.attributes["epsilon"])], T=dtype)
     factor = w.node("Mul", [w.node("Rsqrt", [total], T=dtype), scale], T=dtype)
     scaled = w.node("Mul", [w.node("Sub", [x, mean], T=dtype), factor], T=dtype)
-    y = w.last("AddV2", [scaled, offset], T=dtype)[0]
-    return [y, mean, variance]
+    return w.several([w.node("AddV2", [scaled, offset], T=dtype), mean, variance])
+
+
+def _normalize_gradient(w: Writer, op: Operation, *inputs: str) -> Any:
+    dtype = op.inputs[0].dtype
+    x, scale, mean, variance, dy, dmean, dvariance = inputs
+    axes = axes_of(w, op, x, op.attributes["axes"])
+
+    def of(type: str, *taken: str) -> str:
+        return w.node(type, taken, T=dtype)
+
+    def average(value: str) -> str:
+        return reduced(w, op, "Mean", value, axes, True)
+
+    spread = of("Rsqrt", of("AddV2", variance, number(w, op, op.attributes["epsilon"])))
+    centred = of("Sub", x, mean)
+    unit, scaled = of("Mul", centred, spread), of("Mul", dy, scale)
+    along = of("Mul", unit, average(of("Mul", scaled, unit)))
+    through = of("Mul", spread, of("Sub", of("Sub", scaled, average(scaled)), along))
+    # What else depends on the moments: each element has its share in them.
+    twice = of("Mul", of("Mul", centred, number(w, op, 2)), dvariance)
+    sizes = [w.node("Size", [value], T=dtype) for value in (x, mean)]
+    count, groups = (w.node("Cast", [n], SrcT=dtypes.int32, DstT=dtype) for n in sizes)
+    share = of("RealDiv", of("Mul", of("AddV2", twice, dmean), groups), count)
+    dims = w.node("Shape", [scale], T=dtype)
+    sums = [sum_to_shape(w, value, dims, dtype) for value in (of("Mul", dy, unit), dy)]
+    return w.several([of("AddV2", through, share), *sums])
 
 
 def _log_sum_exp(w: Writer, op: Operation, x: str) -> Any:
@@ -130,6 +155,8 @@ def _matmul(w: Writer, op: Operation, a: str, b: str) -> Any:
 def _einsum(w: Writer, op: Operation, *inputs: str) -> Any:
     if op.attributes["sums_rest"]:
         raise UnimplementedError("an einsum that sums its rest")
+    if len(inputs) > 2:
+        raise UnimplementedError(f"an einsum of {len(inputs)} arrays: TensorFlow's takes two")
     given = {"equation": op.attributes["equation"], "N": len(inputs), "T": op.inputs[0].dtype}
     return w.last("Einsum", inputs, **given)
 
@@ -148,6 +175,12 @@ def _tensordot(w: Writer, op: Operation, a: str, b: str) -> Any:
     kept = [c for c in (*left, *right) if c not in both]
     equation = f"{''.join(left)},{''.join(right)}->{''.join(kept)}"
     return w.last("Einsum", [a, b], equation=equation, N=2, T=op.inputs[0].dtype)
+
+
+def _solved(w: Writer, op: Operation, *inputs: str) -> Any:
+    if len({t.shape.rank for t in op.inputs}) > 1:
+        raise UnimplementedError("a system of equations for matrices of several ranks")
+    return w.last("MatrixSolve", inputs, T=op.inputs[0].dtype, adjoint=op.attributes["adjoint"])
 
 
 _REDUCTIONS = ("All", "Any", "EuclideanNorm", "Max", "Mean", "Min", "Prod", "Sum")
@@ -183,9 +216,10 @@ RULES: Rules = {
     "MatMul": _matmul,
     "MatrixDeterminant": same("MatrixDeterminant"),
     "MatrixInverse": same("MatrixInverse", adjoint=False),
-    "MatrixSolve": same("MatrixSolve", "adjoint"),
+    "MatrixSolve": _solved,
     "Moments": _moments,
     "Normalize": _normalize,
+    "NormalizeGrad": _normalize_gradient,
     "TensorDot": _tensordot,
     "Variance": _variance,
 }

@@ -32,12 +32,39 @@ def _write(type: str, *kinds: tuple[str, int]) -> Any:
     return rule
 
 
+def _assigned(w: Writer, op: Operation, handle: str, value: str) -> Any:
+    if not op.attributes["is_initializer"]:
+        return _write("AssignVariableOp")(w, op, handle, value)
+    # It has the name by which TensorFlow's own readers know what initialises the variable.
+    dtype = op.attributes["dtype"]
+    wrote = w.last("AssignVariableOp", [handle, value], dtype=dtype)[0]
+    if not op.graph.consumers(op.outputs[0]):
+        return wrote
+    return w.node("ReadVariableOp", [handle, f"^{wrote}"], dtype=dtype)
+
+
 def _gathered(w: Writer, op: Operation, handle: str, indices: str) -> Any:
     how = op.attributes
     if how["axis"]:
         raise UnimplementedError("a gather along another axis than the first of a variable")
     given = {"dtype": how["dtype"], "Tindices": op.inputs[1].dtype}
     return w.last("ResourceGather", [handle, indices], batch_dims=how["batch_dims"], **given)
+
+
+def _frozen_read(w: Writer, op: Operation, value: str) -> Any:
+    """A read of a variable whose value is a constant."""
+    return w.last("Identity", [value], T=op.attributes["dtype"])
+
+
+def _frozen_gather(w: Writer, op: Operation, value: str, indices: str) -> Any:
+    """Rows of a variable whose value is a constant."""
+    given = {
+        "batch_dims": op.attributes["batch_dims"],
+        "Tparams": op.attributes["dtype"],
+        "Tindices": op.inputs[1].dtype,
+        "Taxis": dtypes.int32,
+    }
+    return w.last("GatherV2", [value, indices, w.integers(op.attributes["axis"])], **given)
 
 
 _ROWS = (("Tindices", 1),)
@@ -47,7 +74,7 @@ RULES: Rules = {
         f"Scatter{what}": _write(f"ResourceScatter{what}", *_ROWS)
         for what in ("Add", "Div", "Max", "Min", "Mul", "Sub", "Update")
     },
-    "Assign": _write("AssignVariableOp"),
+    "Assign": _assigned,
     "AssignAdd": _write("AssignAddVariableOp"),
     "AssignSub": _write("AssignSubVariableOp"),
     "IsInitialized": same("VarIsInitializedOp", dtype=""),
@@ -56,18 +83,5 @@ RULES: Rules = {
     "VariableGather": _gathered,
 }
 
-
-def frozen_read(w: Writer, op: Operation, value: str) -> Any:
-    """A read of a variable whose value is a constant."""
-    return w.last("Identity", [value], T=op.attributes["dtype"])
-
-
-def frozen_gather(w: Writer, op: Operation, value: str, indices: str) -> Any:
-    """Rows of a variable whose value is a constant."""
-    given = {
-        "batch_dims": op.attributes["batch_dims"],
-        "Tparams": op.attributes["dtype"],
-        "Tindices": op.inputs[1].dtype,
-        "Taxis": dtypes.int32,
-    }
-    return w.last("GatherV2", [value, indices, w.integers(op.attributes["axis"])], **given)
+# Where variables are constants of their values.
+FROZEN: Rules = {"ReadVariable": _frozen_read, "VariableGather": _frozen_gather}

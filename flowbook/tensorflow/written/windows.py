@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from flowbook.graph.model import dtypes
 from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.operation import Operation
 from flowbook.tensorflow.writer import Writer, rank_of
-from flowbook.tensorflow.written.types import Rules, same
+from flowbook.tensorflow.written.types import Rules
 
 
 def _padding(op: Operation, rank: int, is_inner: bool) -> dict[str, Any]:
@@ -41,6 +42,8 @@ def _convolution(suffix: str, which: int) -> Any:
 
 def _depthwise(suffix: str, which: int) -> Any:
     def rule(w: Writer, op: Operation, *inputs: str) -> Any:
+        if len(set(op.attributes["strides"])) > 1:
+            raise UnimplementedError(f"a {op.type} with other strides down than across")
         how = _how(op, 4)
         how["T"] = op.inputs[which].dtype
         return w.last(f"DepthwiseConv2dNative{suffix}", inputs, data_format="NHWC", **how)
@@ -54,8 +57,10 @@ def _pool(type: str) -> Any:
         rank = len(how["ksize"])
         if rank not in (4, 5) or set(how["dilations"]) != {1}:
             raise UnimplementedError(f"a {op.type} over {rank - 2} axes, or with gaps")
-        if rank == 5 and "Grad" in type:
-            raise UnimplementedError("the gradient of a pool over volumes")
+        if rank == 5 and ("Grad" in type or op.inputs[-1].dtype is dtypes.float64):
+            raise UnimplementedError("a pool over volumes of float64, or the gradient of one")
+        if type != "MaxPool" and (how["ksize"][-1] != 1 or how["strides"][-1] != 1):
+            raise UnimplementedError(f"a {op.type} along the channels")
         given = {
             "ksize": list(how["ksize"]),
             "strides": list(how["strides"]),
@@ -66,6 +71,14 @@ def _pool(type: str) -> Any:
         return w.last(type if rank == 4 else f"{type}3D", inputs, **given)
 
     return rule
+
+
+def _response_normalisation(w: Writer, op: Operation, x: str) -> Any:
+    dtype = op.inputs[0].dtype
+    if dtype is dtypes.float64:
+        raise UnimplementedError("a response normalisation of float64")
+    given = {k: op.attributes[k] for k in ("depth_radius", "bias", "alpha", "beta")}
+    return w.last("LRN", [x], T=dtype, **given)
 
 
 def _resize(w: Writer, op: Operation, x: str, size: str) -> Any:
@@ -79,7 +92,11 @@ def _resize(w: Writer, op: Operation, x: str, size: str) -> Any:
     given = {"align_corners": how["align_corners"], "T": op.inputs[0].dtype}
     if how["method"] != "area":
         given["half_pixel_centers"] = how["half_pixel_centers"]
-    return w.last(names[how["method"]], [x, size], **given)
+    dtype, type = op.outputs[0].dtype, names[how["method"]]
+    if how["method"] == "nearest" or dtype is dtypes.float32:
+        return w.last(type, [x, size], **given)
+    # What interpolates gives float32 whatever it takes.
+    return w.last("Cast", [w.node(type, [x, size], **given)], SrcT=dtypes.float32, DstT=dtype)
 
 
 RULES: Rules = {
@@ -91,7 +108,7 @@ RULES: Rules = {
     "DepthwiseConvolution": _depthwise("", 1),
     "DepthwiseConvolutionBackpropFilter": _depthwise("BackpropFilter", 0),
     "DepthwiseConvolutionBackpropInput": _depthwise("BackpropInput", 1),
-    "LRN": same("LRN", "depth_radius", "bias", "alpha", "beta"),
+    "LRN": _response_normalisation,
     "MaxPool": _pool("MaxPool"),
     "MaxPoolGrad": _pool("MaxPoolGrad"),
     "Resize": _resize,
