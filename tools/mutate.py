@@ -1387,6 +1387,48 @@ CHANGES = (
         ("exec/engine/test_joint.py",),
     ),
     Change(
+        "tensorflow/table.py",
+        "if masked_checksum(data[place.offset : end + 1]) != checksum:",
+        "if False:",
+        ("tensorflow/test_bundle.py",),
+    ),
+    Change(
+        "tensorflow/bundle.py",
+        "if not is_whole or size * whole.dtype.size > self._bytes():",
+        "if not is_whole:",
+        ("tensorflow/test_bundle.py",),
+    ),
+    Change(
+        "tensorflow/reading.py",
+        "            raise Learnt\n\n",
+        "            pass\n\n",
+        ("tensorflow/test_load.py",),
+    ),
+    Change(
+        "tensorflow/state.py",
+        "        found[name].saved_as = saved_as\n",
+        "        pass\n",
+        ("tensorflow/test_load.py",),
+    ),
+    Change(
+        "tensorflow/writer.py",
+        "        for frame in reversed(around):\n",
+        "        for frame in []:\n",
+        ("tensorflow/test_save.py",),
+    ),
+    Change(
+        "tensorflow/operators/training.py",
+        "new = accum * momentum + grad",
+        "new = accum + grad",
+        ("tensorflow/test_load.py",),
+    ),
+    Change(
+        "exec/resources/session_tensors.py",
+        "        self._values.pop(handle, None)\n",
+        "        pass\n",
+        ("exec/session/test_session_tensors.py",),
+    ),
+    Change(
         "onnx/saving/region.py",
         "        self._write_all(inside.around)\n",
         "",
