@@ -44,7 +44,7 @@ docs: .venv/dev.stamp
 proto: .venv/proto.stamp
 	.venv/proto/bin/python -m grpc_tools.protoc --proto_path=. --python_out=. --pyi_out=. \
 		flowbook/graph/numerics/example.proto flowbook/graph/storing/graph.proto \
-		flowbook/exec/plan/program.proto
+		flowbook/exec/plan/program.proto flowbook/tensorflow/messages.proto
 
 # The live views, and JupyterLab's extension. Without npm a notebook shows the static forms.
 front-end:

@@ -92,9 +92,12 @@ def save(
 ) -> Any:
     """Write the part of a graph that computes some tensors from others as an ONNX model.
 
-    What `fb.cond` built becomes an If, what `fb.while_loop` and all that stands on it built a Loop.
-    Arrays become tensors of all their elements, whose shape has to be known; what a TensorArray
-    refuses in a run, such as reading what was not written, the model does not.
+    What `fb.cond` built becomes an If. What goes over a known number of elements, as `fb.map_fn`,
+    `fb.scan` and `fb.nn.dynamic_rnn` build it, becomes a Scan, and every other `fb.while_loop` a
+    Loop: over any number of elements too, as runtimes have no Scan over none. An array into which
+    each iteration writes the next element is what these collect. Other arrays become tensors of
+    all their elements, whose shape has to be known; what a TensorArray refuses in a run, such as
+    reading what was not written, the model does not.
 
     Args:
         fetches: the tensors that the model computes: one, a list, or a dict by the names that they

@@ -25,7 +25,7 @@ from flowbook.graph.ops.basis.cast import cast
 from flowbook.graph.ops.basis.constants import constant, convert_to_tensor
 from flowbook.graph.ops.basis.shaping import reshape, shape_of, transpose
 from flowbook.graph.ops.math.comparison import logical_and
-from flowbook.onnx.elements import dtype_of
+from flowbook.onnx.elements import declared_shape, dtype_of
 from flowbook.onnx.node import Node
 from flowbook.onnx.unrolling import Build, ScanForm, parts_of_scan, unrolled
 
@@ -89,7 +89,16 @@ class Loops:
             self.unknown.add(number)
             return []
         is_open = size is None or (isinstance(size, int) and size > _LONGEST_ARRAY)
-        return [TensorArray(d, 0 if is_open else size, dynamic_size=is_open) for d in found]
+        return [
+            TensorArray(
+                dtype,
+                0 if is_open else size,
+                dynamic_size=is_open,
+                # Without any iteration nothing else tells it.
+                element_shape=declared_shape(info),
+            )
+            for dtype, info in zip(found, infos, strict=True)
+        ]
 
 
 def routed(node: Node, proto: Any, build: Build, loops: Loops) -> list[Any]:

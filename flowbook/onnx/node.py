@@ -15,6 +15,7 @@ from flowbook.graph.model.tensor import Tensor
 from flowbook.onnx.budget import Budget
 from flowbook.onnx.elements import dtype_of, to_array
 from flowbook.onnx.package import onnx
+from flowbook.onnx.sums import Sums, fixed
 from flowbook.onnx.values import Values
 
 Array = np.ndarray[Any, Any]
@@ -131,6 +132,26 @@ class Node:
     def known(self, tensor: Tensor | None) -> Array | None:
         """A tensor's value, if the graph alone determines it."""
         return None if tensor is None else self._values.of(tensor)
+
+    def sizes(self, position: int, tensor: Tensor, axes: Sequence[int]) -> list[int | None] | None:
+        """The new sizes of some axes of a tensor, as an input holds them.
+
+        Returns:
+            The sizes, None for those of axes that keep theirs; None if the input is absent.
+
+        Raises:
+            ValueNeededError: if only a run knows a size that changes.
+        """
+        if position < len(self.inputs) and self.inputs[position] is not None:
+            sums = Sums(self._values)
+            old = [sums.size(tensor, axis) for axis in axes]
+            new = sums.each(self.inputs[position]) or []
+            if len(new) == len(old):
+                found = [None if n == o else fixed(n) for n, o in zip(new, old, strict=True)]
+                if all(n == o or f is not None for n, o, f in zip(new, old, found, strict=True)):
+                    return found
+        value = self.value(position)
+        return None if value is None else [int(n) for n in value.reshape(-1)]
 
     def decides(self, position: int) -> bool:
         """Whether what is built may depend on the value of an input, as it is known."""

@@ -18,7 +18,7 @@ import numpy as np
 from flowbook.graph.building.graph import Graph, get_default_graph
 from flowbook.graph.building.scopes import name_scope
 from flowbook.graph.model.convert import to_array as array_of
-from flowbook.graph.model.dtypes import DType, as_dtype
+from flowbook.graph.model.dtypes import as_dtype
 from flowbook.graph.model.errors import (
     InvalidArgumentError,
     InvalidTypeError,
@@ -33,7 +33,7 @@ from flowbook.graph.ops.basis.constants import constant, identity, placeholder
 from flowbook.graph.ops.basis.shaping import transpose
 from flowbook.graph.ops.state.variables import Variable
 from flowbook.onnx.budget import Budget
-from flowbook.onnx.elements import dtype_of, to_array
+from flowbook.onnx.elements import declared_shape, dtype_of, to_array
 from flowbook.onnx.expanding import expanded
 from flowbook.onnx.flow import Learnt, Loops, routed
 from flowbook.onnx.node import NOTHING, Node, TensorSequence, Value, ValueNeededError
@@ -249,7 +249,7 @@ class _Reader:
             if info.type.WhichOneof("value") != "tensor_type":
                 known[info.name] = self._given_value(info)
                 continue
-            dtype, shape = _typed(info)
+            dtype, shape = dtype_of(info.type.tensor_type.elem_type), declared_shape(info)
             if info.name in self._given:
                 array = array_of(self._given.pop(info.name), dtype)
                 shape.merge(Shape(array.shape))
@@ -360,15 +360,6 @@ def _fetched(value: Any, name: str | None) -> Any:
     if isinstance(value, TensorSequence):
         return [identity(tensor, name=name) for tensor in value.tensors]
     return identity(value, name=name) if isinstance(value, Tensor) else None
-
-
-def _typed(info: Any) -> tuple[DType, Shape]:
-    """The dtype and shape that a model declares for an input."""
-    declared = info.type.tensor_type
-    dims = None
-    if declared.HasField("shape"):
-        dims = [d.dim_value if d.HasField("dim_value") else None for d in declared.shape.dim]
-    return dtype_of(declared.elem_type), Shape(dims)
 
 
 def _dense(sparse: Any) -> np.ndarray[Any, Any]:

@@ -2,8 +2,9 @@
 
 A Switch's value is another name for what it takes, and so is that of an Enter that is constant: a
 graph inside of an ONNX node sees the names around it. The Merges of a predicate become an If, the
-Exits of a loop a Loop, whose condition is written twice: before it, of what the variables are at
-first, and at its body's end, of what they are next.
+Exits of a loop a Scan or a Loop. A Loop whose number of iterations is not known before has its
+condition twice: before it, of what the variables are at first, and at its body's end, of what they
+are next.
 
 Each operation is written where it runs, which its context says. What is alive on one side of a
 predicate only, and taken on that side of another node, is computed again there: nothing that is
@@ -15,24 +16,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from flowbook.graph.model import dtypes
 from flowbook.graph.model.ancestors import taken_by
-from flowbook.graph.model.context import (
-    Branch,
-    Context,
-    Frame,
-    context_of,
-    frame_of,
-    is_within,
-)
+from flowbook.graph.model.context import Branch, Context
 from flowbook.graph.model.errors import OpError, UnimplementedError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
+from flowbook.onnx.course import Collected, Course, Elements
 from flowbook.onnx.elements import NUMBERS
 from flowbook.onnx.package import onnx
+from flowbook.onnx.structure import (
+    first_value,
+    irregular,
+    loop_of,
+    next_value,
+    once,
+    port,
+    predicate_of,
+)
+from flowbook.onnx.sums import ZERO, Size, Sum, fixed
 from flowbook.onnx.writer import Writer
 from flowbook.onnx.written import RULES, RUN_AXES, FixedAxes
-from flowbook.onnx.written.arrays import Elements
+from flowbook.onnx.written.arrays import Elements as ArrayElements
 
 # What regions write without a rule.
 ROUTING = frozenset(("Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch"))
@@ -63,7 +70,7 @@ class Region:
         nodes: list[Any] | None = None,
     ) -> None:
         self._writer = writer
-        self._places = [_once(place) for place in places]
+        self._places = [once(place) for place in places]
         self._outer = outer
         self.nodes: list[Any] = [] if nodes is None else nodes
         self.names: dict[Tensor, str] = {}
@@ -81,7 +88,7 @@ class Region:
     def _name(self, tensor: Tensor) -> str:
         found = self._find(tensor)
         if found is None:
-            raise _irregular(tensor.op)
+            raise irregular(tensor.op)
         return found
 
     # What is written, in which order
@@ -105,7 +112,7 @@ class Region:
             if op in seen or self._find(tensor) is not None:
                 continue
             seen.add(op)
-            if _once(op.context) in self._places:
+            if once(op.context) in self._places:
                 found.append(op)
             stack += taken_by(op)
             if op.closed_by is not None:
@@ -146,7 +153,7 @@ class Region:
             self.names.update(dict.fromkeys(op.outputs, inputs[0]))
             return
         if op.op_def.is_router:
-            raise _irregular(op)
+            raise irregular(op)
         found = _ruled(w, op, inputs)
         labels = found if isinstance(found, list) else [found]
         for tensor, label in zip(op.outputs, labels, strict=True):
@@ -164,21 +171,21 @@ class Region:
     def _write_branches(self, merge: Operation, others: Sequence[Operation]) -> None:
         """An If, for a Merge and those of the same predicate that do not take what it gives."""
         w = self._writer
-        pred = _predicate(merge)
+        pred = predicate_of(merge)
         merges = [
             op
             for op in others
             if op.type == "Merge"
             and op.closed_by is None
             and all(t.op.id < merge.id for t in op.inputs)
-            and _predicate(op) is pred
+            and predicate_of(op) is pred
         ]
         # Which of its inputs a Merge gave on is seldom asked for.
         outputs = [t for op in merges for t in op.outputs if not t.index or t.consumers()]
         graphs = {}
         for side, key in ((1, "then_branch"), (0, "else_branch")):
             inner = Region(w, [Branch(pred, side, merge.context)], self)
-            ports = {op: _port(op, side) for op in merges}
+            ports = {op: port(op, side) for op in merges}
             inner.written([op.inputs[port] for op, port in ports.items()])
             names = [
                 w.constant(ports[t.op], dtypes.int32)
@@ -191,50 +198,173 @@ class Region:
         predicate = self.written([pred])
         if _MISSING in predicate or None in graphs.values():
             return
-        found = w.node("If", predicate, len(outputs), **graphs)
-        found = found if isinstance(found, list) else [found]
+        found = w.nodes_of("If", predicate, len(outputs), **graphs)
         self.names.update(zip(outputs, found, strict=True))
 
     # Loops
 
     def _write_loop(self, exit: Operation, others: Sequence[Operation]) -> None:
-        """A Loop, for an Exit and the others of the same loop."""
+        """A Scan or a Loop, for an Exit and the others of the same loop."""
         w = self._writer
-        frame = _frame(exit)
-        exits = [op for op in others if op.type == "Exit" and _frame(op) is frame]
-        outcome = _outcome(exit)
-        variables, around = _inside(frame, exits)
+        frame = loop_of(exit)
+        exits = [op for op in others if op.type == "Exit" and loop_of(op) is frame]
+        course = Course(w.sums, frame, exits)
+        elements = course.elements()
+        inside = course.needed([each.read.outputs[0] for each in elements])
+        is_scan = _is_some(course.count) and bool(elements) and self._stay(inside.variables)
+        if not is_scan:
+            elements, inside = [], course.needed()
         # Of a loop that gradients were taken of, some of this was built after the loop.
-        self._write_all(around)
+        self._write_all(inside.around)
+        body = Region(w, [frame, Branch(course.outcome, 1, frame)], self)
+        write = self._scan if is_scan else self._loop
+        found = write(course, body, inside.variables, elements)
+        if found is None:
+            return
+        count = len(inside.variables)
+        ends = dict(zip(inside.variables, found[:count], strict=True))
+        for each, parts in zip(course.collected, found[count:], strict=True):
+            ends[each.variable] = self._whole(course, each, parts, is_scan)
+        for op in exits:
+            self.names[op.outputs[0]] = ends[op.inputs[0].op.inputs[0].op]
+
+    def _stay(self, variables: Iterable[Operation]) -> bool:
+        """Whether variables are tensors of one shape in all iterations, as a Scan's have to be."""
         values = [merge.outputs[0] for merge in variables]
-        holds = outcome.op.inputs[0]
-        firsts = self.written([merge.inputs[0].op.inputs[0] for merge in variables])
-        before = Region(w, [frame], self, self.nodes)
-        before.names.update(zip(values, firsts, strict=True))
-        [begins] = before.written([holds])
+        if any(value.dtype is dtypes.variant for value in values):
+            return False
+        trial = self._writer.trial
+        shapes = [
+            (trial.of(v), trial.of(next_value(v.op)))
+            for v in values
+            if not v.shape.is_fully_defined
+        ]
+        return all(one.is_fully_defined and one == other for one, other in shapes)
 
-        body = Region(w, [frame, Branch(outcome, 1, frame)], self)
+    def _loop(
+        self, course: Course, body: Region, variables: Sequence[Operation], _: Sequence[Elements]
+    ) -> list[str] | None:
+        w = self._writer
+        values = [merge.outputs[0] for merge in variables]
+        firsts = self.written([first_value(merge) for merge in variables])
         names = [w.fresh(merge.name) for merge in variables]
-        goes_on, iteration = w.fresh(outcome.op.name), w.fresh(f"{frame.name}/iteration")
+        goes_on, iteration = w.fresh(course.outcome.op.name), w.fresh("iteration")
         body.names.update(zip(values, names, strict=True))
-        body.names[outcome] = goes_on
-        following = body.written([_next(merge) for merge in variables])
-        after = Region(w, [frame], self, body.nodes)
-        after.names.update(zip(values, following, strict=True))
-        again = after.written([holds])
-
+        body.names[course.outcome] = goes_on
+        following = body.written([next_value(merge) for merge in variables])
+        parts = [each.part for each in course.collected]
+        collected = body.written(parts)
+        limit, begins, again = "", w.constant(np.array(True)), goes_on
+        if course.count is not None:
+            limit = self._number(course.count)
+        else:
+            frame = body._places[0]
+            holds = course.outcome.op.inputs
+            before = Region(w, [frame], self, self.nodes)
+            before.names.update(zip(values, firsts, strict=True))
+            [begins] = before.written(holds)
+            after = Region(w, [frame], self, body.nodes)
+            after.names.update(zip(values, following, strict=True))
+            [again] = after.written(holds)
         specs = [_spec(value) for value in values]
         truth, count = (dtypes.bool, ()), (dtypes.int64, ())
         given = zip((iteration, goes_on, *names), (count, truth, *specs), strict=True)
-        taken = zip((*again, *following), (truth, *specs), strict=True)
+        taken = zip(
+            (again, *following, *collected), (truth, *specs, *map(_spec, parts)), strict=True
+        )
         graph = body._graph("body", [(n, *s) for n, s in given], [(n, *s) for n, s in taken])
         if graph is None or _MISSING in (begins, *firsts):
-            return
-        found = w.node("Loop", [_NO_LIMIT, begins, *firsts], len(values), body=graph)
-        found = found if isinstance(found, list) else [found]
-        ends = dict(zip(variables, found, strict=True))
-        for op in exits:
-            self.names[op.outputs[0]] = ends[op.inputs[0].op.inputs[0].op]
+            return None
+        return w.nodes_of("Loop", [limit, begins, *firsts], len(values) + len(parts), body=graph)
+
+    def _scan(
+        self,
+        course: Course,
+        body: Region,
+        variables: Sequence[Operation],
+        elements: Sequence[Elements],
+    ) -> list[str] | None:
+        w = self._writer
+        values = [merge.outputs[0] for merge in variables]
+        firsts = self.written([first_value(merge) for merge in variables])
+        wholes = [self._part(e) for e in elements]
+        reads = [each.read.outputs[0] for each in elements]
+        names = [w.fresh(tensor.op.name) for tensor in (*values, *reads)]
+        body.names.update(zip((*values, *reads), names, strict=True))
+        body.names[course.outcome] = w.constant(np.array(True))
+        parts = [each.part for each in course.collected]
+        following = body.written([*map(next_value, variables), *parts])
+        given = zip(names, map(_spec, (*values, *reads)), strict=True)
+        taken = zip(following, map(_spec, (*values, *parts)), strict=True)
+        graph = body._graph("body", [(n, *s) for n, s in given], [(n, *s) for n, s in taken])
+        if graph is None or _MISSING in (*firsts, *wholes):
+            return None
+        return w.nodes_of(
+            "Scan",
+            [*firsts, *wholes],
+            len(values) + len(parts),
+            body=graph,
+            num_scan_inputs=len(elements),
+            scan_input_directions=[int(each.is_backward) for each in elements],
+            scan_output_directions=[int(c.places.is_backward) for c in course.collected] or None,
+        )
+
+    def _part(self, elements: Elements) -> str:
+        """The part of a tensor that a loop goes through."""
+        w = self._writer
+        [whole] = self.written([elements.whole])
+        if whole == _MISSING or not (elements.begin or elements.rest):
+            return whole
+        end = w.integers([-elements.rest if elements.rest else _LAST])
+        found: str = w.node("Slice", [whole, w.integers([elements.begin]), end, w.integers([0])])
+        return found
+
+    def _whole(self, course: Course, collected: Collected, parts: str, is_scan: bool) -> str:
+        """An array with what the iterations gave in its place."""
+        w = self._writer
+        places, size = collected.places, collected.size
+        if places.is_backward and not is_scan:
+            bounds = [w.integers([n]) for n in (-1, -_LAST, 0, -1)]
+            parts = w.node("Slice", [parts, *bounds])
+        count = course.count
+        is_begin = not places.is_backward and places.first == ZERO
+        is_begin |= count is not None and places.begin(count) == ZERO
+        is_end = size is None or (places.is_backward and places.end(ZERO) == size)
+        is_end |= count is not None and places.end(count) == size
+        if is_begin and is_end:
+            return parts
+        [array] = self.written([first_value(collected.variable)])
+        edge = w.reshape(self._number(places.first), [1])
+        if _MISSING in (array, edge):
+            return _MISSING
+        length = w.node("Shape", [parts], start=0, end=1)
+        if places.is_backward:
+            end = w.node("Add", [edge, w.integers([1])])
+            begin = w.node("Sub", [end, length])
+        else:
+            begin, end = edge, w.node("Add", [edge, length])
+        axis, joined = w.integers([0]), [parts]
+        if not is_begin:
+            joined.insert(0, w.node("Slice", [array, axis, begin, axis]))
+        if not is_end:
+            joined.append(w.node("Slice", [array, end, w.integers([_LAST]), axis]))
+        found: str = w.node("Concat", joined, axis=0)
+        return found
+
+    def _number(self, total: Sum) -> str:
+        """A whole number, which is a sum, as an int64 scalar."""
+        w = self._writer
+        given = [part for part in total if part is not None]
+        names = self.written([p.tensor if isinstance(p, Size) else p for p in given])
+        if _MISSING in names:
+            return _MISSING
+        found = w.integer(total.get(None, 0))
+        for part, name in zip(given, names, strict=True):
+            if isinstance(part, Size):
+                name = w.node("Shape", [name], start=part.axis, end=part.axis + 1)
+            number = w.reshape(w.long(name), [])
+            found = w.node("Add", [found, w.node("Mul", [number, w.integer(total[part])])])
+        return found
 
     def _graph(self, name: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
         """The region as a GraphProto that a node holds; None if a part could not be written."""
@@ -256,7 +386,13 @@ class Region:
         )
 
 
-_NO_LIMIT = ""
+_LAST = np.iinfo(np.int64).max
+
+
+def _is_some(count: Sum | None) -> bool:
+    """Whether there is an iteration in every run: onnxruntime refuses a Scan over no elements."""
+    known = None if count is None else fixed(count)
+    return known is not None and known > 0
 
 
 def used_nodes(nodes: Sequence[Any], wanted: set[str]) -> list[Any]:
@@ -315,93 +451,9 @@ def _passed_on(w: Writer, op: Operation, x: str) -> str:
 def _spec(tensor: Tensor) -> tuple[Any, Any]:
     """The dtype and the dimensions of what stands for a tensor; None where they are not known."""
     if tensor.dtype is dtypes.variant:
-        elements = Elements.of(tensor)
+        elements = ArrayElements.of(tensor)
         dims = elements.shape.dims
         return elements.dtype, None if dims is None else (None, *dims)
     if tensor.dtype not in NUMBERS:
         raise UnimplementedError(f"{tensor.name!r} is of the dtype {tensor.dtype.name}")
     return tensor.dtype, tensor.shape.dims
-
-
-def _irregular(op: Operation) -> UnimplementedError:
-    return UnimplementedError(
-        f"{op.type} {op.name!r} is part of no branch or loop "
-        "such as fb.cond and fb.while_loop build"
-    )
-
-
-def _predicate(merge: Operation) -> Tensor:
-    """What decides which input a Merge gives on."""
-    if merge.closed_by is None and len(merge.inputs) == 2:
-        sides = {_side(context_of(t), merge.context) for t in merge.inputs}
-        preds = {side.pred for side in sides if side is not None}
-        if None not in sides and len(sides) == 2 and len(preds) == 1:
-            return preds.pop()
-    raise _irregular(merge)
-
-
-def _side(context: Context | None, outer: Context | None) -> Branch | None:
-    """The branch right within a context that another one is; it may be entered more than once."""
-    sides = []
-    while isinstance(context, Branch) and context != outer:
-        sides.append(context)
-        context = context.outer
-    is_one = context == outer and len({(side.pred, side.side) for side in sides}) == 1
-    return sides[-1] if is_one else None
-
-
-def _once(context: Context | None) -> Context | None:
-    """The same place in the control flow, where each side of a branch is entered once."""
-    if not isinstance(context, Branch):
-        return context
-    outer = _once(context.outer)
-    if isinstance(outer, Branch) and (outer.pred, outer.side) == (context.pred, context.side):
-        return outer
-    return Branch(context.pred, context.side, outer)
-
-
-def _port(merge: Operation, side: int) -> int:
-    [port] = [i for i, t in enumerate(merge.inputs) if context_of(t).side == side]  # type: ignore[union-attr]
-    return port
-
-
-def _frame(exit: Operation) -> Frame:
-    frame = frame_of(context_of(exit.inputs[0]))
-    assert frame is not None
-    return frame
-
-
-def _outcome(exit: Operation) -> Tensor:
-    """What says whether there is another iteration."""
-    switch = exit.inputs[0].op
-    if switch.type != "Switch" or switch.inputs[1].op.type != "LoopCond":
-        raise _irregular(exit)
-    return switch.inputs[1]
-
-
-def _next(merge: Operation) -> Tensor:
-    """What a loop's variable is in the next iteration."""
-    if merge.closed_by is None:
-        raise _irregular(merge)
-    return merge.closed_by.inputs[0]
-
-
-def _inside(frame: Frame, exits: Iterable[Operation]) -> tuple[list[Operation], list[Tensor]]:
-    """The Merges of a loop that its Exits depend on, and what is taken from outside for that."""
-    found, around, seen = [], [], set()
-    stack = [t for op in exits for t in op.inputs]
-    while stack:
-        tensor = stack.pop()
-        op = tensor.op
-        if op in seen:
-            continue
-        if not is_within(op.context, frame):
-            around.append(tensor)
-            continue
-        seen.add(op)
-        stack += taken_by(op)
-        if op.closed_by is not None:
-            stack += op.closed_by.inputs
-            if op.context is frame:
-                found.append(op)
-    return sorted(found, key=lambda op: op.id), around

@@ -1,6 +1,7 @@
 """The operations that translations of ONNX operators are built of."""
 
 from flowbook import image, nn, sparse, strings
+from flowbook.graph.control_flow.while_loop import while_loop
 from flowbook.graph.model import errors
 from flowbook.graph.model.dtypes import (
     INDICES,
@@ -35,6 +36,7 @@ from flowbook.graph.ops.basis.filling import fill, ones_like, range, zeros, zero
 from flowbook.graph.ops.basis.joining import concat, split, stack, unstack
 from flowbook.graph.ops.basis.padding import pad
 from flowbook.graph.ops.basis.shaping import expand_dims, reshape, shape, size, squeeze, transpose
+from flowbook.graph.ops.image.files import decode_op
 from flowbook.graph.ops.linalg.einsum import einsum
 from flowbook.graph.ops.linalg.matrix_products import matmul
 from flowbook.graph.ops.linalg.norms import reduce_euclidean_norm
@@ -95,7 +97,7 @@ from flowbook.graph.ops.math.elementwise import (
 )
 from flowbook.graph.ops.math.no_nan import div_no_nan
 from flowbook.graph.ops.math.powers import pow
-from flowbook.graph.ops.math.special import erf
+from flowbook.graph.ops.math.special import erf, erfinv
 from flowbook.graph.ops.math.trigonometry import (
     acos,
     acosh,
@@ -167,11 +169,13 @@ __all__ = [
     "count_nonzero",
     "cumprod",
     "cumsum",
+    "decode_op",
     "div_no_nan",
     "divide",
     "einsum",
     "equal",
     "erf",
+    "erfinv",
     "errors",
     "exp",
     "expand_dims",
@@ -273,6 +277,7 @@ __all__ = [
     "unsorted_segment_sum",
     "unstack",
     "where",
+    "while_loop",
     "zeros",
     "zeros_like",
 ]

@@ -14,6 +14,8 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
 from flowbook.onnx.elements import NUMBERS, to_tensor
 from flowbook.onnx.package import onnx
+from flowbook.onnx.sums import Sums
+from flowbook.onnx.trial import Trial
 from flowbook.onnx.values import Values
 
 Array = np.ndarray[Any, Any]
@@ -27,13 +29,17 @@ class Writer:
         nodes: the NodeProtos, in order.
         stored: the arrays by their names.
         values: what is known of tensors' values.
+        sums: whole numbers as sums.
+        trial: shapes where all open sizes are one.
     """
 
-    def __init__(self, opset: int) -> None:
+    def __init__(self, opset: int, trial: Trial) -> None:
         self.opset = opset
         self.nodes: list[Any] = []
         self.stored: dict[str, Array] = {}
         self.values = Values()
+        self.sums = Sums(self.values)
+        self.trial = trial
         self._taken: set[str] = set()
         self._numbers: dict[Any, str] = {}
         self._turned: dict[str, tuple[str, tuple[int, ...]]] = {}
@@ -73,6 +79,13 @@ class Writer:
         label = self.fresh(f"{self._scope}/{type}")
         self.nodes.append(onnx("helper").make_node(type, list(inputs), names, label, **given))
         return names if outputs > 1 else names[0]
+
+    def nodes_of(
+        self, type: str, inputs: Sequence[str], outputs: int, **attributes: Any
+    ) -> list[str]:
+        """Add a node; the names of its outputs, however many there are."""
+        found = self.node(type, inputs, outputs, **attributes)
+        return found if isinstance(found, list) else [found]
 
     def constant(self, value: Any, dtype: DType | None = None) -> str:
         """The name of a stored array; equal small ones are stored once."""

@@ -32,6 +32,7 @@ from flowbook.onnx.elements import NUMBERS
 from flowbook.onnx.opening import MOST_BYTES, NEWEST_OPSET
 from flowbook.onnx.package import onnx
 from flowbook.onnx.region import ROUTING, Region, has_rule, names_used, used_nodes
+from flowbook.onnx.trial import Trial
 from flowbook.onnx.writer import Writer
 
 OLDEST_OPSET = 18
@@ -152,7 +153,7 @@ class _Model:
         self._inputs, self._outputs = inputs, outputs
         self._operations, self._session = operations, session
         self._name = name
-        self._writer = Writer(opset)
+        self._writer = Writer(opset, Trial(list(outputs.values()), list(inputs.values())))
         self._region = Region(self._writer, [None])
 
     def built(self) -> Any:
@@ -167,7 +168,8 @@ class _Model:
         region.names.update((tensor, label) for label, tensor in self._inputs.items())
         self._write_variables()
         found = region.written(list(self._outputs.values()))
-        if region.problems:
+        # What could not be written may be what nothing needs, as an array of what a loop collects.
+        if not all(found):
             listed = "; ".join(f"{e.message} ({op.type} {op.name!r})" for op, e in region.problems)
             op, error = region.problems[0]
             raise UnimplementedError(

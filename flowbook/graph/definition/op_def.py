@@ -224,6 +224,8 @@ class OpDef(Generic[Built]):
             built later takes it in the place of the input (`building/known_shapes.py`).
         stands_for: of a call of a function: `stands_for(operation)` gives the operations that a run
             has in its place. It reserves as many ids as these need (see `StandsFor`).
+        fetched_as: makes what a fetch of its only output gives of the value, such as a handle's
+            object of its text; by default the value itself.
         cost: `cost(operation)` estimates the floating-point operations (FLOPs) of one run, whatever
             the dtype: one for a sum, difference, product, quotient, comparison, selection or
             rounding, so two for a product that is added; 4 for a square root; 10 for an
@@ -272,6 +274,7 @@ class OpDef(Generic[Built]):
         axes: str | None = None,
         vouches: bool = False,
         stands_for: StandsFor | None = None,
+        fetched_as: Callable[[Any], Any] | None = None,
         cost: Callable[[Operation], int] | None = None,
         doc: str | None = None,
         function: str | None = None,
@@ -313,6 +316,7 @@ class OpDef(Generic[Built]):
         self.keeps_finite = keeps_finite
         self.vouches = vouches
         self.stands_for = stands_for
+        self.fetched_as = fetched_as
         self.cost = cost
         self.type_variables = type_variables
         self.access = touches.access if touches is not None else None
@@ -420,7 +424,9 @@ class OpDef(Generic[Built]):
                 inputs, args, pending, found = self._resolve(graph, args, attributes, site, flow)
             shapes = self._infer(args, attributes, len(found))
         except OpError as error:
-            what = f"{self.type} {scope.prefix + name!r}" if name else self.type
+            # A name that ends with "/" is the whole name.
+            full = name[:-1] if name and name.endswith("/") else f"{scope.prefix}{name}"
+            what = f"{self.type} {full!r}" if name else self.type
             described = [a for a in args if isinstance(a, Tensor) and a.op.name]
             raise without_internal_frames(error.at(what, site, described)) from error.__cause__
         except Exception as error:  # Definitions take for granted what attributes hold.

@@ -7,6 +7,7 @@ from flowbook.onnx.operators import (
     arithmetic,
     casting,
     convolution,
+    decoding,
     drawing,
     indexing,
     learning,
@@ -22,6 +23,7 @@ from flowbook.onnx.operators import (
     shaping,
     signals,
     text,
+    trees,
 )
 from flowbook.onnx.operators.types import Translation
 from flowbook.onnx.operators.unsupported import UNSUPPORTED
@@ -31,6 +33,7 @@ _FAMILIES = (
     arithmetic,
     casting,
     convolution,
+    decoding,
     drawing,
     indexing,
     matrices,
@@ -50,7 +53,7 @@ __all__ = ["ELEMENTWISE", "OPERATORS", "UNSUPPORTED"]
 
 OPERATORS: dict[tuple[str, str], Translation] = {
     **{("", type): f for family in _FAMILIES for type, f in family.TABLE.items()},
-    **{("ai.onnx.ml", type): f for type, f in learning.ML.items()},
+    **{("ai.onnx.ml", type): f for type, f in (learning.ML | trees.TABLE).items()},
     **{("ai.onnx.preview.training", type): f for type, f in learning.TRAINING.items()},
 }
 

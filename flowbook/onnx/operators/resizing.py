@@ -17,26 +17,35 @@ Array = np.ndarray[Any, Any]
 def _resize(node: Node, x: Any, *_: Any) -> Any:
     rank = node.rank(x)
     axes = [node.axis(a, rank) for a in node.get("axes", range(rank))]
-    given = {"roi": 1, "scales": 2, "sizes": 3} if node.opset >= 11 else {"scales": 1}
+    given = {"roi": 1, "scales": 2} if node.opset >= 11 else {"scales": 1}
     found = {name: node.value(position) for name, position in given.items()}
     found = {k: None if v is None or not v.size else v.astype(np.float64) for k, v in found.items()}
-    if found.get("sizes") is not None:
-        new, scales = _from_sizes(node, found["sizes"], [node.size(x, a) for a in axes])
+    roi = found.get("roi")
+    sizes = node.sizes(3, x, axes) if node.opset >= 11 else None
+    if sizes:
+        policy = node.get("keep_aspect_ratio_policy", "stretch")
+        if roi is None and policy == "stretch":
+            axes, sizes = _changing(axes, sizes, None)
+        old = [node.size(x, a) for a in axes]
+        new, scales = _from_sizes(
+            [o if s is None else s for o, s in zip(old, sizes, strict=True)], old, policy
+        )
     else:
         scales = [float(s) for s in found["scales"]]  # type: ignore[union-attr]
-        if found.get("roi") is None:
-            # A dimension that stays need not be known.
-            changes = [(a, s) for a, s in zip(axes, scales, strict=True) if s != 1]
-            axes, scales = [a for a, _ in changes], [s for _, s in changes]
+        if roi is None:
+            axes, scales = _changing(axes, scales, 1)
         new = [math.floor(node.size(x, a) * s) for a, s in zip(axes, scales, strict=True)]
-    roi = found.get("roi")
     return _resized(node, x, axes, new, scales, roi)
 
 
-def _from_sizes(node: Node, sizes: Any, old: list[int]) -> tuple[list[int], list[float]]:
-    new = [int(s) for s in sizes]
+def _changing(axes: list[int], changes: list[Any], none: Any) -> tuple[list[int], list[Any]]:
+    """The axes that change, and how; a dimension that stays need not be known."""
+    kept = [(axis, change) for axis, change in zip(axes, changes, strict=True) if change != none]
+    return [axis for axis, _ in kept], [change for _, change in kept]
+
+
+def _from_sizes(new: list[int], old: list[int], policy: str) -> tuple[list[int], list[float]]:
     ratios = [n / d for n, d in zip(new, old, strict=True)]
-    policy = node.get("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
         return new, ratios
     ratio = min(ratios) if policy == "not_larger" else max(ratios)

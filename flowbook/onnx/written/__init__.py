@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flowbook.onnx.written import arrays, elementwise, reductions, shaping, windows
+from flowbook.onnx.written import arrays, elementwise, losses, reductions, shaping, windows
 from flowbook.onnx.written.run_axes import RUN_AXES, FixedAxes
 from flowbook.onnx.written.types import Rules
 
@@ -11,6 +11,7 @@ __all__ = ["RULES", "RUN_AXES", "FixedAxes"]
 RULES: Rules = {
     **arrays.RULES,
     **elementwise.RULES,
+    **losses.RULES,
     **reductions.RULES,
     **shaping.RULES,
     **windows.RULES,

@@ -23,6 +23,7 @@ from flowbook.graph.model.errors import UnimplementedError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import UNKNOWN, Shape
 from flowbook.graph.model.tensor import Tensor
+from flowbook.onnx.course import whole_of
 from flowbook.onnx.writer import Writer
 from flowbook.onnx.written.types import Rules
 
@@ -203,6 +204,9 @@ def _write(w: Writer, op: Operation, array: str, index: str, value: str) -> Any:
 
 
 def _scatter(w: Writer, op: Operation, array: str, indices: str, value: str) -> Any:
+    unstacked = whole_of(w.sums, op.outputs[0])
+    if unstacked is not None and w.sums.size(unstacked[0], 0) == unstacked[1]:
+        return w.node("Identity", [value])
     dims = w.node("Shape", [value], start=1)
     room = _room(w, op, array, dims)
     return _placed(w, op, room, w.long(indices), value)

@@ -141,21 +141,21 @@ def _resize(w: Writer, op: Operation, x: str, size: str) -> Any:
     rounding = "floor"
     if mode == "nearest" and (how["half_pixel_centers"] or how["align_corners"]):
         rounding = "round_prefer_ceil"
+    first = _first(w, x, 4)
+    dims = op.inputs[0].shape.dims
+    if dims is None or dims[0] is None or dims[3] is None:
+        # Onnxruntime loses sizes of two axes alone, where it moves transpositions.
+        head = w.node("Shape", [first], start=0, end=2)
+    else:
+        head = w.integers([dims[0], dims[3]])
     found = w.node(
         "Resize",
-        [_first(w, x, 4), "", "", w.node("Concat", [_head(w, op), w.long(size)], axis=0)],
+        [first, "", "", w.node("Concat", [head, w.long(size)], axis=0)],
         mode=mode,
         coordinate_transformation_mode=places,
         nearest_mode=rounding if mode == "nearest" else None,
     )
     return _last(w, found, 4)
-
-
-def _head(w: Writer, op: Operation) -> str:
-    dims = op.inputs[0].shape.dims
-    if dims is None or dims[0] is None or dims[3] is None:
-        raise UnimplementedError("resizing a batch of unknown size")
-    return w.integers([dims[0], dims[3]])
 
 
 RULES: Rules = {
