@@ -786,8 +786,8 @@ CHANGES = (
     Change("exec/engine/executor.py", "del error  # It may hold this frame.", "pass", (RETENTION,)),
     Change(
         "exec/engine/runner.py",
-        "map(_read_only, feeds) if self._has_users_kernels else feeds",
-        "feeds",
+        "given = map(_read_only, feeds) if self._has_users_kernels else feeds",
+        "given = feeds",
         (FAILURES,),
     ),
     Change(
