@@ -268,7 +268,7 @@ class LocalMaster:
 
     def _runner(self, prepared: Prepared, begun: Runner | Joint | None = None) -> Runner | Joint:
         for operation in prepared.stateful:
-            if operation.key is not None and not operation.key.is_shared:
+            if operation.key is not None:
                 self._watch(operation, operation.key)
         devices = {device.name: device for device in self._devices}
         program, instruments = prepared.program, prepared.instruments
@@ -411,13 +411,14 @@ class LocalMaster:
     def snapshot(self, variables: Sequence[Variable], deadline: float | None) -> Snapshot:
         """What variables hold between two steps, and what else a training goes on from."""
         self._initialisation.prepare_for([v.value.op for v in variables], (), {}, deadline)
+        owners = self._owners_by_key()
         with all_closed(self._gates([v.op for v in variables]), deadline):
             # Views, each a lease: whoever writes meanwhile writes elsewhere.
             values = {v.op: self._variable(v.op).read() for v in variables}
             states = {
-                key.name: State(kind, resource.state())
-                for key, resource in self.store.stateful().items()
-                if (kind := self._kind(key)) is not None
+                owner.name: State(owner.op_def.owns, resource.state())
+                for key, owner in owners.items()
+                if isinstance(resource := self.store.find(key), Stateful) and owner.op_def.owns
             }
         devices = {op: self._home(op).name for op in values}
         return Snapshot(values, devices, self.store.entropy, states)
@@ -473,22 +474,19 @@ class LocalMaster:
     def _gates(self, variables: Iterable[Operation]) -> Sequence[Gate]:
         return self.store.gates([v.key.container for v in variables if v.key is not None])
 
-    def _kind(self, key: ResourceKey) -> str | None:
-        """The kind of the session's own resource of a key; None if the graph has it no longer."""
-        if not self.graph.has_operation(key.name):
-            return None
-        owner = self.graph.get_operation_by_name(key.name)
-        return owner.op_def.owns if owner.key == key else None
+    def _owners_by_key(self) -> dict[ResourceKey, Operation]:
+        """For each resource an operation that owns it: of several the one that was built first."""
+        latest_first = reversed(self.graph.stateful_operations())
+        return {op.key: op for op in latest_first if op.key is not None}
 
     def _variable(self, operation: Operation) -> Any:
         assert operation.key is not None
-        if not operation.key.container:
-            self._watch(operation, operation.key)
+        self._watch(operation, operation.key)
         return self.store.of(operation.key, Definition("variable", operation.attributes))
 
     def _watch(self, operation: Operation, key: ResourceKey) -> None:
-        """Drop an operation's resource when nothing refers to the operation any more."""
-        if key not in self._owners:
+        """Drop what an operation alone owns when nothing refers to the operation any more."""
+        if key not in self._owners and not key.is_shared:
             store = weakref.ref(self.store)
 
             def release(_: object) -> None:

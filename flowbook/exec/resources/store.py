@@ -23,7 +23,6 @@ from flowbook.exec.resources.kinds import (
     Definition,
     Lasting,
     Shared,
-    Stateful,
     maker_of,
 )
 from flowbook.graph.model.errors import CancelledError, InvalidArgumentError
@@ -97,12 +96,6 @@ class Store:
             return _shared.get(key)
         with self._lock:
             return self._own.get(key)
-
-    def stateful(self) -> dict[ResourceKey, Stateful]:
-        """The session's own resources with a state beside variables' values."""
-        with self._lock:
-            own = list(self._own.items())
-        return {key: resource for key, resource in own if isinstance(resource, Stateful)}
 
     def gates(self, containers: Iterable[str]) -> list[Gate]:
         """The gates of containers, in the order in which they are passed and closed."""

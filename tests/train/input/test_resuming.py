@@ -125,3 +125,27 @@ def test_what_a_checkpoint_says_of_a_queue_is_not_trusted(tmp_path: Path) -> Non
     with fb.Session() as sess:
         saver.restore(sess, path)
         assert [*fb.train.until_end(sess, taken)] == [[b"b", 1], [b"c", 2]]
+
+
+@pytest.mark.parametrize("container", ["", "shared readers"])
+def test_what_several_operations_share_goes_on_too(tmp_path: Path, container: str) -> None:
+    def build() -> tuple[fb.Graph, list[Any]]:
+        graph = fb.Graph()
+        with graph.as_default(), fb.container(container):
+            queue = fb.train.string_input_producer(names, 1, shuffle=False, shared_name="names")
+            readers = [fb.TextLineReader(shared_name="lines") for _ in range(2)]
+            fb.Variable(0, name="something")
+            return graph, [reader.read(queue)[1] for reader in readers]
+
+    names = written(tmp_path, 2, 4)
+    graph, [first, second] = build()
+    with fb.Session(graph=graph) as sess:
+        assert [sess.run(first), sess.run(second), sess.run(first)] == [b"1", b"2", b"3"]
+        with graph.as_default():
+            path = fb.train.Saver().save(sess, tmp_path / "it", timeout=60)
+        assert sess.run(second) == b"4"
+    fb.reset_container(container)
+    graph, [first, second] = build()
+    with fb.Session(graph=graph, checkpoint=path) as sess:
+        assert [*fb.train.until_end(sess, second)] == [b"%d" % n for n in range(4, 9)]
+    fb.reset_container(container)

@@ -145,7 +145,8 @@ class Reader:
     record after the last one that it was given. Where threads read ahead, as those of `batch` do,
     what they have read and no step has used is left out when it goes on: at most what the queues
     between hold, and what each thread has under way. No record comes twice. What a named container
-    shares is saved in no checkpoint.
+    shares is saved with each session whose graph has it, as a variable there is, and a restore
+    changes it for all of them.
 
     Attributes:
         op: the operation that produces its handle.
