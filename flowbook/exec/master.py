@@ -10,7 +10,7 @@ import secrets
 import threading
 import weakref
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol
@@ -443,32 +443,80 @@ class LocalMaster:
 
     def put(self, snapshot: Snapshot, deadline: float | None) -> None:
         """Give variables values, and the rest its state, between two steps."""
-        with all_closed(self._gates(snapshot.values), deadline):
+        owners = [
+            self.graph.get_operation_by_name(name)
+            for name in snapshot.states
+            if self.graph.has_operation(name)  # Else the graph has become another one.
+        ]
+        if snapshot.entropy is not None:
+            owners += [op for op in self._stateful() if op.name not in snapshot.states]
+        # Outside of the gate: what fills queues may wait there.
+        with (
+            self.feeding.stopped(owners) as holding,
+            all_closed(self._gates(snapshot.values), deadline),
+        ):
             if snapshot.entropy is not None:
                 self.store.entropy = snapshot.entropy
-            self._set_states(snapshot.states)
+            self._set_states(owners, snapshot.states, holding)
             self.take(snapshot.values)
 
-    def _set_states(self, states: Mapping[str, State]) -> None:
-        """Have resources go on from states: all of them, or none if there is one that is none."""
-        before: list[tuple[Stateful, Any]] = []
-        try:
-            for name, (kind, state) in states.items():
-                if self.graph.has_operation(name):  # Else the graph has become another one.
-                    owner = self.graph.get_operation_by_name(name)
-                    if owner.op_def.owns == kind and owner.key is not None:
-                        self._watch(owner, owner.key)
-                        resource = self.store.of(owner.key, Definition(kind, owner.attributes))
-                        before.append((resource, resource.state()))
-                        resource.set_state(state)
-        except (TypeError, ValueError):
-            for resource, state in before:
+    def _stateful(self) -> list[Operation]:
+        """What owns those of the session's own resources that have begun and have a state."""
+        return [
+            op
+            for key, op in self._owners_by_key().items()
+            if not key.container and isinstance(self.store.find(key), Stateful)
+        ]
+
+    def _set_states(
+        self,
+        owners: Sequence[Operation],
+        states: Mapping[str, State],
+        holding: Collection[Operation],
+    ) -> None:
+        """Have resources go on from states: all of them, or none if there is one that is none.
+
+        Args:
+            owners: what owns the resources.
+            states: of the resources, by the names of these. What has none had not begun.
+            holding: what owns the queues and streams with what was read ahead, which is dropped.
+        """
+        found: list[tuple[str, Stateful, Any]] = []
+        for owner in owners:
+            kind, key = owner.op_def.owns, owner.key
+            if kind is None or key is None or states.get(owner.name, (kind,))[0] != kind:
+                continue
+            self._watch(owner, key)
+            definition = Definition(kind, owner.attributes)
+            given = states.get(owner.name)
+            state = given.state if given else self.store.first_state(key, definition)
+            found.append((owner.name, self.store.of(key, definition), state))
+        before = [(resource, resource.state()) for _, resource, _ in found]
+        self._start_over(holding)
+        for name, resource, state in found:
+            try:
                 resource.set_state(state)
-            raise DataLossError(f"the checkpoint has a state of {name!r} that is none") from None
+            except (TypeError, ValueError):
+                for other, held in before:
+                    other.set_state(held)
+                raise DataLossError(
+                    f"the checkpoint has a state of {name!r} that is none"
+                ) from None
+
+    def _start_over(self, holding: Iterable[Operation]) -> None:
+        """Have queues and streams of the session's own begin with what there is first."""
+        for owner in holding:
+            key = owner.key
+            if key is not None and not key.container and (found := self.store.find(key)):
+                found.start_over()
 
     def reset(self) -> None:
         """Have all that is the session's own begin afresh."""
-        with all_closed(self.store.gates([""]), None):
+        with (
+            self.feeding.stopped(self.graph.stateful_operations()) as holding,
+            all_closed(self.store.gates([""]), None),
+        ):
+            self._start_over(holding)
             self.store.reset()
 
     def _gates(self, variables: Iterable[Operation]) -> Sequence[Gate]:

@@ -556,8 +556,11 @@ _lists: ContextVar[tuple[Executions, ...]] = ContextVar("flowbook_executions", d
 
 @contextmanager
 def also_listed_in(executions: Executions) -> Iterator[None]:
-    """In this block, steps are cancelled when `executions` is closed. They may wait for ever."""
-    token = _lists.set((*_lists.get(), executions))
+    """In this block, steps are cancelled when `executions` is closed. They may wait for ever.
+
+    What the thread was started for, which may itself be listed somewhere, is of no matter.
+    """
+    token = _lists.set((executions,))
     try:
         yield
     finally:

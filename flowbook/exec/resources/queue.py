@@ -420,6 +420,12 @@ class Queue(WaitingResource):
             self._serve()
         self._report()
 
+    def start_over(self) -> None:
+        """Be open, and hold nothing."""
+        with self._lock:
+            self.is_closed, self.failure = False, None
+        self.forget()
+
     # What attempts ask
 
     def put(self, source: deque[Element], count: int) -> None:
@@ -496,7 +502,7 @@ class SourceQueue(Queue):
 
     def __init__(self, name: str, attributes: Mapping[str, Any]) -> None:
         super().__init__(FIFO_QUEUE.name, name, attributes, InOrder())
-        # How many were taken before it was there, and how many of these are still to come again.
+        # How many more had been taken than were taken of it, and how many of these come again.
         self._before = 0
         self._again = 0
 
@@ -510,17 +516,24 @@ class SourceQueue(Queue):
     def state(self) -> Any:
         """How many elements have been taken."""
         with self._lock:
-            return self._before + self._put - self._dropped - len(self.elements)
+            return self._before + self._taken
 
     def set_state(self, state: Any) -> None:
-        """Go on behind so many elements, unless others have been put in already."""
+        """Go on behind so many elements of the source, which begins with the first."""
         taken = operator.index(state)
         if taken < 0:
             raise ValueError(f"{taken} elements cannot have been taken")
         with self._lock:
-            made = self._before - self._again
-            if not self._put and taken >= made:
-                self._before, self._again = taken, taken - made
+            self._before, self._again = taken - self._taken, taken
+
+    def start_over(self) -> None:
+        """See `Queue`."""
+        super().start_over()
+        self.set_state(0)
+
+    @property
+    def _taken(self) -> int:
+        return self._put - self._dropped - len(self.elements)
 
 
 class BucketQueue(Queue):

@@ -97,6 +97,11 @@ class Store:
         with self._lock:
             return self._own.get(key)
 
+    def first_state(self, key: ResourceKey, definition: Definition) -> Any:
+        """The state of a resource that has not been used yet; its kind has one."""
+        birth = Birth(key, definition.attributes, self.entropy, lambda has_value: None)
+        return maker_of(key, definition)(birth).state()
+
     def gates(self, containers: Iterable[str]) -> list[Gate]:
         """The gates of containers, in the order in which they are passed and closed."""
         return [
