@@ -253,9 +253,17 @@ CHANGES = (
         "exec/resources/random_state.py", "(low, high), (a, b, c, d)", "self._first", (RESUMING,)
     ),
     Change("exec/resources/queue.py", "self._again -= again", "self._again = 0", (RESUMING,)),
-    Change("exec/engine/at_once.py", "question.on_cancelling()", "pass", (AT_ONCE,)),
-    Change("exec/engine/at_once.py", "        or first.after\n", "", (AT_ONCE,)),
-    Change("exec/engine/at_once.py", "len(waiting) != 1", "not waiting", (AT_ONCE,)),
+    Change("exec/engine/at_once.py", "given[-1]()", "pass", (AT_ONCE,)),
+    Change("exec/engine/at_once.py", "all(_changes_nothing(unit)", "all(True", (AT_ONCE,)),
+    Change("exec/engine/at_once.py", "unit.node.type in TAKING", "True", (AT_ONCE,)),
+    Change(
+        "exec/engine/at_once.py",
+        "            after.update(",
+        "            set().update(",
+        (AT_ONCE,),
+    ),
+    Change("exec/resources/queue.py", " and not self.call.is_patient", " and False", (AT_ONCE,)),
+    Change("exec/engine/at_once.py", "    if is_last:\n", "    if True:\n", (AT_ONCE,)),
     Change(
         "exec/resources/queue.py",
         "self._elements.extend(map(deque.pop, repeat(taken, len(taken))))",

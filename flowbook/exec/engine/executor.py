@@ -143,6 +143,11 @@ class Execution:
         """For each unit that gives a value on one of two sides which one it was last."""
         return self._step.sides  # type: ignore[no-any-return]
 
+    @property
+    def has_waited(self) -> bool:
+        """Whether its thread had to wait."""
+        return self._waits_begun > 0
+
     def run(self) -> None:
         """Run it all.
 
@@ -594,8 +599,10 @@ class AsyncCall:
         since: when the step began to wait for it, on the clock of `time.monotonic`.
         name: that of the function that runs on a thread of its own; empty if none does.
         on_report: is called with the outputs when they are reported, if somebody wants to know.
+        is_patient: that it waits.
     """
 
+    is_patient = True
     __slots__ = ("__weakref__", "_callbacks", "_endings", "_found", "_lock", "_reports", "_state",
                  "_thread", "index", "name", "on_report", "since", "tag", "unit", "wish",
                  "xp")  # fmt: skip
@@ -618,7 +625,7 @@ class AsyncCall:
         self._thread: threading.Thread | None = None
         self._reports: _Reports | None = None
         self._found: tuple[Any, BaseException | None] = ((), None)
-        self._callbacks: list[Callable[[], None]] = []
+        self._callbacks: list[Callable[[], object]] = []
         self._endings = endings
         self._lock = threading.Lock()
         self._state = _State.STARTED
@@ -633,7 +640,7 @@ class AsyncCall:
         """Report an error; may be called from any thread."""
         self._report(((), error))
 
-    def on_cancel(self, callback: Callable[[], None]) -> None:
+    def on_cancel(self, callback: Callable[[], object]) -> None:
         """Have `callback` called if the step is given up before it has what this call reports."""
         with self._lock:
             if self._state is not _State.CANCELLED:

@@ -645,9 +645,14 @@ class _Enqueue(Attempt):
     def advance(self) -> bool:
         queue, elements = self._queue, self._elements
         count = min(queue.room, len(elements))
+        if count < len(elements) and not self.call.is_patient:
+            return False
         if count > 0:
             queue.put(elements, int(count))
         return count > 0 if elements else self.end()
+
+    def is_done(self) -> bool:
+        return not self._elements
 
     def wish(self) -> str:
         left = len(self._elements)

@@ -251,11 +251,11 @@ class Reader(WaitingResource, Lasting):
         else:
             self._ask_for_names()
 
-    def _leave(self, attempt: Attempt) -> None:
+    def _leave(self, attempt: Attempt) -> bool:
         assert isinstance(attempt, _Read)
         if attempt.order is not None:
             attempt.order.cancel()
-        super()._leave(attempt)
+        return super()._leave(attempt)
 
     def _ask_for_names(self) -> None:
         """Have the first in the line ask its queue for a name, as long as none has come."""
@@ -326,12 +326,15 @@ class _Order:
         read: the read that waits.
 
     Attributes:
+        is_patient: that it waits.
         wish: set by the queue; what waits says it itself.
         is_asking: whether the queue is being asked, and who does so goes on with what it gives.
         is_over: whether the queue gave something.
         is_withdrawn: whether nothing is wanted any more.
         error: why nothing will come.
     """
+
+    is_patient = True
 
     def __init__(self, reader: Reader, read: _Read) -> None:
         self.xp = read.call.xp
@@ -342,7 +345,7 @@ class _Order:
         self.is_withdrawn = False
         self.error: BaseException | None = None
         self._reader = reader
-        self._on_cancel: Callable[[], None] | None = None
+        self._on_cancel: Callable[[], object] | None = None
 
     def complete(self, outputs: tuple[Any, ...]) -> None:
         """Take a name."""
@@ -355,7 +358,7 @@ class _Order:
         """Take what keeps one from coming."""
         self._reader.bring(self, None, error)
 
-    def on_cancel(self, callback: Callable[[], None]) -> None:
+    def on_cancel(self, callback: Callable[[], object]) -> None:
         """Have it called if the name is wanted no longer."""
         self._on_cancel = callback
 

@@ -47,6 +47,10 @@ class Attempt:
     def undo(self) -> None:
         """Put back what it has taken."""
 
+    def is_done(self) -> bool:
+        """Whether it has done what cannot be undone."""
+        return False
+
     def outputs(self) -> tuple[Any, ...]:
         """What the operation gives."""
         return ()
@@ -137,14 +141,16 @@ class WaitingResource:
             self._serve()
         self._report()
 
-    def _leave(self, attempt: Attempt) -> None:
-        """Forget an attempt whose step was given up."""
+    def _leave(self, attempt: Attempt) -> bool:
+        """Forget an attempt whose step was given up; whether nothing is left of it."""
         with self._lock:
             for line in self._lines:
                 line.pop(attempt, None)
             attempt.undo()
+            is_done = attempt.is_done()
             self._serve()
         self._report()
+        return not is_done
 
     def _serve(self) -> None:
         """Let all go on until nobody gets any further."""
