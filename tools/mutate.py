@@ -253,15 +253,12 @@ CHANGES = (
         "exec/resources/random_state.py", "(low, high), (a, b, c, d)", "self._first", (RESUMING,)
     ),
     Change("exec/resources/queue.py", "self._again -= again", "self._again = 0", (RESUMING,)),
-    Change("exec/engine/at_once.py", "given[-1]()", "pass", (AT_ONCE,)),
-    Change("exec/engine/at_once.py", "all(_changes_nothing(unit)", "all(True", (AT_ONCE,)),
-    Change("exec/engine/at_once.py", "unit.node.type in TAKING", "True", (AT_ONCE,)),
+    Change("exec/engine/at_once.py", "if given[-1]() is False", "if True", (AT_ONCE,)),
     Change(
-        "exec/engine/at_once.py",
-        "            after.update(",
-        "            set().update(",
-        (AT_ONCE,),
+        "exec/engine/at_once.py", "if given[-1]() is False", "if given[-1]() is None", (AT_ONCE,)
     ),
+    Change("exec/engine/at_once.py", "all(_changes_nothing(unit)", "all(True", (AT_ONCE,)),
+    Change("exec/engine/at_once.py", "{*types[:-1]} <= {*TAKING}", "True", (AT_ONCE,)),
     Change("exec/resources/queue.py", " and not self.call.is_patient", " and False", (AT_ONCE,)),
     Change("exec/engine/at_once.py", "    if is_last:\n", "    if True:\n", (AT_ONCE,)),
     Change(

@@ -64,6 +64,7 @@ def text_lines(
 ) -> Iterator[Record]:
     """The lines of a file without what ends them; keys have their numbers, the first is 1."""
     offset, number = place or (0, 0)
+    key = _keys(path)
     with opened(path, compression) as file:
         skip(file, offset)
         for line in file:
@@ -71,7 +72,7 @@ def text_lines(
             number += 1
             if number > skip_header_lines:
                 text = line.removesuffix(b"\n").removesuffix(b"\r")
-                yield Record(_key(path, number), text, (offset, number))
+                yield Record(key % number, text, (offset, number))
 
 
 def fixed_length_records(
@@ -90,6 +91,7 @@ def fixed_length_records(
     be left between the last one and the footer.
     """
     (number,) = place or (0,)
+    key = _keys(path)
     hop = hop_bytes or record_bytes
     needed = record_bytes + footer_bytes
     with opened(path, compression) as file:
@@ -97,7 +99,7 @@ def fixed_length_records(
         skip(file, number * hop)
         held = read_all(file, needed)
         while len(held) == needed:
-            yield Record(_key(path, number), held[:record_bytes], (number + 1,))
+            yield Record(key % number, held[:record_bytes], (number + 1,))
             number += 1
             held = held[hop:]
             skip(file, max(0, hop - needed))
@@ -114,18 +116,20 @@ def tf_records(path: str, place: Place, compression: str, skip_damaged: bool) ->
     or what is compressed and cannot be read.
     """
     (offset,) = place or (0,)
+    key = _keys(path)
     try:
         with opened(path, compression) as file:
             skip(file, offset)
             for found in framed(file, path, offset, skip_damaged):
-                yield Record(_key(path, found.offset), found.data, (found.end,))
+                yield Record(key % found.offset, found.data, (found.end,))
     except DataLossError:
         if not skip_damaged:
             raise
 
 
-def _key(path: str, number: int) -> bytes:
-    return os.fsencode(f"{path}:{number}")
+def _keys(path: str) -> bytes:
+    """What a number makes a record's key of."""
+    return os.fsencode(path).replace(b"%", b"%%") + b":%d"
 
 
 # By the names that operations call them.

@@ -485,7 +485,7 @@ class Queue(WaitingResource):
 
     def _check(self, components: Sequence[Any], shapes: Sequence[Shape]) -> None:
         for place, (value, shape) in enumerate(zip(components, shapes, strict=True)):
-            if not shape.is_compatible_with(value.shape):
+            if shape.dims != value.shape and not shape.is_compatible_with(value.shape):
                 raise InvalidArgumentError(
                     f"component {place} is of shape {list(value.shape)}, and queue {self.name!r} "
                     f"takes {shape}"
