@@ -13,7 +13,7 @@ from flowbook.graph.model.errors import FailedPreconditionError, InvalidTypeErro
 from flowbook.widgets import front_end
 from flowbook.widgets.pipelines.history import PipelineHistory
 from flowbook.widgets.pipelines.payload import pipeline_payload
-from flowbook.widgets.pipelines.svg import pipeline_svg
+from flowbook.widgets.pipelines.svg import HAS_ENDED, pipeline_svg
 from flowbook.widgets.summaries import growing
 
 __all__ = ["PipelineView"]
@@ -91,4 +91,5 @@ class PipelineView:
 
     def __repr__(self) -> str:
         self._history.catch_up()
-        return str(self._history.shown().pipeline)
+        shown = self._history.shown()
+        return f"{shown.pipeline}\n{HAS_ENDED}" if shown.has_ended else str(shown.pipeline)
