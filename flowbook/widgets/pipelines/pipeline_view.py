@@ -37,7 +37,8 @@ class PipelineView:
     >>> import numpy as np
     >>> import flowbook as fb
     >>> x = fb.train.batches(np.arange(8), 2)
-    >>> fb.PipelineView(fb.Session())
+    >>> sess = fb.Session()
+    >>> fb.PipelineView(sess)
     No run has taken an element yet
       queue    fill  in /s  out /s  waits for room  for elements  runner
       x      0 of 4      0       0             0 %           0 %  not started
