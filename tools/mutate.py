@@ -369,8 +369,8 @@ CHANGES = (
     ),
     Change(
         "exec/resources/waiting.py",
-        "            if (line.since is None) is bool(line):\n                line.note_change()",
-        "            if line and line.since is None:\n                line.note_change()",
+        "        if line.since is not None and not line:\n            line.note_end()\n",
+        "",
         (PIPELINE,),
     ),
     Change(
