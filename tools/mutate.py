@@ -175,14 +175,14 @@ CHANGES = (
         (GOING_ON,),
     ),
     Change(
-        "exec/resources/queue.py",
+        "exec/resources/queue_kinds.py",
         "chain(taken, self.elements, coming)",
         "chain(taken, self.elements)",
         (GOING_ON,),
     ),
     Change(
-        "exec/resources/queue.py",
-        "                    _held_by(waiting).clear()\n",
+        "exec/resources/queue_kinds.py",
+        "                    held_by(waiting).clear()\n",
         "                    pass\n",
         (GOING_ON,),
     ),
@@ -252,7 +252,7 @@ CHANGES = (
     Change(
         "exec/resources/random_state.py", "(low, high), (a, b, c, d)", "self._first", (RESUMING,)
     ),
-    Change("exec/resources/queue.py", "self._again -= again", "self._again = 0", (RESUMING,)),
+    Change("exec/resources/queue_kinds.py", "self._again -= again", "self._again = 0", (RESUMING,)),
     Change("exec/engine/at_once.py", "if given[-1]() is False", "if True", (AT_ONCE,)),
     Change(
         "exec/engine/at_once.py", "if given[-1]() is False", "if given[-1]() is None", (AT_ONCE,)
@@ -262,12 +262,14 @@ CHANGES = (
     Change("exec/resources/queue.py", " and not self.call.is_patient", " and False", (AT_ONCE,)),
     Change("exec/engine/at_once.py", "    if is_last:\n", "    if True:\n", (AT_ONCE,)),
     Change(
-        "exec/resources/queue.py",
+        "exec/resources/queue_elements.py",
         "self._elements.extend(map(deque.pop, repeat(taken, len(taken))))",
         "self._elements.extend(taken)",
         ("graph/ops/queues/test_queues.py",),
     ),
-    Change("exec/resources/queue.py", "bucket[size - 1][0]", "bucket[0][0]", (INTERLEAVINGS,)),
+    Change(
+        "exec/resources/queue_elements.py", "bucket[size - 1][0]", "bucket[0][0]", (INTERLEAVINGS,)
+    ),
     Change(
         "graph/ops/queues/mutex.py",
         "            with control_dependencies(parts):\n",
@@ -319,7 +321,7 @@ CHANGES = (
         ("graph/ops/text/test_examples.py",),
     ),
     Change(
-        "exec/resources/queue.py",
+        "exec/resources/queue_elements.py",
         "        batch[place, ...] = value",
         "        batch[place] = value",
         ("graph/ops/queues/test_queues.py",),

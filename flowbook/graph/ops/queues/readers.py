@@ -17,7 +17,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.shape import SCALAR, Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.model.touch import READER, Access, Touch
-from flowbook.graph.ops.queues.queues import Queue
+from flowbook.graph.ops.queues.queue import Queue
 from flowbook.graph.ops.queues.waiting_ops import looking_op, owning_op, waiting_op
 
 __all__ = [
