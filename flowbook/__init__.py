@@ -124,6 +124,7 @@ from flowbook.graph.ops.outside.files import *
 from flowbook.graph.ops.outside.printing import *
 from flowbook.graph.ops.outside.python_functions import *
 from flowbook.graph.ops.queues.accumulators import *
+from flowbook.graph.ops.queues.array_readers import *
 from flowbook.graph.ops.queues.barrier import *
 from flowbook.graph.ops.queues.mutex import *
 from flowbook.graph.ops.queues.queue import *

@@ -100,6 +100,7 @@ CRASHES = "exec/checkpoints/test_crashes.py"
 SAVER = "exec/checkpoints/test_saver.py"
 RESUMING = "exec/session/test_checkpoints.py"
 READERS = "graph/ops/queues/test_readers.py"
+ARRAY_READERS = "graph/ops/queues/test_array_readers.py"
 FORMATS = "exec/files/test_formats.py"
 GOING_ON = "train/input/test_resuming.py"
 
@@ -142,6 +143,25 @@ CHANGES = (
         'if len(state["place"]) not in (0, self._length_of_place):',
         "if False:",
         (READERS,),
+    ),
+    Change(
+        "graph/numerics/array_files.py",
+        "range(start, whole.num_row_groups)",
+        "range(whole.num_row_groups)",
+        (ARRAY_READERS,),
+    ),
+    Change("graph/numerics/array_files.py", "archive.infolist()[start:]", "[]", (ARRAY_READERS,)),
+    Change(
+        "exec/master.py",
+        "        self._start_over(holding)\n        for name",
+        "        for name",
+        (GOING_ON,),
+    ),
+    Change(
+        "exec/feeding.py",
+        "            touched |= {feeder.queue for feeder in more}\n",
+        "",
+        (GOING_ON,),
     ),
     Change("exec/files/formats.py", "hop_bytes or record_bytes", "record_bytes", (FORMATS,)),
     Change(
@@ -315,7 +335,7 @@ CHANGES = (
         ("train/input/test_records.py",),
     ),
     Change(
-        "graph/ops/text/examples.py",
+        "graph/ops/text/feature_values.py",
         "if values is None and not may:",
         "if values is None and may is None:",
         ("graph/ops/text/test_examples.py",),

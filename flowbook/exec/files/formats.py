@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from flowbook.exec.files.framing import framed
 from flowbook.exec.files.opening import damaged, opened, read_all, skip
-from flowbook.graph.model.errors import DataLossError
+from flowbook.graph.model.errors import DataLossError, NotFoundError
+from flowbook.graph.numerics import array_files as arrays
 
 Place = tuple[int, ...]
 
@@ -127,6 +129,32 @@ def tf_records(path: str, place: Place, compression: str, skip_damaged: bool) ->
             raise
 
 
+def npz_members(path: str, place: Place) -> Iterator[Record]:
+    """The arrays of a .npz file, each as a .npy file; keys have their names."""
+    (start,) = place or (0,)
+    with opened(path) as file, _naming(path):
+        for number, (name, content) in enumerate(arrays.npz_members(file, start), start + 1):
+            yield Record(os.fsencode(f"{path}:{name}"), content, (number,))
+
+
+def parquet_row_groups(path: str, place: Place, columns: tuple[str, ...]) -> Iterator[Record]:
+    """The row groups of a Parquet file, each as such a file; keys have their numbers from 0 on."""
+    (start,) = place or (0,)
+    key = _keys(path)
+    with opened(path) as file, _naming(path):
+        for number, content in enumerate(arrays.parquet_row_groups(file, columns, start), start):
+            yield Record(key % number, content, (number + 1,))
+
+
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Have what is wrong with the contents of a file name that."""
+    try:
+        yield
+    except (DataLossError, NotFoundError) as error:
+        raise type(error)(f"{path}: {error.message}", hint=error.hint) from None
+
+
 def _keys(path: str) -> bytes:
     """What a number makes a record's key of."""
     return os.fsencode(path).replace(b"%", b"%%") + b":%d"
@@ -139,4 +167,6 @@ FORMATS = {
     "text_lines": Format(text_lines, 2),
     "fixed_length_records": Format(fixed_length_records, 1),
     "tf_records": Format(tf_records, 1),
+    "npz_members": Format(npz_members, 1),
+    "parquet_row_groups": Format(parquet_row_groups, 1),
 }
