@@ -23,13 +23,8 @@ from tests.browser.view import reveal, select_output
 
 NOTEBOOKS = ROOT / "notebooks"
 THEMES = {"light": False, "dark": True}
-WIDTH, HEIGHT = 1100, 2400  # Of the page: nothing that is taken has to be scrolled to.
+WIDTH, HEIGHT = 1340, 2400  # Of the page: nothing that is taken has to be scrolled to.
 MOST_BYTES = 150_000  # Of a picture: the README shows them all.
-
-
-def _opened(view: Any) -> None:
-    """Open the first block and its first layer, and select what the layer computes."""
-    reveal(view, "block_0/first/MatMul")
 
 
 def _fetched(view: Any) -> None:
@@ -39,12 +34,18 @@ def _fetched(view: Any) -> None:
     view.locator(".fb-value").wait_for()
 
 
+def _busiest(view: Any) -> None:
+    """Select a branch, which says why it runs where it does."""
+    reveal(view, "branch0/scores/MatMul")
+
+
 def _last_step(view: Any) -> None:
-    """Show the last step, and select a call in it."""
+    """Show the last step."""
     lanes = view.get_by_role("application")
     lanes.focus()
-    for key in ("PageDown", "PageDown", "PageDown", "ArrowRight", "ArrowRight"):
-        lanes.press(key)
+    for _ in range(3):
+        lanes.press("PageDown")
+    lanes.blur()
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Shot:
         view: the CSS selector of the live view in it; None takes the cells from this one to `to`.
         prepare: what is done to the view before.
         to: the id of the last cell that is taken.
+        most: so many pixels of its height are taken.
     """
 
     notebook: str
@@ -64,15 +66,14 @@ class Shot:
     view: str | None = None
     prepare: Callable[[Any], None] = lambda view: None
     to: str = ""
+    most: int = 900
 
 
 GRAPH = ".fb-graph[data-drawn]"
 SHOTS = {
     "welcome": Shot("welcome", "session", to="train"),
-    "graph": Shot("see_the_graph", "see-06", GRAPH, _opened),
     "edge": Shot("see_the_graph", "see-10", GRAPH, _fetched),
-    "summaries": Shot("see_the_graph", "see-19", ".fb-summaries[data-drawn]"),
-    "placement": Shot("devices", "what-if", ".fb-placements"),
+    "placement": Shot("devices", "explain", ".fb-placements", _busiest),
     "timeline": Shot("devices", "timeline", ".fb-timeline[data-drawn]", _last_step),
 }
 
@@ -121,7 +122,9 @@ def _take(notebook: Notebook, shots: dict[str, Shot], theme: str) -> None:
                 view.wait_for()
                 shot.prepare(view)
                 notebook.page.wait_for_timeout(500)  # What glides there has come to rest.
-                _store(taken, theme, view.screenshot())
+                box = view.bounding_box()
+                clip = {**box, "height": min(box["height"], shot.most)}
+                _store(taken, theme, notebook.page.screenshot(clip=clip))
 
 
 def _of_cells(notebook: Notebook, first: int, last: int) -> bytes:
