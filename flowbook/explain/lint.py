@@ -15,7 +15,7 @@ from flowbook.graph.building.graph import Graph, get_default_graph
 from flowbook.graph.definition.inference import broadcast_inputs
 from flowbook.graph.definition.op_def import NO_GRADIENT
 from flowbook.graph.gradients.backward import gradients
-from flowbook.graph.gradients.loops import is_differentiable
+from flowbook.graph.gradients.loop_dependence import is_differentiable
 from flowbook.graph.model.ancestors import ancestors, running
 from flowbook.graph.model.called import called, described, tensor_called
 from flowbook.graph.model.errors import InvalidTypeError, OpError

@@ -6,6 +6,7 @@ import functools
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MethodType
 from typing import Any, NamedTuple
 
 from flowbook.graph.building.graph import Graph, get_default_graph
@@ -82,6 +83,10 @@ class Template:
             elif first is not None:
                 graph.template_calls[prefix.removesuffix("/")] = first.prefix.removesuffix("/")
         return result
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        """The template of a method, of an object; all objects share its variables."""
+        return self if instance is None else MethodType(self, instance)
 
     def variables(self, graph: Graph | None = None) -> list[Variable]:
         """The variables that all calls share, in the order in which the first made them.

@@ -149,9 +149,9 @@ class _Writer:
             except OpError as error:
                 error.message = f"attribute {name!r}: {error.message}"
                 raise error.about(operation) from None
-        for tensor in operation.outputs:
-            output = message.outputs.add(dtype=tensor.dtype.name)
-            write_shape(tensor.shape, output.shape)
+        for dtype, shape in zip(operation.dtypes, operation.shapes, strict=True):
+            output = message.outputs.add(dtype=dtype.name)
+            write_shape(shape, output.shape)
         if operation.closes is not None:
             message.closes = self._positions[operation.closes] + 1
         message.device = operation.device

@@ -102,7 +102,8 @@ def test_a_name_stands_for_the_value_that_it_is_given_last() -> None:
     x = fb.placeholder(fb.float32, [2], name="x")
     h = fb.square(x)
     h = fb.exp(h)
-    other = h = fb.tanh(h)  # noqa: F841
+    other = h = fb.tanh(h)
+    assert other is h
     assert names() == {"x": "x", "Tanh": "other"}
 
 
