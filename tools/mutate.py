@@ -671,8 +671,8 @@ CHANGES = (
     ),
     Change(
         "exec/placement/place.py",
-        "        return max(arrivals) + seconds(",
-        "        return seconds(",
+        "        return max(arrivals) + costs.seconds(",
+        "        return costs.seconds(",
         (GROWTH,),
     ),
     Change(

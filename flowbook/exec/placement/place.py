@@ -12,7 +12,7 @@ from typing import Any
 from flowbook.exec.devices.device import Device
 from flowbook.exec.placement.assignment import Problem, assign
 from flowbook.exec.placement.constraints import Group, bounded, groups_of, without_kernel
-from flowbook.exec.placement.cost_model import seconds, size_of, work_of
+from flowbook.exec.placement.cost_model import Costs
 from flowbook.exec.placement.decisions import Decision, Placement
 from flowbook.exec.placement.jobs import jobs_of, needs_of, transfer_among
 from flowbook.exec.placement.room import Need
@@ -22,10 +22,9 @@ from flowbook.graph.model.errors import ResourceExhaustedError
 from flowbook.graph.model.registry import kernel_for
 from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
-from flowbook.graph.transfer.shaping import Shaped
 
-# Nothing is known of shapes but what the graph says.
-_AS_BUILT = Shaped()
+# Nothing is known but what the graph says.
+_AS_BUILT = Costs()
 
 
 def place(
@@ -33,7 +32,7 @@ def place(
     devices: Sequence[Device],
     before: Placement | None = None,
     homes: Mapping[ResourceKey, Device] | None = None,
-    shapes: Shaped = _AS_BUILT,
+    costs: Costs = _AS_BUILT,
     is_soft: bool = False,
 ) -> Placement:
     """Choose a device for every node.
@@ -44,7 +43,7 @@ def place(
         before: the placement of what the graph was grown from, which stays; what is new asks for
             nothing, and is placed alone.
         homes: where resources live already.
-        shapes: what is known of shapes besides what the graph says.
+        costs: what is known of what operations cost.
         is_soft: whether a request that cannot be met is no error: another device of the kind does,
             or else any.
 
@@ -54,7 +53,7 @@ def place(
         ResourceExhaustedError: if what has to be on a device does not fit into its memory.
     """
     if before is not None and len(devices) > 1:
-        placement = _grown(graph, devices, before, homes or {}, shapes, is_soft)
+        placement = _grown(graph, devices, before, homes or {}, costs, is_soft)
     else:
         placement = before if before is not None else Placement(devices[0])
     if before is None:
@@ -65,7 +64,7 @@ def place(
                     placement.chosen[op] = devices[0]
                     placement.decisions[op] = Decision(group.because)
         else:
-            _decide(graph, devices, groups, placement, shapes)
+            _decide(graph, devices, groups, placement, costs)
     served: set[tuple[OpDef[Any], str]] = set()
     for node in graph.new:
         op_def, kind = node.op_def, placement.device_of(node.operation).kind
@@ -81,17 +80,17 @@ def _decide(
     devices: Sequence[Device],
     groups: Sequence[Group],
     placement: Placement,
-    shapes: Shaped,
+    costs: Costs,
 ) -> None:
     """Choose a device for every group, and note why."""
     number_of = {op: i for i, group in enumerate(groups) for op in group.operations}
     group_of = [number_of[node.operation] for node in graph.nodes]
     feasible = [group.feasible for group in groups]
     kinds = [device.kind for device in devices]
-    jobs = jobs_of(graph, kinds, shapes)
+    jobs = jobs_of(graph, kinds, costs)
     limits = [device.memory_limit for device in devices]
     is_bounded = any(limit is not None for limit in limits)
-    needs = needs_of(graph, group_of, shapes) if is_bounded else {}
+    needs = needs_of(graph, group_of, costs) if is_bounded else {}
     needed = [needs.get(number, Need()) for number in range(len(groups))]
     transfer = transfer_among(devices)
     problem = Problem(jobs, group_of, feasible, kinds, transfer, limits, needed)
@@ -119,7 +118,7 @@ def _grown(
     devices: Sequence[Device],
     before: Placement,
     homes: Mapping[ResourceKey, Device],
-    shapes: Shaped,
+    costs: Costs,
     is_soft: bool,
 ) -> Placement:
     """A placement and what is new, each group where it would end first once its inputs are made."""
@@ -135,13 +134,10 @@ def _grown(
         for value in node.inputs:
             source = graph.producer.get(value)
             if source is not None and value not in graph.constants:
-                operation = shapes.of(source.operation)
-                port = source.outputs.index(value)
-                size = size_of(operation.dtypes[port].size, operation.shapes[port])
+                size = costs.size(source.operation.outputs[source.outputs.index(value)])
                 at = number_of[placement.device_of(source.operation).name]
                 arrivals.append(transfer(size, at, device))
-        work = work_of(node, shapes.of(node.operation))
-        return max(arrivals) + seconds(work, devices[device].kind)
+        return max(arrivals) + costs.seconds(node, devices[device].kind)
 
     for node in graph.new:
         if node.operation in placement.chosen:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from flowbook.exec.devices.device import Device
-from flowbook.exec.placement.cost_model import size_of
+from flowbook.exec.placement.cost_model import Costs, size_of
 from flowbook.exec.placement.course import Course, Output, follow
 from flowbook.exec.placement.decisions import Placement
 from flowbook.exec.placement.jobs import jobs_of, transfer_among, variable_bytes
@@ -42,15 +42,16 @@ def explain(
     """
     graph = reduced(signature)
     known = shaped(graph.operations, shapes)
+    costs = Costs(known)
     nodes = graph.nodes
     index = {node: i for i, node in enumerate(nodes)}
     outputs = [_outputs(node, graph, index, known) for node in nodes]
     placement = place(graph, devices, homes=homes, is_soft=is_soft)
-    course = _course(graph, devices, placement, known, outputs)
+    course = _course(graph, devices, placement, costs, outputs)
     by_shapes = course
     if len(devices) > 1:
-        better = place(graph, devices, None, homes, known, is_soft)
-        by_shapes = _course(graph, devices, better, known, outputs)
+        better = place(graph, devices, None, homes, costs, is_soft)
+        by_shapes = _course(graph, devices, better, costs, outputs)
     planned = {
         node.operation: Planned(
             placement.device_of(node.operation).name,
@@ -105,12 +106,12 @@ def _course(
     graph: Subgraph,
     devices: Sequence[Device],
     placement: Placement,
-    shapes: Shaped,
+    costs: Costs,
     outputs: Sequence[Sequence[Output]],
 ) -> Course:
     """How a step goes with some placement."""
     transfer = transfer_among(devices)
-    jobs = jobs_of(graph, [device.kind for device in devices], shapes)
+    jobs = jobs_of(graph, [device.kind for device in devices], costs)
     number = {device.name: index for index, device in enumerate(devices)}
     placed = [number[placement.device_of(node.operation).name] for node in graph.nodes]
     index = {node: i for i, node in enumerate(graph.nodes)}
