@@ -24,15 +24,19 @@ from flowbook.exec.engine.joint import Joint
 from flowbook.exec.engine.runner import Runner, Stage
 from flowbook.exec.engine.tally import Ran, Tallies
 from flowbook.exec.feeding import Feeding
+from flowbook.exec.placement.decisions import Placement, Settled
+from flowbook.exec.placement.measurements import Measured, Measurements
 from flowbook.exec.plan.explaining import explain
 from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.failure import Failure, StepFailed
 from flowbook.exec.plan.instrument import Instrument
 from flowbook.exec.plan.pipeline import Growing, Prepared, grow
+from flowbook.exec.plan.replacing import MovedState, Replacement, settle
 from flowbook.exec.resources.gate import Gate, all_closed
 from flowbook.exec.resources.kinds import Definition, Stateful
 from flowbook.exec.resources.random_state import Draws
 from flowbook.exec.resources.store import Store
+from flowbook.exec.resources.variable import VariableResource
 from flowbook.exec.signature.signature import Signature
 from flowbook.exec.waits import Waiter, Waits
 from flowbook.graph.building.graph import Graph
@@ -108,6 +112,24 @@ class Master(Protocol):
 
         Raises:
             InvalidArgumentError: as `prepare`.
+        """
+
+    def learn(self, measured: Iterable[tuple[Operation, str, Measured]]) -> None:
+        """Predict from now on by what operations took on devices, which are given by name."""
+
+    def replace(
+        self, moves: Mapping[Operation, str], asked: Signature, deadline: float | None
+    ) -> Replacement:
+        """Have operations run on other devices, given by name, and what they touch live there.
+
+        Args:
+            moves: where operations are to be.
+            asked: what has to be possible then, besides what is prepared.
+            deadline: when to give up waiting for steps that are under way.
+
+        Raises:
+            InvalidArgumentError: if an operation cannot be where it should; nothing has moved then.
+            DeadlineExceededError: as `snapshot`; likewise.
         """
 
     def keeps(self, prepared: Prepared) -> bool:
@@ -198,6 +220,8 @@ class LocalMaster:
         self._devices = list(devices or local_devices())
         self._is_soft = soft_placement
         self._homes: dict[ResourceKey, Device] = {}
+        self._moved: weakref.WeakKeyDictionary[Operation, Device] = weakref.WeakKeyDictionary()
+        self._measured = Measurements()
         self._held = graph.values.held_by(self)
         self.store = Store(secrets.randbits(63), self._note_value)
         self._lock = threading.RLock()
@@ -237,7 +261,7 @@ class LocalMaster:
             found = self._prepared.get(key)
             if found is None:
                 base = None if instruments else self._base_of(signature)
-                growing = grow(signature, self._devices, base, self._homes, self._is_soft)
+                growing = grow(signature, self._devices, base, self._settled, self._is_soft)
                 found = growing.prepared
                 if instruments:
                     found = _rewritten(found, instruments)
@@ -261,11 +285,58 @@ class LocalMaster:
         devices: Sequence[Device] | None = None,
     ) -> Explanation:
         """The plan of a signature for these devices, or others; nothing is run or kept."""
+        is_soft, measured = self._is_soft, self._measured
         if devices is not None:
-            return explain(signature, shapes, devices, {}, self._is_soft)
+            return explain(signature, shapes, devices, Settled(), is_soft, measured, False)
         with self._lock:
-            homes = dict(self._homes)
-        return explain(signature, shapes, self._devices, homes, self._is_soft)
+            settled = self._settled
+        return explain(signature, shapes, self._devices, settled, is_soft, measured)
+
+    @property
+    def _settled(self) -> Settled:
+        """What holds already of placement."""
+        return Settled(self._homes.copy(), dict(self._moved))
+
+    def learn(self, measured: Iterable[tuple[Operation, str, Measured]]) -> None:
+        """Predict from now on by what operations took on devices, which are given by name."""
+        kinds = {device.name: device.kind for device in self._devices}
+        with self._lock:
+            for operation, device, found in measured:
+                self._measured.add(operation, kinds[device], found)
+
+    def replace(
+        self, moves: Mapping[Operation, str], asked: Signature, deadline: float | None
+    ) -> Replacement:
+        """Have operations run on other devices, given by name, and what they touch live there."""
+        devices = {device.name: device for device in self._devices}
+        moved = {operation: devices[name] for operation, name in moves.items()}
+        with self._lock:
+            signatures = [prepared.signature for prepared in self._prepared.values()]
+            placed = [each for each in dict.fromkeys([asked, *signatures]) if not any(each.is_late)]
+            homes = settle(moved, placed, self._devices, self._settled, self._is_soft)
+        # Not under the lock: the steps that are waited for may need it.
+        gates = self.store.gates(["", *[key.container for key in homes]])
+        with all_closed(gates, deadline), self._lock:
+            before = {key: self._homes.get(key, self._devices[0]) for key in homes}
+            gone = [key for key in homes if before[key] is not homes[key]]
+            state = [self._moved_state(key, before[key], homes[key]) for key in gone]
+            self._homes.update(homes)
+            self._moved.update(moved)
+            elsewhere: dict[str, str] = {}
+            dropped = 0
+            for key, prepared in list(self._prepared.items()):
+                if any(op in moved or op.key in gone for op in prepared.operations):
+                    elsewhere |= _elsewhere(prepared.placement, moved)
+                    self._drop(key)
+                    dropped += 1
+        return Replacement(elsewhere, state, dropped)
+
+    def _moved_state(self, key: ResourceKey, source: Device, destination: Device) -> MovedState:
+        """What is told of a resource that lives elsewhere now."""
+        resource, size = self.store.find(key), 0
+        if isinstance(resource, VariableResource) and resource.is_initialized:
+            size = resource.read().nbytes
+        return MovedState(key.name, source.name, destination.name, size)
 
     def _runner(self, prepared: Prepared, begun: Runner | Joint | None = None) -> Runner | Joint:
         for operation in prepared.stateful:
@@ -332,7 +403,7 @@ class LocalMaster:
         """Run one step; variables that it needs are initialised before."""
         runner = self._runners.get(prepared)
         if runner is None or runner.epoch != self.store.epoch:
-            runner = self._initialized(prepared, feeds, deadline)
+            prepared, runner = self._initialized(prepared, feeds, deadline)
         try:
             return runner.run(feeds, deadline)
         except StepFailed as failed:
@@ -347,8 +418,9 @@ class LocalMaster:
         self, prepared: Prepared, feeds: Sequence[Any], deadline: float | None = None
     ) -> Sequence[Any]:
         """Run one step as `run` does, and initialise nothing."""
+        prepared, runner = self._current(prepared)
         try:
-            return self._runner_of(prepared).run(feeds, deadline)
+            return runner.run(feeds, deadline)
         except StepFailed as failed:
             error, cause = located(failed.failure, prepared), failed.__cause__
         # Outside of the handler: what is raised there keeps all that the step had.
@@ -365,22 +437,23 @@ class LocalMaster:
 
     def begin(self, prepared: Prepared) -> LocalPartialStep:
         """Begin a step that goes on as late feeds arrive; variables are initialised before."""
-        runner = self._initialized(prepared, (), None)
+        prepared, runner = self._initialized(prepared, (), None)
         assert isinstance(runner, Runner)
         return LocalPartialStep(prepared, runner)
 
-    def _runner_of(self, prepared: Prepared) -> Runner | Joint:
-        """What runs a prepared signature, made anew if it was dropped."""
+    def _current(self, prepared: Prepared) -> tuple[Prepared, Runner | Joint]:
+        """A signature as it is prepared now, and what runs it: it may have been dropped."""
         runner = self._runners.get(prepared)
-        if runner is None:
-            runner = self._runner(prepared)
-        return runner
+        while runner is None:
+            prepared = self.prepare(prepared.signature, prepared.instruments)
+            runner = self._runners.get(prepared)
+        return prepared, runner
 
     def _initialized(
         self, prepared: Prepared, feeds: Sequence[Any], deadline: float | None
-    ) -> Runner | Joint:
-        """What runs a prepared signature, whose variables have been seen to."""
-        runner = self._runner_of(prepared)
+    ) -> tuple[Prepared, Runner | Joint]:
+        """A signature as it is prepared now, and what runs it; its variables were seen to."""
+        prepared, runner = self._current(prepared)
         fed = prepared.signature.feeds
         # Late feeds have no values yet.
         given = dict(zip(fed, feeds, strict=True)) if feeds else {}
@@ -390,7 +463,7 @@ class LocalMaster:
             seen = runner.seen[1] if runner.seen[0] == epoch else 0
             self._initialisation.prepare_for(prepared.stateful[seen:], fed, given, deadline)
             runner.epoch = epoch
-        return runner
+        return prepared, runner
 
     # Resources
 
@@ -582,6 +655,15 @@ class LocalPartialStep:
 def _size(prepared: Prepared) -> int:
     """What keeping it costs, in nodes."""
     return sum(len(part.nodes) for part in prepared.program.parts) + OVERHEAD
+
+
+def _elsewhere(placement: Placement, moved: Mapping[Operation, Device]) -> dict[str, str]:
+    """The names of the devices of the operations that were placed on others, by theirs."""
+    return {
+        operation.name: device.name
+        for operation, device in moved.items()
+        if operation in placement.chosen and placement.chosen[operation] is not device
+    }
 
 
 def _rewritten(prepared: Prepared, instruments: Sequence[Instrument]) -> Prepared:

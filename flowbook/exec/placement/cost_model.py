@@ -87,6 +87,10 @@ class Costs:
         once = measured.seconds if measured is not None else seconds(self.work(node), kind)
         return once * self.trips(node)
 
+    def is_measured(self, node: Node, kind: str) -> bool:
+        """Whether it was measured how long a node takes on a kind of device."""
+        return self._measurement(node.operation, kind) is not None
+
     def work(self, node: Node) -> Work:
         """What a node does, with all that is joined into it."""
         operations = [self.shapes.of(each) for each in (node.operation, *node.joined)]

@@ -6,32 +6,32 @@ early (`assignment.py`), by what the cost model expects.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from flowbook.exec.devices.device import Device
 from flowbook.exec.placement.assignment import Problem, assign
 from flowbook.exec.placement.constraints import Group, bounded, groups_of, without_kernel
 from flowbook.exec.placement.cost_model import Costs
-from flowbook.exec.placement.decisions import Decision, Placement
+from flowbook.exec.placement.decisions import Decision, Placement, Settled
 from flowbook.exec.placement.jobs import jobs_of, needs_of, transfer_among
 from flowbook.exec.placement.room import Need
 from flowbook.exec.report import in_bytes
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.errors import ResourceExhaustedError
 from flowbook.graph.model.registry import kernel_for
-from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 # Nothing is known but what the graph says.
 _AS_BUILT = Costs()
+_NOTHING = Settled()
 
 
 def place(
     graph: Subgraph,
     devices: Sequence[Device],
     before: Placement | None = None,
-    homes: Mapping[ResourceKey, Device] | None = None,
+    settled: Settled = _NOTHING,
     costs: Costs = _AS_BUILT,
     is_soft: bool = False,
 ) -> Placement:
@@ -42,7 +42,7 @@ def place(
         devices: those that there are.
         before: the placement of what the graph was grown from, which stays; what is new asks for
             nothing, and is placed alone.
-        homes: where resources live already.
+        settled: what holds already.
         costs: what is known of what operations cost.
         is_soft: whether a request that cannot be met is no error: another device of the kind does,
             or else any.
@@ -53,11 +53,11 @@ def place(
         ResourceExhaustedError: if what has to be on a device does not fit into its memory.
     """
     if before is not None and len(devices) > 1:
-        placement = _grown(graph, devices, before, homes or {}, costs, is_soft)
+        placement = _grown(graph, devices, before, settled, costs, is_soft)
     else:
         placement = before if before is not None else Placement(devices[0])
     if before is None:
-        groups = groups_of(graph, devices, homes or {}, is_soft)
+        groups = groups_of(graph, devices, settled, is_soft)
         if len(devices) == 1:
             for group in groups:
                 for op in group.operations:
@@ -117,15 +117,14 @@ def _grown(
     graph: Subgraph,
     devices: Sequence[Device],
     before: Placement,
-    homes: Mapping[ResourceKey, Device],
+    settled: Settled,
     costs: Costs,
     is_soft: bool,
 ) -> Placement:
     """A placement and what is new, each group where it would end first once its inputs are made."""
     placement = Placement(before.default, before.chosen.copy(), before.decisions.copy())
-    groups = {
-        op: group for group in groups_of(graph, devices, homes, is_soft) for op in group.operations
-    }
+    found = groups_of(graph, devices, settled, is_soft)
+    groups = {op: group for group in found for op in group.operations}
     transfer = transfer_among(devices)
     number_of = {device.name: i for i, device in enumerate(devices)}
 

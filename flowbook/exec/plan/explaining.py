@@ -7,26 +7,33 @@ from collections.abc import Mapping, Sequence
 from flowbook.exec.devices.device import Device
 from flowbook.exec.placement.cost_model import Costs, size_of
 from flowbook.exec.placement.course import Course, Output, follow
-from flowbook.exec.placement.decisions import Placement
+from flowbook.exec.placement.decisions import Placement, Settled
 from flowbook.exec.placement.jobs import jobs_of, transfer_among, variable_bytes
+from flowbook.exec.placement.measurements import Measurements
 from flowbook.exec.placement.place import place
 from flowbook.exec.placement.simulation import order_of, ranks
 from flowbook.exec.plan.explanation import MOST_NAMED, Explanation, Load, Moved, Planned
 from flowbook.exec.plan.pipeline import reduced
 from flowbook.exec.signature.signature import Signature
-from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 from flowbook.graph.transfer.shaping import Shaped, shaped
+
+_NOTHING = Settled()
+
+# It is said when another placement would end so much earlier.
+_WORTH_SAYING = 0.95
 
 
 def explain(
     signature: Signature,
     shapes: Mapping[Tensor, Shape],
     devices: Sequence[Device],
-    homes: Mapping[ResourceKey, Device],
+    settled: Settled = _NOTHING,
     is_soft: bool = False,
+    measured: Measurements | None = None,
+    is_here: bool = True,
 ) -> Explanation:
     """The plan of a run, which is not run.
 
@@ -34,24 +41,40 @@ def explain(
         signature: what is asked for.
         shapes: the shapes of what is fed, checked.
         devices: the devices.
-        homes: where resources live already.
+        settled: what holds already of placement.
         is_soft: see `place`.
+        measured: what operations took in steps that were traced.
+        is_here: whether the devices are those that the session has.
 
     Raises:
         InvalidArgumentError: as `pipeline.grow`.
     """
     graph = reduced(signature)
-    known = shaped(graph.operations, shapes)
-    costs = Costs(known)
+    costs = Costs(shaped(graph.operations, shapes), measured)
+    placement = place(graph, devices, None, settled, is_soft=is_soft)
+    plan = _explained(signature, graph, devices, placement, costs, is_here)
+    if len(devices) > 1:
+        # What was put somewhere may be put elsewhere, and what lives somewhere moves there.
+        other = place(graph, devices, None, _NOTHING, costs, is_soft)
+        better = _explained(signature, graph, devices, other, costs, is_here)
+        if better.seconds < plan.seconds * _WORTH_SAYING:
+            plan.better = better
+    return plan
+
+
+def _explained(
+    signature: Signature,
+    graph: Subgraph,
+    devices: Sequence[Device],
+    placement: Placement,
+    costs: Costs,
+    is_here: bool,
+) -> Explanation:
+    """The plan of a run that is placed in some way."""
     nodes = graph.nodes
     index = {node: i for i, node in enumerate(nodes)}
-    outputs = [_outputs(node, graph, index, known) for node in nodes]
-    placement = place(graph, devices, homes=homes, is_soft=is_soft)
+    outputs = [_outputs(node, graph, index, costs.shapes) for node in nodes]
     course = _course(graph, devices, placement, costs, outputs)
-    by_shapes = course
-    if len(devices) > 1:
-        better = place(graph, devices, None, homes, costs, is_soft)
-        by_shapes = _course(graph, devices, better, costs, outputs)
     planned = {
         node.operation: Planned(
             placement.device_of(node.operation).name,
@@ -59,6 +82,7 @@ def explain(
             course.ends[i],
             sum(each.size for each in outputs[i]),
             placement.decisions.get(node.operation),
+            costs.is_measured(node, placement.device_of(node.operation).kind),
         )
         for i, node in enumerate(nodes)
     }
@@ -79,10 +103,10 @@ def explain(
         ],
         [nodes[index].operation for index in course.critical],
         course.end,
-        by_shapes.end,
         placement,
         graph.went,
         _in_place_of(graph),
+        is_here,
     )
 
 

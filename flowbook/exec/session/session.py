@@ -33,9 +33,11 @@ from flowbook.exec.kernels.numerics import fixed_numerics
 from flowbook.exec.master import LocalMaster, Master
 from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.failure import deadline_after
+from flowbook.exec.plan.replacing import Replacement
 from flowbook.exec.resources.store import reset_container
 from flowbook.exec.session import peek as peeking
 from flowbook.exec.session.calls import Call, Calls
+from flowbook.exec.session.given_placement import moves_of
 from flowbook.exec.session.holdings import Holdings
 from flowbook.exec.session.input_pipeline import InputPipeline, Watch, input_pipeline
 from flowbook.exec.session.partial_run import PartialRun
@@ -363,6 +365,55 @@ class Session:
         others = None if devices is None else imagined_devices(devices)
         return self._master.explain(signature, shapes, others)
 
+    def replace(
+        self, placement: Explanation | Mapping[Any, str], timeout: float | None = None
+    ) -> Replacement:
+        """Have operations run on other devices from now on; what they touch moves there.
+
+        It happens between two steps: variables keep their values, queues what is in them, random
+        operations go on. What was prepared for the old placement is prepared anew when it runs
+        next. What is not named goes where the step would end early, as ever.
+
+        Args:
+            placement: a plan of this session, such as `sess.explain(...).better` or what
+                `search_placement` found; or for tensors, operations, variables or names the device
+                of each, such as `{W: "cpu:1"}`.
+            timeout: how many seconds to wait for steps that write variables; None is for ever.
+
+        Returns:
+            What runs elsewhere, and which resources moved.
+
+        Raises:
+            InvalidArgumentError: if an operation cannot run where it should: its request says
+                otherwise, there is no kernel, or it cannot part from another one. Nothing has
+                moved then, and whenever it fails.
+            DeadlineExceededError: if the timeout is over; it says which step was under way.
+
+        Source: white paper, section 3.2.1.
+
+        >>> import flowbook as fb
+        >>> W = fb.Variable([1.0, 2.0], name="W")
+        >>> with fb.Session(cpus=2) as sess:
+        ...     trained = sess.run(fb.assign_add(W, [1.0, 1.0]))
+        ...     moved = sess.replace({W: "cpu:1"})
+        ...     print([(each.name, each.bytes) for each in moved.state], sess.run(W))
+        [('W', 8)] [2. 3.]
+        """
+        __tracebackhide__ = True
+        self._guarded(self._check_open)
+        self._guarded(self.extend)
+        return self._guarded(self._replace, placement, _deadline(timeout))  # type: ignore[no-any-return]
+
+    def _replace(
+        self, placement: Explanation | Mapping[Any, str], deadline: float | None
+    ) -> Replacement:
+        names = [each.name for each in self.list_devices()]
+        moves, asked = moves_of(self.graph, names, placement)
+        try:
+            return self._master.replace(moves, asked, deadline)
+        finally:
+            self._calls.forget()
+
     # Watching
 
     def summarize(
@@ -498,7 +549,8 @@ class Session:
         """Note of each kernel of the runs when it was ready, began and ended, and where.
 
         Runs that are traced do what they do otherwise, kernel by kernel. Of initialising variables,
-        of partial runs and of looking at tensors nothing is noted.
+        of partial runs and of looking at tensors nothing is noted. When it has ended, `explain`
+        predicts by what it noted.
 
         Args:
             most_calls: so many calls of kernels are kept; the rest is counted.
@@ -522,7 +574,7 @@ class Session:
         """
         __tracebackhide__ = True
         self._guarded(self._check_open)
-        return self._guarded(trace, self._instruments, most_calls)  # type: ignore[no-any-return]
+        return self._guarded(trace, self._instruments, self._master.learn, most_calls)  # type: ignore[no-any-return]
 
     @property
     def retained_feeds(self) -> dict[Tensor, Any]:
