@@ -26,7 +26,8 @@ from flowbook.exec.engine.tally import Ran, Tallies
 from flowbook.exec.feeding import Feeding
 from flowbook.exec.placement.decisions import Placement, Settled
 from flowbook.exec.placement.measurements import Measured, Measurements
-from flowbook.exec.plan.explaining import explain
+from flowbook.exec.placement.search import Search
+from flowbook.exec.plan.explaining import explain, explain_found
 from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.failure import Failure, StepFailed
 from flowbook.exec.plan.instrument import Instrument
@@ -114,16 +115,29 @@ class Master(Protocol):
             InvalidArgumentError: as `prepare`.
         """
 
+    def search(
+        self, signature: Signature, shapes: Mapping[Tensor, Shape], search: Search
+    ) -> Sequence[tuple[str, Explanation]]:
+        """The plan of a signature as it is placed now, and those that a search finds, with names.
+
+        Raises:
+            InvalidArgumentError: as `prepare`.
+        """
+
     def learn(self, measured: Iterable[tuple[Operation, str, Measured]]) -> None:
         """Predict from now on by what operations took on devices, which are given by name."""
 
+    @property
+    def moved(self) -> Mapping[Operation, str]:
+        """The devices, by name, of the operations that were put somewhere."""
+
     def replace(
-        self, moves: Mapping[Operation, str], asked: Signature, deadline: float | None
+        self, moves: Mapping[Operation, str | None], asked: Signature, deadline: float | None
     ) -> Replacement:
         """Have operations run on other devices, given by name, and what they touch live there.
 
         Args:
-            moves: where operations are to be.
+            moves: where operations are to be; None for wherever a step ends early.
             asked: what has to be possible then, besides what is prepared.
             deadline: when to give up waiting for steps that are under way.
 
@@ -292,6 +306,15 @@ class LocalMaster:
             settled = self._settled
         return explain(signature, shapes, self._devices, settled, is_soft, measured)
 
+    def search(
+        self, signature: Signature, shapes: Mapping[Tensor, Shape], search: Search
+    ) -> Sequence[tuple[str, Explanation]]:
+        """The plan of a signature as it is placed now, and those that a search finds."""
+        with self._lock:
+            settled = self._settled
+        known = self._is_soft, self._measured
+        return explain_found(signature, shapes, self._devices, settled, *known, search)
+
     @property
     def _settled(self) -> Settled:
         """What holds already of placement."""
@@ -304,28 +327,38 @@ class LocalMaster:
             for operation, device, found in measured:
                 self._measured.add(operation, kinds[device], found)
 
+    @property
+    def moved(self) -> Mapping[Operation, str]:
+        """The devices, by name, of the operations that were put somewhere."""
+        return {operation: device.name for operation, device in list(self._moved.items())}
+
     def replace(
-        self, moves: Mapping[Operation, str], asked: Signature, deadline: float | None
+        self, moves: Mapping[Operation, str | None], asked: Signature, deadline: float | None
     ) -> Replacement:
         """Have operations run on other devices, given by name, and what they touch live there."""
         devices = {device.name: device for device in self._devices}
-        moved = {operation: devices[name] for operation, name in moves.items()}
+        moved = {op: devices[name] for op, name in moves.items() if name is not None}
         with self._lock:
             signatures = [prepared.signature for prepared in self._prepared.values()]
             placed = [each for each in dict.fromkeys([asked, *signatures]) if not any(each.is_late)]
-            homes = settle(moved, placed, self._devices, self._settled, self._is_soft)
+            before = self._settled
+            kept = {op: device for op, device in before.moved.items() if op not in moves}
+            settled = before._replace(moved={**kept, **moved})
+            homes = settle(moved, placed, self._devices, settled, self._is_soft)
         # Not under the lock: the steps that are waited for may need it.
         gates = self.store.gates(["", *[key.container for key in homes]])
         with all_closed(gates, deadline), self._lock:
-            before = {key: self._homes.get(key, self._devices[0]) for key in homes}
-            gone = [key for key in homes if before[key] is not homes[key]]
-            state = [self._moved_state(key, before[key], homes[key]) for key in gone]
+            lived = {key: self._homes.get(key, self._devices[0]) for key in homes}
+            gone = [key for key in homes if lived[key] is not homes[key]]
+            state = [self._moved_state(key, lived[key], homes[key]) for key in gone]
             self._homes.update(homes)
             self._moved.update(moved)
+            for operation in moves.keys() - moved.keys():
+                self._moved.pop(operation, None)
             elsewhere: dict[str, str] = {}
             dropped = 0
             for key, prepared in list(self._prepared.items()):
-                if any(op in moved or op.key in gone for op in prepared.operations):
+                if any(op in moves or op.key in gone for op in prepared.operations):
                     elsewhere |= _elsewhere(prepared.placement, moved)
                     self._drop(key)
                     dropped += 1

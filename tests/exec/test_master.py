@@ -26,6 +26,7 @@ from flowbook.exec.engine.tally import Ran, Tallies
 from flowbook.exec.feeding import Feeding
 from flowbook.exec.master import LocalMaster, LocalPartialStep, Master, PartialStep, located
 from flowbook.exec.placement.measurements import Measured
+from flowbook.exec.placement.search import Search
 from flowbook.exec.plan.codec import decode, decode_failure, encode, encode_failure
 from flowbook.exec.plan.explaining import explain
 from flowbook.exec.plan.explanation import Explanation
@@ -120,11 +121,21 @@ class FarMaster:
         self.asked.append("explain")
         return explain(signature, shapes, devices or local_devices())
 
+    def search(
+        self, signature: Signature, shapes: Mapping[fb.Tensor, fb.Shape], search: Search
+    ) -> Sequence[tuple[str, Explanation]]:
+        self.asked.append("search")
+        return [("as it is", self.explain(signature, shapes))]
+
     def learn(self, measured: Iterable[tuple[Operation, str, Measured]]) -> None:
         self.asked.append("learn")
 
+    @property
+    def moved(self) -> Mapping[Operation, str]:
+        return {}
+
     def replace(
-        self, moves: Mapping[Operation, str], asked: Signature, deadline: float | None
+        self, moves: Mapping[Operation, str | None], asked: Signature, deadline: float | None
     ) -> Replacement:
         self.asked.append("replace")
         return Replacement({}, [], 0)  # It has one device.

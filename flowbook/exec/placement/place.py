@@ -6,11 +6,11 @@ early (`assignment.py`), by what the cost model expects.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from flowbook.exec.devices.device import Device
-from flowbook.exec.placement.assignment import Problem, assign
+from flowbook.exec.placement.assignment import Assignment, Problem, assign
 from flowbook.exec.placement.constraints import Group, bounded, groups_of, without_kernel
 from flowbook.exec.placement.cost_model import Costs
 from flowbook.exec.placement.decisions import Decision, Placement, Settled
@@ -34,6 +34,7 @@ def place(
     settled: Settled = _NOTHING,
     costs: Costs = _AS_BUILT,
     is_soft: bool = False,
+    assigning: Callable[[Problem], Assignment] = assign,
 ) -> Placement:
     """Choose a device for every node.
 
@@ -46,6 +47,7 @@ def place(
         costs: what is known of what operations cost.
         is_soft: whether a request that cannot be met is no error: another device of the kind does,
             or else any.
+        assigning: what chooses among the devices that are feasible.
 
     Raises:
         InvalidArgumentError: if a request, or the requests of inseparable operations together,
@@ -64,7 +66,7 @@ def place(
                     placement.chosen[op] = devices[0]
                     placement.decisions[op] = Decision(group.because)
         else:
-            _decide(graph, devices, groups, placement, costs)
+            _decide(graph, devices, groups, placement, costs, assigning)
     served: set[tuple[OpDef[Any], str]] = set()
     for node in graph.new:
         op_def, kind = node.op_def, placement.device_of(node.operation).kind
@@ -81,6 +83,7 @@ def _decide(
     groups: Sequence[Group],
     placement: Placement,
     costs: Costs,
+    assigning: Callable[[Problem], Assignment],
 ) -> None:
     """Choose a device for every group, and note why."""
     number_of = {op: i for i, group in enumerate(groups) for op in group.operations}
@@ -94,7 +97,7 @@ def _decide(
     needed = [needs.get(number, Need()) for number in range(len(groups))]
     transfer = transfer_among(devices)
     problem = Problem(jobs, group_of, feasible, kinds, transfer, limits, needed)
-    found = assign(problem)
+    found = assigning(problem)
     overfull = problem.room.overfull(found.chosen)
     if overfull is not None:
         there = [n for n, device in enumerate(found.chosen) if device == overfull]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from flowbook.exec.devices.device import Device
+from flowbook.exec.placement.assignment import Assignment, Problem
 from flowbook.exec.placement.cost_model import Costs, size_of
 from flowbook.exec.placement.course import Course, Output, follow
 from flowbook.exec.placement.decisions import Placement, Settled
 from flowbook.exec.placement.jobs import jobs_of, transfer_among, variable_bytes
 from flowbook.exec.placement.measurements import Measurements
 from flowbook.exec.placement.place import place
+from flowbook.exec.placement.search import Search
 from flowbook.exec.placement.simulation import order_of, ranks
 from flowbook.exec.plan.explanation import MOST_NAMED, Explanation, Load, Moved, Planned
 from flowbook.exec.plan.pipeline import reduced
@@ -60,6 +63,36 @@ def explain(
         if better.seconds < plan.seconds * _WORTH_SAYING:
             plan.better = better
     return plan
+
+
+def explain_found(
+    signature: Signature,
+    shapes: Mapping[Tensor, Shape],
+    devices: Sequence[Device],
+    settled: Settled,
+    is_soft: bool,
+    measured: Measurements,
+    search: Search,
+) -> list[tuple[str, Explanation]]:
+    """The plans of a run as it is placed now, greedily, and as a search finds it; see `explain`."""
+    graph = reduced(signature)
+    costs = Costs(shaped(graph.operations, shapes), measured)
+    now = place(graph, devices, None, settled, is_soft=is_soft)
+    placed = [("as it is", now)]
+    if len(devices) > 1:
+        place(graph, devices, None, _NOTHING, costs, is_soft, search)
+        for number, found in enumerate(search.best):
+            other = place(graph, devices, None, _NOTHING, costs, is_soft, partial(_given, found))
+            placed.append((f"found {number}" if number else "greedy", other))
+    return [
+        (name, _explained(signature, graph, devices, placement, costs, True))
+        for name, placement in placed
+    ]
+
+
+def _given(assignment: Assignment, problem: Problem) -> Assignment:
+    """What was found already."""
+    return assignment
 
 
 def _explained(

@@ -79,10 +79,10 @@ def settle(
     """Where resources live once operations are elsewhere; nothing is changed.
 
     Args:
-        moves: where operations are to be.
+        moves: where some operations are to be.
         signatures: what is prepared, and what else has to be possible.
         devices: those that there are.
-        settled: what holds now.
+        settled: what is to hold then, but for where resources go with the moves.
         is_soft: see `place`.
 
     Returns:
@@ -101,7 +101,7 @@ def settle(
             going |= carried(graph, moves, going)
     homes = {**settled.homes, **going}
     for graph in graphs:
-        holding = Settled(homes, {**settled.moved, **moves})
+        holding = settled._replace(homes=homes)
         placement = place(graph, devices, None, holding, is_soft=is_soft)
         _check(graph, placement, moves)
         for node in graph.nodes:

@@ -23,8 +23,8 @@ from flowbook.graph.ops.state.variables import Variable
 
 
 def moves_of(
-    graph: Graph, devices: Sequence[str], placement: Explanation | Mapping[Any, str]
-) -> tuple[dict[Operation, str], Signature]:
+    graph: Graph, devices: Sequence[str], placement: Explanation | Mapping[Any, str | None]
+) -> tuple[dict[Operation, str | None], Signature]:
     """For operations the device that a placement gives them, by its full name; and what runs them.
 
     Args:
@@ -59,23 +59,24 @@ def _running(operations: Iterable[Operation]) -> Signature:
     return Signature((), targets, tuple(sorted(fed, key=lambda tensor: tensor.op.id)))
 
 
-def _of_plan(graph: Graph, devices: Sequence[str], plan: Explanation) -> dict[Operation, str]:
+def _of_plan(
+    graph: Graph, devices: Sequence[str], plan: Explanation
+) -> dict[Operation, str | None]:
     if plan.graph is not None and plan.graph is not graph:
         raise InvalidArgumentError("the plan is one of another graph than the session's")
-    moves = {operation: planned.device for operation, planned in plan.operations.items()}
-    others = sorted(set(moves.values()).difference(devices))
+    others = sorted({each.device for each in plan.operations.values()}.difference(devices))
     if others:
         raise InvalidArgumentError(
             f"the plan is one for devices that this session does not have: {', '.join(others)}",
             hint="fb.Session(devices=[...]) has others; sess.explain without devices= is for those "
             "that it has",
         )
-    gone = next((operation for operation in moves if operation.retired), None)
+    gone = next((operation for operation in plan.operations if operation.retired), None)
     if gone is not None:
         raise FailedPreconditionError(
             "it was redefined after the plan was made", gone, hint="sess.explain(...) again"
         )
-    return moves
+    return {operation: planned.device for operation, planned in plan.operations.items()}
 
 
 def _operation(graph: Graph, key: Any) -> Operation:
@@ -88,7 +89,9 @@ def _operation(graph: Graph, key: Any) -> Operation:
     return found[0]
 
 
-def _device(devices: Sequence[str], name: Any) -> str:
+def _device(devices: Sequence[str], name: Any) -> str | None:
+    if name is None:
+        return None
     if not isinstance(name, str):
         raise InvalidTypeError(f"a device is named by a string, not {name!r:.80}")
     request = DeviceSpec.parse(name)

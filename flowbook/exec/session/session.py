@@ -13,6 +13,7 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from flowbook.exec.checkpoints.saver import Saver
@@ -31,8 +32,10 @@ from flowbook.exec.instruments.summaries.summarizing import Summarizing, summari
 from flowbook.exec.instruments.trace import MOST_CALLS, Trace, trace
 from flowbook.exec.kernels.numerics import fixed_numerics
 from flowbook.exec.master import LocalMaster, Master
+from flowbook.exec.placement.search import Search
 from flowbook.exec.plan.explanation import Explanation
 from flowbook.exec.plan.failure import deadline_after
+from flowbook.exec.plan.pipeline import Prepared
 from flowbook.exec.plan.replacing import Replacement
 from flowbook.exec.resources.store import reset_container
 from flowbook.exec.session import peek as peeking
@@ -41,8 +44,15 @@ from flowbook.exec.session.given_placement import moves_of
 from flowbook.exec.session.holdings import Holdings
 from flowbook.exec.session.input_pipeline import InputPipeline, Watch, input_pipeline
 from flowbook.exec.session.partial_run import PartialRun
+from flowbook.exec.session.placement_search import (
+    PlacementSearch,
+    Running,
+    search_of,
+    searched,
+    what_stays,
+)
 from flowbook.exec.signature.compound_feeds import expanded, has_compound
-from flowbook.exec.signature.feeds import check_mapping, feedable
+from flowbook.exec.signature.feeds import Feed, check_mapping, feedable
 from flowbook.exec.signature.fetches import flatten
 from flowbook.exec.signature.signature import Signature
 from flowbook.exec.signature.spelling import spelling
@@ -55,6 +65,7 @@ from flowbook.graph.model.errors import (
     InvalidTypeError,
     without_internal_frames,
 )
+from flowbook.graph.model.shape import Shape
 from flowbook.graph.model.site import Site
 from flowbook.graph.model.tensor import Tensor
 from flowbook.graph.ops.state.variables import Variable
@@ -356,17 +367,23 @@ class Session:
         feeds: Mapping[Any, Any] | None,
         devices: Sequence[str | Device] | None,
     ) -> Explanation:
+        signature, shapes = self._shaped(fetches, feeds)
+        others = None if devices is None else imagined_devices(devices)
+        return self._master.explain(signature, shapes, others)
+
+    def _shaped(
+        self, fetches: Any, feeds: Mapping[Any, Any] | None
+    ) -> tuple[Signature, dict[Tensor, Shape]]:
+        """What is asked for, and the shapes of what is fed."""
         check_mapping(feeds)
         flat = flatten(self.graph, fetches)
         given = (feeds or {}).items()
         shapes = {feedable(self.graph, k): shape_of(v, "an explanation") for k, v in given}
         check_fed(shapes)
-        signature = Signature(tuple(flat.tensors), tuple(flat.targets), tuple(shapes))
-        others = None if devices is None else imagined_devices(devices)
-        return self._master.explain(signature, shapes, others)
+        return Signature(tuple(flat.tensors), tuple(flat.targets), tuple(shapes)), shapes
 
     def replace(
-        self, placement: Explanation | Mapping[Any, str], timeout: float | None = None
+        self, placement: Explanation | Mapping[Any, str | None], timeout: float | None = None
     ) -> Replacement:
         """Have operations run on other devices from now on; what they touch moves there.
 
@@ -377,7 +394,7 @@ class Session:
         Args:
             placement: a plan of this session, such as `sess.explain(...).better` or what
                 `search_placement` found; or for tensors, operations, variables or names the device
-                of each, such as `{W: "cpu:1"}`.
+                of each, such as `{W: "cpu:1"}`; None lets an operation go anywhere again.
             timeout: how many seconds to wait for steps that write variables; None is for ever.
 
         Returns:
@@ -404,8 +421,98 @@ class Session:
         self._guarded(self.extend)
         return self._guarded(self._replace, placement, _deadline(timeout))  # type: ignore[no-any-return]
 
+    def search_placement(
+        self,
+        fetches: Any,
+        feeds: Mapping[Any, Any] | None = None,
+        seconds: float = 10.0,
+        *,
+        tries: int | None = None,
+        measure: bool = True,
+        seed: int = 0,
+    ) -> PlacementSearch:
+        """Look for a placement with which a step takes less; nothing is changed.
+
+        For one half of the time placements are simulated, from the greedy one on; for the other
+        half steps are run with the best few, and what they change is put back: variables and random
+        states. Steps are not run that do more, or where shapes are fed. Ctrl-C ends it, and the
+        best until then is kept.
+
+        Args:
+            fetches: as for `run`.
+            feeds: as for `explain`: for each tensor that would be fed its value, or its shape.
+            seconds: how long it may take.
+            tries: so many placements are simulated at most. With as many, and time for them, the
+                same are found again.
+            measure: whether steps are run.
+            seed: what the search draws from.
+
+        Returns:
+            What it has found; `sess.replace(found.plan)` takes the best, which is never one that
+            takes longer than the present one or the greedy one.
+
+        Raises:
+            InvalidArgumentError: if `seconds` or `tries` is not positive; and as `explain`.
+            OpError: what an operation raised, where steps are run.
+
+        Source: white paper, section 3.2.1; Mirhoseini et al., "Device Placement Optimization with
+        Reinforcement Learning" (2017), for the idea to search.
+
+        >>> import flowbook as fb
+        >>> x = fb.placeholder(fb.float32, [512, 512], name="x")
+        >>> y = fb.add_n([fb.reduce_sum(fb.exp(x * float(i))) for i in range(3)], name="y")
+        >>> with fb.Session(cpus=2) as sess:
+        ...     found = sess.search_placement(y, {x: (512, 512)}, tries=100)
+        ...     found.plan.seconds <= sess.explain(y, {x: (512, 512)}).seconds
+        True
+        """
+        __tracebackhide__ = True
+        self._guarded(self._check_open)
+        self._guarded(self.extend)
+        search = self._guarded(search_of, seconds, tries, seed)
+        return self._guarded(self._search, fetches, feeds, seconds, search, measure)  # type: ignore[no-any-return]
+
+    def _search(
+        self,
+        fetches: Any,
+        feeds: Mapping[Any, Any] | None,
+        seconds: float,
+        search: Search,
+        measure: bool,
+    ) -> PlacementSearch:
+        signature, shapes = self._shaped(fetches, feeds)
+        plans = self._master.search(signature, shapes, search)
+        prepared = self._master.prepare(signature)
+        why = "it was not asked for" if not measure else what_stays(prepared)
+        if not why and any(isinstance(value, tuple | Shape) for value in (feeds or {}).values()):
+            why = "what is fed are shapes"
+        running = None if why else self._steps(signature, prepared, feeds or {})
+        return searched(plans, search, running, why, seconds / 2)
+
+    def _steps(self, signature: Signature, prepared: Prepared, feeds: Mapping[Any, Any]) -> Running:
+        """How steps are run that nothing watches."""
+        values = [Feed(feedable(self.graph, key)).value(value) for key, value in feeds.items()]
+
+        def put(plan: Explanation) -> Callable[[], object]:
+            self._replace(plan, None)
+            return partial(self._master.run, self._master.prepare(signature), values)
+
+        def keep(plan: Explanation) -> Callable[[], object]:
+            touched = set(prepared.stateful)
+            variables = [each for each in self.graph.variables() if each.op in touched]
+            held, moved = self._master.snapshot(variables, None), self._master.moved
+
+            def put_back() -> None:
+                self._replace(plan, None)
+                self._replace({op: moved.get(op) for op in plan.operations}, None)
+                self._master.put(held, None)
+
+            return put_back
+
+        return Running(put, keep)
+
     def _replace(
-        self, placement: Explanation | Mapping[Any, str], deadline: float | None
+        self, placement: Explanation | Mapping[Any, str | None], deadline: float | None
     ) -> Replacement:
         names = [each.name for each in self.list_devices()]
         moves, asked = moves_of(self.graph, names, placement)
