@@ -58,6 +58,7 @@ ORDER = "exec/state/test_order.py"
 LEASES = "exec/state/test_leases.py"
 STARTS = "exec/state/test_initialisation.py"
 GROWTH = "exec/engine/test_growth.py"
+REPLACE = "exec/session/test_replace.py"
 LAYERED = "graph/rewrite/test_layered.py"
 STEP = "exec/engine/test_step.py"
 PIPELINE = "exec/session/test_input_pipeline.py"
@@ -209,8 +210,8 @@ CHANGES = (
     Change("exec/resources/gate.py", "if not self._writing:", "if True:", (GATES,)),
     Change(
         "exec/engine/runner.py",
-        "passage.around(self._fail_as_step, execution.run)",
-        "self._fail_as_step(execution.run)",
+        "passage.around(self.fail_as_step, execution.run)",
+        "self.fail_as_step(execution.run)",
         (GATES,),
     ),
     Change(
@@ -420,6 +421,18 @@ CHANGES = (
         (WAITS,),
     ),
     Change("exec/engine/rendezvous.py", "        self.parts.cancel()\n", "", (WAITS,)),
+    Change(
+        "exec/engine/turns.py",
+        "call = self._reported() or self._waited_for()",
+        "call = self._waited_for()",
+        ("exec/session/test_partial_run.py",),
+    ),
+    Change(
+        "exec/plan/partition.py",
+        "for device in devices or [self._part.device]",
+        "for device in devices",
+        ("exec/session/test_partial_run.py",),
+    ),
     # The model: keys and kinds
     Change(
         "port/templates.py",
@@ -622,9 +635,45 @@ CHANGES = (
         (PLAN,),
     ),
     Change(
+        "exec/placement/simulation.py",
+        "        while begin + seconds > ends[place]:\n            place += 1\n",
+        "        while begin + seconds > ends[place]:\n            place = len(ends) - 1\n",
+        ("exec/placement/test_assignment.py",),
+    ),
+    Change(
+        "exec/placement/search.py",
+        "            if problem.room.fit(moved):\n",
+        "            if True:\n",
+        ("exec/placement/test_search.py",),
+    ),
+    Change(
+        "exec/plan/replacing.py",
+        "            going |= carried(graph, moves, going)\n",
+        "            pass\n",
+        (REPLACE,),
+    ),
+    Change(
+        "exec/master.py",
+        "                if any(op in moves or op.key in gone for op in prepared.operations):\n",
+        "                if False:\n",
+        (REPLACE,),
+    ),
+    Change(
+        "exec/placement/cost_model.py",
+        "        return found if is_open or known == found.bytes else None\n",
+        "        return found\n",
+        (REPLACE,),
+    ),
+    Change(
+        "exec/session/placement_search.py",
+        "            put_back()\n",
+        "            pass\n",
+        ("exec/session/test_placement_search.py",),
+    ),
+    Change(
         "exec/placement/course.py",
-        "            if arrival > begin:\n",
-        "            if arrival < begin:\n",
+        "            if arrival > ready:\n",
+        "            if arrival < ready:\n",
         ("exec/placement/test_course.py",),
     ),
     Change(
@@ -635,8 +684,8 @@ CHANGES = (
     ),
     Change(
         "exec/plan/explaining.py",
-        "    placement = place(graph, devices, homes=homes, is_soft=is_soft)\n",
-        "    placement = place(graph, devices, None, homes, known, is_soft)\n",
+        "None, settled, is_soft=is_soft)\n    plan",
+        "None, settled, costs, is_soft)\n    plan",
         ("exec/session/test_explain.py",),
     ),
     Change(
@@ -718,7 +767,7 @@ CHANGES = (
         "",
         (RETENTION,),
     ),
-    Change("exec/engine/executor.py", "            self._abandon()\n", "", (FAILURES,)),
+    Change("exec/engine/executor.py", "            self.abandon()\n", "", (FAILURES,)),
     Change(
         "exec/engine/executor.py", "if self._state is not _State.STARTED:", "if False:", (FAILURES,)
     ),
@@ -833,6 +882,42 @@ CHANGES = (
     ),
     Change("exec/resources/variable.py", "self._announce(True)", "pass", (CLAIMS,)),
     Change("exec/resources/variable.py", "self._announce(False)", "pass", (CLAIMS,)),
+    Change(
+        "exec/resources/variable.py",
+        "                self._swap(buffer)\n            self.device",
+        "            self.device",
+        ("exec/resources/test_on_devices.py",),
+    ),
+    Change(
+        "graph/numerics/row_writes.py",
+        "if ufunc is not None else 1, 0, -1",
+        "if ufunc is not None else 2, 1, -1",
+        ("exec/resources/test_on_devices.py",),
+    ),
+    Change(
+        "graph/numerics/row_writes.py",
+        'side="right"',
+        'side="left"',
+        ("exec/resources/test_on_devices.py",),
+    ),
+    Change(
+        "exec/placement/assignment.py",
+        "chosen, best = _beside_users(problem, order, chosen, best)",
+        "pass",
+        ("exec/resources/test_on_devices.py",),
+    ),
+    Change(
+        "exec/placement/homes.py",
+        "if undecided:",
+        "if False:",
+        ("exec/resources/test_on_devices.py",),
+    ),
+    Change(
+        "exec/master.py",
+        "if prepared.program.is_parted:\n                # The initial",
+        "if False:\n                # The initial",
+        ("exec/resources/test_on_devices.py",),
+    ),
     Change("exec/resources/store.py", "self.on_value(key, False)", "pass", (HANDLES,)),
     Change("exec/resources/store.py", "store.start_over()", "pass", (CLAIMS,)),
     Change("exec/resources/store.py", "self._own.pop(key, None)", "pass", (HANDLES,)),
@@ -856,7 +941,7 @@ CHANGES = (
     ),
     Change(
         "exec/resources/variable.py",
-        "        finally:\n            buffer.flags.writeable = False",
+        "        finally:\n            self.device.lock(buffer, True)",
         "        finally:\n            pass",
         ("exec/session/test_ownership.py",),
     ),

@@ -10,7 +10,7 @@ import secrets
 import threading
 import weakref
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol
@@ -18,11 +18,12 @@ from typing import Any, Protocol
 from flowbook.exec.checkpoints.snapshot import Snapshot, State
 from flowbook.exec.devices.device import Device, DeviceDescription
 from flowbook.exec.devices.local import local_devices
-from flowbook.exec.engine.executor import Execution, Executions
+from flowbook.exec.engine.executor import Executions
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.engine.joint import Joint
 from flowbook.exec.engine.runner import Runner, Stage
 from flowbook.exec.engine.tally import Ran, Tallies
+from flowbook.exec.exhausted import holders
 from flowbook.exec.feeding import Feeding
 from flowbook.exec.placement.decisions import Placement, Settled
 from flowbook.exec.placement.measurements import Measured, Measurements
@@ -36,12 +37,19 @@ from flowbook.exec.plan.replacing import MovedState, Replacement, settle
 from flowbook.exec.resources.gate import Gate, all_closed
 from flowbook.exec.resources.kinds import Definition, Stateful
 from flowbook.exec.resources.random_state import Draws
-from flowbook.exec.resources.store import Store
+from flowbook.exec.resources.store import Store, usable_on
 from flowbook.exec.resources.variable import VariableResource
 from flowbook.exec.signature.signature import Signature
 from flowbook.exec.waits import Waiter, Waits
 from flowbook.graph.building.graph import Graph
-from flowbook.graph.model.errors import DataLossError, FailedPreconditionError, OpError
+from flowbook.graph.definition.op_def import HOST
+from flowbook.graph.model.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    OpError,
+    ResourceExhaustedError,
+)
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.model.shape import Shape
@@ -233,11 +241,11 @@ class LocalMaster:
         self.drops = 0
         self._devices = list(devices or local_devices())
         self._is_soft = soft_placement
-        self._homes: dict[ResourceKey, Device] = {}
         self._moved: weakref.WeakKeyDictionary[Operation, Device] = weakref.WeakKeyDictionary()
         self._measured = Measurements()
         self._held = graph.values.held_by(self)
-        self.store = Store(secrets.randbits(63), self._note_value)
+        host = next(device for device in self._devices if device.kind in HOST)
+        self.store = Store(secrets.randbits(63), self._note_value, host)
         self._lock = threading.RLock()
         self._prepared: dict[Any, Prepared] = {}
         self._runners: dict[Prepared, Runner | Joint] = {}
@@ -318,7 +326,7 @@ class LocalMaster:
     @property
     def _settled(self) -> Settled:
         """What holds already of placement."""
-        return Settled(self._homes.copy(), dict(self._moved))
+        return Settled(dict(self.store.homes), dict(self._moved))
 
     def learn(self, measured: Iterable[tuple[Operation, str, Measured]]) -> None:
         """Predict from now on by what operations took on devices, which are given by name."""
@@ -348,10 +356,10 @@ class LocalMaster:
         # Not under the lock: the steps that are waited for may need it.
         gates = self.store.gates(["", *[key.container for key in homes]])
         with all_closed(gates, deadline), self._lock:
-            lived = {key: self._homes.get(key, self._devices[0]) for key in homes}
-            gone = [key for key in homes if lived[key] is not homes[key]]
-            state = [self._moved_state(key, lived[key], homes[key]) for key in gone]
-            self._homes.update(homes)
+            lived = self._settled.homes
+            gone = {key: home for key, home in homes.items() if lived.get(key, home) is not home}
+            self._move(homes, {key: lived[key] for key in gone})
+            state = [self._moved_state(key, lived[key], home) for key, home in gone.items()]
             self._moved.update(moved)
             for operation in moves.keys() - moved.keys():
                 self._moved.pop(operation, None)
@@ -364,11 +372,30 @@ class LocalMaster:
                     dropped += 1
         return Replacement(elsewhere, state, dropped)
 
+    def _move(
+        self, homes: Mapping[ResourceKey, Device], before: Mapping[ResourceKey, Device]
+    ) -> None:
+        """Have resources live on other devices, all of them or none."""
+        try:
+            for key, home in homes.items():
+                resource = self.store.find(key)
+                if key.container and resource is not None and not usable_on(resource, home):
+                    raise InvalidArgumentError(
+                        f"{key.name!r} stays on {resource.device.name}: sessions share it in the "
+                        f"container {key.container!r}",
+                        hint="leave what uses it there too",
+                    )
+                self.store.settle(key, home)
+        except BaseException:
+            for key, home in before.items():
+                self.store.settle(key, home)
+            raise
+
     def _moved_state(self, key: ResourceKey, source: Device, destination: Device) -> MovedState:
         """What is told of a resource that lives elsewhere now."""
         resource, size = self.store.find(key), 0
         if isinstance(resource, VariableResource) and resource.is_initialized:
-            size = resource.read().nbytes
+            size = resource.bytes
         return MovedState(key.name, source.name, destination.name, size)
 
     def _runner(self, prepared: Prepared, begun: Runner | Joint | None = None) -> Runner | Joint:
@@ -379,8 +406,9 @@ class LocalMaster:
         program, instruments = prepared.program, prepared.instruments
         if program.is_parted:
             overseers = [Waits(prepared, self.feeding, i) for i in range(len(program.parts))]
+            is_late = prepared.signature.is_late
             others = self._executions, instruments, self._tallies, overseers
-            return Joint(program, devices, self.store, *others)
+            return Joint(program, devices, self.store, is_late, *others)
         assert not isinstance(begun, Joint)  # What it grew from lies on one device too.
         return Runner(
             program,
@@ -395,12 +423,12 @@ class LocalMaster:
         )
 
     def _settle(self, prepared: Prepared) -> None:
-        """Note where the resources live that a prepared signature touches, if it is the first."""
+        """Have the resources that a prepared signature touches live where it was placed."""
         devices = {device.name: device for device in self._devices}
         for part in prepared.program.parts:
             for node in part.nodes:
                 if node.key is not None:
-                    self._homes.setdefault(node.key, devices[part.device])
+                    self.store.settle(node.key, devices[part.device])
 
     def _base_of(self, signature: Signature) -> Growing | None:
         """Something prepared that a signature begins with; the latest is the likeliest."""
@@ -440,7 +468,7 @@ class LocalMaster:
         try:
             return runner.run(feeds, deadline)
         except StepFailed as failed:
-            error, cause = located(failed.failure, prepared), failed.__cause__
+            error, cause = self.error_of(failed.failure, prepared, feeds), failed.__cause__
         # Outside of the handler: what is raised there keeps all that the step had.
         try:
             raise error from cause
@@ -455,7 +483,7 @@ class LocalMaster:
         try:
             return runner.run(feeds, deadline)
         except StepFailed as failed:
-            error, cause = located(failed.failure, prepared), failed.__cause__
+            error, cause = self.error_of(failed.failure, prepared, feeds), failed.__cause__
         # Outside of the handler: what is raised there keeps all that the step had.
         try:
             raise error from cause
@@ -466,13 +494,26 @@ class LocalMaster:
         self, signature: Signature, feeds: Sequence[Any], deadline: float | None
     ) -> None:
         """Run a step that initialises variables; it asks for no initialisation of its own."""
-        self.look(self.prepare(signature), feeds, deadline)
+        prepared = self.prepare(signature)
+        try:
+            self.look(prepared, feeds, deadline)
+        finally:
+            if prepared.program.is_parted:
+                # The initial values that are constants lie in the memory of devices meanwhile.
+                with self._lock:
+                    self._drop((signature, ()))
 
     def begin(self, prepared: Prepared) -> LocalPartialStep:
         """Begin a step that goes on as late feeds arrive; variables are initialised before."""
         prepared, runner = self._initialized(prepared, (), None)
-        assert isinstance(runner, Runner)
-        return LocalPartialStep(prepared, runner)
+        return LocalPartialStep(prepared, runner, self.error_of)
+
+    def error_of(self, failure: Failure, prepared: Prepared, feeds: Sequence[Any] = ()) -> OpError:
+        """The error of a failed step; one that had no memory left lists who holds it."""
+        error = located(failure, prepared)
+        if isinstance(error, ResourceExhaustedError) and failure.node >= 0:
+            error.details += holders(failure, prepared, feeds, self.store, self.graph)
+        return error
 
     def _current(self, prepared: Prepared) -> tuple[Prepared, Runner | Joint]:
         """A signature as it is prepared now, and what runs it: it may have been dropped."""
@@ -507,20 +548,20 @@ class LocalMaster:
             resource = self.store.find(key)
             if resource is not None:
                 with suppress(FailedPreconditionError):  # Another thread may drop it meanwhile.
-                    found[key] = resource.read()
+                    found[key] = resource.fetch()
         return found
 
     def take(self, values: Mapping[Operation, Any]) -> None:
         """Give variables values, each named by its handle's operation."""
         for operation, value in values.items():
-            self._variable(operation).assign(value)
+            self._variable(operation).put(value)
 
     def snapshot(self, variables: Sequence[Variable], deadline: float | None) -> Snapshot:
         """What variables hold between two steps, and what else a training goes on from."""
         self._initialisation.prepare_for([v.value.op for v in variables], (), {}, deadline)
         with all_closed(self._gates([v.op for v in variables]), deadline):
             # Views, each a lease: whoever writes meanwhile writes elsewhere.
-            values = {v.op: self._variable(v.op).read() for v in variables}
+            values = {v.op: self._variable(v.op).fetch() for v in variables}
             states = {
                 key.name: State(kind, resource.state())
                 for key, resource in self.store.stateful().items()
@@ -545,7 +586,7 @@ class LocalMaster:
     def _home(self, operation: Operation) -> Device:
         """Where what an operation owns lives, or will if nobody asks for anything else."""
         assert operation.key is not None
-        return self._homes.get(operation.key, self._devices[0])
+        return self.store.homes.get(operation.key, self._devices[0])
 
     def put(self, snapshot: Snapshot, deadline: float | None) -> None:
         """Give variables values, and the rest its state, between two steps."""
@@ -635,15 +676,22 @@ class LocalMaster:
 class LocalPartialStep:
     """A step under way in this process whose feeds arrive one by one; see `PartialStep`."""
 
-    def __init__(self, prepared: Prepared, runner: Runner) -> None:
+    def __init__(
+        self,
+        prepared: Prepared,
+        runner: Runner | Joint,
+        error_of: Callable[[Failure, Prepared], OpError],
+    ) -> None:
         self._prepared = prepared
-        self._runner = runner
-        self._execution: Execution = runner.begin()
+        self._error_of = error_of
+        # A step of its kind is what all that it does takes.
+        self._runner: Any = runner
+        self._execution = runner.begin()
         self._draws = Draws()
 
     def feed(self, place: int, value: Any) -> None:
         """Give the feed of that place in the signature its value."""
-        self._execution.feed(self._runner.late_units[place], value)
+        self._runner.feed(self._execution, place, value)
 
     def advance(self) -> None:
         """Run what is ready."""
@@ -651,7 +699,7 @@ class LocalPartialStep:
             advance = self._draws.during, self._runner.advance, self._execution
             self._runner.passing(None, *advance)
         except StepFailed as failed:
-            error, cause = located(failed.failure, self._prepared), failed.__cause__
+            error, cause = self._error_of(failed.failure, self._prepared), failed.__cause__
         else:
             return
         try:
@@ -664,7 +712,7 @@ class LocalPartialStep:
         try:
             return self._runner.fetched(self._execution, place)
         except StepFailed as failed:
-            error = located(failed.failure, self._prepared)
+            error = self._error_of(failed.failure, self._prepared)
         try:
             raise error
         finally:
@@ -672,12 +720,7 @@ class LocalPartialStep:
 
     def has_run(self, operation: Operation) -> bool:
         """Whether an operation has run, or nothing of it is left to run."""
-        nodes = self._prepared.program.parts[0].nodes
-        return all(
-            self._execution.has_run(index)
-            for index, node in enumerate(nodes)
-            if node.sources[:1] == (operation.id,)
-        )
+        return bool(self._runner.has_run(self._execution, operation.id))
 
     def close(self) -> None:
         """Let go of all values."""

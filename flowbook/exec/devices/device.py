@@ -67,6 +67,10 @@ class Device(ABC):
         """An array of this device with the values of a host array, which nobody writes to."""
         return self.own(array)
 
+    def show(self, array: Any) -> Any:
+        """The values of an array that nobody writes to, in host memory; itself if it lies there."""
+        return np.asarray(self.fetch(array))
+
     def send(self, value: Any) -> Any:
         """A value as it goes to another device: an array in host memory that nobody else has.
 
@@ -85,6 +89,9 @@ class Device(ABC):
     def fetch_view(self, array: Any) -> Any:
         """As `fetch`, of a view of such an array, which may overlap itself and be read-only."""
         return self.fetch(array)
+
+    def lock(self, array: Any, is_locked: bool) -> None:  # noqa: B027 - most can not.
+        """Have an array refuse to be written to, or take it again, where arrays can."""
 
     @abstractmethod
     def check(self, value: Any) -> bool:

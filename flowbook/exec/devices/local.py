@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from flowbook.exec.devices.cpu import Cpu
@@ -95,4 +96,10 @@ def _named(name: Any) -> Device:
         raise InvalidArgumentError(
             f"this process has no device {name!r}", hint=f"it has such as {kinds}"
         )
-    return make(spec.index or 0)
+    return _made(make, spec.index or 0)
+
+
+@cache
+def _made(make: Callable[[int], Device], index: int) -> Device:
+    """One device of a name, whichever sessions run on it: what named containers hold lies there."""
+    return make(index)

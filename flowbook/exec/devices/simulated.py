@@ -145,16 +145,25 @@ class SimulatedArray:
     Attributes:
         device: where it lies.
         memory: the piece of memory that it lies in.
+        origin: the first array that lay there, which lasts as long as those that show parts of it
+            (CuPy's `base`); None of itself.
     """
 
-    __slots__ = ("_buffer", "device", "memory")
+    __slots__ = ("_buffer", "device", "memory", "origin")
     __hash__ = None  # type: ignore[assignment]
     # NumPy's operators leave arrays of this type to theirs, and its functions refuse them.
     __array_ufunc__ = None
 
-    def __init__(self, device: Simulated, memory: _Memory, buffer: Array) -> None:
+    def __init__(
+        self,
+        device: Simulated,
+        memory: _Memory,
+        buffer: Array,
+        origin: SimulatedArray | None = None,
+    ) -> None:
         self.device = device
         self.memory = memory
+        self.origin = origin
         self._buffer = buffer
 
     @property
@@ -423,16 +432,16 @@ class _Call:
         owner: Any = buffer
         while getattr(owner, "base", None) is not None:
             owner = owner.base
-        memory = None
+        origin = None
         for array in self.given:
             if array._buffer is buffer:
                 return array
             if array.memory.owner is owner:
-                memory = array.memory
-        if memory is None:
-            self.device.allocate(owner.nbytes)
-            memory = _Memory(self.device, owner)
-        return SimulatedArray(self.device, memory, buffer)
+                origin = array if array.origin is None else array.origin
+        if origin is not None:
+            return SimulatedArray(self.device, origin.memory, buffer, origin)
+        self.device.allocate(owner.nbytes)
+        return SimulatedArray(self.device, _Memory(self.device, owner), buffer)
 
     def _mixed(self, what: str) -> TypeError:
         return TypeError(f"an array of {self.device.name} does not mix with {what}")

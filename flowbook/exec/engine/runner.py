@@ -24,7 +24,7 @@ import numpy as np
 from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.at_once import MustWait, asking_first
 from flowbook.exec.engine.bind import Bound, bind
-from flowbook.exec.engine.executor import Execution, Executions, Overseer
+from flowbook.exec.engine.executor import Execution, Executions, Overseer, Reports
 from flowbook.exec.engine.generate import FINISHER_OF, Generated, Setting, finishers, whole_step
 from flowbook.exec.engine.given_up import call_until
 from flowbook.exec.engine.grouping import Grouping
@@ -305,11 +305,11 @@ class Runner:
             passage = self._passage(feeds, deadline)
             try:
                 execution.around(structure.writing, passage.enter, passage.leave)
-                passage.around(self._fail_as_step, execution.run)
+                passage.around(self.fail_as_step, execution.run)
             finally:
                 passage.leave()
         else:
-            self._fail_as_step(execution.run)
+            self.fail_as_step(execution.run)
         if structure.switches or len(structure.frames) > 1:
             self._keep_tally(structure, execution)
         found = [self.fetched(execution, place) for place in range(len(self._part.fetches))]
@@ -335,14 +335,26 @@ class Runner:
         sides = [execution.sides.get(index) for index in structure.switches]
         tally.latest[0] = (next(run_number), *did, *sides)
 
-    def begin(self) -> Execution:
-        """Begin a step whose feeds arrive late; nothing has run yet."""
+    def begin(self, port: Any = None, reports: Reports | None = None) -> Execution:
+        """Begin a step whose feeds arrive late; nothing has run yet.
+
+        Args:
+            port: of one part of a step, its door to the others.
+            reports: where the asynchronous kernels of all parts report to.
+        """
         feeds = [None] * len(self._part.feeds)
+        if self._port is not None:
+            feeds[self._port] = port
         values, executions = self._values(feeds, None), self._executions
-        execution = Execution(self._reference, values, None, self._overseer, executions)
+        how = values, None, self._overseer, executions
+        execution = Execution(self._reference, *how, reports=reports)
         if executions is not None:
             executions.add(execution)
         return execution
+
+    def feed(self, execution: Execution, place: int, value: Any) -> None:
+        """Give a late feed its value."""
+        execution.feed(self.late_units[place], value)
 
     def advance(self, execution: Execution) -> None:
         """Run what is ready.
@@ -350,16 +362,22 @@ class Runner:
         Raises:
             StepFailed: which node failed, and why.
         """
-        self._fail_as_step(execution.advance)
+        self.fail_as_step(execution.advance)
 
-    def _fail_as_step(self, function: Callable[[], None]) -> None:
+    def has_run(self, execution: Execution, operation: int) -> bool:
+        """Whether an operation, by its id, has run, or nothing of it is left to run."""
+        return all(
+            execution.has_run(index)
+            for index, node in enumerate(self._part.nodes)
+            if node.sources[:1] == (operation,)
+        )
+
+    def fail_as_step(self, function: Callable[[], Any]) -> Any:
         """Call what runs kernels; what they raise fails the step."""
         try:
-            quietly(function)
+            return quietly(function)
         except Exception as error:
             failed, cause = self._failed(error), cause_of(_behind(error))
-        else:
-            return
         try:
             raise failed from cause
         finally:

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 from flowbook.exec.devices.device import Device
 from flowbook.exec.placement.decisions import Settled
 from flowbook.exec.placement.together import colocated, inseparable
-from flowbook.graph.definition.op_def import OpDef
+from flowbook.graph.definition.op_def import HOST, OpDef
 from flowbook.graph.model.device_spec import DeviceSpec
+from flowbook.graph.model.dtypes import string
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import kernel_for, kinds_with_kernel
@@ -57,11 +58,11 @@ def groups_of(
     everywhere = Group((), range(len(devices)), "", {})
     found = []
     for operations in together.groups():
-        op_defs = [definitions[op] for op in operations if op in definitions]
+        own = [(op, definitions[op]) for op in operations if op in definitions]
         is_free = not any(
             op.device or op.key in settled.homes or op in settled.moved for op in operations
         )
-        if is_free and len(devices) > 1 and all(map(able.is_everywhere, op_defs)):
+        if is_free and len(devices) > 1 and all(able.is_everywhere(*each) for each in own):
             found.append(everywhere._replace(operations=operations))
             continue
         found.append(_group(operations, devices, able, definitions, settled, is_soft))
@@ -69,7 +70,7 @@ def groups_of(
 
 
 class _Able:
-    """Which devices have kernels for operation types."""
+    """What kinds of devices can run operations."""
 
     def __init__(self, devices: Sequence[Device]) -> None:
         self._kinds = {device.kind for device in devices}
@@ -83,9 +84,22 @@ class _Able:
             self._found[op_def, kind] = found
         return found
 
-    def is_everywhere(self, op_def: OpDef[Any]) -> bool:
-        """Whether all devices have one."""
-        return all(self.has_kernel(op_def, kind) for kind in self._kinds)
+    def is_everywhere(self, operation: Operation, op_def: OpDef[Any]) -> bool:
+        """Whether all devices can run an operation."""
+        return not any(self.lack(operation, op_def, kind) for kind in self._kinds)
+
+    def lack(self, operation: Operation, op_def: OpDef[Any], kind: str) -> str:
+        """What a kind of device lacks to run an operation; nothing if it can."""
+        if not self.has_kernel(op_def, kind):
+            return f"has no kernel for {operation.name!r}"
+        if kind not in HOST and _has_strings(operation):
+            return f"holds no strings, which {operation.name!r} is about"
+        return ""
+
+
+def _has_strings(operation: Operation) -> bool:
+    given = [tensor.dtype for tensor in operation.inputs]
+    return string in (*given, *operation.dtypes, operation.attributes.get("dtype"))
 
 
 def _group(
@@ -113,8 +127,9 @@ def _group(
         because = "colocated operations stay together"
     feasible, ruled_out = _able_to_run(own, devices, admitted, able, definitions)
     for device, why, able_there in _settled(operations, settled, admitted, feasible):
-        if (home := devices.index(device)) in able_there:
-            return Group(operations, [home], f"{because}, and {why}" if because else why, {})
+        if device in devices and (home := devices.index(device)) in able_there:
+            because = f"{because}, and {why}" if because else why
+            return Group(operations, [home], because, ruled_out)
     if not feasible and len(operations) > 1:
         raise _without_common_kernels(operations, definitions, requests, ruled_out)
     # Of a single one it is said later that it has no kernel.
@@ -163,17 +178,17 @@ def _able_to_run(
     able: _Able,
     definitions: Mapping[Operation, OpDef[Any]],
 ) -> tuple[list[int], dict[str, str]]:
-    """The devices that have kernels for all operations, and what the others lack, by name."""
+    """The devices that can run all operations, and what the others lack, by name."""
     ruled_out: dict[str, str] = {}
     feasible = []
     for index in admitted:
         device = devices[index]
-        lacking = (op for op in operations if not able.has_kernel(definitions[op], device.kind))
-        without = next(lacking, None)
-        if without is None:
-            feasible.append(index)
+        lacks = (able.lack(op, definitions[op], device.kind) for op in operations)
+        lack = next(filter(None, lacks), "")
+        if lack:
+            ruled_out[device.name] = lack
         else:
-            ruled_out[device.name] = f"has no kernel for {without.name!r}"
+            feasible.append(index)
     return feasible, ruled_out
 
 

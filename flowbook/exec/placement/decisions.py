@@ -51,10 +51,8 @@ class Decision(NamedTuple):
     @property
     def text(self) -> str:
         """The decision in a sentence."""
-        if self.because:
-            return self.because
         found = self.why
-        if self.ends:
+        if self.ends and not self.because:
             ends = "; ".join(f"{name} after {in_seconds(end)}" for name, end in self.ends.items())
             found += f": {ends}" if self.is_first else f", though it would end: {ends}"
         ruled = "; ".join(f"{name} {why}" for name, why in self.ruled_out.items())

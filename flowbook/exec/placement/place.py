@@ -19,20 +19,21 @@ from flowbook.exec.placement.room import Need
 from flowbook.exec.report import in_bytes
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.errors import ResourceExhaustedError
+from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import kernel_for
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 # Nothing is known but what the graph says.
-_AS_BUILT = Costs()
-_NOTHING = Settled()
+AS_BUILT = Costs()
+NOTHING = Settled()
 
 
 def place(
     graph: Subgraph,
     devices: Sequence[Device],
     before: Placement | None = None,
-    settled: Settled = _NOTHING,
-    costs: Costs = _AS_BUILT,
+    settled: Settled = NOTHING,
+    costs: Costs = AS_BUILT,
     is_soft: bool = False,
     assigning: Callable[[Problem], Assignment] = assign,
 ) -> Placement:
@@ -96,7 +97,8 @@ def _decide(
     needs = needs_of(graph, group_of, costs) if is_bounded else {}
     needed = [needs.get(number, Need()) for number in range(len(groups))]
     transfer = transfer_among(devices)
-    problem = Problem(jobs, group_of, feasible, kinds, transfer, limits, needed)
+    lasting = [n for n, group in enumerate(groups) if any(map(_has_resource, group.operations))]
+    problem = Problem(jobs, group_of, feasible, kinds, transfer, limits, needed, lasting)
     found = assigning(problem)
     overfull = problem.room.overfull(found.chosen)
     if overfull is not None:
@@ -157,6 +159,10 @@ def _grown(
             placement.chosen.setdefault(op, device)
             placement.decisions.setdefault(op, decision)
     return placement
+
+
+def _has_resource(operation: Operation) -> bool:
+    return operation.op_def.is_handle
 
 
 def _out_of_memory(device: Device, there: Sequence[tuple[Group, Need]]) -> ResourceExhaustedError:

@@ -90,14 +90,18 @@ class Idle:
         """When something can begin that takes so long, and is ready at some time."""
         begins, ends = self._begins, self._ends
         place = len(ends) - 1
-        if ready + seconds < begins[place]:
+        if ready + seconds <= begins[place]:
             place = bisect.bisect_left(ends, ready + seconds)
-        while max(begins[place], ready) + seconds > ends[place]:
+        begin = max(begins[place], ready)
+        while begin + seconds > ends[place]:
             place += 1
-        return max(begins[place], ready)
+            begin = max(begins[place], ready)
+        return begin
 
     def take(self, begin: float, end: float) -> None:
         """Have it do something in a time in which it had nothing to do."""
+        if begin == end:
+            return
         begins, ends = self._begins, self._ends
         place = bisect.bisect_right(begins, begin) - 1
         left = [begins[place]] if begins[place] < begin else []

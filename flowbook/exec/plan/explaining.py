@@ -10,6 +10,7 @@ from flowbook.exec.placement.assignment import Assignment, Problem
 from flowbook.exec.placement.cost_model import Costs, size_of
 from flowbook.exec.placement.course import Course, Output, follow
 from flowbook.exec.placement.decisions import Placement, Settled
+from flowbook.exec.placement.homes import place_with_homes
 from flowbook.exec.placement.jobs import jobs_of, transfer_among, variable_bytes
 from flowbook.exec.placement.measurements import Measurements
 from flowbook.exec.placement.place import place
@@ -54,7 +55,7 @@ def explain(
     """
     graph = reduced(signature)
     costs = Costs(shaped(graph.operations, shapes), measured)
-    placement = place(graph, devices, None, settled, is_soft=is_soft)
+    placement = place_with_homes(graph, devices, None, settled, is_soft=is_soft)
     plan = _explained(signature, graph, devices, placement, costs, is_here)
     if len(devices) > 1:
         # What was put somewhere may be put elsewhere, and what lives somewhere moves there.
@@ -77,7 +78,7 @@ def explain_found(
     """The plans of a run as it is placed now, greedily, and as a search finds it; see `explain`."""
     graph = reduced(signature)
     costs = Costs(shaped(graph.operations, shapes), measured)
-    now = place(graph, devices, None, settled, is_soft=is_soft)
+    now = place_with_homes(graph, devices, None, settled, is_soft=is_soft)
     placed = [("as it is", now)]
     if len(devices) > 1:
         place(graph, devices, None, _NOTHING, costs, is_soft, search)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from flowbook.exec.devices.device import Device
 from flowbook.exec.placement.constraints import carried
 from flowbook.exec.placement.decisions import Placement, Settled
-from flowbook.exec.placement.place import place
+from flowbook.exec.placement.homes import place_with_homes
 from flowbook.exec.plan.pipeline import reduced
 from flowbook.exec.report import Report, Table, in_bytes
 from flowbook.exec.signature.signature import Signature
@@ -102,7 +102,7 @@ def settle(
     homes = {**settled.homes, **going}
     for graph in graphs:
         holding = settled._replace(homes=homes)
-        placement = place(graph, devices, None, holding, is_soft=is_soft)
+        placement = place_with_homes(graph, devices, None, holding, is_soft=is_soft)
         _check(graph, placement, moves)
         for node in graph.nodes:
             if node.owner is not None and node.owner.key is not None:

@@ -23,6 +23,7 @@ from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.registry import kernel_for, kinds_with_kernel, op_named, without_kernel
 from flowbook.graph.numerics import element_choices
 from flowbook.graph.ops.reduction import scans, standardising
+from tests.exec.resources.test_on_devices import USES
 from tests.interpreter import evaluate
 from tests.op_cases import CASES, SCENARIOS, Case
 from tests.op_cases.case import admitted, natural
@@ -156,17 +157,42 @@ def test_those_that_are_said_to_wait_do(type_: str) -> None:
 
 def test_every_type_is_right_here_or_says_where() -> None:
     types = {row.type for row in (*CASES, *SCENARIOS)}
-    run_here = {case.type for case in HERE}
+    run_here = {case.type for case in HERE} | {*USES} | {*DRAWS}
     about_arrays = {type_ for type_ in types if is_about_arrays(type_)}
     assert run_here | about_arrays | {*without_kernel("simulated")} | WITHOUT_ROWS >= types
     assert not WITHOUT_ROWS & ({*without_kernel("simulated")} | run_here)
 
 
-def test_what_touches_state_or_the_world_stays_on_the_host() -> None:
-    for type_ in {row.type for row in (*CASES, *SCENARIOS)}:
+def test_what_touches_the_world_stays_on_the_host_and_so_does_other_state() -> None:
+    for type_ in {row.type for row in (*CASES, *SCENARIOS)} - {*USES} - {*DRAWS}:
         op_def = op_named(type_)
-        if not op_def.is_pure:
+        if not op_def.is_pure and not op_def.is_handle:
             assert kernel_for(op_def, "simulated") is None
+
+
+# What draws, by its type: from a seed, of three numbers.
+DRAWS: dict[str, Any] = {
+    "RandomNormal": lambda: fb.random_normal([3], seed=1),
+    "RandomUniform": lambda: fb.random_uniform([3], seed=1),
+    "RandomUniformInt": lambda: fb.random_uniform([3], 0, 9, fb.int32, seed=1),
+    "StatelessRandomNormal": lambda: fb.stateless_random_normal([3], [1, 2]),
+    "StatelessRandomUniform": lambda: fb.stateless_random_uniform([3], [1, 2]),
+    "StatelessRandomUniformInt": lambda: fb.stateless_random_uniform([3], [1, 2], 0, 9, fb.int32),
+    "StatelessTruncatedNormal": lambda: fb.stateless_truncated_normal([3], [1, 2]),
+    "TruncatedNormal": lambda: fb.truncated_normal([3], seed=1),
+}
+
+
+def test_the_same_numbers_are_drawn_everywhere() -> None:
+    drawn: dict[str, fb.Tensor] = {type_: draw() for type_, draw in DRAWS.items()}
+    with fb.device("simulated:0"):
+        there = {type_: draw() for type_, draw in DRAWS.items()}
+    with fb.Session(devices=["cpu:0", "simulated:0"]) as sess:
+        for _ in range(3):
+            found, wanted = sess.run([there, drawn])
+            for type_, values in wanted.items():
+                assert any(op.type == type_ for op in there[type_].graph.operations)
+                np.testing.assert_array_equal(found[type_], values, strict=True)
 
 
 @pytest.mark.parametrize("case", ABOUT_ARRAYS, ids=lambda case: case.name)

@@ -31,6 +31,7 @@ def scatter(patch: pytest.MonkeyPatch, seed: int) -> None:
         return [draw.choice(feasible) for feasible in problem.feasible], best
 
     patch.setattr(assignment, "_improved", anywhere)
+    patch.setattr(assignment, "_beside_users", lambda problem, order, *found: found)
     patch.setattr(together, "_join_loops", lambda *_: None)
 
 

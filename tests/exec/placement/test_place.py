@@ -142,7 +142,7 @@ def test_nothing_falls_back_to_a_kernel_that_is_wrong_there(x):
     assert caught.value.operation is z.op
     assert "run it elsewhere with fb.device" in str(caught.value)
     with fb.device("/device:simulated:0"):
-        drawn = fb.random_uniform([2])
+        drawn = fb.random_shuffle(x)
     with pytest.raises(ValueError, match="has no kernel for 'simulated', only for cpu"):
         placed(x, drawn, devices=devices)
 

@@ -85,7 +85,7 @@ def test_devices_that_are_not_here():
 def test_what_rules_devices_out(x):
     with fb.device("/device:gpu:1"):
         a = fb.exp(x, name="a")
-    b = fb.random_uniform([2], name="b")
+    b = fb.random_shuffle(x, name="b")
     with fb.Session() as sess:
         plan = sess.explain([a, b], {x: (2, 256)}, ["gpu:0", "gpu:1"])
         assert plan.reason(a) == "'a' asks for /device:gpu:1"

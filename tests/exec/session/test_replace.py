@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
+from flowbook.exec.devices.simulated import Simulated
 
 CPU = "/job:localhost/task:0/device:cpu:"
 
@@ -253,3 +254,50 @@ def test_the_report(sess):
     text = str(sess.replace({W: "cpu:1"}))
     assert "1 resources of 1.00 kB moved" in text
     assert f"W         {CPU}0  {CPU}1  1.00 kB" in text
+
+
+ACCELERATED = ["cpu:0", "simulated:0"]
+
+
+def test_a_variable_moves_to_an_accelerator_and_back():
+    W = fb.Variable(np.arange(4.0, dtype=np.float32), name="W")
+    step = fb.assign_add(W, np.ones(4, np.float32))
+    with fb.Session(devices=ACCELERATED) as sess:
+        sess.replace({W: "cpu:0"})
+        sess.run(step)
+        for number, name in enumerate(["simulated:0", "cpu:0", "simulated:0"], 2):
+            moved = sess.replace({W: name})
+            assert [(each.name, each.bytes) for each in moved.state] == [("W", 16)]
+            assert sess.explain(step).device(step).endswith(name)
+            assert sess.run(step).tolist() == [number + i for i in range(4)]
+
+
+def test_where_there_is_no_room_nothing_moves():
+    small, large = fb.Variable(np.ones(4, np.float32)), fb.Variable(np.ones(1000, np.float32))
+    steps = [fb.assign_add(each, each.value) for each in (small, large)]
+    device = Simulated(0, memory_limit=2048)
+    with fb.Session(devices=["cpu:0", device]) as sess:
+        sess.replace(dict.fromkeys((small, large), "cpu:0"))
+        sess.run(steps)
+        before = str(sess.explain(steps))
+        with pytest.raises(fb.errors.ResourceExhaustedError):
+            sess.replace(dict.fromkeys((small, large), "simulated:0"))
+        assert str(sess.explain(steps)) == before
+        assert sess.run(steps)[1].tolist() == [4.0] * 1000
+
+
+def test_what_a_container_shares_stays_in_the_memory_that_others_use():
+    with fb.container("shared_by_replace"):
+        W = fb.Variable(1.0, name="W")
+    step = fb.assign_add(W, 1.0)
+    try:
+        with fb.Session(devices=["cpu:0", "cpu:1", "simulated:0"]) as sess:
+            with fb.Session() as other:
+                assert other.run(step) == 2.0
+            sess.run(step)
+            with pytest.raises(fb.errors.InvalidArgumentError, match="sessions share it"):
+                sess.replace({W: "simulated:0"})
+            sess.replace({W: "cpu:1"})
+            assert sess.run(step) == 4.0
+    finally:
+        fb.reset_container("shared_by_replace")

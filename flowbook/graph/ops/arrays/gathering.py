@@ -242,7 +242,6 @@ variable_gather_op = OpDef(
     attributes={"dtype": REQUIRED, "shape": UNKNOWN, "axis": 0, "batch_dims": 0},
     infer=_variable_rows_shape,
     kernel=lambda xp, variable, indices: variable.gather(indices),
-    kinds=HOST,
     grad=_variable_gather_gradient,
     touches=READS,
     reads_as=gather_op,
