@@ -27,8 +27,10 @@ def test_a_plan_of_one_device(x):
     y = fb.matmul(x, np.eye(256, dtype=np.float32), name="y")
     with fb.Session() as sess:
         plan = sess.explain(y, {x: (1000, 256)})
-    flops = 2 * 1000 * 256 * 256
-    assert plan.seconds == pytest.approx(flops / COMMON.cpu.flops + COMMON.cpu.overhead)
+    flops, moved = 2 * 1000 * 256 * 256, 4 * (2 * 1000 * 256 + 256 * 256)
+    cpu = COMMON.cpu
+    expected = flops / cpu.flops + moved / cpu.bytes + cpu.overhead
+    assert plan.seconds == pytest.approx(expected)
     assert plan.device(y) == CPU + "0"
     assert plan.reason(y) == f"nothing constrains it, and {CPU}0 is the first device"
     assert plan.operations[y.op].end == plan.seconds
