@@ -49,10 +49,10 @@ def best_of_all(problem: Problem) -> float:
 
 def test_small_steps_come_near_the_best() -> None:
     rng = random.Random(7)
-    problems = [drawn(rng, most=7) for _ in range(40)]
+    problems = [drawn(rng, most=8) for _ in range(40)]
     factors = [assign(problem).end / best_of_all(problem) for problem in problems]
     assert min(factors) >= 0.999
-    assert sum(factors) / len(factors) < 1.04
+    assert sum(factors) / len(factors) < 1.06
     assert max(factors) < 1.35
 
 
