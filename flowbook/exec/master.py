@@ -18,11 +18,11 @@ from typing import Any, Protocol
 from flowbook.exec.checkpoints.snapshot import Snapshot, State
 from flowbook.exec.devices.device import Device, DeviceDescription
 from flowbook.exec.devices.local import local_devices
+from flowbook.exec.engine.code.tally import Ran, Tallies
 from flowbook.exec.engine.executor import Executions
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.engine.joint import Joint
 from flowbook.exec.engine.runner import Runner, Stage
-from flowbook.exec.engine.tally import Ran, Tallies
 from flowbook.exec.exhausted import holders
 from flowbook.exec.feeding import Feeding
 from flowbook.exec.placement.decisions import Placement, Settled

@@ -19,10 +19,10 @@ import flowbook as fb
 from flowbook.exec.checkpoints.snapshot import Snapshot
 from flowbook.exec.devices.device import Device, DeviceDescription
 from flowbook.exec.devices.local import local_devices
+from flowbook.exec.engine.code.tally import Ran, Tallies
 from flowbook.exec.engine.executor import Executions
 from flowbook.exec.engine.initialisation import Initialisation
 from flowbook.exec.engine.runner import Runner
-from flowbook.exec.engine.tally import Ran, Tallies
 from flowbook.exec.feeding import Feeding
 from flowbook.exec.master import LocalMaster, LocalPartialStep, Master, PartialStep, located
 from flowbook.exec.placement.measurements import Measured

@@ -16,12 +16,12 @@ from itertools import zip_longest
 from typing import Any
 
 from flowbook.exec.devices.device import Device
+from flowbook.exec.engine.code.tally import Tallies
 from flowbook.exec.engine.executor import Executions, Overseer
 from flowbook.exec.engine.given_up import LONGEST_WAIT
 from flowbook.exec.engine.part_threads import begin
 from flowbook.exec.engine.rendezvous import Port, Rendezvous
 from flowbook.exec.engine.runner import Runner, Stage
-from flowbook.exec.engine.tally import Tallies
 from flowbook.exec.engine.turns import Turns
 from flowbook.exec.plan.failure import StepFailed
 from flowbook.exec.plan.instrument import Instrument

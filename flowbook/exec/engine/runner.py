@@ -24,16 +24,21 @@ import numpy as np
 from flowbook.exec.devices.device import Device
 from flowbook.exec.engine.at_once import MustWait, asking_first
 from flowbook.exec.engine.bind import Bound, bind
+from flowbook.exec.engine.code.generate import (
+    FINISHER_OF,
+    Generated,
+    Setting,
+    finishers,
+    whole_step,
+)
+from flowbook.exec.engine.code.lowering import lowered
+from flowbook.exec.engine.code.tally import Tallies, Tally, run_number
 from flowbook.exec.engine.executor import Execution, Executions, Overseer, Reports
-from flowbook.exec.engine.generate import FINISHER_OF, Generated, Setting, finishers, whole_step
 from flowbook.exec.engine.given_up import call_until
 from flowbook.exec.engine.grouping import Grouping
-from flowbook.exec.engine.lowering import lowered
-from flowbook.exec.engine.quiet import quietly
 from flowbook.exec.engine.run_errors import as_op_error, cause_of
 from flowbook.exec.engine.segment import Region, Segment
 from flowbook.exec.engine.step import Frame, Structure
-from flowbook.exec.engine.tally import Tallies, Tally, run_number
 from flowbook.exec.engine.units import Kernel, LateFeed, Unit
 from flowbook.exec.plan.failure import Failure, StepFailed, UnitFailure, failure_of, late
 from flowbook.exec.plan.instrument import Instrument
@@ -239,12 +244,16 @@ class Runner:
 
     def _call(self, step: Generated, feeds: Sequence[Any], *deadline: float) -> Sequence[Any]:
         """Run the whole step as generated code."""
+        run = self._device.run
         try:
             if self._has_users_kernels:
-                found = quietly(step.function, (*deadline, *map(_read_only, feeds)))
+                found = run(step.function, (*deadline, *map(_read_only, feeds)))
                 self._check_fetched(found)
-                return found  # type: ignore[no-any-return]
-            return quietly(step.function, (*deadline, *feeds))  # type: ignore[no-any-return]
+            else:
+                found = run(step.function, (*deadline, *feeds))
+            if self._device.fetches_together:
+                return self._device.fetch_all(found)
+            return found  # type: ignore[no-any-return]
         except MustWait:
             raise
         except Exception as error:
@@ -312,10 +321,10 @@ class Runner:
             self.fail_as_step(execution.run)
         if structure.switches or len(structure.frames) > 1:
             self._keep_tally(structure, execution)
-        found = [self.fetched(execution, place) for place in range(len(self._part.fetches))]
+        found = [self._finished(execution, place) for place in range(len(self._part.fetches))]
         if self._has_users_kernels:
             self._check_fetched(found)
-        return found
+        return self._brought(found)
 
     def _passage(self, feeds: Sequence[Any], deadline: float | None) -> Passage:
         """The step's way through the gates, or this part's share in it."""
@@ -375,7 +384,7 @@ class Runner:
     def fail_as_step(self, function: Callable[[], Any]) -> Any:
         """Call what runs kernels; what they raise fails the step."""
         try:
-            return quietly(function)
+            return self._device.run(function)
         except Exception as error:
             failed, cause = self._failed(error), cause_of(_behind(error))
         try:
@@ -389,6 +398,19 @@ class Runner:
         Raises:
             StepFailed: if it is of a branch that was not taken, or too large to be copied.
         """
+        return self._brought([self._finished(execution, place)])[0]
+
+    def _brought(self, found: list[Any]) -> list[Any]:
+        """Fetched values in host memory, of a device that fetches them together."""
+        if not self._device.fetches_together:
+            return found
+        try:
+            return [*self._device.fetch_all(found)]
+        except Exception as error:
+            failed = self._failed(error)
+        raise failed
+
+    def _finished(self, execution: Execution, place: int) -> Any:
         value = execution.values[self._part.fetches[place]]
         if value is DEAD:
             error = InvalidArgumentError(
@@ -524,7 +546,7 @@ class Runner:
             return StepFailed(Failure(_as_op_error(error, is_users=False), -1, ()))
         for instrument in self._instruments:
             asked = self._program, self._units, error.index, error.given
-            failure = quietly(instrument.diagnose, asked)
+            failure = self._device.run(instrument.diagnose, asked)
             if failure is not None:
                 return StepFailed(failure._replace(loops=error.loops))
         raised = _as_op_error(_behind(error), self._runs_users_code(error.index))

@@ -10,15 +10,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from flowbook.exec.devices.cuda import why_not
 from flowbook.exec.devices.device import Device
 from flowbook.exec.placement.decisions import Settled
 from flowbook.exec.placement.together import colocated, inseparable
-from flowbook.graph.definition.op_def import HOST, OpDef
+from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.device_spec import DeviceSpec
-from flowbook.graph.model.dtypes import string
+from flowbook.graph.model.dtypes import DType
 from flowbook.graph.model.errors import InvalidArgumentError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import kernel_for, kinds_with_kernel
+from flowbook.graph.model.registry import dtype_not_held, kernel_for, kinds_with_kernel
 from flowbook.graph.model.resource_key import ResourceKey
 from flowbook.graph.rewrite.subgraph import Subgraph
 
@@ -92,14 +93,8 @@ class _Able:
         """What a kind of device lacks to run an operation; nothing if it can."""
         if not self.has_kernel(op_def, kind):
             return f"has no kernel for {operation.name!r}"
-        if kind not in HOST and _has_strings(operation):
-            return f"holds no strings, which {operation.name!r} is about"
-        return ""
-
-
-def _has_strings(operation: Operation) -> bool:
-    given = [tensor.dtype for tensor in operation.inputs]
-    return string in (*given, *operation.dtypes, operation.attributes.get("dtype"))
+        dtype = dtype_not_held(operation, kind)
+        return f"holds no {dtype.name}, which {operation.name!r} is about" if dtype else ""
 
 
 def _group(
@@ -204,6 +199,15 @@ def without_kernel(operation: Operation, op_def: OpDef[Any], kind: str) -> Inval
     )
 
 
+def not_held(operation: Operation, dtype: DType, kind: str) -> InvalidArgumentError:
+    """The error of an operation on whose device no array can be of a dtype that it is about."""
+    return InvalidArgumentError(
+        f"arrays of a device of kind {kind!r} are never of {dtype.name}",
+        operation,
+        hint="run it elsewhere with fb.device, or fb.cast to a dtype that is held there",
+    )
+
+
 def _infeasible(
     group: Sequence[Operation],
     requests: Mapping[Operation, DeviceSpec],
@@ -217,10 +221,19 @@ def _infeasible(
         f"{asked}: {together} none of the devices that there are: {there}",
         next(iter(requests)),
         hint="fb.device(None) or another name; sess.list_devices() lists them, and "
-        "fb.Session(soft_placement=True) takes another one",
+        f"fb.Session(soft_placement=True) takes another one{_of_gpus(requests, devices)}",
     )
     error.details += _constraints(group, definitions, requests)
     return error
+
+
+def _of_gpus(requests: Mapping[Operation, DeviceSpec], devices: Sequence[Device]) -> str:
+    """How to come by a GPU, where one is asked for and there is none."""
+    asked = [spec.index or 0 for spec in requests.values() if spec.kind == "gpu"]
+    if not asked or any(device.kind == "gpu" for device in devices):
+        return ""
+    here = f"fb.Session(devices=['gpu:{asked[0]}']) computes on this machine's"
+    return f"; {why_not(asked[0]) or here}"
 
 
 def _without_common_kernels(

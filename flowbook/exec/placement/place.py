@@ -11,7 +11,7 @@ from typing import Any
 
 from flowbook.exec.devices.device import Device
 from flowbook.exec.placement.assignment import Assignment, Problem, assign
-from flowbook.exec.placement.constraints import Group, bounded, groups_of, without_kernel
+from flowbook.exec.placement.constraints import Group, bounded, groups_of, not_held, without_kernel
 from flowbook.exec.placement.cost_model import Costs
 from flowbook.exec.placement.decisions import Decision, Placement, Settled
 from flowbook.exec.placement.jobs import jobs_of, needs_of, transfer_among
@@ -20,7 +20,7 @@ from flowbook.exec.report import in_bytes
 from flowbook.graph.definition.op_def import OpDef
 from flowbook.graph.model.errors import ResourceExhaustedError
 from flowbook.graph.model.operation import Operation
-from flowbook.graph.model.registry import kernel_for
+from flowbook.graph.model.registry import dtype_not_held, kernel_for
 from flowbook.graph.rewrite.subgraph import Node, Subgraph
 
 # Nothing is known but what the graph says.
@@ -75,6 +75,9 @@ def place(
             if not op_def.is_handle and kernel_for(op_def, kind) is None:
                 raise without_kernel(node.operation, op_def, kind)
             served.add((op_def, kind))
+        dtype = dtype_not_held(node.operation, kind)
+        if dtype is not None:
+            raise not_held(node.operation, dtype, kind)
     return placement
 
 

@@ -10,6 +10,7 @@ from flowbook.exec.resources import (
     queue,
     random_state,
     reader,
+    session_tensors,
     stream,
     variable,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "queue",
     "random_state",
     "reader",
+    "session_tensors",
     "stream",
     "variable",
 ]

@@ -135,7 +135,7 @@ class VariableResource:
 
     def put(self, value: Array) -> None:
         """Give it a new value, from host memory; the value is copied."""
-        self.assign(self.device.put(value))
+        self.device.run(self.assign, (self.device.put(value),))
 
     def move(self, device: Device) -> None:
         """Have it live on another device, with its value, if it has one."""

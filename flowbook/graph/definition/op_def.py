@@ -220,8 +220,12 @@ class OpDef(Generic[Built]):
             the run knows: that builds an operation of another type, `At` behind its name, of which
             it is the last input.
         axes: the same of an attribute that is a tuple of axes.
+        vouches: whether its output is its input, of which it has checked the shape, and what is
+            built later takes it in the place of the input (`building/known_shapes.py`).
         stands_for: of a call of a function: `stands_for(operation)` gives the operations that a run
             has in its place. It reserves as many ids as these need (see `StandsFor`).
+        fetched_as: makes what a fetch of its only output gives of the value, such as a handle's
+            object of its text; by default the value itself.
         cost: `cost(operation)` estimates the floating-point operations (FLOPs) of one run, whatever
             the dtype: one for a sum, difference, product, quotient, comparison, selection or
             rounding, so two for a product that is added; 4 for a square root; 10 for an
@@ -268,7 +272,9 @@ class OpDef(Generic[Built]):
         keeps_finite: bool = False,
         axis: str | None = None,
         axes: str | None = None,
+        vouches: bool = False,
         stands_for: StandsFor | None = None,
+        fetched_as: Callable[[Any], Any] | None = None,
         cost: Callable[[Operation], int] | None = None,
         doc: str | None = None,
         function: str | None = None,
@@ -308,7 +314,9 @@ class OpDef(Generic[Built]):
         self.is_identity = is_identity
         self.spreads_nonfinite = spreads_nonfinite
         self.keeps_finite = keeps_finite
+        self.vouches = vouches
         self.stands_for = stands_for
+        self.fetched_as = fetched_as
         self.cost = cost
         self.type_variables = type_variables
         self.access = touches.access if touches is not None else None
@@ -416,7 +424,9 @@ class OpDef(Generic[Built]):
                 inputs, args, pending, found = self._resolve(graph, args, attributes, site, flow)
             shapes = self._infer(args, attributes, len(found))
         except OpError as error:
-            what = f"{self.type} {scope.prefix + name!r}" if name else self.type
+            # A name that ends with "/" is the whole name.
+            full = name[:-1] if name and name.endswith("/") else f"{scope.prefix}{name}"
+            what = f"{self.type} {full!r}" if name else self.type
             described = [a for a in args if isinstance(a, Tensor) and a.op.name]
             raise without_internal_frames(error.at(what, site, described)) from error.__cause__
         except Exception as error:  # Definitions take for granted what attributes hold.
