@@ -53,7 +53,8 @@ def exchanged(
 
 def _slopes(outputs: Any, x: fb.Tensor) -> list[Any]:
     with x.graph.as_default():
-        return fb.gradients([y for y in outputs if y.dtype.is_floating], x)
+        slopes = fb.gradients([y for y in outputs if y.dtype.is_floating], x)
+        return [fb.convert_to_tensor(slope) for slope in slopes]
 
 
 def _agree(found: Any, wanted: Any) -> None:

@@ -235,9 +235,6 @@ def refused(make: Callable[[fb.Tensor], Any], match: str) -> None:
 
 
 def test_what_cannot_be_written_is_named() -> None:
-    uneven = fb.TensorArray(fb.float32, 2, element_shape=[None]).split([1.0, 2.0, 3.0], [1, 2])
-    refused(lambda x: uneven.read(1) * x, "pieces of the lengths .*, which may differ")
-
     def slope(x: fb.Tensor) -> fb.Tensor:
         rows = fb.ones([fb.cast(x, fb.int32), 2])  # Of as many rows as only the run knows.
         _, y = fb.while_loop(
@@ -246,8 +243,6 @@ def test_what_cannot_be_written_is_named() -> None:
         return fb.gradients(y, rows)[0]
 
     refused(slope, "a stack of arrays, or of stacks whose elements have open shapes")
-    differing = fb.TensorArray(fb.float32, 1, infer_shape=False, tensor_array_name="different")
-    refused(lambda x: differing.write(0, x).read(0), "'different', whose elements differ in shape")
     row, reads = fb.placeholder(fb.float32, [None]), fb.TensorArray(fb.float32, 2)
     with pytest.raises(fb.errors.UnimplementedError, match="whose elements have the shape") as e:
         fb.onnx.save([reads.size(), reads.write(0, row).stack()], row)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import flowbook as fb
-from flowbook.onnx import budget
+from flowbook.onnx.reading import budget
 from tests.need import requires
 
 onnx = pytest.importorskip("onnx")

@@ -81,6 +81,34 @@ def test_a_loop_over_as_many_elements_as_there_are_is_one_of_a_counted_number() 
     assert len(loop.output) == 3
 
 
+def test_a_scan_in_a_scan() -> None:
+    x = fb.placeholder(fb.float32, [3, 4])
+    found = fb.map_fn(lambda row: fb.scan(lambda a, e: a * e + row[0], row, 1.0), x)
+    made = exchanged([found], {x: numbers(3, 4)}, gradients_of=x)
+    assert loops(made) == {"Scan": 2}
+
+
+def test_an_array_with_place_for_more_than_is_in_it() -> None:
+    x = fb.placeholder(fb.float32, [3])
+    elements = fb.TensorArray(fb.float32, 5, clear_after_read=False).unstack(x)
+    _, y = fb.while_loop(
+        lambda i, _: i < 2, lambda i, y: (i + 1, y * 2.0 + elements.read(i + 1)), (0, x[0])
+    )
+    made = exchanged([y, elements.size()], {x: numbers(3)}, gradients_of=x)
+    assert loops(made)["Scan"] == 1
+
+
+def test_what_only_some_iterations_read_is_no_scans() -> None:
+    x = fb.placeholder(fb.float32, [3])
+    elements = fb.TensorArray(fb.float32, 3).unstack(x)
+    _, y = fb.while_loop(
+        lambda i, _: i < 5,
+        lambda i, y: (i + 1, fb.cond(i < 3, lambda: y * 2.0 + elements.read(i), lambda: y)),
+        (0, 1.0),
+    )
+    assert loops(exchanged([y], {x: numbers(3)}, gradients_of=x))["Loop"] == 1
+
+
 def test_a_state_that_grows_is_no_scans() -> None:
     x, first = fb.placeholder(fb.float32, [3]), fb.placeholder(fb.float32, [None])
     found = fb.foldl(lambda a, e: fb.concat([a, [e]], 0), x, first)

@@ -22,8 +22,8 @@ onnx = pytest.importorskip("onnx")
 pytestmark = requires(module="onnx")
 
 from flowbook.graph.model import dtypes  # noqa: E402
-from flowbook.onnx.node import ValueNeededError  # noqa: E402
-from flowbook.onnx.operators import OPERATORS, UNSUPPORTED  # noqa: E402
+from flowbook.onnx.reading.node import ValueNeededError  # noqa: E402
+from flowbook.onnx.reading.operators import OPERATORS, UNSUPPORTED  # noqa: E402
 
 RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"}
 RANDOM |= {"RandomUniform", "RandomUniformLike"}

@@ -20,7 +20,7 @@ from tests.op_checks import built
 reference = pytest.importorskip("onnx.reference")
 pytestmark = [requires(module="onnx"), requires(module="onnxruntime")]
 
-from flowbook.onnx.written import RULES, RUN_AXES, arrays  # noqa: E402
+from flowbook.onnx.saving.rules import RULES, RUN_AXES, arrays  # noqa: E402
 from tests.onnx.exchange import exchanged, inference  # noqa: E402
 
 # What the reference evaluator does not compute as ONNX defines it: rows, or a type.

@@ -13,6 +13,7 @@ from flowbook.exec.placement.decisions import Decision, Placement
 from flowbook.exec.report import Report, Table, in_bytes, in_seconds
 from flowbook.exec.signature.signature import Signature
 from flowbook.graph.building.graph import Graph
+from flowbook.graph.model.called import called
 from flowbook.graph.model.errors import NotFoundError
 from flowbook.graph.model.operation import Operation
 from flowbook.graph.model.tensor import Tensor
@@ -197,7 +198,7 @@ class Explanation(Report):
         )
 
     def _notes(self) -> list[str]:
-        names = [operation.name for operation in self.critical_path]
+        names = [called(operation) for operation in self.critical_path]
         notes = []
         if names:
             half = MOST_NAMED // 2

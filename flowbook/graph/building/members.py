@@ -9,6 +9,7 @@ built (see `author.py`). All of this happens under the graph's lock.
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
@@ -65,6 +66,8 @@ class Members:
         self.lock = threading.RLock()
         self._operations: dict[str, Operation] = {}
         self._variables: dict[Operation, Any] = {}
+        # The scopes of further calls, each with the first's.
+        self.template_calls: dict[str, str] = {}
         self.values = VariableValues()
         self.repetition = Repetition()
         self.places = Places(self.lock)
@@ -80,6 +83,11 @@ class Members:
             weakref.WeakKeyDictionary()
         )
         self._next_id = 0
+        # Of what was built again and kept: the next id then, and how often anything had been kept.
+        self._built_again: weakref.WeakKeyDictionary[Operation, tuple[int, float]] = (
+            weakref.WeakKeyDictionary()
+        )
+        self.keeps = 0
         self._rebuilt = RebuiltLoops()
         self._generations: dict[str, int] = {}
         # What `Graph.consumers` found.
@@ -197,6 +205,8 @@ class Members:
         previous.site = operation.site
         if previous.op_def.vouches:
             self.known_shapes.note(previous)
+        self._built_again[previous] = self._next_id, self.keeps
+        self.keeps += 1
         if previous.op_def.owns is not None and operation.site.author is not None:
             operation.site.author.kept.append(previous)
 
@@ -360,6 +370,18 @@ class Members:
         with self.lock:
             latest = reversed(self._operations.values())
             return list(itertools.takewhile(lambda operation: operation.id >= start, latest))
+
+    def as_last_built(self) -> list[Operation]:
+        """The operations in the order of the executions that built them last, or built them again.
+
+        Within an execution it is the order of construction, whether it made or kept an operation.
+        """
+        with self.lock:
+            again = self._built_again
+            # What was kept came before what was next.
+            return sorted(
+                self._operations.values(), key=lambda op: again.get(op, (op.id, math.inf))
+            )
 
     def _check_open(self) -> None:
         if self.finalized:

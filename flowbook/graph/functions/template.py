@@ -30,10 +30,12 @@ class _First(NamedTuple):
     Attributes:
         author: the execution of a cell that called, or None outside of cells.
         variables: what it made, which its graph holds.
+        prefix: its name scope.
     """
 
     author: Author | None
     variables: dict[Place, weakref.ref[Variable]]
+    prefix: str
 
     def shared(self, author: Author | None) -> Mapping[Place, Variable] | None:
         """What a call shares; None if it is to make its variables, as the first.
@@ -77,7 +79,9 @@ class Template:
                 result = self._python_function(*args, **kwargs)
             if known is None:
                 made = {place: weakref.ref(variable) for place, variable in sharing.taken.items()}
-                self._firsts[graph] = _First(author, made)
+                self._firsts[graph] = _First(author, made, prefix)
+            elif first is not None:
+                graph.template_calls[prefix.removesuffix("/")] = first.prefix.removesuffix("/")
         return result
 
     def __get__(self, instance: Any, owner: type) -> Any:

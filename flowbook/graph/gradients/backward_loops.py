@@ -68,7 +68,7 @@ from flowbook.graph.ops.math.comparison import greater
 def on_behalf_of(graph: Graph, op: Operation, prefix: str) -> AbstractContextManager[Scope]:
     """Build with a forward operation's site and device, under names that begin so."""
     author = sites.capture().author
-    site = sites.Site(op.site.code, op.site.offset, author)
+    site = sites.DerivedSite(op.site.code, op.site.offset, author)
     # A request in part admits several devices: it is the same one.
     beside = (op,) if op.device or op.colocation else ()
 
