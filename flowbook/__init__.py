@@ -3,7 +3,7 @@
 The public API is what the modules below name in their `__all__`; `fb.nn` holds building blocks of
 neural networks, `fb.control_flow` what branches and loops are made of, `fb.losses` losses,
 `fb.signal` frames of signals, `fb.sparse` what sparse tensors have, `fb.summary` what charts show,
-`fb.train` optimizers, `fb.errors` what can go wrong.
+`fb.train` optimizers, `fb.errors` what can go wrong; `fb.onnx` and `fb.tensorflow` exchange models.
 """
 
 __version__ = "0.1.0"

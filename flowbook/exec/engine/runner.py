@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -123,6 +123,9 @@ class Runner:
         feeds = enumerate(program.feeds)
         self._port = next((places.get(i) for i, feed in feeds if feed == PORT), None)
         self._has_users_kernels = self._bound.has_users_kernels
+        self._on_device = device.run
+        # What generated code gives is the caller's.
+        self._gives_as_it_is = not self._has_users_kernels and not device.fetches_together
         self._gates = store.gates(self._bound.written)
         self._begun = begun if not self._waits and not self._is_routed else None
         # Shapes may have been inferred from a constant that is fed now: nothing is sure of them.
@@ -247,16 +250,14 @@ class Runner:
 
     def _call(self, step: Generated, feeds: Sequence[Any], *deadline: float) -> Sequence[Any]:
         """Run the whole step as generated code."""
-        run = self._device.run
         try:
+            if self._gives_as_it_is:
+                return self._on_device(step.function, (*deadline, *feeds))  # type: ignore[no-any-return]
+            given = map(_read_only, feeds) if self._has_users_kernels else feeds
+            found: Sequence[Any] = self._on_device(step.function, (*deadline, *given))
             if self._has_users_kernels:
-                found = run(step.function, (*deadline, *map(_read_only, feeds)))
                 self._check_fetched(found)
-            else:
-                found = run(step.function, (*deadline, *feeds))
-            if self._device.fetches_together:
-                return self._device.fetch_all(found)
-            return found  # type: ignore[no-any-return]
+            return self._device.fetch_all(found) if self._device.fetches_together else found
         except MustWait:
             raise
         except Exception as error:
@@ -388,7 +389,7 @@ class Runner:
     def fail_as_step(self, function: Callable[[], Any]) -> Any:
         """Call what runs kernels; what they raise fails the step."""
         try:
-            return self._device.run(function)
+            return self._on_device(function)
         except Exception as error:
             failed, cause = self._failed(error), cause_of(_behind(error))
         try:
@@ -408,11 +409,7 @@ class Runner:
         """Fetched values in host memory, of a device that fetches them together."""
         if not self._device.fetches_together:
             return found
-        try:
-            return [*self._device.fetch_all(found)]
-        except Exception as error:
-            failed = self._failed(error)
-        raise failed
+        return self.fail_as_step(partial(self._device.fetch_all, found))  # type: ignore[no-any-return]
 
     def _finished(self, execution: Execution, place: int) -> Any:
         value = execution.values[self._part.fetches[place]]
@@ -550,7 +547,7 @@ class Runner:
             return StepFailed(Failure(_as_op_error(error, is_users=False), -1, ()))
         for instrument in self._instruments:
             asked = self._program, self._units, error.index, error.given
-            failure = self._device.run(instrument.diagnose, asked)
+            failure = self._on_device(instrument.diagnose, asked)
             if failure is not None:
                 return StepFailed(failure._replace(loops=error.loops))
         raised = _as_op_error(_behind(error), self._runs_users_code(error.index))
